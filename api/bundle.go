@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -13,7 +14,7 @@ import (
 // bundle answers with the body of an open bundle, and never opens another: what a
 // download that broke off goes on with.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := domain.ParseBundleID(chi.URLParam(r, "bundleId"))

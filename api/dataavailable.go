@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -18,7 +19,7 @@ import (
 // postDataAvailable stores the events of the body, or says of every fault where
 // it is and stores nothing.
 func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	if err := checkContentType(w, r); err != nil {

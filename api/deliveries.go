@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/inspect"
 )
@@ -25,7 +26,7 @@ func (s *Server) requireDeliveries(next http.Handler) http.Handler {
 }
 
 func (s *Server) listDeliveries(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "page", "size", "state", "subscription")
+	values, err := query.Parse(r, "page", "size", "state", "subscription")
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (s *Server) explainDelivery(w http.ResponseWriter, r *http.Request) error {
 
 // deliveryID returns the id in the path of a request that has no query parameters.
 func deliveryID(r *http.Request) (domain.DeliveryID, error) {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return domain.DeliveryID{}, err
 	}
 	id, err := domain.ParseDeliveryID(chi.URLParam(r, "deliveryId"))
@@ -98,7 +99,7 @@ func deliveryID(r *http.Request) (domain.DeliveryID, error) {
 
 // testSubscription calls the receiver of a subscription once.
 func (s *Server) testSubscription(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := subscriptionID(r)

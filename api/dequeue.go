@@ -6,12 +6,13 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 )
 
 // dequeue confirms that the actor holds a bundle safely.
 func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := domain.ParseBundleID(chi.URLParam(r, "bundleId"))

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/api/internal/cloudevent"
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/publish"
 )
@@ -43,7 +44,7 @@ func (s *Server) requireEvents(next http.Handler) http.Handler {
 // postEvents publishes the CloudEvents of a request, or says of every fault where it is and
 // publishes nothing.
 func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, "topic")
+	values, err := query.Parse(r, "topic")
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -53,7 +54,7 @@ func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, require
 // readObject returns the body of a request without a query, which has to be a JSON object of
 // up to limit bytes.
 func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return nil, err
 	}
 	if err := checkContentType(w, r); err != nil {

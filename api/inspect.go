@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -113,7 +114,7 @@ func newShownLoss(l *hub.Loss) *shownLoss {
 
 // inspect shows an operator the queue of an actor. It changes nothing.
 func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	found, err := s.opts.Operator.Inspect(r.Context(), actorOf(r.Context()))

@@ -27,35 +27,51 @@ import (
 // one wrong token of the address a second; the answer does not say whether it was.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		if s.opts.AdminToken == "" {
-			return refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
-				"Set admin.token (MESSAGEHUB_ADMIN_TOKEN) or repair the folder, and restart it.")
-		}
-		address := addressOf(r.RemoteAddr)
-		now := s.opts.Clock()
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		isRight := strings.EqualFold(scheme, "Bearer") && isSame(token, s.opts.AdminToken)
-		if pause := s.logins.pause(address, now); pause > 0 && !s.acceptsWhileLocked(address, isRight, token != "", now) {
-			s.metrics.loginsRefused.Inc()
-			if token != "" {
-				pause = guessInterval
-			}
-			w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(pause.Seconds()), 'f', -1, 64))
-			return refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
+		if !strings.EqualFold(scheme, "Bearer") {
+			token = ""
+		}
+		isRight, err := s.isOperator(w, r, token)
+		if err != nil {
+			return err
 		}
 		if isRight {
 			next.ServeHTTP(w, r)
 			return nil
 		}
-		s.logins.fail(address, now)
-		s.metrics.loginsFailed.Inc()
-		s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "operator login failed",
-			slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", domain.Clip(r.RemoteAddr)),
-			slog.Bool("token_shown", token != ""))
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
 			"without that setting, the file admin.token in the hub's data folder holds it.")
 	})
+}
+
+// isOperator reports whether a token is that of the operators, "" for none. It fails if the hub has
+// none, or if there were too many wrong ones from the address of the client.
+func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
+	if s.opts.AdminToken == "" {
+		return false, refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
+			"Set admin.token (MESSAGEHUB_ADMIN_TOKEN) or repair the folder, and restart it.")
+	}
+	address := addressOf(r.RemoteAddr)
+	now := s.opts.Clock()
+	isRight := isSame(token, s.opts.AdminToken)
+	if pause := s.logins.pause(address, now); pause > 0 && !s.acceptsWhileLocked(address, isRight, token != "", now) {
+		s.metrics.loginsRefused.Inc()
+		if token != "" {
+			pause = guessInterval
+		}
+		w.Header().Set("Retry-After", strconv.FormatFloat(math.Ceil(pause.Seconds()), 'f', -1, 64))
+		return false, refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
+	}
+	if isRight {
+		return true, nil
+	}
+	s.logins.fail(address, now)
+	s.metrics.loginsFailed.Inc()
+	s.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "operator login failed",
+		slog.String("request_id", recordOf(r.Context()).id), slog.String("remote", domain.Clip(r.RemoteAddr)),
+		slog.Bool("token_shown", token != ""))
+	return false, nil
 }
 
 // acceptsWhileLocked reports whether a request from an address with too many failed logins

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -106,7 +107,7 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 // records tells what operators have done to a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	const usual, most = 100, 1000
-	values, err := query(r, "most")
+	values, err := query.Parse(r, "most")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -67,7 +68,7 @@ func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Du
 		}
 		req.Groups = []domain.Group{group}
 	}
-	values, err := query(r, "bundleId", "format", "version", "wait")
+	values, err := query.Parse(r, "bundleId", "format", "version", "wait")
 	if err != nil {
 		return req, 0, err
 	}

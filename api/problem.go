@@ -55,6 +55,9 @@ const (
 	notProvisioned       problemType = "not-provisioned"
 	tooManySubscriptions problemType = "too-many-subscriptions"
 	tooManyTests         problemType = "too-many-tests"
+
+	missingCredentials problemType = "missing-credentials"
+	wrongCredentials   problemType = "wrong-credentials"
 )
 
 // problems is the table of all problems. The detail is for those that are no
@@ -122,6 +125,8 @@ var problems = map[problemType]struct {
 	},
 	tooManySubscriptions: {status: 406, title: "Too many subscriptions"},
 	tooManyTests:         {status: 429, title: "Too many test calls"},
+	missingCredentials:   {status: 401, title: "The request shows no credentials"},
+	wrongCredentials:     {status: 403, title: "The credentials are wrong"},
 	notProvisioned: {
 		status: 503, title: "Subscriptions are not provisioned", retry: true, pause: 30,
 		detail: "The store of this hub has no containers for subscriptions and events. Everything else works. Ask the operator.",

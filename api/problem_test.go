@@ -124,7 +124,18 @@ var provoke = map[string]func(f *fixture) answer{
 		}
 		return f.do("POST", "/v1/subscriptions/"+id(7)+"/test", "")
 	},
+	"missing-credentials": func(f *fixture) answer { return serveBroker(f).do("GET", "/broker/producers", "") },
+	"wrong-credentials": func(f *fixture) answer {
+		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
+	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
+}
+
+// serveBroker starts a server with a broker, whose requests have the same id.
+func serveBroker(f *fixture) *fixture {
+	return serve(f.t, withBroker(f.t), func(o *api.Options, _ *hub.Options) {
+		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+	})
 }
 
 // unanswered is the error of a Peek whose domain has not made the content.
@@ -184,7 +195,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if name != "too-many-subscriptions" && name != "too-many-tests" { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"time"
+
+	"github.com/messagehub/messagehub/api/internal/query"
 )
 
 // A queue is what waits for an actor in one group.
@@ -21,7 +23,7 @@ type open struct {
 
 // queues tells an actor what waits for it, group by group. It opens nothing.
 func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	found, err := s.opts.Hub.Queues(r.Context(), actorOf(r.Context()))

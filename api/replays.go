@@ -9,6 +9,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/replay"
 )
@@ -26,7 +27,7 @@ func (s *Server) requireReplays(next http.Handler) http.Handler {
 
 // replayDelivery makes one delivery again.
 func (s *Server) replayDelivery(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := domain.ParseDeliveryID(chi.URLParam(r, "deliveryId"))
@@ -77,7 +78,7 @@ func documentOfReplay(p *replay.Progress) replayDocument {
 
 // startReplay begins the replay of a range, or counts what it would deliver.
 func (s *Server) startReplay(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := subscriptionID(r)
@@ -110,7 +111,7 @@ func (s *Server) startReplay(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) getReplay(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := subscriptionID(r)
@@ -126,7 +127,7 @@ func (s *Server) getReplay(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) stopReplay(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := subscriptionID(r)

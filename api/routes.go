@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/api/broker"
 )
 
 // routes returns the router of every route there is.
@@ -66,7 +68,13 @@ func (s *Server) routes() chi.Router {
 		r.Delete("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.stopReplay))
 	})
 
-	// The same for the clients of the original, in its words.
+	// The webhook broker: producers broadcast to channels, whose consumers are called.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireBroker)
+		broker.Mount(r, s.opts.Broker, brokerHost{s})
+	})
+
+	// Peek and Dequeue for the clients of the original, in its words.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.original))
 		look(r, "/api/peek", s.original(s.originalPeek("")))

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/outcome"
@@ -28,6 +29,7 @@ type Options struct {
 	Events        *publish.Service            // default: the same
 	Outcomes      *outcome.Service            // default: no sender of events waits
 	Deliveries    *inspect.Service            // default: the same
+	Broker        *broker.Service             // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
 	Logger        *slog.Logger                // default: discards
 	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
@@ -34,7 +35,7 @@ func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) erro
 // readSecret reads the secret in the body of a request. It returns nil if there is none.
 func readSecret(w http.ResponseWriter, r *http.Request) (*string, error) {
 	if r.ContentLength == 0 {
-		_, err := query(r)
+		_, err := query.Parse(r)
 		return nil, err
 	}
 	secret := ""

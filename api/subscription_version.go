@@ -1,10 +1,9 @@
 package api
 
 import (
-	"encoding/base64"
 	"net/http"
-	"strings"
 
+	"github.com/messagehub/messagehub/api/internal/etag"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
@@ -16,25 +15,11 @@ func writeSubscription(w http.ResponseWriter, status int, s *subscribe.Subscript
 }
 
 func setVersion(w http.ResponseWriter, s *subscribe.Subscription) {
-	w.Header().Set("ETag", `"`+base64.RawURLEncoding.EncodeToString([]byte(s.Version))+`"`)
+	w.Header().Set("ETag", etag.Of(s.Version))
 }
 
-// matchOf returns which versions of a subscription a request is for, by its header If-Match. A
-// tag that is no version of a subscription matches none.
+// matchOf returns which versions of a subscription a request is for.
 func matchOf(r *http.Request) subscribe.Match {
-	var m subscribe.Match
-	for _, line := range r.Header.Values("If-Match") {
-		for tag := range strings.SplitSeq(line, ",") { // versions have no comma
-			tag = strings.TrimSpace(tag)
-			if tag == "*" {
-				return subscribe.Match{Exists: true}
-			}
-			version, err := base64.RawURLEncoding.DecodeString(strings.Trim(tag, `"`))
-			if err != nil || len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' {
-				version = []byte("none")
-			}
-			m.Versions = append(m.Versions, string(version))
-		}
-	}
-	return m
+	exists, versions := etag.Match(r)
+	return subscribe.Match{Exists: exists, Versions: versions}
 }

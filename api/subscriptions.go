@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
@@ -150,7 +151,7 @@ func (s *Server) putSubscription(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listSubscriptions(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	all, err := s.opts.Subscriptions.List(r.Context(), actorOf(r.Context()))
@@ -188,7 +189,7 @@ func (s *Server) setPaused(w http.ResponseWriter, r *http.Request, isPaused bool
 // answerSubscription answers with the subscription that f returns for the owner and the id of
 // the path.
 func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f func(context.Context, domain.ActorID, domain.SubscriptionID) (*subscribe.Subscription, error)) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := subscriptionID(r)
@@ -204,7 +205,7 @@ func (s *Server) answerSubscription(w http.ResponseWriter, r *http.Request, f fu
 }
 
 func (s *Server) deleteSubscription(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+	if _, err := query.Parse(r); err != nil {
 		return err
 	}
 	id, err := subscriptionID(r)

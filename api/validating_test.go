@@ -133,8 +133,14 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	}
 }
 
-// showsToken is the security scheme of operators.
+// showsToken has the security schemes.
 func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error {
+	if header := in.SecurityScheme.Name; in.SecurityScheme.Type == "apiKey" {
+		if in.RequestValidationInput.Request.Header.Get(header) == "" {
+			return errors.New("no header " + header)
+		}
+		return nil
+	}
 	if scheme, _, _ := strings.Cut(in.RequestValidationInput.Request.Header.Get("Authorization"), " "); !strings.EqualFold(scheme, "Bearer") {
 		return errors.New("no bearer token")
 	}

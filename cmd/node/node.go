@@ -96,9 +96,11 @@ func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53
 type Node struct {
 	opts        Options
 	listener    net.Listener
+	certificate *certificate // nil: plain HTTP
 	store       *store
 	domains     *domains
 	push        *push
+	parties     *brokerSetup
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
@@ -131,6 +133,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	for _, warning := range cfg.Warnings() {
 		opts.Logger.Warn("the configuration is not safe", "what", warning)
 	}
+	if n.certificate, err = loadCertificate(cfg.TLS, opts.Logger); err != nil {
+		return nil, err
+	}
 	if n.listener == nil {
 		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {
 			return nil, err
@@ -147,6 +152,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
+	n.parties = newBrokerSetup(&cfg, n.push.broker, &opts)
+	n.parties.begin(ctx)
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push.events, n.registry); err != nil {
 		return nil, err
 	}
@@ -173,6 +180,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Events:     n.push.events,
 		Outcomes:   n.push.outcomes,
 		Deliveries: n.push.deliveries,
+		Broker:     n.push.broker,
 
 		AdminToken: n.adminToken(&cfg).Reveal(),
 		Logger:     opts.Logger,
@@ -226,7 +234,13 @@ func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }
 
 // URL returns the address of the node for a client on this machine.
-func (n *Node) URL() string { return "http://" + reachable(n.listener.Addr().String()) }
+func (n *Node) URL() string {
+	scheme := "http://"
+	if n.certificate != nil {
+		scheme = "https://"
+	}
+	return scheme + reachable(n.listener.Addr().String())
+}
 
 // Gatherer returns the metrics of the node.
 func (n *Node) Gatherer() prometheus.Gatherer { return n.registry }
@@ -277,6 +291,7 @@ func (n *Node) Run(ctx context.Context) error {
 		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
 	}
 	api.Harden(server)
+	n.setProtocols(server)
 	n.connections.Attach(server)
 	polls := n.api.ParkPolls(server)
 
@@ -295,12 +310,13 @@ func (n *Node) Run(ctx context.Context) error {
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })
+	taking.Go(func() { n.parties.run(pushing) })
 	parts.Go(func() error {
 		_ = server.Serve(polls) // until the server is closed
 		return nil
 	})
 	parts.Go(func() error {
-		if err := server.Serve(n.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.serve(server, n.listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve on %s: %w", n.Addr(), err)
 		}
 		return nil

@@ -29,8 +29,8 @@ var (
 	ErrForbidden = errors.New("the credentials of the request are wrong")
 )
 
-// requireAdmin refuses a request without the token of the operators.
-func (c *Credentials) requireAdmin() error {
+// RequireAdmin refuses a request without the token of the operators.
+func (c *Credentials) RequireAdmin() error {
 	if !c.IsAdmin {
 		return ErrUnauthenticated
 	}
@@ -41,10 +41,10 @@ func (c *Credentials) requireAdmin() error {
 // token may be a new one. So wrong tokens cost a read a second at most.
 const rereadAge = time.Second
 
-// requireReader refuses a request that may not read a channel: it needs the token of the operators
+// CheckReader refuses a request that may not read a channel: it needs the token of the operators
 // or that of the channel. It fails with NotFound if an operator asks for a channel that does not
 // exist.
-func (s *Service) requireReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
+func (s *Service) CheckReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.party(ctx, channel, s.opts.CacheTime)
 		return err
@@ -55,9 +55,9 @@ func (s *Service) requireReader(ctx context.Context, c *Credentials, channel dom
 	return s.requireToken(ctx, channel, c.ChannelToken)
 }
 
-// requireConsumer refuses a request that is neither that of a consumer nor that of an operator. It
+// CheckConsumer refuses a request that is neither that of a consumer nor that of an operator. It
 // fails with NotFound if an operator asks for a consumer that does not exist.
-func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
+func (s *Service) CheckConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.party(ctx, consumer, s.opts.CacheTime)
 		return err
@@ -66,6 +66,13 @@ func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer 
 		return ErrUnauthenticated
 	}
 	return s.requireToken(ctx, consumer, c.ConsumerToken)
+}
+
+// CheckProducer refuses a request that may not broadcast to a channel. Broadcast does so, too: this is
+// for callers that would read a large body first.
+func (s *Service) CheckProducer(ctx context.Context, c *Credentials, channel domain.PartyID) error {
+	_, err := s.requireProducer(ctx, c, channel)
+	return err
 }
 
 // requireProducer refuses a request that may not broadcast to a channel. It returns the producer.

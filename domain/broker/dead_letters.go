@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -11,7 +12,7 @@ import (
 // messages; the zero EntryID with Number -1 is before all. The consumer and operators may read
 // them.
 func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]Job, error) {
-	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
 	}
 	dead, err := s.ports.Cursors.DeadLetters(ctx, consumer.Cursor(), after, limit)
@@ -38,10 +39,10 @@ func errNothingToDo(what string) error {
 // with NotFound if the consumer or the message does not exist, and with Conflict if there is
 // nothing to do.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
-	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
 		return err
 	}
-	e, err := s.findMessage(ctx, consumer, message)
+	e, published, err := s.findMessage(ctx, consumer, message)
 	if err != nil {
 		return err
 	}
@@ -52,14 +53,18 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	if !c.wants(e) {
 		return domain.Errorf(domain.NotFound, "message %s has no job for consumer %s, which was registered later", e.MessageID(), consumer)
 	}
-	j, err := s.job(ctx, c, e)
+	j, err := s.job(ctx, c, e, published)
 	switch {
 	case err != nil:
 		return err
+	case j.Status == Dead && c.standing.Expiry(e) != nil:
+		return errNothingToDo("the message was removed before the consumer came to it")
 	case j.Status == Dead:
 		return s.revive(ctx, c, e)
 	case j.Status == Delivered:
 		return errNothingToDo("the job is Delivered")
+	case j.Status == Ended:
+		return errNothingToDo("the job is Delivered, or its dead letter was removed")
 	case !creds.IsAdmin:
 		return errNothingToDo("the job is " + string(j.Status) + ", and a consumer can re-trigger dead jobs only")
 	}
@@ -67,19 +72,19 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	return nil
 }
 
-// findMessage returns the entry of a message by either of its ids. That of a dead letter need not
-// be in the stream any more.
-func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, message string) (domain.EntryID, error) {
+// findMessage returns the entry of a message by either of its ids, and when it was published. That of
+// a dead letter need not be in the stream any more.
+func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, message string) (domain.EntryID, time.Time, error) {
 	if e, isOurs := domain.ParseMessageID(message); isOurs {
-		if _, err := s.ports.Cursors.Retry(ctx, consumer.Cursor(), e); err == nil {
-			return e, nil
+		if r, err := s.ports.Cursors.Retry(ctx, consumer.Cursor(), e); err == nil {
+			return e, r.Published, nil
 		}
 	}
 	e, err := s.findEntry(ctx, consumer.Channel(), message)
 	if err != nil {
-		return domain.EntryID{}, err
+		return domain.EntryID{}, time.Time{}, err
 	}
-	return e.Position.EntryID, nil
+	return e.Position.EntryID, e.Published, nil
 }
 
 // consumerOf returns what is stored of a consumer.
@@ -101,7 +106,7 @@ func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*consumer,
 // an attempt. It fails with NotFound if there is no such message, and with Conflict if no job
 // waits or is dead.
 func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
-	if err := creds.requireAdmin(); err != nil {
+	if err := creds.RequireAdmin(); err != nil {
 		return err
 	}
 	if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
@@ -121,14 +126,14 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 		if !c.wants(e.Position.EntryID) {
 			continue
 		}
-		j, err := s.job(ctx, c, e.Position.EntryID)
+		j, err := s.job(ctx, c, e.Position.EntryID, e.Published)
 		if err != nil {
 			return err
 		}
-		switch j.Status {
-		case Delivered:
+		switch {
+		case j.Status == Delivered, j.Status == Ended, j.Status == Dead && c.standing.Expiry(e.Position.EntryID) != nil:
 			continue
-		case Dead:
+		case j.Status == Dead:
 			err = s.revive(ctx, c, e.Position.EntryID)
 		default:
 			s.wake(c.party.ID)
@@ -139,7 +144,7 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 		found = true
 	}
 	if !found {
-		return errNothingToDo("all jobs of the message are Delivered")
+		return errNothingToDo("all jobs of the message have ended")
 	}
 	return nil
 }

@@ -38,6 +38,9 @@ func (o *Options) setDefaults() {
 	if o.IsCalling == nil {
 		o.IsCalling = func(domain.CursorID, domain.EntryID) bool { return false }
 	}
+	if o.Orphaned == nil {
+		o.Orphaned = func() []int { return nil }
+	}
 	if o.Settled == nil {
 		o.Settled = func(domain.CursorID) <-chan struct{} { return nil }
 	}

@@ -13,7 +13,12 @@
 //	taken                         is called here    Retry-In-flight
 //	taken, in a bundle            waits             Retry-In-flight
 //	taken                         a dead letter     Dead
-//	taken                         none              Delivered
+//	taken                         none              Delivered, or Ended
+//
+// A dead letter is removed after 14 days, and a message may be there for longer. So a job without a
+// stored retry is Ended, and not Delivered, if its message is older than that and its consumer has had
+// dead letters: it is not known whether the job was Delivered or Dead. A job is also Dead while the
+// cursor remembers that the message was removed before the cursor had taken it.
 //
 // A message is Acknowledged until every consumer that was registered before it has taken it, then
 // Out-for-delivery.

@@ -124,7 +124,7 @@ func (w *doorWorld) start(name string, opts delivery.Options) *doorNode {
 	}()
 	n := &doorNode{engine: engine, stop: func() { cancel(); <-ended }}
 	n.Service = broker.New(w.ports, plainSealer{}, broker.Options{
-		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled,
+		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled, Orphaned: engine.Orphaned,
 	})
 	w.stops = append(w.stops, n.stop)
 	return n

@@ -18,7 +18,7 @@ type Bundle struct {
 // The limits of a bundle. It has one message at least, however large.
 const (
 	MaxPeek      = domain.MaxHeld
-	maxPeekBytes = 4 << 20
+	MaxPeekBytes = 4 << 20
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 // The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
 // may be repeated.
 func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.PartyID, limit int) (*Bundle, error) {
-	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
 	}
 	if limit < 1 || limit > MaxPeek {
@@ -73,7 +73,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 // the consumer has no such bundle. The last bundles may be dequeued again, which changes nothing.
 // It fails with Unavailable if the owner of the cursor takes too long, and may be repeated.
 func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer domain.PartyID, bundle string) error {
-	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
+	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
 		return err
 	}
 	errNone := domain.Errorf(domain.NotFound, "consumer %s has no bundle %s that it could dequeue", consumer, domain.Clip(bundle))
@@ -213,7 +213,7 @@ type boundedEntries struct {
 
 func (b *boundedEntries) add(e *repository.Entry) {
 	size := int64(len(e.Payload)) + e.PayloadAt.Length
-	b.isFull = b.isFull || len(b.positions) > 0 && b.bytes+size > maxPeekBytes
+	b.isFull = b.isFull || len(b.positions) > 0 && b.bytes+size > MaxPeekBytes
 	if !b.isFull {
 		b.positions = append(b.positions, e.Position)
 		b.bytes += size

@@ -20,7 +20,8 @@ const (
 	RetryDelivery JobStatus = "Retry-Delivery"  // an attempt failed, and the next one is due later
 	RetryInFlight JobStatus = "Retry-In-flight" // this node makes another attempt, or the consumer has fetched it
 	Delivered     JobStatus = "Delivered"
-	Dead          JobStatus = "Dead" // all attempts failed
+	Dead          JobStatus = "Dead"  // all attempts failed
+	Ended         JobStatus = "Ended" // it is Delivered, or was Dead and its dead letter was removed
 )
 
 // A Job is the delivery of a message to a consumer.
@@ -64,6 +65,8 @@ func (c *consumer) isUntried(e domain.EntryID) bool {
 	return slices.ContainsFunc(c.standing.Open, isEntry) || held != nil && slices.ContainsFunc(held.Taken, isEntry)
 }
 
+const reasonExpired = "the message was removed, because its retention had passed, before the consumer came to it"
+
 const (
 	consumersAtATime = 1000
 	readsAtATime     = 32
@@ -101,8 +104,8 @@ func (s *Service) consumers(ctx context.Context, channel domain.PartyID) ([]cons
 	return all, g.Wait()
 }
 
-// jobs returns the jobs of a message.
-func (s *Service) jobs(ctx context.Context, consumers []consumer, e domain.EntryID) ([]Job, error) {
+// jobs returns the jobs of a message that was published at a time.
+func (s *Service) jobs(ctx context.Context, consumers []consumer, e domain.EntryID, published time.Time) ([]Job, error) {
 	var wanted []*consumer
 	for i := range consumers {
 		if consumers[i].wants(e) {
@@ -114,20 +117,24 @@ func (s *Service) jobs(ctx context.Context, consumers []consumer, e domain.Entry
 	g.SetLimit(readsAtATime)
 	for i, c := range wanted {
 		g.Go(func() (err error) {
-			jobs[i], err = s.job(ctx, c, e)
+			jobs[i], err = s.job(ctx, c, e, published)
 			return err
 		})
 	}
 	return jobs, g.Wait()
 }
 
-// job returns the job of a message that a consumer wants.
-func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID) (Job, error) {
+// job returns the job of a message that a consumer wants, and that was published at a time.
+func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID, published time.Time) (Job, error) {
 	j := Job{Consumer: c.party.ID, Message: e.MessageID(), Status: InFlight}
 	if !c.hasTaken(e) {
 		return j, nil
 	}
 	if c.isUntried(e) {
+		return j, nil
+	}
+	if c.standing.Expiry(e) != nil {
+		j.Status, j.Reason = Dead, reasonExpired
 		return j, nil
 	}
 	if c.standing.Retries == 0 && c.standing.Counters.Errored == 0 {
@@ -136,7 +143,7 @@ func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID) (Job, 
 	}
 	r, err := s.ports.Cursors.Retry(ctx, c.party.ID.Cursor(), e)
 	if domain.KindOf(err) == domain.NotFound {
-		j.Status = Delivered
+		j.Status = s.endOf(c, published)
 		return j, nil
 	}
 	if err != nil {
@@ -147,6 +154,15 @@ func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID) (Job, 
 		j.Status, j.Due = RetryInFlight, time.Time{}
 	}
 	return j, nil
+}
+
+// endOf returns the status of a job that has ended, and of which no dead letter is there. A dead
+// letter is not older than its message, so it is there for as long as the store keeps those.
+func (s *Service) endOf(c *consumer, published time.Time) JobStatus {
+	if c.standing.Counters.Errored > 0 && s.opts.Clock().Sub(published) >= repository.DeadLetterRetention {
+		return Ended
+	}
+	return Delivered
 }
 
 // jobOf returns the job of a delivery that failed.

@@ -105,7 +105,7 @@ func errNotVisible(id string) error {
 // Message returns a message by either of its ids, with its payload and its jobs. It fails with
 // NotFound if there is none.
 func (s *Service) Message(ctx context.Context, creds *Credentials, channel domain.PartyID, id string) (*Message, error) {
-	if err := s.requireReader(ctx, creds, channel); err != nil {
+	if err := s.CheckReader(ctx, creds, channel); err != nil {
 		return nil, err
 	}
 	e, err := s.findEntry(ctx, channel, id)
@@ -123,7 +123,7 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 		return nil, err
 	}
 	m.Status = statusOf(consumers, e.Position.EntryID)
-	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID)
+	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID, e.Published)
 	return m, err
 }
 
@@ -156,7 +156,7 @@ const maxListReads = 64
 // if it ends here. A list that would look at too much ends early, perhaps without messages, and
 // continues at next.
 func (s *Service) Messages(ctx context.Context, creds *Credentials, channel domain.PartyID, q MessageQuery) (messages []*Message, next domain.EntryID, more bool, err error) {
-	if err := s.requireReader(ctx, creds, channel); err != nil {
+	if err := s.CheckReader(ctx, creds, channel); err != nil {
 		return nil, next, false, err
 	}
 	consumers, err := s.consumers(ctx, channel)

@@ -42,7 +42,7 @@ func view(p *repository.Party) *Party {
 // the draft is not valid, with NotFound if the channel of a consumer does not exist, with Conflict
 // if the party changes meanwhile, with [ErrChanged], and with [ErrUnauthenticated].
 func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
-	if err := creds.requireAdmin(); err != nil {
+	if err := creds.RequireAdmin(); err != nil {
 		return nil, false, err
 	}
 	if err := s.check(ctx, id, &d); err != nil {
@@ -258,9 +258,9 @@ func (s *Service) requireLister(ctx context.Context, creds *Credentials, list do
 	case creds.IsAdmin:
 		return nil
 	case isConsumers:
-		return s.requireReader(ctx, creds, channel)
+		return s.CheckReader(ctx, creds, channel)
 	case list == domain.Channels && id.String() != "":
-		return s.requireReader(ctx, creds, id)
+		return s.CheckReader(ctx, creds, id)
 	}
 	if creds.ChannelToken != "" || creds.ProducerToken != "" || creds.ConsumerToken != "" {
 		return ErrForbidden

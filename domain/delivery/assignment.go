@@ -25,13 +25,15 @@ func (s *sighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.mo
 // An allocation is what a node does about the assignment of shards.
 type allocation struct {
 	release []int // shards that the node has too many of
-	take    []int // shards without an owner that is alive
+	take    []int // shards without an owner, or of one that it replaces
+	free    []int // shards of owners that it replaces, beyond its quota
 }
 
 // allocate returns which shards self takes and which it releases, so that shards are spread
 // evenly over the nodes alive. alive has self, too. Nodes that see the same have the same
-// quotas, which add up to all shards.
-func allocate(self string, alive []string, owners *[repository.ShardCount]string, isOwnerAlive func(string) bool) allocation {
+// quotas, which add up to all shards. What is beyond the quota of self is free afterwards, so that
+// nodes take it that replace no owner.
+func allocate(self string, alive []string, owners *[repository.ShardCount]string, replaces func(owner string) bool) allocation {
 	alive = slices.Clone(alive)
 	slices.Sort(alive)
 	rank, n := slices.Index(alive, self), len(alive)
@@ -48,17 +50,18 @@ func allocate(self string, alive []string, owners *[repository.ShardCount]string
 	}
 	if len(owned) > quota {
 		a.release = owned[quota:]
-		return a
 	}
 	// Nodes that take shards at the same time begin at different ones.
 	first := rank * repository.ShardCount / n
 	for i := range repository.ShardCount {
 		shard := (first + i) % repository.ShardCount
-		if len(owned)+len(a.take) >= quota {
-			break
-		}
-		if owner := owners[shard]; owner == "" || owner != self && !isOwnerAlive(owner) {
+		owner := owners[shard]
+		isReplaced := owner != "" && owner != self && replaces(owner)
+		switch hasRoom := len(owned)+len(a.take) < quota; {
+		case hasRoom && (owner == "" || isReplaced):
 			a.take = append(a.take, shard)
+		case isReplaced:
+			a.free = append(a.free, shard)
 		}
 	}
 	return a

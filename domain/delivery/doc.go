@@ -42,6 +42,20 @@
 //	         until it has stored another one and read the assignment after that
 //	is blind does not beat once it has not been able to read the others for 6 seconds
 //
+// A node with [Options.NoTakeover] does not replace nodes that die. It serves the shards that it has,
+// takes those that no node has, such as the shards that a node gives back when it stops, and the
+// shards of nodes that had died before it started, which is how a restart continues. The cursors of a
+// node that dies later wait. Nothing of them is lost, and nothing that expires is uncounted. They wait
+// until one of these happens:
+//
+//	a node starts, or one without the option runs: it has found within 10 seconds that their owner
+//	     has died, and takes their shards. Those beyond its quota are free from then on, and any
+//	     node takes them
+//	a node is asked about one of them, by [Engine.Created] or [Engine.Changed]: it takes the shard,
+//	     with all its cursors, as soon as it knows that the owner has died
+//
+// To append to a stream asks about no cursor. [Engine.Orphaned] returns the shards that wait.
+//
 // An assignment that is damaged is replaced by what a node has read before. One that is older
 // than the last one for 10 seconds was removed or restored by hand, and is followed.
 //

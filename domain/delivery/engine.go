@@ -31,9 +31,12 @@ type Options struct {
 	Sweep   func(context.Context) error              // removes what has expired; called every hour
 	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
 	Owns    func(shard int) bool                     // without Ports.Nodes; default: all shards
-	Clock   func() time.Time                         // stamps attempts; default: the system's
-	Random  func() uint64                            // default: the system's
-	Logger  *slog.Logger                             // default: none
+	// NoTakeover has the engine leave the cursors of nodes that die alone until it is asked about
+	// them; see the package comment.
+	NoTakeover bool
+	Clock      func() time.Time // stamps attempts; default: the system's
+	Random     func() uint64    // default: the system's
+	Logger     *slog.Logger     // default: none
 }
 
 func (o *Options) setDefaults() {
@@ -264,12 +267,15 @@ const maxWindowPayload = 16 << 10
 
 // Created tells the engine of a cursor that this process has created.
 func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
+	e.ask(id)
 	e.signal(repository.Signal{Stream: stream, Cursor: id})
 	e.serve(repository.ShardEntry{Cursor: id, Stream: stream})
 }
 
-// Changed tells the engine that the receiver of a cursor has changed, or was deleted.
+// Changed tells the engine that the receiver of a cursor has changed or was deleted, or that a
+// request to the cursor was stored.
 func (e *Engine) Changed(id domain.CursorID) {
+	e.ask(id)
 	e.signal(repository.Signal{Cursor: id})
 	e.receiverChanged(id)
 }

@@ -31,6 +31,13 @@ func (e *Engine) signal(s repository.Signal) {
 	}
 }
 
+// ask has the node take the shard of a cursor that it was asked about, if its owner has died.
+func (e *Engine) ask(id domain.CursorID) {
+	if e.members != nil {
+		e.members.ask(id)
+	}
+}
+
 // signalled handles the signals of another node from the one with number handled on.
 func (e *Engine) signalled(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))

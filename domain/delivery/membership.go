@@ -30,6 +30,7 @@ type membership struct {
 	// The rest but what mu guards belongs to the goroutine of run.
 	beat      int64
 	begun     time.Time // when the last beat began that was stored
+	looked    time.Time // when the first look has succeeded; zero: none has
 	seen      map[string]*sighting
 	last      repository.Assignment // the newest that was read
 	older     time.Time             // since when reads show an older one; zero: they do not
@@ -42,6 +43,8 @@ type membership struct {
 	assigned  [repository.ShardCount]bool // as the assignment says
 	owned     [repository.ShardCount]bool // of them, those that are not being released
 	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
+	asked     map[int]time.Time           // shards of cursors that the node was asked about, since when
+	orphaned  []int                       // shards whose owner has died, and that no node has taken
 	awaiting  awaiting
 	signals   []repository.Signal
 	signalled int64
@@ -51,7 +54,7 @@ type membership struct {
 func newMembership(e *Engine) *membership {
 	return &membership{
 		engine: e, self: e.opts.Incarnation, kick: make(chan struct{}, 1),
-		seen: make(map[string]*sighting), releasing: make(map[int]time.Time),
+		seen: make(map[string]*sighting), releasing: make(map[int]time.Time), asked: make(map[int]time.Time),
 	}
 }
 
@@ -214,9 +217,13 @@ func (m *membership) look(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	m.blind = time.Time{}
+	if m.looked.IsZero() {
+		m.looked = time.Now()
+	}
 	assignment = m.newest(now, assignment)
 	m.observe(now, time.Now(), nodes, &assignment)
 	m.follow(&assignment)
+	m.noteOrphaned(now, &assignment)
 	return m.reassign(ctx, now, assignment)
 }
 
@@ -331,10 +338,13 @@ func (m *membership) reassign(ctx context.Context, now time.Time, assignment rep
 			alive = append(alive, incarnation)
 		}
 	}
-	a := allocate(m.self, alive, &assignment.Owners, func(owner string) bool { return m.seen[owner].isAlive(now) })
+	a := allocate(m.self, alive, &assignment.Owners, func(owner string) bool { return m.replaces(owner, now) })
 	next := assignment
 	next.Damage = nil
-	for _, shard := range a.take {
+	for _, shard := range a.free {
+		next.Owners[shard] = ""
+	}
+	for _, shard := range slices.Concat(a.take, m.askedFor(now, &assignment)) {
 		next.Owners[shard] = m.self
 	}
 	m.beginRelease(a.release)

@@ -15,6 +15,9 @@ type Broker struct {
 	FailSafe      string        // FailSafeOn, FailSafeOff or FailSafeWorker
 	RationalDelay time.Duration // after which the worker of FailSafeWorker re-triggers a message
 	TokenHeader   string        // of calls, with the token of the consumer
+
+	// What a node creates or changes at its start.
+	Producers, Channels, Consumers BrokerParties
 }
 
 // How messages are found that a node has accepted and did not deliver.

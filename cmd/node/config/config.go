@@ -13,6 +13,7 @@ import (
 // A Config is all that a node is told. One that Load has returned is valid.
 type Config struct {
 	Listen   string // HOST:PORT
+	TLS      TLS
 	Data     string // folder
 	InMemory bool
 	Insecure bool // listen to others than this machine, though nothing proves who an actor is
@@ -38,6 +39,11 @@ type Config struct {
 
 	from     map[string]source // of the keys that are not defaults
 	warnings []string
+}
+
+// TLS says which certificate the hub has. Without one it speaks plain HTTP.
+type TLS struct {
+	Certificate, Key string // PEM files
 }
 
 // Cosmos says where the account is. Without an Endpoint the node runs an engine

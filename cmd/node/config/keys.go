@@ -31,6 +31,8 @@ type value interface {
 // keys is the table of all keys, in the order in which they are told.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
+	{"tls.certificate", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
+	{"tls.key", false, "PEM file with the private key of tls.certificate", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
 	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
@@ -83,6 +85,15 @@ var keys = []key{
 	}},
 	{"broker.rational-delay", false, "time after which the worker of broker.fail-safe re-triggers a message", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
 	{"broker.token-header", false, "header of calls with the token of the consumer", func(c *Config) value { return (*headerValue)(&c.Broker.TokenHeader) }},
+	{"broker.producers", false, "producers that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Producers, domain.Producers}
+	}},
+	{"broker.channels", false, "channels that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Channels, domain.Channels}
+	}},
+	{"broker.consumers", false, "consumers that the hub creates or changes at its start: a list of {channel, id, name, callback-url, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Consumers, domain.PartyList{}}
+	}},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},

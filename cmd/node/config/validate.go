@@ -107,6 +107,9 @@ func (c *Config) validateListen(fault faultFunc) {
 		"give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault("listen", "%w", err)
 	}
+	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
+		fault("tls.key", "a certificate needs its key; set tls.certificate and tls.key, or neither")
+	}
 }
 
 const (

@@ -18,8 +18,9 @@ import (
 )
 
 // Random holds nodes to the promises with some seeds. Up to three nodes serve the same
-// receivers; with even seeds all think that they own them, with odd ones they share them. They are killed and frozen, their calls of the
-// stores fail, the clock is set. In the end one node, to which nothing happens, brings
+// receivers; with even seeds all think that they own them, with odd ones they share them, and with
+// each second odd one some nodes do not take over from dead ones. They are killed and frozen, their
+// calls of the stores fail, the clock is set. In the end one node, to which nothing happens, brings
 // everything to its end.
 func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	for seed := range seeds {
@@ -27,7 +28,7 @@ func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repos
 			synctest.Test(t, func(t *testing.T) {
 				w := NewWorld(t, func(clock *Clock) repositorytest.PushStores { return open(t, clock) })
 				w.Shared = seed%2 == 1
-				(&randomRun{World: w, rng: rand.New(rand.NewPCG(uint64(seed), 19))}).run() //nolint:gosec // not negative
+				(&randomRun{World: w, mayWait: seed%4 == 3, rng: rand.New(rand.NewPCG(uint64(seed), 19))}).run() //nolint:gosec // not negative
 			})
 		})
 	}
@@ -41,6 +42,7 @@ type randomRun struct {
 	all       []*Receiver
 	nodes     [3]*Node
 	published int
+	mayWait   bool // nodes may be without takeover
 	isCalm    bool
 	wasSet    bool // the clock
 	upsets    int  // nodes that ended, were frozen, or took cursors from others
@@ -110,7 +112,9 @@ func (r *randomRun) fault() (before, after error) {
 
 func (r *randomRun) start(i int) {
 	r.upsets++
-	r.nodes[i] = r.Start(delivery.Options{Workers: 2 + r.chance(8), Queues: 4, Random: r.uint64, Look: time.Minute, Window: int64(1 + r.chance(100_000))})
+	opts := delivery.Options{Workers: 2 + r.chance(8), Queues: 4, Random: r.uint64, Look: time.Minute, Window: int64(1 + r.chance(100_000))}
+	opts.NoTakeover = r.mayWait && r.chance(2) == 0
+	r.nodes[i] = r.Start(opts)
 	r.nodes[i].line.mu.Lock()
 	r.nodes[i].line.fault = r.fault
 	r.nodes[i].line.mu.Unlock()
@@ -154,6 +158,8 @@ func (r *randomRun) run() {
 		case op == 9 && r.nodes[i] != nil:
 			r.nodes[i].Stop()
 			r.nodes[i] = nil
+		case op == 10 && r.nodes[i] != nil && r.mayWait:
+			r.nodes[i].Changed(r.all[r.chance(len(r.all))].ID)
 		}
 		<-time.After(time.Duration(r.chance(40)) * time.Second)
 	}

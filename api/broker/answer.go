@@ -1,0 +1,43 @@
+package broker
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+)
+
+// writeJSON answers with a document, and with the time of its last change unless that is zero.
+func writeJSON(w http.ResponseWriter, status int, changed time.Time, body any) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	if !changed.IsZero() {
+		h.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
+	}
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // payloads are often XML
+	_ = encoder.Encode(body)     // a client that is gone needs no answer
+}
+
+// writeEmpty answers without a body.
+func writeEmpty(w http.ResponseWriter, status int) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+}
+
+// timeOrNil returns nil for the zero time.
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,28 @@
+// Package broker is the HTTP edge of the webhook broker: the routes under /broker, in the words
+// of its specification. It decodes requests, calls the use cases of domain/broker, and encodes what
+// they return. It decides nothing about messages and consumers.
+//
+// Read [Mount] first, which has all routes. The package is a part of the server of package api,
+// which identifies and logs requests, bounds their time and memory, and answers errors as problems:
+// that is its [Host]. Errors of this package that have no kind of the domain are in errors.go.
+//
+// # Who asks
+//
+// A request shows its credentials in headers: X-Broker-Admin-Token, or Authorization: Bearer, for
+// operators; X-Broker-Channel-Token, X-Broker-Producer-ID and X-Broker-Producer-Token for
+// producers; X-Broker-Consumer-Token for consumers. credentials.go reads them, and the Host
+// compares the token of operators, the same one and by the same rules as everywhere in the hub.
+// A request that shows a wrong token of operators is refused, whatever it shows besides.
+//
+// # Conditions
+//
+// A party has a version, in its ETag, and the time of its last change, in Last-Modified. A PUT
+// may be for a version (If-Match) or for a time (If-Unmodified-Since, compared as a date); without
+// either it is for any. Times have whole seconds, and two changes are never in the same second.
+//
+// # Payloads
+//
+// A message in an answer has its payload as text, if that is UTF-8 without control characters, and
+// in Base64 otherwise, so that its JSON is never much larger than the payload. Consumers get the
+// payload as it was sent, without JSON around it.
+package broker

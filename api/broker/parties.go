@@ -1,0 +1,168 @@
+package broker
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/messagehub/messagehub/api/internal/etag"
+	"github.com/messagehub/messagehub/api/internal/query"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+// A partyDocument is what is shown of a producer, a channel or a consumer. It has no token.
+type partyDocument struct {
+	ID          string    `json:"id"`
+	Channel     string    `json:"channel,omitempty"` // of a consumer
+	Name        string    `json:"name"`
+	CallbackURL string    `json:"callbackUrl,omitempty"` // of a consumer
+	Created     time.Time `json:"created"`
+	Changed     time.Time `json:"changed"`
+}
+
+func documentOfParty(p *broker.Party) partyDocument {
+	d := partyDocument{ID: p.ID.String(), Name: p.Label, CallbackURL: p.CallbackURL, Created: p.Created.UTC(), Changed: p.Changed.UTC()}
+	if p.ID.IsConsumer() {
+		d.Channel = p.ID.Channel().String()
+	}
+	return d
+}
+
+func writeParty(w http.ResponseWriter, status int, p *broker.Party) {
+	w.Header().Set("ETag", etag.Of(p.Version))
+	writeJSON(w, status, p.Changed, documentOfParty(p))
+}
+
+func (e *edge) putProducer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	id, err := e.producerOf(r)
+	if err != nil {
+		return err
+	}
+	return e.put(w, r, creds, id)
+}
+
+func (e *edge) putChannel(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	id, err := e.channelOf(r)
+	if err != nil {
+		return err
+	}
+	return e.put(w, r, creds, id)
+}
+
+func (e *edge) putConsumer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	id, err := e.consumerOf(r, "consumerId")
+	if err != nil {
+		return err
+	}
+	return e.put(w, r, creds, id)
+}
+
+// put creates or changes a party. The body of a stranger is not read.
+func (e *edge) put(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
+	if err := creds.RequireAdmin(); err != nil {
+		return err
+	}
+	if _, err := query.Parse(r); err != nil {
+		return err
+	}
+	when, err := conditionOf(r)
+	if err != nil {
+		return err
+	}
+	draft, err := e.readForm(w, r, id.IsConsumer())
+	if err != nil {
+		return err
+	}
+	stored, created, err := e.service.Put(r.Context(), creds, id, draft, when)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+		w.Header().Set("Location", partyPath(id))
+	}
+	writeParty(w, status, stored)
+	return nil
+}
+
+func (e *edge) getProducer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	id, err := e.producerOf(r)
+	if err != nil {
+		return err
+	}
+	return e.get(w, r, creds, id)
+}
+
+func (e *edge) getChannel(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	id, err := e.channelOf(r)
+	if err != nil {
+		return err
+	}
+	return e.get(w, r, creds, id)
+}
+
+func (e *edge) getConsumer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	id, err := e.consumerOf(r, "consumerId")
+	if err != nil {
+		return err
+	}
+	return e.get(w, r, creds, id)
+}
+
+func (e *edge) get(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
+	if _, err := query.Parse(r); err != nil {
+		return err
+	}
+	found, err := e.service.Get(r.Context(), creds, id)
+	if err != nil {
+		return err
+	}
+	writeParty(w, http.StatusOK, found)
+	return nil
+}
+
+func (e *edge) listProducers(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	return e.list(w, r, creds, domain.Producers, "producers", "/broker/producers")
+}
+
+func (e *edge) listChannels(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	return e.list(w, r, creds, domain.Channels, "channels", "/broker/channels")
+}
+
+func (e *edge) listConsumers(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+	channel, err := e.channelOf(r)
+	if err != nil {
+		return err
+	}
+	return e.list(w, r, creds, channel.Consumers(), "consumers", channelPath(channel)+"/consumers")
+}
+
+// list answers with a page of a list as an object with one array, called member.
+func (e *edge) list(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, list domain.PartyList, member, path string) error {
+	p, err := pageOf(r)
+	if err != nil {
+		return err
+	}
+	if p.first != "" {
+		if _, err := list.Parse(p.first); err != nil {
+			return domain.Errorf(domain.Invalid, "first: %w", err)
+		}
+	}
+	found, next, err := e.service.List(r.Context(), creds, list, p.first, p.size)
+	if err != nil {
+		return err
+	}
+	documents := make([]partyDocument, len(found))
+	var changed time.Time
+	for i := range found {
+		documents[i] = documentOfParty(found[i])
+		changed = laterOf(changed, found[i].Changed)
+	}
+	answer := map[string]any{member: documents}
+	if next != "" {
+		answer["next"] = p.next(path, next)
+	}
+	writeJSON(w, http.StatusOK, changed, answer)
+	return nil
+}

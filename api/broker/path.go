@@ -1,0 +1,84 @@
+package broker
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// pathParam returns a parameter of the path, without its percent-encoding.
+func pathParam(r *http.Request, name string) string {
+	value := chi.URLParam(r, name)
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
+}
+
+// producerOf, channelOf and consumerOf return the party in the path of a request. They fail with
+// Invalid if its id is not valid.
+
+func (e *edge) producerOf(r *http.Request) (domain.PartyID, error) {
+	id, err := domain.Producers.Parse(pathParam(r, "producerId"))
+	if err == nil {
+		e.host.Note(r.Context(), slog.String("producer", id.String()))
+	}
+	return id, err
+}
+
+func (e *edge) channelOf(r *http.Request) (domain.PartyID, error) {
+	id, err := domain.Channels.Parse(pathParam(r, "channelId"))
+	if err == nil {
+		e.host.Note(r.Context(), slog.String("channel", id.String()))
+	}
+	return id, err
+}
+
+func (e *edge) consumerOf(r *http.Request, param string) (domain.PartyID, error) {
+	channel, err := e.channelOf(r)
+	if err != nil {
+		return channel, err
+	}
+	id, err := channel.Consumers().Parse(pathParam(r, param))
+	if err == nil {
+		e.host.Note(r.Context(), slog.String("consumer", id.String()))
+	}
+	return id, err
+}
+
+func (e *edge) messageOf(r *http.Request) string {
+	id := pathParam(r, "messageId")
+	e.host.Note(r.Context(), slog.String("message", domain.Clip(id)))
+	return id
+}
+
+// The paths of what answers refer to. Names of parties need no percent-encoding, and neither do the
+// ids of messages that the broker gives.
+
+func partyPath(id domain.PartyID) string {
+	switch {
+	case id.IsConsumer():
+		return consumerPath(id)
+	case id.List() == domain.Channels:
+		return channelPath(id)
+	}
+	return "/broker/producer/" + id.String()
+}
+
+func channelPath(channel domain.PartyID) string { return "/broker/channel/" + channel.String() }
+
+func consumerPath(consumer domain.PartyID) string {
+	return channelPath(consumer.Channel()) + "/consumer/" + consumer.String()
+}
+
+func messagePath(channel domain.PartyID, message string) string {
+	return channelPath(channel) + "/message/" + message
+}
+
+func retriggerPath(consumer domain.PartyID, message string) string {
+	return messagePath(consumer.Channel(), message) + "/job/" + consumer.String() + "/re-trigger"
+}

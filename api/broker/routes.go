@@ -1,0 +1,85 @@
+package broker
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+// A Host is the server that the routes are a part of.
+type Host interface {
+	// Handle returns a handler that calls h and answers its error as a problem.
+	Handle(h func(http.ResponseWriter, *http.Request) error) http.HandlerFunc
+
+	// IsOperator reports whether token is that of the operators. It returns an error to answer if
+	// the client has sent too many wrong ones.
+	IsOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error)
+
+	// ReadBody reads a body of up to limit bytes, whose memory is accounted for until release is
+	// called. After a failure, release need not be called.
+	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
+
+	// ReserveAnswer acquires n bytes of the memory for answers, of which each owner has a share. It
+	// fails with Busy if it cannot in time.
+	ReserveAnswer(ctx context.Context, owner string, n int64) (release func(), err error)
+
+	// Note adds to what the log will have about the request.
+	Note(ctx context.Context, attrs ...slog.Attr)
+}
+
+type edge struct {
+	service *broker.Service
+	host    Host
+}
+
+// Mount adds the routes of the broker to r. They must not be called if service is nil.
+func Mount(r chi.Router, service *broker.Service, host Host) {
+	e := &edge{service, host}
+
+	// Operators manage who may send and who is called.
+	r.Put("/broker/producer/{producerId}", e.handle(e.putProducer))
+	r.Get("/broker/producer/{producerId}", e.handle(e.getProducer))
+	r.Get("/broker/producers", e.handle(e.listProducers))
+	r.Put("/broker/channel/{channelId}", e.handle(e.putChannel))
+	r.Get("/broker/channel/{channelId}", e.handle(e.getChannel))
+	r.Get("/broker/channels", e.handle(e.listChannels))
+	r.Put("/broker/channel/{channelId}/consumer/{consumerId}", e.handle(e.putConsumer))
+	r.Get("/broker/channel/{channelId}/consumer/{consumerId}", e.handle(e.getConsumer))
+	r.Get("/broker/channel/{channelId}/consumers", e.handle(e.listConsumers))
+
+	// Producers send messages.
+	r.Post("/broker/channel/{channelId}/broadcast", e.handle(e.broadcast))
+
+	// Those who have the token of the channel see what becomes of them.
+	r.Get("/broker/channel/{channelId}/messages", e.handle(e.listMessages))
+	r.Get("/broker/channel/{channelId}/message/{messageId}", e.handle(e.getMessage))
+
+	// Consumers see what was not delivered, and have it delivered again; so do operators.
+	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/dlq", e.handle(e.listDeadLetters))
+	r.Post("/broker/channel/{channelId}/message/{messageId}/re-trigger", e.handle(e.retriggerMessage))
+	r.Post("/broker/channel/{channelId}/message/{messageId}/job/{jobId}/re-trigger", e.handle(e.retriggerJob))
+
+	// The worker of the fail-safe finds what waits for a re-trigger.
+	r.Get("/broker/overdue", e.handle(e.listOverdue))
+
+	// Consumers fetch messages, instead of being called with them or besides.
+	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/peek", e.handle(e.peek))
+	r.Delete("/broker/channel/{channelId}/consumer/{consumerId}/dequeue/{bundleId}", e.handle(e.dequeue))
+}
+
+// A handler answers a request with some credentials, or returns an error before it has begun to.
+type handler func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error
+
+func (e *edge) handle(h handler) http.HandlerFunc {
+	return e.host.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		creds, err := e.credentials(w, r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, creds)
+	})
+}

@@ -1,0 +1,32 @@
+// Package etag has the versions of documents in the headers ETag and If-Match (RFC 9110).
+package etag
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+)
+
+// Of returns the tag of a version.
+func Of(version string) string {
+	return `"` + base64.RawURLEncoding.EncodeToString([]byte(version)) + `"`
+}
+
+// Match returns which versions a request is for, by its header If-Match: any that exists, or some
+// of them. A tag that is no version matches none. Without the header, it returns false and nil.
+func Match(r *http.Request) (exists bool, versions []string) {
+	for _, line := range r.Header.Values("If-Match") {
+		for tag := range strings.SplitSeq(line, ",") { // versions have no comma
+			tag = strings.TrimSpace(tag)
+			if tag == "*" {
+				return true, nil
+			}
+			version, err := base64.RawURLEncoding.DecodeString(strings.Trim(tag, `"`))
+			if err != nil || len(tag) < 2 || tag[0] != '"' || tag[len(tag)-1] != '"' {
+				version = []byte("none")
+			}
+			versions = append(versions, string(version))
+		}
+	}
+	return false, versions
+}

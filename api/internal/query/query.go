@@ -1,0 +1,37 @@
+// Package query reads the query parameters of requests. Those that a route does not know are
+// refused: a misspelled parameter would be ignored otherwise.
+package query
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Parse returns the query parameters of r, each of which must be known and be there at most once.
+// Its errors are Invalid.
+func Parse(r *http.Request, known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, domain.Errorf(domain.Invalid, "The query is malformed: %v.", err)
+	}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names) // so that the same request gets the same answer
+	for _, name := range names {
+		switch {
+		case !slices.Contains(known, name) && len(known) == 0:
+			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; this route has none.", domain.Clip(name))
+		case !slices.Contains(known, name):
+			return nil, domain.Errorf(domain.Invalid, "Unknown query parameter %q; known are %s.", domain.Clip(name), strings.Join(known, ", "))
+		case len(values[name]) > 1:
+			return nil, domain.Errorf(domain.Invalid, "Query parameter %s is there %d times; send it once.", name, len(values[name]))
+		}
+	}
+	return values, nil
+}

@@ -1,0 +1,93 @@
+package broker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// startAlone starts the only node, which does little while days pass.
+func (w *doorWorld) startAlone() *doorNode {
+	w.nodes = nil
+	return w.start("a", delivery.Options{Look: 24 * time.Hour})
+}
+
+// jobOf returns the only job of a message.
+func (w *doorWorld) jobOf(n *doorNode, message string) broker.Job {
+	w.Helper()
+	m, err := n.Message(w.Context(), doorAdmin, w.channel, message)
+	require.NoError(w, err)
+	require.Len(w, m.Jobs, 1)
+	return m.Jobs[0]
+}
+
+// broadcastsOne sends a message by a node and returns its id.
+func (w *doorWorld) broadcastsOne(n *doorNode) string {
+	w.Helper()
+	message, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, &broker.Broadcast{Payload: []byte(`{}`)})
+	require.NoError(w, err)
+	return message
+}
+
+func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startAlone()
+		w.settles()
+		delivered := w.broadcastsOne(n)
+		<-time.After(time.Second)
+		w.status = 500
+		dead := w.broadcastsOne(n)
+		<-time.After(repository.DeadLetterRetention - time.Minute)
+		require.Equal(w, broker.Delivered, w.jobOf(n, delivered).Status)
+		require.Equal(w, broker.Dead, w.jobOf(n, dead).Status)
+
+		<-time.After(time.Hour)
+		for _, message := range []string{delivered, dead} {
+			require.Equal(w, broker.Ended, w.jobOf(n, message).Status, "which one was delivered is not stored any more")
+			err := n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message)
+			require.Equal(w, domain.Conflict, domain.KindOf(err))
+			require.ErrorContains(w, err, "the job is Delivered, or its dead letter was removed")
+			err = n.RetriggerMessage(w.Context(), doorAdmin, w.channel, message)
+			require.Equal(w, domain.Conflict, domain.KindOf(err))
+		}
+	})
+}
+
+func TestAJob_OfAConsumerWithoutDeadLettersIsNeverEnded(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startAlone()
+		w.settles()
+		message := w.broadcastsOne(n)
+		<-time.After(repository.DeadLetterRetention + time.Hour)
+		require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
+	})
+}
+
+func TestAJob_IsDeadIfItsMessageExpiredBeforeItWasTaken(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startAlone()
+		w.settles()
+		message := w.broadcastsOne(n)
+		<-time.After(time.Second)
+		n.stop()
+		e, _ := domain.ParseMessageID(message)
+		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "x", Limit: 1, Policy: domain.BrokerPolicy(time.Second, 1)}, time.Now)
+		require.NoError(w, err)
+		s := c.Settlement()
+		s.Standing.Expiries = []domain.Expiry{{From: e, To: e.Number + 1, At: time.Now()}}
+		_, err = w.ports.Cursors.Settle(w.Context(), w.consumer.Cursor(), version, s)
+		require.NoError(w, err)
+
+		j := w.jobOf(n, message)
+		require.Equal(w, broker.Dead, j.Status)
+		require.Contains(w, j.Reason, "its retention had passed")
+		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message)))
+		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerMessage(w.Context(), doorAdmin, w.channel, message)))
+	})
+}

@@ -1,0 +1,254 @@
+package broker_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// startWaiting starts a node that does not replace nodes that die, and waits until it has all shards.
+func (w *doorWorld) startWaiting(name string) *doorNode {
+	n := w.start(name, delivery.Options{NoTakeover: true, Look: time.Hour})
+	w.settles()
+	return n
+}
+
+// orphan has all shards assigned to a node that has died, and waits until that is known.
+func (w *doorWorld) orphan() {
+	w.Helper()
+	_, a, err := w.nodes.Nodes(w.Context())
+	require.NoError(w, err)
+	for i := range a.Owners {
+		a.Owners[i] = "a dead node"
+	}
+	require.NoError(w, w.nodes.Assign(w.Context(), a))
+	<-time.After(15 * time.Second)
+}
+
+// overdue returns what is overdue by a delay.
+func (w *doorWorld) overdue(n *doorNode, delay time.Duration) []broker.Job {
+	w.Helper()
+	jobs, _, more, err := n.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{Delay: delay})
+	require.NoError(w, err)
+	require.False(w, more)
+	return jobs
+}
+
+// requireOverdue requires that one job is overdue, which a re-trigger has delivered.
+func (w *doorWorld) requireOverdue(n *doorNode, message string, status broker.JobStatus) {
+	w.Helper()
+	jobs := w.overdue(n, 2*time.Second)
+	require.Len(w, jobs, 1)
+	require.Equal(w, status, jobs[0].Status)
+	require.Equal(w, w.consumer, jobs[0].Consumer)
+	require.Equal(w, message, jobs[0].Message)
+	w.status = 200
+	require.NoError(w, n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message))
+	<-time.After(20 * time.Second)
+	require.Empty(w, w.overdue(n, 0))
+	require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
+}
+
+func TestOverdue_ListsWhatADeadNodeHasNotTried(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startWaiting("a")
+		w.orphan()
+		message := w.broadcastsOne(n)
+		require.Empty(w, w.overdue(n, 2*time.Second), "it has not waited for long")
+		<-time.After(2 * time.Second)
+		w.requireOverdue(n, message, broker.InFlight)
+	})
+}
+
+func TestOverdue_ListsAttemptsOfADeadNodeThatAreDue(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		n := w.startWaiting("a")
+		message := w.broadcastsOne(n)
+		due := time.Now()
+		for time.Until(due) < 20*time.Second {
+			<-time.After(time.Second)
+			due = w.jobOf(n, message).Due
+		}
+		w.orphan()
+		require.Empty(w, w.overdue(n, 0), "it is not due")
+		<-time.After(time.Until(due) + 2*time.Second)
+		w.requireOverdue(n, message, broker.RetryDelivery)
+	})
+}
+
+func TestOverdue_ListsCallsThatADeadNodeHadUnderWay(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startWaiting("a")
+		w.orphan()
+		message := w.broadcastsOne(n)
+		e, _ := domain.ParseMessageID(message)
+		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "a dead node", Limit: 1}, time.Now)
+		require.NoError(w, err)
+		c.Take(domain.Position{EntryID: e}, true)
+		_, err = w.ports.Cursors.Settle(w.Context(), w.consumer.Cursor(), version, c.Settlement())
+		require.NoError(w, err)
+		<-time.After(3 * time.Second)
+		w.requireOverdue(n, message, broker.InFlight)
+	})
+}
+
+func TestOverdue_ListsRetriggersThatADeadNodeHasNotFollowed(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		n := w.startWaiting("a")
+		message := w.broadcastsOne(n)
+		<-time.After(time.Hour)
+		w.orphan()
+		require.Empty(w, w.overdue(n, 0), "a dead job is not overdue")
+		deaf := broker.New(w.ports, plainSealer{}, broker.Options{})
+		require.NoError(w, deaf.RetriggerJob(w.Context(), doorConsumer, w.consumer, message))
+		w.requireOverdue(n, message, broker.Dead)
+	})
+}
+
+func TestOverdue_LeavesOutWhatALivingNodeCalls(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.takes = time.Hour
+		a, b := w.startWaiting("a"), w.startWaiting("b")
+		w.broadcasts(a, 100, 0) // more than are called at the same time
+		<-time.After(10 * time.Second)
+		require.NotEmpty(w, w.calls())
+		for _, n := range []*doorNode{a, b} {
+			require.Empty(w, w.overdue(n, 2*time.Second))
+		}
+	})
+}
+
+func TestOverdue_LeavesOutWhatABundleHolds(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		n := w.startWaiting("a")
+		w.broadcasts(n, 2, 0)
+		<-time.After(time.Second) // one attempt has failed
+		w.takes, w.status = time.Hour, 200
+		require.Len(w, w.peeks(n, 10).Messages, 2)
+		w.orphan()
+		<-time.After(time.Hour)
+		require.Empty(w, w.overdue(n, 2*time.Second))
+	})
+}
+
+func TestOverdue_LeavesOutConsumersThatAskedForAPause(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startWaiting("a")
+		message := w.broadcastsOne(n)
+		<-time.After(time.Second)
+		w.orphan()
+		waiting := w.broadcastsOne(n)
+		hold := time.Now().Add(time.Hour)
+		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "a dead node", Limit: 1}, time.Now)
+		require.NoError(w, err)
+		s := c.Settlement()
+		s.Standing.Hold, s.Standing.HoldFor = hold, time.Hour
+		_, err = w.ports.Cursors.Settle(w.Context(), w.consumer.Cursor(), version, s)
+		require.NoError(w, err)
+		<-time.After(59 * time.Minute)
+		require.Empty(w, w.overdue(n, 2*time.Second))
+		<-time.After(2 * time.Minute)
+		require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
+		w.requireOverdue(n, waiting, broker.InFlight)
+	})
+}
+
+// A countedShards counts the lists of cursors that are read.
+type countedShards struct {
+	repository.Shards
+	lists int
+}
+
+func (s *countedShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+	s.lists++
+	return s.Shards.Cursors(ctx, shard)
+}
+
+func TestOverdue_ReadsNothingWhileAllNodesAreAlive(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.takes = time.Hour
+		a := w.startWaiting("a")
+		w.broadcasts(a, 3, 0)
+		<-time.After(time.Minute)
+		ports := w.ports
+		shards := &countedShards{Shards: w.ports.Shards}
+		ports.Shards = shards
+		s := broker.New(ports, plainSealer{}, broker.Options{Orphaned: a.engine.Orphaned})
+		_, _, more, err := s.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{})
+		require.NoError(w, err)
+		require.False(w, more)
+		require.Zero(w, shards.lists)
+		w.orphan()
+		_, _, _, err = s.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{})
+		require.NoError(w, err)
+		require.Equal(w, repository.ShardCount, shards.lists)
+	})
+}
+
+func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startWaiting("a")
+		w.orphan()
+		const idle, busy = 250, 5
+		shard := func(name string) int {
+			id, err := w.channel.Consumers().Parse(name)
+			require.NoError(w, err)
+			return repository.ShardOf(id.Cursor())
+		}
+		want := (shard("billing") + 1) % repository.ShardCount
+		put := func(prefix string, count int) {
+			for i := 0; count > 0; i++ {
+				name := fmt.Sprintf("%s-%06d", prefix, i)
+				if shard(name) != want {
+					continue
+				}
+				id, err := w.channel.Consumers().Parse(name)
+				require.NoError(w, err)
+				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).Put(w.Context(), doorAdmin, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
+				require.NoError(w, err)
+				count--
+			}
+		}
+		put("z", idle+busy) // they were there before the message, and wait for it
+		w.broadcasts(n, 1, 0)
+		put("a", idle) // they come first, and wait for nothing
+		<-time.After(3 * time.Second)
+
+		found := make(map[int]int)
+		q := broker.OverdueQuery{Delay: 2 * time.Second}
+		pages := 0
+		for more := true; more; pages++ {
+			require.Less(w, pages, 10)
+			var jobs []broker.Job
+			var err error
+			jobs, q.First, more, err = n.Overdue(w.Context(), doorAdmin, q)
+			require.NoError(w, err)
+			for _, j := range jobs {
+				found[repository.ShardOf(j.Consumer.Cursor())]++
+			}
+		}
+		require.Equal(w, map[int]int{shard("billing"): 1, want: 1}, found)
+		require.GreaterOrEqual(w, pages, idle/100)
+	})
+}
+
+func TestOverdue_IsForOperators(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.startWaiting("a")
+		for _, creds := range []*broker.Credentials{{}, doorConsumer, doorProducer} {
+			_, _, _, err := n.Overdue(w.Context(), creds, broker.OverdueQuery{})
+			require.ErrorIs(w, err, broker.ErrUnauthenticated)
+		}
+	})
+}
