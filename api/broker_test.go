@@ -246,3 +246,19 @@ func TestPayloadsAreShownAsTheyAre(t *testing.T) {
 func fixedRequestIDs(o *api.Options, _ *hub.Options) {
 	o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 }
+
+func TestAConsumerOfAnotherChannelIsAStranger(t *testing.T) {
+	f := serve(t, withBroker(t))
+	f.putShop()
+	f.put("/channel/other", "token", "of-other").wants(201)
+	f.put("/channel/other/consumer/shop", "token", "of-the-other-shop", "callbackUrl", "https://shop.example/").wants(201)
+	path := f.broadcast("x")
+	for _, r := range [][2]string{
+		{"GET", "/broker/channel/prices/consumer/shop/dlq"}, {"GET", "/broker/channel/prices/consumer/shop/peek"},
+		{"DELETE", "/broker/channel/prices/consumer/shop/dequeue/b"}, {"POST", path + "/job/shop/re-trigger"},
+	} {
+		f.do(r[0], r[1], "", "X-Broker-Consumer-Token", "of-the-other-shop").problem(403, "wrong-credentials")
+	}
+	f.do("GET", path, "", "X-Broker-Channel-Token", "of-other").problem(403, "wrong-credentials")
+	f.do("GET", "/broker/channel/other/message/"+idOf(path), "", "X-Broker-Channel-Token", "of-other").problem(404, "not-found")
+}

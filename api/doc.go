@@ -44,7 +44,8 @@
 // # Who asks
 //
 // Actors are identified in actor.go (requireActor), operators in operator.go
-// (requireOperator), and nowhere else. localOnly (local.go) prevents DNS rebinding and
+// (requireOperator; isOperator compares the token), and nowhere else. Producers, consumers and those
+// of a channel show tokens of the broker, which domain/broker compares. localOnly (local.go) prevents DNS rebinding and
 // refuses requests that a proxy has passed on. An address with too many failed logins
 // of operators is refused for a while (failed_logins.go).
 //
@@ -66,6 +67,11 @@
 // A Peek with a Range answers about the bundle that it would have answered with
 // anyway, which may be the next one: whoever goes on with a download says which
 // with If-Range or If-Match, or asks for it by its id (bundle.go).
+//
+// # The broker
+//
+// The routes under /broker are those of package api/broker, which knows the Server as its host;
+// broker.go has what it needs, and turns its errors into problems of the one table.
 //
 // # The original
 //

@@ -50,7 +50,8 @@ type PeekRequest struct {
 	Limit int // for the deliveries of the bundle, up to MaxHeld
 	// Entries are those that the bundle may have, in the order in which they are tried. Those of
 	// which a call is under way, or that have ended, are left out, and so are those behind an entry
-	// that was not taken and is none of them. All pass the filter of the receiver.
+	// that was not taken and is none of them. All pass the filter of the receiver. One that failed
+	// while they were gathered may be among them twice.
 	Entries []Position
 }
 
@@ -83,7 +84,7 @@ func (c *Cursor) handOut(id string, r *PeekRequest) {
 		if i := s.indexOpen(p.EntryID); i >= 0 {
 			b.Taken = append(b.Taken, s.Open[i])
 			s.Open = slices.Delete(s.Open, i, i+1)
-		} else if r := c.retries.get(p.EntryID); r != nil {
+		} else if r := c.retries.get(p.EntryID); r != nil && !b.Has(p.EntryID) {
 			b.Retries = append(b.Retries, r.Position)
 			c.retries.remove(p.EntryID, true)
 		} else {

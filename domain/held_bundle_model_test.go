@@ -23,13 +23,17 @@ func (m *cursorModel) requestBundle() {
 	if len(m.requests) >= 10 {
 		return
 	}
-	v := m.versions[max(len(m.versions)-1-rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(m.t, "age of the standing"), 0)]
+	last := len(m.versions) - 1
+	i := max(last-rapid.SampledFrom([]int{0, 0, 0, 1, 3}).Draw(m.t, "age of the standing"), 0)
+	v := m.versions[i]
 	if b := v.standing.Held; b != nil && rapid.Bool().Draw(m.t, "dequeue") {
 		m.addRequest(domain.ReplayRequest{Dequeue: b.ID})
 		return
 	}
 	peek := &domain.PeekRequest{Limit: rapid.IntRange(1, 4).Draw(m.t, "limit of the bundle")}
-	for _, e := range slices.SortedFunc(maps.Keys(v.retries), domain.CompareEntries) {
+	// The retries are read later than the standing, so one may be among the open ones, too.
+	later := m.versions[rapid.IntRange(i, last).Draw(m.t, "version of the retries")]
+	for _, e := range slices.SortedFunc(maps.Keys(later.retries), domain.CompareEntries) {
 		peek.Entries = append(peek.Entries, domain.Position{EntryID: e})
 	}
 	peek.Entries = append(peek.Entries, v.standing.Open...)
@@ -76,7 +80,10 @@ func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 		return
 	}
 	require.LessOrEqual(m.t, held.Len(), 4)
+	once := make(map[domain.EntryID]bool)
 	for _, p := range held.Positions() {
+		require.False(m.t, once[p.EntryID], "%v is in the bundle twice", p.EntryID)
+		once[p.EntryID] = true
 		require.True(m.t, matches(p.EntryID))
 		require.False(m.t, before.ended(p.EntryID) && !m.isReplayed(before, v, p.EntryID), "P3: %v has ended", p.EntryID)
 		for _, call := range n.calls {

@@ -80,7 +80,7 @@ func (e *edge) put(w http.ResponseWriter, r *http.Request, creds *broker.Credent
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		w.Header().Set("Location", r.URL.EscapedPath())
+		w.Header().Set("Location", partyPath(id))
 	}
 	writeParty(w, status, stored)
 	return nil

@@ -59,6 +59,16 @@ func (e *edge) messageOf(r *http.Request) string {
 // The paths of what answers refer to. Names of parties need no percent-encoding, and neither do the
 // ids of messages that the broker gives.
 
+func partyPath(id domain.PartyID) string {
+	switch {
+	case id.IsConsumer():
+		return consumerPath(id)
+	case id.List() == domain.Channels:
+		return channelPath(id)
+	}
+	return "/broker/producer/" + id.String()
+}
+
 func channelPath(channel domain.PartyID) string { return "/broker/channel/" + channel.String() }
 
 func consumerPath(consumer domain.PartyID) string {

@@ -40,6 +40,9 @@ type UsageError struct{ error }
 
 func (e UsageError) Unwrap() error { return e.error }
 
+// NewUsageError returns one with a text.
+func NewUsageError(text string) UsageError { return UsageError{errors.New(text)} }
+
 // A Bench is a run of the bench on a command line.
 type Bench struct {
 	Program string   // how it is called, for the report: "messagehub"

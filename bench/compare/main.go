@@ -73,6 +73,7 @@ func run(ctx context.Context, p *process) int {
 
 func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 	var results, plots string
+	var replace bool
 	cmd := &cobra.Command{
 		Use:   "compare [SCENARIO...]",
 		Short: "Measure the hub beside the layouts that it replaces, and draw what was found",
@@ -81,28 +82,33 @@ func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 			"prices.",
 		Example: "  go run ./bench/compare --list\n" +
 			"  go run ./bench/compare --quick worst-peek\n" +
-			"  go run ./bench/compare --results bench/RESULTS.md",
+			"  go run ./bench/compare --results bench/RESULTS.md\n" +
+			"  go run ./bench/compare --results bench/RESULTS.md --replace broker",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	b := &command.Bench{
 		Program: "go run ./bench/compare", Args: p.args, Environ: p.environ, Out: p.out, Err: p.err,
 		Find: p.scenarios, Beside: baseline.Layouts(),
-		Write: func(r *report.Report) error { return write(r, results, plots) },
+		Write: func(r *report.Report) error { return write(r, results, plots, replace) },
 	}
 	flags := cmd.Flags()
 	b.AddFlags(flags)
 	flags.StringVar(&results, "results", "", "write a page with tables, plots and prices to `FILE`, in Markdown")
 	flags.StringVar(&plots, "plots", "", "write the plots to folder `DIR`, as SVG; with --results: plots beside that file")
+	flags.BoolVar(&replace, "replace", false, "with --results: replace what the page has about these scenarios, and keep the rest of it")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		*hasBegun = true
+		if replace && results == "" {
+			return command.NewUsageError("--replace needs --results: the page to change")
+		}
 		return b.Run(cmd.Context(), flags, names)
 	}
 	return cmd
 }
 
 // write writes the page and the plots that were asked for.
-func write(r *report.Report, results, plots string) error {
+func write(r *report.Report, results, plots string, replace bool) error {
 	if plots == "" && results != "" {
 		plots = filepath.Join(filepath.Dir(results), "plots")
 	}
@@ -111,10 +117,15 @@ func write(r *report.Report, results, plots string) error {
 			return fmt.Errorf("--plots: %w", err)
 		}
 	}
-	if results != "" {
-		if err := page.Write(r, results, plots); err != nil {
-			return fmt.Errorf("--results: %w", err)
-		}
+	if results == "" {
+		return nil
+	}
+	writePage := page.Write
+	if replace {
+		writePage = page.Replace
+	}
+	if err := writePage(r, results, plots); err != nil {
+		return fmt.Errorf("--results: %w", err)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type pushNode struct {
 	line     *httpLine
 	store    *pushstore.Store
 	engine   *delivery.Engine
+	broker   *brokerNode // nil: none
 	caller   *webhook.Client
 	end      context.CancelFunc
 	skew     atomic.Int64
@@ -75,7 +76,7 @@ func (n *pushNode) live() error {
 		return fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	defer db.Close()
-	random := newDice(p.o.Seed, uint64(600+100*n.index+p.lifes[n.index])) //nolint:gosec // positive
+	random := newDice(p.o.Seed, p.uses+uint64(600+100*n.index+p.lifes[n.index])) //nolint:gosec // positive
 	now := func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
 	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.next, SegmentBytes: p.segments})
 	n.caller = webhook.New(webhook.Options{
@@ -83,12 +84,18 @@ func (n *pushNode) live() error {
 		Dial: n.dial, LookUp: p.lookUpReceiver, Clock: now,
 	})
 	defer n.caller.Close()
-	n.engine = delivery.New(delivery.Ports{
-		Streams: n.store, Cursors: n.store, Shards: n.store, Nodes: n.store, Receivers: p, Caller: n,
-	}, delivery.Options{
+	ports := delivery.Ports{Streams: n.store, Cursors: n.store, Shards: n.store, Nodes: n.store, Receivers: p, Caller: n}
+	if p.broker != nil {
+		n.broker = &brokerNode{w: p.broker, pushNode: n}
+		ports.Receivers, ports.Caller = n.broker, n.broker
+	}
+	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
 		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Clock: now, Random: random.next,
 	})
+	if n.broker != nil {
+		n.broker.open(now, random)
+	}
 	p.pmu.Lock()
 	p.nodes[n.index] = n
 	p.pmu.Unlock()
@@ -117,13 +124,25 @@ func (n *pushNode) kill() {
 // Call implements [delivery.Caller].
 func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	r := c.Receiver.Target.(*pushReceiver)
-	r.begins(n, c)
+	return n.calls(r, c, func(id string) (webhook.Result, error) {
+		return n.caller.Send(ctx, &webhook.Delivery{
+			ID: id, Attempts: c.Attempt, Subscription: r.name, Settings: &c.Receiver.Subscription, Message: &c.Entry.Message,
+		})
+	})
+}
+
+// calls notes a call of a receiver, which call makes with the id of the delivery.
+func (n *pushNode) calls(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
+	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
+	if n.broker != nil {
+		if err := n.broker.w.mayCall(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
+			n.p.fail(err)
+		}
+	}
+	r.begins(n, id, c.Entry.Position.EntryID)
 	n.underway.Add(1)
 	defer n.underway.Add(-1)
-	result, err := n.caller.Send(ctx, &webhook.Delivery{
-		ID:       webhook.DeliveryID(c.Cursor, n.p.stream, c.Entry.Position.EntryID, c.Entry.Published),
-		Attempts: c.Attempt, Subscription: r.name, Settings: &c.Receiver.Subscription, Message: &c.Entry.Message,
-	})
+	result, err := call(id)
 	if err != nil || n.killed.Load() {
 		return domain.Answer{Error: "the time for a call has passed"}
 	}

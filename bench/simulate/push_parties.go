@@ -18,7 +18,7 @@ func (p *pushWorld) subscribes(owner *party, i int) error {
 	if err != nil {
 		return err
 	}
-	r := p.newReceiverOf(id, i)
+	r := p.newReceiverOf(id, p.stream, fmt.Sprint("receiver-", i), i)
 	for {
 		if _, ok := owner.turn("creates cursor " + id.String()); !ok {
 			return p.ctx.Err()

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
@@ -26,11 +25,14 @@ type pushReceiver struct {
 	address     string
 	d           dice
 	cursor      domain.CursorID
+	stream      domain.StreamName
 	concurrency int
 	filters     bool
 	fails       int         // of ten calls
 	poison      *push.Entry // ends every node that calls with it; may be nil
 	isCreated   bool
+	// check, if set, compares a call with what it has to be.
+	check func(req *http.Request, body []byte, e push.Entry) error
 
 	server *http.Server
 	conns  chan net.Conn
@@ -39,6 +41,7 @@ type pushReceiver struct {
 
 	// Guarded by pushWorld.pmu.
 	accepted map[push.Entry]bool
+	fetched  map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
 	ids      map[string]push.Entry // by delivery
 	callers  map[string]*pushNode  // that called last, by delivery
 	begun    int64                 // calls of nodes
@@ -47,15 +50,15 @@ type pushReceiver struct {
 	peak     int
 }
 
-func (p *pushWorld) newReceiverOf(id domain.CursorID, i int) *pushReceiver {
-	d := newDice(p.o.Seed, uint64(540+i)) //nolint:gosec // positive
+func (p *pushWorld) newReceiverOf(id domain.CursorID, stream domain.StreamName, name string, i int) *pushReceiver {
+	d := newDice(p.o.Seed, p.uses+uint64(540+i)) //nolint:gosec // positive
 	r := &pushReceiver{
-		p: p, name: fmt.Sprint("receiver-", i), address: fmt.Sprintf("192.0.2.%d", 10+i), d: d, cursor: id, concurrency: 1 + d.n(4), filters: d.n(3) == 0, fails: []int{0, 1, 4, 8}[d.n(4)],
+		p: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), d: d, cursor: id, stream: stream, concurrency: 1 + d.n(4), filters: d.n(3) == 0, fails: []int{0, 1, 4, 8}[d.n(4)],
 		conns: make(chan net.Conn), closed: make(chan struct{}),
-		accepted: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
+		accepted: make(map[push.Entry]bool), fetched: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
 	}
 	if i == 0 && p.d.n(4) == 0 {
-		r.poison = &push.Entry{Stream: p.stream.String(), Number: int64(3 * d.n(3))}
+		r.poison = &push.Entry{Stream: stream.String(), Number: int64(3 * d.n(3))}
 	}
 	r.server = &http.Server{Handler: r, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // nodes are its only clients
 	p.pmu.Lock()
@@ -78,21 +81,20 @@ func (p *pushWorld) Receiver(_ context.Context, id domain.CursorID) (delivery.Re
 		Subscription: domain.Subscription{CallbackURL: "http://" + r.name + ".example/hook", Method: http.MethodPost, Encoding: domain.JSONEncoding},
 		Policy:       domain.QueuePolicy(pushDelays, len(pushDelays)), Concurrency: r.concurrency, Target: r,
 		Matches: func(e *repository.Entry) bool {
-			return r.matches(push.Entry{Stream: p.stream.String(), Priority: e.Position.Priority, Number: e.Position.Number})
+			return r.matches(entryOf(r.stream, e.Position.EntryID))
 		},
 	}, nil
 }
 
 func (r *pushReceiver) matches(e push.Entry) bool { return !r.filters || e.Number%3 != 1 }
 
-// begins notes a call of a node.
-func (r *pushReceiver) begins(n *pushNode, c delivery.Call) {
+// begins notes a call of a node with a delivery.
+func (r *pushReceiver) begins(n *pushNode, id string, e domain.EntryID) {
 	r.p.pmu.Lock()
 	defer r.p.pmu.Unlock()
 	r.begun++
-	id := webhook.DeliveryID(c.Cursor, r.p.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	r.callers[id] = n
-	r.ids[id] = push.Entry{Stream: r.p.stream.String(), Priority: c.Entry.Position.Priority, Number: c.Entry.Position.Number}
+	r.ids[id] = entryOf(r.stream, e)
 }
 
 // matches, hasAccepted and calls are what the observer asks.
@@ -105,7 +107,8 @@ func (p *pushWorld) matches(cursor string, e push.Entry) bool {
 func (p *pushWorld) hasAccepted(cursor string, e push.Entry) bool {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
-	return p.receivers[cursor].accepted[e]
+	r := p.receivers[cursor]
+	return r.accepted[e] || r.fetched[e]
 }
 
 func (p *pushWorld) calls(cursor string) int64 {
@@ -180,7 +183,7 @@ func (r *pushReceiver) close() { _ = r.server.Close() }
 
 // ServeHTTP answers a call when the scheduler lets it.
 func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	_, _ = io.Copy(io.Discard, req.Body) // the caller may have ended the call
+	body, readErr := io.ReadAll(req.Body) // the caller may have ended the call
 	p, id := r.p, req.Header.Get("Webhook-Id")
 	p.pmu.Lock()
 	r.now++
@@ -195,6 +198,12 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !known {
 		p.fail(fmt.Errorf("P8: %s is called with %q, with which no node has begun a call", r.name, id))
 		return
+	}
+	if r.check != nil && readErr == nil {
+		if err := r.check(req, body, e); err != nil {
+			p.fail(fmt.Errorf("%s is called with %s: %w", r.name, e, err))
+			return
+		}
 	}
 	answers := make(chan func(), 1)
 	t := &turn{who: r.name, what: "is called", more: id, goes: func() string {

@@ -67,7 +67,7 @@ func (o *pushOperator) request() error {
 		}
 		p.Number = int64(o.d.n(int(p.Number)))
 		p.Segment, p.Page = 0, 0 // a position may be behind the entry
-		if !o.p.matches(id.String(), o.p.entry(p.EntryID)) {
+		if !o.p.matches(id.String(), entryOf(o.p.stream, p.EntryID)) {
 			return nil
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: p, Published: now}

@@ -20,10 +20,13 @@ import (
 type pushWorld struct {
 	*world
 	d        dice
+	uses     uint64 // is added to the use of each dice
 	observer *push.Observer
 	content  repository.Content
-	stream   domain.StreamName
-	segments int64 // bytes of a segment
+	stream   domain.StreamName // to which senders publish
+	segments int64             // bytes of a segment
+	course   func() error      // lets all parties act, until nothing is left to deliver
+	broker   *brokerWorld      // that it belongs to; may be nil
 
 	pmu       sync.Mutex
 	nodes     [pushNodes]*pushNode
@@ -42,16 +45,19 @@ const pushFaults = 1_000_000
 // hasPush reports whether a seed has a push world.
 func hasPush(seed uint64) bool { return newDice(seed, 500).n(3) == 0 }
 
-func newPushWorld(o *Options) (*pushWorld, error) {
+// newPushWorld returns a world with other dice for each number of uses, and with numbers of faults
+// above faults.
+func newPushWorld(o *Options, uses uint64, faults int) (*pushWorld, error) {
 	w, err := newWorld(o)
 	if err != nil {
 		return nil, err
 	}
 	p := &pushWorld{
-		world: w, d: newDice(o.Seed, 501), content: memory.NewContent(),
+		world: w, d: newDice(o.Seed, 501+uses), uses: uses, content: memory.NewContent(),
 		receivers: make(map[string]*pushReceiver), addresses: make(map[string]*pushReceiver),
 	}
-	w.shelf, w.plan.vandal, w.plan.receivers, w.numbers = nil, false, false, pushFaults
+	p.course = p.publishAll
+	w.shelf, w.plan.vandal, w.plan.receivers, w.numbers = nil, false, false, faults
 	w.weather.lasts = 150 + p.d.n(600)
 	p.segments = []int64{0, 0, 2000}[p.d.n(3)]
 	p.observer = w.judges[containers.TruthPush].(*push.Observer)
@@ -116,7 +122,7 @@ func (p *pushWorld) direct() {
 	p.rouse()
 }
 
-func (p *pushWorld) course() error {
+func (p *pushWorld) publishAll() error {
 	owner := p.newParty("owner", 510)
 	for i := range 2 + p.d.n(3) {
 		if err := p.subscribes(&owner, i); err != nil {
@@ -140,12 +146,26 @@ func (p *pushWorld) course() error {
 	if err := errors.Join(errors.Join(failures...), refused); err != nil {
 		return err
 	}
-	return p.ends(&owner)
+	if err := p.ends(&owner, func() error { return nil }); err != nil || p.ctx.Err() != nil {
+		return err
+	}
+	if total := p.published(p.stream); int64(p.accepted) > total {
+		return fmt.Errorf("P1: %d messages were accepted, and %d published", p.accepted, total)
+	}
+	return p.judge()
 }
 
-// ends waits until nothing is left to deliver. A clock that was set back makes retries late by
-// as much, up to two hours here.
-func (p *pushWorld) ends(owner *party) error {
+// published returns the number of entries of a stream.
+func (p *pushWorld) published(stream domain.StreamName) (total int64) {
+	for _, n := range p.observer.Published(stream.String()) {
+		total += n
+	}
+	return total
+}
+
+// ends calls each from time to time until nothing is left to deliver. A clock that was set back
+// makes retries late by as much, up to two hours here.
+func (p *pushWorld) ends(owner *party, each func() error) error {
 	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
 	began := time.Time{}
 	for {
@@ -155,13 +175,16 @@ func (p *pushWorld) ends(owner *party) error {
 		if _, ok := owner.turn("looks at what is left"); !ok {
 			return nil
 		}
+		if err := each(); err != nil {
+			return err
+		}
 		left := p.left()
 		p.scheduler.mu.Lock()
 		isCalm := p.calm
 		p.scheduler.mu.Unlock()
 		switch {
 		case left == "" && isCalm:
-			return p.judge()
+			return nil
 		case isCalm && began.IsZero():
 			began = time.Now()
 		case isCalm && time.Since(began) > limit:
@@ -172,7 +195,6 @@ func (p *pushWorld) ends(owner *party) error {
 
 // left describes the deliveries that are outstanding, or "".
 func (p *pushWorld) left() string {
-	published := p.observer.Published(p.stream.String())
 	for _, id := range p.observer.Cursors() {
 		outstanding, at := p.observer.Outstanding(id)
 		if len(outstanding) > 0 {
@@ -181,7 +203,7 @@ func (p *pushWorld) left() string {
 		if followed, requested, isRunning := p.observer.Replaying(id); followed < requested || isRunning {
 			return fmt.Sprintf("cursor %s has followed %d of %d requests to replay, or replays", id, followed, requested)
 		}
-		for priority, n := range published {
+		for priority, n := range p.observer.Published(p.streamOf(id)) {
 			if at[priority] < n {
 				return fmt.Sprintf("cursor %s has taken %d of %d entries of priority %d", id, at[priority], n, priority)
 			}
@@ -190,27 +212,28 @@ func (p *pushWorld) left() string {
 	return ""
 }
 
-// entry returns the entry of the stream with an id.
-func (p *pushWorld) entry(e domain.EntryID) push.Entry {
-	return push.Entry{Stream: p.stream.String(), Priority: e.Priority, Number: e.Number}
+// streamOf returns the name of the stream of a cursor.
+func (p *pushWorld) streamOf(cursor string) string {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	return p.receivers[cursor].stream.String()
+}
+
+// entryOf returns the entry of a stream with an id.
+func entryOf(stream domain.StreamName, e domain.EntryID) push.Entry {
+	return push.Entry{Stream: stream.String(), Priority: e.Priority, Number: e.Number}
 }
 
 // judge compares what receivers got with what was published.
 func (p *pushWorld) judge() error {
-	var total int64
-	for _, n := range p.observer.Published(p.stream.String()) {
-		total += n
-	}
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
-	if int64(p.accepted) > total {
-		return fmt.Errorf("P1: %d messages were accepted, and %d published", p.accepted, total)
-	}
 	for id, r := range p.receivers {
-		for priority, n := range p.observer.Published(p.stream.String()) {
-			for number := range n {
-				e := push.Entry{Stream: p.stream.String(), Priority: priority, Number: number}
-				if r.matches(e) && !r.accepted[e] && !p.observer.Dead(id, e) {
+		begin := p.observer.Begin(id)
+		for priority, n := range p.observer.Published(r.stream.String()) {
+			for number := begin[priority]; number < n; number++ {
+				e := push.Entry{Stream: r.stream.String(), Priority: priority, Number: number}
+				if r.matches(e) && !r.accepted[e] && !r.fetched[e] && !p.observer.Dead(id, e) {
 					return fmt.Errorf("P1: the receiver of %s has never accepted %s, and it is no dead letter", id, e)
 				}
 			}
@@ -274,13 +297,17 @@ func (p *pushWorld) mishapsOfNodes() {
 
 // simulatePush lets the push world of a seed run, in a bubble.
 func simulatePush(o *Options) (r Result) {
-	p, err := newPushWorld(o)
+	p, err := newPushWorld(o, 0, pushFaults)
 	if err != nil {
 		return Result{Err: err}
 	}
-	err = p.simulate()
+	return p.result(wrapPush(p.simulate()))
+}
+
+// result returns what came of a world that ended with err.
+func (p *pushWorld) result(err error) Result {
 	return Result{
-		Err: errors.Join(wrapPush(err), p.close()), Steps: p.steps, Faulted: p.faulted, Happened: p.happen,
+		Err: errors.Join(err, p.close()), Steps: p.steps, Faulted: p.faulted, Happened: p.happen,
 		Sum: p.trace.sum, Trace: p.trace.lines, Sometimes: p.sometimes, Passed: time.Since(p.began),
 	}
 }
@@ -290,14 +317,4 @@ func wrapPush(err error) error {
 		return nil
 	}
 	return fmt.Errorf("push: %w", err)
-}
-
-// add adds the result of the push world of a seed.
-func (r *Result) add(push Result) {
-	r.Err = errors.Join(r.Err, push.Err)
-	r.Steps, r.Faulted, r.Passed = r.Steps+push.Steps, r.Faulted+push.Faulted, r.Passed+push.Passed
-	r.Happened, r.Trace, r.Sum = append(r.Happened, push.Happened...), append(r.Trace, push.Trace...), r.Sum^push.Sum
-	for what, n := range push.Sometimes {
-		r.Sometimes[what] += n
-	}
 }

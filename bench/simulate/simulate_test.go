@@ -23,6 +23,7 @@ var (
 	drop  = flag.String("simulate.drop", "", "numbers of faults that do not happen, joined by commas")
 	show  = flag.Bool("simulate.trace", false, "print the traces")
 	twice = flag.Bool("simulate.twice", false, "run each seed twice and compare the traces")
+	only  = flag.String("simulate.world", "", "the only world that runs: mailboxes, push or broker; empty: all that a seed has")
 	out   = flag.String("simulate.out", "", "a file for the totals")
 )
 
@@ -75,7 +76,7 @@ const stuckAfter = 5 * time.Minute
 func (sum *totals) run(t *testing.T, seed uint64) {
 	stuck := time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d: nothing goes on", seed)) })
 	defer stuck.Stop()
-	o := Options{Seed: seed, Drop: dropped(t), Trace: *show}
+	o := Options{Seed: seed, Drop: dropped(t), Trace: *show, World: World(*only)}
 	r := Simulate(t, o)
 	sum.Steps, sum.Faulted, sum.Histories = sum.Steps+r.Steps, sum.Faulted+r.Faulted, sum.Histories+r.Histories
 	for what, n := range r.Sometimes {

@@ -101,6 +101,13 @@ var rare = []string{
 	"a receiver sent more than is read",
 	"a receiver answered slowly, byte by byte",
 	"a message was sent again after its outcome was not known",
+	"a consumer was put while messages were sent",
+	"a broadcast was repeated by its producer id",
+	"a bundle was fetched while calls were under way",
+	"a bundle was fetched again",
+	"a bundle was dequeued twice",
+	"a dead job was re-triggered",
+	"a message was re-triggered",
 }
 
 func newSometimes() sometimes {

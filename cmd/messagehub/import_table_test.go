@@ -212,6 +212,11 @@ var table = []row{
 		why:      "it sends what the push side has taken, and knows neither streams nor stores",
 	},
 	{
+		packages: []string{"api/broker/brokerclient"},
+		may:      []string{"api/webhook"},
+		why:      "producers and consumers import it, and get no hub along with it; it verifies calls as every receiver does",
+	},
+	{
 		packages: []string{"api/internal/eventjson"},
 		may:      []string{"domain"},
 		why:      "one form of an event, whichever edge it comes to",

@@ -101,6 +101,7 @@ type Node struct {
 	store       *store
 	domains     *domains
 	push        *push
+	parties     *brokerSetup
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
@@ -153,6 +154,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
+	n.parties = newBrokerSetup(&cfg, n.push.broker, &opts)
+	n.parties.begin(ctx)
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push.events, n.registry); err != nil {
 		return nil, err
 	}
@@ -312,6 +315,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })
 	taking.Go(func() { n.runFailSafe(pushing) })
+	taking.Go(func() { n.parties.run(pushing) })
 	parts.Go(func() error {
 		_ = server.Serve(polls) // until the server is closed
 		return nil

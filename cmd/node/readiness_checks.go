@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/messagehub/messagehub/api"
@@ -57,7 +58,7 @@ func (s *store) checkContainers(ctx context.Context) error {
 
 // warnings returns what /readyz reports about a node that is ready.
 func (n *Node) warnings() []api.FailedCheck {
-	return append(n.store.warnings(), n.push.warnings()...)
+	return slices.Concat(n.store.warnings(), n.push.warnings(), n.parties.warnings())
 }
 
 // warnings returns what the store adds to what /readyz reports. A mailbox of a newer

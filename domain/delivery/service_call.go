@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -225,7 +226,7 @@ func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.
 	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)
 	defer cancel()
 	began, start := e.opts.Clock(), time.Now()
-	a := e.Caller.Call(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: of.Attempts})
+	a := e.answer(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: of.Attempts})
 	a.Began, a.Took = began, time.Since(start)
 	o := outcome{
 		Outcome: domain.Outcome{Entry: of.EntryID, Attempts: of.Attempts, Replay: of.Replay, Published: entry.Published, Answer: a},
@@ -235,6 +236,18 @@ func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.
 		o.Answer = domain.Answer{}
 	}
 	return o
+}
+
+// answer calls a receiver. A call that panics has failed: otherwise one message would end this node,
+// and each that takes over from it.
+func (e *Engine) answer(ctx context.Context, c Call) (a domain.Answer) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			e.opts.Logger.ErrorContext(ctx, "a call to a receiver panicked", "cursor", c.Cursor.String(), "entry", c.Entry.Position.EntryID.String(), "reason", reason, "stack", string(debug.Stack()))
+			a = domain.Answer{Error: "the hub failed to make the call"}
+		}
+	}()
+	return e.Caller.Call(ctx, c)
 }
 
 // entry returns an entry that is in memory, nil if it is not.

@@ -19,6 +19,9 @@ type Broker struct {
 	RationalDelay time.Duration // for which a job has to be overdue before the worker of FailSafeWorker re-triggers it
 	RetriggerURL  string        // of the hubs that the worker asks; "": the node itself
 	TokenHeader   string        // of calls, with the token of the consumer
+
+	// What a node creates or changes at its start.
+	Producers, Channels, Consumers BrokerParties
 }
 
 // What a node does about the deliveries of one that has died.

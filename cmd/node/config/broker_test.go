@@ -1,64 +1,34 @@
-package config
+package config_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-func TestBrokerSettings_AreRefusedOutsideTheirBounds(t *testing.T) {
-	var header headerValue
-	for _, text := range []string{"", "a b", "x:y", "Content-Type", "webhook-id", "X-Broker-Message-ID", "host"} {
-		require.Error(t, header.Set(text), text)
-	}
-	require.NoError(t, header.Set("x-token"))
-	require.Equal(t, "X-Token", header.String())
-
-	var retries retryValue
-	for _, text := range []string{"", "-1", "101", "5.5"} {
-		require.Error(t, retries.Set(text), text)
-	}
-	require.NoError(t, retries.Set("0"))
-
-	var pause pauseValue
-	for _, text := range []string{"", "0", "2h", "-5s", "9ms"} {
-		require.Error(t, pause.Set(text), text)
-	}
-	require.NoError(t, pause.Set("2"))
-	require.Equal(t, pauseValue(2*time.Second), pause)
-}
-
-func TestTheAddressOfTheWorker_IsOneThatMayHaveTheToken(t *testing.T) {
-	var address hubURL
-	for _, text := range []string{"", "hub.example.org", "ftp://hub.example.org", "https://", "https://a:b@hub.example.org", "https://hub.example.org/?a", "https://hub.example.org/#a", "/broker"} {
-		require.Error(t, address.Set(text), text)
-	}
-	require.NoError(t, address.Set("https://hub.example.org/hubs/"))
-	require.Equal(t, "https://hub.example.org/hubs", address.String())
-
-	for _, tc := range []struct {
-		name   string
-		change func(*Config)
-		want   string // "": the configuration is valid
-	}{
-		{"nothing", func(*Config) {}, ""},
-		{"https", func(c *Config) { c.Broker.RetriggerURL = "https://hub.example.org" }, ""},
-		{"http", func(c *Config) { c.Broker.RetriggerURL = "http://hub.example.org" }, "http shows the token of the operators"},
-		{"http where nobody else is", func(c *Config) { c.Broker.RetriggerURL, c.Insecure = "http://hub.example.org", true }, ""},
-		{"http on this machine", func(c *Config) { c.Broker.RetriggerURL = "http://127.0.0.1:8080" }, ""},
-		{"a certificate, and no worker", func(c *Config) { c.TLS = TLS{"a", "b"} }, ""},
-		{"a certificate for another name than 127.0.0.1", func(c *Config) {
-			c.TLS, c.Broker.FailSafe = TLS{"a", "b"}, FailSafeWorker
-		}, "needs the address for which tls.certificate is"},
+func TestCase54_TheBrokerHasItsDefaultsAndRefusesWrongValues(t *testing.T) {
+	require.Equal(t, config.Broker{
+		MaxRetry: 5, RetryDelay: 5 * time.Second, FailSafe: config.FailSafeOn, RationalDelay: 2 * time.Second, TokenHeader: "X-Broker-Consumer-Token",
+	}, config.Default().Broker)
+	for yaml, want := range map[string]string{
+		"max-retry: -1":                "want a whole number of 0 to 100",
+		"max-retry: 101":               "want a whole number of 0 to 100",
+		"retry-delay: soon":            "want a time of 10ms to 1h",
+		"retry-delay: 0":               "want a time of 10ms to 1h",
+		"rational-delay: 2h":           "want a time of 10ms to 1h",
+		"fail-safe: maybe":             "want on, off or worker",
+		"token-header: Webhook-Id":     "want the name of a header that is free",
+		"token-header: Content-Length": "want the name of a header that is free",
+		"token-header: 'a b'":          "want the name of a header that is free",
 	} {
-		c := Default()
-		tc.change(&c)
-		err := c.Validate()
-		if tc.want == "" {
-			require.NoError(t, err, tc.name)
-		} else {
-			require.ErrorContains(t, err, tc.want, tc.name)
-		}
+		_, err := load(t, "broker: {"+yaml+"}", nil)
+		require.ErrorContains(t, err, want, yaml)
 	}
+	cfg, err := load(t, "broker: {max-retry: 0, retry-delay: 1, token-header: x-token}", nil)
+	require.NoError(t, err)
+	require.Equal(t, time.Second, cfg.Broker.RetryDelay)
+	require.Equal(t, "X-Token", cfg.Broker.TokenHeader)
 }

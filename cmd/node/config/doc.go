@@ -13,6 +13,10 @@
 // An error about a value says where the value came from. All errors are told
 // at once.
 //
+// The producers, channels and consumers of the broker (broker_parties.go) have tokens, which are in
+// files or in variables of the environment. Load does not fail without them: commands that only ask
+// a hub may not be able to read them. So they are read by [TokenSource.Read], when a node starts.
+//
 // Secrets are of type [Secret], which prints as [redacted] however it is
 // printed. A secret in another setting is refused; [Redact] decides what may be
 // shown of a value, and every error passes through it.

@@ -22,11 +22,11 @@ func (v *domainsValue) Set(s string) error {
 	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
 		return errors.New("want a list such as [{name: Billing, group: masterdata, content: inline}]")
 	}
-	return v.decode(doc.Content[0])
+	return v.decode(doc.Content[0], "")
 }
 
 // decode reads the list and names every fault by its place.
-func (v *domainsValue) decode(list *yaml.Node) error {
+func (v *domainsValue) decode(list *yaml.Node, _ string) error {
 	if list.Kind != yaml.SequenceNode {
 		return errors.New("want a list such as [{name: Billing, group: masterdata, content: inline}]")
 	}

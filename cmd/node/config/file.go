@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -70,16 +71,30 @@ func (f *file) walk(section string, n *yaml.Node) {
 	}
 }
 
+// A listValue is a value that the file has as a list.
+type listValue interface {
+	value
+	// decode reads the list. Paths in it are relative to folder.
+	decode(list *yaml.Node, folder string) error
+}
+
+// mayHaveSecrets reports whether a value has places for secrets, and refuses those in other places
+// by itself.
+func mayHaveSecrets(v value) bool {
+	_, hasTokens := v.(partiesValue)
+	return hasTokens
+}
+
 // take gives k the value of v.
 func (f *file) take(k key, v *yaml.Node) {
 	from := source{byFile, f.lineOf(v)}
-	if list, ok := k.in(f.c).(*domainsValue); ok {
-		if text := secretIn(v); text != "" {
+	if list, ok := k.in(f.c).(listValue); ok {
+		if text := secretIn(v); text != "" && !mayHaveSecrets(list) {
 			f.faults = append(f.faults, secretFault(k.name, text, from))
 			return
 		}
-		if err := list.decode(v); err != nil {
-			f.faults = append(f.faults, fmt.Errorf("domains (%s): %w", from.text, err))
+		if err := list.decode(v, filepath.Dir(f.path)); err != nil {
+			f.faults = append(f.faults, fmt.Errorf("%s (%s): %w", k.name, from.text, err))
 			return
 		}
 		f.c.from[k.name] = from

@@ -86,6 +86,15 @@ var keys = []key{
 	{"broker.rational-delay", false, "time for which a job has to be overdue before the worker of broker.fail-safe has it re-triggered. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
 	{"broker.retrigger-url", false, "`URL` at which the worker of broker.fail-safe lists and re-triggers jobs, such as that of a load balancer, with the token of the operators (admin.token), which all nodes there must have; without it, the node itself", func(c *Config) value { return (*hubURL)(&c.Broker.RetriggerURL) }},
 	{"broker.token-header", false, "header of calls with the token of the consumer", func(c *Config) value { return (*headerValue)(&c.Broker.TokenHeader) }},
+	{"broker.producers", false, "producers that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Producers, domain.Producers}
+	}},
+	{"broker.channels", false, "channels that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Channels, domain.Channels}
+	}},
+	{"broker.consumers", false, "consumers that the hub creates or changes at its start: a list of {channel, id, name, callback-url, token-file, token-env, token}", func(c *Config) value {
+		return partiesValue{&c.Broker.Consumers, domain.PartyList{}}
+	}},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},

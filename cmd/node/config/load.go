@@ -120,21 +120,23 @@ func Load(in Inputs) (Config, error) {
 		}
 		return Config{}, errors.Join(faults...)
 	}
+	c.Broker.readVariables(in.Environ)
 	return c, c.Validate()
 }
 
 // set gives the key a value from text.
 func (c *Config) set(k key, text string, from source) []error {
-	if !c.isSecretKey(k) && hasSecret(text) {
+	v := k.in(c)
+	if !c.isSecretKey(k) && !mayHaveSecrets(v) && hasSecret(text) {
 		return []error{secretFault(k.name, text, from)}
 	}
-	if err := k.in(c).Set(text); err != nil {
+	if err := v.Set(text); err != nil {
 		shown := fmt.Sprintf("%q", text)
 		if c.isSecretKey(k) {
 			shown = redacted
 		}
-		if k.name == "domains" {
-			return []error{fmt.Errorf("domains (%s): %w", from.text, err)}
+		if _, isList := v.(listValue); isList {
+			return []error{fmt.Errorf("%s (%s): %w", k.name, from.text, err)}
 		}
 		return []error{fmt.Errorf("%s = %s (%s): %w", k.name, shown, from.text, err)}
 	}
@@ -187,7 +189,7 @@ func unknown(name, where string, spelled func(string) string, known []string) er
 
 // hasFileSecret reports whether a secret came from the file.
 func (c *Config) hasFileSecret() bool {
-	return slices.ContainsFunc(keys, func(k key) bool {
+	return c.Broker.hasTokens() || slices.ContainsFunc(keys, func(k key) bool {
 		return c.isSecretKey(k) && c.from[k.name].layer == byFile
 	})
 }

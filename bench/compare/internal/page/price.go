@@ -21,21 +21,22 @@ const (
 // provisioned is used: in USD.
 const provisionedMillion = provisioned / (100 * 3600) * 1e6
 
-// writePrices writes the price list: a row for each curve of bars in request units per
-// event, which add up to the life of an event.
-func writePrices(b *strings.Builder, curves []figure.Curve) {
+// priceList returns the price list, "" if there are no prices: a row for each curve of bars in
+// request units per event, which add up to the life of an event.
+func priceList(curves []figure.Curve) string {
 	curves = slices.DeleteFunc(slices.Clone(curves), func(c figure.Curve) bool {
 		return c.Plot != figure.Bars || c.Unit != figure.PerEvent
 	})
 	if len(curves) == 0 {
-		return
+		return ""
 	}
 	parts := labelsOf(curves)
-	fmt.Fprintf(b, "\n## Price list\n\nRequest units per event over its whole life, and what a million events cost at the\n"+
+	var b strings.Builder
+	fmt.Fprintf(&b, pricesHeading+"\n\nRequest units per event over its whole life, and what a million events cost at the\n"+
 		"[published prices](https://learn.microsoft.com/azure/cosmos-db/understand-your-bill): %s USD per million request units\n"+
 		"serverless, or %s USD an hour for each 100 provisioned request units a second, here with all of them used; with half of\n"+
 		"them used it is twice that. Storage is not counted.\n\n", report.FormatNumber(serverless), report.FormatNumber(provisioned))
-	fmt.Fprintf(b, "| scenario | layout | %s | whole life | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
+	fmt.Fprintf(&b, "| scenario | layout | %s | whole life | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
 	b.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(parts)+3) + "\n")
 	for _, c := range curves {
 		units := make([]string, len(parts))
@@ -44,7 +45,8 @@ func writePrices(b *strings.Builder, curves []figure.Curve) {
 			units[slices.Index(parts, p.Label)] = report.FormatNumber(p.Y)
 			life += p.Y
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", cell(c.Scenario), cell(c.Name), strings.Join(units, " | "),
+		fmt.Fprintf(&b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", cell(c.Scenario), cell(c.Name), strings.Join(units, " | "),
 			report.FormatNumber(life), report.FormatNumber(life*serverless), report.FormatNumber(life*provisionedMillion))
 	}
+	return b.String()
 }

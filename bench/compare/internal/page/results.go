@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,19 +16,25 @@ import (
 // Write writes r to a page for people, RESULTS.md, which shows the plots that WritePlots
 // has written into a folder.
 func Write(r *report.Report, path, plots string) error {
-	from, err := filepath.Abs(filepath.Dir(path))
+	link, err := linkTo(path, plots)
 	if err != nil {
 		return err
+	}
+	return record.WriteFile(path, []byte(markdown(r, link)))
+}
+
+// linkTo returns the folder of the plots as seen from the page.
+func linkTo(path, plots string) (string, error) {
+	from, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return "", err
 	}
 	to, err := filepath.Abs(plots)
 	if err != nil {
-		return err
+		return "", err
 	}
 	link, err := filepath.Rel(from, to)
-	if err != nil {
-		return err
-	}
-	return record.WriteFile(path, []byte(markdown(r, filepath.ToSlash(link))))
+	return filepath.ToSlash(link), err
 }
 
 // markdown returns the page; plots is the folder of the plots as seen from there.
@@ -51,46 +58,41 @@ func markdown(r *report.Report, plots string) string {
 		fmt.Fprintf(&b, "- %s: %s\n", fact[0], fact[1])
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Origin())
-	writeTargets(&b, r)
-	pictures := pictures(r.Curves())
-	for _, s := range r.Sections {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", s.Scenario, capital(strings.TrimSuffix(s.About, ".")))
-		if s.Err != nil {
-			fmt.Fprintf(&b, "\n**Not complete:** %s\n", cell(s.Err.Error()))
-		}
-		if len(s.Figures) > 0 {
-			b.WriteString("\n| layout | metric | value | target | |\n| --- | --- | ---: | --- | --- |\n")
-		}
-		for _, f := range s.Figures {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Layout), cell(f.Metric), amount(f), report.FormatTarget(f.Target), r.Mark(f))
-		}
-		for _, p := range pictures {
-			if p.scenario == s.Scenario {
-				fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title(), plots, p.file())
-			}
-		}
+	parts := []string{b.String()}
+	for _, section := range r.Sections {
+		parts = append(parts, sectionText(r, section, plots))
 	}
-	writePrices(&b, r.Curves())
+	parts = slices.Insert(parts, 1, countTargets(parts))
+	if prices := priceList(r.Curves()); prices != "" {
+		parts = append(parts, prices)
+	}
+	return strings.Join(parts, betweenParts)
+}
+
+// betweenParts is what the parts of a page are joined by: the first one has its facts, each other
+// one begins with its heading.
+const betweenParts = "\n## "
+
+// sectionText returns the part of the page about one scenario.
+func sectionText(r *report.Report, s *report.Section, plots string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n%s.\n", s.Scenario, capital(strings.TrimSuffix(s.About, ".")))
+	if s.Err != nil {
+		fmt.Fprintf(&b, "\n%s %s\n", notComplete, cell(s.Err.Error()))
+	}
+	if len(s.Figures) > 0 {
+		b.WriteString("\n| layout | metric | value | target | |\n| --- | --- | ---: | --- | --- |\n")
+	}
+	for _, f := range s.Figures {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Layout), cell(f.Metric), amount(f), report.FormatTarget(f.Target), r.Mark(f))
+	}
+	for _, p := range pictures(s.Curves) {
+		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title(), plots, p.file())
+	}
 	return b.String()
 }
 
-// writeTargets begins with what is missed.
-func writeTargets(b *strings.Builder, r *report.Report) {
-	fmt.Fprintf(b, "\n## Targets\n\n%s.\n", capital(r.Verdict()))
-	for _, s := range r.Sections {
-		if s.Err != nil {
-			fmt.Fprintf(b, "\nScenario %s was not completed: it may have more.\n", s.Scenario)
-		}
-	}
-	missed := r.Missed()
-	if len(missed) == 0 {
-		return
-	}
-	b.WriteString("\n| missed in | layout | metric | value | target |\n| --- | --- | --- | ---: | --- |\n")
-	for _, f := range missed {
-		fmt.Fprintf(b, "| %s | %s | %s | **%s** | %s |\n", cell(f.Scenario), cell(f.Layout), cell(f.Metric), amount(f), report.FormatTarget(f.Target))
-	}
-}
+const notComplete = "**Not complete:**"
 
 // amount is a value with its unit.
 func amount(f figure.Figure) string {

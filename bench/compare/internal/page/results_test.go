@@ -85,3 +85,29 @@ func TestWhatIsModelledSaysSoWhereOthersAreMeasured(t *testing.T) {
 	require.Contains(t, text, "| 218.4 times | ≥ 20 | ok, modelled |")
 	require.Contains(t, text, "| 12.35 s | ≤ 30 | ok |")
 }
+
+func TestAScenarioCanBeReplaced(t *testing.T) {
+	folder := t.TempDir()
+	path, plots := filepath.Join(folder, "RESULTS.md"), filepath.Join(folder, "plots")
+	require.NoError(t, page.Write(reporttest.Sample(), path, plots))
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	replacing := func(s *report.Section) string {
+		require.NoError(t, page.Replace(&report.Report{Facts: report.Facts{Commit: "abcdef", Command: "compare"}, Sections: []*report.Section{s}}, path, plots))
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return string(text)
+	}
+	text := replacing(&report.Section{Scenario: "worst-peek", About: "a bundle", Figures: []figure.Figure{
+		{Scenario: "worst-peek", Layout: "hub", Metric: "peek", Value: 1, Unit: "times", Target: figure.AtMost(1.25), OK: true},
+	}})
+	require.Contains(t, text, "All targets are met, 2 of 2.\n")
+	require.Contains(t, text, "## worst-peek\n\nA bundle.\n\n| layout |")
+	require.Contains(t, text, "at commit abcdef, by `compare`.\n\n## growth\n")
+	require.NotContains(t, text, "MISSED")
+	_, growth, _ := strings.Cut(string(before), "\n## growth\n")
+	require.True(t, strings.HasSuffix(text, growth), "the rest stays")
+	text = replacing(&report.Section{Scenario: "new", About: "is new", Err: errors.New("it failed")})
+	require.Contains(t, text, "Scenario new was not completed: it may have more.")
+	require.Less(t, strings.Index(text, "## new"), strings.Index(text, "## Price list"))
+}

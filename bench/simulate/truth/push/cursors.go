@@ -10,10 +10,12 @@ import (
 // A cursor is what is known of one.
 type cursor struct {
 	doc         cursorDoc
+	begin       map[int]int64    // by priority: the number of the first entry that it takes
 	at          map[int]int64    // by priority: the number of the first entry that was not taken
 	outstanding map[Entry]bool   // open, fetched by its consumer, or a retry
 	retries     map[Entry]*retry // without dead letters
-	dead        map[Entry]bool
+	dead        map[Entry]*retry
+	fetched     map[Entry]bool // of bundles that were dequeued; it does not change
 	takeovers   int
 	revived     int // dead letters, by the last commit
 }
@@ -39,14 +41,19 @@ type cursorDoc struct {
 	Replay    int      `json:"replayNumber"`
 	Ended     string   `json:"replayState"`
 	Matched   int64    `json:"replayMatched"`
+
+	HeldID      string   `json:"heldId"`
+	HeldRetries []string `json:"heldRetries"`
+	Dequeued    []string `json:"dequeued"`
 }
 
 type retry struct {
-	Kind     string `json:"kind"`
-	Position string `json:"position"`
-	Attempts int    `json:"attempts"`
-	Due      int64  `json:"due"`
-	Replay   int    `json:"replay"` // number of the request that replayed it last
+	Kind     string   `json:"kind"`
+	Position string   `json:"position"`
+	Attempts int      `json:"attempts"`
+	Due      int64    `json:"due"`
+	Replay   int      `json:"replay"` // number of the request that replayed it last
+	History  []string `json:"history"`
 }
 
 // shardOf returns the partition of the shard of a cursor.
@@ -87,7 +94,7 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		delete(o.cursors, id)
 		return
 	}
-	next := &cursor{at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]bool)}
+	next := &cursor{begin: make(map[int]int64), at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]*retry)}
 	if !o.decode(*main, &next.doc) {
 		return
 	}
@@ -102,11 +109,14 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		if o.shards[shardOf(id)][id] == nil {
 			o.violated("P7", *main, "the shard does not list the cursor")
 		}
+		o.compareBegin(id, next, *main)
 		for _, text := range next.doc.At { // it begins there
 			if e, err := entryOf(next.doc.Stream, text); err == nil {
-				before.at[e.Priority] = e.Number
+				before.at[e.Priority], next.begin[e.Priority] = e.Number, e.Number
 			}
 		}
+	} else {
+		next.begin = before.begin
 	}
 	o.readCursor(next, before, *main, changes)
 	o.compare(id, before, next, *main)
@@ -139,8 +149,8 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 	for e, r := range before.retries {
 		next.retries[e] = r
 	}
-	for e := range before.dead {
-		next.dead[e] = true
+	for e, r := range before.dead {
+		next.dead[e] = r
 	}
 	for _, c := range changes {
 		if !strings.HasPrefix(c.id, "retry|") {
@@ -160,7 +170,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 			continue
 		}
 		if r.Kind == "dead" {
-			next.dead[e] = true
+			next.dead[e] = r
 			delete(next.retries, e)
 			continue
 		}
@@ -174,7 +184,10 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 			if r.Attempts != 0 {
 				o.violated("P8", c, "it is replayed with %d attempts", r.Attempts)
 			}
-			if before.dead[e] {
+			if dead := before.dead[e]; dead != nil {
+				if !slices.Equal(dead.History, r.History) {
+					o.violated("P8", c, "it is replayed with another history than %q", dead.History)
+				}
 				next.revived++
 				o.reached("a dead letter was replayed")
 			}
@@ -247,6 +260,7 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	if n := int64(len(next.dead) - len(before.dead) + next.revived); n != b.Errored-a.Errored {
 		o.violated("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
 	}
+	o.compareBundles(before, next, main)
 	o.compareEnded(id, before, next, ended, main)
 	o.compareOwner(before, next, settled, main)
 	if calls := o.witness.Calls; calls != nil && b.Attempts > calls(id) {
@@ -312,7 +326,7 @@ func (o *Observer) compareEnded(id string, before, next *cursor, ended []Entry, 
 		switch {
 		case !o.witness.Matches(id, e):
 			filtered++
-		case next.dead[e]:
+		case next.dead[e] != nil:
 			o.reached("a delivery became a dead letter")
 		case !o.witness.Accepted(id, e):
 			o.violated("P4", main, "%s counts as delivered, and its receiver has not accepted it", e)
@@ -361,6 +375,26 @@ func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	return entries, at
 }
 
+// DeadLetters returns how many dead letters a cursor has.
+func (o *Observer) DeadLetters(id string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		return len(c.dead)
+	}
+	return 0
+}
+
+// Begin returns the number of the first entry of each priority that a cursor takes.
+func (o *Observer) Begin(id string) map[int]int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		return c.begin
+	}
+	return nil
+}
+
 // Attempts returns how many attempts of a cursor are counted, and how often an owner has lost it:
 // another incarnation has taken it over, or its shard.
 func (o *Observer) Attempts(id string) (attempts int64, losses int) {
@@ -381,7 +415,7 @@ func (o *Observer) Dead(id string, e Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.cursors[id]
-	return c != nil && c.dead[e]
+	return c != nil && c.dead[e] != nil
 }
 
 // Published returns how many entries each priority of a stream has.

@@ -17,6 +17,13 @@
 //	P8  a failed attempt is counted once, none is made beyond the budget, and no attempt is
 //	    counted that was not made
 //
+//	P13 no token is stored as it is
+//	P15 what a consumer has fetched is not open, and in no other bundle
+//	P18 a consumer keeps its place, and its cursor begins there
+//	P20 the bundle of a consumer is the same until it is dequeued, which ends its deliveries
+//
 // P9 to P17 are about calls and receivers. The world that calls them holds those of them that
-// a simulation can see: P8 and P11 in time, P10 by its end, P12 at each dial.
+// a simulation can see: P8, P11 and P15 in time, P10 by its end, P12 at each dial. The world of the
+// broker holds P18 (a consumer gets every message that was accepted after its PUT was answered, and
+// none from before the PUT) and P19 (a message that was accepted exists, once, as it was sent).
 package push

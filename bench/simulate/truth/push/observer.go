@@ -46,6 +46,7 @@ type Observer struct {
 	streams    map[string]*stream
 	cursors    map[string]*cursor
 	shards     map[string]map[string]*shardEntry // by partition and cursor
+	parties    map[string]*party                 // by partition and id
 	assignment int64                             // version
 	owners     [64]string                        // of shards
 	losses     [64]int                           // how often the owner of a shard has lost it
@@ -56,7 +57,7 @@ type Observer struct {
 func New(w Witness) *Observer {
 	return &Observer{
 		witness: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
-		shards: make(map[string]map[string]*shardEntry),
+		shards: make(map[string]map[string]*shardEntry), parties: make(map[string]*party),
 	}
 }
 
@@ -110,6 +111,10 @@ func (o *Observer) cursorsChanged(changes []change) {
 	case partition == "|nodes":
 		for _, c := range changes {
 			o.nodeChanged(c)
+		}
+	case isPartyList(partition):
+		for _, c := range changes {
+			o.partyChanged(c)
 		}
 	case !strings.HasPrefix(partition, "|"):
 		o.cursorChanged(partition, changes)

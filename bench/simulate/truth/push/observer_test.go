@@ -73,6 +73,10 @@ func TestAnObserverFindsEachViolation(t *testing.T) {
 		{"an entry that does not pass the filter", []embedded.Change{cursor(`"at":["0.4.0.0"],"open":["0.0.0.0","0.1.0.0","0.2.0.0"],"triggered":3,"filtered":1`)}, ""},
 		{"a delivery that its consumer fetches", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0"],"heldId":"b","held":["0.1.0.0"],"triggered":2`)}, ""},
 		{"a delivery by both doors", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0","0.1.0.0"],"heldId":"b","held":["0.1.0.0"],"triggered":2`)}, "P15"},
+		{"a bundle that is dequeued unseen", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0","0.1.0.0"],"dequeued":["b"],"triggered":2`)}, "P20"},
+		{"a cursor without its consumer", []embedded.Change{cursorChange("c|t|k", "cursor", `{"stream":"topic|t"}`)}, "P18"},
+		{"a token that is not sealed", []embedded.Change{cursorChange("|channels", "t", `{"kind":"party","token":"t","changed":1}`)}, "P13"},
+		{"a party that is gone", []embedded.Change{cursorChange("|channels", "t", "")}, "P18"},
 		{"a proof", []embedded.Change{cursorChange(cursorName, "cursor", `{"stream":"topic|t","by":"n2","at":["0.2.0.0"],"open":["0.0.0.0","0.1.0.0"],"triggered":2}`)}, ""},
 		{"counters that do not add up", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.1.0.0"],"triggered":3,"delivered":1`)}, "P2"},
 		{"a delivery that was not accepted", []embedded.Change{cursor(`"at":["0.2.0.0"],"open":["0.0.0.0"],"triggered":2,"delivered":1`)}, "P4"},
@@ -119,4 +123,53 @@ func TestADeadLetterIsCounted_AndDoesNotComeBack(t *testing.T) {
 		cursorChange(cursorName, "cursor", `{"stream":"topic|t","by":"n1","at":["0.2.0.0"],"open":["0.0.0.0","0.1.0.0"],"triggered":3,"errored":1,"attempts":1}`),
 	})
 	require.ErrorContains(t, err, "P3: ")
+}
+
+func TestABundle_IsTheSameUntilItIsDequeued(t *testing.T) {
+	const at, held = `{"stream":"topic|t","by":"n1","at":["0.2.0.0"],"triggered":2,`, `"heldId":"b","held":["0.0.0.0","0.1.0.0"]}`
+	for _, tc := range []struct{ name, cursor, rule string }{
+		{"the same", at + held, ""},
+		{"dequeued", at + `"dequeued":["b"],"delivered":2}`, ""},
+		{"another one", at + `"heldId":"c","held":["0.0.0.0","0.1.0.0"]}`, "P20"},
+		{"smaller", at + `"heldId":"b","held":["0.0.0.0"],"open":["0.1.0.0"]}`, "P20"},
+		{"called again", at + `"open":["0.0.0.0","0.1.0.0"]}`, "P20"},
+		{"dequeued, and open", at + `"dequeued":["b"],"open":["0.1.0.0"],"delivered":1}`, "P20"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := observed(t)
+			accepts := o.witness
+			accepts.Accepted = func(string, Entry) bool { return true }
+			o.SetWitness(accepts)
+			require.NoError(t, o.Commit([]embedded.Change{cursorChange(cursorName, "cursor", at+held)}))
+			require.Equal(t, "b", o.Bundle(cursorName))
+			err := o.Commit([]embedded.Change{cursorChange(cursorName, "cursor", tc.cursor)})
+			if tc.rule == "" {
+				require.NoError(t, err)
+				require.True(t, o.Fetched(cursorName, Entry{"topic|t", 0, 0}))
+				return
+			}
+			require.ErrorContains(t, err, tc.rule+": ")
+		})
+	}
+}
+
+func TestAConsumer_KeepsItsPlace(t *testing.T) {
+	const list, id = "|consumers|t", "c|t|k"
+	consumer := func(start string, changed int) embedded.Change {
+		return cursorChange(list, "k", fmt.Sprintf(`{"kind":"party","token":"sealed","startAt":["%s"],"created":1,"changed":%d}`, start, changed))
+	}
+	begins := func(o *Observer, at string) error {
+		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id), id, `{"stream":"topic|t"}`)}))
+		return o.Commit([]embedded.Change{cursorChange(id, "cursor", `{"stream":"topic|t","at":["`+at+`"]}`)})
+	}
+	o := observed(t)
+	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 1)}))
+	require.NoError(t, begins(o, "0.2.0.0"))
+	require.Equal(t, map[int]int64{0: 2}, o.Begin(id))
+	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 2)}))
+	require.ErrorContains(t, o.Commit([]embedded.Change{consumer("0.1.0.0", 3)}), "P18: ")
+	require.ErrorContains(t, o.Commit([]embedded.Change{consumer("0.1.0.0", 3)}), "P18: ", "its time stands still")
+	o = observed(t)
+	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 1)}))
+	require.ErrorContains(t, begins(o, "0.1.0.0"), "P18: ")
 }

@@ -1,0 +1,43 @@
+package brokerclient
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// A Bundle has messages that a consumer fetches instead of being called with them.
+type Bundle struct {
+	ID       string          `json:"bundle"`
+	Messages []StoredMessage `json:"messages"`
+}
+
+// Peek returns up to limit messages that wait for a consumer, as a bundle that is the same until it
+// is dequeued; 0 leaves the limit to the hub. The consumer is not called with them. It returns nil
+// if nothing waits but what the consumer is called with. It needs the token of the consumer or of
+// the operators.
+func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) (*Bundle, error) {
+	r := &request{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
+	if limit != 0 {
+		r.query = url.Values{"size": {strconv.Itoa(limit)}}
+	}
+	a, err := c.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if a.status == http.StatusNoContent {
+		return nil, nil //nolint:nilnil // nothing waits
+	}
+	b := new(Bundle)
+	return b, a.decode(b)
+}
+
+// Dequeue ends the deliveries of the messages of a bundle. It may be repeated. It needs the token of
+// the consumer or of the operators.
+func (c *Client) Dequeue(ctx context.Context, channel, consumer, bundle string) error {
+	_, err := c.do(ctx, &request{
+		method: http.MethodDelete, path: []string{"channel", channel, "consumer", consumer, "dequeue", bundle}, header: c.asConsumer(),
+	})
+	return err
+}

@@ -1,0 +1,262 @@
+package brokerclient
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Credentials are the tokens of whoever uses a [Client]. Each request carries those that it needs.
+type Credentials struct {
+	AdminToken    string // of the operators of the hub
+	ChannelToken  string
+	ProducerID    string
+	ProducerToken string
+	ConsumerToken string
+}
+
+// Options of a Client.
+type Options struct {
+	URL         string // of the hub, such as https://hub.example.org (required)
+	Credentials Credentials
+
+	// HTTP makes the requests, but it follows no redirects. Default: a client that gives each request
+	// 30 seconds.
+	HTTP *http.Client
+
+	// Budget is the limit for the time of a request with its repetitions. Default: 1 minute;
+	// negative: no request is repeated.
+	Budget time.Duration
+	// Jitter returns numbers in [0, 1), by which the pauses between repetitions vary. It is safe for
+	// concurrent use. Default: random ones.
+	Jitter func() float64
+
+	// PageSize is how many elements of a list are fetched at a time, up to 100. Default: 100.
+	PageSize int
+}
+
+// A Client sends requests to the broker of a hub. It is safe for concurrent use.
+type Client struct {
+	opts Options
+	base *url.URL
+	http *http.Client
+}
+
+const (
+	defaultTimeout  = 30 * time.Second
+	defaultBudget   = time.Minute
+	defaultPageSize = 100
+	idleConnections = 64
+	maxAnswer       = 64 << 20 // bytes
+)
+
+// New returns a Client. It makes no request.
+func New(opts Options) (*Client, error) {
+	base, err := url.Parse(opts.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("brokerclient: want the URL of a hub, such as https://hub.example.org")
+	}
+	if opts.HTTP == nil {
+		opts.HTTP = &http.Client{Timeout: defaultTimeout}
+		if t, ok := http.DefaultTransport.(*http.Transport); ok {
+			t = t.Clone()
+			t.MaxIdleConnsPerHost = idleConnections
+			opts.HTTP.Transport = t
+		}
+	}
+	if opts.Jitter == nil {
+		opts.Jitter = rand.Float64
+	}
+	opts.Budget = cmp.Or(opts.Budget, defaultBudget)
+	opts.PageSize = cmp.Or(opts.PageSize, defaultPageSize)
+	client := *opts.HTTP
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{opts: opts, base: base, http: &client}, nil
+}
+
+// Close closes the connections that no request uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// The headers of requests.
+const (
+	adminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
+	channelTokenHeader  = "X-Broker-Channel-Token"
+	producerIDHeader    = "X-Broker-Producer-ID"
+	producerTokenHeader = "X-Broker-Producer-Token"
+	consumerTokenHeader = "X-Broker-Consumer-Token"
+	priorityHeader      = "X-Broker-Message-Priority"
+	messageIDHeader     = "X-Broker-Message-ID"
+	metadataHeader      = "X-Broker-Metadata-Headers"
+)
+
+// A request is what is sent, perhaps more than once.
+type request struct {
+	method string
+	path   []string // its segments below /broker, which are not escaped
+	query  url.Values
+	header http.Header
+	body   []byte
+
+	isOnce bool // it is repeated only if the hub has certainly not begun it
+}
+
+// An answer is one of success.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// decode reads the body of an answer.
+func (a *answer) decode(v any) error {
+	if err := json.Unmarshal(a.body, v); err != nil {
+		return fmt.Errorf("the answer of the hub cannot be read: %w", err)
+	}
+	return nil
+}
+
+// asAdmin adds the token of the operators.
+func (c *Client) asAdmin() http.Header {
+	return header(adminTokenHeader, c.opts.Credentials.AdminToken)
+}
+
+// asReader adds what it takes to read a channel.
+func (c *Client) asReader() http.Header {
+	if c.opts.Credentials.AdminToken != "" {
+		return c.asAdmin()
+	}
+	return header(channelTokenHeader, c.opts.Credentials.ChannelToken)
+}
+
+// asConsumer adds what it takes to act for a consumer.
+func (c *Client) asConsumer() http.Header {
+	if c.opts.Credentials.AdminToken != "" {
+		return c.asAdmin()
+	}
+	return header(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
+}
+
+// header returns a header with a name, without it if it has no value.
+func header(name, value string) http.Header {
+	h := make(http.Header)
+	setUnlessEmpty(h, name, value)
+	return h
+}
+
+func setUnlessEmpty(h http.Header, name, value string) {
+	if value != "" {
+		h.Set(name, value)
+	}
+}
+
+// do sends a request, and repeats it as long as that may help.
+func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
+	for _, segment := range r.path {
+		if segment == "" || segment == "." || segment == ".." {
+			return nil, fmt.Errorf("brokerclient: want an id, got %q", segment)
+		}
+	}
+	return c.repeat(ctx, r.isOnce, func() (*answer, error) { return c.send(ctx, r) })
+}
+
+// send sends a request once.
+func (c *Client) send(ctx context.Context, r *request) (*answer, error) {
+	path := make([]string, 0, len(r.path)+1)
+	path = append(path, "broker")
+	for _, segment := range r.path {
+		path = append(path, url.PathEscape(segment))
+	}
+	u := c.base.JoinPath(path...)
+	u.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.header {
+		req.Header[name] = values
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return nil, readProblem(resp)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer of the hub is not complete: %w", err)
+	case len(body) > maxAnswer:
+		return nil, &Problem{Status: resp.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("want at most %d bytes", maxAnswer)}
+	}
+	return &answer{resp.StatusCode, resp.Header, body}, nil
+}
+
+// list returns the elements of a list, page by page. member is the name of the list in a page.
+func list[T any](ctx context.Context, c *Client, r request, member string) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		query := url.Values{"size": {strconv.Itoa(c.opts.PageSize)}}
+		for name, values := range r.query {
+			query[name] = values
+		}
+		for {
+			r.query = query
+			elements, next, err := fetchPage[T](ctx, c, &r, member)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range elements {
+				if !yield(&elements[i], nil) {
+					return
+				}
+			}
+			if next == nil {
+				return
+			}
+			if next.Encode() == query.Encode() {
+				yield(nil, fmt.Errorf("the answer of the hub cannot be read: a page of %s is followed by itself", member))
+				return
+			}
+			query = next
+		}
+	}
+}
+
+// fetchPage returns a page of a list, and the query of the next one; nil if there is none.
+func fetchPage[T any](ctx context.Context, c *Client, r *request, member string) (elements []T, next url.Values, err error) {
+	a, err := c.do(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	var page map[string]json.RawMessage
+	if err := a.decode(&page); err != nil {
+		return nil, nil, err
+	}
+	if err := json.Unmarshal(page[member], &elements); err != nil {
+		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: %s: %w", member, err)
+	}
+	if page["next"] == nil {
+		return elements, nil, nil
+	}
+	var link string
+	if err := json.Unmarshal(page["next"], &link); err != nil {
+		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)
+	}
+	// The list goes on at the same path, whatever the link says: the request carries a token.
+	u, err := url.Parse(link)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)
+	}
+	return elements, u.Query(), nil
+}

@@ -1,0 +1,191 @@
+package brokerclient
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+)
+
+// A Delivery is a message with which the hub calls a consumer.
+type Delivery struct {
+	ID          string // of the delivery: the same in every attempt
+	Message     string // id, by which the hub has the message
+	Channel     string
+	Consumer    string
+	Priority    int
+	Attempts    int // that failed before
+	ContentType string
+	Metadata    map[string]string // of the producer, by canonical names of headers
+	Payload     []byte
+}
+
+// A RetryAfterError is how the function of a consumer asks the hub to make no call before a time has
+// passed. The hub calls again then.
+type RetryAfterError struct {
+	After time.Duration
+	Err   error
+}
+
+// Error returns the text of the error that was wrapped.
+func (e *RetryAfterError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("retry after %s", e.After)
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns the error that was wrapped.
+func (e *RetryAfterError) Unwrap() error { return e.Err }
+
+// ConsumerOptions say which calls a consumer accepts.
+type ConsumerOptions struct {
+	// Tokens are those of the consumer: one or, while it is being replaced, two. A call has to carry
+	// one of them, and to be signed with it. Required.
+	Tokens      []string
+	TokenHeader string // default X-Broker-Consumer-Token; a hub may have another
+
+	Tolerance time.Duration // limit for the age of a call; default 5 minutes
+	MaxBody   int64         // bytes of a call; default 1 MB, the limit of a message
+
+	Logger *slog.Logger     // of calls that are refused or fail; default: discards
+	Clock  func() time.Time // default time.Now
+}
+
+// NewConsumer returns a handler for the calls of a hub to a consumer. It verifies a call and passes
+// its message to handle. The hub calls once more, later, unless handle returns nil: the handler
+// answers 204 then, otherwise 500 or, for a [*RetryAfterError], 503 with Retry-After. What is not a
+// call of the hub to this consumer is answered with 401, and handle does not see it.
+//
+// A message may come more than once, and two messages at the same time.
+func NewConsumer(opts ConsumerOptions, handle func(context.Context, *Delivery) error) (http.Handler, error) {
+	if len(opts.Tokens) == 0 {
+		return nil, errors.New("brokerclient: a consumer needs the token that the hub has for it")
+	}
+	opts.TokenHeader = cmp.Or(opts.TokenHeader, webhook.TokenHeader)
+	opts.MaxBody = cmp.Or(opts.MaxBody, 1<<20)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	c := &consumer{opts: opts, handle: handle}
+	for i, token := range opts.Tokens {
+		if token == "" {
+			return nil, fmt.Errorf("brokerclient: token %d of a consumer is empty", i+1)
+		}
+		key, err := webhook.ParseVerifyKey(webhook.TokenVerifyKey(webhook.Key(token)))
+		if err != nil {
+			return nil, err
+		}
+		c.tokens = append(c.tokens, consumerToken{sha256.Sum256([]byte(token)), webhook.Verifier{Keys: []webhook.VerifyKey{key}, Tolerance: opts.Tolerance}})
+	}
+	return c, nil
+}
+
+// A consumer is the handler of NewConsumer.
+type consumer struct {
+	opts   ConsumerOptions
+	handle func(context.Context, *Delivery) error
+	tokens []consumerToken
+}
+
+type consumerToken struct {
+	sum      [sha256.Size]byte
+	verifier webhook.Verifier
+}
+
+func (c *consumer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		c.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
+		return
+	}
+	token := c.findToken(r.Header)
+	if token == nil {
+		c.refuse(w, r, http.StatusUnauthorized, errors.New("it does not carry the token of this consumer"))
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.opts.MaxBody))
+	if _, isLong := errors.AsType[*http.MaxBytesError](err); isLong {
+		c.refuse(w, r, http.StatusRequestEntityTooLarge, fmt.Errorf("its body has more than %d bytes", c.opts.MaxBody))
+		return
+	}
+	if err != nil {
+		c.refuse(w, r, http.StatusBadRequest, fmt.Errorf("its body is not complete: %w", err))
+		return
+	}
+	if _, err := token.verifier.Verify(r.Header, body, c.opts.Clock()); err != nil {
+		c.refuse(w, r, http.StatusUnauthorized, err)
+		return
+	}
+	d := deliveryOf(r.Header, body)
+	if err := c.handle(r.Context(), d); err != nil {
+		c.fail(w, r, d, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// findToken returns the token that a call carries, nil if it is none of this consumer. The time does
+// not depend on where they differ.
+func (c *consumer) findToken(h http.Header) *consumerToken {
+	sum := sha256.Sum256([]byte(h.Get(c.opts.TokenHeader)))
+	var found *consumerToken
+	for i := range c.tokens {
+		if subtle.ConstantTimeCompare(sum[:], c.tokens[i].sum[:]) == 1 {
+			found = &c.tokens[i]
+		}
+	}
+	return found
+}
+
+// refuse answers what is not a call of the hub to this consumer.
+func (c *consumer) refuse(w http.ResponseWriter, r *http.Request, status int, why error) {
+	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
+	http.Error(w, "the call was refused: "+why.Error(), status)
+}
+
+// fail answers a call of which the message could not be handled. The reason is for the log alone.
+func (c *consumer) fail(w http.ResponseWriter, r *http.Request, d *Delivery, why error) {
+	c.opts.Logger.WarnContext(r.Context(), "a message was not handled; the hub calls again",
+		"channel", d.Channel, "message", d.Message, "attempts", d.Attempts, "error", why)
+	status := http.StatusInternalServerError
+	if later, ok := errors.AsType[*RetryAfterError](why); ok {
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", strconv.FormatInt(max(0, int64(math.Ceil(later.After.Seconds()))), 10))
+	}
+	http.Error(w, "the message was not handled", status)
+}
+
+// deliveryOf reads a call that was verified.
+func deliveryOf(h http.Header, body []byte) *Delivery {
+	number := func(name string) int {
+		n, err := strconv.Atoi(h.Get(name))
+		if err != nil {
+			return 0 // the hub sends numbers
+		}
+		return n
+	}
+	d := &Delivery{
+		ID: h.Get("Webhook-Id"), Message: h.Get(webhook.MessageHeader), Channel: h.Get(webhook.ChannelHeader), Consumer: h.Get(webhook.ConsumerHeader),
+		Priority: number(webhook.PriorityHeader), Attempts: number(webhook.RetryHeader),
+		ContentType: h.Get("Content-Type"), Metadata: make(map[string]string), Payload: body,
+	}
+	for name := range strings.SplitSeq(h.Get(webhook.MetadataHeader), ",") {
+		if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "" {
+			d.Metadata[name] = h.Get(name)
+		}
+	}
+	return d
+}

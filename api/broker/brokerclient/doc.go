@@ -1,0 +1,45 @@
+// Package brokerclient is the webhook broker as its producers, its consumers and its operators see
+// it over HTTP. A program that imports it gets no hub along with it.
+//
+// A producer publishes messages to a channel:
+//
+//	client, err := brokerclient.New(brokerclient.Options{
+//		URL: "https://hub.example.org",
+//		Credentials: brokerclient.Credentials{
+//			ChannelToken: "…", ProducerID: "shop", ProducerToken: "…",
+//		},
+//	})
+//	id, err := client.Publish(ctx, "orders", &brokerclient.Message{
+//		ID: "order-4711-paid", ContentType: "application/json", Payload: payload,
+//	})
+//
+// A consumer is called with each of them. [NewConsumer] returns the http.Handler that verifies the
+// calls and passes the messages to a function:
+//
+//	consumer, err := brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{"…"}},
+//		func(ctx context.Context, d *brokerclient.Delivery) error {
+//			return store(ctx, d.ID, d.Payload)
+//		})
+//	http.Handle("/orders", consumer)
+//
+// It can also fetch messages, by [Client.Peek] and [Client.Dequeue]; what it has fetched it is not
+// called with. An operator registers producers, channels and consumers with [Client.Put], and
+// reads messages and dead letters.
+//
+// # Repetitions
+//
+// A request that fails for a reason that may pass is repeated until [Options.Budget] is spent: the
+// hub is busy (429), it or its store cannot be reached, or the answer was lost. All requests may be
+// repeated but two. A message without an ID, and a re-trigger, are only repeated if the hub has
+// certainly not begun them. So give messages an ID that follows from what they are about: then a
+// message is stored once, whatever is lost on the way, and even if the producer ends before it
+// reads the answer and sends the message again within 24 hours.
+//
+// A message is delivered at least once. [Delivery.ID] is the same in every attempt, so that a
+// consumer can recognize a repetition.
+//
+// # Errors
+//
+// A request that the hub has refused fails with a [*Problem], which has the status of the answer.
+// Redirects are not followed, because requests carry tokens. No error has a token.
+package brokerclient

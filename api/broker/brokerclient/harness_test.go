@@ -1,0 +1,93 @@
+package brokerclient_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/broker/brokerclient"
+)
+
+// allTokens are more than any request needs.
+var allTokens = brokerclient.Credentials{
+	AdminToken: "t-admin", ChannelToken: "t-channel", ProducerID: "shop", ProducerToken: "t-producer", ConsumerToken: "t-consumer",
+}
+
+// A sent request is one that a hub has received.
+type sent struct {
+	method, target string
+	header         http.Header
+	body           string
+}
+
+// A fakeHub notes the requests and answers each by the next of its answers, the last one again.
+type fakeHub struct {
+	answers []http.HandlerFunc
+
+	mu       sync.Mutex
+	requests []sent
+}
+
+// received returns the requests.
+func (h *fakeHub) received() []sent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.requests)
+}
+
+func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	h.mu.Lock()
+	h.requests = append(h.requests, sent{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
+	answer := h.answers[min(len(h.requests), len(h.answers))-1]
+	h.mu.Unlock()
+	answer(w, r)
+}
+
+// respond answers with a status and a body of JSON; namesAndValues are headers.
+func respond(status int, body string, namesAndValues ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if status >= 400 {
+			w.Header().Set("Content-Type", "application/problem+json")
+		}
+		for i := 0; i < len(namesAndValues); i += 2 {
+			w.Header().Set(namesAndValues[i], namesAndValues[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// hangUp ends the connection without an answer.
+func hangUp(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	_ = conn.Close()
+}
+
+// serve returns a client of a hub that gives answers.
+func serve(t *testing.T, o brokerclient.Options, answers ...http.HandlerFunc) (*brokerclient.Client, *fakeHub) {
+	t.Helper()
+	h := &fakeHub{answers: answers}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	o.URL = server.URL + o.URL
+	if o.Jitter == nil {
+		o.Jitter = func() float64 { return 0 }
+	}
+	c, err := brokerclient.New(o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c, h
+}

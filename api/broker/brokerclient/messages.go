@@ -1,0 +1,141 @@
+package brokerclient
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+	"unicode/utf8"
+)
+
+// A StoredMessage is a message of a channel as the hub shows it.
+type StoredMessage struct {
+	ID                string
+	ProducerMessageID string // the id that the producer has chosen
+	Producer          string
+	Priority          int
+	ContentType       string
+	Metadata          map[string]string
+	Received          time.Time
+	Status            string // Acknowledged or Out-for-delivery; "" in a bundle
+
+	Payload []byte // not in a list
+	Jobs    []Job  // only of Message
+}
+
+// A Job is the delivery of a message to a consumer. Its id is that of the consumer.
+type Job struct {
+	ID       string    `json:"id"`
+	Consumer string    `json:"consumer"`
+	Message  string    `json:"message"`
+	Status   string    `json:"status"` // In-flight, Retry-Delivery, Retry-In-flight, Delivered or Dead
+	Attempts int       `json:"attempts"`
+	Due      time.Time `json:"due,omitzero"` // of the next attempt
+	Reason   string    `json:"reason,omitempty"`
+	History  []Attempt `json:"history,omitempty"`
+}
+
+// An Attempt is a call that failed.
+type Attempt struct {
+	Number     int       `json:"number"`
+	Began      time.Time `json:"began"`
+	DurationMS float64   `json:"durationMs"`
+	Status     int       `json:"status"` // of the answer; 0: there was none
+	Error      string    `json:"error,omitempty"`
+}
+
+// A messageJSON is a message on the wire. Its payload is text if it is UTF-8.
+type messageJSON struct {
+	ID                string            `json:"id"`
+	ProducerMessageID string            `json:"producerMessageId,omitempty"`
+	Producer          string            `json:"producer"`
+	Priority          int               `json:"priority"`
+	ContentType       string            `json:"contentType"`
+	Metadata          map[string]string `json:"metadata,omitempty"`
+	Received          time.Time         `json:"received"`
+	Status            string            `json:"status,omitempty"`
+	Payload           *string           `json:"payload,omitempty"`
+	PayloadBase64     []byte            `json:"payloadBase64,omitempty"`
+	Jobs              []Job             `json:"jobs,omitzero"`
+}
+
+// UnmarshalJSON reads the form of the hub.
+func (m *StoredMessage) UnmarshalJSON(text []byte) error {
+	var w messageJSON
+	if err := json.Unmarshal(text, &w); err != nil {
+		return err
+	}
+	*m = StoredMessage{
+		ID: w.ID, ProducerMessageID: w.ProducerMessageID, Producer: w.Producer, Priority: w.Priority, ContentType: w.ContentType,
+		Metadata: w.Metadata, Received: w.Received, Status: w.Status, Payload: w.PayloadBase64, Jobs: w.Jobs,
+	}
+	if w.Payload != nil {
+		m.Payload = []byte(*w.Payload)
+	}
+	return nil
+}
+
+// MarshalJSON writes the form of the hub.
+func (m *StoredMessage) MarshalJSON() ([]byte, error) {
+	w := messageJSON{
+		ID: m.ID, ProducerMessageID: m.ProducerMessageID, Producer: m.Producer, Priority: m.Priority, ContentType: m.ContentType,
+		Metadata: m.Metadata, Received: m.Received, Status: m.Status, Jobs: m.Jobs,
+	}
+	switch {
+	case m.Payload == nil:
+	case utf8.Valid(m.Payload):
+		text := string(m.Payload)
+		w.Payload = &text
+	default:
+		w.PayloadBase64 = m.Payload
+	}
+	return json.Marshal(w)
+}
+
+// Messages returns the messages of a channel in the order of their ids, without payloads and jobs:
+// the lowest priority first, then the oldest. With a since that is not zero, messages are left out
+// whose status has not changed since. It needs the token of the operators or of the channel.
+func (c *Client) Messages(ctx context.Context, channel string, since time.Time) iter.Seq2[*StoredMessage, error] {
+	r := request{method: http.MethodGet, path: []string{"channel", channel, "messages"}, header: c.asReader()}
+	if !since.IsZero() {
+		r.query = url.Values{"statusChangedSince": {since.UTC().Format(time.RFC3339Nano)}}
+	}
+	return list[StoredMessage](ctx, c, r, "messages")
+}
+
+// Message returns a message with its payload and its jobs, by the id of the hub or that of its
+// producer. It needs the token of the operators or of the channel.
+func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessage, error) {
+	a, err := c.do(ctx, &request{method: http.MethodGet, path: []string{"channel", channel, "message", id}, header: c.asReader()})
+	if err != nil {
+		return nil, err
+	}
+	m := new(StoredMessage)
+	return m, a.decode(m)
+}
+
+// DeadLetters returns the jobs of a consumer that have failed for good. It needs the token of the
+// operators or of the consumer.
+func (c *Client) DeadLetters(ctx context.Context, channel, consumer string) iter.Seq2[*Job, error] {
+	r := request{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "dlq"}, header: c.asConsumer()}
+	return list[Job](ctx, c, r, "deadLetters")
+}
+
+// Retrigger begins all dead jobs of a message again, with all their attempts. It needs the token of
+// the operators. A *Problem with status 409 reports that all jobs are Delivered.
+func (c *Client) Retrigger(ctx context.Context, channel, message string) error {
+	return c.retrigger(ctx, c.asAdmin(), "channel", channel, "message", message, "re-trigger")
+}
+
+// RetriggerJob begins the dead job of a message for a consumer again. It needs the token of the
+// operators or of the consumer. A *Problem with status 409 reports that there is nothing to do.
+func (c *Client) RetriggerJob(ctx context.Context, channel, message, consumer string) error {
+	return c.retrigger(ctx, c.asConsumer(), "channel", channel, "message", message, "job", consumer, "re-trigger")
+}
+
+func (c *Client) retrigger(ctx context.Context, h http.Header, path ...string) error {
+	_, err := c.do(ctx, &request{method: http.MethodPost, path: path, header: h, isOnce: true})
+	return err
+}

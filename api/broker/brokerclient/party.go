@@ -1,0 +1,106 @@
+package brokerclient
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// A Ref names a producer, a channel, or a consumer of a channel.
+type Ref struct{ path []string }
+
+// Producer names a producer.
+func Producer(id string) Ref { return Ref{[]string{"producer", id}} }
+
+// Channel names a channel.
+func Channel(id string) Ref { return Ref{[]string{"channel", id}} }
+
+// Consumer names a consumer of a channel.
+func Consumer(channel, id string) Ref { return Ref{[]string{"channel", channel, "consumer", id}} }
+
+// A PartyList names a list of producers, channels or consumers.
+type PartyList struct {
+	path   []string
+	member string
+}
+
+// The lists that do not depend on a channel.
+var (
+	Producers = PartyList{[]string{"producers"}, "producers"}
+	Channels  = PartyList{[]string{"channels"}, "channels"}
+)
+
+// Consumers names the list of the consumers of a channel.
+func Consumers(channel string) PartyList {
+	return PartyList{[]string{"channel", channel, "consumers"}, "consumers"}
+}
+
+// A Party is a producer, a channel or a consumer as the hub shows it. The hub shows no tokens.
+type Party struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Channel     string    `json:"channel,omitempty"`     // of a consumer
+	CallbackURL string    `json:"callbackUrl,omitempty"` // of a consumer
+	Created     time.Time `json:"created"`
+	Changed     time.Time `json:"changed"`
+
+	ETag string `json:"-"` // of its version; "" in a list
+}
+
+// A Draft says what a party is to be.
+type Draft struct {
+	Name        string // "": as it is, or the id
+	Token       string // "": as it is; a party that does not exist needs one
+	CallbackURL string // of a consumer, which needs one
+
+	IfMatch           string    // the ETag that the party must have; "": any
+	IfUnmodifiedSince time.Time // the time after which it must not have changed; zero: any
+}
+
+// Put stores a party, or changes it; created says which. It may be repeated: what is as the draft
+// says is not changed. It needs the token of the operators. A *Problem with status 412 reports that
+// the party is not as the draft expects.
+func (c *Client) Put(ctx context.Context, ref Ref, d *Draft) (p *Party, created bool, err error) {
+	form := make(url.Values)
+	for name, value := range map[string]string{"name": d.Name, "token": d.Token, "callbackUrl": d.CallbackURL} {
+		if value != "" {
+			form.Set(name, value)
+		}
+	}
+	h := c.asAdmin()
+	h.Set("Content-Type", "application/x-www-form-urlencoded")
+	if d.IfMatch != "" {
+		h.Set("If-Match", d.IfMatch)
+	}
+	if !d.IfUnmodifiedSince.IsZero() {
+		h.Set("If-Unmodified-Since", d.IfUnmodifiedSince.UTC().Format(http.TimeFormat))
+	}
+	return c.party(ctx, &request{method: http.MethodPut, path: ref.path, header: h, body: []byte(form.Encode())})
+}
+
+// Get returns a party. It needs the token of the operators or, for a channel and its consumers,
+// that of the channel.
+func (c *Client) Get(ctx context.Context, ref Ref) (*Party, error) {
+	p, _, err := c.party(ctx, &request{method: http.MethodGet, path: ref.path, header: c.asReader()})
+	return p, err
+}
+
+func (c *Client) party(ctx context.Context, r *request) (*Party, bool, error) {
+	a, err := c.do(ctx, r)
+	if err != nil {
+		return nil, false, err
+	}
+	p := new(Party)
+	if err := a.decode(p); err != nil {
+		return nil, false, err
+	}
+	p.ETag = a.header.Get("ETag")
+	return p, a.status == http.StatusCreated, nil
+}
+
+// List returns the parties of a list in the order of their ids. It needs what [Client.Get] needs.
+func (c *Client) List(ctx context.Context, l PartyList) iter.Seq2[*Party, error] {
+	return list[Party](ctx, c, request{method: http.MethodGet, path: l.path, header: c.asReader()}, l.member)
+}

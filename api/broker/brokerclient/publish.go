@@ -1,0 +1,63 @@
+package brokerclient
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Message is what a producer publishes.
+type Message struct {
+	// ID is chosen by the producer. The same message with the same ID is stored once within 24 hours,
+	// and another one is refused with status 409. "": each message is another one.
+	ID          string
+	Priority    int               // 0 to 9, the highest first
+	ContentType string            // default application/octet-stream
+	Metadata    map[string]string // headers that travel along to the consumers
+	Payload     []byte            // up to 1 MB
+}
+
+// Publish sends a message to the consumers of a channel and returns the id that the hub has given
+// to it. The message is stored then. It needs the tokens of the channel and of the producer.
+//
+// After a failure that may pass, the message is sent again, if it has an ID. If Publish fails with
+// another error than a *Problem with a status below 500, the message may have been stored; it can
+// be published again with the same ID.
+func (c *Client) Publish(ctx context.Context, channel string, m *Message) (id string, err error) {
+	creds := &c.opts.Credentials
+	h := header(channelTokenHeader, creds.ChannelToken)
+	setUnlessEmpty(h, producerIDHeader, creds.ProducerID)
+	setUnlessEmpty(h, producerTokenHeader, creds.ProducerToken)
+	setUnlessEmpty(h, messageIDHeader, m.ID)
+	setUnlessEmpty(h, "Content-Type", m.ContentType)
+	if m.Priority != 0 {
+		h.Set(priorityHeader, strconv.Itoa(m.Priority))
+	}
+	names := slices.Sorted(maps.Keys(m.Metadata))
+	for _, name := range names {
+		if h.Get(name) != "" {
+			return "", errors.New("brokerclient: metadata: header " + name + " is one of the broker, or there twice")
+		}
+		h.Set(name, m.Metadata[name])
+	}
+	if len(names) > 0 {
+		h.Set(metadataHeader, strings.Join(names, ", "))
+	}
+	a, err := c.do(ctx, &request{
+		method: http.MethodPost, path: []string{"channel", channel, "broadcast"}, header: h, body: m.Payload, isOnce: m.ID == "",
+	})
+	if err != nil {
+		return "", err
+	}
+	location, err := url.Parse(a.header.Get("Location"))
+	if err != nil || path.Base(path.Dir(location.Path)) != "message" {
+		return "", errors.New("the answer of the hub cannot be read: it does not say where the message is")
+	}
+	return path.Base(location.Path), nil
+}

@@ -1,0 +1,142 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/delivery"
+)
+
+// brokerRetries is how often a job is retried.
+const brokerRetries = 3
+
+// A brokerNode is the broker of a node: the parts that cmd/node wires.
+type brokerNode struct {
+	*pushNode
+	w       *brokerWorld
+	service *broker.Service
+}
+
+// open connects the broker to the store and the engine of its node.
+func (n *brokerNode) open(clock func() time.Time, random dice) {
+	n.service = broker.New(broker.Ports{
+		Parties: n.store, Streams: n.store, Cursors: n.store, Shards: n.store, Content: n.w.content,
+	}, n.w.keys, broker.Options{
+		CheckURL: n.caller.CheckURL, CheckHeaders: webhook.CheckHeaders, Clock: clock,
+		Created: n.engine.Created, Changed: n.engine.Changed, Published: n.engine.Published, LookAt: n.engine.LookAt,
+		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.next()) },
+	})
+}
+
+// Receiver implements [delivery.Receivers].
+func (n *brokerNode) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	callee, err := n.service.Callee(ctx, cursor)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	return delivery.Receiver{
+		Policy: domain.BrokerPolicy(time.Second, brokerRetries), Concurrency: n.w.receiver(cursor).concurrency, KeepsMarks: true, Target: callee,
+	}, nil
+}
+
+// readPayload reads a large payload.
+func (n *brokerNode) readPayload(ctx context.Context, c *delivery.Call) ([]byte, error) {
+	r, err := n.w.content.Open(ctx, c.Entry.PayloadAt)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+func (w *brokerWorld) receiver(cursor domain.CursorID) *pushReceiver {
+	w.pmu.Lock()
+	defer w.pmu.Unlock()
+	return w.receivers[cursor.String()]
+}
+
+// Call implements [delivery.Caller].
+func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
+	to, m, at := c.Receiver.Target.(*broker.Callee), &c.Entry.Message, c.Entry.Position.EntryID
+	if !c.Entry.PayloadAt.IsZero() {
+		payload, err := n.readPayload(ctx, &c)
+		if err != nil {
+			return domain.Answer{Unread: true, Error: "the message cannot be read"}
+		}
+		copied := *m
+		copied.Payload, m = payload, &copied
+	}
+	return n.calls(n.w.receiver(c.Cursor), c, func(id string) (webhook.Result, error) {
+		return n.caller.Call(ctx, &webhook.ConsumerCall{
+			ID: id, Attempts: c.Attempt, CallbackURL: to.CallbackURL, Token: webhook.Key(to.Token),
+			Channel: to.ID.Channel().String(), Consumer: to.ID.String(), Message: at.MessageID(), Priority: at.Priority,
+			ContentType: m.ContentType, Metadata: broker.MetadataOf(m), Payload: m.Payload,
+		})
+	})
+}
+
+// A brokerConsumer is a consumer of a channel, and what is known of it.
+type brokerConsumer struct {
+	*pushReceiver
+	w     *brokerWorld
+	id    domain.PartyID
+	token string
+
+	// Guarded by pushWorld.pmu: the numbers of entries that the channel had, by priority, before the
+	// first PUT of the consumer began, and when the first one was answered; nil before.
+	before, answered map[int]int64
+	door             door // guarded by pushWorld.pmu
+}
+
+// addConsumer adds a consumer, which is put later.
+func (w *brokerWorld) addConsumer(to *brokerChannel) error {
+	i := len(to.consumers)
+	id, err := to.id.Consumers().Parse(fmt.Sprint("consumer-", i))
+	if err != nil {
+		return err
+	}
+	c := &brokerConsumer{w: w, id: id, door: door{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
+	c.pushReceiver = w.newReceiverOf(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(w.receivers))
+	c.filters, c.check = false, c.checkCall
+	to.consumers = append(to.consumers, c)
+	return nil
+}
+
+// url returns the URL at which the consumer is called.
+func (c *brokerConsumer) url() string { return "http://" + c.name + ".example/hook" }
+
+// checkCall compares a call with the message that was sent.
+func (c *brokerConsumer) checkCall(req *http.Request, body []byte, e push.Entry) error {
+	h := req.Header
+	for name, want := range map[string]string{
+		webhook.ChannelHeader: c.id.Channel().String(), webhook.ConsumerHeader: c.id.String(), webhook.TokenHeader: c.token,
+		webhook.MessageHeader: domain.EntryID{Priority: e.Priority, Number: e.Number}.MessageID(), webhook.PriorityHeader: fmt.Sprint(e.Priority),
+	} {
+		if got := h.Get(name); got != want {
+			return fmt.Errorf("header %s is %q, want %q", name, got, want)
+		}
+	}
+	if err := c.mayGet(e); err != nil {
+		return err
+	}
+	return c.w.isAsSent(e, &seenMessage{
+		payload: string(body), contentType: h.Get("Content-Type"), metadata: map[string]string{traceHeader: h.Get(traceHeader)},
+	})
+}
+
+// mayGet returns an error if a message is from before the first PUT of the consumer.
+func (c *brokerConsumer) mayGet(e push.Entry) error {
+	c.w.pmu.Lock()
+	defer c.w.pmu.Unlock()
+	if e.Number < c.before[e.Priority] || c.before == nil {
+		return fmt.Errorf("P18: the message was there before the consumer was put")
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+// A brokerOperator re-triggers jobs and messages by any node.
+type brokerOperator struct {
+	party
+	w *brokerWorld
+}
+
+func (o *brokerOperator) retriggers() error {
+	for range 4 + o.d.n(10) {
+		if !o.pause(time.Duration(o.d.n(15_000)) * time.Millisecond) {
+			return nil
+		}
+		channel := o.w.channels[o.d.n(len(o.w.channels))]
+		consumer := channel.consumers[o.d.n(len(channel.consumers))]
+		if _, ok := o.turn("re-triggers"); !ok {
+			return nil
+		}
+		n := o.w.anyBroker(o.d)
+		if n == nil || !o.w.isPut(consumer) {
+			continue
+		}
+		if err := o.retrigger(n, channel, consumer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isPut reports whether a PUT of a consumer was answered.
+func (w *brokerWorld) isPut(c *brokerConsumer) bool {
+	w.pmu.Lock()
+	defer w.pmu.Unlock()
+	return c.isCreated
+}
+
+// retrigger asks for a dead job of the consumer to be delivered, or for a message. What fails is
+// not asked for again.
+func (o *brokerOperator) retrigger(n *brokerNode, channel *brokerChannel, consumer *brokerConsumer) error {
+	creds := adminCredentials
+	if o.d.n(2) == 0 {
+		creds = &broker.Credentials{ConsumerToken: consumer.token}
+	}
+	dead, err := n.service.DeadLetters(o.w.ctx, creds, consumer.id, domain.EntryID{Number: -1}, 100)
+	if failure := unexplained(err); failure != nil {
+		return fmt.Errorf("the dead letters of %s cannot be read: %w", consumer.name, failure)
+	}
+	for _, j := range dead {
+		if j.Status != broker.Dead || j.Reason == "" {
+			return fmt.Errorf("a dead letter of %s is %+v", consumer.name, j)
+		}
+	}
+	if len(dead) == 0 {
+		return o.retriggerAny(n, channel)
+	}
+	message := dead[o.d.n(len(dead))].Message
+	if o.d.n(2) == 0 {
+		err = n.service.RetriggerMessage(o.w.ctx, adminCredentials, channel.id, message)
+		if err == nil {
+			o.w.reached("a message was re-triggered")
+		}
+	} else if err = n.service.RetriggerJob(o.w.ctx, creds, consumer.id, message); err == nil {
+		o.w.reached("a dead job was re-triggered")
+	}
+	if domain.KindOf(err) == domain.NotFound || unexplained(err) != nil {
+		return fmt.Errorf("message %s of %s, which is a dead letter, cannot be re-triggered: %w", message, consumer.name, err)
+	}
+	return nil
+}
+
+// retriggerAny re-triggers some message of a channel that was accepted.
+func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) error {
+	o.w.pmu.Lock()
+	var all []*sentMessage
+	for _, m := range o.w.sent {
+		if m.channel == channel && m.id != "" {
+			all = append(all, m)
+		}
+	}
+	o.w.pmu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	sortMessages(all)
+	m := all[o.d.n(len(all))]
+	id := m.id
+	if m.broadcast.ID != "" && o.d.n(2) == 0 {
+		id = m.broadcast.ID
+	}
+	err := n.service.RetriggerMessage(o.w.ctx, adminCredentials, channel.id, id)
+	if err == nil {
+		o.w.reached("a message was re-triggered")
+	}
+	if domain.KindOf(err) == domain.NotFound || unexplained(err) != nil {
+		return fmt.Errorf("P19: message %s of %s was accepted, and is not found: %w", id, channel.id, err)
+	}
+	return nil
+}
+
+// judgeDeadLetters compares the dead letters that a node lists in the end with those that are
+// stored. It returns false if the node has not answered.
+func (w *brokerWorld) judgeDeadLetters(n *brokerNode, c *brokerConsumer) (isDone bool, err error) {
+	dead, err := n.service.DeadLetters(w.ctx, &broker.Credentials{ConsumerToken: c.token}, c.id, domain.EntryID{Number: -1}, 10_000)
+	if failure := unexplained(err); failure != nil || err != nil {
+		return false, failure
+	}
+	if want := w.observer.DeadLetters(c.cursor.String()); len(dead) != want {
+		return false, fmt.Errorf("consumer %s has %d dead letters, want %d", c.name, len(dead), want)
+	}
+	for _, j := range dead {
+		at, _ := domain.ParseMessageID(j.Message)
+		if !w.observer.Dead(c.cursor.String(), entryOf(c.stream, at)) {
+			return false, fmt.Errorf("message %s of consumer %s is listed as a dead letter", j.Message, c.name)
+		}
+	}
+	return true, nil
+}
+
+// judgeList compares the messages that a node lists in the end with those that were accepted. It
+// returns false if the node has not answered.
+func (w *brokerWorld) judgeList(n *brokerNode, c *brokerChannel, accepted []*sentMessage) (isDone bool, err error) {
+	var listed []string
+	for at, more := (domain.EntryID{}), true; more; {
+		var found []*broker.Message
+		found, at, more, err = n.service.Messages(w.ctx, adminCredentials, c.id, broker.MessageQuery{First: at, Limit: 10})
+		if failure := unexplained(err); failure != nil || err != nil {
+			return false, failure
+		}
+		for _, m := range found {
+			listed = append(listed, m.ID)
+		}
+	}
+	for _, m := range accepted {
+		if m.channel == c && !slices.Contains(listed, m.id) {
+			return false, fmt.Errorf("P19: message %s was accepted, and channel %s lists %v", m.id, c.id, listed)
+		}
+	}
+	if want := w.published(c.id.Stream()); int64(len(listed)) != want {
+		return false, fmt.Errorf("P19: channel %s has %d messages, and lists %v", c.id, want, listed)
+	}
+	return true, nil
+}

@@ -1,0 +1,142 @@
+package push
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// compareBundles compares the bundle that the consumer of a cursor has fetched with what it was. It
+// is the same until it is dequeued, which ends its deliveries.
+func (o *Observer) compareBundles(before, next *cursor, main change) {
+	a, b := &before.doc, &next.doc
+	next.fetched = before.fetched
+	var dequeued []string
+	for _, id := range b.Dequeued {
+		if !slices.Contains(a.Dequeued, id) {
+			dequeued = append(dequeued, id)
+		}
+	}
+	switch {
+	case a.HeldID == "" || a.HeldID != b.HeldID:
+		if a.HeldID != "" && !slices.Equal(dequeued, []string{a.HeldID}) || a.HeldID == "" && dequeued != nil {
+			o.violated("P20", main, "bundle %q was held, and %q are dequeued", a.HeldID, dequeued)
+		}
+	case !slices.Equal(a.Held, b.Held) || !slices.Equal(a.HeldRetries, b.HeldRetries) || dequeued != nil:
+		o.violated("P20", main, "bundle %s had %v and %v before", a.HeldID, a.Held, a.HeldRetries)
+	}
+	if len(dequeued) > 0 {
+		next.fetched = make(map[Entry]bool)
+		for e := range before.fetched {
+			next.fetched[e] = true
+		}
+		for e := range before.held() {
+			next.fetched[e] = true
+			if next.outstanding[e] {
+				o.violated("P20", main, "%s was dequeued, and is outstanding", e)
+			}
+		}
+	}
+	for e := range next.held() {
+		if before.fetched[e] {
+			o.violated("P15", main, "%s was dequeued, and is in another bundle", e)
+		}
+	}
+}
+
+// held returns the deliveries of the bundle that the consumer has fetched.
+func (c *cursor) held() map[Entry]bool {
+	held := make(map[Entry]bool)
+	for _, text := range slices.Concat(c.doc.Held, c.doc.HeldRetries) {
+		if e, err := entryOf(c.doc.Stream, text); err == nil {
+			held[e] = true
+		}
+	}
+	return held
+}
+
+// Fetched reports whether a delivery is in the bundle of its consumer, or was in one that is
+// dequeued.
+func (o *Observer) Fetched(id string, e Entry) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.cursors[id]
+	return c != nil && (c.fetched[e] || c.held()[e])
+}
+
+// Bundle returns the bundle that the consumer of a cursor has fetched and not dequeued, "" if there
+// is none.
+func (o *Observer) Bundle(id string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		return c.doc.HeldID
+	}
+	return ""
+}
+
+// Owner returns the incarnation that has stored a cursor last.
+func (o *Observer) Owner(id string) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.cursors[id]; c != nil {
+		return c.doc.By
+	}
+	return ""
+}
+
+// A party is what is known of a producer, a channel or a consumer.
+type party struct {
+	Kind     string   `json:"kind"`
+	Created  int64    `json:"created"`
+	Changed  int64    `json:"changed"`
+	Segment  int      `json:"startSegment"`
+	Start    []string `json:"startAt"`
+	TokenSum string   `json:"tokenSum"`
+	Token    string   `json:"token"`
+}
+
+// partyChanged compares a party with what it was. A consumer keeps its place.
+func (o *Observer) partyChanged(c change) {
+	if c.json == nil {
+		o.violated("P18", c, "a party is gone")
+		return
+	}
+	next := &party{}
+	if err := json.Unmarshal(c.json, next); err != nil || next.Kind != "party" {
+		o.violated("layout", c, "it is no party: %v", err)
+		return
+	}
+	key := c.partition + "|" + c.id
+	if before := o.parties[key]; before != nil {
+		if next.Created != before.Created || next.Segment != before.Segment || !slices.Equal(next.Start, before.Start) {
+			o.violated("P18", c, "the place of a consumer changes")
+		}
+		if next.Changed <= before.Changed {
+			o.violated("P18", c, "the time of the change goes back from %d to %d", before.Changed, next.Changed)
+		}
+	}
+	if isConsumer := strings.HasPrefix(c.partition, consumersPrefix); (next.Token != "") != isConsumer || (next.TokenSum != "") == isConsumer {
+		o.violated("P13", c, "the token of a consumer is sealed, and no other one is stored")
+	}
+	o.parties[key] = next
+}
+
+const consumersPrefix = "|consumers|"
+
+// isPartyList reports whether a partition has the parties of a list.
+func isPartyList(partition string) bool {
+	return partition == "|producers" || partition == "|channels" || strings.HasPrefix(partition, consumersPrefix)
+}
+
+// compareBegin compares the place where the cursor of a consumer begins with that of the consumer.
+func (o *Observer) compareBegin(id string, next *cursor, main change) {
+	name, isConsumer := strings.CutPrefix(id, "c|")
+	if !isConsumer || !strings.Contains(name, "|") {
+		return
+	}
+	p := o.parties[consumersPrefix+name]
+	if p == nil || !slices.Equal(p.Start, next.doc.At) {
+		o.violated("P18", main, "the cursor does not begin where its consumer was registered: %+v", p)
+	}
+}

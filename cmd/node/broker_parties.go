@@ -1,0 +1,196 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+// A brokerSetup stores the producers, channels and consumers of the configuration.
+//
+// A party that is as the configuration says is not changed, so any number of nodes may do this at
+// the same time and again at every start, and a node that ends in between leaves nothing that
+// another one would wait for. If two nodes have different configurations, the one that starts last
+// wins; parties that are in no configuration are kept.
+//
+// A party that cannot be stored does not stop the node. While the store is out of reach, or the
+// host of a callback URL cannot be looked up, the node tries again until it succeeds or ends. What
+// does not pass by itself, such as a token that is not there or a URL that may not be called, is
+// logged once as an error, and /readyz warns about it.
+type brokerSetup struct {
+	put      func(ctx context.Context, id domain.PartyID, d broker.Draft) (created bool, err error)
+	logger   *slog.Logger
+	fraction func() float64 // random, in [0, 1)
+
+	mu       sync.Mutex
+	pending  config.BrokerParties // a channel before its consumers
+	reported map[domain.PartyID]bool
+	refused  int
+}
+
+// The limits of a brokerSetup.
+const (
+	partiesAtOnce    = 8
+	setupTimeout     = 15 * time.Second // of the first attempts, which Open waits for
+	minSetupPause    = time.Second
+	maxSetupPause    = 30 * time.Second
+	conflictAttempts = 4 // of a party that other nodes store at the same time
+)
+
+func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) *brokerSetup {
+	s := &brokerSetup{
+		logger: opts.Logger, fraction: opts.fraction,
+		pending: cfg.Broker.Parties(), reported: make(map[domain.PartyID]bool),
+	}
+	operator := &broker.Credentials{IsAdmin: true}
+	s.put = func(ctx context.Context, id domain.PartyID, d broker.Draft) (bool, error) {
+		_, created, err := service.Put(ctx, operator, id, d, broker.Condition{})
+		return created, err
+	}
+	if service == nil && len(s.pending) > 0 {
+		s.logger.Error("the node stores no producers, channels and consumers of its configuration, because it has no broker", "parties", len(s.pending))
+		s.refused, s.pending = len(s.pending), nil
+	}
+	return s
+}
+
+// begin tries to store all parties once, before the node serves.
+func (s *brokerSetup) begin(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	s.storePending(ctx)
+}
+
+// run tries to store what is pending until nothing is, or ctx ends.
+func (s *brokerSetup) run(ctx context.Context) {
+	for pause := minSetupPause; s.countPending() > 0; pause = min(2*pause, maxSetupPause) {
+		wait := time.Duration((0.5 + s.fraction()/2) * float64(pause))
+		if clock.Sleep(ctx, wait) != nil {
+			return
+		}
+		s.storePending(ctx)
+	}
+}
+
+func (s *brokerSetup) countPending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending)
+}
+
+// storePending tries to store each party that is pending: producers and channels first, then
+// consumers, whose channels have to exist.
+func (s *brokerSetup) storePending(ctx context.Context) {
+	s.mu.Lock()
+	all := s.pending
+	s.mu.Unlock()
+	first := slices.IndexFunc(all, func(p config.BrokerParty) bool { return p.ID.IsConsumer() })
+	if first < 0 {
+		first = len(all)
+	}
+	for _, parties := range []config.BrokerParties{all[:first], all[first:]} {
+		var storing errgroup.Group
+		storing.SetLimit(partiesAtOnce)
+		for _, p := range parties {
+			storing.Go(func() error {
+				s.store(ctx, p)
+				return nil
+			})
+		}
+		_ = storing.Wait() // what fails is pending or refused
+	}
+}
+
+// store tries to store a party, and removes it from what is pending unless it may succeed later.
+func (s *brokerSetup) store(ctx context.Context, p config.BrokerParty) {
+	created, err := s.putParty(ctx, &p)
+	name := slog.String("party", describeParty(p.ID))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		if created {
+			s.logger.InfoContext(ctx, "created a party of the broker that the configuration has", name)
+		}
+	case s.mayPass(p.ID, err):
+		if !s.reported[p.ID] {
+			s.reported[p.ID] = true
+			s.logger.WarnContext(ctx, "a party of the broker that the configuration has is not stored yet; the node tries again", name, "error", err)
+		}
+		return
+	default:
+		s.refused++
+		s.logger.ErrorContext(ctx, "a party of the broker that the configuration has cannot be stored; correct the configuration, and restart the node or run messagehub broker sync", name, "error", err)
+	}
+	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(x config.BrokerParty) bool { return x.ID == p.ID })
+}
+
+// putParty stores a party. Another node that does so at the same time is a conflict, after which
+// the party is as it should be, or is stored again.
+func (s *brokerSetup) putParty(ctx context.Context, p *config.BrokerParty) (created bool, err error) {
+	draft := broker.Draft{Label: p.Name, CallbackURL: p.CallbackURL}
+	token, hasToken, err := p.Token.Read()
+	if err != nil {
+		return false, domain.Errorf(domain.Invalid, "%w", err)
+	}
+	if hasToken {
+		text := token.Reveal()
+		draft.Token = &text
+	}
+	for range conflictAttempts {
+		if created, err = s.put(ctx, p.ID, draft); domain.KindOf(err) != domain.Conflict {
+			break
+		}
+	}
+	return created, err
+}
+
+// mayPass reports whether a party may be stored later. The caller holds mu.
+func (s *brokerSetup) mayPass(id domain.PartyID, err error) bool {
+	switch domain.KindOf(err) {
+	case domain.Invalid, domain.Damaged, domain.NewerFormat:
+		return false
+	case domain.NotFound: // the channel of a consumer
+		return id.IsConsumer() && slices.ContainsFunc(s.pending, func(x config.BrokerParty) bool { return x.ID == id.Channel() })
+	default:
+		return true
+	}
+}
+
+// describeParty returns the kind and the id of a party.
+func describeParty(id domain.PartyID) string {
+	switch {
+	case id.IsConsumer():
+		return "consumer " + id.Channel().String() + "/" + id.String()
+	case id.List() == domain.Channels:
+		return "channel " + id.String()
+	default:
+		return "producer " + id.String()
+	}
+}
+
+// warnings returns what /readyz reports of parties that are not stored. Clients without a token may
+// call /readyz, so only the log names them.
+func (s *brokerSetup) warnings() []api.FailedCheck {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.pending) == 0 && s.refused == 0 {
+		return nil
+	}
+	return []api.FailedCheck{{
+		Name:   "broker-configuration",
+		Reason: fmt.Sprintf("of the producers, channels and consumers in the configuration, %d cannot be stored, and %d are not stored yet", s.refused, len(s.pending)),
+		Remedy: "read the log of this node, which names them",
+	}}
+}

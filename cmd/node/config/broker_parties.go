@@ -1,0 +1,281 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A BrokerParty is a producer, a channel or a consumer that a node creates or changes at its start.
+type BrokerParty struct {
+	ID          domain.PartyID
+	Name        string // "": as it is, or the id
+	CallbackURL string // of a consumer
+	Token       TokenSource
+}
+
+// A TokenSource says where the token of a party is. The zero value says that the token stays as it
+// is.
+type TokenSource struct {
+	File     string
+	Variable string // of the environment
+	Value    Secret // of the variable, or of the configuration itself
+}
+
+// maxTokenFile is the limit for the file of a token, in bytes.
+const maxTokenFile = 4 << 10
+
+// Read returns the token, and false if the source is the zero value. The error does not repeat it.
+func (s *TokenSource) Read() (token Secret, ok bool, err error) {
+	switch {
+	case s.File != "":
+		token, err = readTokenFile(s.File)
+		return token, err == nil, err
+	case s.Variable != "" && s.Value == "":
+		return "", false, fmt.Errorf("token-env: the variable %s is not set", s.Variable)
+	}
+	return s.Value, s.Value != "", nil
+}
+
+// readTokenFile returns the text of a file without blanks around it.
+func readTokenFile(name string) (token Secret, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("token-file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
+	if err != nil {
+		return "", fmt.Errorf("token-file: read %s: %w", name, err)
+	}
+	trimmed := strings.TrimSpace(string(text))
+	if trimmed == "" || len(text) > maxTokenFile {
+		return "", fmt.Errorf("token-file: want a token alone in %s", name)
+	}
+	return Secret(trimmed), nil
+}
+
+// BrokerParties are in the order of the file.
+type BrokerParties []BrokerParty
+
+// readVariables looks up the tokens that are in the environment.
+func (ps BrokerParties) readVariables(environ []string) {
+	for i := range ps {
+		if name := ps[i].Token.Variable; name != "" {
+			ps[i].Token.Value = Secret(lookUpVariable(environ, name))
+		}
+	}
+}
+
+// lookUpVariable returns the value of a variable, "" if there is none.
+func lookUpVariable(environ []string, name string) (found string) {
+	for _, entry := range environ {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			found = value
+		}
+	}
+	return found
+}
+
+// Parties returns all parties that a node stores: a channel before its consumers.
+func (b *Broker) Parties() BrokerParties {
+	return slices.Concat(b.Producers, b.Channels, b.Consumers)
+}
+
+// hasTokens reports whether the configuration itself has tokens.
+func (b *Broker) hasTokens() bool {
+	return slices.ContainsFunc(b.Parties(), func(p BrokerParty) bool { return p.Token.Value != "" && p.Token.Variable == "" })
+}
+
+// ReadBroker reads the producers, channels and consumers of a configuration file, as [Load] does.
+// The other keys have to be valid, and are not used.
+func ReadBroker(r io.Reader, name string, environ []string) (*Broker, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxBrokerFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > maxBrokerFile {
+		return nil, fmt.Errorf("%s: want at most %d bytes", name, maxBrokerFile)
+	}
+	c := Default()
+	c.from = make(map[string]source)
+	if faults := c.readYAML(name, text); len(faults) > 0 {
+		for i := range faults {
+			faults[i] = redactError(faults[i])
+		}
+		return nil, errors.Join(faults...)
+	}
+	if len(c.Broker.Parties()) == 0 {
+		return nil, fmt.Errorf("%s: it has no producers, channels or consumers; want broker: {channels: [{id: …, token-file: …}]}", name)
+	}
+	c.Broker.readVariables(environ)
+	return &c.Broker, nil
+}
+
+// maxBrokerFile is the limit of a file for ReadBroker, in bytes.
+const maxBrokerFile = 4 << 20
+
+func (b *Broker) readVariables(environ []string) {
+	for _, list := range []BrokerParties{b.Producers, b.Channels, b.Consumers} {
+		list.readVariables(environ)
+	}
+}
+
+// A partiesValue is one of the lists of the broker.
+type partiesValue struct {
+	at   *BrokerParties
+	list domain.PartyList // the zero value: consumers, of any channel
+}
+
+func (v partiesValue) String() string {
+	names := make([]string, len(*v.at))
+	for i, p := range *v.at {
+		names[i] = partyName(p.ID)
+	}
+	return strings.Join(names, ", ")
+}
+
+// partyName returns the id of a party, behind that of its channel.
+func partyName(id domain.PartyID) string {
+	if id.IsConsumer() {
+		return id.Channel().String() + "/" + id.String()
+	}
+	return id.String()
+}
+
+// Set reads the list as it stands in the file; YAML has a form that fits on one line.
+func (v partiesValue) Set(s string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
+		return errors.New("want a list such as " + v.example())
+	}
+	return v.decode(doc.Content[0], "")
+}
+
+func (v partiesValue) isOfConsumers() bool { return v.list == domain.PartyList{} }
+
+func (v partiesValue) example() string {
+	if v.isOfConsumers() {
+		return "[{channel: prices, id: billing, callback-url: 'https://example.org/hook', token-file: billing.token}]"
+	}
+	return "[{id: prices, name: Prices of today, token-file: prices.token}]"
+}
+
+// decode reads the list and names every fault by its place. Files are in folder, unless their paths
+// are absolute.
+func (v partiesValue) decode(list *yaml.Node, folder string) error {
+	if list.Kind != yaml.SequenceNode {
+		return errors.New("want a list such as " + v.example())
+	}
+	var ps BrokerParties
+	var faults []error
+	for _, item := range list.Content {
+		p, err := v.decodeParty(resolved(item), folder)
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))
+		case slices.ContainsFunc(ps, func(x BrokerParty) bool { return x.ID == p.ID }):
+			faults = append(faults, fmt.Errorf("line %d: %s stands in the list twice; keep one", item.Line, partyName(p.ID)))
+		default:
+			ps = append(ps, p)
+		}
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	*v.at = ps
+	return nil
+}
+
+func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty, err error) {
+	if item.Kind != yaml.MappingNode {
+		return p, errors.New("want an entry such as " + strings.Trim(v.example(), "[]"))
+	}
+	known := []string{"id", "name", "token-file", "token-env", "token"}
+	if v.isOfConsumers() {
+		known = append(known, "channel", "callback-url")
+	}
+	texts := make(map[string]string)
+	for i := 0; i < len(item.Content); i += 2 {
+		name, value := item.Content[i].Value, resolved(item.Content[i+1])
+		_, isTwice := texts[name]
+		switch {
+		case !slices.Contains(known, name):
+			return p, fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
+		case isTwice:
+			return p, fmt.Errorf("%s stands there twice; keep one", name)
+		case value.Kind != yaml.ScalarNode || value.Tag == "!!null" || value.Value == "":
+			return p, fmt.Errorf("%s: want a text", name)
+		case name != "token" && hasSecret(value.Value):
+			return p, fmt.Errorf("%s: the value holds a secret, so it is not shown; a token belongs in token-file or token-env", name)
+		}
+		texts[name] = value.Value
+	}
+	p.Name = texts["name"]
+	if p.ID, err = v.parseID(texts); err != nil {
+		return p, err
+	}
+	if v.isOfConsumers() {
+		if p.CallbackURL = texts["callback-url"]; p.CallbackURL == "" {
+			return p, fmt.Errorf("%s has no callback-url; give the URL that the consumer is called at", partyName(p.ID))
+		}
+		if err := domain.CheckCallbackURL(p.CallbackURL); err != nil {
+			return p, fmt.Errorf("callback-url of %s: %w", partyName(p.ID), err)
+		}
+	}
+	p.Token, err = tokenSourceOf(texts, folder)
+	return p, asKey(partyName(p.ID), err)
+}
+
+// parseID returns the id of an entry.
+func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
+	list := v.list
+	if v.isOfConsumers() {
+		if texts["channel"] == "" {
+			return domain.PartyID{}, errors.New("it has no channel; give the id of one")
+		}
+		channel, err := domain.Channels.Parse(texts["channel"])
+		if err != nil {
+			return domain.PartyID{}, asKey("channel", err)
+		}
+		list = channel.Consumers()
+	}
+	if texts["id"] == "" {
+		return domain.PartyID{}, errors.New("it has no id; choose one")
+	}
+	id, err := list.Parse(texts["id"])
+	return id, asKey("id", err)
+}
+
+// tokenSourceOf returns where an entry says that its token is.
+func tokenSourceOf(texts map[string]string, folder string) (TokenSource, error) {
+	s := TokenSource{File: texts["token-file"], Variable: texts["token-env"], Value: Secret(texts["token"])}
+	n := 0
+	for _, name := range []string{"token-file", "token-env", "token"} {
+		if texts[name] != "" {
+			n++
+		}
+	}
+	switch {
+	case n > 1:
+		return s, errors.New("want one of token-file, token-env and token")
+	case strings.HasPrefix(s.Variable, envPrefix):
+		return s, fmt.Errorf("token-env: want the name of a variable that does not begin with %s, which the settings of the hub do", envPrefix)
+	case strings.Trim(s.Variable, variableLetters) != "":
+		return s, fmt.Errorf("token-env: want the name of a variable, of letters, digits and _")
+	}
+	if s.File != "" && !filepath.IsAbs(s.File) {
+		s.File = filepath.Join(folder, s.File)
+	}
+	return s, nil
+}
+
+const variableLetters = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -1,0 +1,26 @@
+package domain_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A delivery that fails while a node gathers what waits is among the retries, and among what is open
+// by the standing that the node has read before.
+func TestABundle_HasADeliveryOnce(t *testing.T) {
+	c := newCursorTest(t, 1)
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	at := domain.Position{}
+	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{Limit: 5, Entries: []domain.Position{at, at}}}
+	require.True(t, c.FollowReplay(peek, nil, c.now))
+	c.store()
+	require.Equal(t, &domain.HeldBundle{ID: "bundle", Retries: []domain.Position{at}}, c.standing.Held)
+	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}, nil, c.now))
+	c.store()
+	require.EqualValues(t, 1, c.standing.Counters.Delivered)
+}
