@@ -196,6 +196,11 @@ var table = []row{
 		why:      "it is a part of the server of api, which it knows as its host",
 	},
 	{
+		packages: []string{"api/broker/failsafe"},
+		may:      []string{"domain"},
+		why:      "it sees a hub as any client does, and knows no store and no use case",
+	},
+	{
 		packages: []string{"api/internal/etag", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",

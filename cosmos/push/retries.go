@@ -17,9 +17,11 @@ func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.Curso
 	if limit > 0 {
 		top = fmt.Sprintf("TOP %d ", limit)
 	}
-	from := retryID(after)
-	if after.Number < 0 {
-		from = retriesOf(after.Priority) // before the first one
+	from := ""
+	if after.Number >= 0 {
+		from = retryID(after)
+	} else if after.Priority > 0 {
+		from = retryPrefix(after.Priority) // before the first entry of the priority
 	}
 	docs, err := client.All[retryDoc](ctx, c.Query(s.cursors, id.String(),
 		"SELECT "+top+"* FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id",

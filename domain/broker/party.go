@@ -141,7 +141,7 @@ func (s *Service) create(ctx context.Context, id domain.PartyID, d *Draft) (*rep
 			return nil, err
 		}
 		var err error
-		if p.Start, err = s.ports.Streams.End(ctx, id.Stream()); err != nil {
+		if p.Start, err = s.ports.Streams.CurrentEnd(ctx, id.Stream()); err != nil {
 			return nil, err
 		}
 	}

@@ -65,32 +65,6 @@ var retryRules = []pushRule{
 		require.Equal(f, numbersOf(all), numbersOf(paged))
 		require.IsIncreasing(f, append([]int64{-1}, numbersOf(all)...))
 	}},
-	{"RetriesFromTheBeginningOfAPriorityHaveItsFirst", func(f *pushFixture) {
-		messages := Messages(4)
-		messages[1].Priority, messages[3].Priority = 2, 2
-		f.append(messages...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		for _, e := range f.readAll(a.cursor.Position(2)) {
-			a.cursor.Take(e.Position, true)
-		}
-		a.fails(4)
-		for priority, want := range map[int][]domain.EntryID{
-			0: {{Number: 0}, {Number: 1}, {Priority: 2, Number: 0}, {Priority: 2, Number: 1}},
-			1: {{Priority: 2, Number: 0}, {Priority: 2, Number: 1}},
-			2: {{Priority: 2, Number: 0}, {Priority: 2, Number: 1}},
-			3: nil,
-		} {
-			found, err := f.Cursors.Retries(f.ctx, f.id, domain.EntryID{Priority: priority, Number: -1}, 100)
-			require.NoError(f, err)
-			var got []domain.EntryID
-			for i := range found {
-				got = append(got, found[i].EntryID)
-			}
-			require.Equal(f, want, got, "priority %d", priority)
-		}
-	}},
 	{"ARetryIsReadUntilItEnds", func(f *pushFixture) {
 		f.append(Messages(2)...)
 		f.creates()
