@@ -171,10 +171,11 @@ var byPrefix = []string{"Lookup", "New", "Dial"}
 
 // mayCall are the files that may, each with its reason.
 var mayCall = map[string]string{
-	"api/webhook/transport.go": "it guards each call of a receiver, and takes the network of the node",
-	"cmd/node/network.go":      "it is the network",
-	"cmd/node/identity.go":     "it gives the credential the network's transport",
-	"cosmos/client/connect.go": "its default transport is for programs that are no node",
+	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
+	"api/webhook/transport.go":          "it guards each call of a receiver, and takes the network of the node",
+	"cmd/node/network.go":               "it is the network",
+	"cmd/node/identity.go":              "it gives the credential the network's transport",
+	"cosmos/client/connect.go":          "its default transport is for programs that are no node",
 }
 
 // TestNoCallBypassesTheNetwork reads the packages that a node consists of, but for the

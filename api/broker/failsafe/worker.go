@@ -29,9 +29,7 @@ type Page struct {
 }
 
 // A Job is the delivery of a message to a consumer.
-type Job struct {
-	Retrigger string // the path of its re-trigger
-}
+type Job struct{ Channel, Message, Consumer string }
 
 // A WaitError reports a failure after which the hub wants no request for a time.
 type WaitError struct {
@@ -67,10 +65,10 @@ type Worker struct {
 	hub  Hub
 	opts Options
 
-	page     string               // where the next round begins
-	recent   map[string]time.Time // when jobs were re-triggered, in the last retriggerEvery; few, as rounds are bounded
-	requests int                  // of the round
-	count    int                  // re-triggers of the round
+	page     string            // where the next round begins
+	recent   map[Job]time.Time // when jobs were re-triggered, in the last retriggerEvery; few, as rounds are bounded
+	requests int               // of the round
+	count    int               // re-triggers of the round
 }
 
 // New returns a Worker that does nothing until it is Run.
@@ -89,7 +87,7 @@ func New(hub Hub, opts Options) *Worker {
 	}
 	opts.Delay = cmp.Or(opts.Delay, 2*time.Second)
 	opts.Interval = cmp.Or(opts.Interval, max(opts.Delay, minInterval))
-	return &Worker{hub: hub, opts: opts, recent: make(map[string]time.Time)}
+	return &Worker{hub: hub, opts: opts, recent: make(map[Job]time.Time)}
 }
 
 // Run makes rounds until ctx ends.
@@ -175,14 +173,14 @@ func (w *Worker) mayRequest() bool {
 // retrigger re-triggers jobs. It reports false if the round has had enough before the last one.
 func (w *Worker) retrigger(ctx context.Context, jobs []Job) (isDone bool, err error) {
 	for _, job := range jobs {
-		if _, isRecent := w.recent[job.Retrigger]; isRecent {
+		if _, isRecent := w.recent[job]; isRecent {
 			continue
 		}
 		if !w.mayRequest() {
 			return false, nil
 		}
 		err := w.hub.Retrigger(ctx, job)
-		w.recent[job.Retrigger] = w.opts.Clock() // after a failure, too, so that the others have their turn
+		w.recent[job] = w.opts.Clock() // after a failure, too, so that the others have their turn
 		kind := domain.KindOf(err)
 		switch {
 		case err == nil:
