@@ -82,7 +82,8 @@ func (n *crashNode) puts(t *testing.T) error {
 		id    domain.PartyID
 		draft broker.Draft
 	}{
-		{producer, broker.Draft{Token: ptr("p")}}, {channel, broker.Draft{Token: ptr("c")}},
+		{producer, broker.Draft{Token: ptr("p")}},
+		{channel, broker.Draft{Token: ptr("c")}},
 		{consumer, broker.Draft{Token: ptr("k"), CallbackURL: "https://example.org/"}},
 	} {
 		for range 2 {
