@@ -71,7 +71,7 @@ lint: ## check format and habits: gofumpt, go vet, golangci-lint
 generate: ## write the Go code of the .proto files anew
 	go generate ./api/servicebus/contract
 
-demo: ## a day of a small energy market, sent, drained and accounted for
+demo: ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
 	go run ./cmd/messagehub demo
 
 prove: ## two hubs in a simulation, 500 fresh seeds and all that ever failed (SEEDS)
