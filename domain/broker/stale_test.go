@@ -120,3 +120,37 @@ func TestAConsumer_BeginsBehindWhatWasThere(t *testing.T) {
 		require.EqualValues(w, 3, s.Position(0).Number)
 	})
 }
+
+// staleCursors returns an old standing once.
+type staleCursors struct {
+	repository.Cursors
+	old *domain.Standing
+}
+
+func (s *staleCursors) Standing(ctx context.Context, id domain.CursorID) (domain.Standing, error) {
+	if old := s.old; old != nil {
+		s.old = nil
+		return *old, nil
+	}
+	return s.Cursors.Standing(ctx, id)
+}
+
+func TestPeek_ReturnsNoBundleThatWasDequeued(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		w.status = 500
+		a := w.start("a", delivery.Options{})
+		w.settles()
+		w.broadcasts(a, 2, 0)
+		<-time.After(time.Second)
+		first := w.peeks(a, 1)
+		old, err := w.ports.Cursors.Standing(w.Context(), w.consumer.Cursor())
+		require.NoError(w, err)
+		require.NotNil(w, old.Held)
+		w.dequeues(a, first)
+		w.ports.Cursors = &staleCursors{w.ports.Cursors, &old}
+		b := w.start("b", delivery.Options{})
+		second := w.peeks(b, 1)
+		require.NotEqual(w, first.ID, second.ID)
+		require.NotEqual(w, first.Messages[0].ID, second.Messages[0].ID)
+	})
+}
