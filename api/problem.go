@@ -56,7 +56,7 @@ const (
 	tooManySubscriptions problemType = "too-many-subscriptions"
 	tooManyTests         problemType = "too-many-tests"
 
-	missingCredentials problemType = "missing-credentials"
+	missingCredentials problemType = "missing-credentials" //nolint:gosec // a name
 	wrongCredentials   problemType = "wrong-credentials"
 )
 

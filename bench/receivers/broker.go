@@ -12,7 +12,7 @@ import (
 )
 
 // The credentials of the channel that a Producer sends to.
-const (
+const ( //nolint:gosec // of a hub that the bench starts
 	producerID    = "bench"
 	producerToken = "token-of-the-producer"
 	channelToken  = "token-of-the-channel"

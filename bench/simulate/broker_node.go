@@ -15,7 +15,7 @@ import (
 )
 
 // brokerRetries is how often a job is retried.
-const brokerRetries = 3
+const brokerRetries = 2
 
 // A brokerNode is the broker of a node: the parts that cmd/node wires.
 type brokerNode struct {
@@ -105,6 +105,7 @@ func (w *brokerWorld) addConsumer(to *brokerChannel) error {
 	c := &brokerConsumer{w: w, id: id, door: door{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
 	c.pushReceiver = w.newReceiverOf(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(w.receivers))
 	c.filters, c.check = false, c.checkCall
+	c.fails = []int{0, 1, 5, 9}[w.d.n(4)]
 	to.consumers = append(to.consumers, c)
 	return nil
 }

@@ -50,7 +50,8 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 		return nil, err
 	}
 	w := &brokerWorld{pushWorld: p, sent: make(map[string]*sentMessage), payloads: make(map[push.Entry]string), created: make(map[domain.PartyID]bool)}
-	p.broker, p.course = w, w.broadcastAll
+	p.broker, p.course, p.attempts = w, w.broadcastAll, 1+brokerRetries
+	p.weather.lasts = 300 + p.d.n(1500)
 	w.keys, err = subscribe.NewKeyring(subscribe.NewKey())
 	for i := range 1 + p.d.n(2) {
 		producer, failure := domain.Producers.Parse(fmt.Sprint("producer-", i))
@@ -124,8 +125,8 @@ func (w *brokerWorld) acts() (acts []func() error) {
 			i++
 		}
 	}
-	if w.d.n(3) > 0 {
-		o := &brokerOperator{party: w.newParty("operator", use(1800, 0)), w: w}
+	for i := range w.d.n(3) {
+		o := &brokerOperator{party: w.newParty(fmt.Sprint("operator-", i), use(1800, i)), w: w}
 		acts = append(acts, o.retriggers)
 	}
 	return acts
