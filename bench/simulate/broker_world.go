@@ -18,6 +18,7 @@ type brokerWorld struct {
 	keys      *subscribe.Keyring
 	producers []domain.PartyID
 	channels  []*brokerChannel
+	rotation  *tokenRotation // nil: no token is replaced
 
 	// Guarded by pushWorld.pmu.
 	sent     map[string]*sentMessage // by payload
@@ -67,6 +68,11 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 			err = errors.Join(err, w.addConsumer(c))
 		}
 		c.configured = min(p.d.n(len(c.consumers)+1), len(c.consumers))
+	}
+	if p.d.n(3) == 0 {
+		var failure error
+		w.rotation, failure = w.newTokenRotation()
+		err = errors.Join(err, failure)
 	}
 	return w, err
 }
@@ -124,6 +130,9 @@ func (w *brokerWorld) acts() (acts []func() error) {
 			}
 			i++
 		}
+	}
+	if w.rotation != nil {
+		acts = append(acts, w.rotation.rotates)
 	}
 	for i := range w.d.n(3) {
 		o := &brokerOperator{party: w.newParty(fmt.Sprint("operator-", i), use(1800, i)), w: w}
