@@ -56,8 +56,8 @@ const (
 	tooManySubscriptions problemType = "too-many-subscriptions"
 	tooManyTests         problemType = "too-many-tests"
 
-	missingCredentials problemType = "missing-credentials" //nolint:gosec // a name
-	wrongCredentials   problemType = "wrong-credentials"
+	missingCredentials problemType = "missing-credentials"
+	wrongCredentials   problemType = "wrong-credentials" //nolint:gosec // a name
 )
 
 // problems is the table of all problems. The detail is for those that are no

@@ -88,6 +88,10 @@
 // meanwhile: it waits without a worker and without a goroutine, and other cursors are not delayed.
 // Retries and replays count, and so do calls that fail.
 //
+// A receiver may be called in the order of the stream: one call at a time, and nothing behind a
+// delivery until that has ended. So its cursor takes one entry after the other, and each result is
+// stored before the next call. While a delivery waits for its next attempt, only replays are called.
+//
 // # Senders that wait
 //
 // A sender may wait for the outcomes of its messages: see package outcome, which reads what is

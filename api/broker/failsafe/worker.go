@@ -123,16 +123,21 @@ func (w *Worker) Run(ctx context.Context) {
 
 // vary returns d, varied by a fifth.
 func (w *Worker) vary(d time.Duration) time.Duration {
-	return d*4/5 + time.Duration(w.opts.Random()%uint64(max(d*2/5, 1)))
+	return d*4/5 + w.randomBelow(d*2/5)
+}
+
+// randomBelow returns a random time below d, which is positive.
+func (w *Worker) randomBelow(d time.Duration) time.Duration {
+	return time.Duration(w.opts.Random() % uint64(max(d, 1))) //nolint:gosec // below d
 }
 
 // pauseAfter returns the pause after some failures in a row: twice as long each time, up to maxPause,
 // of which a random part is left out; and at least what the hub asks for.
 func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	d := min(max(w.opts.Interval, minInterval)<<min(failures, 10), maxPause)
-	d = d/2 + time.Duration(w.opts.Random()%uint64(d/2))
+	d = d/2 + w.randomBelow(d/2)
 	if wait, ok := errors.AsType[*WaitError](err); ok {
-		d = max(d, min(wait.For, maxWait)+time.Duration(w.opts.Random()%uint64(time.Second)))
+		d = max(d, min(wait.For, maxWait)+w.randomBelow(time.Second))
 	}
 	return d
 }
