@@ -159,6 +159,7 @@ func TestAWorker_ContinuesWhereARoundHasEnded(t *testing.T) {
 		}()
 		for len(h.retriggers) < 350 {
 			<-time.After(2400 * time.Millisecond) // two rounds, or one
+			synctest.Wait()
 			require.LessOrEqual(t, h.requests()-seen, 2*64)
 			seen = h.requests()
 		}
@@ -186,6 +187,7 @@ func TestAWorker_BacksOffWhileTheHubIsBusy(t *testing.T) {
 			failsafe.New(h, failsafe.Options{}).Run(ctx)
 		}()
 		<-time.After(time.Hour)
+		synctest.Wait()
 		require.Less(t, len(h.lists), 150)
 		require.LessOrEqual(t, h.lists[1].Sub(h.lists[0]), 4*time.Second)
 		last := len(h.lists) - 1
@@ -194,6 +196,7 @@ func TestAWorker_BacksOffWhileTheHubIsBusy(t *testing.T) {
 		isDown = false
 		h.mu.Unlock()
 		<-time.After(2 * time.Minute)
+		synctest.Wait()
 		require.Len(t, h.retriggers[h.pages[0][0]], 1)
 		require.Less(t, h.lists[len(h.lists)-1].Sub(h.lists[len(h.lists)-2]), 3*time.Second)
 		cancel()
