@@ -100,7 +100,7 @@ var orderRules = []rule{
 			r := w.Add(&Receiver{Policy: orderedPolicy, Concurrency: 4, IsOrdered: true, Answer: failTimes(map[int64]int{1: 1, 4: 2})})
 			a := w.Start(delivery.Options{Look: time.Hour})
 			a.CutAfter(writes)
-			w.Publish(nil, messages)
+			w.Publish(a, messages)
 			<-time.After(10 * time.Minute)
 			isCut := a.IsCut()
 			a.Kill()
