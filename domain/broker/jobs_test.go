@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,7 @@ func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
 		w.settles()
 		delivered := w.broadcastsOne(n)
 		<-time.After(time.Second)
+		synctest.Wait()
 		w.status = 500
 		dead := w.broadcastsOne(n)
 		<-time.After(repository.DeadLetterRetention - time.Minute)
