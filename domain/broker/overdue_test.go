@@ -51,7 +51,7 @@ func (w *doorWorld) requireOverdue(n *doorNode, message string, status broker.Jo
 	require.Equal(w, status, jobs[0].Status)
 	require.Equal(w, w.consumer, jobs[0].Consumer)
 	require.Equal(w, message, jobs[0].Message)
-	w.status = 200
+	w.answers(200, 0)
 	require.NoError(w, n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message))
 	<-time.After(20 * time.Second)
 	require.Empty(w, w.overdue(n, 0))
@@ -135,7 +135,7 @@ func TestOverdue_LeavesOutWhatABundleHolds(t *testing.T) {
 		n := w.startWaiting("a")
 		w.broadcasts(n, 2, 0)
 		<-time.After(time.Second) // one attempt has failed
-		w.takes, w.status = time.Hour, 200
+		w.answers(200, time.Hour)
 		require.Len(w, w.peeks(n, 10).Messages, 2)
 		<-time.After(time.Minute) // the node has forgotten that it was asked
 		w.orphan(n)
