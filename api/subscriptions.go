@@ -63,6 +63,17 @@ type deliveryDocument struct {
 	Filtered  int64      `json:"filtered"`
 	Dead      int64      `json:"dead"`
 	Expired   int64      `json:"expired"`
+
+	Warnings []deliveryWarningDocument `json:"warnings,omitempty"`
+}
+
+// A deliveryWarningDocument has the member that its code is about.
+type deliveryWarningDocument struct {
+	Code    string     `json:"code"`
+	Since   *time.Time `json:"since,omitempty"`
+	Count   int        `json:"count,omitempty"`
+	Expires *time.Time `json:"expires,omitempty"`
+	Detail  string     `json:"detail"`
 }
 
 type attachmentDocument struct {
@@ -98,10 +109,31 @@ func documentOfDelivery(s *subscribe.Delivery) *deliveryDocument {
 	if s == nil {
 		return nil
 	}
-	return &deliveryDocument{
+	d := &deliveryDocument{
 		State: s.State, Until: timeOrNil(s.Until), Failures: s.Failures, Waiting: s.Waiting,
 		Delivered: s.Counters.Delivered, Filtered: s.Counters.Filtered, Dead: s.Counters.Errored, Expired: s.Counters.Expired,
 	}
+	for _, w := range s.Warnings {
+		d.Warnings = append(d.Warnings, documentOfWarning(w))
+	}
+	return d
+}
+
+func documentOfWarning(w domain.Warning) deliveryWarningDocument {
+	d := deliveryWarningDocument{Code: w.Kind.String()}
+	at := w.At.UTC().Format(time.RFC3339)
+	switch w.Kind {
+	case domain.ReceiverFailing:
+		d.Since = timeOrNil(w.At)
+		d.Detail = "All calls have failed since " + at + ". Test the receiver, and repair it."
+	case domain.LastAttempts:
+		d.Count = w.Count
+		d.Detail = fmt.Sprintf("Deliveries that have a third of their attempts left, or fewer: %d. They become dead letters if those fail.", w.Count)
+	case domain.MessagesExpiring:
+		d.Expires = timeOrNil(w.At)
+		d.Detail = "The oldest event that waits expires at " + at + ", and is not delivered then. Resume the subscription, or have the receiver accept events sooner."
+	}
+	return d
 }
 
 // timeOrNil returns nil for the zero time.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -87,6 +88,36 @@ func TestASubscription_IsCreatedListedPausedAndDeleted(t *testing.T) {
 		f.do("GET", path, "").problem(404, "not-found")
 		f.do("POST", path+"/pause", "").problem(404, "not-found")
 	}
+}
+
+func TestASubscription_ShowsWarnings(t *testing.T) {
+	now := time.Now()
+	clock := func() time.Time { return now }
+	streams := memory.NewStreams(30*24*time.Hour, clock)
+	ports := subscribe.Ports{Definitions: memory.NewDefinitions(), Streams: streams, Cursors: memory.NewCursors(clock), Dequeues: memory.New(memory.Options{})}
+	f := serve(t, func(o *api.Options, _ *hub.Options) {
+		o.Subscriptions = subscribe.New(ports, nil, subscribe.Options{Clock: clock})
+	})
+	path := f.do("POST", subscriptions, `{"callback_url":"https://example.org/"}`).wants(201).header.Get("Location")
+	topic, err := domain.ParseTopic(domain.DefaultTopic)
+	require.NoError(t, err)
+	_, err = streams.Append(t.Context(), topic, []domain.Message{{Payload: []byte("x")}})
+	require.NoError(t, err)
+	delivery := func() map[string]any {
+		return decoded(t, f.do("GET", path, "").wants(200).body)["delivery"].(map[string]any)
+	}
+	require.NotContains(t, delivery(), "warnings")
+	now = now.Add(20 * 24 * time.Hour)
+	warnings := delivery()["warnings"].([]any)
+	require.Len(t, warnings, 1)
+	warning := warnings[0].(map[string]any)
+	require.Equal(t, "expiring", warning["code"])
+	expires, err := time.Parse(time.RFC3339Nano, warning["expires"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, now.Add(24*time.Hour), expires, time.Second)
+	require.Contains(t, warning["detail"], "The oldest event that waits expires at "+expires.Format(time.RFC3339))
+	require.NotContains(t, warning, "since")
+	require.NotContains(t, warning, "count")
 }
 
 func TestAPutUnderAnId_IsIdempotentAndReplaces(t *testing.T) {

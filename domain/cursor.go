@@ -93,15 +93,18 @@ type Standing struct {
 	// The retries are complete if their count and digest are these.
 	Retries int
 	Digest  uint64
+	Late    int       // retries that have a third of their attempts left, or fewer
 	Listed  time.Time // no retry is due before it; the entry of the shard has the same time or an earlier one
 
-	State     CursorState
-	Reason    string        // why it is paused
-	Resumed   int           // how often its receiver was resumed
-	Hold      time.Time     // nothing is called before it
-	HoldFor   time.Duration // from the answer that asked for it to Hold
-	Failures  int           // in a row
-	BreakerTo time.Time     // the breaker is open until then, and half open after that; zero: closed
+	State    CursorState
+	Reason   string        // why it is paused
+	Resumed  int           // how often its receiver was resumed
+	Hold     time.Time     // nothing is called before it
+	HoldFor  time.Duration // from the answer that asked for it to Hold
+	Failures int           // in a row
+	// FailedSince is when the first of them ended; zero if there is none, or if that is not known.
+	FailedSince time.Time
+	BreakerTo   time.Time // the breaker is open until then, and half open after that; zero: closed
 
 	By       string // the incarnation that proved it last
 	Limit    int    // calls that it may have under way
@@ -249,6 +252,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
 		postponed: make(map[EntryID]time.Time),
 	}
+	c.retries.lateFrom = o.Policy.lateFrom()
 	var digest uint64
 	for _, r := range stored {
 		digest += r.digest()

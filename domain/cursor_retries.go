@@ -16,6 +16,8 @@ type retries struct {
 	turn   PriorityTurn // of those that are due
 
 	byReplay map[int]int // numbers of retries by Retry.Replay
+	lateFrom int         // failed attempts
+	late     int         // retries with as many, or more
 }
 
 type waitingRetry struct {
@@ -95,6 +97,9 @@ func (r *retries) put(retry Retry) {
 		r.byReplay = make(map[int]int)
 	}
 	r.byReplay[retry.Replay]++
+	if retry.Attempts >= r.lateFrom {
+		r.late++
+	}
 	r.all[retry.EntryID] = w
 	r.digest += retry.digest()
 	heap.Push(&r.due[retry.Priority], w)
@@ -112,6 +117,9 @@ func (r *retries) remove(e EntryID, called bool) {
 	if !called {
 		r.digest -= w.digest()
 		delete(r.all, e)
+		if w.Attempts >= r.lateFrom {
+			r.late--
+		}
 		if r.byReplay[w.Replay]--; r.byReplay[w.Replay] == 0 {
 			delete(r.byReplay, w.Replay)
 		}

@@ -133,10 +133,13 @@ func (c *Cursor) touch(e EntryID) {
 func (c *Cursor) settleBreaker(success bool, at time.Time) {
 	s, p := &c.standing, &c.owner.Policy
 	if success {
-		s.Failures, s.BreakerTo = 0, time.Time{}
+		s.Failures, s.FailedSince, s.BreakerTo = 0, time.Time{}, time.Time{}
 		return
 	}
 	s.Failures++
+	if s.FailedSince.IsZero() {
+		s.FailedSince = at
+	}
 	if p.BreakAfter > 0 && s.Failures >= p.BreakAfter {
 		s.BreakerTo = at.Add(p.BreakFor)
 	}
@@ -176,7 +179,8 @@ func (c *Cursor) Pause(reason string) {
 func (c *Cursor) Resume() {
 	s := &c.standing
 	if s.State != Closed {
-		s.State, s.Reason, s.Hold, s.Failures, s.BreakerTo = Active, "", time.Time{}, 0, time.Time{}
+		s.State, s.Reason, s.Hold = Active, "", time.Time{}
+		s.Failures, s.FailedSince, s.BreakerTo = 0, time.Time{}, time.Time{}
 	}
 }
 
@@ -262,7 +266,7 @@ type Settlement struct {
 // the cursor again. There is one settlement at a time.
 func (c *Cursor) Settlement() Settlement {
 	s := &c.standing
-	s.Retries, s.Digest = c.retries.len(), c.retries.digest
+	s.Retries, s.Digest, s.Late = c.retries.len(), c.retries.digest, c.retries.late
 	var t Settlement
 	earliest := s.Listed
 	for e, ch := range c.changes {

@@ -59,6 +59,9 @@ type Streams interface {
 // MaxAppend is the limit for the messages of one Append.
 const MaxAppend = 60
 
+// MessageRetention is how long a message is kept, unless the store was told otherwise.
+const MessageRetention = 21 * 24 * time.Hour
+
 // IDRetention is how long a stream knows the ID of a message, at least.
 const IDRetention = 24 * time.Hour
 

@@ -146,6 +146,18 @@ func TestSubscriptionsShow_NamesWhatItDoesNotKnow(t *testing.T) {
 	require.Contains(t, subscriptions(t, server.URL, "show", subscriptionA).out, "not known here  future\n")
 }
 
+func TestSubscriptionsShow_HasTheWarningsOfTheHub(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(`{"uuid":"` + subscriptionA + `","owner":"` + actorA + `","topic":"events","callback_url":"https://example.org/",
+			"delivery":{"state":"failing","failures":9,"warnings":[{"code":"failing","detail":"All calls have failed."},{"code":"other","detail":"Of a newer hub."}]}}`))
+	}))
+	defer server.Close()
+	got := subscriptions(t, server.URL, "show", subscriptionA)
+	require.Contains(t, got.out, "warning       All calls have failed.\n")
+	require.Contains(t, got.out, "warning       Of a newer hub.\n")
+	require.NotContains(t, got.out, "not known here")
+}
+
 func TestSubscriptions_RefuseAWrongCommandLine(t *testing.T) {
 	const url = "https://example.org/"
 	for _, tc := range []struct {

@@ -90,6 +90,9 @@ func (p *process) showSubscription(s *hubclient.Subscription) error {
 			line("no calls before", d.Until.UTC().Format(time.RFC3339))
 		}
 		line("failures", fmt.Sprintf("%d in a row", d.Failures))
+		for _, w := range d.Warnings {
+			line("warning", w.Detail)
+		}
 		line("events", fmt.Sprintf("%d delivered, %d filtered, %d waiting, %d dead letters, %d expired", d.Delivered, d.Filtered, d.Waiting, d.Dead, d.Expired))
 	}
 	line("created", s.Created.UTC().Format(time.RFC3339))

@@ -101,6 +101,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	}
 	o.Clock, o.Random, o.Logger = opts.Clock, opts.Random, opts.Logger
 	p.engine = delivery.New(ports, o)
+	countWarned(p.engine, metrics)
 	p.broker = p.openBroker(cfg, broker.Ports{
 		Parties: documents, Streams: streams, Cursors: documents, Shards: documents, Content: s.content,
 	}, sealerOf(keys), clock)

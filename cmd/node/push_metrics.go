@@ -12,6 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
+// countWarned has a metric count the receivers of an engine that have warnings.
+func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
+	for _, kind := range domain.WarningKinds {
+		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{
+			Name:        "messagehub_push_receivers_warned",
+			Help:        "Receivers that this node serves by what will go wrong: failing (for an hour), last-attempts (deliveries have few left), expiring (events within seven days).",
+			ConstLabels: prometheus.Labels{"warning": kind.String()},
+		}, func() float64 { return float64(engine.Warned(kind)) })
+	}
+}
+
 // A meteredCaller counts and times the calls of another caller.
 type meteredCaller struct {
 	next     delivery.Caller

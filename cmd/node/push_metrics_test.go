@@ -33,6 +33,21 @@ func TestCallsAreCountedByTheClassOfTheirAnswer(t *testing.T) {
 	require.InDelta(t, 0, valueOf(t, registry, "messagehub_push_calls_under_way"), 0)
 }
 
+func TestReceiversAreCountedByTheirWarnings(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	countWarned(delivery.New(delivery.Ports{}, delivery.Options{}), registry)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, 1)
+	require.Equal(t, "messagehub_push_receivers_warned", families[0].GetName())
+	var warnings []string
+	for _, m := range families[0].GetMetric() {
+		require.Zero(t, m.GetGauge().GetValue())
+		warnings = append(warnings, m.GetLabel()[0].GetValue())
+	}
+	require.ElementsMatch(t, []string{"failing", "last-attempts", "expiring"}, warnings)
+}
+
 // valueOf returns the value of a gauge.
 func valueOf(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()

@@ -45,6 +45,7 @@ type cursorDoc struct {
 	Attempts  int64 `json:"attempts,omitempty"`
 
 	Retries int    `json:"retries,omitempty"`
+	Late    int    `json:"late,omitempty"`   // of the retries
 	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits: a JSON number has 53 bits
 	Listed  int64  `json:"listed,omitempty"` // this and other times: microseconds
 
@@ -55,6 +56,8 @@ type cursorDoc struct {
 	HoldFor   int64  `json:"holdFor,omitempty"` // microseconds
 	Failures  int    `json:"failures,omitempty"`
 	BreakerTo int64  `json:"breakerTo,omitempty"`
+
+	FailedSince int64 `json:"failedSince,omitempty"`
 
 	By             string   `json:"by,omitempty"`
 	Limit          int      `json:"limit,omitempty"`
@@ -107,7 +110,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		Stream: s.Stream.String(), Segment: s.Segment, At: textsOf(s.At), Open: textsOf(s.Open),
 		Triggered: c.Triggered, Filtered: c.Filtered, Delivered: c.Delivered, Errored: c.Errored,
 		Cancelled: c.Cancelled, Expired: c.Expired, Attempts: c.Attempts,
-		Retries: s.Retries, Listed: micros(s.Listed),
+		Retries: s.Retries, Late: s.Late, Listed: micros(s.Listed), FailedSince: micros(s.FailedSince),
 		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: micros(s.Hold), HoldFor: s.HoldFor.Microseconds(), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
 		By: s.By, Limit: s.Limit, Released: s.Released,
 	}
@@ -152,7 +155,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 			Triggered: d.Triggered, Filtered: d.Filtered, Delivered: d.Delivered, Errored: d.Errored,
 			Cancelled: d.Cancelled, Expired: d.Expired, Attempts: d.Attempts,
 		},
-		Retries: d.Retries, Listed: fromMicros(d.Listed),
+		Retries: d.Retries, Late: d.Late, Listed: fromMicros(d.Listed), FailedSince: fromMicros(d.FailedSince),
 		Reason: d.Reason, Resumed: d.Resumed, Hold: fromMicros(d.Hold), HoldFor: time.Duration(d.HoldFor) * time.Microsecond, Failures: d.Failures, BreakerTo: fromMicros(d.BreakerTo),
 		By: d.By, Limit: d.Limit, Released: d.Released,
 		Recent: parseAll(&p, d.Recent, parseAttempt), Marks: parseAll(&p, d.Marks, parseMark), Expiries: parseAll(&p, d.Expiries, parseExpiry), Unknown: d.Unknown,

@@ -51,7 +51,7 @@ var (
 // New returns a Store over db that keeps large payloads in content. It makes no call and
 // starts nothing.
 func New(db *client.Database, content repository.Content, opts Options) *Store {
-	opts.Retention = max(cmp.Or(opts.Retention, 21*24*time.Hour), repository.IDRetention)
+	opts.Retention = max(cmp.Or(opts.Retention, repository.MessageRetention), repository.IDRetention)
 	opts.SegmentBytes = cmp.Or(opts.SegmentBytes, 2<<30)
 	opts.SegmentPages = cmp.Or(opts.SegmentPages, 65_536)
 	if opts.Clock == nil {

@@ -98,6 +98,12 @@
 // stored, whichever node serves the cursor. [Engine.Settled] notifies it of the settlements of this
 // node.
 //
+// # Warnings
+//
+// Every ten minutes, the engine looks at the cursors of receivers that fail, are paused, or have
+// something that waits. It logs what will become a dead letter or expire, while that can be
+// prevented, once in an hour for each cursor, and counts such cursors.
+//
 // # Memory
 //
 // Entries of streams are in memory within one limit for all streams, [Options.Window]. An idle

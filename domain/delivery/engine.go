@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -84,6 +85,7 @@ type Engine struct {
 	store       *pool       // of loads and reads
 	members     *membership // nil: the shards are not shared
 	settlements settlements
+	warned      [len(domain.WarningKinds)]atomic.Int64 // cursors with a warning, by its kind
 	lookNow     chan struct{}
 
 	mu       sync.Mutex
@@ -167,6 +169,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	var others sync.WaitGroup
 	others.Go(func() { e.sweepRegularly() })
+	others.Go(func() { e.reviewRegularly() })
 	if e.members != nil {
 		others.Go(func() { e.members.run(e.ctx) })
 	}

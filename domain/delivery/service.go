@@ -26,6 +26,9 @@ type service struct {
 	timer   *time.Timer
 	calling map[domain.EntryID]struct{} // calls under way
 
+	mayWarn  atomic.Bool // the cursor may have warnings
+	warnedAt time.Time   // when they were logged last; it belongs to the review of the engine
+
 	// The rest belongs to that goroutine.
 	wanted   bool // the cursor is to be loaded
 	receiver *Receiver

@@ -104,6 +104,7 @@ func (s *service) finishLoad(r *loadResult) {
 	s.careful = standing.Caution != nil
 	s.engine.dispatcher.setSuspect(s, standing.Failures > 0)
 	s.walk = nil
+	s.noteMayWarn()
 	s.followRate()
 	if r.hasRead {
 		s.keepRequests(r.requests)

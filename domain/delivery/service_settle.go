@@ -83,6 +83,7 @@ func (s *service) finishSettle(r *settleResult) {
 		s.version, s.failures = r.version, 0
 		s.settleTook, s.settledAt = r.took, time.Now()
 		s.released = releasing
+		s.noteMayWarn()
 		s.engine.settlements.notify(s.id)
 		return
 	}

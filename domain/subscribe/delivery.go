@@ -2,9 +2,11 @@ package subscribe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -26,6 +28,7 @@ type Delivery struct {
 	Failures int       // in a row
 	Waiting  int       // events that are called with or wait for a retry
 	Counters domain.Counters
+	Warnings []domain.Warning // only of Get
 }
 
 // delivery returns the delivery of a subscription. Without a cursor, nothing was delivered.
@@ -34,7 +37,16 @@ func (s *Service) delivery(ctx context.Context, d *repository.Definition) (*Deli
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return nil, err
 	}
-	return DeliveryOf(d, &standing, s.opts.Clock()), nil
+	now := s.opts.Clock()
+	found := DeliveryOf(d, &standing, now)
+	expires, err := delivery.Expires(ctx, s.ports.Streams, s.ports.Cursors, d.ID.Cursor(), &standing)
+	if err != nil {
+		return nil, err
+	}
+	found.Warnings = slices.DeleteFunc(standing.Warnings(expires, now), func(w domain.Warning) bool {
+		return w.Kind == domain.ReceiverFailing && found.Failures == 0 // its owner has resumed it
+	})
+	return found, nil
 }
 
 // DeliveryOf returns the delivery of what is stored. The node that serves a cursor may not have

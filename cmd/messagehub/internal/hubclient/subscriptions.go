@@ -43,6 +43,14 @@ type Delivery struct {
 	Filtered  int64     `json:"filtered"`
 	Dead      int64     `json:"dead"`
 	Expired   int64     `json:"expired"`
+
+	Warnings []DeliveryWarning `json:"warnings"`
+}
+
+// A DeliveryWarning says what will go wrong with deliveries, while it can be prevented.
+type DeliveryWarning struct {
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
 }
 
 // subscriptionJSON has what a draft and a subscription that the hub shows have in common.
