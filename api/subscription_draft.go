@@ -104,6 +104,10 @@ func (d *draftDecoder) decode(text []byte) (err error) {
 			d.rate(pointer, value)
 		case name == "max_concurrency":
 			d.concurrency(pointer, value)
+		case name == "ordered":
+			if d.draft.IsOrdered = string(value) == "true"; !d.draft.IsOrdered && string(value) != "false" {
+				d.report(pointer, "want true or false, got "+eventjson.TypeOf(value))
+			}
 		case name == "headers":
 			d.draft.Headers = make(map[string]string)
 			nested(d.members(pointer, value, func(name, pointer string, value []byte) {
@@ -126,7 +130,7 @@ func (d *draftDecoder) decode(text []byte) (err error) {
 		case name == "es_query":
 			d.report(pointer, "queries of Elasticsearch are not supported; use jmespath_query")
 		default:
-			d.report(pointer, "unknown field; known are attachments, callback_url, delivery, encoding, form_fields, headers, hmac_key_id, hmac_secret_key, jmespath_query, max_concurrency, max_rate, method, payload_form_field, topic")
+			d.report(pointer, "unknown field; known are attachments, callback_url, delivery, encoding, form_fields, headers, hmac_key_id, hmac_secret_key, jmespath_query, max_concurrency, max_rate, method, ordered, payload_form_field, topic")
 		}
 	}))
 	if err == nil && !hasURL {

@@ -46,6 +46,7 @@ type subscriptionDocument struct {
 	DeliveryMode     string                        `json:"delivery_mode,omitempty"`
 	MaxRate          float64                       `json:"max_rate,omitempty"`
 	MaxConcurrency   int                           `json:"max_concurrency,omitempty"`
+	Ordered          bool                          `json:"ordered,omitempty"`
 	Signed           bool                          `json:"signed"`
 	Paused           bool                          `json:"paused"`
 	Created          time.Time                     `json:"created"`
@@ -73,7 +74,7 @@ func documentOfSubscription(s *subscribe.Subscription) subscriptionDocument {
 	d := subscriptionDocument{
 		UUID: s.ID.String(), Owner: s.Owner.String(), Topic: s.Topic, CallbackURL: s.CallbackURL, Method: s.Method, Encoding: s.Encoding,
 		FormFields: s.FormFields, PayloadFormField: s.PayloadFormField, HMACKeyID: s.HMACKeyID, Query: s.Filter,
-		HeaderNames: s.HeaderNames, MaxRate: s.MaxRate, MaxConcurrency: s.MaxConcurrency,
+		HeaderNames: s.HeaderNames, MaxRate: s.MaxRate, MaxConcurrency: s.MaxConcurrency, Ordered: s.IsOrdered,
 		Signed: s.IsSigned, Paused: s.IsPaused, Created: s.Created,
 	}
 	if s.IsSync {

@@ -36,7 +36,7 @@ const (
 const fullDraft = `{"topic":"orders","callback_url":"https://example.org/hook","method":"PUT","encoding":"multipart/form-data",
 	"form_fields":{"a":"b"},"payload_form_field":"data","hmac_key_id":"my key","hmac_secret_key":"` + hidden + `",
 	"jmespath_query":"type == 'made'","attachments":{"n":{"type":"jmespath","expression":"n"}},
-	"delivery":"sync","max_rate":2.5,"max_concurrency":3,"headers":{"X-Key":"` + hidden + `","X-Also":"b"}}`
+	"delivery":"sync","max_rate":2.5,"max_concurrency":1,"ordered":true,"headers":{"X-Key":"` + hidden + `","X-Also":"b"}}`
 
 // shownDraft are the members of fullDraft that answers do not have, by their values there.
 var shownDraft = map[string]map[string]any{
@@ -137,8 +137,12 @@ func TestABadSubscription_IsNamedByItsPointer(t *testing.T) {
 		`"max_rate":1e9`:        "/max_rate",
 		`"max_concurrency":1.5`: "/max_concurrency",
 		`"max_concurrency":65`:  "/max_concurrency",
-		`"headers":[]`:          "/headers",
-		`"headers":{"X-A":1}`:   "/headers/X-A",
+		`"ordered":1`:           "/ordered",
+		`"ordered":"true"`:      "/ordered",
+
+		`"ordered":true,"max_concurrency":2`:           "/max_concurrency",
+		`"headers":[]`:                                 "/headers",
+		`"headers":{"X-A":1}`:                          "/headers/X-A",
 		`"headers":{"X-A":"` + hidden + `","X-A":"b"}`: "/headers/X-A",
 	} {
 		if !strings.HasPrefix(body, "{") {

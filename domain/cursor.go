@@ -198,6 +198,7 @@ type Owner struct {
 	Limit       int    // calls under way, 1 to MaxConcurrency
 	Policy      Policy
 	KeepsMarks  bool // of how far the cursor has come
+	IsOrdered   bool // the deliveries are made in the order of the stream; see cursor_order.go
 }
 
 // ErrIncomplete reports retries that are not those of the standing: they were read at

@@ -25,6 +25,7 @@ type cursorModel struct {
 	versions []version
 	nodes    []*modelNode
 	limit    int
+	order    modelOrder
 	poison   domain.EntryID // ends every node that calls with it
 	deadly   int            // its attempt that does
 	kills    int            // by the poison
@@ -52,6 +53,7 @@ type version struct {
 type modelNode struct {
 	life    string
 	cursor  *domain.Cursor
+	ordered bool
 	before  *domain.Cursor // what is kept while the cursor is loaded again
 	version int
 	calls   []domain.Call
@@ -73,6 +75,7 @@ func newCursorModel(t *rapid.T) *cursorModel {
 		dueOf: map[domain.EntryID]time.Time{}, handed: map[domain.EntryID]int{},
 		poison: domain.EntryID{Number: -1},
 	}
+	m.order = rapid.SampledFrom([]modelOrder{unordered, unordered, ordered, changing}).Draw(t, "order")
 	if rapid.IntRange(0, 3).Draw(t, "breaker") == 0 {
 		m.policy.BreakAfter, m.policy.BreakFor = 2, 20*time.Second
 	}
@@ -119,12 +122,14 @@ func (m *cursorModel) load(n *modelNode) {
 	if v.standing.By != "" && v.standing.By != n.life {
 		m.upsets++
 	}
-	c, err := domain.OpenCursor(v.standing, stored, domain.Owner{Incarnation: n.life, Limit: m.limit, Policy: m.policy}, m.now)
+	isOrdered := m.isOrdered()
+	c, err := domain.OpenCursor(v.standing, stored, domain.Owner{Incarnation: n.life, Limit: m.limit, Policy: m.policy, IsOrdered: isOrdered}, m.now)
 	if err != nil {
 		require.ErrorIs(m.t, err, domain.ErrIncomplete)
 		require.NotEqual(m.t, i, j, "retries of the same version are complete")
 		return
 	}
+	n.ordered = isOrdered
 	kept := n.cursor
 	if kept == nil {
 		kept = n.before
@@ -267,6 +272,7 @@ func (m *cursorModel) call(n *modelNode) {
 	if first, ok := m.handed[call.EntryID]; ok {
 		require.Less(m.t, n.version, first, "P15: %v was handed out, and is not called", call.EntryID)
 	}
+	m.checkOrder(n, &call)
 	n.cursor.Begin(call)
 	require.LessOrEqual(m.t, n.cursor.InFlight(), m.limit, "P5: calls under way, or not stored")
 	m.called[call.EntryID]++

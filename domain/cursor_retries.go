@@ -14,6 +14,8 @@ type retries struct {
 	due    *[Priorities]dueHeap // nil: there was no retry
 	digest uint64
 	turn   PriorityTurn // of those that are due
+
+	byReplay map[int]int // numbers of retries by Retry.Replay
 }
 
 type waitingRetry struct {
@@ -90,7 +92,9 @@ func (r *retries) put(retry Retry) {
 	w := &waitingRetry{Retry: retry}
 	if r.all == nil {
 		r.all, r.due = make(map[EntryID]*waitingRetry), new([Priorities]dueHeap)
+		r.byReplay = make(map[int]int)
 	}
+	r.byReplay[retry.Replay]++
 	r.all[retry.EntryID] = w
 	r.digest += retry.digest()
 	heap.Push(&r.due[retry.Priority], w)
@@ -108,6 +112,9 @@ func (r *retries) remove(e EntryID, called bool) {
 	if !called {
 		r.digest -= w.digest()
 		delete(r.all, e)
+		if r.byReplay[w.Replay]--; r.byReplay[w.Replay] == 0 {
+			delete(r.byReplay, w.Replay)
+		}
 	}
 }
 

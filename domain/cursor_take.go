@@ -68,6 +68,9 @@ func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	if s.isCareful() && (len(s.Open) > 0 || s.Caution.Fresh[priority] == 0) {
 		return false
 	}
+	if c.owner.IsOrdered && c.isDelivering() {
+		return false
+	}
 	return c.retries.len() < MaxRetries && c.InFlight()+open < c.limit() && c.isReady(now)
 }
 
@@ -145,15 +148,24 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 
 // nextOpen returns the first delivery of the highest priority that was taken and may be called.
 func (c *Cursor) nextOpen(now time.Time) (next Position, ok bool) {
+	if c.owner.IsOrdered {
+		return c.nextInOrder(now)
+	}
 	for _, p := range c.standing.Open {
 		if ok && p.Priority <= next.Priority {
 			continue
 		}
-		if _, called := c.calls[p.EntryID]; !called && !c.isHeld(p.EntryID) && !c.isPostponed(p.EntryID, now) {
+		if c.mayCallOpen(p.EntryID, now) {
 			next, ok = p, true
 		}
 	}
 	return next, ok
+}
+
+// mayCallOpen reports whether a delivery that was taken may be called, of those that are open.
+func (c *Cursor) mayCallOpen(e EntryID, now time.Time) bool {
+	_, called := c.calls[e]
+	return !called && !c.isHeld(e) && !c.isPostponed(e, now)
 }
 
 func callOf(r *Retry) Call {
@@ -226,9 +238,9 @@ func (c *Cursor) isReady(now time.Time) bool {
 }
 
 // limit returns how many calls may be under way: one while fresh deliveries are served carefully,
-// or while the cursor probes a receiver whose breaker was open.
+// or while the cursor probes a receiver whose breaker was open, or if the deliveries are ordered.
 func (c *Cursor) limit() int {
-	if c.standing.isCareful() || !c.standing.BreakerTo.IsZero() {
+	if c.standing.isCareful() || !c.standing.BreakerTo.IsZero() || c.owner.IsOrdered {
 		return 1
 	}
 	return c.owner.Limit

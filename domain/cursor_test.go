@@ -85,7 +85,7 @@ func (c *cursorTest) begins() domain.Call {
 
 func (c *cursorTest) answers(call domain.Call, a domain.Answer) {
 	a.Began = c.now
-	c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: c.now, Answer: a})
+	c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: c.now, Answer: a})
 }
 
 func (c *cursorTest) isIdle() bool {

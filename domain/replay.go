@@ -224,6 +224,9 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	if !s.IsReplaying() || s.isCareful() || !c.isReady(now) || !c.hasRoomForReplay() {
 		return false
 	}
+	if c.owner.IsOrdered && c.retries.byReplay[s.Replay.Number] > 0 {
+		return false
+	}
 	if first := c.retries.first(); first != nil && !first.Due.After(now) {
 		return false // retries go first, those of this replay included
 	}
@@ -278,6 +281,8 @@ func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now ti
 		c.revive(p, published, letter, r.Number, now)
 	case r.OnlyDead:
 		return
+	case c.owner.IsOrdered:
+		c.revive(p, published, nil, r.Number, now)
 	default:
 		c.standing.Open = append(c.standing.Open, p)
 		c.hold(p.EntryID)

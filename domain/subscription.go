@@ -25,6 +25,7 @@ type Subscription struct {
 	IsSync         bool    // the sender of a message waits for its only attempt
 	MaxRate        float64 // limit for the calls of a second; 0: none
 	MaxConcurrency int     // limit for the calls under way; 0: that of the hub
+	IsOrdered      bool    // one call at a time, in the order of the topic
 }
 
 // A SubscriptionID names a subscription. It is a UUID that no other subscription of any owner
@@ -188,6 +189,8 @@ func (s *Subscription) checkCalls() error {
 		return Errorf(Invalid, "/max_rate: want %v to %v calls per second, got %v", MinCallRate, MaxCallRate, s.MaxRate)
 	case s.MaxConcurrency < 0 || s.MaxConcurrency > MaxConcurrency:
 		return Errorf(Invalid, "/max_concurrency: want 1 to %d, got %d", MaxConcurrency, s.MaxConcurrency)
+	case s.IsOrdered && s.MaxConcurrency > 1:
+		return Errorf(Invalid, "/max_concurrency: want 1, or none: an ordered subscription has one call at a time, got %d", s.MaxConcurrency)
 	}
 	return nil
 }
@@ -234,7 +237,7 @@ func (s *Subscription) Clone() Subscription {
 func (s *Subscription) IsEqual(o *Subscription) bool {
 	return s.Owner == o.Owner && s.Topic == o.Topic && s.CallbackURL == o.CallbackURL && s.Method == o.Method &&
 		s.Encoding == o.Encoding && s.PayloadFormField == o.PayloadFormField && s.HMACKeyID == o.HMACKeyID &&
-		s.IsSync == o.IsSync && s.MaxRate == o.MaxRate && s.MaxConcurrency == o.MaxConcurrency &&
+		s.IsSync == o.IsSync && s.MaxRate == o.MaxRate && s.MaxConcurrency == o.MaxConcurrency && s.IsOrdered == o.IsOrdered &&
 		s.Filter == o.Filter && maps.Equal(s.FormFields, o.FormFields) && maps.Equal(s.Attachments, o.Attachments)
 }
 

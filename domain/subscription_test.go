@@ -52,6 +52,8 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 		{"a high rate", func(s *domain.Subscription) { s.MaxRate = domain.MaxCallRate + 1 }, "/max_rate: want"},
 		{"a rate that is no number", func(s *domain.Subscription) { s.MaxRate = math.NaN() }, "/max_rate: want"},
 		{"much concurrency", func(s *domain.Subscription) { s.MaxConcurrency = domain.MaxConcurrency + 1 }, "/max_concurrency: want 1 to 64"},
+		{"ordered", func(s *domain.Subscription) { s.IsOrdered, s.MaxConcurrency = true, 1 }, ""},
+		{"ordered, with calls at the same time", func(s *domain.Subscription) { s.IsOrdered, s.MaxConcurrency = true, 2 }, "/max_concurrency: want 1, or none"},
 		{"negative concurrency", func(s *domain.Subscription) { s.MaxConcurrency = -1 }, "/max_concurrency: want"},
 		{"a key with a line end", func(s *domain.Subscription) { s.HMACKeyID = "a\r\nb" }, "/hmac_key_id: want no control characters"},
 	} {
@@ -90,6 +92,7 @@ func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
 		func(s *domain.Subscription) { s.IsSync = true },
 		func(s *domain.Subscription) { s.MaxRate = 1 },
 		func(s *domain.Subscription) { s.MaxConcurrency = 1 },
+		func(s *domain.Subscription) { s.IsOrdered = true },
 	}
 	require.Len(t, changes, reflect.TypeFor[domain.Subscription]().NumField())
 	for i, change := range changes {

@@ -152,7 +152,7 @@ func (f *brokerFetcher) dequeue(id string) error {
 	for {
 		n, ok := f.awaitBroker("dequeues a bundle")
 		if !ok && w.ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the world has ended
 		}
 		if ok {
 			w.pmu.Lock()

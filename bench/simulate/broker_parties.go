@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
@@ -38,8 +39,7 @@ func (w *brokerWorld) callUntilDone(p *party, what string, act func(n *brokerNod
 
 // unexplained returns an error of a broker that no fault of the world explains, else nil.
 func unexplained(err error) error {
-	switch domain.KindOf(err) {
-	case domain.Invalid, domain.Damaged, domain.NewerFormat:
+	if slices.Contains([]domain.Kind{domain.Invalid, domain.Damaged, domain.NewerFormat}, domain.KindOf(err)) {
 		return err
 	}
 	if errors.Is(err, broker.ErrForbidden) || errors.Is(err, broker.ErrUnauthenticated) {

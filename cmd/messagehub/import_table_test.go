@@ -197,7 +197,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/broker/failsafe"},
-		may:      []string{"domain"},
+		may:      []string{"domain", "api/broker/brokerclient"},
 		why:      "it sees a hub as any client does, and knows no store and no use case",
 	},
 	{

@@ -74,6 +74,7 @@ func (d *draftFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&d.delivery, "delivery", "async", "`MODE`; with sync, senders wait for the only attempt")
 	f.Float64Var(&d.draft.MaxRate, "max-rate", 0, "at most `N` calls per second; 0: no limit")
 	f.IntVar(&d.draft.MaxConcurrency, "max-concurrency", 0, "at most `N` calls at the same time; 0: as the hub says")
+	f.BoolVar(&d.draft.IsOrdered, "ordered", false, "one call at a time, in the order of the events; one that fails delays those behind it")
 	f.StringArrayVar(&d.headers, "header", nil, "`NAME: VALUE` of a header of calls; may be given more than once; other users of the machine can read it")
 	f.StringVar(&d.headerFile, "header-file", "", "headers of calls in `FILE`, each a line NAME: VALUE; kept if none are named")
 	d.sign.addFlags(f)

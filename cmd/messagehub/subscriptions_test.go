@@ -60,7 +60,7 @@ func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {
 	full := []string{
 		"--id", subscriptionA, "--callback-url", "https://example.org/hook", "--topic", "orders", "--filter", "type == 'made'", "--method", "PUT",
 		"--encoding", "multipart/form-data", "--form-field", "a=b=c", "--payload-form-field", "data", "--attachment", "size=data.size",
-		"--secret", "hush", "--hmac-key-id", "mine", "--delivery", "sync", "--max-rate", "2.5", "--max-concurrency", "3",
+		"--secret", "hush", "--hmac-key-id", "mine", "--delivery", "sync", "--max-rate", "2.5", "--max-concurrency", "1", "--ordered",
 		"--header", "X-Key: hush: hush", "--header-file", headerFile,
 	}
 	require.Equal(t, result{0, "created " + subscriptionA + "\n", ""}, subscriptions(t, url, "create", full...))
@@ -72,7 +72,7 @@ func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {
 		"calls             PUT https://example.org/hook", "encoding          multipart/form-data", "form field        a=b=c", "message in field  data",
 		"signed            yes", "HMAC key id       mine", "filter            type == 'made'", "attachment        size=data.size", "created           20",
 		"header            X-Also\n", "header            X-Key\n", "delivery          sync", "at most           2.5 calls per second",
-		"at most           3 calls at the same time",
+		"at most           1 calls at the same time", "order             one call at a time, in the order of the events\n",
 	} {
 		require.Contains(t, got.out, want)
 	}
@@ -113,7 +113,7 @@ func TestSubscriptionsRotate_ReplacesTheSecretAlone(t *testing.T) {
 func TestSubscriptionsSync_KnowsLimitsHeadersAndDelivery(t *testing.T) {
 	url, changes := subscriptionHub(t)
 	text := "actor: " + actorA + "\nsubscriptions:\n  - uuid: " + subscriptionA + "\n    callback_url: https://example.org/a\n" +
-		"    delivery: sync\n    max_rate: 0.5\n    max_concurrency: 2\n"
+		"    delivery: sync\n    max_rate: 0.5\n    max_concurrency: 1\n    ordered: true\n"
 	file := syncFile(t, text+"    headers_file: {X-Key: hook.key}\n")
 	require.Equal(t, 0, syncSubscriptions(t, url, file).status)
 	shown := subscriptions(t, url, "show", subscriptionA).out

@@ -41,7 +41,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 			"      max_rate: 5                                   # calls per second; no limit if not there\n" +
 			"      paused: false\n\n" +
 			"Further members: topic, method, encoding, form_fields, payload_form_field, hmac_key_id, attachments,\n" +
-			"hmac_secret_key, delivery and max_concurrency, as in the HTTP API. Files are looked for beside FILE.yaml.",
+			"hmac_secret_key, delivery, max_concurrency and ordered, as in the HTTP API. Files are looked for beside FILE.yaml.",
 		Example: "  messagehub subscriptions sync subscriptions.yaml --dry-run\n" +
 			"  messagehub subscriptions sync subscriptions.yaml --prune",
 		Args: func(_ *cobra.Command, args []string) error {

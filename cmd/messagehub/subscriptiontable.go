@@ -82,6 +82,9 @@ func (p *process) showSubscription(s *hubclient.Subscription) error {
 	if s.MaxConcurrency > 0 {
 		line("at most", strconv.Itoa(s.MaxConcurrency)+" calls at the same time")
 	}
+	if s.IsOrdered {
+		line("order", "one call at a time, in the order of the events")
+	}
 	if d := s.Delivery; d != nil {
 		if !d.Until.IsZero() {
 			line("no calls before", d.Until.UTC().Format(time.RFC3339))

@@ -23,7 +23,7 @@ type network struct {
 
 	documents *http.Client // to Cosmos DB
 	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
-	hubs      *http.Client // to hubs, as their operator; it follows no redirect
+	hubs      *http.Client // to hubs, as their operator
 }
 
 func newNetwork(o *Options) *network {
@@ -41,10 +41,7 @@ func newNetwork(o *Options) *network {
 	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	n.services = &http.Client{Transport: services}
 
-	n.hubs = &http.Client{
-		Transport:     n.transport(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	n.hubs = &http.Client{Transport: n.transport(), Timeout: 30 * time.Second}
 	return n
 }
 

@@ -174,7 +174,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
 	token := n.adminToken(&cfg)
-	n.openFailSafe(&cfg, token)
+	if err := n.openFailSafe(&cfg, token); err != nil {
+		return nil, err
+	}
 	n.api = api.New(api.Options{
 		Hub:      h,
 		Operator: hub.NewOperator(h, n.store, opts.Logger),

@@ -177,6 +177,7 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	found, err = r.Receiver(ctx, created.ID.Cursor())
 	require.NoError(t, err)
 	require.Equal(t, 3, found.Concurrency)
+	require.False(t, found.IsOrdered)
 	require.InDelta(t, 0.5, found.MaxRate, 0)
 	require.Equal(t, 1, found.Policy.Attempts, "a delivery that is sync has no retry")
 	require.Equal(t, d.Headers, found.Target.(*target).headers)
@@ -189,6 +190,12 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	found, err = r.Receiver(ctx, created.ID.Cursor())
 	require.NoError(t, err)
 	require.Equal(t, cfg.Push.Concurrency, found.Concurrency, "the limit of the hub is one, too")
+	d.MaxConcurrency, d.IsOrdered = 0, true
+	_, _, err = s.Put(ctx, created.ID, d, subscribe.Match{})
+	require.NoError(t, err)
+	found, err = r.Receiver(ctx, created.ID.Cursor())
+	require.NoError(t, err)
+	require.True(t, found.IsOrdered)
 
 	keyless := newReceivers(&cfg, streams, &subscribe.Dequeues{Definitions: definitions}, nil, time.Now, prometheus.NewRegistry())
 	_, err = keyless.Receiver(ctx, created.ID.Cursor())

@@ -100,7 +100,7 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 	}
 	found := delivery.Receiver{
 		Subscription: d.Subscription, Policy: r.policy, IsPaused: d.Paused, Resumed: d.Resumed, Target: t,
-		MaxRate: d.MaxRate, Concurrency: r.concurrency,
+		MaxRate: d.MaxRate, Concurrency: r.concurrency, IsOrdered: d.IsOrdered,
 	}
 	if d.MaxConcurrency > 0 {
 		found.Concurrency = min(found.Concurrency, d.MaxConcurrency)

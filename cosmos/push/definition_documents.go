@@ -60,6 +60,7 @@ type definitionDoc struct {
 	IsSync           bool              `json:"sync,omitempty"`
 	MaxRate          float64           `json:"maxRate,omitempty"` // calls per second
 	MaxConcurrency   int               `json:"maxConcurrency,omitempty"`
+	IsOrdered        bool              `json:"ordered,omitempty"`
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
@@ -80,7 +81,7 @@ func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
 	d.FormFields, d.PayloadFormField, d.HMACKeyID = from.FormFields, from.PayloadFormField, from.HMACKeyID
 	d.Filter, d.Attachments, d.Paused, d.Resumed = from.Filter, from.Attachments, from.Paused, from.Resumed
-	d.IsSync, d.MaxRate, d.MaxConcurrency = from.IsSync, from.MaxRate, from.MaxConcurrency
+	d.IsSync, d.MaxRate, d.MaxConcurrency, d.IsOrdered = from.IsSync, from.MaxRate, from.MaxConcurrency, from.IsOrdered
 	d.Secret, d.Previous, d.PreviousUntil = from.Secret, from.Previous, micros(from.PreviousUntil)
 	d.Headers, d.HeaderNames = from.Headers, from.HeaderNames
 	d.RotatedFrom, d.RotatedAt = string(from.Rotation.From), micros(from.Rotation.At)
@@ -94,6 +95,7 @@ func (d *definitionDoc) definition() (*repository.Definition, error) {
 			Owner: parse(&p, d.Owner, domain.ParseActorID), Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method,
 			Encoding: d.Encoding, FormFields: d.FormFields, PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID,
 			Filter: d.Filter, Attachments: d.Attachments, IsSync: d.IsSync, MaxRate: d.MaxRate, MaxConcurrency: d.MaxConcurrency,
+			IsOrdered: d.IsOrdered,
 		},
 		Headers: d.Headers, HeaderNames: d.HeaderNames,
 		Rotation: repository.Rotation{From: repository.DefinitionVersion(d.RotatedFrom), At: fromMicros(d.RotatedAt)},

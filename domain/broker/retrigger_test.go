@@ -38,7 +38,7 @@ func TestARetriggeredJob_BeginsWithoutAttemptsAndKeepsItsHistory(t *testing.T) {
 		require.NoError(w, n.RetriggerMessage(w.Context(), doorAdmin, w.channel, message))
 		<-time.After(2 * time.Second)
 		require.Equal(w, 1, w.jobOf(n, message).Attempts)
-		w.status = 200
+		w.answers(200, 0)
 		<-time.After(allAttempts)
 		require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
 		require.Equal(w, 14, w.calls()[domain.EntryID{}])

@@ -44,8 +44,8 @@
 //
 // A node with [Options.NoTakeover] does not replace nodes that die. It serves the shards that it has,
 // takes those that no node has, such as the shards that a node gives back when it stops, and the
-// shards of nodes that had died before it started, which is how a restart continues. The cursors of a
-// node that dies later wait. Nothing of them is lost, and nothing that expires is uncounted. They wait
+// shards of nodes that had died before it started, or die in the 10 seconds after that, which is how a
+// restart continues. The cursors of a node that dies later wait. Nothing of them is lost, and nothing that expires is uncounted. They wait
 // until one of these happens:
 //
 //	a node starts, or one without the option runs: it has found within 10 seconds that their owner
@@ -87,6 +87,10 @@
 // A receiver may have a limit for its calls in a second. It holds the cursor, which is not offered
 // meanwhile: it waits without a worker and without a goroutine, and other cursors are not delayed.
 // Retries and replays count, and so do calls that fail.
+//
+// A receiver may be called in the order of the stream: one call at a time, and nothing behind a
+// delivery until that has ended. So its cursor takes one entry after the other, and each result is
+// stored before the next call. While a delivery waits for its next attempt, only replays are called.
 //
 // # Senders that wait
 //

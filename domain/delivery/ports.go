@@ -33,6 +33,7 @@ type Receiver struct {
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it
 	KeepsMarks   bool                         // the cursor keeps marks of how far it has come; see domain.Mark
+	IsOrdered    bool                         // the deliveries are made in the order of the stream; see domain.Owner
 	Matches      func(*repository.Entry) bool // the filter; nil: every message
 	// Compile returns the filter of a replay; nil: no replay has one.
 	Compile func(expression string) (func(*repository.Entry) bool, error)

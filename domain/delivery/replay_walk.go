@@ -41,7 +41,7 @@ type walkStep struct {
 const walkAhead = 100
 
 // replay makes deliveries again, as long as the receiver and the rate allow it. While fresh
-// entries wait, it takes one for each of them.
+// entries wait, it takes one for each of them; it does not wait for those that wait for a retry.
 func (s *service) replay() {
 	if s.leaving || s.retaking || s.receiver == nil || !s.engine.mayCall(s.shard) {
 		return
@@ -84,8 +84,9 @@ func (s *service) newWalk(r *domain.Replay) *walk {
 	return w
 }
 
-// hasFresh reports whether the stream is known to have entries that were not taken.
-func (s *service) hasFresh() bool { return !s.waiting().IsEmpty() }
+// hasFresh reports whether the stream is known to have entries that were not taken, and that do not
+// wait for a delivery that failed.
+func (s *service) hasFresh() bool { return !s.waiting().IsEmpty() && !s.cursor.IsStopped() }
 
 // step handles the next entry of a replay. It returns false if it has to wait.
 func (s *service) step(r *domain.Replay, now time.Time) bool {

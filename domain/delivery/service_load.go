@@ -64,7 +64,10 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 	owner := domain.Owner{Incarnation: e.opts.Incarnation, Limit: 1}
 	if r.receiver != nil {
 		owner.Limit, owner.Policy = min(max(r.receiver.Concurrency, 1), domain.MaxConcurrency), r.receiver.Policy
-		owner.KeepsMarks = r.receiver.KeepsMarks
+		owner.KeepsMarks, owner.IsOrdered = r.receiver.KeepsMarks, r.receiver.IsOrdered
+		if owner.IsOrdered {
+			owner.Limit = 1
+		}
 	}
 	if r.cursor, r.version, r.err = e.Cursors.Load(ctx, id, owner, e.opts.Clock); r.err != nil {
 		return r

@@ -22,6 +22,7 @@ const (
 	CauseFull       Cause = "full"       // too many deliveries wait for their next attempt
 
 	CauseTurn     Cause = "turn"     // others are before it
+	CauseOrder    Cause = "order"    // the subscription is ordered, and a delivery before it has failed
 	CauseCalled   Cause = "called"   // it is called
 	CauseBackoff  Cause = "backoff"  // its next attempt is not due
 	CauseDue      Cause = "due"      // its next attempt is due
@@ -151,6 +152,9 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 		x.NextAttempt = time.Time{}
 	}
 	if _, isOpen := n.findOpen(x.ID.Entry); isOpen {
+		if err := s.explainOrder(ctx, n, x); err != nil {
+			return err
+		}
 		x.setCause(CauseTurn)
 		x.say("A node has taken the delivery, and calls the receiver once it may be called.")
 		return nil
@@ -173,6 +177,9 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 		x.setCause(CauseFull)
 		x.say("%d deliveries of the subscription wait for another attempt. No other message is taken until some of them have ended.", n.standing.Retries)
 	}
+	if err := s.explainOrder(ctx, n, x); err != nil {
+		return err
+	}
 	x.setCause(CauseTurn)
 	switch {
 	case x.Behind == 0:
@@ -181,6 +188,31 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 		x.say("%s before it and %s not taken yet.", countOf(own, "message of its priority is", "messages of its priority are"), wasOrWere(own))
 	default:
 		x.say("%s before it and %s not taken yet: %d of its priority, and %d of higher ones.", countOf(x.Behind, "message is", "messages are"), wasOrWere(x.Behind), own, higher)
+	}
+	return nil
+}
+
+// explainOrder says that a delivery of an ordered subscription waits for another attempt of one
+// before it.
+func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation) error {
+	if !n.definition.IsOrdered || n.standing.Retries == 0 {
+		return nil
+	}
+	retries, err := s.ports.Cursors.Retries(ctx, n.definition.ID.Cursor(), domain.EntryID{Number: -1}, MaxPage)
+	if err != nil && domain.KindOf(err) != domain.NotFound {
+		return err
+	}
+	for _, r := range retries {
+		if r.Replay > 0 { // it delays no other one
+			continue
+		}
+		before := domain.DeliveryID{Subscription: n.definition.ID, Entry: r.EntryID}
+		x.setCause(CauseOrder)
+		x.say("The subscription is ordered, and delivery %s before it has failed. Nothing behind that one is called until it has succeeded or is a dead letter. Its next attempt is due at %s.", before, textOf(r.Due))
+		if x.PausedFor == "" {
+			x.NextAttempt = latest(x.NextAttempt, r.Due)
+		}
+		return nil
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
 // says requires that a sentence of an explanation has a text.
@@ -52,6 +53,28 @@ func TestAnExplanation_SaysWhenTheNextAttemptIsDue(t *testing.T) {
 	says(t, x, "It has 2 attempts left.")
 	w.now = w.now.Add(time.Hour)
 	require.Equal(t, inspect.CauseDue, w.explain(0, 0).Cause)
+}
+
+func TestAnExplanation_SaysThatAnOrderedSubscriptionWaits(t *testing.T) {
+	w := newWorld(t, "")
+	_, _, err := w.subscribe.Put(t.Context(), w.id, subscribe.Draft{
+		Subscription: domain.Subscription{Owner: w.owner, CallbackURL: "https://example.org/", IsOrdered: true},
+	}, subscribe.Match{})
+	require.NoError(t, err)
+	w.ordered = true
+	w.publishes(0, "a", "b", "c")
+	require.Equal(t, inspect.CauseTurn, w.explain(0, 2).Cause)
+	w.calls(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
+	x := w.explain(0, 2)
+	require.Equal(t, inspect.CauseOrder, x.Cause)
+	says(t, x, "delivery "+w.delivery(0, 0).String()+" before it has failed")
+	require.Equal(t, w.explain(0, 0).Due, x.NextAttempt)
+	require.Equal(t, inspect.CauseBackoff, w.explain(0, 0).Cause)
+	_, err = w.subscribe.SetPaused(t.Context(), w.owner, w.id, true)
+	require.NoError(t, err)
+	x = w.explain(0, 2)
+	require.Equal(t, inspect.CausePaused, x.Cause)
+	require.True(t, x.NextAttempt.IsZero())
 }
 
 func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {

@@ -29,6 +29,7 @@ type world struct {
 	node        string // that serves the cursor
 
 	policy   domain.Policy
+	ordered  bool
 	answer   domain.Answer // to test calls
 	body     string
 	tested   []domain.Message
@@ -82,7 +83,7 @@ func (w *world) publishes(priority int, types ...string) {
 func (w *world) calls(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
-	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy}, clock)
+	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy, IsOrdered: w.ordered}, clock)
 	require.NoError(w, err)
 	for _, a := range answers {
 		call, ok := cursor.Next(w.now)

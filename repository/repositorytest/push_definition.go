@@ -96,7 +96,7 @@ var definitionRules = []pushRule{
 		a, b := NewActor(), NewActor()
 		f.listed(a)
 		d := NewDefinition(a)
-		d.IsSync, d.MaxRate, d.MaxConcurrency = true, 2.5, 3
+		d.IsSync, d.MaxRate, d.MaxConcurrency, d.IsOrdered = true, 2.5, 3, true
 		d.Headers, d.HeaderNames = "sealed, too", []string{"X-A", "X-B"}
 		first := f.subscribes(d)
 		want := d.Clone()

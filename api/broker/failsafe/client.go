@@ -2,128 +2,65 @@ package failsafe
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
+	"errors"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/api/broker/brokerclient"
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Client is the Hub at an address. It is safe for concurrent use.
-type Client struct {
-	do    func(*http.Request) (*http.Response, error)
-	base  string
-	token string
-}
+// A Client is the Hub that a client of the broker reaches. The client has the token of the operators,
+// and repeats no request: the worker does.
+type Client struct{ broker *brokerclient.Client }
 
-// NewClient returns a client of the hub at the URL base, for which token is that of the operators. do
-// sends a request and returns its answer; it follows no redirect, which might lead the token elsewhere.
-func NewClient(base, token string, do func(*http.Request) (*http.Response, error)) *Client {
-	return &Client{do: do, base: strings.TrimSuffix(base, "/"), token: token}
-}
-
-const (
-	requestTimeout = 30 * time.Second
-	maxAnswer      = 1 << 20
-	maxDetail      = 1 << 10 // bytes of the answer to a request that failed
-)
-
-const overduePath = "/broker/overdue?"
+// NewClient returns the Hub that a client reaches.
+func NewClient(c *brokerclient.Client) *Client { return &Client{c} }
 
 // Overdue implements [Hub].
 func (c *Client) Overdue(ctx context.Context, delay time.Duration, page string) (Page, error) {
-	if page == "" {
-		page = overduePath + url.Values{"delay": {delay.String()}}.Encode()
-	}
-	var answer struct {
-		Jobs []struct {
-			Retrigger string `json:"retriggerUrl"`
-		} `json:"jobs"`
-		Next string `json:"next"`
-	}
-	err := c.send(ctx, http.MethodGet, page, func(body io.Reader) error {
-		return json.NewDecoder(body).Decode(&answer)
-	})
+	found, err := c.broker.Overdue(ctx, delay, page)
 	if err != nil {
-		return Page{}, fmt.Errorf("list overdue jobs: %w", err)
+		return Page{}, classify("list overdue jobs", err)
 	}
-	p := Page{Next: answer.Next}
-	for _, j := range answer.Jobs {
-		p.Jobs = append(p.Jobs, Job{j.Retrigger})
+	p := Page{Next: found.Next}
+	for i := range found.Jobs {
+		j := &found.Jobs[i]
+		p.Jobs = append(p.Jobs, Job{j.Channel, j.Message, j.Consumer})
 	}
 	return p, nil
 }
 
 // Retrigger implements [Hub].
 func (c *Client) Retrigger(ctx context.Context, job Job) error {
-	if err := c.send(ctx, http.MethodPost, job.Retrigger, func(io.Reader) error { return nil }); err != nil {
-		return fmt.Errorf("re-trigger a job: %w", err)
-	}
-	return nil
+	return classify("re-trigger a job", c.broker.RetriggerJob(ctx, job.Channel, job.Message, job.Consumer))
 }
 
-// send sends a request to a path of the broker, and has read read the answer if that is a success.
-func (c *Client) send(ctx context.Context, method, path string, read func(io.Reader) error) error {
-	if !strings.HasPrefix(path, "/broker/") {
-		return domain.Errorf(domain.Unknown, "%s answered with the path %q, which is none of the broker", c.base, domain.Clip(path))
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, http.NoBody)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("X-Broker-Admin-Token", c.token)
-	req.Header.Set("User-Agent", "messagehub-fail-safe")
-	resp, err := c.do(req)
-	if err != nil {
-		return domain.Errorf(domain.Unavailable, "the hub does not answer: %w", err)
-	}
-	defer resp.Body.Close()
-	body := io.LimitReader(resp.Body, maxAnswer)
-	if resp.StatusCode/100 == 2 {
-		if err := read(body); err != nil {
-			return domain.Errorf(domain.Unavailable, "read the answer of %s: %w", c.base, err)
-		}
-		_, _ = io.Copy(io.Discard, body) // so that the connection is used again
+// classify returns an error of the client with its kind, nil for nil.
+func classify(what string, err error) error {
+	p, isProblem := errors.AsType[*brokerclient.Problem](err)
+	switch {
+	case err == nil:
 		return nil
+	case !isProblem:
+		return domain.Errorf(domain.Unavailable, "%s: %w", what, err)
 	}
-	return c.failure(resp, body)
-}
-
-// failure returns what an answer says that is no success.
-func (c *Client) failure(resp *http.Response, body io.Reader) error {
-	switch resp.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return domain.Errorf(domain.Unavailable, "%s refuses the token of the operators with status %d; all nodes behind the address need the same admin.token", c.base, resp.StatusCode)
-	case http.StatusNotFound:
-		return domain.Errorf(domain.NotFound, "%s: status 404: %s", c.base, detailOf(body))
-	case http.StatusConflict:
-		return domain.Errorf(domain.Conflict, "%s: status 409: %s", c.base, detailOf(body))
+	switch p.Status {
 	case http.StatusBadRequest:
-		return domain.Errorf(domain.Invalid, "%s: status 400: %s", c.base, detailOf(body))
+		return domain.Errorf(domain.Invalid, "%s: %w", what, err)
+	case http.StatusNotFound:
+		return domain.Errorf(domain.NotFound, "%s: %w", what, err)
+	case http.StatusConflict:
+		return domain.Errorf(domain.Conflict, "%s: %w", what, err)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return domain.Errorf(domain.Unavailable, "%s: %w; all nodes at broker.retrigger-url need the same admin.token", what, err)
 	}
-	if resp.StatusCode/100 == 3 {
-		return domain.Errorf(domain.Unavailable, "%s redirects to %q; set broker.retrigger-url to the address that serves the broker", c.base, domain.Clip(resp.Header.Get("Location")))
+	if p.Status/100 == 3 {
+		return domain.Errorf(domain.Unavailable, "%s: %w; set broker.retrigger-url to the address that the redirect leads to", what, err)
 	}
-	err := domain.Errorf(domain.Unavailable, "%s: status %d: %s", c.base, resp.StatusCode, detailOf(body))
-	if seconds, perr := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16); perr == nil {
-		return &WaitError{err, time.Duration(seconds) * time.Second} //nolint:gosec // 16 bits
+	err = domain.Errorf(domain.Unavailable, "%s: %w", what, err)
+	if p.RetryAfter > 0 {
+		return &WaitError{err, p.RetryAfter}
 	}
 	return err
-}
-
-// detailOf returns the detail of a problem.
-func detailOf(body io.Reader) string {
-	text, _ := io.ReadAll(io.LimitReader(body, maxDetail))
-	var problem struct{ Detail string }
-	if json.Unmarshal(text, &problem) == nil && problem.Detail != "" {
-		return domain.Clip(problem.Detail)
-	}
-	return domain.Clip(string(text))
 }

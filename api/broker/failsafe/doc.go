@@ -14,5 +14,5 @@
 // Any number of workers may run, and any of them may end at any time: they keep nothing, and a
 // re-trigger that is repeated changes nothing.
 //
-// [Client] is the Hub at an address, such as that of a load balancer.
+// [Client] is the Hub that a client of the broker reaches, such as by the address of a load balancer.
 package failsafe

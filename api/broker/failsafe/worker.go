@@ -29,9 +29,7 @@ type Page struct {
 }
 
 // A Job is the delivery of a message to a consumer.
-type Job struct {
-	Retrigger string // the path of its re-trigger
-}
+type Job struct{ Channel, Message, Consumer string }
 
 // A WaitError reports a failure after which the hub wants no request for a time.
 type WaitError struct {
@@ -67,10 +65,10 @@ type Worker struct {
 	hub  Hub
 	opts Options
 
-	page     string               // where the next round begins
-	recent   map[string]time.Time // when jobs were re-triggered, in the last retriggerEvery; few, as rounds are bounded
-	requests int                  // of the round
-	count    int                  // re-triggers of the round
+	page     string            // where the next round begins
+	recent   map[Job]time.Time // when jobs were re-triggered, in the last retriggerEvery; few, as rounds are bounded
+	requests int               // of the round
+	count    int               // re-triggers of the round
 }
 
 // New returns a Worker that does nothing until it is Run.
@@ -89,7 +87,7 @@ func New(hub Hub, opts Options) *Worker {
 	}
 	opts.Delay = cmp.Or(opts.Delay, 2*time.Second)
 	opts.Interval = cmp.Or(opts.Interval, max(opts.Delay, minInterval))
-	return &Worker{hub: hub, opts: opts, recent: make(map[string]time.Time)}
+	return &Worker{hub: hub, opts: opts, recent: make(map[Job]time.Time)}
 }
 
 // Run makes rounds until ctx ends.
@@ -125,16 +123,21 @@ func (w *Worker) Run(ctx context.Context) {
 
 // vary returns d, varied by a fifth.
 func (w *Worker) vary(d time.Duration) time.Duration {
-	return d*4/5 + time.Duration(w.opts.Random()%uint64(max(d*2/5, 1))) //nolint:gosec // positive
+	return d*4/5 + w.randomBelow(d*2/5)
+}
+
+// randomBelow returns a random time below d, which is positive.
+func (w *Worker) randomBelow(d time.Duration) time.Duration {
+	return time.Duration(w.opts.Random() % uint64(max(d, 1))) //nolint:gosec // below d
 }
 
 // pauseAfter returns the pause after some failures in a row: twice as long each time, up to maxPause,
 // of which a random part is left out; and at least what the hub asks for.
 func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	d := min(max(w.opts.Interval, minInterval)<<min(failures, 10), maxPause)
-	d = d/2 + time.Duration(w.opts.Random()%uint64(d/2)) //nolint:gosec // positive
+	d = d/2 + w.randomBelow(d/2)
 	if wait, ok := errors.AsType[*WaitError](err); ok {
-		d = max(d, min(wait.For, maxWait)+time.Duration(w.opts.Random()%uint64(time.Second))) //nolint:gosec // positive
+		d = max(d, min(wait.For, maxWait)+w.randomBelow(time.Second))
 	}
 	return d
 }
@@ -175,14 +178,14 @@ func (w *Worker) mayRequest() bool {
 // retrigger re-triggers jobs. It reports false if the round has had enough before the last one.
 func (w *Worker) retrigger(ctx context.Context, jobs []Job) (isDone bool, err error) {
 	for _, job := range jobs {
-		if _, isRecent := w.recent[job.Retrigger]; isRecent {
+		if _, isRecent := w.recent[job]; isRecent {
 			continue
 		}
 		if !w.mayRequest() {
 			return false, nil
 		}
 		err := w.hub.Retrigger(ctx, job)
-		w.recent[job.Retrigger] = w.opts.Clock() // after a failure, too, so that the others have their turn
+		w.recent[job] = w.opts.Clock() // after a failure, too, so that the others have their turn
 		kind := domain.KindOf(err)
 		switch {
 		case err == nil:

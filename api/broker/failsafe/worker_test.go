@@ -28,7 +28,7 @@ type fakeHub struct {
 	lists      []time.Time
 	retriggers map[failsafe.Job][]time.Time
 	taken      time.Duration // from the first re-trigger of a job until it is listed no more; 0: it always is
-	fail       func(path string) error
+	fail       func(message string) error
 }
 
 func newFakeHub(t *testing.T, pages ...[]failsafe.Job) *fakeHub {
@@ -62,7 +62,7 @@ func (h *fakeHub) Retrigger(_ context.Context, job failsafe.Job) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.retriggers[job] = append(h.retriggers[job], time.Now())
-	return h.fail(job.Retrigger)
+	return h.fail(job.Message)
 }
 
 // requests returns how many requests there were.
@@ -74,6 +74,13 @@ func (h *fakeHub) requests() int {
 		n += len(at)
 	}
 	return n
+}
+
+// jobs returns how many jobs were re-triggered.
+func (h *fakeHub) jobs() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.retriggers)
 }
 
 // works lets a worker run for some time.
@@ -92,7 +99,7 @@ func (h *fakeHub) works(d time.Duration, opts failsafe.Options) {
 // newJobs returns n jobs.
 func newJobs(prefix string, n int) (jobs []failsafe.Job) {
 	for i := range n {
-		jobs = append(jobs, failsafe.Job{Retrigger: fmt.Sprint("/broker/", prefix, i)})
+		jobs = append(jobs, failsafe.Job{Channel: "c", Message: fmt.Sprint(prefix, i), Consumer: "k"})
 	}
 	return jobs
 }
@@ -157,7 +164,7 @@ func TestAWorker_ContinuesWhereARoundHasEnded(t *testing.T) {
 			defer close(ended)
 			failsafe.New(h, failsafe.Options{}).Run(ctx)
 		}()
-		for len(h.retriggers) < 350 {
+		for h.jobs() < 350 {
 			<-time.After(2400 * time.Millisecond) // two rounds, or one
 			require.LessOrEqual(t, h.requests()-seen, 2*64)
 			seen = h.requests()
@@ -186,18 +193,18 @@ func TestAWorker_BacksOffWhileTheHubIsBusy(t *testing.T) {
 			failsafe.New(h, failsafe.Options{}).Run(ctx)
 		}()
 		<-time.After(time.Hour)
+		h.mu.Lock()
 		require.Less(t, len(h.lists), 150)
 		require.LessOrEqual(t, h.lists[1].Sub(h.lists[0]), 4*time.Second)
 		last := len(h.lists) - 1
 		require.LessOrEqual(t, h.lists[last].Sub(h.lists[last-1]), time.Minute)
-		h.mu.Lock()
 		isDown = false
 		h.mu.Unlock()
 		<-time.After(2 * time.Minute)
-		require.Len(t, h.retriggers[h.pages[0][0]], 1)
-		require.Less(t, h.lists[len(h.lists)-1].Sub(h.lists[len(h.lists)-2]), 3*time.Second)
 		cancel()
 		<-ended
+		require.Len(t, h.retriggers[h.pages[0][0]], 1)
+		require.Less(t, h.lists[len(h.lists)-1].Sub(h.lists[len(h.lists)-2]), 3*time.Second)
 	})
 }
 
@@ -216,20 +223,20 @@ func TestAWorker_WaitsForAsLongAsTheHubAsksFor(t *testing.T) {
 func TestAWorker_GoesOnBehindAJobThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, newJobs("a", 5))
-		h.fail = func(path string) error {
-			switch path {
-			case "/broker/a0":
+		h.fail = func(message string) error {
+			switch message {
+			case "a0":
 				return domain.Errorf(domain.NotFound, "gone")
-			case "/broker/a1":
+			case "a1":
 				return domain.Errorf(domain.Conflict, "it has ended")
-			case "/broker/a3":
+			case "a3":
 				return domain.Errorf(domain.Unavailable, "status 500")
 			}
 			return nil
 		}
 		h.works(14*time.Second, failsafe.Options{})
 		for _, j := range h.pages[0] {
-			require.Len(t, h.retriggers[j], 1, j.Retrigger)
+			require.Len(t, h.retriggers[j], 1, j.Message)
 		}
 	})
 }

@@ -105,6 +105,17 @@ func TestWrongBrokerParties_AreNamedWithTheirPlace(t *testing.T) {
 		require.EqualError(t, err, want)
 		require.NotContains(t, err.Error(), "hush")
 	}
+	for _, entry := range []string{"[AccountKey=hush]", "[{'AccountKey=hush': x}]", "[{id: AccountKey=hush}]", "[{id: a, callback-url: 'https://u:hush@a.b/'}]", "AccountKey=hush"} {
+		_, err := load(t, "broker: {channels: "+entry+"}", nil)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hush")
+		_, err = load(t, "", []string{"MESSAGEHUB_BROKER_CHANNELS=" + entry})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hush")
+		_, err = config.ReadBroker(strings.NewReader("broker: {channels: "+entry+"}"), "hub.yaml", nil)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hush")
+	}
 	_, err := load(t, "", []string{"MESSAGEHUB_BROKER_CHANNELS=nothing"})
 	require.EqualError(t, err, "broker.channels (MESSAGEHUB_BROKER_CHANNELS): want a list such as [{id: prices, name: Prices of today, token-file: prices.token}]")
 }

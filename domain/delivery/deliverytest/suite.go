@@ -21,7 +21,7 @@ type rule struct {
 // Run holds engines over the stores that open returns to their promises. Each case has a
 // separate synctest bubble, in which open is called.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
-	for _, r := range slices.Concat(rules, queueRules, receiverRules, rateRules, ownerRules, unreadRules, troubleRules, nodesRules, takeoverRules, replayRules, priorityRules, doorRules) {
+	for _, r := range slices.Concat(rules, queueRules, receiverRules, rateRules, ownerRules, unreadRules, troubleRules, nodesRules, takeoverRules, replayRules, priorityRules, orderRules, doorRules) {
 		t.Run(r.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r.test(NewWorld(t, func(clock *Clock) repositorytest.PushStores { return open(t, clock) }))

@@ -66,6 +66,7 @@ type Receiver struct {
 	Policy      domain.Policy
 	Concurrency int
 	MaxRate     float64 // calls per second; 0: no limit
+	IsOrdered   bool
 	Matches     func(*repository.Entry) bool
 	IsPaused    bool // as its owner wants; see World.Change
 	Resumed     int
@@ -177,7 +178,8 @@ func (w *World) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiv
 		return delivery.Receiver{}, domain.Errorf(domain.NotFound, "there is no receiver %s", id)
 	}
 	return delivery.Receiver{
-		Policy: r.Policy, Concurrency: r.Concurrency, MaxRate: r.MaxRate, Matches: r.Matches, IsPaused: r.IsPaused, Resumed: r.Resumed, Compile: compileEvery,
+		Policy: r.Policy, Concurrency: r.Concurrency, MaxRate: r.MaxRate, IsOrdered: r.IsOrdered,
+		Matches: r.Matches, IsPaused: r.IsPaused, Resumed: r.Resumed, Compile: compileEvery,
 	}, nil
 }
 

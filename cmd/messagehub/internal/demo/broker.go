@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -303,33 +302,4 @@ func (b *brokerDemo) report(ids []string) error {
 		return errors.New("the broker has not delivered as promised")
 	}
 	return nil
-}
-
-// A demoConsumer is a consumer that the hub calls.
-type demoConsumer struct {
-	name  string
-	kind  string // what is wrong with it
-	token string
-	delay time.Duration // before each answer
-
-	receiver
-	mu     sync.Mutex
-	mode   consumerMode
-	counts consumerCounts
-	got    map[string]int // by the id of the message
-}
-
-// A consumerMode says how a consumer answers.
-type consumerMode int
-
-const (
-	accepting  consumerMode = iota
-	failing                 // 503
-	postponing              // 503 with Retry-After
-)
-
-type consumerCounts struct {
-	called  int // with messages that it has accepted
-	fetched int // messages
-	refused int // calls
 }

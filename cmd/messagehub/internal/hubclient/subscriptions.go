@@ -58,6 +58,7 @@ type subscriptionJSON struct {
 	Attachments      map[string]attachmentJSON `json:"attachments,omitempty"`
 	MaxRate          float64                   `json:"max_rate,omitempty"`
 	MaxConcurrency   int                       `json:"max_concurrency,omitempty"`
+	Ordered          bool                      `json:"ordered,omitempty"`
 }
 
 // A shownJSON is a subscription that the hub shows. It names the mode of delivery in another member
@@ -94,7 +95,7 @@ type attachmentJSON struct {
 var knownMembers = []string{
 	"uuid", "owner", "topic", "callback_url", "method", "encoding", "form_fields", "payload_form_field", "hmac_key_id",
 	"jmespath_query", "attachments", "signed", "paused", "created", "delivery", "previous_secret_until", "header_names", "delivery_mode",
-	"max_rate", "max_concurrency",
+	"max_rate", "max_concurrency", "ordered",
 }
 
 // UnmarshalJSON reads the answer of a hub.
@@ -121,6 +122,7 @@ func (s *Subscription) UnmarshalJSON(text []byte) error {
 			Owner: owner, Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
 			PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, Filter: d.Query,
 			IsSync: d.DeliveryMode == syncDelivery, MaxRate: d.MaxRate, MaxConcurrency: d.MaxConcurrency,
+			IsOrdered: d.Ordered,
 		},
 	}
 	s.Delivery = d.Delivery
@@ -170,6 +172,7 @@ func (c *Client) PutSubscription(ctx context.Context, actor string, id domain.Su
 		subscriptionJSON: subscriptionJSON{
 			Topic: d.Topic, CallbackURL: d.CallbackURL, Method: d.Method, Encoding: d.Encoding, FormFields: d.FormFields,
 			PayloadFormField: d.PayloadFormField, HMACKeyID: d.HMACKeyID, Query: d.Filter, MaxRate: d.MaxRate, MaxConcurrency: d.MaxConcurrency,
+			Ordered: d.IsOrdered,
 		},
 		HMACSecretKey: h.Secret,
 	}

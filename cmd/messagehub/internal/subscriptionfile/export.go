@@ -28,6 +28,7 @@ type exportedEntry struct {
 	Delivery         string                        `yaml:"delivery,omitempty"`
 	MaxRate          float64                       `yaml:"max_rate,omitempty"`
 	MaxConcurrency   int                           `yaml:"max_concurrency,omitempty"`
+	Ordered          bool                          `yaml:"ordered,omitempty"`
 	Paused           bool                          `yaml:"paused"`
 }
 
@@ -44,7 +45,7 @@ func Export(w io.Writer, actor string, stored []*hubclient.Subscription) error {
 		e := exportedEntry{
 			UUID: s.ID.String(), Topic: s.Topic, CallbackURL: s.CallbackURL, Method: s.Method, Encoding: s.Encoding, FormFields: s.FormFields,
 			PayloadFormField: s.PayloadFormField, HMACKeyID: s.HMACKeyID, Query: s.Filter, Paused: s.Paused,
-			MaxRate: s.MaxRate, MaxConcurrency: s.MaxConcurrency,
+			MaxRate: s.MaxRate, MaxConcurrency: s.MaxConcurrency, Ordered: s.IsOrdered,
 		}
 		if s.IsSync {
 			e.Delivery = syncDelivery

@@ -234,6 +234,11 @@ func (p *parser) entry(n *yaml.Node) {
 				p.report(n, "max_concurrency: want 1 to %d calls at the same time", domain.MaxConcurrency)
 			}
 		},
+		"ordered": func(n *yaml.Node) {
+			if err := n.Decode(&d.IsOrdered); err != nil {
+				p.report(n, "ordered: want true or false")
+			}
+		},
 		"paused": func(n *yaml.Node) {
 			var is bool
 			if err := n.Decode(&is); err != nil {

@@ -57,7 +57,8 @@ subscriptions:
     attachments: {size: {type: jmespath, expression: data.size}, same: {type: jmespath, expression: *text}}
     delivery: sync
     max_rate: 0.5
-    max_concurrency: 3
+    max_concurrency: 1
+    ordered: true
     headers: {X-A: a}
     headers_file: {X-B: hook.key}
     headers_env: {X-C: KEY}
@@ -72,7 +73,8 @@ subscriptions:
 	require.Equal(t, domain.Subscription{
 		Topic: "orders", CallbackURL: "https://example.org/hook", Method: "PUT", Encoding: domain.FormEncoding,
 		FormFields: map[string]string{"a": "1", "b": "two"}, PayloadFormField: "data", HMACKeyID: "mine", Filter: "type == 'made'",
-		Attachments: map[string]string{"size": "data.size", "same": "two"}, IsSync: true, MaxRate: 0.5, MaxConcurrency: 3,
+		Attachments: map[string]string{"size": "data.size", "same": "two"}, IsSync: true, MaxRate: 0.5, MaxConcurrency: 1,
+		IsOrdered: true,
 	}, e.Draft)
 	require.Equal(t, map[string]string{"X-A": "a", "X-B": hidden, "X-C": hidden}, e.Headers)
 	require.Equal(t, hidden, *e.Secret)
@@ -113,6 +115,7 @@ func TestParse_NamesEachFaultByItsLine(t *testing.T) {
 		entry("    attachments: {a: {type: jmespath, expression: a, b: c}}"):    `f.yaml line 4: "b": unknown; known are expression, type`,
 		entry("    attachments: {_a: {type: jmespath, expression: a}}"):         "f.yaml line 2: attachments/_a: want a name that does not begin with _",
 		entry("    paused: maybe"):                                              "f.yaml line 4: paused: want true or false",
+		entry("    ordered: often"):                                             "f.yaml line 4: ordered: want true or false",
 		entry("    delivery: fast"):                                             "f.yaml line 4: delivery: want async or sync",
 		entry("    max_rate: 0"):                                                "f.yaml line 4: max_rate: want 0.01 to 1000 calls per second",
 		entry("    max_rate: 2000"):                                             "f.yaml line 2: max_rate: want 0.01 to 1000 calls per second, got 2000",

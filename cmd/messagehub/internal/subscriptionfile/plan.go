@@ -134,6 +134,7 @@ func differences(is, want *domain.Subscription) []string {
 		{"delivery", modeOf(is), modeOf(want)},
 		{"max_rate", limitOf(is.MaxRate), limitOf(want.MaxRate)},
 		{"max_concurrency", limitOf(float64(is.MaxConcurrency)), limitOf(float64(want.MaxConcurrency))},
+		{"ordered", strconv.FormatBool(is.IsOrdered), strconv.FormatBool(want.IsOrdered)},
 	} {
 		if member.is != member.want {
 			all = append(all, change(member.name, member.is, member.want))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
@@ -14,13 +15,38 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// A receiver listens for calls on a loopback port.
-type receiver struct {
+// A demoConsumer is a consumer that the hub calls.
+type demoConsumer struct {
+	name  string
+	kind  string // what is wrong with it
+	token string
+	delay time.Duration // before each answer
+
 	listener net.Listener
 	handler  http.Handler
+
+	mu     sync.Mutex
+	mode   consumerMode
+	counts consumerCounts
+	got    map[string]int // by the id of the message
 }
 
-// listen opens the port, and makes the token of the consumer.
+// A consumerMode says how a consumer answers.
+type consumerMode int
+
+const (
+	accepting  consumerMode = iota
+	failing                 // 503
+	postponing              // 503 with Retry-After
+)
+
+type consumerCounts struct {
+	called  int // with messages that it has accepted
+	fetched int // messages
+	refused int // calls
+}
+
+// listen opens a loopback port, and makes the token of the consumer.
 func (c *demoConsumer) listen(ctx context.Context) (err error) {
 	c.token, c.got = rand.Text(), make(map[string]int)
 	if c.handler, err = brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{c.token}}, c.handle); err != nil {

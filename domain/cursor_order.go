@@ -1,0 +1,37 @@
+package domain
+
+import "time"
+
+// The deliveries of an ordered cursor are made in the order of the stream: in each priority, in the
+// order of their numbers. One call is under way at a time, and the next one begins after the result
+// of the last one is stored. Nothing is taken while a delivery is outstanding: until that has
+// succeeded, or is a dead letter, nothing behind it is called.
+//
+// What is made again has another place in the order. A delivery that was replayed by itself neither
+// delays others nor waits for them. Those of the replay of a range are made in the order of the
+// stream, too: each waits until the one before it has ended, and fresh deliveries do not. So each is
+// a retry of the replay, and not one of Standing.Open.
+//
+// A cursor may become ordered while it has deliveries. Those that have failed keep their times, and
+// those that were taken and not called wait until the others have ended.
+
+// isDelivering reports whether a delivery is outstanding, other than those that were replayed.
+func (c *Cursor) isDelivering() bool { return len(c.standing.Open) > 0 || c.retries.byReplay[0] > 0 }
+
+// IsStopped reports whether nothing more is taken until a delivery has ended that has failed.
+func (c *Cursor) IsStopped() bool { return c.owner.IsOrdered && c.retries.byReplay[0] > 0 }
+
+// nextInOrder returns the delivery to call next of those that were taken: the first one of the
+// highest priority, unless one has failed that waits for its next attempt.
+func (c *Cursor) nextInOrder(now time.Time) (Position, bool) {
+	if len(c.standing.Open) == 0 || c.IsStopped() {
+		return Position{}, false
+	}
+	next := c.standing.Open[0]
+	for _, p := range c.standing.Open {
+		if p.Priority > next.Priority || p.Priority == next.Priority && p.Number < next.Number {
+			next = p
+		}
+	}
+	return next, c.mayCallOpen(next.EntryID, now)
+}

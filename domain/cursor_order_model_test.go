@@ -1,0 +1,60 @@
+package domain_test
+
+import (
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A modelOrder says whether the cursor of a model is ordered.
+type modelOrder int
+
+const (
+	unordered modelOrder = iota
+	ordered
+	changing // it may be another one at each load
+)
+
+func (m *cursorModel) isOrdered() bool {
+	return m.order == ordered || m.order == changing && rapid.Bool().Draw(m.t, "ordered")
+}
+
+// checkOrder holds the call that an ordered cursor begins to the order of the stream, as far as its
+// node knows what is stored.
+func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
+	if !n.ordered {
+		return
+	}
+	require.Zero(m.t, n.cursor.InFlight(), "P16: one call of an ordered cursor is under way, or not stored")
+	v, inMemory := &m.versions[n.version], n.cursor.Standing()
+	isHandedOut := func(e domain.EntryID) bool { // to a consumer, which fetches what it wants
+		_, isHanded := m.handed[e]
+		return isHanded || v.standing.Held.Has(e) || inMemory.Held.Has(e)
+	}
+	if m.order == ordered { // two nodes may have called with entries of different priorities
+		isBeside := func(e domain.EntryID) bool {
+			return e != call.EntryID && e.Priority == call.Priority && !isHandedOut(e)
+		}
+		for e, r := range v.retries {
+			require.False(m.t, isBeside(e) && r.Replay == call.Replay, "P16: %v is called, and %v has not ended", call.EntryID, e)
+		}
+		for _, p := range v.standing.Open {
+			require.False(m.t, isBeside(p.EntryID) && call.Replay == 0, "P16: %v is called, and %v has not ended", call.EntryID, p.EntryID)
+		}
+	}
+	if isCalledAgain := call.Attempts > 0 || call.Replay > 0 || v.standing.Claim != nil && v.standing.Claim.Entry == call.EntryID; isCalledAgain {
+		return
+	}
+	for e, r := range v.retries {
+		require.True(m.t, r.Replay > 0 || isHandedOut(e), "P16: %v is called for the first time, and %v waits for its next attempt", call.EntryID, e)
+	}
+	for _, e := range m.stream {
+		if _, isRetry := v.retries[e]; isRetry || isHandedOut(e) || !matches(e) {
+			continue
+		}
+		if e.Priority == call.Priority && e.Number < call.Number {
+			require.True(m.t, v.ended(e), "P16: %v is called, and %v before it has not ended", call.EntryID, e)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package domain_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+func newOrderedTest(t *testing.T, limit int) *cursorTest {
+	c := newCursorTest(t, limit)
+	c.owner.IsOrdered = true
+	c.load("a")
+	return c
+}
+
+func TestAnOrderedCursor_TakesOneDeliveryAfterTheOther(t *testing.T) {
+	c := newOrderedTest(t, 5)
+	c.takes(1)
+	call := c.begins()
+	require.False(t, c.CanTake(0, c.now))
+	require.False(t, c.CanTake(1, c.now), "one call at a time, whatever the priority")
+	c.answers(call, domain.Answer{Status: 500})
+	require.False(t, c.CanTake(0, c.now))
+	c.store()
+	require.False(t, c.CanTake(0, c.now), "the delivery waits for its next attempt")
+	require.True(t, c.IsStopped())
+	c.now = c.now.Add(time.Minute)
+	c.answers(c.begins(), domain.Answer{Status: 200})
+	require.False(t, c.CanTake(0, c.now), "the result is not stored")
+	c.store()
+	require.False(t, c.IsStopped())
+	c.Take(c.Position(0), false)
+	c.takes(1)
+	require.EqualValues(t, 2, c.begins().Number)
+}
+
+func TestAnOrderedCursor_PassesADeadLetter(t *testing.T) {
+	c := newOrderedTest(t, 1)
+	c.owner.Policy.Attempts = 1
+	c.load("a")
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	require.EqualValues(t, 1, c.standing.Counters.Errored)
+	c.takes(1)
+	require.EqualValues(t, 1, c.begins().Number)
+}
+
+func TestAnOrderedCursor_WaitsForAMessageThatCannotBeRead(t *testing.T) {
+	c := newOrderedTest(t, 1)
+	c.takes(1)
+	c.Postpone(c.begins().EntryID, c.now.Add(time.Second))
+	require.True(t, c.isIdle())
+	require.False(t, c.CanTake(0, c.now))
+	c.now = c.now.Add(time.Second)
+	require.Zero(t, c.begins().Number)
+}
+
+func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
+	c := newOrderedTest(t, 3)
+	for range 3 {
+		c.takes(1)
+		c.answers(c.begins(), domain.Answer{Status: 200})
+		c.store()
+	}
+	c.takes(1)
+	c.answers(c.begins(), domain.Answer{Status: 500}) // it waits for its next attempt
+	all := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
+	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &all}, nil, c.now))
+	c.store()
+	for number := range int64(3) {
+		require.True(t, c.CanReplay(c.now))
+		r, _ := c.Replaying()
+		c.TakeReplay(r.At, c.now, nil, c.now)
+		require.False(t, c.CanReplay(c.now))
+		c.store()
+		call := c.begins()
+		require.Equal(t, number, call.Number)
+		c.answers(call, domain.Answer{Status: 500})
+		c.store()
+		require.False(t, c.CanReplay(c.now), "it waits for its next attempt")
+		c.now = c.now.Add(time.Minute)
+		for {
+			call, ok := c.Next(c.now)
+			if !ok {
+				break
+			}
+			c.Begin(call)
+			c.answers(call, domain.Answer{Status: 200})
+			c.store()
+		}
+	}
+	require.EqualValues(t, 7, c.standing.Counters.Delivered)
+	require.Zero(t, c.standing.Outstanding())
+}
+
+func TestACursorThatBecomesOrdered_CallsTheFirstDeliveryNext(t *testing.T) {
+	c := newCursorTest(t, 4)
+	c.takes(3)
+	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.store()
+	c.owner.IsOrdered = true
+	c.load("a")
+	require.True(t, c.isIdle(), "one has failed")
+	c.now = c.now.Add(time.Minute)
+	for number := range int64(3) {
+		call := c.begins()
+		require.Equal(t, number, call.Number)
+		require.True(t, c.isIdle())
+		require.False(t, c.CanTake(0, c.now))
+		c.answers(call, domain.Answer{Status: 200})
+		c.store()
+	}
+	require.True(t, c.CanTake(0, c.now))
+}
