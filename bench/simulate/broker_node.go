@@ -124,16 +124,16 @@ func (c *brokerConsumer) checkCall(req *http.Request, body []byte, e push.Entry)
 			return fmt.Errorf("header %s is %q, want %q", name, got, want)
 		}
 	}
-	if err := c.mayGet(e); err != nil {
+	if err := c.checkPlace(e); err != nil {
 		return err
 	}
-	return c.w.isAsSent(e, &seenMessage{
+	return c.w.compareWithSent(e, &seenMessage{
 		payload: string(body), contentType: h.Get("Content-Type"), metadata: map[string]string{traceHeader: h.Get(traceHeader)},
 	})
 }
 
-// mayGet returns an error if a message is from before the first PUT of the consumer.
-func (c *brokerConsumer) mayGet(e push.Entry) error {
+// checkPlace returns an error if a message is from before the first PUT of the consumer.
+func (c *brokerConsumer) checkPlace(e push.Entry) error {
 	c.w.pmu.Lock()
 	defer c.w.pmu.Unlock()
 	if e.Number < c.before[e.Priority] || c.before == nil {

@@ -15,7 +15,7 @@ type brokerOperator struct {
 	w *brokerWorld
 }
 
-func (o *brokerOperator) retriggers() error {
+func (o *brokerOperator) retriggerMany() error {
 	for range 5 + o.d.n(15) {
 		if !o.pause(time.Duration(o.d.n(10_000)) * time.Millisecond) {
 			return nil

@@ -22,18 +22,18 @@ type tokenRotation struct {
 func (w *brokerWorld) newTokenRotation() (*tokenRotation, error) {
 	id, err := domain.Producers.Parse("rotated")
 	r := &tokenRotation{
-		brokerProducer: brokerProducer{party: w.newParty("rotation", use(1900, 0)), w: w},
-		manager:        brokerManager{party: w.newParty("rotation", use(1900, 1)), w: w}, id: id,
+		brokerProducer: brokerProducer{party: w.newParty("rotation", diceUse(1900, 0)), w: w},
+		manager:        brokerManager{party: w.newParty("rotation", diceUse(1900, 1)), w: w}, id: id,
 	}
 	return r, err
 }
 
 func (r *tokenRotation) token(n int) *string { return new(fmt.Sprintf("token-%d-of-%s", n, r.id)) }
 
-// rotates replaces the token some times. Between these, it broadcasts with the token that it has; and
+// rotate replaces the token some times. Between these, it broadcasts with the token that it has; and
 // with the one before, which is refused once the limit has passed. Where reads may be old, how long a
 // node accepts it is not known.
-func (r *tokenRotation) rotates() error {
+func (r *tokenRotation) rotate() error {
 	for n := range 2 + r.d.n(3) {
 		if err := r.manager.put(r.id, broker.Draft{Token: r.token(n)}); err != nil || r.w.ctx.Err() != nil {
 			return err
@@ -43,11 +43,11 @@ func (r *tokenRotation) rotates() error {
 		}
 		for range 2 + r.d.n(4) {
 			if n > 0 {
-				if err := r.tries(r.token(n-1), false); err != nil {
+				if err := r.broadcastWith(r.token(n-1), false); err != nil {
 					return err
 				}
 			}
-			if err := r.tries(r.token(n), true); err != nil {
+			if err := r.broadcastWith(r.token(n), true); err != nil {
 				return err
 			}
 			if !r.pause(time.Duration(r.d.n(3000)) * time.Millisecond) {
@@ -58,8 +58,8 @@ func (r *tokenRotation) rotates() error {
 	return nil
 }
 
-// tries broadcasts once with a token, which is right or was replaced.
-func (r *tokenRotation) tries(token *string, isRight bool) error {
+// broadcastWith broadcasts once with a token, which is right or was replaced.
+func (r *tokenRotation) broadcastWith(token *string, isRight bool) error {
 	if _, ok := r.turn("broadcasts"); !ok {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (r *tokenRotation) tries(token *string, isRight bool) error {
 	case err == nil && !isRight && r.w.plan.consistency == "Strong":
 		return fmt.Errorf("P13: %s accepts a token that was replaced %v ago", n.who, tokenLimit)
 	case err == nil:
-		return r.w.accepts(m, id)
+		return r.w.noteAccepted(m, id)
 	case isForbidden && isRight && r.w.plan.consistency == "Strong":
 		return fmt.Errorf("P13: %s refuses a token that was stored %v ago", n.who, tokenLimit)
 	case isForbidden && !isRight:

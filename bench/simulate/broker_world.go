@@ -81,25 +81,25 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 // has to come to its end.
 func (w *brokerWorld) broadcastAll() error {
 	owner := w.newParty("owner", brokerUses+510)
-	if err := w.together(w.configure()...); err != nil || w.ctx.Err() != nil {
+	if err := w.runTogether(w.syncs()...); err != nil || w.ctx.Err() != nil {
 		return err
 	}
-	if err := w.together(w.acts()...); err != nil || w.ctx.Err() != nil {
+	if err := w.runTogether(w.acts()...); err != nil || w.ctx.Err() != nil {
 		return err
 	}
-	if err := w.ends(&owner, func() error { return w.drainsIfCalm(owner) }); err != nil || w.ctx.Err() != nil {
+	if err := w.ends(&owner, func() error { return w.dequeueOpenIfCalm(owner) }); err != nil || w.ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(w.judge(), w.judgeMessages(&owner))
 }
 
-// use returns the use of the dice of the i-th party of a kind.
-func use(kind, i int) uint64 { return uint64(brokerUses + kind + i) } //nolint:gosec // positive
+// diceUse returns the use of the dice of the i-th party of a kind.
+func diceUse(kind, i int) uint64 { return uint64(brokerUses + kind + i) } //nolint:gosec // positive
 
-// configure returns the syncs of some nodes, which put the same parties.
-func (w *brokerWorld) configure() (acts []func() error) {
+// syncs returns those of some nodes, which put the same parties.
+func (w *brokerWorld) syncs() (acts []func() error) {
 	for i := range 1 + w.d.n(3) {
-		m := &brokerManager{party: w.newParty(fmt.Sprint("sync-", i), use(1000, i)), w: w}
+		m := &brokerManager{party: w.newParty(fmt.Sprint("sync-", i), diceUse(1000, i)), w: w}
 		acts = append(acts, m.putAll)
 	}
 	return acts
@@ -108,8 +108,8 @@ func (w *brokerWorld) configure() (acts []func() error) {
 // acts returns what parties do at the same time.
 func (w *brokerWorld) acts() (acts []func() error) {
 	for i := range 1 + w.d.n(3) {
-		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), use(1100, i)), w: w}
-		acts = append(acts, p.broadcasts)
+		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), diceUse(1100, i)), w: w}
+		acts = append(acts, p.broadcastMany)
 	}
 	i := 0
 	for _, channel := range w.channels {
@@ -119,30 +119,30 @@ func (w *brokerWorld) acts() (acts []func() error) {
 				managers = 1 + w.d.n(2) // who may meet
 			}
 			for k := range managers {
-				m := &brokerManager{party: w.newParty(fmt.Sprintf("manager-%d-%d", i, k), use(1200+100*k, i)), w: w}
+				m := &brokerManager{party: w.newParty(fmt.Sprintf("manager-%d-%d", i, k), diceUse(1200+100*k, i)), w: w}
 				acts = append(acts, func() error { return m.putLate(c) })
 			}
 			if w.d.n(2) == 0 {
 				for k := range 1 + w.d.n(2) {
-					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), use(1500+100*k, i)), w: w, c: c}
-					acts = append(acts, f.fetches)
+					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), diceUse(1500+100*k, i)), w: w, c: c}
+					acts = append(acts, f.fetchMany)
 				}
 			}
 			i++
 		}
 	}
 	if w.rotation != nil {
-		acts = append(acts, w.rotation.rotates)
+		acts = append(acts, w.rotation.rotate)
 	}
 	for i := range w.d.n(3) {
-		o := &brokerOperator{party: w.newParty(fmt.Sprint("operator-", i), use(1800, i)), w: w}
-		acts = append(acts, o.retriggers)
+		o := &brokerOperator{party: w.newParty(fmt.Sprint("operator-", i), diceUse(1800, i)), w: w}
+		acts = append(acts, o.retriggerMany)
 	}
 	return acts
 }
 
-// together runs functions at the same time, and returns their errors.
-func (w *brokerWorld) together(acts ...func() error) error {
+// runTogether runs functions at the same time, and returns their errors.
+func (w *brokerWorld) runTogether(acts ...func() error) error {
 	var all sync.WaitGroup
 	failures := make([]error, len(acts))
 	for i, act := range acts {

@@ -66,16 +66,16 @@ func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	return &crashNode{b, func() { cancel(); running.Wait() }}
 }
 
-// waits lets time pass, by the clock of the bubble.
-func waits(d time.Duration) {
+// sleep lets time pass, by the clock of the bubble.
+func sleep(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
 var crashOperator = &broker.Credentials{IsAdmin: true}
 
-// puts puts all parties, each twice.
-func (n *crashNode) puts(t *testing.T) error {
+// putAll puts all parties, each twice.
+func (n *crashNode) putAll(t *testing.T) error {
 	t.Helper()
 	producer, channel, consumer := brokerParties(t)
 	for _, p := range []struct {
@@ -95,15 +95,15 @@ func (n *crashNode) puts(t *testing.T) error {
 	return nil
 }
 
-// A retriggers has a node re-trigger a message whose job is dead.
-type retriggers func(t *testing.T, n *crashNode, message string) error
+// A retriggerFunc has a node re-trigger a message whose job is dead.
+type retriggerFunc func(t *testing.T, n *crashNode, message string) error
 
 // leads has a new node do everything that was not done. It makes no call again unless retries is
 // 0.
-func (w *brokerWorld) leads(retries int, retrigger retriggers) error {
+func (w *brokerWorld) leads(retries int, retrigger retriggerFunc) error {
 	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
 	defer n.stop()
-	if err := n.puts(w.T); err != nil {
+	if err := n.putAll(w.T); err != nil {
 		return err
 	}
 	_, channel, _ := brokerParties(w.T)
@@ -111,7 +111,7 @@ func (w *brokerWorld) leads(retries int, retrigger retriggers) error {
 	if err != nil {
 		return err
 	}
-	waits(2 * time.Minute)
+	sleep(2 * time.Minute)
 	m, err := n.Message(w.Context(), crashOperator, channel, message)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (w *brokerWorld) leads(retries int, retrigger retriggers) error {
 			return err
 		}
 	}
-	waits(2 * time.Minute)
+	sleep(2 * time.Minute)
 	return nil
 }
 
@@ -150,7 +150,7 @@ func brokerParties(t *testing.T) (producer, channel, consumer domain.PartyID) {
 // A node ends at each request of the PUTs, the broadcast, the calls and the re-trigger, and another
 // one continues: the message is there once and is delivered.
 func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
-	for what, retrigger := range map[string]retriggers{
+	for what, retrigger := range map[string]retriggerFunc{
 		"job": func(t *testing.T, n *crashNode, message string) error {
 			_, _, consumer := brokerParties(t)
 			return n.RetriggerJob(t.Context(), crashCredentials(t), consumer, message)
@@ -190,19 +190,19 @@ func newBrokerWorld(t *testing.T) *brokerWorld {
 }
 
 // brokerCrashes ends a node at its n-th request, and reports whether there was one.
-func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggers) (crashed bool) {
+func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
 	w := newBrokerWorld(t)
 	w.account.Line.CrashAt(n, last)
 	_ = w.leads(-1, retrigger)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
 	require.NoError(t, w.leads(0, retrigger), "crash at request %d", n)
-	w.endsWith(1, "crash at request %d", n)
+	w.requireDelivered(1, "crash at request %d", n)
 	return crashed
 }
 
-// endsWith demands that the channel has so many messages, each of which is delivered.
-func (w *brokerWorld) endsWith(messages int, args ...any) domain.Standing {
+// requireDelivered demands that the channel has so many messages, each of which is delivered.
+func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standing {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
 	_, channel, consumer := brokerParties(w.T)
@@ -230,24 +230,24 @@ func TestADoor_SurvivesACrashAtEachRequest(t *testing.T) {
 		w := newBrokerWorld(t)
 		c := &crashFetcher{brokerWorld: w}
 		node := w.start(0, crashFetcherPolicy)
-		require.NoError(t, c.sends(node))
+		require.NoError(t, c.sendAll(node))
 		w.account.Line.CrashAt(n, last)
-		_ = c.fetches(node)
+		_ = c.fetch(node)
 		crashed = w.account.Line.Fired() > 0
 		node.stop()
 		w.account.Line.Break(nil)
 
 		node = w.start(0, crashFetcherPolicy)
 		defer node.stop()
-		waits(20 * time.Second)
+		sleep(20 * time.Second)
 		calls := w.calls.Load()
-		require.NoError(t, c.fetches(node), "crash at request %d", n)
+		require.NoError(t, c.fetch(node), "crash at request %d", n)
 		w.isHealthy.Store(true)
-		waits(time.Hour)
+		sleep(time.Hour)
 		if c.bundle != nil {
 			require.Equal(t, calls, w.calls.Load(), "crash at request %d: the consumer is called with what it has fetched", n)
 		}
-		s := w.endsWith(3, "crash at request %d", n)
+		s := w.requireDelivered(3, "crash at request %d", n)
 		require.Len(t, s.Dequeued, 1, "crash at request %d", n)
 		return crashed
 	})
@@ -263,9 +263,9 @@ type crashFetcher struct {
 	dequeued bool           // it was told so
 }
 
-// sends sends three messages, of two priorities, and waits until their calls have failed.
-func (c *crashFetcher) sends(n *crashNode) error {
-	if err := n.puts(c.T); err != nil {
+// sendAll sends three messages, of two priorities, and waits until their calls have failed.
+func (c *crashFetcher) sendAll(n *crashNode) error {
+	if err := n.putAll(c.T); err != nil {
 		return err
 	}
 	_, channel, _ := brokerParties(c.T)
@@ -274,12 +274,12 @@ func (c *crashFetcher) sends(n *crashNode) error {
 			return err
 		}
 	}
-	waits(time.Minute)
+	sleep(time.Minute)
 	return nil
 }
 
-// fetches peeks twice and dequeues twice, unless the consumer knows that the bundle is dequeued.
-func (c *crashFetcher) fetches(n *crashNode) error {
+// fetch peeks twice and dequeues twice, unless the consumer knows that the bundle is dequeued.
+func (c *crashFetcher) fetch(n *crashNode) error {
 	_, _, consumer := brokerParties(c.T)
 	creds := crashCredentials(c.T)
 	for range 2 {
