@@ -45,6 +45,9 @@ func (f *brokerFetcher) fetchMany() error {
 		if err == nil && bundle != "" && f.d.n(3) == 0 {
 			bundle, err = f.peek(1 + f.d.n(6))
 		}
+		if err == nil && f.d.n(4) == 0 {
+			err = f.dequeueUnknown()
+		}
 		if err == nil && bundle != "" && f.d.n(4) > 0 {
 			err = f.dequeue(bundle)
 		}
@@ -190,6 +193,19 @@ func (f *brokerFetcher) dequeue(id string) error {
 			return nil
 		}
 	}
+}
+
+// dequeueUnknown names a bundle that there is not.
+func (f *brokerFetcher) dequeueUnknown() error {
+	n, ok := f.awaitBroker("dequeues an unknown bundle")
+	if !ok || !f.w.isPut(f.c) {
+		return nil
+	}
+	err := n.service.Dequeue(f.w.ctx, f.credentials(), f.c.id, "unknown")
+	if err == nil {
+		return fmt.Errorf("P20: %s has dequeued a bundle that there is not", f.c.name)
+	}
+	return unexplained(err)
 }
 
 // checkCaller returns an error if the owner of a cursor calls its consumer with what the consumer has

@@ -173,3 +173,12 @@ func TestAConsumer_KeepsItsPlace(t *testing.T) {
 	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 1)}))
 	require.ErrorContains(t, begins(o, "0.1.0.0"), "P18: ")
 }
+
+func TestASealedHead_MayBeWrittenAsItIs(t *testing.T) {
+	const sealed = `{"sealed":true,"priorities":{"0":{"first":4}},"_etag":"%d"}`
+	o := observed(t)
+	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 1))}))
+	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 2))}))
+	err := o.Commit([]embedded.Change{streamChange("head", `{"sealed":true,"priorities":{"0":{"first":4,"runs":[{"w":"3","at":3,"e":[{}]}]}}}`)})
+	require.ErrorContains(t, err, "P1: the segment was sealed")
+}
