@@ -71,7 +71,7 @@ lint: ## check format and habits: gofumpt, go vet, golangci-lint
 generate: ## write the Go code of the .proto files anew
 	go generate ./api/servicebus/contract
 
-demo: ## a day of a small energy market, sent, drained and accounted for
+demo: ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
 	go run ./cmd/messagehub demo
 
 prove: ## two hubs in a simulation, 500 fresh seeds and all that ever failed (SEEDS)
@@ -117,7 +117,7 @@ conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Co
 conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embedded bus (Linux)
 	@go run ./api/servicebus/embedded/internal/clientsuite
 
-test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, and generators on the OpenAPI document
+test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers and consumers in Node and Python, and generators on the OpenAPI document
 	@.ci/test-clients
 
 check: lint test race ## lint, test and race: before you commit

@@ -254,8 +254,10 @@ func TestAConsumerOfAnotherChannelIsAStranger(t *testing.T) {
 	f.put("/channel/other/consumer/shop", "token", "of-the-other-shop", "callbackUrl", "https://shop.example/").wants(201)
 	path := f.broadcast("x")
 	for _, r := range [][2]string{
-		{"GET", "/broker/channel/prices/consumer/shop/dlq"}, {"GET", "/broker/channel/prices/consumer/shop/peek"},
-		{"DELETE", "/broker/channel/prices/consumer/shop/dequeue/b"}, {"POST", path + "/job/shop/re-trigger"},
+		{"GET", "/broker/channel/prices/consumer/shop/dlq"},
+		{"GET", "/broker/channel/prices/consumer/shop/peek"},
+		{"DELETE", "/broker/channel/prices/consumer/shop/dequeue/b"},
+		{"POST", path + "/job/shop/re-trigger"},
 	} {
 		f.do(r[0], r[1], "", "X-Broker-Consumer-Token", "of-the-other-shop").problem(403, "wrong-credentials")
 	}

@@ -57,7 +57,7 @@ const (
 	tooManyTests         problemType = "too-many-tests"
 
 	missingCredentials problemType = "missing-credentials"
-	wrongCredentials   problemType = "wrong-credentials"
+	wrongCredentials   problemType = "wrong-credentials" //nolint:gosec // a name
 )
 
 // problems is the table of all problems. The detail is for those that are no

@@ -16,7 +16,7 @@ func TestColdSaveIsMeasuredWithEachLayout(t *testing.T) {
 	for _, l := range append(baseline.Layouts(), hub) {
 		require.NoError(t, l.Provision(t.Context(), a, perContainer))
 		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-			return coldStage{recipients: 2, stored: 30}.measure(t.Context(), r, a, l, &source{seed: 1})
+			return coldStage{recipients: 2, stored: 30, kinds: 1, nodes: 1, warm: 1}.measure(t.Context(), r, a, l, &source{seed: 1})
 		})
 		require.Len(t, found, 9)
 		require.Positive(t, found[l.Name+" cold save with 30 events stored, request units of warm"], l.Name)

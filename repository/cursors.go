@@ -41,12 +41,12 @@ type Cursors interface {
 	// nothing is left.
 	Retire(ctx context.Context, id domain.CursorID, version CursorVersion) error
 
-	// DeadLetters returns up to limit dead letters of a cursor behind a position, in the order
-	// of their entries; the zero EntryID with Number -1 is before all.
+	// DeadLetters returns up to limit dead letters of a cursor behind an entry, in the order of
+	// their entries; one with Number -1 is before all of its priority.
 	DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error)
 
-	// Retries returns up to limit deliveries of a cursor that wait for another attempt, behind a
-	// position, in the order of their entries; the zero EntryID with Number -1 is before all.
+	// Retries returns up to limit deliveries of a cursor that wait for another attempt, behind an
+	// entry, in the order of their entries; one with Number -1 is before all of its priority.
 	// Nothing proves them: they are for display alone.
 	Retries(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error)
 

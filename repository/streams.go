@@ -50,6 +50,10 @@ type Streams interface {
 	// End returns the positions behind the last entries. A cursor that begins there takes
 	// all that is appended after the call began.
 	End(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
+
+	// CurrentEnd returns what End does, and is no stale read: all that was appended before the
+	// call began is before the positions. It costs more.
+	CurrentEnd(ctx context.Context, stream domain.StreamName) (StreamEnd, error)
 }
 
 // MaxAppend is the limit for the messages of one Append.

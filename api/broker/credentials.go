@@ -9,7 +9,7 @@ import (
 
 // The headers that a request shows its credentials in.
 const (
-	AdminTokenHeader    = "X-Broker-Admin-Token"
+	AdminTokenHeader    = "X-Broker-Admin-Token" //nolint:gosec // a name
 	ChannelTokenHeader  = "X-Broker-Channel-Token"
 	ProducerIDHeader    = "X-Broker-Producer-Id"
 	ProducerTokenHeader = "X-Broker-Producer-Token"

@@ -11,7 +11,8 @@ import (
 
 // A jobDocument is the delivery of a message to a consumer.
 type jobDocument struct {
-	ID         string            `json:"id"` // that of the consumer
+	ID         string            `json:"id"`                // that of the consumer
+	Channel    string            `json:"channel,omitempty"` // in a list of jobs of several channels
 	Consumer   string            `json:"consumer"`
 	Message    string            `json:"message"`
 	Status     string            `json:"status"`

@@ -46,7 +46,9 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 		Next string        `json:"next,omitempty"`
 	}{Jobs: make([]jobDocument, len(jobs))}
 	for i := range jobs {
+		jobs[i].History = nil // the list remains small
 		answer.Jobs[i] = documentOfJob(&jobs[i])
+		answer.Jobs[i].Channel = jobs[i].Consumer.Channel().String()
 	}
 	if more {
 		p := page{values: values}

@@ -22,7 +22,7 @@ const (
 	PriorityHeader  = "X-Broker-Message-Priority"
 	RetryHeader     = "X-Broker-Message-Attempt" // the number of attempts that failed
 	MetadataHeader  = "X-Broker-Metadata-Headers"
-	TokenHeader     = "X-Broker-Consumer-Token" //nolint:gosec // a name
+	TokenHeader     = "X-Broker-Consumer-Token"
 	defaultMimeType = "application/octet-stream"
 )
 

@@ -63,12 +63,14 @@ type Bench struct {
 
 	options bench.Options
 	list    bool
+	broker  bool // measure it where push is asked for
 	json    string // file; "": not written
 }
 
 // AddFlags adds the flags that the callers have in common.
 func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.list, "list", false, "list the scenarios, and measure nothing")
+	flags.BoolVar(&b.broker, "broker", false, "with push: broadcast by the webhook broker instead of publishing events, as the scenario broker does")
 	flags.BoolVar(&b.options.Quick, "quick", false, "smaller and shorter: a few minutes in all")
 	flags.Uint64Var(&b.options.Seed, "seed", 1, "the same `N` makes the same load and the same weather")
 	flags.StringVar(&b.json, "json", "", "write every figure to `FILE`, as JSON")
@@ -81,6 +83,13 @@ func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) e
 	find := bench.Find
 	if b.Find != nil {
 		find = b.Find
+	}
+	if b.broker {
+		at := slices.Index(names, "push")
+		if at < 0 {
+			return NewUsageError("--broker is for the scenario push: bench push --broker")
+		}
+		names = slices.Replace(slices.Clone(names), at, at+1, "broker")
 	}
 	scenarios, err := find(names...)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	producerID    = "bench"
 	producerToken = "token-of-the-producer"
 	channelToken  = "token-of-the-channel"
-	consumerToken = "token-of-a-consumer"
+	consumerToken = "token-of-a-consumer" //nolint:gosec // of a hub that the bench starts
 )
 
 // A Producer sends messages to a channel of the broker of a hub, one by one.

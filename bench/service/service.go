@@ -21,7 +21,7 @@ import (
 )
 
 // AdminToken is the token of the operators of a Service.
-const AdminToken = "token-of-the-operators"
+const AdminToken = "token-of-the-operators" //nolint:gosec // of a hub that the bench starts
 
 // Options say what a Service is.
 type Options struct {

@@ -35,8 +35,8 @@ type brokerFetcher struct {
 	c *brokerConsumer
 }
 
-// fetches peeks and dequeues for a while.
-func (f *brokerFetcher) fetches() error {
+// fetchMany peeks and dequeues for a while.
+func (f *brokerFetcher) fetchMany() error {
 	for range 3 + f.d.n(8) {
 		if !f.pause(time.Duration(f.d.n(12_000)) * time.Millisecond) {
 			return nil
@@ -62,7 +62,7 @@ func (f *brokerFetcher) credentials() *broker.Credentials {
 // peek asks a node for the bundle of the consumer, and returns its id, "" if it has none or the
 // node has not answered.
 func (f *brokerFetcher) peek(limit int) (id string, err error) {
-	n, ok := f.asks("peeks")
+	n, ok := f.awaitBroker("peeks")
 	if !ok || !f.w.isPut(f.c) {
 		return "", nil
 	}
@@ -92,11 +92,11 @@ func (f *brokerFetcher) peek(limit int) (id string, err error) {
 	case done[bundle.ID]:
 		return "", fmt.Errorf("P20: a peek of %s returns bundle %s, which was dequeued before", f.c.name, bundle.ID)
 	}
-	return bundle.ID, f.c.sees(bundle)
+	return bundle.ID, f.c.noteBundle(bundle)
 }
 
-// asks waits for a turn, and returns the broker of a node that runs.
-func (f *brokerFetcher) asks(what string) (*brokerNode, bool) {
+// awaitBroker waits for a turn, and returns the broker of a node that runs.
+func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	if _, ok := f.turn(what); !ok {
 		return nil, false
 	}
@@ -104,17 +104,17 @@ func (f *brokerFetcher) asks(what string) (*brokerNode, bool) {
 	return n, n != nil
 }
 
-// sees notes a bundle, and compares it with what was sent and with what was seen of it before.
-func (c *brokerConsumer) sees(b *broker.Bundle) error {
+// noteBundle notes a bundle, and compares it with what was sent and with what was seen of it before.
+func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	seen := &seenBundle{}
 	var content strings.Builder
 	for _, m := range b.Messages {
 		at, _ := domain.ParseMessageID(m.ID)
 		e := entryOf(c.stream, at)
-		if err := c.mayGet(e); err != nil {
+		if err := c.checkPlace(e); err != nil {
 			return fmt.Errorf("bundle %s of %s has %s: %w", b.ID, c.name, e, err)
 		}
-		if err := c.w.isAsSent(e, &seenMessage{string(m.Payload), m.ContentType, m.Metadata}); err != nil {
+		if err := c.w.compareWithSent(e, &seenMessage{string(m.Payload), m.ContentType, m.Metadata}); err != nil {
 			return fmt.Errorf("bundle %s of %s has %s: %w", b.ID, c.name, e, err)
 		}
 		fmt.Fprintf(&content, "%s %s\n", m.ID, m.Payload)
@@ -150,9 +150,9 @@ func (c *brokerConsumer) sees(b *broker.Bundle) error {
 func (f *brokerFetcher) dequeue(id string) error {
 	w := f.w
 	for {
-		n, ok := f.asks("dequeues a bundle")
+		n, ok := f.awaitBroker("dequeues a bundle")
 		if !ok && w.ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the world has ended
 		}
 		if ok {
 			w.pmu.Lock()
@@ -192,28 +192,28 @@ func (f *brokerFetcher) dequeue(id string) error {
 	}
 }
 
-// mayCall returns an error if the owner of a cursor calls its consumer with what the consumer has
+// checkCaller returns an error if the owner of a cursor calls its consumer with what the consumer has
 // fetched. A node that has lost the cursor may have begun before.
-func (w *brokerWorld) mayCall(n *pushNode, cursor domain.CursorID, e push.Entry) error {
+func (w *brokerWorld) checkCaller(n *pushNode, cursor domain.CursorID, e push.Entry) error {
 	if w.observer.Fetched(cursor.String(), e) && w.observer.Owner(cursor.String()) == n.who {
 		return fmt.Errorf("P15: %s calls %s with %s, which the consumer has fetched", n.who, cursor, e)
 	}
 	return nil
 }
 
-// drainsIfCalm dequeues all bundles once no fault happens any more.
-func (w *brokerWorld) drainsIfCalm(p party) error {
+// dequeueOpenIfCalm dequeues all bundles once no fault happens any more.
+func (w *brokerWorld) dequeueOpenIfCalm(p party) error {
 	w.scheduler.mu.Lock()
 	isCalm := w.calm
 	w.scheduler.mu.Unlock()
 	if !isCalm {
 		return nil
 	}
-	return w.drains(p)
+	return w.dequeueOpen(p)
 }
 
-// drains dequeues all bundles that are open, as far as nodes answer.
-func (w *brokerWorld) drains(p party) error {
+// dequeueOpen dequeues all bundles that are open, as far as nodes answer.
+func (w *brokerWorld) dequeueOpen(p party) error {
 	for _, channel := range w.channels {
 		for _, c := range channel.consumers {
 			f := &brokerFetcher{party: p, w: w, c: c}

@@ -40,9 +40,9 @@ func (w *brokerWorld) judgeMessage(n *brokerNode, m *sentMessage) (isDone bool, 
 	case domain.KindOf(err) == domain.NotFound || unexplained(err) != nil:
 		return false, fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
 	case err != nil:
-		return false, nil
+		return false, nil //nolint:nilerr // it is asked again
 	}
-	if err := w.isAsSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata}); err != nil {
+	if err := w.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata}); err != nil {
 		return false, err
 	}
 	if found.Status != broker.OutForDelivery {
@@ -79,13 +79,13 @@ func (w *brokerWorld) judgeMessages(p *party) error {
 	w.pmu.Unlock()
 	sortMessages(accepted)
 	for _, m := range accepted {
-		err := w.tries(p, "reads a message", func(n *brokerNode) (bool, error) { return w.judgeMessage(n, m) })
+		err := w.callUntilDone(p, "reads a message", func(n *brokerNode) (bool, error) { return w.judgeMessage(n, m) })
 		if err != nil {
 			return err
 		}
 	}
 	for _, channel := range w.channels {
-		err := w.tries(p, "lists messages", func(n *brokerNode) (bool, error) { return w.judgeList(n, channel, accepted) })
+		err := w.callUntilDone(p, "lists messages", func(n *brokerNode) (bool, error) { return w.judgeList(n, channel, accepted) })
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (w *brokerWorld) judgeMessages(p *party) error {
 			if err := c.judgeBegin(); err != nil {
 				return err
 			}
-			err := w.tries(p, "lists dead letters", func(n *brokerNode) (bool, error) { return w.judgeDeadLetters(n, c) })
+			err := w.callUntilDone(p, "lists dead letters", func(n *brokerNode) (bool, error) { return w.judgeDeadLetters(n, c) })
 			if err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 )
 
 // brokerRetries is how often a job is retried.
-const brokerRetries = 3
+const brokerRetries = 2
 
 // A brokerNode is the broker of a node: the parts that cmd/node wires.
 type brokerNode struct {
@@ -105,6 +105,7 @@ func (w *brokerWorld) addConsumer(to *brokerChannel) error {
 	c := &brokerConsumer{w: w, id: id, door: door{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
 	c.pushReceiver = w.newReceiverOf(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(w.receivers))
 	c.filters, c.check = false, c.checkCall
+	c.fails = []int{0, 1, 5, 9}[w.d.n(4)]
 	to.consumers = append(to.consumers, c)
 	return nil
 }
@@ -123,16 +124,16 @@ func (c *brokerConsumer) checkCall(req *http.Request, body []byte, e push.Entry)
 			return fmt.Errorf("header %s is %q, want %q", name, got, want)
 		}
 	}
-	if err := c.mayGet(e); err != nil {
+	if err := c.checkPlace(e); err != nil {
 		return err
 	}
-	return c.w.isAsSent(e, &seenMessage{
+	return c.w.compareWithSent(e, &seenMessage{
 		payload: string(body), contentType: h.Get("Content-Type"), metadata: map[string]string{traceHeader: h.Get(traceHeader)},
 	})
 }
 
-// mayGet returns an error if a message is from before the first PUT of the consumer.
-func (c *brokerConsumer) mayGet(e push.Entry) error {
+// checkPlace returns an error if a message is from before the first PUT of the consumer.
+func (c *brokerConsumer) checkPlace(e push.Entry) error {
 	c.w.pmu.Lock()
 	defer c.w.pmu.Unlock()
 	if e.Number < c.before[e.Priority] || c.before == nil {

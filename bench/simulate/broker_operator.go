@@ -15,9 +15,9 @@ type brokerOperator struct {
 	w *brokerWorld
 }
 
-func (o *brokerOperator) retriggers() error {
-	for range 4 + o.d.n(10) {
-		if !o.pause(time.Duration(o.d.n(15_000)) * time.Millisecond) {
+func (o *brokerOperator) retriggerMany() error {
+	for range 5 + o.d.n(15) {
+		if !o.pause(time.Duration(o.d.n(10_000)) * time.Millisecond) {
 			return nil
 		}
 		channel := o.w.channels[o.d.n(len(o.w.channels))]

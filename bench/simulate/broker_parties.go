@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
@@ -19,8 +20,8 @@ func (w *brokerWorld) anyBroker(d dice) *brokerNode {
 	return n.broker
 }
 
-// tries calls act with a broker until it succeeds, fails for good, or the world ends.
-func (w *brokerWorld) tries(p *party, what string, act func(n *brokerNode) (isDone bool, err error)) error {
+// callUntilDone calls act with a broker until it succeeds, fails for good, or the world ends.
+func (w *brokerWorld) callUntilDone(p *party, what string, act func(n *brokerNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.turn(what); !ok {
 			return nil
@@ -38,8 +39,7 @@ func (w *brokerWorld) tries(p *party, what string, act func(n *brokerNode) (isDo
 
 // unexplained returns an error of a broker that no fault of the world explains, else nil.
 func unexplained(err error) error {
-	switch domain.KindOf(err) {
-	case domain.Invalid, domain.Damaged, domain.NewerFormat:
+	if slices.Contains([]domain.Kind{domain.Invalid, domain.Damaged, domain.NewerFormat}, domain.KindOf(err)) {
 		return err
 	}
 	if errors.Is(err, broker.ErrForbidden) || errors.Is(err, broker.ErrUnauthenticated) {
@@ -76,9 +76,9 @@ func (m *brokerManager) putAll() error {
 
 // put puts a party until it is stored.
 func (m *brokerManager) put(id domain.PartyID, d broker.Draft) error {
-	return m.w.tries(&m.party, "puts "+id.String(), func(n *brokerNode) (bool, error) {
+	return m.w.callUntilDone(&m.party, "puts "+id.String(), func(n *brokerNode) (bool, error) {
 		_, created, err := n.service.Put(m.w.ctx, adminCredentials, id, d, broker.Condition{})
-		if err == nil && created && !m.w.creates(id) {
+		if err == nil && created && !m.w.noteCreated(id) {
 			return false, fmt.Errorf("P18: two PUTs have created %s in %s", id, id.List())
 		}
 		if failure := unexplained(err); failure != nil {
@@ -88,8 +88,8 @@ func (m *brokerManager) put(id domain.PartyID, d broker.Draft) error {
 	})
 }
 
-// creates notes that a PUT has created a party, and reports whether it is the first one.
-func (w *brokerWorld) creates(id domain.PartyID) bool {
+// noteCreated notes that a PUT has created a party, and reports whether it is the first one.
+func (w *brokerWorld) noteCreated(id domain.PartyID) bool {
 	w.pmu.Lock()
 	defer w.pmu.Unlock()
 	isFirst := !w.created[id]
@@ -148,9 +148,9 @@ type seenMessage struct {
 	metadata             map[string]string
 }
 
-// isAsSent compares a message with what was sent. The message of an entry is always the same, and
+// compareWithSent compares a message with what was sent. The message of an entry is always the same, and
 // no message has two entries.
-func (w *brokerWorld) isAsSent(e push.Entry, m *seenMessage) error {
+func (w *brokerWorld) compareWithSent(e push.Entry, m *seenMessage) error {
 	w.pmu.Lock()
 	defer w.pmu.Unlock()
 	s := w.sent[m.payload]
@@ -177,7 +177,7 @@ type brokerProducer struct {
 	n int // messages so far
 }
 
-func (p *brokerProducer) broadcasts() error {
+func (p *brokerProducer) broadcastMany() error {
 	for range 4 + p.d.n(10) {
 		if !p.pause(time.Duration(p.d.n(5000)) * time.Millisecond) {
 			return nil
@@ -218,10 +218,10 @@ func (p *brokerProducer) newMessage() *sentMessage {
 // broadcast sends a message. With an id it is sent again until it is accepted; without, only if it
 // was not.
 func (p *brokerProducer) broadcast(m *sentMessage) error {
-	return p.w.tries(&p.party, "broadcasts", func(n *brokerNode) (bool, error) {
+	return p.w.callUntilDone(&p.party, "broadcasts", func(n *brokerNode) (bool, error) {
 		id, _, err := n.service.Broadcast(p.w.ctx, m.credentials, m.channel.id, m.broadcast)
 		if err == nil {
-			return true, errors.Join(p.w.accepts(m, id), p.looksAgain(m))
+			return true, errors.Join(p.w.noteAccepted(m, id), p.checkAccepted(m))
 		}
 		if errors.Is(err, broker.ErrOtherContent) || unexplained(err) != nil {
 			return false, fmt.Errorf("a broadcast of %s to %s fails: %w", p.who, m.channel.id, err)
@@ -236,8 +236,8 @@ func (p *brokerProducer) broadcast(m *sentMessage) error {
 	})
 }
 
-// accepts notes that a message was accepted, and returns an error if there is no such message.
-func (w *brokerWorld) accepts(m *sentMessage, id string) error {
+// noteAccepted notes that a message was accepted, and returns an error if there is no such message.
+func (w *brokerWorld) noteAccepted(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {
 		return fmt.Errorf("P19: a message was accepted as %q, which is no id", id)
@@ -253,12 +253,12 @@ func (w *brokerWorld) accepts(m *sentMessage, id string) error {
 	}
 	m.id = id
 	w.pmu.Unlock()
-	return w.isAsSent(e, &seenMessage{string(m.broadcast.Payload), m.broadcast.ContentType, m.broadcast.Metadata})
+	return w.compareWithSent(e, &seenMessage{string(m.broadcast.Payload), m.broadcast.ContentType, m.broadcast.Metadata})
 }
 
-// looksAgain reads a message that was accepted, or broadcasts it again: as it was, or with its id
+// checkAccepted reads a message that was accepted, or broadcasts it again: as it was, or with its id
 // and another payload.
-func (p *brokerProducer) looksAgain(m *sentMessage) error {
+func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 	n := p.w.anyBroker(p.d)
 	if n == nil {
 		return nil
@@ -269,7 +269,7 @@ func (p *brokerProducer) looksAgain(m *sentMessage) error {
 		var found *broker.Message
 		found, err = n.service.Message(p.w.ctx, m.credentials, m.channel.id, m.id)
 		if err == nil {
-			return p.w.isAsSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata})
+			return p.w.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata})
 		}
 		if domain.KindOf(err) == domain.NotFound {
 			return fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
@@ -282,7 +282,7 @@ func (p *brokerProducer) looksAgain(m *sentMessage) error {
 		id, _, err = n.service.Broadcast(p.w.ctx, m.credentials, m.channel.id, m.broadcast)
 		if err == nil {
 			p.w.reached("a broadcast was repeated by its producer id")
-			return p.w.accepts(m, id)
+			return p.w.noteAccepted(m, id)
 		}
 		if errors.Is(err, broker.ErrOtherContent) {
 			return fmt.Errorf("P19: message %s was sent again as it was: %w", m.id, err)

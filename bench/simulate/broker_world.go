@@ -18,6 +18,7 @@ type brokerWorld struct {
 	keys      *subscribe.Keyring
 	producers []domain.PartyID
 	channels  []*brokerChannel
+	rotation  *tokenRotation // nil: no token is replaced
 
 	// Guarded by pushWorld.pmu.
 	sent     map[string]*sentMessage // by payload
@@ -50,7 +51,8 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 		return nil, err
 	}
 	w := &brokerWorld{pushWorld: p, sent: make(map[string]*sentMessage), payloads: make(map[push.Entry]string), created: make(map[domain.PartyID]bool)}
-	p.broker, p.course = w, w.broadcastAll
+	p.broker, p.course, p.attempts = w, w.broadcastAll, 1+brokerRetries
+	p.weather.lasts = 300 + p.d.n(1500)
 	w.keys, err = subscribe.NewKeyring(subscribe.NewKey())
 	for i := range 1 + p.d.n(2) {
 		producer, failure := domain.Producers.Parse(fmt.Sprint("producer-", i))
@@ -67,6 +69,11 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 		}
 		c.configured = min(p.d.n(len(c.consumers)+1), len(c.consumers))
 	}
+	if p.d.n(3) == 0 {
+		var failure error
+		w.rotation, failure = w.newTokenRotation()
+		err = errors.Join(err, failure)
+	}
 	return w, err
 }
 
@@ -74,25 +81,25 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 // has to come to its end.
 func (w *brokerWorld) broadcastAll() error {
 	owner := w.newParty("owner", brokerUses+510)
-	if err := w.together(w.configure()...); err != nil || w.ctx.Err() != nil {
+	if err := w.runTogether(w.syncs()...); err != nil || w.ctx.Err() != nil {
 		return err
 	}
-	if err := w.together(w.acts()...); err != nil || w.ctx.Err() != nil {
+	if err := w.runTogether(w.acts()...); err != nil || w.ctx.Err() != nil {
 		return err
 	}
-	if err := w.ends(&owner, func() error { return w.drainsIfCalm(owner) }); err != nil || w.ctx.Err() != nil {
+	if err := w.ends(&owner, func() error { return w.dequeueOpenIfCalm(owner) }); err != nil || w.ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(w.judge(), w.judgeMessages(&owner))
 }
 
-// use returns the use of the dice of the i-th party of a kind.
-func use(kind, i int) uint64 { return uint64(brokerUses + kind + i) } //nolint:gosec // positive
+// diceUse returns the use of the dice of the i-th party of a kind.
+func diceUse(kind, i int) uint64 { return uint64(brokerUses + kind + i) } //nolint:gosec // positive
 
-// configure returns the syncs of some nodes, which put the same parties.
-func (w *brokerWorld) configure() (acts []func() error) {
+// syncs returns those of some nodes, which put the same parties.
+func (w *brokerWorld) syncs() (acts []func() error) {
 	for i := range 1 + w.d.n(3) {
-		m := &brokerManager{party: w.newParty(fmt.Sprint("sync-", i), use(1000, i)), w: w}
+		m := &brokerManager{party: w.newParty(fmt.Sprint("sync-", i), diceUse(1000, i)), w: w}
 		acts = append(acts, m.putAll)
 	}
 	return acts
@@ -101,8 +108,8 @@ func (w *brokerWorld) configure() (acts []func() error) {
 // acts returns what parties do at the same time.
 func (w *brokerWorld) acts() (acts []func() error) {
 	for i := range 1 + w.d.n(3) {
-		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), use(1100, i)), w: w}
-		acts = append(acts, p.broadcasts)
+		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), diceUse(1100, i)), w: w}
+		acts = append(acts, p.broadcastMany)
 	}
 	i := 0
 	for _, channel := range w.channels {
@@ -112,27 +119,30 @@ func (w *brokerWorld) acts() (acts []func() error) {
 				managers = 1 + w.d.n(2) // who may meet
 			}
 			for k := range managers {
-				m := &brokerManager{party: w.newParty(fmt.Sprintf("manager-%d-%d", i, k), use(1200+100*k, i)), w: w}
+				m := &brokerManager{party: w.newParty(fmt.Sprintf("manager-%d-%d", i, k), diceUse(1200+100*k, i)), w: w}
 				acts = append(acts, func() error { return m.putLate(c) })
 			}
 			if w.d.n(2) == 0 {
 				for k := range 1 + w.d.n(2) {
-					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), use(1500+100*k, i)), w: w, c: c}
-					acts = append(acts, f.fetches)
+					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), diceUse(1500+100*k, i)), w: w, c: c}
+					acts = append(acts, f.fetchMany)
 				}
 			}
 			i++
 		}
 	}
-	if w.d.n(3) > 0 {
-		o := &brokerOperator{party: w.newParty("operator", use(1800, 0)), w: w}
-		acts = append(acts, o.retriggers)
+	if w.rotation != nil {
+		acts = append(acts, w.rotation.rotate)
+	}
+	for i := range w.d.n(3) {
+		o := &brokerOperator{party: w.newParty(fmt.Sprint("operator-", i), diceUse(1800, i)), w: w}
+		acts = append(acts, o.retriggerMany)
 	}
 	return acts
 }
 
-// together runs functions at the same time, and returns their errors.
-func (w *brokerWorld) together(acts ...func() error) error {
+// runTogether runs functions at the same time, and returns their errors.
+func (w *brokerWorld) runTogether(acts ...func() error) error {
 	var all sync.WaitGroup
 	failures := make([]error, len(acts))
 	for i, act := range acts {

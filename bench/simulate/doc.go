@@ -49,6 +49,18 @@
 // the world holds P9, P11 and P12, and in the end P1 and P5. The numbers of its faults begin at
 // a million.
 //
+// # Channels
+//
+// A third of the seeds has a [brokerWorld] besides, on the nodes of a push world, each with the
+// use cases of domain/broker. Syncs of several nodes put the same producers, channels and
+// consumers; consumers are put while messages are broadcast with two priorities, some of them with
+// the id of their producer and again; the consumers are called and fail, and some fetch bundles
+// besides; operators re-trigger what is dead; a token is replaced. After every commit, package
+// truth/push holds P13, P15, P18 and P20, too. The world holds P15 at each call, P18 and P19 at each
+// message that a consumer gets, P20 at each bundle, and in the end compares what nodes answer about
+// messages, jobs and dead letters with what has happened. The numbers of its faults begin at two
+// millions.
+//
 // # The same again
 //
 // A seed determines the world, if package seeded has its say in the choices of the Go

@@ -135,7 +135,7 @@ func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 func (n *pushNode) calls(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {
-		if err := n.broker.w.mayCall(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
+		if err := n.broker.w.checkCaller(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
 			n.p.fail(err)
 		}
 	}

@@ -25,6 +25,7 @@ type pushWorld struct {
 	content  repository.Content
 	stream   domain.StreamName // to which senders publish
 	segments int64             // bytes of a segment
+	attempts int               // limit for the attempts of a delivery
 	course   func() error      // lets all parties act, until nothing is left to deliver
 	broker   *brokerWorld      // that it belongs to; may be nil
 
@@ -53,7 +54,7 @@ func newPushWorld(o *Options, uses uint64, faults int) (*pushWorld, error) {
 		return nil, err
 	}
 	p := &pushWorld{
-		world: w, d: newDice(o.Seed, 501+uses), uses: uses, content: memory.NewContent(),
+		world: w, d: newDice(o.Seed, 501+uses), uses: uses, attempts: len(pushDelays), content: memory.NewContent(),
 		receivers: make(map[string]*pushReceiver), addresses: make(map[string]*pushReceiver),
 	}
 	p.course = p.publishAll
@@ -63,7 +64,7 @@ func newPushWorld(o *Options, uses uint64, faults int) (*pushWorld, error) {
 	p.observer = w.judges[containers.TruthPush].(*push.Observer)
 	p.observer.SetWitness(push.Witness{
 		Matches: p.matches, Accepted: p.hasAccepted, Calls: p.calls,
-		Budget: func(string) int { return len(pushDelays) }, Reached: w.reached,
+		Budget: func(string) int { return p.attempts }, Reached: w.reached,
 	})
 	p.stream, err = domain.ParseTopic("prices")
 	if err == nil {

@@ -107,6 +107,7 @@ var rare = []string{
 	"a bundle was fetched again",
 	"a bundle was dequeued twice",
 	"a dead job was re-triggered",
+	"a token was refused, because it had been replaced",
 	"a message was re-triggered",
 }
 

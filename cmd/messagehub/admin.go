@@ -45,11 +45,18 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	if c.Token, err = p.operatorToken(in, c); err != nil {
 		return nil, err
 	}
-	if c.Token != "" && !c.IsPrivate() {
-		fmt.Fprintf(p.err, "messagehub: warning: the operator's token is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", c.Base)
+	if c.Token != "" {
+		p.warnIfReadable(c, "the operator's token")
 	}
 	c.RefuseRedirects() // the token is for this hub alone
 	return c, nil
+}
+
+// warnIfReadable warns if others can read what a client sends.
+func (p *process) warnIfReadable(c *hubclient.Client, what string) {
+	if !c.IsPrivate() {
+		fmt.Fprintf(p.err, "messagehub: warning: %s is sent to %s over plain HTTP, where others can read it; use https, or a tunnel\n", what, c.Base)
+	}
 }
 
 // operatorToken returns the token of the environment, else that of the configuration,

@@ -167,6 +167,7 @@ func TestAWrongCommandLineOfTheBenchMeasuresNothing(t *testing.T) {
 		"cosmos.endpoint = \"ftp://there\"": {"--cosmos-endpoint", "ftp://there"},
 		"invalid argument \"x\"":            {"--seed", "x"},
 		"unknown flag: --fast":              {"--fast"},
+		"--broker is for the scenario push": {"--broker", "never"},
 	} {
 		got := benched(t.Context(), []bench.Scenario{never}, args...)
 		require.Equal(t, 2, got.status, got.err)
@@ -175,6 +176,10 @@ func TestAWrongCommandLineOfTheBenchMeasuresNothing(t *testing.T) {
 	got := messagehub(t, "", "bench", "nothing-of-the-kind")
 	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, `messagehub: no scenario "nothing-of-the-kind": there are`)
+
+	got = messagehub(t, "", "bench", "push", "--broker", "--list")
+	require.Equal(t, 0, got.status)
+	require.Contains(t, got.out, "broker  messages are broadcast")
 
 	got = benched(t.Context(), []bench.Scenario{never, says("one", 1)}, "--list")
 	require.Equal(t, result{0, "never  what never does\none    what one does\n", ""}, got)

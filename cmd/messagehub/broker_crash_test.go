@@ -98,7 +98,7 @@ func broadcastUntilKilled(t *testing.T, h *hubProcess, hub string, count int) (a
 				req.Header.Set("X-Broker-Producer-Token", "of-maker")
 				resp, err := http.DefaultClient.Do(req)
 				if err != nil {
-					return nil // the hub is gone
+					return nil //nolint:nilerr // the hub is gone
 				}
 				_ = resp.Body.Close()
 				if resp.StatusCode != http.StatusCreated {

@@ -95,9 +95,9 @@ var table = []row{
 	},
 	{
 		packages: []string{"domain/subscribe"},
-		may:      []string{"domain", "domain/filter", "repository"},
+		may:      []string{"domain", "domain/delivery", "domain/filter", "repository"},
 		tests:    rulesAndOracle,
-		why:      "use cases need ports, and no adapter behind them",
+		why:      "use cases need ports, and no adapter behind them; owners see the warnings that the engine logs",
 	},
 	{
 		packages: []string{"domain/replay"},
@@ -196,6 +196,11 @@ var table = []row{
 		why:      "it is a part of the server of api, which it knows as its host",
 	},
 	{
+		packages: []string{"api/broker/failsafe"},
+		may:      []string{"domain", "api/broker/brokerclient"},
+		why:      "it sees a hub as any client does, and knows no store and no use case",
+	},
+	{
 		packages: []string{"api/internal/etag", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",
@@ -280,7 +285,7 @@ var table = []row{
 	{
 		packages: []string{"cmd/messagehub/internal/demo"},
 		may: []string{
-			"domain", "domain/hub", "api/webhook", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
+			"domain", "domain/hub", "api/broker/brokerclient", "api/webhook", "cosmos/embedded/clock", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
 			"cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
 		},
 		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",

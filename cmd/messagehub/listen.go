@@ -27,11 +27,12 @@ type listenCommand struct {
 	port     int
 	insecure bool
 	keys     verifyFlags
+	token    tokenFlag
 	receiver receiver.Options
 }
 
 func (p *process) listenCommand() *cobra.Command {
-	var l listenCommand
+	l := listenCommand{token: tokenFlag{name: "consumer-token", whose: "consumer of the broker"}}
 	cmd := &cobra.Command{
 		Use:   "listen",
 		Short: "Receive the calls of a hub, verify and print them",
@@ -40,6 +41,7 @@ func (p *process) listenCommand() *cobra.Command {
 			"Without a secret every call is accepted.\n\n" +
 			"A hub on the same machine calls it only with push.allow=127.0.0.0/8 and push.insecure-http=true.\n\n" + verifyHelp,
 		Example: "  messagehub listen --port 9000 --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n" +
+			"  messagehub listen --consumer-token-file billing.token\n" +
 			"  messagehub listen --answer 503 --failures 2 --retry-after 30s\n" +
 			"  messagehub listen --delay 20s --json",
 		Args: cobra.NoArgs,
@@ -61,6 +63,7 @@ func (l *listenCommand) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&l.port, "port", 9000, "listen on port `N`; 0: one that is free")
 	f.BoolVar(&l.insecure, "insecure", false, "accept calls of other machines without a secret")
 	l.keys.addFlags(f)
+	l.token.addFlags(f, "with which calls are signed")
 	f.IntVar(&l.receiver.Status, "answer", http.StatusOK, "answer accepted calls with this `STATUS`")
 	f.IntVar(&l.receiver.Failures, "failures", 0, "use --answer for the first `N` calls of each message, and 200 for later ones; 0: for all")
 	f.DurationVar(&l.receiver.RetryAfter, "retry-after", 0, "send Retry-After with this `TIME`, unless the answer is 2xx")
@@ -94,8 +97,20 @@ func (l *listenCommand) check(p *process) error {
 	if o.Verifier, err = l.keys.verifier(p); err != nil {
 		return err
 	}
+	token, err := l.token.read()
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		key, err := webhook.ParseVerifyKey(webhook.TokenVerifyKey(webhook.Key(token)))
+		if err != nil {
+			return fmt.Errorf("--consumer-token: %w", err)
+		}
+		o.Verifier.Keys = append(o.Verifier.Keys, key)
+		o.Hidden = append(o.Hidden, token)
+	}
 	if !o.Verifier.HasKeys() && !l.insecure {
-		err := config.RequireLoopback(l.address(), "every machine that reaches it could print here", "give a --secret, or --insecure")
+		err := config.RequireLoopback(l.address(), "every machine that reaches it could print here", "give a --secret or a --consumer-token, or --insecure")
 		if err != nil {
 			return fmt.Errorf("--host %s: %w", l.host, err)
 		}

@@ -29,7 +29,7 @@ func TestListen_RefusesAWrongCommandLine(t *testing.T) {
 		{[]string{"--retry-after", "-1s"}, "--retry-after: want a time such as 30s"},
 		{[]string{"--failures", "-1"}, "--failures: want a number of calls, or 0"},
 		{[]string{"--body", "-1"}, "--body: want a number of bytes, or 0"},
-		{[]string{"--host", "0.0.0.0"}, "--host 0.0.0.0: every machine that reaches it could print here; use 127.0.0.1:9000, or give a --secret, or --insecure"},
+		{[]string{"--host", "0.0.0.0"}, "--host 0.0.0.0: every machine that reaches it could print here; use 127.0.0.1:9000, or give a --secret or a --consumer-token, or --insecure"},
 		{[]string{"--hmac-key="}, "--hmac-key: want a key, got nothing"},
 		{[]string{"--secret", "hush"}, "--secret: number 1: secret: want whsec_ and the Base64 of 24 to 64 bytes; a key for Authorization belongs to --hmac-key"},
 		{[]string{"--secret-file", empty}, "--secret-file: " + empty + " has no secret"},

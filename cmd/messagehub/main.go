@@ -1,8 +1,8 @@
 // Command messagehub is the message hub and the tools to talk to it: serve runs
 // a hub; send, peek and dequeue are a domain and an actor on the command line;
 // check, queue, provision and notify are for the operators of a hub; subscriptions, listen
-// and certify are for those who are called instead; demo plays a day of a small energy
-// market; bench measures.
+// and certify are for those who are called instead, and broker for both; demo plays a day
+// of a small energy market; bench measures.
 //
 // Each sub-command is one file. What they share is small: [process] is the world
 // around a command, so that a test can be that world; [client] speaks HTTP to a

@@ -19,7 +19,7 @@ func (p *push) openBroker(cfg *config.Config, ports broker.Ports, keys broker.Se
 		CheckURL:     func(ctx context.Context, url string) error { return asCallbackFault(p.client.CheckURL(ctx, url)) },
 		CheckHeaders: func(headers map[string]string) error { return checkMetadata(headers, cfg.Broker.TokenHeader) },
 		Created:      p.engine.Created, Changed: p.engine.Changed, Published: p.engine.Published, LookAt: p.engine.LookAt,
-		IsCalling: p.engine.IsCalling, Settled: p.engine.Settled, Clock: clock,
+		IsCalling: p.engine.IsCalling, Settled: p.engine.Settled, Orphaned: p.engine.Orphaned, Clock: clock,
 	})
 }
 

@@ -42,48 +42,77 @@ func (w *brokerWorld) Call(context.Context, delivery.Call) domain.Answer {
 
 func ptr(s string) *string { return &s }
 
-// leads has a new node do everything that was not done. It makes no call again unless retries is
-// 0.
-func (w *brokerWorld) leads(retries int) error {
+// A crashNode is a node of a brokerWorld.
+type crashNode struct {
+	*broker.Service
+	stop func()
+}
+
+// start starts a node, which makes no request again unless retries is 0.
+func (w *brokerWorld) start(retries int, policy domain.Policy) *crashNode {
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{Retries: retries})
-	consumers := &callees{policy: domain.BrokerPolicy(time.Second, 1)}
-	producer, channel, consumer := brokerParties(w.T)
+	consumers := &callees{policy: policy}
+	_, _, consumer := brokerParties(w.T)
 	engine := delivery.New(delivery.Ports{Streams: documents, Cursors: documents, Shards: documents, Receivers: consumers, Caller: w}, delivery.Options{
 		Owns: func(shard int) bool { return shard == repository.ShardOf(consumer.Cursor()) }, // the others are empty
 	})
 	b := broker.New(broker.Ports{Parties: documents, Streams: documents, Cursors: documents, Shards: documents, Content: w.account.Content}, w.keys, broker.Options{
-		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt,
+		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled,
 	})
 	consumers.broker = b
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = engine.Run(ctx) })
-	defer running.Wait()
-	defer cancel()
-	wait := func() {
-		<-time.After(2 * time.Minute) // of the clock of the bubble
-		synctest.Wait()
-	}
+	return &crashNode{b, func() { cancel(); running.Wait() }}
+}
 
-	operator := &broker.Credentials{IsAdmin: true}
+// sleep lets time pass, by the clock of the bubble.
+func sleep(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+var crashOperator = &broker.Credentials{IsAdmin: true}
+
+// putAll puts all parties, each twice.
+func (n *crashNode) putAll(t *testing.T) error {
+	t.Helper()
+	producer, channel, consumer := brokerParties(t)
 	for _, p := range []struct {
 		id    domain.PartyID
 		draft broker.Draft
 	}{
-		{producer, broker.Draft{Token: ptr("p")}}, {channel, broker.Draft{Token: ptr("c")}},
+		{producer, broker.Draft{Token: ptr("p")}},
+		{channel, broker.Draft{Token: ptr("c")}},
 		{consumer, broker.Draft{Token: ptr("k"), CallbackURL: "https://example.org/"}},
 	} {
-		if _, _, err := b.Put(ctx, operator, p.id, p.draft, broker.Condition{}); err != nil {
-			return err
+		for range 2 {
+			if _, _, err := n.Put(t.Context(), crashOperator, p.id, p.draft, broker.Condition{}); err != nil {
+				return err
+			}
 		}
 	}
-	creds := &broker.Credentials{ChannelToken: "c", ProducerID: producer.String(), ProducerToken: "p", ConsumerToken: "k"}
-	message, _, err := b.Broadcast(ctx, creds, channel, &broker.Broadcast{ID: "one", Payload: []byte("x")})
+	return nil
+}
+
+// A retriggerFunc has a node re-trigger a message whose job is dead.
+type retriggerFunc func(t *testing.T, n *crashNode, message string) error
+
+// leads has a new node do everything that was not done. It makes no call again unless retries is
+// 0.
+func (w *brokerWorld) leads(retries int, retrigger retriggerFunc) error {
+	n := w.start(retries, domain.BrokerPolicy(time.Second, 1))
+	defer n.stop()
+	if err := n.putAll(w.T); err != nil {
+		return err
+	}
+	_, channel, _ := brokerParties(w.T)
+	message, _, err := n.Broadcast(w.Context(), crashCredentials(w.T), channel, &broker.Broadcast{ID: "one", Payload: []byte("x")})
 	if err != nil {
 		return err
 	}
-	wait()
-	m, err := b.Message(ctx, operator, channel, message)
+	sleep(2 * time.Minute)
+	m, err := n.Message(w.Context(), crashOperator, channel, message)
 	if err != nil {
 		return err
 	}
@@ -92,12 +121,18 @@ func (w *brokerWorld) leads(retries int) error {
 	}
 	w.isHealthy.Store(true)
 	if m.Jobs[0].Status == broker.Dead {
-		if err := b.RetriggerJob(ctx, creds, consumer, message); err != nil {
+		if err := retrigger(w.T, n, message); err != nil {
 			return err
 		}
 	}
-	wait()
+	sleep(2 * time.Minute)
 	return nil
+}
+
+func crashCredentials(t *testing.T) *broker.Credentials {
+	t.Helper()
+	producer, _, _ := brokerParties(t)
+	return &broker.Credentials{ChannelToken: "c", ProducerID: producer.String(), ProducerToken: "p", ConsumerToken: "k"}
 }
 
 func brokerParties(t *testing.T) (producer, channel, consumer domain.PartyID) {
@@ -115,11 +150,29 @@ func brokerParties(t *testing.T) (producer, channel, consumer domain.PartyID) {
 // A node ends at each request of the PUTs, the broadcast, the calls and the re-trigger, and another
 // one continues: the message is there once and is delivered.
 func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
+	for what, retrigger := range map[string]retriggerFunc{
+		"job": func(t *testing.T, n *crashNode, message string) error {
+			_, _, consumer := brokerParties(t)
+			return n.RetriggerJob(t.Context(), crashCredentials(t), consumer, message)
+		},
+		"message": func(t *testing.T, n *crashNode, message string) error {
+			_, channel, _ := brokerParties(t)
+			return n.RetriggerMessage(t.Context(), crashOperator, channel, message)
+		},
+	} {
+		crashesEverywhere(t, what, func(t *testing.T, n int, last faulty.Fault) bool {
+			return brokerCrashes(t, n, last, retrigger)
+		})
+	}
+}
+
+// crashesEverywhere calls test with a crash at each request, by both faults, until there is none.
+func crashesEverywhere(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
-		t.Run(last.String(), func(t *testing.T) {
+		t.Run(name+"/"+last.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
-					if crashed := brokerCrashes(t, n, last); !crashed {
+					if crashed := test(t, n, last); !crashed {
 						require.Greater(t, n, 20)
 						return
 					}
@@ -129,27 +182,126 @@ func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// brokerCrashes ends a node at its n-th request, and reports whether there was one.
-func brokerCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+func newBrokerWorld(t *testing.T) *brokerWorld {
+	t.Helper()
 	keys, err := subscribe.NewKeyring(subscribe.NewKey())
 	require.NoError(t, err)
-	w := &brokerWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
+	return &brokerWorld{T: t, keys: keys, account: accounttest.New(t, embedded.Options{}, pushstore.Containers())}
+}
+
+// brokerCrashes ends a node at its n-th request, and reports whether there was one.
+func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFunc) (crashed bool) {
+	w := newBrokerWorld(t)
 	w.account.Line.CrashAt(n, last)
-	_ = w.leads(-1)
+	_ = w.leads(-1, retrigger)
 	crashed = w.account.Line.Fired() > 0
 	w.account.Line.Break(nil)
-	require.NoError(t, w.leads(0), "crash at request %d", n)
-
-	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
-	_, channel, consumer := brokerParties(t)
-	found, err := documents.Read(t.Context(), channel.Stream(), domain.Position{}, 100)
-	require.NoError(t, err)
-	require.Len(t, found.Entries, 1, "crash at request %d", n)
-	standing, err := documents.Standing(t.Context(), consumer.Cursor())
-	require.NoError(t, err)
-	c := standing.Counters
-	require.EqualValues(t, 1, c.Delivered, "crash at request %d: %+v", n, c)
-	require.Equal(t, c.Triggered, c.Delivered+c.Errored, "crash at request %d", n)
-	require.Zero(t, standing.Outstanding())
+	require.NoError(t, w.leads(0, retrigger), "crash at request %d", n)
+	w.requireDelivered(1, "crash at request %d", n)
 	return crashed
+}
+
+// requireDelivered demands that the channel has so many messages, each of which is delivered.
+func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standing {
+	w.Helper()
+	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
+	_, channel, consumer := brokerParties(w.T)
+	end, err := documents.End(w.Context(), channel.Stream())
+	require.NoError(w, err)
+	sent := int64(0)
+	for _, p := range end.Positions {
+		sent += p.Number
+	}
+	require.EqualValues(w, messages, sent, args...)
+	standing, err := documents.Standing(w.Context(), consumer.Cursor())
+	require.NoError(w, err)
+	c := standing.Counters
+	require.EqualValues(w, messages, c.Delivered, args...)
+	require.Equal(w, c.Triggered, c.Delivered+c.Errored, args...)
+	require.Zero(w, standing.Outstanding(), args...)
+	return standing
+}
+
+// A node ends at each request of a Peek and a Dequeue, and another one continues: what the consumer
+// has seen is the bundle until it is dequeued, it is called with nothing of it, and no message is
+// left.
+func TestADoor_SurvivesACrashAtEachRequest(t *testing.T) {
+	crashesEverywhere(t, "doors", func(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+		w := newBrokerWorld(t)
+		c := &crashFetcher{brokerWorld: w}
+		node := w.start(0, crashFetcherPolicy)
+		require.NoError(t, c.sendAll(node))
+		w.account.Line.CrashAt(n, last)
+		_ = c.fetch(node)
+		crashed = w.account.Line.Fired() > 0
+		node.stop()
+		w.account.Line.Break(nil)
+
+		node = w.start(0, crashFetcherPolicy)
+		defer node.stop()
+		sleep(20 * time.Second)
+		calls := w.calls.Load()
+		require.NoError(t, c.fetch(node), "crash at request %d", n)
+		w.isHealthy.Store(true)
+		sleep(time.Hour)
+		if c.bundle != nil {
+			require.Equal(t, calls, w.calls.Load(), "crash at request %d: the consumer is called with what it has fetched", n)
+		}
+		s := w.requireDelivered(3, "crash at request %d", n)
+		require.Len(t, s.Dequeued, 1, "crash at request %d", n)
+		return crashed
+	})
+}
+
+// crashFetcherPolicy has messages wait for an hour after a failure.
+var crashFetcherPolicy = domain.BrokerPolicy(time.Hour, 5)
+
+// A crashFetcher fetches messages whose first call has failed.
+type crashFetcher struct {
+	*brokerWorld
+	bundle   *broker.Bundle // that it has seen
+	dequeued bool           // it was told so
+}
+
+// sendAll sends three messages, of two priorities, and waits until their calls have failed.
+func (c *crashFetcher) sendAll(n *crashNode) error {
+	if err := n.putAll(c.T); err != nil {
+		return err
+	}
+	_, channel, _ := brokerParties(c.T)
+	for _, priority := range []int{0, 7, 0} {
+		if _, _, err := n.Broadcast(c.Context(), crashCredentials(c.T), channel, &broker.Broadcast{Priority: priority, Payload: []byte("x")}); err != nil {
+			return err
+		}
+	}
+	sleep(time.Minute)
+	return nil
+}
+
+// fetch peeks twice and dequeues twice, unless the consumer knows that the bundle is dequeued.
+func (c *crashFetcher) fetch(n *crashNode) error {
+	_, _, consumer := brokerParties(c.T)
+	creds := crashCredentials(c.T)
+	for range 2 {
+		bundle, err := n.Peek(c.Context(), creds, consumer, broker.MaxPeek)
+		switch {
+		case err != nil:
+			return err
+		case bundle == nil: // its answer was lost, or that to the Dequeue
+			require.True(c, c.dequeued || c.bundle != nil, "there was a bundle")
+		case c.bundle == nil:
+			require.Len(c, bundle.Messages, 3)
+			c.bundle = bundle
+		default:
+			require.Equal(c, c.bundle, bundle)
+			require.False(c, c.dequeued)
+		}
+	}
+	for range 2 {
+		if err := n.Dequeue(c.Context(), creds, consumer, c.bundle.ID); err != nil {
+			return err
+		}
+		c.dequeued = true
+	}
+	return nil
 }

@@ -59,7 +59,7 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 		return created, err
 	}
 	if service == nil && len(s.pending) > 0 {
-		s.logger.Error("the node stores no producers, channels and consumers of its configuration, because it has no broker", "parties", len(s.pending))
+		s.logger.Error("cannot store the parties of the broker from the configuration: the node has no broker", "parties", len(s.pending))
 		s.refused, s.pending = len(s.pending), nil
 	}
 	return s
@@ -115,23 +115,23 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 // store tries to store a party, and removes it from what is pending unless it may succeed later.
 func (s *brokerSetup) store(ctx context.Context, p config.BrokerParty) {
 	created, err := s.putParty(ctx, &p)
-	name := slog.String("party", describeParty(p.ID))
+	name := describeParty(p.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case err == nil:
 		if created {
-			s.logger.InfoContext(ctx, "created a party of the broker that the configuration has", name)
+			s.logger.InfoContext(ctx, "created a party of the broker from the configuration", "party", name)
 		}
 	case s.mayPass(p.ID, err):
 		if !s.reported[p.ID] {
 			s.reported[p.ID] = true
-			s.logger.WarnContext(ctx, "a party of the broker that the configuration has is not stored yet; the node tries again", name, "error", err)
+			s.logger.WarnContext(ctx, "cannot store a party of the broker from the configuration yet; the node tries again", "party", name, "error", err)
 		}
 		return
 	default:
 		s.refused++
-		s.logger.ErrorContext(ctx, "a party of the broker that the configuration has cannot be stored; correct the configuration, and restart the node or run messagehub broker sync", name, "error", err)
+		s.logger.ErrorContext(ctx, "cannot store a party of the broker from the configuration; correct it, and restart the node or run messagehub broker sync", "party", name, "error", err)
 	}
 	s.pending = slices.DeleteFunc(slices.Clone(s.pending), func(x config.BrokerParty) bool { return x.ID == p.ID })
 }

@@ -191,7 +191,7 @@ func TestBrokerSetup_TriesAgainWhileTheStoreIsAway(t *testing.T) {
 		running.Go(func() { s.run(ctx) })
 		<-time.After(10 * time.Minute) // of the clock of the bubble
 		require.Equal(t, 4, s.countPending())
-		require.Equal(t, 4, strings.Count(w.log.String(), "is not stored yet"), "each is logged once")
+		require.Equal(t, 4, strings.Count(w.log.String(), "from the configuration yet"), "each is logged once")
 		require.NotContains(t, w.log.String(), "level=ERROR")
 
 		w.account.Line.Break(nil)
@@ -273,5 +273,5 @@ func TestANodeWithoutABroker_SaysThatItStoresNoParties(t *testing.T) {
 	s := newBrokerSetup(setupConfig(t, setupFile, nil), nil, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	s.begin(t.Context())
 	require.Contains(t, s.warnings()[0].Reason, "4 cannot be stored")
-	require.Contains(t, log.String(), "it has no broker")
+	require.Contains(t, log.String(), "the node has no broker")
 }

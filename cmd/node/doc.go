@@ -50,6 +50,11 @@
 // secret: one of Standard Webhooks (whsec_, whsk_) signs as these say, and any other text is the
 // HMAC key of the Authorization header.
 //
+// With broker.fail-safe off or worker, a node does not take over what a dead node had by itself; see
+// package delivery. The worker (broker_failsafe.go) has jobs of the broker re-triggered that wait
+// because of that. It is a client of the hub at broker.retrigger-url, and ends with the calls to
+// receivers.
+//
 // # Calls to others
 //
 // Every connection that a node makes begins in network.go: Options.Dial and Options.LookUp

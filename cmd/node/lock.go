@@ -16,8 +16,8 @@ import (
 const lockName = "lock"
 
 // lockFolder makes the data folder if need be and takes it for this process
-// until the file is closed, or the process dies.
-func lockFolder(dir string) (*os.File, error) {
+// until the lock is closed, or the process dies.
+func lockFolder(dir string) (*datafolder.HeldLock, error) {
 	if err := datafolder.Make(dir); err != nil {
 		return nil, folderFault(dir, err)
 	}

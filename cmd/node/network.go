@@ -23,6 +23,7 @@ type network struct {
 
 	documents *http.Client // to Cosmos DB
 	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
+	hubs      *http.Client // to hubs, as their operator
 }
 
 func newNetwork(o *Options) *network {
@@ -39,6 +40,8 @@ func newNetwork(o *Options) *network {
 	services.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, Renegotiation: tls.RenegotiateFreelyAsClient}
 	services.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	n.services = &http.Client{Transport: services}
+
+	n.hubs = &http.Client{Transport: n.transport(), Timeout: 30 * time.Second}
 	return n
 }
 
@@ -113,6 +116,7 @@ func (n *network) dialBus(ctx context.Context, webSocket string, isEmulator bool
 func (n *network) close() {
 	n.documents.CloseIdleConnections()
 	n.services.CloseIdleConnections()
+	n.hubs.CloseIdleConnections()
 }
 
 // toDocuments returns the way to Cosmos DB, and toServices the one to the other services.

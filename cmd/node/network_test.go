@@ -171,14 +171,16 @@ var byPrefix = []string{"Lookup", "New", "Dial"}
 
 // mayCall are the files that may, each with its reason.
 var mayCall = map[string]string{
-	"api/webhook/transport.go": "it guards each call of a receiver, and takes the network of the node",
-	"cmd/node/network.go":      "it is the network",
-	"cmd/node/identity.go":     "it gives the credential the network's transport",
-	"cosmos/client/connect.go": "its default transport is for programs that are no node",
+	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
+	"api/webhook/transport.go":          "it guards each call of a receiver, and takes the network of the node",
+	"cmd/node/network.go":               "it is the network",
+	"cmd/node/identity.go":              "it gives the credential the network's transport",
+	"cosmos/client/connect.go":          "its default transport is for programs that are no node",
 }
 
 // TestNoCallBypassesTheNetwork reads the packages that a node consists of, but for the
-// engines, which are called, and the client for domains, which no node has.
+// engines, which are called, and the clients for domains, producers and consumers, which no node
+// has.
 func TestNoCallBypassesTheNetwork(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := 0
@@ -187,7 +189,7 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && slices.Contains([]string{"embedded", "faulty", "testdata", "domainclient", "repositorytest"}, entry.Name()):
+			case entry.IsDir() && slices.Contains([]string{"embedded", "faulty", "testdata", "brokerclient", "domainclient", "repositorytest"}, entry.Name()):
 				return fs.SkipDir
 			case entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
 				return nil

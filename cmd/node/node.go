@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/broker/failsafe"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
@@ -105,6 +106,7 @@ type Node struct {
 	api         *api.Server
 	ready       *readiness
 	door        *door
+	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
 	registry    *prometheus.Registry
 
@@ -171,6 +173,10 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
 	n.connections = connlimit.New(connections)
 	registerConnections(n.registry, n.connections)
+	token := n.adminToken(&cfg)
+	if err := n.openFailSafe(&cfg, token); err != nil {
+		return nil, err
+	}
 	n.api = api.New(api.Options{
 		Hub:      h,
 		Operator: hub.NewOperator(h, n.store, opts.Logger),
@@ -182,7 +188,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Deliveries: n.push.deliveries,
 		Broker:     n.push.broker,
 
-		AdminToken: n.adminToken(&cfg).Reveal(),
+		AdminToken: token.Reveal(),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
@@ -310,6 +316,7 @@ func (n *Node) Run(ctx context.Context) error {
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })
+	taking.Go(func() { n.runFailSafe(pushing) })
 	taking.Go(func() { n.parties.run(pushing) })
 	parts.Go(func() error {
 		_ = server.Serve(polls) // until the server is closed

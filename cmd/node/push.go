@@ -125,7 +125,8 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 func engineOptions(cfg *config.Config) delivery.Options {
 	return delivery.Options{
 		Workers: cfg.Push.Workers, Queues: len(cfg.Push.Delays), Concurrency: cfg.Push.Concurrency,
-		Timeout: cfg.Push.Timeout + settleTime,
+		Timeout:    cfg.Push.Timeout + settleTime,
+		NoTakeover: cfg.Broker.FailSafe == config.FailSafeOff || cfg.Broker.FailSafe == config.FailSafeWorker,
 	}
 }
 

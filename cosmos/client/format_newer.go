@@ -58,7 +58,7 @@ func (n *NewerFormats) Newer(partitionKey, id string, err error) {
 	n.present.Store(true)
 	n.opts.Reported.Set(float64(len(n.documents)))
 	if !known {
-		n.opts.Logger.Error("a "+n.opts.Name+" was written by a newer version; this node leaves it alone", n.opts.Name, subject, "error", err)
+		n.opts.Logger.Error("a document was written by a newer version; this node leaves it alone", n.opts.Name, subject, "error", err)
 	}
 }
 

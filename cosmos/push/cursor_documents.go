@@ -205,7 +205,12 @@ func (d *retryDoc) DocumentKind() client.DocumentKind {
 }
 
 // retryID returns the id of a retry. The ids are in the order of the entries.
-func retryID(e domain.EntryID) string { return fmt.Sprintf("retry|%d|%016d", e.Priority, e.Number) }
+func retryID(e domain.EntryID) string {
+	return fmt.Sprintf("%s%016d", retryPrefix(e.Priority), e.Number)
+}
+
+// retryPrefix begins the ids of the retries of a priority.
+func retryPrefix(priority int) string { return fmt.Sprintf("retry|%d|", priority) }
 
 func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retryDoc {
 	position := r.Position

@@ -59,7 +59,7 @@ func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) 
 
 // logRepair logs what was done about a document of nodes that could not be read.
 func (s *Store) logRepair(ctx context.Context, what string, damage error) {
-	s.opts.Logger.WarnContext(ctx, "what a node had stored could not be read, and was "+what, "error", damage)
+	s.opts.Logger.WarnContext(ctx, "what a node had stored could not be read", "done", what, "error", damage)
 }
 
 // Nodes implements [repository.Nodes].

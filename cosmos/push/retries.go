@@ -21,7 +21,7 @@ func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.Curso
 	if after.Number >= 0 {
 		from = retryID(after)
 	} else if after.Priority > 0 {
-		from = retryID(domain.EntryID{Priority: after.Priority})
+		from = retryPrefix(after.Priority) // before the first entry of the priority
 	}
 	docs, err := client.All[retryDoc](ctx, c.Query(s.cursors, id.String(),
 		"SELECT "+top+"* FROM c WHERE c.kind = @kind AND c.id > @after ORDER BY c.id",

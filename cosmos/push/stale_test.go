@@ -1,6 +1,7 @@
 package push
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -44,4 +45,68 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 	require.Zero(t, found.Start.Number)
 	require.Len(t, found.Entries, len(all))
 	require.Greater(t, reads.Load(), int64(3))
+}
+
+// A staleReads makes one read of several an old one.
+type staleReads struct{ commits, after atomic.Int64 }
+
+func (s *staleReads) next() int {
+	if s.after.Add(-1) != -1 {
+		return 0
+	}
+	return int(s.commits.Load())
+}
+
+// each calls test with each of the next reads being up to three commits old, and with none.
+func (s *staleReads) each(test func()) {
+	for read := range int64(4) {
+		for commits := range int64(4) {
+			s.commits.Store(commits)
+			s.after.Store(read)
+			test()
+		}
+	}
+	s.after.Store(-1)
+}
+
+func TestCurrentEnd_IsNoStaleRead(t *testing.T) {
+	reads := &staleReads{}
+	r := newRig(t, embedded.Options{Stale: reads.next})
+	writer, reader := r.node(Options{SegmentBytes: 2000}), r.node(Options{})
+	stream := repositorytest.NewStream()
+	for n := range 12 { // in several segments
+		reads.each(func() {
+			end, err := reader.CurrentEnd(t.Context(), stream)
+			require.NoError(t, err)
+			got := int64(0)
+			for _, p := range end.Positions {
+				got += p.Number
+			}
+			require.EqualValues(t, n, got)
+		})
+		m := repositorytest.Messages(1)
+		m[0].Payload = make([]byte, 600)
+		_, err := writer.Append(t.Context(), stream, m)
+		require.NoError(t, err)
+	}
+	h, err := reader.lastHead(t.Context(), reader.client.Begin("test"), stream)
+	require.NoError(t, err)
+	require.Positive(t, h.segment)
+}
+
+func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
+	reads := &staleReads{}
+	r := newRig(t, embedded.Options{Stale: reads.next})
+	writer, reader := r.node(Options{SegmentBytes: 1000}), r.node(Options{})
+	stream := repositorytest.NewStream()
+	for n := range 6 {
+		m := repositorytest.Messages(1)
+		m[0].ID, m[0].Payload = fmt.Sprint(n), make([]byte, 600)
+		_, err := writer.Append(t.Context(), stream, m)
+		require.NoError(t, err)
+		reads.each(func() {
+			_, err = reader.Find(t.Context(), stream, m[0].ID)
+			require.NoError(t, err)
+		})
+	}
 }

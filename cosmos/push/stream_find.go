@@ -23,6 +23,7 @@ func (s *Store) Find(ctx context.Context, stream domain.StreamName, id string) (
 // find looks for an id in the segments that may have ids which are not forgotten yet.
 func (s *Store) find(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
 	h, err := s.lastHead(ctx, c, stream)
+	last := h
 	for err == nil && h != nil && id != "" {
 		doc, err := s.findID(ctx, c, segmentKey(stream, h.segment), id)
 		if err != nil {
@@ -45,6 +46,9 @@ func (s *Store) find(ctx context.Context, c *client.Call, stream domain.StreamNa
 		if err != nil {
 			return domain.Position{}, err
 		}
+	}
+	if err == nil {
+		err = s.confirmHead(ctx, c, stream, last)
 	}
 	if err == nil {
 		err = domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")

@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -209,14 +210,63 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 func (s *Store) End(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	c := s.client.Begin("read stream")
 	h, err := s.lastHead(ctx, c, stream)
-	if err != nil || h == nil {
-		return repository.StreamEnd{}, c.Outcome("read the end of "+stream.String(), err)
+	return h.end(), c.Outcome("read the end of "+stream.String(), err)
+}
+
+// CurrentEnd implements [repository.Streams].
+func (s *Store) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
+	c := s.client.Begin("read end of stream")
+	var h *head
+	err := c.Retry(ctx, func() (err error) {
+		h, err = s.lastHead(ctx, c, stream)
+		if err == nil {
+			err = s.confirmHead(ctx, c, stream, h)
+		}
+		return err
+	})
+	return h.end(), c.Outcome("read the current end of "+stream.String(), err)
+}
+
+// end returns the positions behind the last entries of a stream whose last head is h; nil: it has
+// none.
+func (h *head) end() (end repository.StreamEnd) {
+	if h == nil {
+		return end
 	}
-	end := repository.StreamEnd{Segment: h.segment}
+	end.Segment = h.segment
 	for p := range domain.Priorities {
 		if t := h.Priorities[strconv.Itoa(p)]; t != nil {
 			end.Positions = append(end.Positions, domain.Position{EntryID: domain.EntryID{Priority: p, Number: t.next()}, Segment: h.segment, Page: t.Page})
 		}
 	}
-	return end, nil
+	return end
+}
+
+// confirmHead fails with ErrStale unless h was the last head of a stream when the call began; nil:
+// the stream had none. Where reads may be stale, a patch asks the current state. It is applied only
+// if the head has changed, and then it changes nothing: a segment is opened once.
+func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *head) error {
+	if !s.account.ReadsMayBeStale() {
+		return nil
+	}
+	next := 0 // segment, which must not exist
+	if h != nil {
+		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
+		ops.AppendSet("/opened", h.Opened)
+		err := c.Patch(ctx, s.streams, h.PartitionKey, headID, ops, &struct{}{})
+		switch {
+		case err == nil:
+			return client.ErrStale
+		case client.StatusOf(err) != http.StatusPreconditionFailed:
+			return err
+		case !h.Sealed:
+			return nil
+		}
+		next = h.segment + 1
+	}
+	isGone, err := s.isGone(ctx, c, s.streams, segmentKey(stream, next), headID)
+	if err == nil && !isGone {
+		err = client.ErrStale
+	}
+	return err
 }

@@ -55,8 +55,9 @@
 //     what a message is about protect a producer that crashes before it reads the answer.
 //   - Deliveries are signed by the scheme of Standard Webhooks with the token of the consumer, and
 //     carry the token, too.
-//   - The rational delay of the fail-safe is 2 seconds by default; it is used by its worker alone.
-//     Otherwise nodes take over from dead ones within 10 seconds, and nothing is polled.
+//   - The rational delay of the fail-safe is 2 seconds by default; it is used by its worker alone, which
+//     asks for what is overdue ([Service.Overdue]) where nodes do not take over by themselves.
+//     By default, nodes take over from dead ones within 10 seconds, and nothing is polled.
 //   - The delivery timeout is that of all calls, 30 seconds by default.
 //   - A job is retried 5 times by default, after 5 seconds and twice as long each time, varied by
 //     a fifth; then it is Dead. An answer with Retry-After holds the consumer for as long.

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ type doorWorld struct {
 	channel  domain.PartyID
 	consumer domain.PartyID
 
+	mu     sync.Mutex             // guards status and takes once nodes were started
 	status int                    // of the answers to calls
 	takes  time.Duration          // a call
 	begun  chan domain.EntryID    // calls
@@ -86,12 +88,24 @@ func (w *doorWorld) Receiver(context.Context, domain.CursorID) (delivery.Receive
 // Call implements [delivery.Caller].
 func (w *doorWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	w.begun <- c.Entry.Position.EntryID
+	w.mu.Lock()
+	takes := w.takes
+	w.mu.Unlock()
 	select {
-	case <-time.After(w.takes):
+	case <-time.After(takes):
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		return domain.Answer{Status: w.status}
 	case <-ctx.Done():
 		return domain.Answer{Error: "it ended"}
 	}
+}
+
+// answers has the consumer answer otherwise from now on.
+func (w *doorWorld) answers(status int, takes time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status, w.takes = status, takes
 }
 
 // calls returns how often the consumer was called with each message.

@@ -147,13 +147,13 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 		return nil, err
 	}
 	waiting = append(waiting, standing.Open...)
-	read, err := s.readEntries(ctx, consumer.Stream(), waiting)
+	read, _, err := s.readEntries(ctx, consumer.Stream(), waiting)
 	if err != nil {
 		return nil, err
 	}
 	var b boundedEntries
 	for _, p := range waiting {
-		if e := read[p.EntryID]; e != nil { // else its retention has passed
+		if e := read[p.EntryID]; e != nil { // else its retention has passed, or it is not visible yet
 			b.add(e)
 		}
 	}
@@ -220,34 +220,45 @@ func (b *boundedEntries) add(e *repository.Entry) {
 	}
 }
 
-// readEntries reads the entries at positions. Those whose retention has passed are missing.
-func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, positions []domain.Position) (map[domain.EntryID]*repository.Entry, error) {
+// readEntries reads the entries at positions. Those whose retention has passed are missing. If
+// others are missing, because they are not visible to this node, isComplete is false.
+func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, positions []domain.Position) (read map[domain.EntryID]*repository.Entry, isComplete bool, err error) {
 	sorted := slices.Clone(positions)
 	slices.SortFunc(sorted, func(a, b domain.Position) int { return domain.CompareEntries(a.EntryID, b.EntryID) })
-	read := make(map[domain.EntryID]*repository.Entry)
+	read, isComplete = make(map[domain.EntryID]*repository.Entry), true
 	for len(sorted) > 0 {
 		first, n := sorted[0], 1
 		for n < len(sorted) && sorted[n].Priority == first.Priority && sorted[n].Number < first.Number+listed {
 			n++
 		}
-		found, err := s.ports.Streams.Read(ctx, stream, first, int(sorted[n-1].Number-first.Number)+1)
-		if err != nil {
-			return nil, err
-		}
-		for i := range found.Entries {
-			read[found.Entries[i].Position.EntryID] = &found.Entries[i]
+		for at, last := first, sorted[n-1].Number; at.Number <= last; {
+			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // those of one page
+			if err != nil {
+				return nil, false, err
+			}
+			if len(found.Entries) == 0 {
+				isComplete = isComplete && found.Start.Number > last
+				break
+			}
+			for i := range found.Entries {
+				read[found.Entries[i].Position.EntryID] = &found.Entries[i]
+			}
+			at = found.Entries[len(found.Entries)-1].Position.Next()
 		}
 		sorted = sorted[n:]
 	}
-	return read, nil
+	return read, isComplete, nil
 }
 
 // readBundle reads the messages of a bundle.
 func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held *domain.HeldBundle) (*Bundle, error) {
 	positions := held.Positions()
-	read, err := s.readEntries(ctx, consumer.Stream(), positions)
+	read, isComplete, err := s.readEntries(ctx, consumer.Stream(), positions)
 	if err != nil {
 		return nil, err
+	}
+	if !isComplete { // without all its messages, the consumer would dequeue some that it has not got
+		return nil, domain.Errorf(domain.Unavailable, "the bundle of consumer %s has messages that are not visible to this node yet; send the request again", consumer)
 	}
 	b := &Bundle{ID: held.ID}
 	for _, p := range positions {

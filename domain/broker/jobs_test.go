@@ -41,7 +41,7 @@ func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
 		w.settles()
 		delivered := w.broadcastsOne(n)
 		<-time.After(time.Second)
-		w.status = 500
+		w.answers(500, 0)
 		dead := w.broadcastsOne(n)
 		<-time.After(repository.DeadLetterRetention - time.Minute)
 		require.Equal(w, broker.Delivered, w.jobOf(n, delivered).Status)

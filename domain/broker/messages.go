@@ -72,14 +72,34 @@ func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id stri
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.ports.Streams.Read(ctx, channel.Stream(), at, 1)
+	read, isComplete, err := s.readEntries(ctx, channel.Stream(), []domain.Position{at})
+	if e := read[at.EntryID]; e != nil || err != nil {
+		return e, err
+	}
+	if !isComplete {
+		return nil, s.explainMissing(ctx, channel.Stream(), at.EntryID, id)
+	}
+	return nil, noMessage(id)
+}
+
+// explainMissing returns a NotFound error for a message that was not found, unless it is there and
+// the read was a stale one.
+func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, e domain.EntryID, id string) error {
+	end, err := s.ports.Streams.CurrentEnd(ctx, stream)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
-		return nil, noMessage(id)
+	for _, p := range end.Positions {
+		if p.Priority == e.Priority && e.Number < p.Number {
+			return errNotVisible(id)
+		}
 	}
-	return &found.Entries[0], nil
+	return noMessage(id)
+}
+
+// errNotVisible reports a message that was stored a moment ago, by another node.
+func errNotVisible(id string) error {
+	return domain.Errorf(domain.Unavailable, "message %s is not visible to this node yet; send the request again", domain.Clip(id))
 }
 
 // Message returns a message by either of its ids, with its payload and its jobs. It fails with

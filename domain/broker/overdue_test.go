@@ -21,8 +21,8 @@ func (w *doorWorld) startWaiting(name string) *doorNode {
 	return n
 }
 
-// orphan has all shards assigned to a node that has died, and waits until that is known.
-func (w *doorWorld) orphan() {
+// orphan has all shards assigned to a node that has died, and waits until a node knows.
+func (w *doorWorld) orphan(n *doorNode) {
 	w.Helper()
 	_, a, err := w.nodes.Nodes(w.Context())
 	require.NoError(w, err)
@@ -31,6 +31,7 @@ func (w *doorWorld) orphan() {
 	}
 	require.NoError(w, w.nodes.Assign(w.Context(), a))
 	<-time.After(15 * time.Second)
+	require.Len(w, n.engine.Orphaned(), repository.ShardCount)
 }
 
 // overdue returns what is overdue by a delay.
@@ -50,7 +51,7 @@ func (w *doorWorld) requireOverdue(n *doorNode, message string, status broker.Jo
 	require.Equal(w, status, jobs[0].Status)
 	require.Equal(w, w.consumer, jobs[0].Consumer)
 	require.Equal(w, message, jobs[0].Message)
-	w.status = 200
+	w.answers(200, 0)
 	require.NoError(w, n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message))
 	<-time.After(20 * time.Second)
 	require.Empty(w, w.overdue(n, 0))
@@ -60,7 +61,7 @@ func (w *doorWorld) requireOverdue(n *doorNode, message string, status broker.Jo
 func TestOverdue_ListsWhatADeadNodeHasNotTried(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		n := w.startWaiting("a")
-		w.orphan()
+		w.orphan(n)
 		message := w.broadcastsOne(n)
 		require.Empty(w, w.overdue(n, 2*time.Second), "it has not waited for long")
 		<-time.After(2 * time.Second)
@@ -78,7 +79,7 @@ func TestOverdue_ListsAttemptsOfADeadNodeThatAreDue(t *testing.T) {
 			<-time.After(time.Second)
 			due = w.jobOf(n, message).Due
 		}
-		w.orphan()
+		w.orphan(n)
 		require.Empty(w, w.overdue(n, 0), "it is not due")
 		<-time.After(time.Until(due) + 2*time.Second)
 		w.requireOverdue(n, message, broker.RetryDelivery)
@@ -88,7 +89,7 @@ func TestOverdue_ListsAttemptsOfADeadNodeThatAreDue(t *testing.T) {
 func TestOverdue_ListsCallsThatADeadNodeHadUnderWay(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		n := w.startWaiting("a")
-		w.orphan()
+		w.orphan(n)
 		message := w.broadcastsOne(n)
 		e, _ := domain.ParseMessageID(message)
 		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "a dead node", Limit: 1}, time.Now)
@@ -107,7 +108,7 @@ func TestOverdue_ListsRetriggersThatADeadNodeHasNotFollowed(t *testing.T) {
 		n := w.startWaiting("a")
 		message := w.broadcastsOne(n)
 		<-time.After(time.Hour)
-		w.orphan()
+		w.orphan(n)
 		require.Empty(w, w.overdue(n, 0), "a dead job is not overdue")
 		deaf := broker.New(w.ports, plainSealer{}, broker.Options{})
 		require.NoError(w, deaf.RetriggerJob(w.Context(), doorConsumer, w.consumer, message))
@@ -134,9 +135,10 @@ func TestOverdue_LeavesOutWhatABundleHolds(t *testing.T) {
 		n := w.startWaiting("a")
 		w.broadcasts(n, 2, 0)
 		<-time.After(time.Second) // one attempt has failed
-		w.takes, w.status = time.Hour, 200
+		w.answers(200, time.Hour)
 		require.Len(w, w.peeks(n, 10).Messages, 2)
-		w.orphan()
+		<-time.After(time.Minute) // the node has forgotten that it was asked
+		w.orphan(n)
 		<-time.After(time.Hour)
 		require.Empty(w, w.overdue(n, 2*time.Second))
 	})
@@ -147,7 +149,7 @@ func TestOverdue_LeavesOutConsumersThatAskedForAPause(t *testing.T) {
 		n := w.startWaiting("a")
 		message := w.broadcastsOne(n)
 		<-time.After(time.Second)
-		w.orphan()
+		w.orphan(n)
 		waiting := w.broadcastsOne(n)
 		hold := time.Now().Add(time.Hour)
 		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "a dead node", Limit: 1}, time.Now)
@@ -189,7 +191,7 @@ func TestOverdue_ReadsNothingWhileAllNodesAreAlive(t *testing.T) {
 		require.NoError(w, err)
 		require.False(w, more)
 		require.Zero(w, shards.lists)
-		w.orphan()
+		w.orphan(a)
 		_, _, _, err = s.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{})
 		require.NoError(w, err)
 		require.Equal(w, repository.ShardCount, shards.lists)
@@ -199,7 +201,7 @@ func TestOverdue_ReadsNothingWhileAllNodesAreAlive(t *testing.T) {
 func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		n := w.startWaiting("a")
-		w.orphan()
+		w.orphan(n)
 		const idle, busy = 250, 5
 		shard := func(name string) int {
 			id, err := w.channel.Consumers().Parse(name)

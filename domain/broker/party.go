@@ -67,7 +67,7 @@ func (s *Service) check(ctx context.Context, id domain.PartyID, d *Draft) error 
 		return err
 	}
 	if d.Token != nil {
-		if err := checkToken(*d.Token); err != nil {
+		if err := CheckToken(*d.Token); err != nil {
 			return err
 		}
 	}
@@ -89,8 +89,9 @@ func (s *Service) check(ctx context.Context, id domain.PartyID, d *Draft) error 
 	return s.opts.CheckURL(ctx, d.CallbackURL)
 }
 
-// checkToken accepts what a header can hold. The error does not repeat the token.
-func checkToken(token string) error {
+// CheckToken returns an Invalid error, which does not repeat the token, if no party can have it: a
+// header has to hold it.
+func CheckToken(token string) error {
 	if n := len(token); n < 1 || n > MaxToken {
 		return domain.Errorf(domain.Invalid, "token: want 1 to %d characters, got %d", MaxToken, n)
 	}
@@ -141,7 +142,7 @@ func (s *Service) create(ctx context.Context, id domain.PartyID, d *Draft) (*rep
 			return nil, err
 		}
 		var err error
-		if p.Start, err = s.ports.Streams.End(ctx, id.Stream()); err != nil {
+		if p.Start, err = s.ports.Streams.CurrentEnd(ctx, id.Stream()); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,9 @@ type Ports struct {
 // A Sealer seals the tokens of consumers. What it has sealed for one purpose cannot be opened for
 // another.
 type Sealer interface {
+	// SealFor seals a secret for a purpose.
 	SealFor(purpose, secret string) string
+	// OpenFor opens what SealFor has sealed for the same purpose, or fails.
 	OpenFor(purpose, sealed string) (string, error)
 }
 

@@ -44,8 +44,8 @@
 //
 // A node with [Options.NoTakeover] does not replace nodes that die. It serves the shards that it has,
 // takes those that no node has, such as the shards that a node gives back when it stops, and the
-// shards of nodes that had died before it started, which is how a restart continues. The cursors of a
-// node that dies later wait. Nothing of them is lost, and nothing that expires is uncounted. They wait
+// shards of nodes that had died before it started, or die in the 10 seconds after that, which is how a
+// restart continues. The cursors of a node that dies later wait. Nothing of them is lost, and nothing that expires is uncounted. They wait
 // until one of these happens:
 //
 //	a node starts, or one without the option runs: it has found within 10 seconds that their owner

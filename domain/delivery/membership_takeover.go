@@ -9,7 +9,8 @@ import (
 )
 
 // replaces reports whether the node takes the shards of another one without being asked: that one
-// has died. With [Options.NoTakeover], it has to have died before this node had started.
+// has died. With [Options.NoTakeover], it has to have died before this node had started, or at most
+// deadAfter later: a read may be stale, so that a dead node seems to beat after the first look.
 func (m *membership) replaces(owner string, now time.Time) bool {
 	s := m.seen[owner]
 	if s.isAlive(now) {

@@ -73,6 +73,14 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: int64(watermark)}}}}, nil
 }
 
+// CurrentEnd implements [repository.Streams].
+func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
+	if _, isData := stream.DataActor(); isData {
+		return s.End(ctx, stream)
+	}
+	return s.Streams.CurrentEnd(ctx, stream)
+}
+
 // dataEntry returns the entry with a number. It depends on nothing else.
 func dataEntry(actor domain.ActorID, number int64) repository.Entry {
 	watermark := number + 1

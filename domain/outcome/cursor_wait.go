@@ -70,8 +70,7 @@ func (c *cursorWait) run(ctx context.Context) {
 
 // observe notes the outcomes that a look shows. It reports whether the wait has ended.
 func (c *cursorWait) observe(ctx context.Context, l *look) bool {
-	switch domain.KindOf(l.err) {
-	case domain.Damaged, domain.NewerFormat:
+	if kind := domain.KindOf(l.err); kind == domain.Damaged || kind == domain.NewerFormat {
 		return true
 	}
 	if l.err != nil {

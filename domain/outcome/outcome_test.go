@@ -32,9 +32,12 @@ func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 			after(2*time.Second, func() { some.answers(isLocal, ok(200)) })
 			got, took := w.ends(wait)
 			require.Equal(w, []outcome.Outcome{
-				{Message: 0, Subscription: all.id, State: outcome.Delivered, Status: 204}, {Message: 0, Subscription: some.id, State: outcome.Filtered},
-				{Message: 1, Subscription: all.id, State: outcome.Failed, Status: 500}, {Message: 1, Subscription: some.id, State: outcome.Delivered, Status: 200},
-				{Message: 2, Subscription: all.id, State: outcome.Failed}, {Message: 2, Subscription: some.id, State: outcome.Filtered},
+				{Message: 0, Subscription: all.id, State: outcome.Delivered, Status: 204},
+				{Message: 0, Subscription: some.id, State: outcome.Filtered},
+				{Message: 1, Subscription: all.id, State: outcome.Failed, Status: 500},
+				{Message: 1, Subscription: some.id, State: outcome.Delivered, Status: 200},
+				{Message: 2, Subscription: all.id, State: outcome.Failed},
+				{Message: 2, Subscription: some.id, State: outcome.Filtered},
 			}, got)
 			delay := 260 * time.Millisecond // of a look, if another node calls
 			if isLocal {
@@ -53,8 +56,10 @@ func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
 		got, took := w.ends(wait)
 		require.Equal(w, outcome.MaxWait, took)
 		require.Equal(w, []outcome.Outcome{
-			{Message: 0, Subscription: r.id, State: outcome.Delivered, Status: 200}, {Message: 0, Subscription: hanging.id, State: outcome.Pending},
-			{Message: 1, Subscription: r.id, State: outcome.Pending}, {Message: 1, Subscription: hanging.id, State: outcome.Pending},
+			{Message: 0, Subscription: r.id, State: outcome.Delivered, Status: 200},
+			{Message: 0, Subscription: hanging.id, State: outcome.Pending},
+			{Message: 1, Subscription: r.id, State: outcome.Pending},
+			{Message: 1, Subscription: hanging.id, State: outcome.Pending},
 		}, got)
 		wait, _ = w.publishes("c")
 		ctx, cancel := context.WithCancel(w.Context())

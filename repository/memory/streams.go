@@ -174,6 +174,11 @@ func (s *Streams) Find(ctx context.Context, name domain.StreamName, id string) (
 	return sent.position, nil
 }
 
+// CurrentEnd implements [repository.Streams].
+func (s *Streams) CurrentEnd(ctx context.Context, name domain.StreamName) (repository.StreamEnd, error) {
+	return s.End(ctx, name)
+}
+
 // End implements [repository.Streams].
 func (s *Streams) End(ctx context.Context, name domain.StreamName) (repository.StreamEnd, error) {
 	if err := ctx.Err(); err != nil {

@@ -147,6 +147,27 @@ var cursorRules = []pushRule{
 		_, err = f.Cursors.DeadLetters(f.ctx, f.id, domain.EntryID{Number: -1}, 1)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 	}},
+	{"RetriesOfAPriorityBeginWithItsFirstEntry", func(f *pushFixture) {
+		messages := Messages(3)
+		for i := range messages {
+			messages[i].Priority = 3 * i
+		}
+		f.append(messages...)
+		f.creates()
+		a := f.loads("a")
+		for i := range messages {
+			a.cursor.Take(a.cursor.Position(3*i), true)
+		}
+		for range messages {
+			a.answered(a.calls(), 500)
+			a.settles()
+		}
+		for after, want := range map[domain.EntryID]int{{Number: -1}: 3, {}: 2, {Priority: 3, Number: -1}: 2, {Priority: 3}: 1, {Priority: 6, Number: -1}: 1, {Priority: 6}: 0} {
+			found, err := f.Cursors.Retries(f.ctx, f.id, after, 100)
+			require.NoError(f, err)
+			require.Len(f, found, want, "behind %v", after)
+		}
+	}},
 	{"LoadingIsAFence", func(f *pushFixture) {
 		f.append(Messages(2)...)
 		f.creates()

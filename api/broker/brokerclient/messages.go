@@ -28,9 +28,10 @@ type StoredMessage struct {
 // A Job is the delivery of a message to a consumer. Its id is that of the consumer.
 type Job struct {
 	ID       string    `json:"id"`
+	Channel  string    `json:"channel,omitempty"` // of an overdue job
 	Consumer string    `json:"consumer"`
 	Message  string    `json:"message"`
-	Status   string    `json:"status"` // In-flight, Retry-Delivery, Retry-In-flight, Delivered or Dead
+	Status   string    `json:"status"` // In-flight, Retry-Delivery, Retry-In-flight, Delivered, Dead or Ended
 	Attempts int       `json:"attempts"`
 	Due      time.Time `json:"due,omitzero"` // of the next attempt
 	Reason   string    `json:"reason,omitempty"`

@@ -98,3 +98,20 @@ func TestPeek_ReturnsABundleOrNothing(t *testing.T) {
 	require.NoError(t, c.Dequeue(t.Context(), "prices", "billing", "b-1"))
 	require.Equal(t, "DELETE /broker/channel/prices/consumer/billing/dequeue/b-1", h.received()[2].method+" "+h.received()[2].target)
 }
+
+func TestOverdue_ReturnsPages(t *testing.T) {
+	const job = `{"id":"billing","channel":"prices","consumer":"billing","message":"m7.12","status":"In-flight","attempts":0,"retriggerUrl":"/x","messageUrl":"/y"}`
+	c, h := serve(t, brokerclient.Options{Credentials: allTokens},
+		respond(200, `{"jobs":[`+job+`],"next":"/broker/overdue?delay=2s&first=a+b"}`), respond(200, `{"jobs":[]}`))
+	p, err := c.Overdue(t.Context(), 2*time.Second, "")
+	require.NoError(t, err)
+	require.Equal(t, &brokerclient.OverduePage{
+		Jobs: []brokerclient.Job{{ID: "billing", Channel: "prices", Consumer: "billing", Message: "m7.12", Status: "In-flight"}}, Next: "a b",
+	}, p)
+	p, err = c.Overdue(t.Context(), 2*time.Second, p.Next)
+	require.NoError(t, err)
+	require.Empty(t, p.Next)
+	require.Empty(t, p.Jobs)
+	require.Equal(t, "/broker/overdue?delay=2s", h.received()[0].target)
+	require.Equal(t, "/broker/overdue?delay=2s&first=a+b", h.received()[1].target)
+}

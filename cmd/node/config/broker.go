@@ -3,9 +3,12 @@ package config
 import (
 	"errors"
 	"net/textproto"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // Broker says how the webhook broker works.
@@ -13,18 +16,19 @@ type Broker struct {
 	MaxRetry      int           // attempts after the first one, until a job is dead
 	RetryDelay    time.Duration // before the first retry; each further one comes after twice the time
 	FailSafe      string        // FailSafeOn, FailSafeOff or FailSafeWorker
-	RationalDelay time.Duration // after which the worker of FailSafeWorker re-triggers a message
+	RationalDelay time.Duration // for which a job has to be overdue before the worker of FailSafeWorker re-triggers it
+	RetriggerURL  string        // of the hubs that the worker asks; "": the node itself
 	TokenHeader   string        // of calls, with the token of the consumer
 
 	// What a node creates or changes at its start.
 	Producers, Channels, Consumers BrokerParties
 }
 
-// How messages are found that a node has accepted and did not deliver.
+// What a node does about the deliveries of one that has died.
 const (
-	FailSafeOn     = "on"     // other nodes take over from a dead one
-	FailSafeOff    = "off"    // a node delivers what it has accepted alone
-	FailSafeWorker = "worker" // as off, and this node re-triggers messages that wait for too long
+	FailSafeOn     = "on"     // it takes them over
+	FailSafeOff    = "off"    // it takes them over if it starts later, or is asked for a re-trigger
+	FailSafeWorker = "worker" // as off, and it has the re-triggers made
 )
 
 func defaultBroker() Broker {
@@ -67,6 +71,32 @@ func (v *pauseValue) Set(s string) error {
 	}
 	*v = pauseValue(d)
 	return nil
+}
+
+// A hubURL is the address of hubs, with the path that is in front of their own paths.
+type hubURL string
+
+func (v *hubURL) String() string { return string(*v) }
+
+func (v *hubURL) Set(s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return errors.New("want a URL without a query, such as https://hub.example.org")
+	}
+	*v = hubURL(strings.TrimRight(s, "/"))
+	return nil
+}
+
+// validateBroker checks the address of the worker.
+func (c *Config) validateBroker(fault faultFunc) {
+	u, err := url.Parse(c.Broker.RetriggerURL)
+	switch {
+	case err != nil: // Set has refused it
+	case c.Broker.RetriggerURL == "" && c.Broker.FailSafe == FailSafeWorker && c.TLS.Certificate != "":
+		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.certificate is; set it, such as https://hub.example.org")
+	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()) && !c.Insecure:
+		fault("broker.retrigger-url", "http shows the token of the operators to everyone on the way; use https, or give --insecure if nobody else is there")
+	}
 }
 
 // A headerValue is the name of a header that a call carries for the hub.

@@ -51,7 +51,7 @@ func readTokenFile(name string) (token Secret, err error) {
 	if err != nil {
 		return "", fmt.Errorf("token-file: %w", err)
 	}
-	defer f.Close()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
 	if err != nil {
 		return "", fmt.Errorf("token-file: read %s: %w", name, err)

@@ -99,10 +99,21 @@ func TestWrongBrokerParties_AreNamedWithTheirPlace(t *testing.T) {
 		"consumers: [{channel: a, id: b}]":                    "broker.consumers (hub.yaml line 1): line 1: a/b has no callback-url; give the URL that the consumer is called at",
 		"consumers: [{channel: a, id: b, callback-url: /x}]":  `broker.consumers (hub.yaml line 1): line 1: callback-url of a/b: want http or https, got "/x"`,
 		"consumers: [{" + consumer + "}, {" + consumer + "}]": "broker.consumers (hub.yaml line 1): line 1: prices/billing stands in the list twice; keep one",
-		"consumers: [{" + consumer + "}], max-retry: 5, x: 5": "broker.x (hub.yaml line 1): no such key; known are broker.channels, broker.consumers, broker.fail-safe, broker.max-retry, broker.producers, broker.rational-delay, broker.retry-delay, broker.token-header",
+		"consumers: [{" + consumer + "}], max-retry: 5, x: 5": "broker.x (hub.yaml line 1): no such key; known are broker.channels, broker.consumers, broker.fail-safe, broker.max-retry, broker.producers, broker.rational-delay, broker.retrigger-url, broker.retry-delay, broker.token-header",
 	} {
 		_, err := load(t, "broker: {"+entry+"}", nil)
 		require.EqualError(t, err, want)
+		require.NotContains(t, err.Error(), "hush")
+	}
+	for _, entry := range []string{"[AccountKey=hush]", "[{'AccountKey=hush': x}]", "[{id: AccountKey=hush}]", "[{id: a, callback-url: 'https://u:hush@a.b/'}]", "AccountKey=hush"} {
+		_, err := load(t, "broker: {channels: "+entry+"}", nil)
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hush")
+		_, err = load(t, "", []string{"MESSAGEHUB_BROKER_CHANNELS=" + entry})
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "hush")
+		_, err = config.ReadBroker(strings.NewReader("broker: {channels: "+entry+"}"), "hub.yaml", nil)
+		require.Error(t, err)
 		require.NotContains(t, err.Error(), "hush")
 	}
 	_, err := load(t, "", []string{"MESSAGEHUB_BROKER_CHANNELS=nothing"})

@@ -78,18 +78,24 @@ type listValue interface {
 	decode(list *yaml.Node, folder string) error
 }
 
-// mayHaveSecrets reports whether a value has places for secrets, and refuses those in other places
-// by itself.
-func mayHaveSecrets(v value) bool {
+// mayHaveSecrets reports whether a value has places for secrets in n, and refuses those in other
+// places by itself.
+func mayHaveSecrets(v value, n *yaml.Node) bool {
 	_, hasTokens := v.(partiesValue)
-	return hasTokens
+	return hasTokens && n.Kind == yaml.SequenceNode
+}
+
+// mayTextHaveSecrets is mayHaveSecrets for the text of a variable or a flag.
+func mayTextHaveSecrets(v value, text string) bool {
+	var doc yaml.Node
+	return yaml.Unmarshal([]byte(text), &doc) == nil && len(doc.Content) == 1 && mayHaveSecrets(v, doc.Content[0])
 }
 
 // take gives k the value of v.
 func (f *file) take(k key, v *yaml.Node) {
 	from := source{byFile, f.lineOf(v)}
 	if list, ok := k.in(f.c).(listValue); ok {
-		if text := secretIn(v); text != "" && !mayHaveSecrets(list) {
+		if text := secretIn(v); text != "" && !mayHaveSecrets(list, v) {
 			f.faults = append(f.faults, secretFault(k.name, text, from))
 			return
 		}

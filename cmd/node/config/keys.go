@@ -80,10 +80,11 @@ var keys = []key{
 	{"push.secret-grace", false, "time in which calls are signed with the secret before a rotation, too, such as 36h or 2d", func(c *Config) value { return (*graceValue)(&c.Push.SecretGrace) }},
 	{"broker.max-retry", false, "maximum number of attempts of a job after the first one, before it is dead, up to 100", func(c *Config) value { return (*retryValue)(&c.Broker.MaxRetry) }},
 	{"broker.retry-delay", false, "time before the first retry of a job; each further one comes after twice the time, varied by a fifth. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RetryDelay) }},
-	{"broker.fail-safe", false, "how messages are found that a node has accepted and did not deliver: on (others take over from a node that has died), off, or worker (as off, and this node re-triggers what waits for longer than broker.rational-delay)", func(c *Config) value {
+	{"broker.fail-safe", false, "what this node does about deliveries of nodes of the same account that have died, those to subscriptions included: on (within 10 seconds it takes them over), off (it takes them over if it starts later, or is asked for a re-trigger of a job; until then, or until another node that is on takes them over, they wait and are not lost), or worker (as off, and it has jobs of the broker re-triggered that are overdue)", func(c *Config) value {
 		return choice(&c.Broker.FailSafe, FailSafeOn, FailSafeOff, FailSafeWorker)
 	}},
-	{"broker.rational-delay", false, "time after which the worker of broker.fail-safe re-triggers a message", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
+	{"broker.rational-delay", false, "time for which a job has to be overdue before the worker of broker.fail-safe has it re-triggered. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
+	{"broker.retrigger-url", false, "`URL` at which the worker of broker.fail-safe lists and re-triggers jobs, such as that of a load balancer, with the token of the operators (admin.token), which all nodes there must have; without it, the node itself", func(c *Config) value { return (*hubURL)(&c.Broker.RetriggerURL) }},
 	{"broker.token-header", false, "header of calls with the token of the consumer", func(c *Config) value { return (*headerValue)(&c.Broker.TokenHeader) }},
 	{"broker.producers", false, "producers that the hub creates or changes at its start: a list of {id, name, token-file, token-env, token}", func(c *Config) value {
 		return partiesValue{&c.Broker.Producers, domain.Producers}

@@ -127,7 +127,7 @@ func Load(in Inputs) (Config, error) {
 // set gives the key a value from text.
 func (c *Config) set(k key, text string, from source) []error {
 	v := k.in(c)
-	if !c.isSecretKey(k) && !mayHaveSecrets(v) && hasSecret(text) {
+	if !c.isSecretKey(k) && hasSecret(text) && !mayTextHaveSecrets(v, text) {
 		return []error{secretFault(k.name, text, from)}
 	}
 	if err := v.Set(text); err != nil {

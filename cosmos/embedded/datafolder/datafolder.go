@@ -70,11 +70,18 @@ func sync(dir *os.File, err error) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
+// A HeldLock is a file that this process has locked.
+type HeldLock struct{ file *os.File }
+
+// Close releases the lock. It does so before it closes the file: a process that is being started at
+// the moment has the file open for an instant, too, and would keep the lock.
+func (l *HeldLock) Close() error { return errors.Join(unlock(l.file), l.file.Close()) }
+
 // Lock opens a file of root, which it makes if it is missing, and locks it until the
-// file is closed or the process dies. It fails with ErrLocked if another process has the
+// lock is closed or the process dies. It fails with ErrLocked if another process has the
 // lock. A link is not followed. Systems other than Unix have no lock: there, the
 // operator sees to it that one process uses a folder.
-func Lock(root *os.Root, name string) (*os.File, error) {
+func Lock(root *os.Root, name string) (*HeldLock, error) {
 	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is a link, or no file; remove it", name)
 	}
@@ -85,5 +92,5 @@ func Lock(root *os.Root, name string) (*os.File, error) {
 	if err := tryLock(file); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return file, nil
+	return &HeldLock{file}, nil
 }

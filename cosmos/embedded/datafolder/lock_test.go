@@ -4,6 +4,7 @@ package datafolder_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestLock_HoldsUntilTheFileIsClosed(t *testing.T) {
 	defer func() { require.NoError(t, root.Close()) }()
 	first, err := datafolder.Lock(root, "lock")
 	require.NoError(t, err)
-	info, err := first.Stat()
+	info, err := root.Stat("lock")
 	require.NoError(t, err)
 	require.Equal(t, datafolder.PrivateFile, info.Mode().Perm())
 	_, err = datafolder.Lock(root, "lock")
@@ -31,6 +32,25 @@ func TestLock_HoldsUntilTheFileIsClosed(t *testing.T) {
 	first, err = datafolder.Lock(root, "lock")
 	require.NoError(t, err)
 	require.NoError(t, first.Close())
+}
+
+// A process that is started has all files of this one, until it runs its own program.
+func TestLock_IsReleasedWhileAnotherProcessHasTheFile(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, root.Close()) }()
+	for range 50 {
+		lock, err := datafolder.Lock(root, "lock")
+		require.NoError(t, err)
+		started := make(chan error, 1)
+		go func() { started <- exec.CommandContext(t.Context(), "true").Run() }()
+		require.NoError(t, lock.Close())
+		lock, err = datafolder.Lock(root, "lock")
+		require.NoError(t, err)
+		require.NoError(t, lock.Close())
+		require.NoError(t, <-started)
+	}
 }
 
 func TestLock_FollowsNoLink(t *testing.T) {

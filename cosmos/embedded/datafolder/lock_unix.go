@@ -16,3 +16,5 @@ func tryLock(file *os.File) error {
 	}
 	return err
 }
+
+func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }

@@ -122,6 +122,14 @@ func (s lineStreams) End(ctx context.Context, stream domain.StreamName) (end rep
 	return end, err
 }
 
+func (s lineStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (end repository.StreamEnd, err error) {
+	err = s.line.do(false, func() (err error) {
+		end, err = s.Streams.CurrentEnd(ctx, stream)
+		return err
+	})
+	return end, err
+}
+
 type lineCursors struct {
 	repository.Cursors
 	line  *line

@@ -17,7 +17,7 @@
 //	P8  a failed attempt is counted once, none is made beyond the budget, and no attempt is
 //	    counted that was not made
 //
-//	P13 no token is stored as it is
+//	P13 the token of a consumer is sealed, and no other token is stored
 //	P15 what a consumer has fetched is not open, and in no other bundle
 //	P18 a consumer keeps its place, and its cursor begins there
 //	P20 the bundle of a consumer is the same until it is dequeued, which ends its deliveries

@@ -1,7 +1,8 @@
 // Package demo plays a day of a small energy market against a hub that it starts, and accounts
 // for every event: it sends what package energymarket makes, drains it as the actors would,
 // and compares what was received with what was sent. Most actors poll. The others are called by
-// the hub; the receiver of one of them is away until its dead letter is replayed.
+// the hub; the receiver of one of them is away until its dead letter is replayed. Then a producer
+// broadcasts to five consumers of a channel, of which one is slow and one is dead for a while.
 package demo
 
 import (
@@ -81,6 +82,14 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	cfg.Push.Timeout, cfg.Push.Delays = callTimeout, callDelays
 	cfg.Domains = config.Domains{{Name: inline, Content: domain.Inline}}
+	broker, err := newBrokerDemo(ctx, d.Out)
+	if err != nil {
+		return err
+	}
+	defer broker.close()
+	if err := broker.configure(&cfg.Broker); err != nil {
+		return err
+	}
 	d.meter, d.patience = newMeter(), time.Minute
 	n, err := node.Open(ctx, cfg, node.Options{
 		Logger:        d.Logger,
@@ -109,6 +118,9 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	defer hub.Close()
 	if err := d.play(work, hub); err != nil {
 		return err
+	}
+	if err := broker.run(work, n.URL()); err != nil {
+		return fmt.Errorf("the webhook broker: %w", err)
 	}
 	hub.Token = cfg.Admin.Token.Reveal()
 	return d.check(work, hub)

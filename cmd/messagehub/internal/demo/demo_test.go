@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -37,6 +38,36 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.EqualError(t, d.play(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
 	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
+}
+
+// A hub that stores messages and calls nobody.
+func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "/broker/channel/prices/message/m0.0")
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer server.Close()
+	b, err := newBrokerDemo(t.Context(), io.Discard)
+	require.NoError(t, err)
+	b.limit = 100 * time.Millisecond
+	require.ErrorContains(t, b.run(t.Context(), server.URL), "the broker has not delivered in time: billing")
+}
+
+func TestTheBrokerDemoFailsIfAMessageIsLostOrComesTwice(t *testing.T) {
+	for _, tc := range []struct {
+		got  map[string]int
+		want string
+	}{
+		{map[string]int{"m0.0": 1, "m0.1": 1}, "Of 2 deliveries, 0 are lost, and 0 came twice."},
+		{map[string]int{"m0.0": 1}, "Of 2 deliveries, 1 are lost, and 0 came twice."},
+		{map[string]int{"m0.0": 1, "m0.1": 2}, "Of 2 deliveries, 0 are lost, and 1 came twice."},
+	} {
+		var out strings.Builder
+		b := &brokerDemo{out: &out, consumers: []*demoConsumer{{name: "billing", got: tc.got}}}
+		err := b.report([]string{"m0.0", "m0.1"})
+		require.Contains(t, out.String(), tc.want)
+		require.Equal(t, strings.Contains(tc.want, "0 are lost, and 0 came"), err == nil)
+	}
 }
 
 func TestAPercentileIsOneOfTheValues(t *testing.T) {

@@ -21,8 +21,19 @@ const (
 	maxLines = 40  // of a body
 )
 
-// shown are the headers that are printed of each call, besides those of the body.
-var shown = []string{"Webhook-Id", "Webhook-Timestamp", webhook.AttemptHeader}
+// shown are the headers that are printed of each call, besides those of the body. Those of the
+// broker are in calls to its consumers.
+var shown = canonical(
+	"Webhook-Id", "Webhook-Timestamp", webhook.AttemptHeader,
+	webhook.ChannelHeader, webhook.ConsumerHeader, webhook.MessageHeader, webhook.PriorityHeader, webhook.RetryHeader,
+)
+
+func canonical(names ...string) []string {
+	for i := range names {
+		names[i] = http.CanonicalHeaderKey(names[i])
+	}
+	return names
+}
 
 func (r *Receiver) printText(c *call) {
 	var b strings.Builder
@@ -34,7 +45,7 @@ func (r *Receiver) printText(c *call) {
 	}
 	for _, name := range names {
 		for _, value := range c.request.Header[http.CanonicalHeaderKey(name)] {
-			line(clean(strings.ToLower(name)), clean(headerValue(name, value)))
+			line(clean(strings.ToLower(name)), clean(r.headerValue(name, value)))
 		}
 	}
 	line("verified", r.describeVerdict(c))
@@ -61,7 +72,7 @@ func (r *Receiver) describeVerdict(c *call) string {
 	case len(c.schemes) > 0:
 		return "yes, " + joinSchemes(c.schemes)
 	}
-	return "not checked: no --secret or --hmac-key is given"
+	return "not checked: no --secret, --hmac-key or --consumer-token is given"
 }
 
 func joinSchemes(schemes []webhook.Scheme) string {
@@ -73,8 +84,13 @@ func joinSchemes(schemes []webhook.Scheme) string {
 }
 
 // headerValue returns what may be printed of a header: of credentials, only their scheme.
-func headerValue(name, value string) string {
+func (r *Receiver) headerValue(name, value string) string {
+	if slices.Contains(r.opts.Hidden, value) {
+		return "..."
+	}
 	switch http.CanonicalHeaderKey(name) {
+	case webhook.TokenHeader:
+		return "..."
 	case "Authorization", "Proxy-Authorization", "Cookie":
 		scheme, _, found := strings.Cut(value, " ")
 		if !found {
@@ -142,7 +158,7 @@ func (r *Receiver) printJSON(c *call) {
 	}
 	for name, values := range c.request.Header {
 		if r.opts.Headers || name == "Content-Type" || slices.Contains(shown, name) {
-			p.Headers[strings.ToLower(name)] = headerValue(name, strings.Join(values, ", "))
+			p.Headers[strings.ToLower(name)] = r.headerValue(name, strings.Join(values, ", "))
 		}
 	}
 	var text strings.Builder

@@ -30,10 +30,11 @@ type Options struct {
 	RetryAfter time.Duration // sent with each answer that is no success; 0: not sent
 	Delay      time.Duration // before each answer
 
-	MaxBody  int64 // bytes of a call; default 4 MB
-	ShowBody int   // bytes of the body that are printed; default 1,000; negative: none
-	Headers  bool  // print every header
-	JSON     bool  // print a JSON object a line
+	MaxBody  int64    // bytes of a call; default 4 MB
+	ShowBody int      // bytes of the body that are printed; default 1,000; negative: none
+	Headers  bool     // print every header
+	Hidden   []string // values of headers that are never printed, besides credentials of HTTP
+	JSON     bool     // print a JSON object a line
 
 	Out    io.Writer
 	Logger *slog.Logger // of the server; default: discards

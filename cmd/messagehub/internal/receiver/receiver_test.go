@@ -123,7 +123,7 @@ func TestReceiver_AnswersAsItWasAsked(t *testing.T) {
 	require.Equal(t, 503, answer.Status)
 	require.Equal(t, 2*time.Second, answer.RetryAfter)
 	s.stop()
-	require.Contains(t, s.out.String(), "verified             not checked: no --secret or --hmac-key is given")
+	require.Contains(t, s.out.String(), "verified             not checked: no --secret, --hmac-key or --consumer-token is given")
 }
 
 func TestReceiver_FailsTheFirstCallsOfEachMessage(t *testing.T) {

@@ -1,0 +1,199 @@
+package failsafe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/bits"
+	"math/rand/v2"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Hub lists and re-triggers jobs.
+type Hub interface {
+	// Overdue returns a page of the jobs that have been overdue for a time: the one that Page.Next of
+	// another one names, or the first one for "". It fails with Invalid if there is no such page.
+	Overdue(ctx context.Context, delay time.Duration, page string) (Page, error)
+
+	// Retrigger has a node look at a job. It fails with NotFound or Conflict if there is nothing to do.
+	Retrigger(ctx context.Context, job Job) error
+}
+
+// A Page has some jobs. It may have none, although there are more.
+type Page struct {
+	Jobs []Job
+	Next string // "": there are no more
+}
+
+// A Job is the delivery of a message to a consumer.
+type Job struct{ Channel, Message, Consumer string }
+
+// A WaitError reports a failure after which the hub wants no request for a time.
+type WaitError struct {
+	Err error
+	For time.Duration
+}
+
+func (e *WaitError) Error() string { return e.Err.Error() }
+
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// Options of a Worker. The zero value is valid.
+type Options struct {
+	Delay    time.Duration // for which a job has to be overdue; default 2 s
+	Interval time.Duration // between two rounds, varied by a fifth; default: Delay, and at least a second
+
+	Clock  func() time.Time                       // default time.Now
+	After  func(d time.Duration) <-chan time.Time // default time.After
+	Random func() uint64                          // default: the system's
+	Logger *slog.Logger                           // default: none
+}
+
+const (
+	maxRequests    = 64               // of a round
+	retriggerEvery = 15 * time.Second // for the same job
+	minInterval    = time.Second
+	maxPause       = time.Minute      // after failures, unless the hub asks for a longer one
+	maxWait        = 10 * time.Minute // that a hub may ask for
+)
+
+// A Worker re-triggers overdue jobs. Its methods are for one goroutine.
+type Worker struct {
+	hub  Hub
+	opts Options
+
+	page     string            // where the next round begins
+	recent   map[Job]time.Time // when jobs were re-triggered, in the last retriggerEvery; few, as rounds are bounded
+	requests int               // of the round
+	count    int               // re-triggers of the round
+}
+
+// New returns a Worker that does nothing until it is Run.
+func New(hub Hub, opts Options) *Worker {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.After == nil {
+		opts.After = time.After
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	opts.Delay = cmp.Or(opts.Delay, 2*time.Second)
+	opts.Interval = cmp.Or(opts.Interval, max(opts.Delay, minInterval))
+	return &Worker{hub: hub, opts: opts, recent: make(map[Job]time.Time)}
+}
+
+// Run makes rounds until ctx ends.
+func (w *Worker) Run(ctx context.Context) {
+	failures, pause := 0, w.vary(w.opts.Interval)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.opts.After(pause):
+		}
+		err := w.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			failures++
+			pause = w.pauseAfter(failures, err)
+			if bits.OnesCount(uint(failures)) == 1 { // the 1st, 2nd, 4th, 8th … one in a row
+				w.opts.Logger.WarnContext(ctx, "overdue jobs of the broker cannot be re-triggered", "error", err, "failures", failures)
+			}
+		default:
+			if failures > 0 {
+				w.opts.Logger.InfoContext(ctx, "overdue jobs of the broker can be re-triggered again", "failures", failures)
+			}
+			failures, pause = 0, w.vary(w.opts.Interval)
+		}
+		if w.count > 0 {
+			w.opts.Logger.InfoContext(ctx, "re-triggered overdue jobs of the broker", "count", w.count)
+		}
+	}
+}
+
+// vary returns d, varied by a fifth.
+func (w *Worker) vary(d time.Duration) time.Duration {
+	return d*4/5 + w.randomBelow(d*2/5)
+}
+
+// randomBelow returns a random time below d, which is positive.
+func (w *Worker) randomBelow(d time.Duration) time.Duration {
+	return time.Duration(w.opts.Random() % uint64(max(d, 1))) //nolint:gosec // below d
+}
+
+// pauseAfter returns the pause after some failures in a row: twice as long each time, up to maxPause,
+// of which a random part is left out; and at least what the hub asks for.
+func (w *Worker) pauseAfter(failures int, err error) time.Duration {
+	d := min(max(w.opts.Interval, minInterval)<<min(failures, 10), maxPause)
+	d = d/2 + w.randomBelow(d/2)
+	if wait, ok := errors.AsType[*WaitError](err); ok {
+		d = max(d, min(wait.For, maxWait)+w.randomBelow(time.Second))
+	}
+	return d
+}
+
+// round continues the list of overdue jobs, and re-triggers them, with a limited number of requests.
+func (w *Worker) round(ctx context.Context) error {
+	w.requests, w.count = 0, 0
+	now := w.opts.Clock()
+	for job, at := range w.recent {
+		if d := now.Sub(at); d >= retriggerEvery || d < 0 { // the clock may have been set back
+			delete(w.recent, job)
+		}
+	}
+	for w.mayRequest() {
+		page, err := w.hub.Overdue(ctx, w.opts.Delay, w.page)
+		if err != nil {
+			if domain.KindOf(err) == domain.Invalid {
+				w.page = "" // begin again
+			}
+			return err
+		}
+		if isDone, err := w.retrigger(ctx, page.Jobs); !isDone || err != nil {
+			return err // the next round reads the page again
+		}
+		if w.page = page.Next; w.page == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// mayRequest counts a request, and reports false if the round has had enough.
+func (w *Worker) mayRequest() bool {
+	w.requests++
+	return w.requests <= maxRequests
+}
+
+// retrigger re-triggers jobs. It reports false if the round has had enough before the last one.
+func (w *Worker) retrigger(ctx context.Context, jobs []Job) (isDone bool, err error) {
+	for _, job := range jobs {
+		if _, isRecent := w.recent[job]; isRecent {
+			continue
+		}
+		if !w.mayRequest() {
+			return false, nil
+		}
+		err := w.hub.Retrigger(ctx, job)
+		w.recent[job] = w.opts.Clock() // after a failure, too, so that the others have their turn
+		kind := domain.KindOf(err)
+		switch {
+		case err == nil:
+			w.count++
+		case kind == domain.NotFound, kind == domain.Conflict: // it has ended meanwhile
+		default:
+			return false, err
+		}
+	}
+	return true, nil
+}

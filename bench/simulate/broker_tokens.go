@@ -1,0 +1,88 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+// tokenLimit is the time after which every node refuses a token that was replaced.
+const tokenLimit = 5 * time.Second
+
+// A tokenRotation is a producer of its own that broadcasts while its token is replaced.
+type tokenRotation struct {
+	brokerProducer
+	manager brokerManager
+	id      domain.PartyID
+}
+
+func (w *brokerWorld) newTokenRotation() (*tokenRotation, error) {
+	id, err := domain.Producers.Parse("rotated")
+	r := &tokenRotation{
+		brokerProducer: brokerProducer{party: w.newParty("rotation", diceUse(1900, 0)), w: w},
+		manager:        brokerManager{party: w.newParty("rotation", diceUse(1900, 1)), w: w}, id: id,
+	}
+	return r, err
+}
+
+func (r *tokenRotation) token(n int) *string { return new(fmt.Sprintf("token-%d-of-%s", n, r.id)) }
+
+// rotate replaces the token some times. Between these, it broadcasts with the token that it has; and
+// with the one before, which is refused once the limit has passed. Where reads may be old, how long a
+// node accepts it is not known.
+func (r *tokenRotation) rotate() error {
+	for n := range 2 + r.d.n(3) {
+		if err := r.manager.put(r.id, broker.Draft{Token: r.token(n)}); err != nil || r.w.ctx.Err() != nil {
+			return err
+		}
+		if !r.pause(tokenLimit + time.Millisecond) {
+			return nil
+		}
+		for range 2 + r.d.n(4) {
+			if n > 0 {
+				if err := r.broadcastWith(r.token(n-1), false); err != nil {
+					return err
+				}
+			}
+			if err := r.broadcastWith(r.token(n), true); err != nil {
+				return err
+			}
+			if !r.pause(time.Duration(r.d.n(3000)) * time.Millisecond) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// broadcastWith broadcasts once with a token, which is right or was replaced.
+func (r *tokenRotation) broadcastWith(token *string, isRight bool) error {
+	if _, ok := r.turn("broadcasts"); !ok {
+		return nil
+	}
+	n := r.w.anyBroker(r.d)
+	if n == nil {
+		return nil
+	}
+	m := r.newMessage()
+	m.credentials.ProducerID, m.credentials.ProducerToken = r.id.String(), *token
+	id, _, err := n.service.Broadcast(r.w.ctx, m.credentials, m.channel.id, m.broadcast)
+	isForbidden := errors.Is(err, broker.ErrForbidden)
+	switch {
+	case err == nil && !isRight && r.w.plan.consistency == "Strong":
+		return fmt.Errorf("P13: %s accepts a token that was replaced %v ago", n.who, tokenLimit)
+	case err == nil:
+		return r.w.noteAccepted(m, id)
+	case isForbidden && isRight && r.w.plan.consistency == "Strong":
+		return fmt.Errorf("P13: %s refuses a token that was stored %v ago", n.who, tokenLimit)
+	case isForbidden && !isRight:
+		r.w.reached("a token was refused, because it had been replaced")
+	case isForbidden:
+	default:
+		return unexplained(err)
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/api/broker/brokerclient"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+func (p *process) brokerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "broker",
+		Short: "Show and change the channels of the webhook broker, and what is sent to them",
+		Long: "Show and change the producers, channels and consumers of the webhook broker, and the messages of channels.\n" +
+			"Most commands are for an operator, with the hub's token. Where a flag --token is, the token of a channel or of\n" +
+			"a consumer does as well.",
+		Example: "  messagehub broker sync broker.yaml --dry-run\n" +
+			"  messagehub broker broadcast prices --producer shop --producer-token-file shop.token --channel-token-file prices.token --text hello\n" +
+			"  messagehub broker dlq prices billing",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		p.brokerSync(), p.brokerPut(), p.brokerList(), p.brokerBroadcast(), p.brokerMessages(), p.brokerMessage(),
+		p.brokerDeadLetters(), p.brokerRetrigger(), p.brokerPeek(), p.brokerDequeue(),
+	)
+	return cmd
+}
+
+// A brokerCommand is what the commands about the broker have in common.
+type brokerCommand struct {
+	p       *process
+	url     string
+	timeout time.Duration
+	json    bool
+
+	// own is the token of a channel or a consumer, which a request may show in place of that of the
+	// operators; nil: it may not. asOwner returns the credentials with it.
+	own     *tokenFlag
+	asOwner func(token string) brokerclient.Credentials
+
+	// producer are the credentials of a command that is for producers alone; nil: it is not.
+	producer *brokerclient.Credentials
+
+	hub    *hubclient.Client // says why nothing answers
+	client *brokerclient.Client
+}
+
+// command makes one with the arguments that use names; one in brackets may be left out. parse
+// checks them before anything is sent.
+func (b *brokerCommand) command(use, short, long, example string, parse func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
+	name, _, _ := strings.Cut(use, " ")
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: short + ".", Example: "  messagehub broker " + example,
+		Args: argumentsOf(use),
+	}
+	if long != "" {
+		cmd.Long += "\n\n" + long
+	}
+	cmd.Flags().StringVar(&b.url, "url", hubclient.DefaultURL, "`URL` of the hub")
+	cmd.Flags().DurationVar(&b.timeout, "timeout", time.Minute, "give up after this `TIME`")
+	if b.producer == nil {
+		dataFlag(cmd.Flags())
+	}
+	if b.own != nil {
+		b.own.addFlags(cmd.Flags(), "in place of that of the operators")
+	}
+	cmd.RunE = b.p.do(func(ctx context.Context, args []string) error {
+		if err := parse(args); err != nil {
+			return b.p.usage("%w", err)
+		}
+		if err := b.connect(name, config.Inputs{Flags: cmd.Flags()}); err != nil {
+			return err
+		}
+		defer b.hub.Close()
+		defer b.client.Close()
+		ctx, cancel := context.WithTimeout(ctx, b.timeout)
+		defer cancel()
+		return b.explain(body(ctx))
+	})
+	return cmd
+}
+
+// argumentsOf checks the number of arguments against the words in capital letters of use.
+func argumentsOf(use string) cobra.PositionalArgs {
+	var names []string
+	optional := 0
+	for _, word := range strings.Fields(use) {
+		name := strings.Trim(word, "[]")
+		if name != strings.ToUpper(name) || strings.HasPrefix(name, "--") {
+			continue
+		}
+		if name != word {
+			optional++
+			name = "perhaps " + name
+		}
+		names = append(names, name)
+	}
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(names) == 0 && len(args) > 0:
+			return errors.New("want no argument")
+		case len(args) < len(names)-optional || len(args) > len(names):
+			return fmt.Errorf("want %s", strings.Join(names, " and "))
+		}
+		return nil
+	}
+}
+
+// connect makes the clients. name is that of the command.
+func (b *brokerCommand) connect(name string, in config.Inputs) (err error) {
+	if b.hub, err = hubclient.New(b.url); err != nil {
+		return b.p.usage("%w", err)
+	}
+	creds, err := b.credentials(in)
+	if err != nil {
+		return err
+	}
+	if creds == (brokerclient.Credentials{}) {
+		return b.p.usage("%s: no token is given; as an operator, set %s or name the data folder of the hub with --data", name, tokenVariable)
+	}
+	if creds.AdminToken == "" {
+		b.p.warnIfReadable(b.hub, "a token")
+	}
+	b.client, err = brokerclient.New(brokerclient.Options{URL: b.url, Credentials: creds, Budget: -1})
+	return err
+}
+
+// credentials returns what the requests show: those of a producer, the token of the flags or,
+// without any, that of the operators.
+func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Credentials, err error) {
+	if b.producer != nil {
+		return *b.producer, nil
+	}
+	if b.own != nil {
+		token, err := b.own.read()
+		if err != nil {
+			return creds, b.p.usage("%w", err)
+		}
+		if token != "" {
+			return b.asOwner(token), nil
+		}
+	}
+	operator, err := b.p.newOperator(in, b.url)
+	if err != nil {
+		return creds, err
+	}
+	defer operator.Close()
+	return brokerclient.Credentials{AdminToken: operator.Token}, nil
+}
+
+// explain returns an error that says what to do if no hub answers.
+func (b *brokerCommand) explain(err error) error {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return b.hub.Unreachable(err)
+	}
+	return err
+}
+
+func (b *brokerCommand) jsonFlag(f *pflag.FlagSet) {
+	f.BoolVar(&b.json, "json", false, "print JSON, in the form of the HTTP API")
+}
+
+// A tokenFlag is a token on the command line, or in a file.
+type tokenFlag struct {
+	name  string // of the flag
+	whose string
+	text  string
+	file  string
+}
+
+func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
+	if purpose != "" {
+		purpose = ", " + purpose
+	}
+	f.StringVar(&t.text, t.name, "", "`TOKEN` of the "+t.whose+purpose+"; other users of the machine can read it")
+	f.StringVar(&t.file, t.name+"-file", "", "`FILE` with the token of the "+t.whose+", its first line")
+}
+
+// read returns the token, "" if none is named.
+func (t *tokenFlag) read() (string, error) {
+	token := t.text
+	switch {
+	case t.text != "" && t.file != "":
+		return "", fmt.Errorf("--%s and --%s-file: want one of them", t.name, t.name)
+	case t.file != "":
+		lines, err := readSecretFile(t.file)
+		if err != nil {
+			return "", fmt.Errorf("--%s-file: %w", t.name, err)
+		}
+		token = lines[0]
+	case t.text == "":
+		return "", nil
+	}
+	if err := broker.CheckToken(token); err != nil {
+		return "", fmt.Errorf("--%s: %s", t.name, strings.TrimPrefix(err.Error(), "token: "))
+	}
+	return token, nil
+}
+
+// asChannel has b accept the token of a channel.
+func (b *brokerCommand) asChannel() {
+	b.own = &tokenFlag{name: "token", whose: "channel"}
+	b.asOwner = func(token string) brokerclient.Credentials { return brokerclient.Credentials{ChannelToken: token} }
+}
+
+// asConsumer has b accept the token of a consumer.
+func (b *brokerCommand) asConsumer() {
+	b.own = &tokenFlag{name: "token", whose: "consumer"}
+	b.asOwner = func(token string) brokerclient.Credentials {
+		return brokerclient.Credentials{ConsumerToken: token}
+	}
+}
+
+// parseChannel returns an error unless the first argument is the id of a channel.
+func parseChannel(args []string) (domain.PartyID, error) { return domain.Channels.Parse(args[0]) }
+
+// parseConsumer returns an error unless the first two arguments are the ids of a channel and of a
+// consumer.
+func parseConsumer(args []string) (domain.PartyID, error) {
+	channel, err := parseChannel(args)
+	if err != nil {
+		return domain.PartyID{}, err
+	}
+	return channel.Consumers().Parse(args[1])
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	engine "github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A failSafeWorld has accounts that hubs share, and a channel with consumers, each of which counts its
+// calls. Each hub is a process.
+type failSafeWorld struct {
+	*testing.T
+	environ []string
+	sent    []string
+	started time.Time // the last hub
+
+	mu    sync.Mutex
+	calls map[string]map[string]int // by consumer and message
+	more  chan struct{}
+}
+
+// sharedConsumers is how many consumers there are. With high probability, two hubs serve some each.
+const sharedConsumers = 24
+
+func newFailSafeWorld(t *testing.T) *failSafeWorld {
+	t.Helper()
+	t.Parallel() // its tests wait most of the time
+	w := &failSafeWorld{T: t, calls: make(map[string]map[string]int), more: make(chan struct{}, 1)}
+	cosmos := startEmulator(t, "--in-memory")
+	blob := startBlobs(t, "--data", filepath.Join(t.TempDir(), "blob"))
+	w.environ = []string{
+		"MESSAGEHUB_COSMOS_ENDPOINT=" + cosmos.url, "MESSAGEHUB_COSMOS_KEY=" + engine.WellKnownKey,
+		"MESSAGEHUB_BLOB_ENDPOINT=http://" + blob.address + "/" + embedded.WellKnownAccount, "MESSAGEHUB_BLOB_KEY=" + embedded.WellKnownKey,
+		"MESSAGEHUB_PUSH_SECRET_KEY=" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
+		"MESSAGEHUB_PUSH_ALLOW=127.0.0.0/8", "MESSAGEHUB_PUSH_INSECURE_HTTP=true",
+	}
+	return w
+}
+
+// hub starts a hub and returns it with its address.
+func (w *failSafeWorld) hub(failSafe string, environ ...string) (h *hubProcess, url string) {
+	w.Helper()
+	environ = append(append([]string{"MESSAGEHUB_BROKER_FAIL_SAFE=" + failSafe}, w.environ...), environ...)
+	h = spawnHubWith(w.T, environ, "--data", dataFolder(w.T), "--bus-listen", "")
+	require.NoError(w, h.waitReady())
+	w.started = time.Now()
+	return h, h.url(w.T)
+}
+
+// open creates the channel and its consumers by a hub.
+func (w *failSafeWorld) open(hub string) {
+	w.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		payload, _ := io.ReadAll(r.Body)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.calls[r.URL.Path] == nil {
+			w.calls[r.URL.Path] = make(map[string]int)
+		}
+		w.calls[r.URL.Path][string(payload)]++
+		nudge(w.more)
+	}))
+	w.Cleanup(server.Close)
+	sendForm(w.T, hub, "/producer/maker", "token", "of-maker")
+	sendForm(w.T, hub, "/channel/prices", "token", "of-prices")
+	for i := range sharedConsumers {
+		name := fmt.Sprint("shop-", i)
+		sendForm(w.T, hub, "/channel/prices/consumer/"+name, "token", "of-shop", "callbackUrl", server.URL+"/"+name)
+	}
+}
+
+// request sends a request to a hub and returns the body of the answer, which has one of some statuses.
+func (w *failSafeWorld) request(method, url, body string, want []int, headers ...string) string {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), method, url, strings.NewReader(body))
+	require.NoError(w, err)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(w, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(w, err)
+	require.Contains(w, want, resp.StatusCode, string(text))
+	return string(text)
+}
+
+// broadcast sends a message by a hub.
+func (w *failSafeWorld) broadcast(hub string) {
+	w.Helper()
+	message := fmt.Sprint(len(w.sent))
+	w.request(http.MethodPost, hub+"/broker/channel/prices/broadcast", message, []int{http.StatusCreated},
+		"X-Broker-Channel-Token", "of-prices", "X-Broker-Producer-ID", "maker", "X-Broker-Producer-Token", "of-maker")
+	w.sent = append(w.sent, message)
+}
+
+// missing returns how many deliveries have not come.
+func (w *failSafeWorld) missing() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range sharedConsumers {
+		for _, message := range w.sent {
+			if w.calls[fmt.Sprint("/shop-", i)][message] == 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// awaitAll returns when all messages have come to all consumers.
+func (w *failSafeWorld) awaitAll() {
+	w.Helper()
+	timeout := time.After(patience)
+	for w.missing() > 0 {
+		select {
+		case <-w.more:
+		case <-timeout:
+			w.Fatalf("%d deliveries are missing after %v", w.missing(), patience)
+		}
+	}
+}
+
+var callsMade = regexp.MustCompile(`(?m)^messagehub_push_call_seconds_count(?:\{[^}]*\})? ([0-9]+)`)
+
+// awaitShared sends messages until each of some hubs has called consumers, and until none of them takes
+// over because it has just started.
+func (w *failSafeWorld) awaitShared(hubs ...string) {
+	w.Helper()
+	end := time.Now().Add(patience)
+	for len(hubs) > 0 {
+		require.True(w, time.Now().Before(end), "a hub calls no consumer")
+		w.broadcast(hubs[0])
+		w.awaitAll()
+		found := callsMade.FindStringSubmatch(w.request(http.MethodGet, hubs[0]+"/metrics", "", []int{http.StatusOK}))
+		if found != nil && found[1] != "0" {
+			hubs = hubs[1:]
+		}
+	}
+	<-time.After(time.Until(w.started.Add(13 * time.Second)))
+}
+
+// An overdueList is what a hub answers.
+type overdueList struct {
+	Jobs []struct{ RetriggerURL string }
+}
+
+// overdue returns the paths of re-triggers of the jobs that a hub lists.
+func (w *failSafeWorld) overdue(hub string) overdueList {
+	w.Helper()
+	var l overdueList
+	require.NoError(w, json.Unmarshal([]byte(w.request(http.MethodGet, hub+"/broker/overdue?delay=10ms", "", []int{http.StatusOK}, "X-Broker-Admin-Token", operatorToken)), &l))
+	return l
+}
+
+// A dead hub is replaced within 10 seconds, unless the setting says otherwise.
+func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
+	w := newFailSafeWorld(t)
+	a, first := w.hub("on")
+	_, second := w.hub("on")
+	w.open(first)
+	w.awaitShared(second, first)
+	a.kill()
+	killed := time.Now()
+	w.broadcast(second)
+	w.awaitAll()
+	t.Logf("all consumers had the message %v after the kill", time.Since(killed).Round(time.Millisecond))
+	require.Less(t, time.Since(killed), 15*time.Second)
+	require.Empty(t, w.overdue(second).Jobs)
+}
+
+func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
+	w := newFailSafeWorld(t)
+	a, first := w.hub("off")
+	_, second := w.hub("off")
+	w.open(first)
+	w.awaitShared(second, first)
+	a.kill()
+	w.broadcast(second)
+	end := time.Now().Add(patience)
+	for len(w.overdue(second).Jobs) == 0 { // the other hub does not know of the death
+		require.True(t, time.Now().Before(end), "the jobs of the dead hub are not listed")
+	}
+	waiting := w.missing()
+	require.Positive(t, waiting)
+	require.Less(t, waiting, sharedConsumers, "a hub serves what it has")
+
+	for retriggered := 0; w.missing() > 0; {
+		require.True(t, time.Now().Before(end), "%d jobs were re-triggered, %d are missing", retriggered, w.missing())
+		for _, j := range w.overdue(second).Jobs {
+			// A re-trigger of another job of the shard may have come before.
+			w.request(http.MethodPost, second+j.RetriggerURL, "", []int{http.StatusAccepted, http.StatusConflict}, "X-Broker-Admin-Token", operatorToken)
+			retriggered++
+		}
+	}
+}
+
+func TestAWorker_HasTheJobsOfADeadHubRetriggered(t *testing.T) {
+	w := newFailSafeWorld(t)
+	a, first := w.hub("off")
+	_, second := w.hub("off")
+	worker, third := w.hub("worker", "MESSAGEHUB_BROKER_RETRIGGER_URL="+second, "MESSAGEHUB_BROKER_RATIONAL_DELAY=1s")
+	w.open(first)
+	w.awaitShared(second, third, first)
+	a.kill()
+	killed := time.Now()
+	w.broadcast(second)
+	w.awaitAll()
+	t.Logf("all consumers had the message %v after the kill", time.Since(killed).Round(time.Millisecond))
+	worker.await(t, "re-triggered overdue jobs of the broker")
+	require.NotContains(t, worker.said(), "cannot be re-triggered")
+}

@@ -1,0 +1,134 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/broker/brokerclient"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
+)
+
+// A demoConsumer is a consumer that the hub calls.
+type demoConsumer struct {
+	name  string
+	kind  string // what is wrong with it
+	token string
+	delay time.Duration // before each answer
+
+	listener net.Listener
+	handler  http.Handler
+
+	mu     sync.Mutex
+	mode   consumerMode
+	counts consumerCounts
+	got    map[string]int // by the id of the message
+}
+
+// A consumerMode says how a consumer answers.
+type consumerMode int
+
+const (
+	accepting  consumerMode = iota
+	failing                 // 503
+	postponing              // 503 with Retry-After
+)
+
+type consumerCounts struct {
+	called  int // with messages that it has accepted
+	fetched int // messages
+	refused int // calls
+}
+
+// listen opens a loopback port, and makes the token of the consumer.
+func (c *demoConsumer) listen(ctx context.Context) (err error) {
+	c.token, c.got = rand.Text(), make(map[string]int)
+	if c.handler, err = brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{c.token}}, c.handle); err != nil {
+		return err
+	}
+	c.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	return err
+}
+
+func (c *demoConsumer) url() string { return "http://" + c.listener.Addr().String() + "/" }
+
+// serve answers calls until ctx ends.
+func (c *demoConsumer) serve(ctx context.Context) error {
+	return httpserve.Serve(ctx, c.listener, httpserve.Options{
+		Handler: c.handler, Logger: slog.New(slog.DiscardHandler), Server: "the consumer " + c.name, MaxConnections: 64,
+	})
+}
+
+// Why a consumer does not accept a message.
+var (
+	errDead  = &brokerclient.RetryAfterError{Err: errors.New("the consumer is dead")}
+	errLater = &brokerclient.RetryAfterError{After: time.Hour, Err: errors.New("the consumer wants to be called later")}
+)
+
+// handle gets a message that the hub has called the consumer with.
+func (c *demoConsumer) handle(ctx context.Context, d *brokerclient.Delivery) error {
+	if err := clock.Sleep(ctx, c.delay); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.mode {
+	case failing:
+		c.counts.refused++
+		return errDead
+	case postponing:
+		c.counts.refused++
+		return errLater
+	case accepting:
+	}
+	c.counts.called++
+	c.got[d.Message]++
+	return nil
+}
+
+func (c *demoConsumer) setMode(m consumerMode) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mode = m
+}
+
+func (c *demoConsumer) count() consumerCounts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts
+}
+
+// fetched notes a message that was fetched.
+func (c *demoConsumer) fetched(message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.fetched++
+	c.got[message]++
+}
+
+// await returns once the consumer was called with n messages.
+func (c *demoConsumer) await(ctx context.Context, n int) error {
+	return poll(ctx, func() (bool, error) { return c.count().called >= n, nil })
+}
+
+// compare returns how many of the messages the consumer did not get, and how many it got more than
+// once.
+func (c *demoConsumer) compare(ids []string) (lost, twice int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		switch n := c.got[id]; {
+		case n == 0:
+			lost++
+		case n > 1:
+			twice++
+		}
+	}
+	return lost, twice
+}
