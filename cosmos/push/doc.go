@@ -193,6 +193,7 @@
 //	a change is noted in the entry of the cursor    TestConformance
 //	the price of a beat and of a look               TestANode_CostsWhatItMay
 //	the price of each step                          TestADelivery_CostsWhatItMay, TestAFailedAttempt_CostsWhatItMay
+//	the price of a replay                           TestAReplay_CostsWhatItMay
 //	the price of a subscription                     TestSubscriptions_CostWhatTheyMay
 //
 // ../../bench/simulate/mutants leaves them out one at a time, from 120 on.

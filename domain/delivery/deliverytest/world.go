@@ -62,7 +62,7 @@ func (w *World) another() *World { return NewWorld(w.TB, w.open) }
 
 // A Receiver answers calls and remembers them.
 type Receiver struct {
-	ID          domain.CursorID
+	ID          domain.CursorID // zero: Add chooses one
 	Policy      domain.Policy
 	Concurrency int
 	MaxRate     float64 // calls per second; 0: no limit
@@ -134,7 +134,9 @@ func After(d time.Duration, status int) func(context.Context, delivery.Call) dom
 // Add creates a receiver that begins at the first message of the stream.
 func (w *World) Add(r *Receiver) *Receiver {
 	w.Helper()
-	r.ID = repositorytest.NewCursorID()
+	if r.ID == (domain.CursorID{}) {
+		r.ID = repositorytest.NewCursorID()
+	}
 	w.mu.Lock()
 	w.receivers[r.ID] = r
 	w.mu.Unlock()
