@@ -63,7 +63,7 @@ type Bench struct {
 
 	options bench.Options
 	list    bool
-	broker  bool // measure it where push is asked for
+	broker  bool   // measure it where push is asked for
 	json    string // file; "": not written
 }
 
