@@ -119,11 +119,11 @@ func (e *Engine) logWarnings(id domain.CursorID, warnings []domain.Warning) {
 	for _, w := range warnings {
 		switch w.Kind {
 		case domain.ReceiverFailing:
-			attrs = append(attrs, slog.Time("failingSince", w.At))
+			attrs = append(attrs, slog.Time("failing_since", w.At))
 		case domain.LastAttempts:
-			attrs = append(attrs, slog.Int("onLastAttempts", w.Count))
+			attrs = append(attrs, slog.Int("on_last_attempts", w.Count))
 		case domain.MessagesExpiring:
-			attrs = append(attrs, slog.Time("oldestExpires", w.At))
+			attrs = append(attrs, slog.Time("oldest_expires", w.At))
 		}
 	}
 	e.opts.Logger.LogAttrs(e.ctx, slog.LevelWarn, "messages for a receiver will become dead letters or expire, unless it accepts them or its subscription is resumed", attrs...)
