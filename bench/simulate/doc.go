@@ -61,6 +61,15 @@
 // messages, jobs and dead letters with what has happened. The numbers of its faults begin at two
 // millions.
 //
+// # Subscriptions
+//
+// A third of the seeds has a [subscriptionWorld] besides, on the nodes of a push world, each with the
+// use cases of domain/subscribe and domain/publish. Two owners may put the same subscription; they
+// change, pause, resume and delete it while senders publish events, with and without ids, and publish
+// them again, or with other content. Some subscriptions are ordered. The world holds P16 before each
+// call, P18 and P19 at each answer and each call, and in the end that the cursors of what was deleted
+// are retired. The numbers of its faults begin at three millions.
+//
 // # The same again
 //
 // A seed determines the world, if package seeded has its say in the choices of the Go

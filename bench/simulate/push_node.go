@@ -23,13 +23,16 @@ const pushTimeout = 4 * time.Second // of a call
 // A pushNode is one life of a node that calls receivers: the parts that cmd/node wires, on
 // lines of its own.
 type pushNode struct {
-	p        *pushWorld
-	index    int
-	who      string
-	line     *httpLine
-	store    *pushstore.Store
-	engine   *delivery.Engine
-	broker   *brokerNode // nil: none
+	p      *pushWorld
+	index  int
+	who    string
+	line   *httpLine
+	store  *pushstore.Store
+	engine *delivery.Engine
+	broker *brokerNode // nil: none
+
+	subscriptions *subscriptionNode // nil: none
+
 	caller   *webhook.Client
 	end      context.CancelFunc
 	skew     atomic.Int64
@@ -89,12 +92,19 @@ func (n *pushNode) live() error {
 		n.broker = &brokerNode{w: p.broker, pushNode: n}
 		ports.Receivers, ports.Caller = n.broker, n.broker
 	}
+	if p.subscriptions != nil {
+		n.subscriptions = &subscriptionNode{w: p.subscriptions, pushNode: n}
+		ports.Receivers, ports.Caller = n.subscriptions, n.subscriptions
+	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
 		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Clock: now, Random: random.next,
 	})
 	if n.broker != nil {
 		n.broker.open(now, random)
+	}
+	if n.subscriptions != nil {
+		n.subscriptions.open(now)
 	}
 	p.pmu.Lock()
 	p.nodes[n.index] = n

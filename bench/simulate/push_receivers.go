@@ -40,14 +40,15 @@ type pushReceiver struct {
 	once   sync.Once
 
 	// Guarded by pushWorld.pmu.
-	accepted map[push.Entry]bool
-	fetched  map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
-	ids      map[string]push.Entry // by delivery
-	callers  map[string]*pushNode  // that called last, by delivery
-	begun    int64                 // calls of nodes
-	ends     int                   // of nodes, by the poison
-	now      int                   // calls under way
-	peak     int
+	isDeleted bool // its subscription is, or is being deleted
+	accepted  map[push.Entry]bool
+	fetched   map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
+	ids       map[string]push.Entry // by delivery
+	callers   map[string]*pushNode  // that called last, by delivery
+	begun     int64                 // calls of nodes
+	ends      int                   // of nodes, by the poison
+	now       int                   // calls under way
+	peak      int
 }
 
 func (p *pushWorld) newReceiverOf(id domain.CursorID, stream domain.StreamName, name string, i int) *pushReceiver {

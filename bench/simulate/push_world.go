@@ -29,6 +29,9 @@ type pushWorld struct {
 	course   func() error      // lets all parties act, until nothing is left to deliver
 	broker   *brokerWorld      // that it belongs to; may be nil
 
+	subscriptions *subscriptionWorld // that it belongs to; may be nil
+	unfinished    func() string      // describes what is left besides deliveries, or ""; may be nil
+
 	pmu       sync.Mutex
 	nodes     [pushNodes]*pushNode
 	lifes     [pushNodes]int
@@ -196,6 +199,11 @@ func (p *pushWorld) ends(owner *party, each func() error) error {
 
 // left describes the deliveries that are outstanding, or "".
 func (p *pushWorld) left() string {
+	if p.unfinished != nil {
+		if left := p.unfinished(); left != "" {
+			return left
+		}
+	}
 	for _, id := range p.observer.Cursors() {
 		outstanding, at := p.observer.Outstanding(id)
 		if len(outstanding) > 0 {
@@ -203,6 +211,9 @@ func (p *pushWorld) left() string {
 		}
 		if followed, requested, isRunning := p.observer.Replaying(id); followed < requested || isRunning {
 			return fmt.Sprintf("cursor %s has followed %d of %d requests to replay, or replays", id, followed, requested)
+		}
+		if p.observer.IsRetired(id) {
+			continue
 		}
 		for priority, n := range p.observer.Published(p.streamOf(id)) {
 			if at[priority] < n {
@@ -234,13 +245,17 @@ func (p *pushWorld) judge() error {
 		for priority, n := range p.observer.Published(r.stream.String()) {
 			for number := begin[priority]; number < n; number++ {
 				e := push.Entry{Stream: r.stream.String(), Priority: priority, Number: number}
-				if r.matches(e) && !r.accepted[e] && !r.fetched[e] && !p.observer.Dead(id, e) {
+				if !r.isDeleted && r.matches(e) && !r.accepted[e] && !r.fetched[e] && !p.observer.Dead(id, e) {
 					return fmt.Errorf("P1: the receiver of %s has never accepted %s, and it is no dead letter", id, e)
 				}
 			}
 		}
 		attempts, losses := p.observer.Attempts(id)
-		if n, limit := r.begun-attempts, int64(r.concurrency*losses); n > limit {
+		limit := int64(r.concurrency * losses)
+		if r.isDeleted {
+			limit += int64(r.concurrency) // results are dropped that come after the deliveries were cancelled
+		}
+		if n := r.begun - attempts; n > limit {
 			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: its owner lost it %d times", n, id, limit, losses)
 		}
 		_, requests, _ := p.observer.Replaying(id)

@@ -28,6 +28,8 @@ const (
 	Mailboxes World = "mailboxes" // every seed has it
 	Push      World = "push"
 	Broker    World = "broker"
+
+	Subscriptions World = "subscriptions"
 )
 
 // has reports whether a world is simulated that the seed has, or has not.
@@ -72,7 +74,10 @@ func simulate(t *testing.T, o Options) (r Result) {
 		has      bool
 		simulate func(*Options) Result
 	}{
-		{o.has(Mailboxes, true), simulateMailboxes}, {o.has(Push, hasPush(o.Seed)), simulatePush}, {o.has(Broker, hasBroker(o.Seed)), simulateBroker},
+		{o.has(Mailboxes, true), simulateMailboxes},
+		{o.has(Push, hasPush(o.Seed)), simulatePush},
+		{o.has(Broker, hasBroker(o.Seed)), simulateBroker},
+		{o.has(Subscriptions, hasSubscriptions(o.Seed)), simulateSubscriptions},
 	} {
 		if world.has {
 			synctest.Test(t, func(*testing.T) { r.add(world.simulate(&o)) })

@@ -109,6 +109,11 @@ var rare = []string{
 	"a dead job was re-triggered",
 	"a token was refused, because it had been replaced",
 	"a message was re-triggered",
+	"a subscription was changed while events were published",
+	"a subscription was paused while events were published",
+	"a subscription was retired",
+	"an ordered subscription was called",
+	"an event of a topic came with other content",
 }
 
 func newSometimes() sometimes {

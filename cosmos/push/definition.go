@@ -190,14 +190,23 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 	err := c.Retry(ctx, func() error {
 		doc, err := s.readDefinition(ctx, c, id)
 		switch {
-		case client.IsNotFound(err) || err == nil && doc.Owner != owner.String():
-			_, err = s.findDefinition(ctx, c, id)
-			if err == nil {
-				err = domain.Errorf(domain.NotFound, "there is no such subscription")
+		case client.IsNotFound(err):
+			// It is proved that there is none: the owner would believe that it was deleted.
+			gone, err := s.isGone(ctx, c, s.cursors, id.Cursor().String(), definitionID)
+			switch {
+			case err != nil:
+				return err
+			case !gone:
+				return client.ErrNotYetVisible
 			}
-			return err
+			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case err != nil:
 			return err
+		case doc.Owner != owner.String():
+			if misses++; s.account.ReadsMayBeStale() && misses < client.MaxMissing {
+				return client.ErrStale // it may be from before the owner has created it
+			}
+			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case doc.WriteID == writeID:
 			return nil
 		case !doc.isLive():

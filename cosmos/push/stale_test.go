@@ -110,3 +110,26 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 		})
 	}
 }
+
+// A deletion that is answered with NotFound makes an owner believe that its receiver is called no more.
+func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
+	reads := &staleReads{}
+	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})
+	writer, node := r.other(), r.node(Options{})
+	reads.after.Store(-1)
+	owner := repositorytest.NewActor()
+	for commits := range int64(4) {
+		for read := range int64(4) {
+			d := r.create(writer, repositorytest.NewDefinition(owner))
+			reads.commits.Store(commits)
+			reads.after.Store(read)
+			require.NoError(t, node.DeleteSubscription(t.Context(), owner, d.ID, ""), "read %d is %d commits old", read, commits)
+			reads.after.Store(-1)
+			err := node.DeleteSubscription(t.Context(), owner, d.ID, "")
+			require.Equal(t, domain.NotFound, domain.KindOf(err))
+		}
+	}
+	another := r.create(writer, repositorytest.NewDefinition(owner))
+	err := node.DeleteSubscription(t.Context(), repositorytest.NewActor(), another.ID, "")
+	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
+}

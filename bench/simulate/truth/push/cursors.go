@@ -395,6 +395,14 @@ func (o *Observer) Begin(id string) map[int]int64 {
 	return nil
 }
 
+// IsRetired reports whether a cursor is retired.
+func (o *Observer) IsRetired(id string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c := o.cursors[id]
+	return c != nil && c.doc.Retired
+}
+
 // Attempts returns how many attempts of a cursor are counted, and how often an owner has lost it:
 // another incarnation has taken it over, or its shard.
 func (o *Observer) Attempts(id string) (attempts int64, losses int) {

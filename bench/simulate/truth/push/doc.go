@@ -25,5 +25,8 @@
 // P9 to P17 are about calls and receivers. The world that calls them holds those of them that
 // a simulation can see: P8, P11 and P15 in time, P10 by its end, P12 at each dial. The world of the
 // broker holds P18 (a consumer gets every message that was accepted after its PUT was answered, and
-// none from before the PUT) and P19 (a message that was accepted exists, once, as it was sent).
+// none from before the PUT) and P19 (a message that was accepted exists, once, as it was sent). The
+// world of subscriptions holds both for owners and topics, that the cursor of what was deleted is
+// retired, and P16 (a subscription that is ordered is called with nothing behind a delivery that
+// has not ended) before each call.
 package push

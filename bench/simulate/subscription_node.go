@@ -1,0 +1,86 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A subscriptionNode has the use cases of owners and senders on a node: the parts that cmd/node
+// wires.
+type subscriptionNode struct {
+	*pushNode
+	w      *subscriptionWorld
+	owners *subscribe.Service
+	events *publish.Service
+}
+
+// open connects the use cases to the store and the engine of the node.
+func (n *subscriptionNode) open(clock func() time.Time) {
+	n.owners = subscribe.New(subscribe.Ports{
+		Definitions: n.store, Streams: n.store, Cursors: n.store,
+		Dequeues: memory.New(memory.Options{}), // no subscription is to bundles that were dequeued
+	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.engine.Created, Changed: n.engine.Changed, Clock: clock})
+	n.events = publish.New(n.store, n.engine.Published)
+}
+
+// Receiver implements [delivery.Receivers].
+func (n *subscriptionNode) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	id, err := domain.SubscriptionOf(cursor)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	d, err := n.store.Subscription(ctx, id)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	s := n.w.find(id)
+	return delivery.Receiver{
+		Subscription: d.Subscription, Policy: domain.QueuePolicy(pushDelays, len(pushDelays)), Concurrency: d.MaxConcurrency,
+		MaxRate: d.MaxRate, IsOrdered: d.IsOrdered, IsPaused: d.Paused, Resumed: d.Resumed, Target: s.pushReceiver,
+		Matches: func(e *repository.Entry) bool { return s.matches(entryOf(s.stream, e.Position.EntryID)) },
+	}, nil
+}
+
+// Call implements [delivery.Caller].
+func (n *subscriptionNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
+	id, err := domain.SubscriptionOf(c.Cursor)
+	if err == nil {
+		err = n.w.checkOrder(n.w.find(id), &c)
+	}
+	if err != nil {
+		n.p.fail(fmt.Errorf("%s calls: %w", n.who, err))
+	}
+	return n.pushNode.Call(ctx, c)
+}
+
+// checkOrder returns an error if an ordered subscription is called for the first time with an event,
+// and one before it has not ended.
+func (w *subscriptionWorld) checkOrder(s *ownedSubscription, c *delivery.Call) error {
+	if !s.isOrdered || c.Attempt > 0 {
+		return nil
+	}
+	e := entryOf(s.stream, c.Entry.Position.EntryID)
+	outstanding, at := w.observer.Outstanding(s.cursor.String())
+	for _, other := range outstanding {
+		if other.Priority == e.Priority && other.Number < e.Number {
+			return fmt.Errorf("P16: %s is called with %s, and %s has not ended", s.name, e, other)
+		}
+	}
+	for number := at[e.Priority]; number < e.Number; number++ {
+		other := e
+		other.Number = number
+		if s.matches(other) {
+			return fmt.Errorf("P16: %s is called with %s, and %s was not taken", s.name, e, other)
+		}
+	}
+	w.reached("an ordered subscription was called")
+	return nil
+}
