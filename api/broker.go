@@ -51,6 +51,9 @@ func (h brokerHost) ReadBody(w http.ResponseWriter, r *http.Request, limit int64
 
 func (h brokerHost) ReserveAnswer(ctx context.Context, owner string, n int64) (release func(), err error) {
 	pool := h.server.largeAnswers
+	if n <= smallAnswer {
+		pool = h.server.smallAnswers
+	}
 	hold := pool.open(owner, paceOf(ctx).interruptWrite)
 	if err := hold.acquire(ctx, min(n, pool.share)); err != nil {
 		hold.close()

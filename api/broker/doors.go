@@ -9,10 +9,6 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// bundleMemory is what a bundle takes in memory while it is answered: its payloads, as text and as
-// JSON.
-const bundleMemory = 3 * broker.MaxPeekBytes
-
 func (e *edge) peek(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 	consumer, err := e.consumerOf(r, "consumerId")
 	if err != nil {
@@ -26,15 +22,9 @@ func (e *edge) peek(w http.ResponseWriter, r *http.Request, creds *broker.Creden
 	if err != nil {
 		return err
 	}
-	if err := e.service.CheckConsumer(r.Context(), creds, consumer); err != nil {
-		return err
-	}
-	release, err := e.host.ReserveAnswer(r.Context(), "consumer "+consumer.Channel().String()+" "+consumer.String(), bundleMemory)
-	if err != nil {
-		return err
-	}
-	defer release()
-	b, err := e.service.Peek(r.Context(), creds, consumer, size)
+	memory := e.newReservation("consumer " + consumer.Channel().String() + " " + consumer.String())
+	defer memory.close()
+	b, err := e.service.Peek(r.Context(), creds, consumer, size, memory.reserve)
 	if err != nil {
 		return err
 	}

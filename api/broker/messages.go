@@ -59,10 +59,6 @@ func documentOfMessage(m *broker.Message) messageDocument {
 	}
 }
 
-// messageMemory is what a message takes in memory while it is answered: its payload, as text and
-// as JSON.
-const messageMemory = 4 * domain.MaxPayload
-
 func (e *edge) getMessage(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
 	channel, err := e.channelOf(r)
 	if err != nil {
@@ -71,15 +67,9 @@ func (e *edge) getMessage(w http.ResponseWriter, r *http.Request, creds *broker.
 	if _, err := query.Parse(r); err != nil {
 		return err
 	}
-	if err := e.service.CheckReader(r.Context(), creds, channel); err != nil {
-		return err
-	}
-	release, err := e.host.ReserveAnswer(r.Context(), "channel "+channel.String(), messageMemory)
-	if err != nil {
-		return err
-	}
-	defer release()
-	m, err := e.service.Message(r.Context(), creds, channel, e.messageOf(r))
+	memory := e.newReservation("channel " + channel.String())
+	defer memory.close()
+	m, err := e.service.Message(r.Context(), creds, channel, e.messageOf(r), memory.reserve)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (f *brokerFetcher) peek(limit int) (id string, err error) {
 		done[id] = b.ended
 	}
 	f.w.pmu.Unlock()
-	bundle, err := n.service.Peek(f.w.ctx, f.credentials(), f.c.id, limit)
+	bundle, err := n.service.Peek(f.w.ctx, f.credentials(), f.c.id, limit, nil)
 	if err != nil {
 		if unexplained(err) != nil {
 			return "", fmt.Errorf("a peek of %s fails: %w", f.c.name, err)

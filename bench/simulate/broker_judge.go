@@ -35,7 +35,7 @@ func sortMessages(all []*sentMessage) {
 // judgeMessage compares what a node says in the end of a message with what has become of it. It
 // returns false if the node has not answered.
 func (w *brokerWorld) judgeMessage(n *brokerNode, m *sentMessage) (isDone bool, err error) {
-	found, err := n.service.Message(w.ctx, adminCredentials, m.channel.id, m.id)
+	found, err := n.service.Message(w.ctx, adminCredentials, m.channel.id, m.id, nil)
 	switch {
 	case domain.KindOf(err) == domain.NotFound || unexplained(err) != nil:
 		return false, fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)

@@ -267,7 +267,7 @@ func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 	switch p.d.n(6) {
 	case 0:
 		var found *broker.Message
-		found, err = n.service.Message(p.w.ctx, m.credentials, m.channel.id, m.id)
+		found, err = n.service.Message(p.w.ctx, m.credentials, m.channel.id, m.id, nil)
 		if err == nil {
 			return p.w.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata})
 		}

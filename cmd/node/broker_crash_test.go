@@ -112,7 +112,7 @@ func (w *brokerWorld) leads(retries int, retrigger retriggerFunc) error {
 		return err
 	}
 	sleep(2 * time.Minute)
-	m, err := n.Message(w.Context(), crashOperator, channel, message)
+	m, err := n.Message(w.Context(), crashOperator, channel, message, nil)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (c *crashFetcher) fetch(n *crashNode) error {
 	_, _, consumer := brokerParties(c.T)
 	creds := crashCredentials(c.T)
 	for range 2 {
-		bundle, err := n.Peek(c.Context(), creds, consumer, broker.MaxPeek)
+		bundle, err := n.Peek(c.Context(), creds, consumer, broker.MaxPeek, nil)
 		switch {
 		case err != nil:
 			return err

@@ -41,10 +41,10 @@ func (c *Credentials) RequireAdmin() error {
 // token may be a new one. So wrong tokens cost a read a second at most.
 const rereadAge = time.Second
 
-// CheckReader refuses a request that may not read a channel: it needs the token of the operators
+// requireReader refuses a request that may not read a channel: it needs the token of the operators
 // or that of the channel. It fails with NotFound if an operator asks for a channel that does not
 // exist.
-func (s *Service) CheckReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
+func (s *Service) requireReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.party(ctx, channel, s.opts.CacheTime)
 		return err
@@ -55,9 +55,9 @@ func (s *Service) CheckReader(ctx context.Context, c *Credentials, channel domai
 	return s.requireToken(ctx, channel, c.ChannelToken)
 }
 
-// CheckConsumer refuses a request that is neither that of a consumer nor that of an operator. It
+// requireConsumer refuses a request that is neither that of a consumer nor that of an operator. It
 // fails with NotFound if an operator asks for a consumer that does not exist.
-func (s *Service) CheckConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
+func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.party(ctx, consumer, s.opts.CacheTime)
 		return err

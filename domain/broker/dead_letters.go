@@ -12,7 +12,7 @@ import (
 // messages; the zero EntryID with Number -1 is before all. The consumer and operators may read
 // them.
 func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]Job, error) {
-	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
 	}
 	dead, err := s.ports.Cursors.DeadLetters(ctx, consumer.Cursor(), after, limit)
@@ -39,7 +39,7 @@ func errNothingToDo(what string) error {
 // with NotFound if the consumer or the message does not exist, and with Conflict if there is
 // nothing to do.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
-	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
 	}
 	e, published, err := s.findMessage(ctx, consumer, message)

@@ -18,7 +18,7 @@ type Bundle struct {
 // The limits of a bundle. It has one message at least, however large.
 const (
 	MaxPeek      = domain.MaxHeld
-	MaxPeekBytes = 4 << 20
+	maxPeekBytes = 4 << 20
 )
 
 const (
@@ -34,8 +34,8 @@ const (
 //
 // The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
 // may be repeated.
-func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.PartyID, limit int) (*Bundle, error) {
-	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
+func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.PartyID, limit int, reserve Reserve) (*Bundle, error) {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
 	}
 	if limit < 1 || limit > MaxPeek {
@@ -63,7 +63,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 		case err != nil:
 			return nil, err
 		case followed.Held != nil:
-			return s.readBundle(ctx, consumer, followed.Held)
+			return s.readBundle(ctx, consumer, followed.Held, reserve)
 		}
 	}
 	return nil, nil
@@ -73,7 +73,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 // the consumer has no such bundle. The last bundles may be dequeued again, which changes nothing.
 // It fails with Unavailable if the owner of the cursor takes too long, and may be repeated.
 func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer domain.PartyID, bundle string) error {
-	if err := s.CheckConsumer(ctx, creds, consumer); err != nil {
+	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
 	}
 	errNone := domain.Errorf(domain.NotFound, "consumer %s has no bundle %s that it could dequeue", consumer, domain.Clip(bundle))
@@ -212,8 +212,8 @@ type boundedEntries struct {
 }
 
 func (b *boundedEntries) add(e *repository.Entry) {
-	size := int64(len(e.Payload)) + e.PayloadAt.Length
-	b.isFull = b.isFull || len(b.positions) > 0 && b.bytes+size > MaxPeekBytes
+	size := payloadSize(e)
+	b.isFull = b.isFull || len(b.positions) > 0 && b.bytes+size > maxPeekBytes
 	if !b.isFull {
 		b.positions = append(b.positions, e.Position)
 		b.bytes += size
@@ -251,7 +251,7 @@ func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, pos
 }
 
 // readBundle reads the messages of a bundle.
-func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held *domain.HeldBundle) (*Bundle, error) {
+func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held *domain.HeldBundle, reserve Reserve) (*Bundle, error) {
 	positions := held.Positions()
 	read, isComplete, err := s.readEntries(ctx, consumer.Stream(), positions)
 	if err != nil {
@@ -259,6 +259,13 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 	}
 	if !isComplete { // without all its messages, the consumer would dequeue some that it has not got
 		return nil, domain.Errorf(domain.Unavailable, "the bundle of consumer %s has messages that are not visible to this node yet; send the request again", consumer)
+	}
+	size := int64(0)
+	for _, e := range read {
+		size += payloadSize(e)
+	}
+	if err := reserve.acquire(ctx, size); err != nil {
+		return nil, err
 	}
 	b := &Bundle{ID: held.ID}
 	for _, p := range positions {

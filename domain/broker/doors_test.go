@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // peeks returns the bundle of the consumer.
 func (w *doorWorld) peeks(n *doorNode, limit int) *broker.Bundle {
 	w.Helper()
-	b, err := n.Peek(w.Context(), doorConsumer, w.consumer, limit)
+	b, err := n.Peek(w.Context(), doorConsumer, w.consumer, limit, nil)
 	require.NoError(w, err)
 	return b
 }
@@ -154,7 +154,7 @@ func TestPeeksAtTheSameTime_ReturnOneBundle(t *testing.T) {
 		bundles := make([]*broker.Bundle, 8)
 		var all sync.WaitGroup
 		for i := range bundles {
-			all.Go(func() { bundles[i], _ = n.Peek(w.Context(), doorConsumer, w.consumer, 1+i) })
+			all.Go(func() { bundles[i], _ = n.Peek(w.Context(), doorConsumer, w.consumer, 1+i, nil) })
 		}
 		all.Wait()
 		for _, b := range bundles {
@@ -169,7 +169,7 @@ func TestADoorWithoutANode_FailsInTime(t *testing.T) {
 		n.stop()
 		w.broadcasts(n, 1, 0)
 		began := time.Now()
-		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 1)
+		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 1, nil)
 		require.Equal(w, domain.Unavailable, domain.KindOf(err))
 		require.Equal(w, 10*time.Second, time.Since(began))
 		ctx, cancel := context.WithCancel(w.Context())
@@ -199,9 +199,40 @@ func TestABundle_IsBounded(t *testing.T) {
 		w.dequeues(n, w.peeks(n, broker.MaxPeek))
 		require.LessOrEqual(w, len(w.peeks(n, broker.MaxPeek).Messages), broker.MaxPeek)
 		for _, limit := range []int{0, -1, broker.MaxPeek + 1} {
-			_, err := n.Peek(w.Context(), doorConsumer, w.consumer, limit)
+			_, err := n.Peek(w.Context(), doorConsumer, w.consumer, limit, nil)
 			require.Equal(w, domain.Invalid, domain.KindOf(err))
 		}
+	})
+}
+
+func TestPayloads_AreReadOnceTheirMemoryIsReserved(t *testing.T) {
+	inDoorWorld(t, func(w *doorWorld) {
+		n := w.start("a", delivery.Options{})
+		reserved, isFull := []int64{}, true
+		reserve := func(_ context.Context, bytes int64) error {
+			if reserved = append(reserved, bytes); isFull {
+				return domain.Errorf(domain.Busy, "there is no room")
+			}
+			return nil
+		}
+		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 8, reserve)
+		require.NoError(w, err)
+		require.Empty(w, reserved, "nothing waits, and nothing is read")
+		w.status = 500
+		id, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, &broker.Broadcast{Payload: make([]byte, 1000)})
+		require.NoError(w, err)
+		<-time.After(time.Second)
+		_, err = n.Peek(w.Context(), doorConsumer, w.consumer, 8, reserve)
+		require.Equal(w, domain.Busy, domain.KindOf(err))
+		_, err = n.Message(w.Context(), doorAdmin, w.channel, id, reserve)
+		require.Equal(w, domain.Busy, domain.KindOf(err))
+		_, err = n.Message(w.Context(), &broker.Credentials{ChannelToken: "wrong"}, w.channel, id, reserve)
+		require.ErrorIs(w, err, broker.ErrForbidden, "a stranger reserves nothing")
+		require.Equal(w, []int64{1000, 1000}, reserved)
+		isFull = false
+		bundle, err := n.Peek(w.Context(), doorConsumer, w.consumer, 8, reserve)
+		require.NoError(w, err)
+		require.Len(w, bundle.Messages, 1)
 	})
 }
 
@@ -229,7 +260,7 @@ func TestDoors_AreThoseOfTheirConsumer(t *testing.T) {
 			creds *broker.Credentials
 			want  error
 		}{{&broker.Credentials{}, broker.ErrUnauthenticated}, {&broker.Credentials{ConsumerToken: "other"}, broker.ErrForbidden}} {
-			_, err := n.Peek(w.Context(), c.creds, w.consumer, 1)
+			_, err := n.Peek(w.Context(), c.creds, w.consumer, 1, nil)
 			require.ErrorIs(w, err, c.want)
 			require.ErrorIs(w, n.Dequeue(w.Context(), c.creds, w.consumer, "b"), c.want)
 		}
@@ -246,7 +277,7 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 		w.broadcasts(n, 1, 0)
 		bundle := w.peeks(n, 3)
 		statusOf := func(number int64) broker.JobStatus {
-			m, err := n.Message(w.Context(), doorAdmin, w.channel, domain.EntryID{Number: number}.MessageID())
+			m, err := n.Message(w.Context(), doorAdmin, w.channel, domain.EntryID{Number: number}.MessageID(), nil)
 			require.NoError(w, err)
 			require.Len(w, m.Jobs, 1)
 			return m.Jobs[0].Status
@@ -275,7 +306,7 @@ func TestDoors_LoseNothingWhenNodesEnd(t *testing.T) {
 			for range 10 {
 				w.broadcasts(previous, 10, i%2)
 				sent += 10
-				if b, err := next.Peek(w.Context(), doorConsumer, w.consumer, 4); err == nil && b != nil {
+				if b, err := next.Peek(w.Context(), doorConsumer, w.consumer, 4, nil); err == nil && b != nil {
 					inBundle(fetched, b)
 					w.dequeues(next, b)
 				}

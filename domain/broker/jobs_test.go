@@ -21,7 +21,7 @@ func (w *doorWorld) startAlone() *doorNode {
 // jobOf returns the only job of a message.
 func (w *doorWorld) jobOf(n *doorNode, message string) broker.Job {
 	w.Helper()
-	m, err := n.Message(w.Context(), doorAdmin, w.channel, message)
+	m, err := n.Message(w.Context(), doorAdmin, w.channel, message, nil)
 	require.NoError(w, err)
 	require.Len(w, m.Jobs, 1)
 	return m.Jobs[0]

@@ -104,12 +104,15 @@ func errNotVisible(id string) error {
 
 // Message returns a message by either of its ids, with its payload and its jobs. It fails with
 // NotFound if there is none.
-func (s *Service) Message(ctx context.Context, creds *Credentials, channel domain.PartyID, id string) (*Message, error) {
-	if err := s.CheckReader(ctx, creds, channel); err != nil {
+func (s *Service) Message(ctx context.Context, creds *Credentials, channel domain.PartyID, id string, reserve Reserve) (*Message, error) {
+	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, err
 	}
 	e, err := s.findEntry(ctx, channel, id)
 	if err != nil {
+		return nil, err
+	}
+	if err := reserve.acquire(ctx, payloadSize(e)); err != nil {
 		return nil, err
 	}
 	m := describe(e)
@@ -126,6 +129,19 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID, e.Published)
 	return m, err
 }
+
+// A Reserve acquires the memory for payloads of some bytes in all, before they are read, or fails.
+// nil acquires nothing.
+type Reserve func(ctx context.Context, bytes int64) error
+
+func (r Reserve) acquire(ctx context.Context, bytes int64) error {
+	if r == nil {
+		return nil
+	}
+	return r(ctx, bytes)
+}
+
+func payloadSize(e *repository.Entry) int64 { return int64(len(e.Payload)) + e.PayloadAt.Length }
 
 // readPayload reads a large payload.
 func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byte, error) {
@@ -156,7 +172,7 @@ const maxListReads = 64
 // if it ends here. A list that would look at too much ends early, perhaps without messages, and
 // continues at next.
 func (s *Service) Messages(ctx context.Context, creds *Credentials, channel domain.PartyID, q MessageQuery) (messages []*Message, next domain.EntryID, more bool, err error) {
-	if err := s.CheckReader(ctx, creds, channel); err != nil {
+	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, next, false, err
 	}
 	consumers, err := s.consumers(ctx, channel)

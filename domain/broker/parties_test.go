@@ -102,7 +102,7 @@ func TestAConsumer_HasJobsOfWhatIsAcceptedAfterItsPut(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, p.put(t, s, p.consumer, "another-token"), "a consumer that is put again keeps its place")
 	for id, want := range map[string]int{before: 0, after: 1} {
-		m, err := s.Message(t.Context(), doorAdmin, p.channel, id)
+		m, err := s.Message(t.Context(), doorAdmin, p.channel, id, nil)
 		require.NoError(t, err)
 		require.Len(t, m.Jobs, want)
 	}
@@ -139,7 +139,7 @@ func TestAConsumerWithoutACursor_GetsOneAtTheSamePlaceWhenItIsPutAgain(t *testin
 	standing, err := cursors.Standing(t.Context(), p.consumer.Cursor())
 	require.NoError(t, err)
 	require.Zero(t, standing.Position(0).Number, "before the message that came between")
-	m, err := s.Message(t.Context(), doorAdmin, p.channel, id)
+	m, err := s.Message(t.Context(), doorAdmin, p.channel, id, nil)
 	require.NoError(t, err)
 	require.Len(t, m.Jobs, 1)
 }

@@ -259,9 +259,9 @@ func (s *Service) requireLister(ctx context.Context, creds *Credentials, list do
 	case creds.IsAdmin:
 		return nil
 	case isConsumers:
-		return s.CheckReader(ctx, creds, channel)
+		return s.requireReader(ctx, creds, channel)
 	case list == domain.Channels && id.String() != "":
-		return s.CheckReader(ctx, creds, id)
+		return s.requireReader(ctx, creds, id)
 	}
 	if creds.ChannelToken != "" || creds.ProducerToken != "" || creds.ConsumerToken != "" {
 		return ErrForbidden

@@ -68,7 +68,8 @@ func TestAJobThatIsNotDead_IsNotMadeAgain(t *testing.T) {
 func TestAToken_IsComparedInFull(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		n := w.start("a", delivery.Options{})
-		require.NoError(w, n.CheckConsumer(w.Context(), doorConsumer, w.consumer))
+		_, err := n.DeadLetters(w.Context(), doorConsumer, w.consumer, domain.EntryID{Number: -1}, 1)
+		require.NoError(w, err)
 		change := map[string]func(string) string{
 			"the beginning": func(s string) string { return s[:len(s)-1] },
 			"the first":     func(s string) string { return s[:1] },
@@ -77,7 +78,7 @@ func TestAToken_IsComparedInFull(t *testing.T) {
 			"a blank":       func(s string) string { return s + " " },
 		}
 		for what, of := range change {
-			_, err := n.Peek(w.Context(), &broker.Credentials{ConsumerToken: of(doorConsumer.ConsumerToken)}, w.consumer, 1)
+			_, err := n.Peek(w.Context(), &broker.Credentials{ConsumerToken: of(doorConsumer.ConsumerToken)}, w.consumer, 1, nil)
 			require.ErrorIs(w, err, broker.ErrForbidden, what)
 			_, err = n.Get(w.Context(), &broker.Credentials{ChannelToken: of(doorProducer.ChannelToken)}, w.channel)
 			require.ErrorIs(w, err, broker.ErrForbidden, what)

@@ -76,7 +76,7 @@ func TestABundleWithHiddenMessages_IsNotReturned(t *testing.T) {
 		<-time.After(10 * time.Second)
 		bundle := w.peeks(n, 4)
 		hidden.Store(1)
-		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 4)
+		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 4, nil)
 		require.Equal(w, domain.Unavailable, domain.KindOf(err))
 		require.ErrorContains(w, err, "not visible")
 		hidden.Store(0)
@@ -95,11 +95,11 @@ func TestAMessageThatWasAccepted_IsFoundOrNotVisibleYet(t *testing.T) {
 		for id, want := range map[string]domain.Kind{
 			"m0.1": domain.Unknown, "m0.2": domain.Unavailable, "mine": domain.Unavailable, "m0.4": domain.NotFound, "m7.0": domain.NotFound, "other": domain.NotFound,
 		} {
-			_, err := n.Message(w.Context(), doorAdmin, w.channel, id)
+			_, err := n.Message(w.Context(), doorAdmin, w.channel, id, nil)
 			require.Equal(w, want, domain.KindOf(err), id)
 		}
 		hidden.Store(0)
-		m, err := n.Message(w.Context(), doorAdmin, w.channel, "mine")
+		m, err := n.Message(w.Context(), doorAdmin, w.channel, "mine", nil)
 		require.NoError(w, err)
 		require.Equal(w, "m0.3", m.ID)
 	})

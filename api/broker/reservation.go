@@ -1,0 +1,33 @@
+package broker
+
+import "context"
+
+const (
+	// payloadCopies is how often a payload is in memory while it is answered: as it was read, as text,
+	// and as JSON, which takes up to twice as much.
+	payloadCopies = 4
+	answerMemory  = 64 << 10 // bytes that an answer takes besides
+)
+
+// A reservation is the memory that an answer with payloads takes until it is closed.
+type reservation struct {
+	host    Host
+	owner   string
+	release func()
+}
+
+func (e *edge) newReservation(owner string) *reservation {
+	return &reservation{e.host, owner, func() {}}
+}
+
+// reserve acquires the memory for payloads of some bytes in all. It is the Reserve of the use cases.
+func (r *reservation) reserve(ctx context.Context, bytes int64) error {
+	release, err := r.host.ReserveAnswer(ctx, r.owner, answerMemory+payloadCopies*bytes)
+	if err == nil {
+		r.release()
+		r.release = release
+	}
+	return err
+}
+
+func (r *reservation) close() { r.release() }
