@@ -63,6 +63,17 @@ func (p PartyID) List() PartyList { return p.list }
 // String returns the name.
 func (p PartyID) String() string { return p.name }
 
+// FullName returns the name, and that of a consumer behind the name of its channel: prices/billing.
+func (p PartyID) FullName() string {
+	if p.IsConsumer() {
+		return p.list.channel + "/" + p.name
+	}
+	return p.name
+}
+
+// Describe returns the kind and the full name, such as consumer prices/billing.
+func (p PartyID) Describe() string { return p.list.kind.String() + " " + p.FullName() }
+
 // Consumers returns the list of the consumers of a channel.
 func (p PartyID) Consumers() PartyList { return PartyList{consumerParty, p.name} }
 

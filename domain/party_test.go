@@ -37,6 +37,8 @@ func TestAConsumer_IsFoundByItsCursor(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, consumer, found)
 	require.Equal(t, channel, found.Channel())
+	require.Equal(t, "consumer prices/billing", consumer.Describe())
+	require.Equal(t, "channel prices", channel.Describe())
 	require.Equal(t, channel.Stream(), found.Stream())
 	require.Equal(t, "channel|prices", channel.Stream().String())
 	for _, other := range []string{"s|0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41", "c|prices"} {

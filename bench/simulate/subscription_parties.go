@@ -170,12 +170,11 @@ func (o *subscriptionOwner) delete() error {
 		return err
 	}
 	return w.untilDone(&o.party, "puts what was deleted", func(n *subscriptionNode) (bool, error) {
-		switch _, _, err := n.owners.Put(w.ctx, s.id, s.draft(o.d), subscribe.Match{}); {
-		case err == nil:
+		_, _, err := n.owners.Put(w.ctx, s.id, s.draft(o.d), subscribe.Match{})
+		if err == nil {
 			return false, fmt.Errorf("P18: subscription %s was deleted, and can be put again", s.id)
-		default:
-			return domain.KindOf(err) == domain.Conflict, o.unexplained("put", err)
 		}
+		return domain.KindOf(err) == domain.Conflict, o.unexplained("put", err)
 	})
 }
 

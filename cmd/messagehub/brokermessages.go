@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/api/broker/brokerclient"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -36,18 +37,9 @@ func (p *process) brokerMessages() *cobra.Command {
 			return err
 		},
 		func(ctx context.Context) error {
-			found, hasMore, err := collect(b.client.Messages(ctx, channel.String(), changedSince), limit)
-			if err != nil {
-				return err
-			}
-			if b.json {
-				return p.showElements("messages", found)
-			}
-			if err := p.showMessages(channel.String(), found); err != nil {
-				return err
-			}
-			p.sayMore(hasMore)
-			return nil
+			return showList(b, b.client.Messages(ctx, channel.String(), changedSince), limit, "messages", func(all []*brokerclient.StoredMessage) error {
+				return p.showMessages(channel.String(), all)
+			})
 		})
 	cmd.Flags().StringVar(&since, "since", "", "only those whose status has changed since this `TIME`, as 2030-01-31T12:00:00Z, or a duration before now, such as 24h")
 	addLimit(cmd, &limit)
@@ -115,18 +107,7 @@ func (p *process) brokerDeadLetters() *cobra.Command {
 			return err
 		},
 		func(ctx context.Context) error {
-			found, hasMore, err := collect(b.client.DeadLetters(ctx, consumer.Channel().String(), consumer.String()), limit)
-			if err != nil {
-				return err
-			}
-			if b.json {
-				return p.showElements("deadLetters", found)
-			}
-			if err := p.showDeadLetters(consumer, found); err != nil {
-				return err
-			}
-			p.sayMore(hasMore)
-			return nil
+			return showList(b, b.client.DeadLetters(ctx, consumer.Channel().String(), consumer.String()), limit, "deadLetters", func(all []*brokerclient.Job) error { return p.showDeadLetters(consumer, all) })
 		})
 	addLimit(cmd, &limit)
 	b.jsonFlag(cmd.Flags())

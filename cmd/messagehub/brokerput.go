@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -70,10 +68,10 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 				return err
 			}
 			if created {
-				_, err = fmt.Fprintf(p.out, "created %s\n", describeParty(id))
+				_, err = fmt.Fprintf(p.out, "created %s\n", id.Describe())
 				return err
 			}
-			_, err = fmt.Fprintf(p.out, "%s existed, and is as wanted now\n", describeParty(id))
+			_, err = fmt.Fprintf(p.out, "%s existed, and is as wanted now\n", id.Describe())
 			return err
 		})
 	cmd.Flags().StringVar(&draft.Name, "name", "", "`NAME` for people; default: as it is, or the id")
@@ -93,18 +91,6 @@ func refOf(id domain.PartyID) brokerclient.Ref {
 		return brokerclient.Channel(id.String())
 	default:
 		return brokerclient.Producer(id.String())
-	}
-}
-
-// describeParty returns the kind and the id of a party.
-func describeParty(id domain.PartyID) string {
-	switch {
-	case id.IsConsumer():
-		return "consumer " + id.Channel().String() + "/" + id.String()
-	case id.List() == domain.Channels:
-		return "channel " + id.String()
-	default:
-		return "producer " + id.String()
 	}
 }
 
@@ -139,59 +125,11 @@ func (p *process) brokerList() *cobra.Command {
 			}
 		},
 		func(ctx context.Context) error {
-			found, hasMore, err := collect(b.client.List(ctx, list), limit)
-			if err != nil {
-				return err
-			}
-			if b.json {
-				return p.showElements(what, found)
-			}
-			if err := p.showParties(what, found); err != nil {
-				return err
-			}
-			p.sayMore(hasMore)
-			return nil
+			return showList(b, b.client.List(ctx, list), limit, what, func(all []*brokerclient.Party) error { return p.showParties(what, all) })
 		})
 	addLimit(cmd, &limit)
 	b.jsonFlag(cmd.Flags())
 	return cmd
-}
-
-func addLimit(cmd *cobra.Command, limit *int) {
-	cmd.Flags().IntVar(limit, "limit", 100, "show at most this `NUMBER`")
-}
-
-// collect returns up to limit elements, and whether there are more.
-func collect[T any](all iter.Seq2[*T, error], limit int) (found []*T, hasMore bool, err error) {
-	for element, err := range all {
-		if err != nil {
-			return nil, false, err
-		}
-		if len(found) == limit {
-			return found, true, nil
-		}
-		found = append(found, element)
-	}
-	return found, false, nil
-}
-
-// showElements prints a list as a JSON object with one array.
-func (p *process) showElements(member string, elements any) error {
-	text, err := json.Marshal(elements)
-	if err != nil {
-		return err
-	}
-	if string(text) == "null" {
-		text = []byte("[]")
-	}
-	return json.NewEncoder(p.out).Encode(map[string]json.RawMessage{member: text})
-}
-
-// sayMore says that a list was cut off.
-func (p *process) sayMore(hasMore bool) {
-	if hasMore {
-		fmt.Fprintln(p.err, "messagehub: there are more; --limit shows more of them")
-	}
 }
 
 func (p *process) showParties(what string, all []*brokerclient.Party) error {

@@ -78,7 +78,7 @@ func (p *process) readParties(name string) (wanted []wantedParty, err error) {
 			err = broker.CheckToken(token.Reveal())
 		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", describeParty(party.ID), err))
+			faults = append(faults, fmt.Errorf("%s: %w", party.ID.Describe(), err))
 		}
 		wanted = append(wanted, wantedParty{party, token.Reveal()})
 	}
@@ -115,7 +115,7 @@ func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
 		isChange, err := s.carryOut(ctx, step)
 		if err != nil {
 			return fmt.Errorf("%s: %w; made before it: %s; the command may be repeated",
-				describeParty(step.wanted.ID), s.explain(err), terminal.CountOf(changes, "change"))
+				step.wanted.ID.Describe(), s.explain(err), terminal.CountOf(changes, "change"))
 		}
 		if isChange {
 			changes++
@@ -198,9 +198,9 @@ func planParties(wanted []wantedParty, stored []storedParty) ([]partyStep, error
 		case step.stored != nil:
 			step.why = partyDifferences(step.stored, &w)
 		case w.ID.IsConsumer() && is[w.ID.Channel()] == nil && !will[w.ID.Channel()]:
-			faults = append(faults, fmt.Errorf("%s: there is no channel %s, neither in the file nor in the hub", describeParty(w.ID), w.ID.Channel()))
+			faults = append(faults, fmt.Errorf("%s: there is no channel %s, neither in the file nor in the hub", w.ID.Describe(), w.ID.Channel()))
 		case w.token == "":
-			faults = append(faults, fmt.Errorf("%s: it is new and has no token; name a token-file or a token-env", describeParty(w.ID)))
+			faults = append(faults, fmt.Errorf("%s: it is new and has no token; name a token-file or a token-env", w.ID.Describe()))
 		}
 		steps = append(steps, step)
 	}
@@ -272,5 +272,5 @@ func (s *partySync) showOthers(wanted []wantedParty, stored []storedParty) {
 }
 
 func partyLine(id domain.PartyID, url string) string {
-	return strings.TrimSpace(describeParty(id) + "  " + terminal.Clip(terminal.Printable(url), 60))
+	return strings.TrimSpace(id.Describe() + "  " + terminal.Clip(terminal.Printable(url), 60))
 }

@@ -115,7 +115,7 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 // store tries to store a party, and removes it from what is pending unless it may succeed later.
 func (s *brokerSetup) store(ctx context.Context, p config.BrokerParty) {
 	created, err := s.putParty(ctx, &p)
-	name := describeParty(p.ID)
+	name := p.ID.Describe()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -165,18 +165,6 @@ func (s *brokerSetup) mayPass(id domain.PartyID, err error) bool {
 		return id.IsConsumer() && slices.ContainsFunc(s.pending, func(x config.BrokerParty) bool { return x.ID == id.Channel() })
 	default:
 		return true
-	}
-}
-
-// describeParty returns the kind and the id of a party.
-func describeParty(id domain.PartyID) string {
-	switch {
-	case id.IsConsumer():
-		return "consumer " + id.Channel().String() + "/" + id.String()
-	case id.List() == domain.Channels:
-		return "channel " + id.String()
-	default:
-		return "producer " + id.String()
 	}
 }
 

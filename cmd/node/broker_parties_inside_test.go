@@ -83,7 +83,7 @@ func (w *setupWorld) stored() map[string]*repository.Party {
 		parties, err := documents.Parties(w.Context(), list, "", 100)
 		require.NoError(w, err)
 		for _, p := range parties {
-			found[describeParty(p.ID)] = p
+			found[p.ID.Describe()] = p
 			if p.ID.IsConsumer() {
 				_, err := documents.Standing(w.Context(), p.ID.Cursor())
 				require.NoError(w, err, p.ID)

@@ -138,17 +138,9 @@ type partiesValue struct {
 func (v partiesValue) String() string {
 	names := make([]string, len(*v.at))
 	for i, p := range *v.at {
-		names[i] = partyName(p.ID)
+		names[i] = p.ID.FullName()
 	}
 	return strings.Join(names, ", ")
-}
-
-// partyName returns the id of a party, behind that of its channel.
-func partyName(id domain.PartyID) string {
-	if id.IsConsumer() {
-		return id.Channel().String() + "/" + id.String()
-	}
-	return id.String()
 }
 
 // Set reads the list as it stands in the file; YAML has a form that fits on one line.
@@ -183,7 +175,7 @@ func (v partiesValue) decode(list *yaml.Node, folder string) error {
 		case err != nil:
 			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))
 		case slices.ContainsFunc(ps, func(x BrokerParty) bool { return x.ID == p.ID }):
-			faults = append(faults, fmt.Errorf("line %d: %s stands in the list twice; keep one", item.Line, partyName(p.ID)))
+			faults = append(faults, fmt.Errorf("line %d: %s stands in the list twice; keep one", item.Line, p.ID.FullName()))
 		default:
 			ps = append(ps, p)
 		}
@@ -225,14 +217,14 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 	}
 	if v.isOfConsumers() {
 		if p.CallbackURL = texts["callback-url"]; p.CallbackURL == "" {
-			return p, fmt.Errorf("%s has no callback-url; give the URL that the consumer is called at", partyName(p.ID))
+			return p, fmt.Errorf("%s has no callback-url; give the URL that the consumer is called at", p.ID.FullName())
 		}
 		if err := domain.CheckCallbackURL(p.CallbackURL); err != nil {
-			return p, fmt.Errorf("callback-url of %s: %w", partyName(p.ID), err)
+			return p, fmt.Errorf("callback-url of %s: %w", p.ID.FullName(), err)
 		}
 	}
 	p.Token, err = tokenSourceOf(texts, folder)
-	return p, asKey(partyName(p.ID), err)
+	return p, asKey(p.ID.FullName(), err)
 }
 
 // parseID returns the id of an entry.
