@@ -272,7 +272,15 @@ const maxWindowPayload = 16 << 10
 func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
 	e.ask(id)
 	e.signal(repository.Signal{Stream: stream, Cursor: id})
-	e.serve(repository.ShardEntry{Cursor: id, Stream: stream})
+	e.serveCreated(repository.ShardEntry{Cursor: id, Stream: stream})
+}
+
+// serveCreated begins to serve a cursor that was created. A service that did not find it before, and
+// ends, is followed by another one.
+func (e *Engine) serveCreated(entry repository.ShardEntry) {
+	if s := e.serve(entry); s != nil {
+		s.post(func(in *inbox) { in.created = true })
+	}
 }
 
 // Changed tells the engine that the receiver of a cursor has changed or was deleted, or that a
@@ -308,11 +316,12 @@ func (e *Engine) topicOf(stream domain.StreamName) *topic {
 	return e.topics[stream]
 }
 
-// serve begins to serve a cursor, unless it is served already or has another owner.
-func (e *Engine) serve(entry repository.ShardEntry) {
+// serve begins to serve a cursor, unless it has another owner. If it is served already, serve returns
+// its service.
+func (e *Engine) serve(entry repository.ShardEntry) *service {
 	shard := repository.ShardOf(entry.Cursor)
 	if !e.owns(shard) {
-		return
+		return nil
 	}
 	e.mu.Lock()
 	s := e.services[entry.Cursor]
@@ -321,7 +330,7 @@ func (e *Engine) serve(entry repository.ShardEntry) {
 		if s != nil && s.requested.Load() < int64(entry.Requested) {
 			s.post(func(in *inbox) { in.changed = true })
 		}
-		return
+		return s
 	}
 	t := e.topics[entry.Stream]
 	if t == nil {
@@ -342,12 +351,13 @@ func (e *Engine) serve(entry repository.ShardEntry) {
 	if !e.owns(shard) { // it was given to another node meanwhile
 		s.shed()
 	}
+	return nil
 }
 
 // remove ends the service of a cursor.
 func (e *Engine) remove(s *service) {
 	s.stopTimer()
-	if s.shedding {
+	if s.shedding || s.created {
 		defer e.serveAgain(s)
 	}
 	e.mu.Lock()

@@ -49,7 +49,7 @@ func (e *Engine) signalled(n *repository.Node, handled int64) {
 		case s.Stream == (domain.StreamName{}):
 			e.receiverChanged(s.Cursor)
 		case s.Cursor != (domain.CursorID{}):
-			e.serve(repository.ShardEntry{Cursor: s.Cursor, Stream: s.Stream})
+			e.serveCreated(repository.ShardEntry{Cursor: s.Cursor, Stream: s.Stream})
 		default:
 			e.published(s.Stream)
 		}
@@ -80,7 +80,7 @@ func (e *Engine) serveShards(shards []int) {
 }
 
 // serveAgain serves the cursor of a service that has left, if the node has taken its shard
-// again.
+// again or the cursor was created after the service had looked for it.
 func (e *Engine) serveAgain(s *service) {
 	e.serve(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
 }

@@ -73,6 +73,7 @@ type service struct {
 
 	cancelled bool // all deliveries, because the receiver was deleted
 	leaving   bool
+	created   bool // the cursor, since it was loaded last
 	shedding  bool // it leaves because the shard is given to another node
 	releasing bool // the settlement under way releases the cursor
 	released  bool
@@ -90,6 +91,7 @@ type inbox struct {
 	woken    bool // there may be new entries
 	ticked   bool // the timer has run down
 	changed  bool
+	created  bool // the cursor
 	leave    bool
 	shed     bool
 	permits  []*permit
@@ -144,7 +146,7 @@ func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 
 // isTickOnly reports whether there is no other event than that of the timer.
 func (in *inbox) isTickOnly() bool {
-	return !in.woken && !in.changed && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
+	return !in.woken && !in.changed && !in.created && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
 		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil
 }
 
@@ -161,6 +163,7 @@ func (s *service) handle(in *inbox) {
 	if in.changed {
 		s.changed, s.current, s.wanted = true, false, true
 	}
+	s.created = s.created || in.created && s.cursor == nil
 	for _, o := range in.outcomes {
 		s.underway--
 		if o.Answer.Began.IsZero() { // the engine has ended it

@@ -83,6 +83,9 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 
 func (s *service) finishLoad(r *loadResult) {
 	s.loading = false
+	if r.err == nil {
+		s.created = false
+	}
 	switch {
 	case domain.KindOf(r.err) == domain.NotFound: // it was never created, or was removed
 		s.leaving, s.released = true, true

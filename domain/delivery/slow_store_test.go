@@ -21,6 +21,7 @@ type slowCursors struct {
 	repository.Cursors
 	isAway      atomic.Bool
 	takes       time.Duration
+	missing     time.Duration // until it is known that a cursor is missing
 	settling    time.Duration
 	loads       atomic.Int64
 	settlements atomic.Int64
@@ -40,7 +41,11 @@ func (c *slowCursors) Load(ctx context.Context, id domain.CursorID, o domain.Own
 		return nil, "", domain.Errorf(domain.Busy, "the store is throttled")
 	}
 	<-time.After(c.takes)
-	return c.Cursors.Load(ctx, id, o, clock)
+	found, version, err := c.Cursors.Load(ctx, id, o, clock)
+	if domain.KindOf(err) == domain.NotFound {
+		<-time.After(c.missing)
+	}
+	return found, version, err
 }
 
 func worldOn(t *testing.T, c *slowCursors) *deliverytest.World {
@@ -87,6 +92,26 @@ func TestASlowStore_DelaysDeliveries(t *testing.T) {
 		n.Stop()
 		require.Len(t, r.Taken(), 1)
 	})
+}
+
+// An engine may look for a cursor just before it is created, because its shard lists it already, or
+// just before it is created at the second try. It is served all the same.
+func TestACursor_MayBeCreatedWhileItIsLookedFor(t *testing.T) {
+	for _, created := range []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			w := worldOn(t, &slowCursors{missing: time.Second})
+			n := w.Start(delivery.Options{Look: time.Hour})
+			synctest.Wait()
+			r := &deliverytest.Receiver{ID: repositorytest.NewCursorID(), Policy: domain.DefaultPolicy()}
+			n.Created(r.ID, w.Stream)
+			<-time.After(created)
+			n.Created(w.Add(r).ID, w.Stream)
+			w.Publish(n, 3)
+			<-time.After(time.Minute)
+			n.Stop()
+			require.Len(t, r.Taken(), 3, created)
+		})
+	}
 }
 
 // Receivers that are slow and succeed (all of one owner, which may have 100) do not keep the workers from another.
