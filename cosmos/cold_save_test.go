@@ -69,9 +69,12 @@ func TestAColdSave_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 // drawers and in two cabinets, some of them at once, and counts what they accept. Some nodes
 // have been there from the start, some keep nothing in memory, and some know nothing yet.
 func TestSave_KnowsEveryReceivedEventByAnyNode(t *testing.T) {
-	seeds := 40
-	if raced {
+	seeds := 16
+	switch {
+	case raced:
 		seeds = 8
+	case triesEveryCase:
+		seeds = 200
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

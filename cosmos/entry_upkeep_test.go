@@ -98,8 +98,7 @@ func TestEntries_CostATenthOfAnEventsLife(t *testing.T) {
 			if raced && pessimistic {
 				continue
 			}
-			t.Run(fmt.Sprintf("%s, pessimistic %v", tc.name, pessimistic), func(t *testing.T) {
-				t.Parallel()
+			inBubble(t, fmt.Sprintf("%s, pessimistic %v", tc.name, pessimistic), func(t *testing.T) {
 				m := tc.run(t, pessimistic)
 				t.Logf("%6.1f RU, upkeep %6.1f (%4.1f %%), %d writes; choice %6.1f (%4.1f %%), %d queries", m.total, m.upkeep, 100*m.upkeep/m.total, m.writes, m.choice, 100*m.choice/m.total, m.choices)
 				require.LessOrEqual(t, m.upkeep, m.total/10)

@@ -168,7 +168,8 @@ func (w *world) tailOf(party int) int {
 func abs(n int) int { return max(n, -n) }
 
 // everyOrder runs the parties in every order in which one is interrupted by the
-// other, while it has something to send, at most so many times;
+// other, while it has something to send, at most so many times. Of the orders with
+// the most interruptions, if that is two, it tries some: see sample.
 // MESSAGEHUB_INTERLEAVE_TURNS tries more.
 func everyOrder(t *testing.T, most int, prepare func(w *world), parties ...party) {
 	t.Helper()
@@ -181,7 +182,10 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 		most = n
 	}
 	var path []int
-	orders := 0
+	orders, interrupted := 0, sample{oneOf: 4}
+	if most < 2 || os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS") != "" {
+		interrupted.oneOf = 1
+	}
 	for path != nil || orders == 0 {
 		var options []int
 		synctest.Test(t, func(t *testing.T) {
@@ -195,7 +199,9 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 			t.Fatalf("in the order %v", path)
 		}
 		orders++
-		path = following(path, options, most)
+		for path = following(path, options, most); interruptions(path) == most && !interrupted.takes(); {
+			path = following(path, options[:len(path)], most)
+		}
 	}
 	t.Logf("%d orders", orders)
 	require.Greater(t, orders, 2)
@@ -205,12 +211,7 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 // most times, nil if there is none.
 func following(path, options []int, most int) []int {
 	path = append(slices.Clone(path), make([]int, len(options)-min(len(path), len(options)))...)
-	used := 0
-	for _, c := range path {
-		if c > 0 {
-			used++
-		}
-	}
+	used := interruptions(path)
 	for i := len(options) - 1; i >= 0; i-- {
 		if path[i] > 0 {
 			used--
@@ -222,6 +223,16 @@ func following(path, options []int, most int) []int {
 		path = path[:i]
 	}
 	return nil
+}
+
+// interruptions returns in how many places a path does not choose the first.
+func interruptions(path []int) (n int) {
+	for _, c := range path {
+		if c > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // holds looks at all that is stored and at all that is delivered.

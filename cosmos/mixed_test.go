@@ -183,7 +183,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 // work and that the older one keeps what the newer one has added.
 func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
-	reports := v.runMixed(url, 100, tails, actors, older, newer)
+	reports := v.runMixed(url, 40, tails, actors, older, newer)
 	var saved, dequeued []string
 	for _, r := range reports {
 		require.Empty(v, r.Errors)

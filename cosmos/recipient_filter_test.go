@@ -33,7 +33,7 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 		if testing.Short() && tc.kinds > 100 {
 			continue
 		}
-		t.Run(fmt.Sprintf("%d kinds, %d in each, %d in a tail", tc.kinds, tc.batches, tc.tails), func(t *testing.T) {
+		inBubble(t, fmt.Sprintf("%d kinds, %d in each, %d in a tail", tc.kinds, tc.batches, tc.tails), func(t *testing.T) {
 			r := newRig(t, embedded.Options{Pessimistic: true})
 			actor := repositorytest.NewActor()
 			opts := Options{TailEvents: tc.tails, SweepEvery: -1}

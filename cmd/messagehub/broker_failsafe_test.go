@@ -170,6 +170,7 @@ func (w *failSafeWorld) overdue(hub string) overdueList {
 
 // A dead hub is replaced within 10 seconds, unless the setting says otherwise.
 func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
+	t.Parallel() // it waits for what a dead hub has to be taken over
 	w := newFailSafeWorld(t)
 	a, first := w.hub("on")
 	_, second := w.hub("on")
@@ -185,6 +186,7 @@ func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
 }
 
 func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
+	t.Parallel() // it waits for what a dead hub has to be taken over
 	w := newFailSafeWorld(t)
 	a, first := w.hub("off")
 	_, second := w.hub("off")
@@ -211,6 +213,7 @@ func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
 }
 
 func TestAWorker_HasTheJobsOfADeadHubRetriggered(t *testing.T) {
+	t.Parallel() // it waits for what a dead hub has to be taken over
 	w := newFailSafeWorld(t)
 	a, first := w.hub("off")
 	_, second := w.hub("off")

@@ -54,8 +54,6 @@ func conformance(t *testing.T, consistency string, opts Options) {
 
 func TestConformance(t *testing.T) { conformance(t, "", Options{}) }
 
-func TestConformanceOnASessionAccount(t *testing.T) { conformance(t, "Session", Options{}) }
-
 // A segment ends after a few entries, so every rule is held across segments.
 func TestConformanceWithSmallSegments(t *testing.T) { conformance(t, "", Options{SegmentBytes: 100}) }
 

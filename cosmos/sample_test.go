@@ -1,0 +1,16 @@
+package cosmos
+
+import "os"
+
+// triesEveryCase says that the tests with very many cases try all of them, as in make campaign.
+// Otherwise they try some, the same ones each time.
+var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
+
+// A sample takes the first of each so many cases. The number has no factor in common with those of
+// the values that are combined, so that each value is tried.
+type sample struct{ oneOf, seen int }
+
+func (s *sample) takes() bool {
+	s.seen++
+	return triesEveryCase || (s.seen-1)%s.oneOf == 0
+}
