@@ -226,8 +226,10 @@ func TestRun_FindsEachFault(t *testing.T) {
 			under++
 			n := under
 			mu.Unlock()
-			time.AfterFunc(time.Second, func() { mu.Lock(); under--; mu.Unlock() })
 			<-time.After(time.Second)
+			mu.Lock()
+			under-- // before the answer is sent, and the next call comes
+			mu.Unlock()
 			return n > 1 && answer(w, 503)
 		}, []string{"accepts calls at the same time"}},
 		"is slow": {func(http.ResponseWriter, *http.Request, []byte) bool { <-time.After(5 * time.Second); return false }, []string{"answers quickly"}},
