@@ -168,8 +168,8 @@ func (w *world) tailOf(party int) int {
 func abs(n int) int { return max(n, -n) }
 
 // everyOrder runs the parties in every order in which one is interrupted by the
-// other, while it has something to send, at most so many times. Of the orders with
-// the most interruptions, if that is two, it tries some: see sample.
+// other, while it has something to send, at most that number of times. Of the orders
+// with two interruptions, if that is the most, it tries some: see sample.
 // MESSAGEHUB_INTERLEAVE_TURNS tries more.
 func everyOrder(t *testing.T, most int, prepare func(w *world), parties ...party) {
 	t.Helper()

@@ -102,7 +102,7 @@ type Standing struct {
 	Hold     time.Time     // nothing is called before it
 	HoldFor  time.Duration // from the answer that asked for it to Hold
 	Failures int           // in a row
-	// FailedSince is when the first of them ended; zero if there is none, or if that is not known.
+	// FailedSince is when the first of them ended; zero if none has ended, or if that is not known.
 	FailedSince time.Time
 	BreakerTo   time.Time // the breaker is open until then, and half open after that; zero: closed
 

@@ -71,7 +71,7 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: dead.Position}}, nil, c.now))
 	c.store()
-	require.Zero(t, c.standing.Late, "it begins anew")
+	require.Zero(t, c.standing.Late, "it starts again")
 }
 
 func TestACursor_SaysSinceWhenItsReceiverFails(t *testing.T) {

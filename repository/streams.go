@@ -59,7 +59,7 @@ type Streams interface {
 // MaxAppend is the limit for the messages of one Append.
 const MaxAppend = 60
 
-// MessageRetention is how long a message is kept, unless the store was told otherwise.
+// MessageRetention is how long a message is kept, unless an option of the store says otherwise.
 const MessageRetention = 21 * 24 * time.Hour
 
 // IDRetention is how long a stream knows the ID of a message, at least.

@@ -10,7 +10,7 @@ import (
 )
 
 func (e *edge) peek(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	consumer, err := e.consumerOf(r, "consumerId")
+	consumer, err := e.consumerOf(r)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (e *edge) peek(w http.ResponseWriter, r *http.Request, creds *broker.Creden
 }
 
 func (e *edge) dequeue(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	consumer, err := e.consumerOf(r, "consumerId")
+	consumer, err := e.consumerOf(r)
 	if err != nil {
 		return err
 	}

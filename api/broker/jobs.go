@@ -56,7 +56,7 @@ func lastAttempt(j *broker.Job) time.Time {
 }
 
 func (e *edge) listDeadLetters(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	consumer, err := e.consumerOf(r, "consumerId")
+	consumer, err := e.consumerOf(r)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (e *edge) retriggerMessage(w http.ResponseWriter, r *http.Request, creds *b
 }
 
 func (e *edge) retriggerJob(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	consumer, err := e.consumerOf(r, "jobId")
+	consumer, err := e.consumerNamedBy(r, "jobId")
 	if err != nil {
 		return err
 	}

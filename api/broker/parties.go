@@ -33,32 +33,22 @@ func writeParty(w http.ResponseWriter, status int, p *broker.Party) {
 	writeJSON(w, status, p.Changed, documentOfParty(p))
 }
 
-func (e *edge) putProducer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	id, err := e.producerOf(r)
-	if err != nil {
-		return err
+// A partyFinder returns the party that the path of a request names.
+type partyFinder func(*http.Request) (domain.PartyID, error)
+
+// put returns the handler that creates or changes a party.
+func (e *edge) put(find partyFinder) handler {
+	return func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+		id, err := find(r)
+		if err != nil {
+			return err
+		}
+		return e.putParty(w, r, creds, id)
 	}
-	return e.put(w, r, creds, id)
 }
 
-func (e *edge) putChannel(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	id, err := e.channelOf(r)
-	if err != nil {
-		return err
-	}
-	return e.put(w, r, creds, id)
-}
-
-func (e *edge) putConsumer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	id, err := e.consumerOf(r, "consumerId")
-	if err != nil {
-		return err
-	}
-	return e.put(w, r, creds, id)
-}
-
-// put creates or changes a party. The body of a stranger is not read.
-func (e *edge) put(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
+// putParty creates or changes a party. The body of a stranger is not read.
+func (e *edge) putParty(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
 	if err := creds.RequireAdmin(); err != nil {
 		return err
 	}
@@ -86,40 +76,23 @@ func (e *edge) put(w http.ResponseWriter, r *http.Request, creds *broker.Credent
 	return nil
 }
 
-func (e *edge) getProducer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	id, err := e.producerOf(r)
-	if err != nil {
-		return err
+// get returns the handler that shows a party.
+func (e *edge) get(find partyFinder) handler {
+	return func(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
+		id, err := find(r)
+		if err != nil {
+			return err
+		}
+		if _, err := query.Parse(r); err != nil {
+			return err
+		}
+		found, err := e.service.Get(r.Context(), creds, id)
+		if err != nil {
+			return err
+		}
+		writeParty(w, http.StatusOK, found)
+		return nil
 	}
-	return e.get(w, r, creds, id)
-}
-
-func (e *edge) getChannel(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	id, err := e.channelOf(r)
-	if err != nil {
-		return err
-	}
-	return e.get(w, r, creds, id)
-}
-
-func (e *edge) getConsumer(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {
-	id, err := e.consumerOf(r, "consumerId")
-	if err != nil {
-		return err
-	}
-	return e.get(w, r, creds, id)
-}
-
-func (e *edge) get(w http.ResponseWriter, r *http.Request, creds *broker.Credentials, id domain.PartyID) error {
-	if _, err := query.Parse(r); err != nil {
-		return err
-	}
-	found, err := e.service.Get(r.Context(), creds, id)
-	if err != nil {
-		return err
-	}
-	writeParty(w, http.StatusOK, found)
-	return nil
 }
 
 func (e *edge) listProducers(w http.ResponseWriter, r *http.Request, creds *broker.Credentials) error {

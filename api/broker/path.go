@@ -38,7 +38,11 @@ func (e *edge) channelOf(r *http.Request) (domain.PartyID, error) {
 	return id, err
 }
 
-func (e *edge) consumerOf(r *http.Request, param string) (domain.PartyID, error) {
+func (e *edge) consumerOf(r *http.Request) (domain.PartyID, error) {
+	return e.consumerNamedBy(r, "consumerId")
+}
+
+func (e *edge) consumerNamedBy(r *http.Request, param string) (domain.PartyID, error) {
 	channel, err := e.channelOf(r)
 	if err != nil {
 		return channel, err

@@ -41,14 +41,14 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	e := &edge{service, host}
 
 	// Operators manage who may send and who is called.
-	r.Put("/broker/producer/{producerId}", e.handle(e.putProducer))
-	r.Get("/broker/producer/{producerId}", e.handle(e.getProducer))
+	r.Put("/broker/producer/{producerId}", e.handle(e.put(e.producerOf)))
+	r.Get("/broker/producer/{producerId}", e.handle(e.get(e.producerOf)))
 	r.Get("/broker/producers", e.handle(e.listProducers))
-	r.Put("/broker/channel/{channelId}", e.handle(e.putChannel))
-	r.Get("/broker/channel/{channelId}", e.handle(e.getChannel))
+	r.Put("/broker/channel/{channelId}", e.handle(e.put(e.channelOf)))
+	r.Get("/broker/channel/{channelId}", e.handle(e.get(e.channelOf)))
 	r.Get("/broker/channels", e.handle(e.listChannels))
-	r.Put("/broker/channel/{channelId}/consumer/{consumerId}", e.handle(e.putConsumer))
-	r.Get("/broker/channel/{channelId}/consumer/{consumerId}", e.handle(e.getConsumer))
+	r.Put("/broker/channel/{channelId}/consumer/{consumerId}", e.handle(e.put(e.consumerOf)))
+	r.Get("/broker/channel/{channelId}/consumer/{consumerId}", e.handle(e.get(e.consumerOf)))
 	r.Get("/broker/channel/{channelId}/consumers", e.handle(e.listConsumers))
 
 	// Producers send messages.

@@ -149,7 +149,7 @@ func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	return nil
 }
 
-// dequeue dequeues a bundle that was seen. It may be told to do so again.
+// dequeue dequeues a bundle that was seen. It may repeat that.
 func (f *brokerFetcher) dequeue(id string) error {
 	w := f.w
 	for {
@@ -217,7 +217,7 @@ func (w *brokerWorld) checkCaller(n *pushNode, cursor domain.CursorID, e push.En
 	return nil
 }
 
-// dequeueOpenIfCalm dequeues all bundles once no fault happens any more.
+// dequeueOpenIfCalm dequeues all bundles after the last fault.
 func (w *brokerWorld) dequeueOpenIfCalm(p party) error {
 	w.scheduler.mu.Lock()
 	isCalm := w.calm

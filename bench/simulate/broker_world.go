@@ -77,8 +77,8 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 	return w, err
 }
 
-// broadcastAll lets all parties act: parties are put, messages are broadcast, and then everything
-// has to come to its end.
+// broadcastAll lets all parties act: parties are put, messages are broadcast, and then every
+// delivery must end.
 func (w *brokerWorld) broadcastAll() error {
 	owner := w.newParty("owner", brokerUses+510)
 	if err := w.runTogether(w.syncs()...); err != nil || w.ctx.Err() != nil {

@@ -123,7 +123,7 @@ func (w *failSafeWorld) missing() (n int) {
 	return n
 }
 
-// awaitAll returns when all messages have come to all consumers.
+// awaitAll returns when all consumers have received all messages.
 func (w *failSafeWorld) awaitAll() {
 	w.Helper()
 	timeout := time.After(patience)
@@ -170,7 +170,6 @@ func (w *failSafeWorld) overdue(hub string) overdueList {
 
 // A dead hub is replaced within 10 seconds, unless the setting says otherwise.
 func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
-	t.Parallel() // it waits for what a dead hub has to be taken over
 	w := newFailSafeWorld(t)
 	a, first := w.hub("on")
 	_, second := w.hub("on")
@@ -186,7 +185,6 @@ func TestWhatADeadHubHad_IsTakenOverByOthers(t *testing.T) {
 }
 
 func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
-	t.Parallel() // it waits for what a dead hub has to be taken over
 	w := newFailSafeWorld(t)
 	a, first := w.hub("off")
 	_, second := w.hub("off")
@@ -213,7 +211,6 @@ func TestWithoutTakeover_WhatADeadHubHadWaitsForARetrigger(t *testing.T) {
 }
 
 func TestAWorker_HasTheJobsOfADeadHubRetriggered(t *testing.T) {
-	t.Parallel() // it waits for what a dead hub has to be taken over
 	w := newFailSafeWorld(t)
 	a, first := w.hub("off")
 	_, second := w.hub("off")

@@ -166,7 +166,7 @@ func TestABroker_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// crashesEverywhere calls test with a crash at each request, by both faults, until there is none.
+// crashesEverywhere calls test with a crash at each of its requests, by both faults.
 func crashesEverywhere(t *testing.T, name string, test func(t *testing.T, n int, last faulty.Fault) (crashed bool)) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(name+"/"+last.String(), func(t *testing.T) {
@@ -201,7 +201,7 @@ func brokerCrashes(t *testing.T, n int, last faulty.Fault, retrigger retriggerFu
 	return crashed
 }
 
-// requireDelivered demands that the channel has so many messages, each of which is delivered.
+// requireDelivered requires that the channel has that number of messages, each of them delivered.
 func (w *brokerWorld) requireDelivered(messages int, args ...any) domain.Standing {
 	w.Helper()
 	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
@@ -260,7 +260,7 @@ var crashFetcherPolicy = domain.BrokerPolicy(time.Hour, 5)
 type crashFetcher struct {
 	*brokerWorld
 	bundle   *broker.Bundle // that it has seen
-	dequeued bool           // it was told so
+	dequeued bool           // a Dequeue has succeeded
 }
 
 // sendAll sends three messages, of two priorities, and waits until their calls have failed.

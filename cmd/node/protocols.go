@@ -52,9 +52,10 @@ type certificate struct {
 	files  config.TLS
 	logger *slog.Logger
 
-	mu      sync.Mutex
-	loaded  *tls.Certificate
-	changed time.Time // of the files that loaded is from, or of those that could not be read
+	mu        sync.Mutex
+	loaded    *tls.Certificate
+	changed   time.Time // of the files that loaded is from, or of those that could not be read
+	isFailing bool      // the files could not be read when they were needed last
 }
 
 // loadCertificate returns nil for no files.
@@ -95,9 +96,11 @@ func (c *certificate) load() error {
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.load(); err != nil {
+	err := c.load()
+	if err != nil && !c.isFailing { // else strangers, who begin handshakes, fill the log
 		c.logger.Warn("the certificate of the server was not renewed", "error", err)
 	}
+	c.isFailing = err != nil
 	if c.loaded == nil {
 		return nil, errors.New("there is no certificate")
 	}

@@ -191,7 +191,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 		doc, err := s.readDefinition(ctx, c, id)
 		switch {
 		case client.IsNotFound(err):
-			// It is proved that there is none: the owner would believe that it was deleted.
+			// A read proves nothing, and an owner who is answered NotFound believes that it was deleted.
 			gone, err := s.isGone(ctx, c, s.cursors, id.Cursor().String(), definitionID)
 			switch {
 			case err != nil:

@@ -73,7 +73,7 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 }
 
 // findMessage returns the entry of a message by either of its ids, and when it was published. That of
-// a dead letter need not be in the stream any more.
+// a dead letter may have left the stream.
 func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, message string) (domain.EntryID, time.Time, error) {
 	if e, isOurs := domain.ParseMessageID(message); isOurs {
 		if r, err := s.ports.Cursors.Retry(ctx, consumer.Cursor(), e); err == nil {

@@ -49,7 +49,7 @@ func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
 
 		<-time.After(time.Hour)
 		for _, message := range []string{delivered, dead} {
-			require.Equal(w, broker.Ended, w.jobOf(n, message).Status, "which one was delivered is not stored any more")
+			require.Equal(w, broker.Ended, w.jobOf(n, message).Status, "which one was delivered is no longer stored")
 			err := n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err))
 			require.ErrorContains(w, err, "the job is Delivered, or its dead letter was removed")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Credentials are the tokens of whoever uses a [Client]. Each request carries those that it needs.
+// Credentials are the tokens that the user of a [Client] has. Each request carries those that it needs.
 type Credentials struct {
 	AdminToken    string // of the operators of the hub
 	ChannelToken  string
@@ -233,7 +233,7 @@ func list[T any](ctx context.Context, c *Client, r request, member string) iter.
 	}
 }
 
-// fetchPage returns a page of a list, and the query of the next one; nil if there is none.
+// fetchPage returns a page of a list, and the query of the next one, nil after the last.
 func fetchPage[T any](ctx context.Context, c *Client, r *request, member string) (elements []T, next url.Values, err error) {
 	a, err := c.do(ctx, r)
 	if err != nil {
@@ -253,7 +253,7 @@ func fetchPage[T any](ctx context.Context, c *Client, r *request, member string)
 	if err := json.Unmarshal(page["next"], &link); err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)
 	}
-	// The list goes on at the same path, whatever the link says: the request carries a token.
+	// The next page has the same path, whatever the link says: the request carries a token.
 	u, err := url.Parse(link)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the answer of the hub cannot be read: next: %w", err)

@@ -10,7 +10,7 @@ import (
 // An OverduePage has jobs that are overdue. It may have none, although there are more.
 type OverduePage struct {
 	Jobs []Job  // without their history
-	Next string // the page behind it; "": there is none
+	Next string // the page behind it; empty on the last page
 }
 
 // Overdue returns a page of the jobs that have been overdue for a time, because the node that served

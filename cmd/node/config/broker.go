@@ -95,7 +95,7 @@ func (c *Config) validateBroker(fault faultFunc) {
 	case c.Broker.RetriggerURL == "" && c.Broker.FailSafe == FailSafeWorker && c.TLS.Certificate != "":
 		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.certificate is; set it, such as https://hub.example.org")
 	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()) && !c.Insecure:
-		fault("broker.retrigger-url", "http shows the token of the operators to everyone on the way; use https, or give --insecure if nobody else is there")
+		fault("broker.retrigger-url", "with http, the network can read the token of the operators; use https, or give --insecure if the network is trusted")
 	}
 }
 

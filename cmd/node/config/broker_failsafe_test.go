@@ -14,7 +14,7 @@ func TestTheAddressOfTheWorker_IsOneThatMayHaveTheToken(t *testing.T) {
 		"https://":                  "want a URL without a query",
 		"https://hub.example.org/?": "want a URL without a query",
 		"https://hub.example.org#a": "want a URL without a query",
-		"http://hub.example.org":    "http shows the token of the operators to everyone on the way",
+		"http://hub.example.org":    "with http, the network can read the token of the operators",
 	} {
 		_, err := load(t, "broker: {retrigger-url: '"+text+"'}", nil)
 		require.ErrorContains(t, err, want, text)

@@ -75,7 +75,7 @@ func (ps BrokerParties) readVariables(environ []string) {
 	}
 }
 
-// lookUpVariable returns the value of a variable, "" if there is none.
+// lookUpVariable returns the value of a variable, "" if it is not set.
 func lookUpVariable(environ []string, name string) (found string) {
 	for _, entry := range environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // Replace writes the scenarios of r into a page that is there, in place of what it had about them,
-// and counts the targets of the page anew. Each says when it was measured. The other scenarios
+// and counts the targets of the page again. Each says when it was measured. The other scenarios
 // and the price list stay as they are: a scenario can be measured again without an hour for all.
 func Replace(r *report.Report, path, plots string) error {
 	link, err := linkTo(path, plots)

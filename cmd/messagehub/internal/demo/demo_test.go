@@ -40,7 +40,7 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
 }
 
-// A hub that stores messages and calls nobody.
+// A hub that stores messages and delivers none.
 func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", "/broker/channel/prices/message/m0.0")

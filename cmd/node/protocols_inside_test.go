@@ -1,0 +1,38 @@
+package node
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	selfsigned "github.com/messagehub/messagehub/cosmos/embedded/certificate"
+)
+
+// A stranger can begin handshakes. While the files cannot be read, the log has one line.
+func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
+	dir := t.TempDir()
+	_, err := selfsigned.Load(dir, "127.0.0.1")
+	require.NoError(t, err)
+	files := config.TLS{Certificate: filepath.Join(dir, selfsigned.FileName), Key: filepath.Join(dir, selfsigned.KeyName)}
+	var log bytes.Buffer
+	c, err := loadCertificate(files, slog.New(slog.NewTextHandler(&log, nil)))
+	require.NoError(t, err)
+	hidden := files.Key + ".away"
+	for lines := 1; lines <= 2; lines++ {
+		require.NoError(t, os.Rename(files.Key, hidden))
+		for range 3 {
+			served, err := c.get(nil)
+			require.NoError(t, err)
+			require.NotNil(t, served)
+		}
+		require.Equal(t, lines, bytes.Count(log.Bytes(), []byte("was not renewed")))
+		require.NoError(t, os.Rename(hidden, files.Key))
+		_, err = c.get(nil)
+		require.NoError(t, err)
+	}
+}
