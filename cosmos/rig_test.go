@@ -26,13 +26,18 @@ import (
 // TestMain lets the heap grow: these tests open thousands of small stores, and would
 // spend a fifth of their time in the garbage collector.
 //
-// The race detector gets a quarter of the random operations: they come one by one.
+// Random operations come one by one, and each check makes many.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
-	if raced {
-		if err := flag.Set("rapid.checks", "25"); err != nil {
-			panic(err)
-		}
+	checks := "50"
+	switch {
+	case raced:
+		checks = "25"
+	case triesEveryCase:
+		checks = "1000"
+	}
+	if err := flag.Set("rapid.checks", checks); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }
