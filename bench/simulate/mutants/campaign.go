@@ -139,7 +139,7 @@ func (c *campaign) build(ctx context.Context, m *mutant, pkg string) (string, er
 func (c *campaign) start(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // what build has made
 	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
-	cmd.Env = os.Environ()
+	cmd.Env = append(os.Environ(), "MESSAGEHUB_EVERY_CASE=1")
 	if threads > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", threads))
 	}
