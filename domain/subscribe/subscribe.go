@@ -259,7 +259,7 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 	if err != nil {
 		return err
 	}
-	end, err := s.ports.Streams.End(ctx, stream)
+	end, err := s.ports.Streams.CurrentEnd(ctx, stream)
 	if err != nil {
 		return err
 	}

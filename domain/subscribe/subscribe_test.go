@@ -62,6 +62,29 @@ func TestASubscription_BeginsAtTheEndOfItsTopic(t *testing.T) {
 	require.Equal(t, topic, cursor.Standing().Stream)
 }
 
+// staleStreams answer reads of the end as if nothing had been appended.
+type staleStreams struct{ repository.Streams }
+
+func (staleStreams) End(context.Context, domain.StreamName) (repository.StreamEnd, error) {
+	return repository.StreamEnd{}, nil
+}
+
+// A subscription is not called with what was published before it, although reads may be old.
+func TestASubscription_BeginsAtTheCurrentEnd(t *testing.T) {
+	w := newWorld(t, subscribe.Options{})
+	topic, err := domain.ParseTopic(domain.DefaultTopic)
+	require.NoError(t, err)
+	_, err = w.streams.Append(t.Context(), topic, repositorytest.Messages(3))
+	require.NoError(t, err)
+	s := subscribe.New(subscribe.Ports{Definitions: w.definitions, Streams: staleStreams{w.streams}, Cursors: w.cursors, Dequeues: w.store}, w.keys, subscribe.Options{})
+	created, err := s.Create(t.Context(), w.draft())
+	require.NoError(t, err)
+	standing, err := w.cursors.Standing(t.Context(), created.ID.Cursor())
+	require.NoError(t, err)
+	require.Len(t, standing.At, 1)
+	require.EqualValues(t, 3, standing.At[0].Number)
+}
+
 func TestAPut_IsIdempotentAndReplaces(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	id := repositorytest.NewDefinition(w.owner).ID
