@@ -1,6 +1,7 @@
 package push
 
 import (
+	"runtime"
 	"runtime/debug"
 	"testing"
 
@@ -16,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // these tests open thousands of small stores
+	if !raced {
+		runtime.GOMAXPROCS(1) // in most of them, one goroutine waits for another
+	}
 	goleak.VerifyTestMain(m)
 }
 
