@@ -54,7 +54,7 @@ type certificate struct {
 
 	mu        sync.Mutex
 	loaded    *tls.Certificate
-	changed   time.Time // of the files that loaded is from, or of those that could not be read
+	changed   time.Time // of the files that loaded is from
 	isFailing bool      // the files could not be read when they were needed last
 }
 
@@ -83,12 +83,11 @@ func (c *certificate) load() error {
 	if changed.Equal(c.changed) {
 		return nil
 	}
-	c.changed = changed
 	loaded, err := tls.LoadX509KeyPair(c.files.Certificate, c.files.Key)
 	if err != nil {
 		return fmt.Errorf("read the certificate of the server: %w; tls.certificate and tls.key need PEM files that belong together", err)
 	}
-	c.loaded = &loaded
+	c.loaded, c.changed = &loaded, changed
 	return nil
 }
 

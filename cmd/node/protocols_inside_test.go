@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,4 +36,27 @@ func TestACertificateThatIsNotRenewed_IsLoggedOnce(t *testing.T) {
 		_, err = c.get(nil)
 		require.NoError(t, err)
 	}
+}
+
+// A handshake may come between the two files of a renewed certificate, whose times may be the same.
+func TestACertificateThatIsHalfRenewed_IsReadAgain(t *testing.T) {
+	dir, renewed := t.TempDir(), t.TempDir()
+	for _, d := range []string{dir, renewed} {
+		_, err := selfsigned.Load(d, "127.0.0.1")
+		require.NoError(t, err)
+	}
+	files := config.TLS{Certificate: filepath.Join(dir, selfsigned.FileName), Key: filepath.Join(dir, selfsigned.KeyName)}
+	c, err := loadCertificate(files, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	before, at := c.loaded, time.Now().Add(time.Minute)
+	for _, name := range []string{selfsigned.FileName, selfsigned.KeyName} {
+		served, err := c.get(nil)
+		require.NoError(t, err)
+		require.Equal(t, before.Certificate, served.Certificate)
+		require.NoError(t, os.Rename(filepath.Join(renewed, name), filepath.Join(dir, name)))
+		require.NoError(t, os.Chtimes(filepath.Join(dir, name), time.Time{}, at))
+	}
+	served, err := c.get(nil)
+	require.NoError(t, err)
+	require.NotEqual(t, before.Certificate, served.Certificate)
 }
