@@ -130,8 +130,8 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 	return m, err
 }
 
-// A Reserve acquires the memory for payloads of some bytes in all, before they are read, or fails.
-// nil acquires nothing.
+// A Reserve acquires the memory for payloads of some bytes in all, before the large ones are read, or
+// fails. nil acquires nothing.
 type Reserve func(ctx context.Context, bytes int64) error
 
 func (r Reserve) acquire(ctx context.Context, bytes int64) error {

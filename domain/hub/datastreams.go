@@ -73,7 +73,8 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: int64(watermark)}}}}, nil
 }
 
-// CurrentEnd implements [repository.Streams].
+// CurrentEnd implements [repository.Streams], except that the watermark of an actor may be a stale
+// read. Then a receiver that begins there is told of available data once more than it need be.
 func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	if _, isData := stream.DataActor(); isData {
 		return s.End(ctx, stream)
