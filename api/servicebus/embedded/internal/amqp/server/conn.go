@@ -248,7 +248,9 @@ func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size 
 	}
 	s := c.sessions[channel]
 	if s == nil {
-		if c.closeSent {
+		// Azure's client for Go ends a session that it has given up, also before it has begun it. That
+		// costs nothing, and the connection may carry other work.
+		if _, isEnd := p.(*amqp.End); isEnd || c.closeSent {
 			return false, nil
 		}
 		return false, amqp.Errorf(amqp.NotAllowed, "a %T on channel %d, which has no session", p, channel)

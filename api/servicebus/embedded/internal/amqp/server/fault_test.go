@@ -86,6 +86,20 @@ func TestAFaultCostsNoMoreThanWhatContainsIt(t *testing.T) {
 	require.Equal(t, amqp.Accepted{}, expect[*amqp.Disposition](p).State)
 }
 
+func TestTheEndOfASessionThatNeverBeganIsIgnored(t *testing.T) {
+	p := serve(t, t.Context(), receiving(acceptAll), server.Options{})
+	defer p.leave()
+	p.open(amqp.Open{})
+	p.begin(1, 100)
+	p.attachSender(1, 0)
+	expect[*amqp.Attach](p)
+	expect[*amqp.Flow](p)
+	p.send(0, &amqp.End{}, nil)
+	p.begin(0, 100) // it has no answer, and the channel is free
+	p.send(1, transfer(0, 0, false), []byte("still fine"))
+	require.Equal(t, amqp.Accepted{}, expect[*amqp.Disposition](p).State)
+}
+
 func TestATransferWithoutCreditEndsTheLink(t *testing.T) {
 	held := make(chan *server.Delivery, 100)
 	p := serve(t, t.Context(), receiving(func(d *server.Delivery) { held <- d }), server.Options{})
