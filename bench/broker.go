@@ -50,7 +50,8 @@ func broker(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// throughput compares a hub with a relay, in turn, for one consumer and for five.
+// throughput compares a hub with a relay, in turn, for one consumer and for five. Both may call one
+// consumer as often at the same time.
 func (b *brokering) throughput(ctx context.Context) error {
 	for _, load := range []struct {
 		producers, consumers int
@@ -63,7 +64,7 @@ func (b *brokering) throughput(ctx context.Context) error {
 				return fmt.Errorf("relay to %d consumers: %w", load.consumers, err)
 			}
 			relay = append(relay, b.perSecond(load.consumers, took))
-			err = b.atBroker(ctx, b.urls(load.consumers), func(p *receivers.Producer) error {
+			err = b.atBusyBroker(ctx, b.urls(load.consumers), func(p *receivers.Producer) error {
 				took, err = b.drainHub(ctx, p, load.producers, load.consumers)
 				return err
 			})
@@ -162,12 +163,10 @@ func (b *brokering) steadily(ctx context.Context, p, hanging *receivers.Producer
 		case <-gctx.Done():
 			return g.Wait()
 		}
+		if hanging.Channel != p.Channel {
+			g.Go(func() error { return hanging.SendUncounted(gctx, b.newMessage()) })
+		}
 		g.Go(func() error {
-			if hanging.Channel != p.Channel {
-				if err := hanging.SendUncounted(gctx, b.newMessage()); err != nil {
-					return err
-				}
-			}
 			if at < settle {
 				return p.SendUncounted(gctx, b.newMessage())
 			}
@@ -248,13 +247,23 @@ func (b *brokering) drainBy(ctx context.Context, producers, n int, send func(con
 
 // atBroker calls measure with a producer at a new hub, whose channel has consumers at callbacks.
 func (b *brokering) atBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atHub(ctx, nil, func(url string) error {
+	return b.atHub(ctx, nil, b.producing(ctx, callbacks, measure))
+}
+
+// atBusyBroker is atBroker, but all workers may call one consumer, as those of a relay do.
+func (b *brokering) atBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
+	return b.atBusyHub(ctx, nil, b.producing(ctx, callbacks, measure))
+}
+
+// producing returns a function that calls measure with a producer at the hub with a URL.
+func (b *brokering) producing(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
+	return func(url string) error {
 		p := &receivers.Producer{Client: b.client, URL: url, Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
 		if err := p.Create(ctx, callbacks...); err != nil {
 			return err
 		}
 		return measure(p)
-	})
+	}
 }
 
 func (b *brokering) newMessage() string { return strconv.FormatInt(b.messages.Add(1), 10) }

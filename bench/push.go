@@ -56,7 +56,8 @@ type pushing struct {
 	ids    atomic.Int64
 }
 
-// throughput compares a hub with a relay, in turn, for one receiver and for five.
+// throughput compares a hub with a relay, in turn, for one receiver and for five. Both may call one
+// receiver as often at the same time.
 func (p *pushing) throughput(ctx context.Context) error {
 	for _, n := range []int{1, 5} {
 		var hub, relay, slowest []float64
@@ -66,7 +67,7 @@ func (p *pushing) throughput(ctx context.Context) error {
 				return fmt.Errorf("relay to %d receivers: %w", n, err)
 			}
 			relay = append(relay, p.perSecond(n, took))
-			err = p.atHub(ctx, p.urls(n), func(url string) error {
+			err = p.atBusyHub(ctx, p.urls(n), func(url string) error {
 				took, err = p.drain(ctx, url, n)
 				return err
 			})
@@ -186,13 +187,23 @@ func (p *pushing) drain(ctx context.Context, url string, n int) (time.Duration, 
 }
 
 // atHub calls measure with the URL of a new hub that calls urls.
-func (p *pushing) atHub(ctx context.Context, urls []string, measure func(url string) error) (err error) {
+func (p *pushing) atHub(ctx context.Context, urls []string, measure func(url string) error) error {
+	return p.atHubWith(ctx, service.Options{}, urls, measure)
+}
+
+// atBusyHub is atHub, but all workers may call one receiver, as those of a relay do.
+func (p *pushing) atBusyHub(ctx context.Context, urls []string, measure func(url string) error) error {
+	return p.atHubWith(ctx, service.Options{Concurrency: pushWorkers}, urls, measure)
+}
+
+func (p *pushing) atHubWith(ctx context.Context, o service.Options, urls []string, measure func(url string) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	hub, err := service.Start(ctx, service.Options{Folder: folder, Receivers: true})
+	o.Folder, o.Receivers = folder, true
+	hub, err := service.Start(ctx, o)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -36,6 +37,8 @@ type Options struct {
 
 	// Receivers has the node call receivers on loopback ports that subscribe.
 	Receivers bool
+	// Concurrency is the limit for the calls to one receiver; 0: the default of a node.
+	Concurrency int
 }
 
 // A Service is a node at work.
@@ -67,6 +70,7 @@ func (o *Options) settings() config.Config {
 	}
 	if o.Receivers {
 		c.Push.Allow, c.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
+		c.Push.Concurrency = cmp.Or(o.Concurrency, c.Push.Concurrency)
 	}
 	if o.Account == nil {
 		return c
