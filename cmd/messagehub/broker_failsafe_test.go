@@ -33,8 +33,9 @@ type failSafeWorld struct {
 	more  chan struct{}
 }
 
-// sharedConsumers is how many consumers there are. With high probability, two hubs serve some each.
-const sharedConsumers = 24
+// sharedConsumers is how many consumers there are: enough that any third of the shards has some. A hub that
+// joins gets the shards first that have none, because nothing of them has to be released.
+const sharedConsumers = 100
 
 func newFailSafeWorld(t *testing.T) *failSafeWorld {
 	t.Helper()
