@@ -39,6 +39,8 @@ type bundleDoc struct {
 	Behind        behind          `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
+	Watched       bool            `json:"watched,omitempty"`    // its Dequeue leaves a notice for watchers
+	Changes       int64           `json:"changes,omitempty"`    // that were told to watchers
 
 	// Of a bundle in content mode request:
 	List    string      `json:"list,omitempty"`
@@ -164,7 +166,22 @@ const ifOpen = "c.state = '" + stateOpen + "'"
 // changes the bundle. The condition is not on the etag, because a Peek that proves that the
 // bundle is open changes the etag at any time; see proveOpen.
 func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azcosmos.PatchOperations {
-	ops := client.NewPatch(bundleDocument, ifOpen, "c.operation = '"+d.WriteID+"'")
+	return d.closingIf(state, writeID, retention)
+}
+
+// dequeuing is closing for a Dequeue. A bundle that was not watched when d was read must not be
+// watched now: its watch would be told of nothing.
+func (d *bundleDoc) dequeuing(writeID string, retention time.Duration) azcosmos.PatchOperations {
+	if !d.Watched {
+		return d.closingIf(stateDequeued, writeID, retention, "(NOT IS_DEFINED(c.watched))")
+	}
+	ops := d.closingIf(stateDequeued, writeID, retention)
+	ops.AppendSet("/changes", d.Changes+1)
+	return ops
+}
+
+func (d *bundleDoc) closingIf(state, writeID string, retention time.Duration, conditions ...string) azcosmos.PatchOperations {
+	ops := client.NewPatch(bundleDocument, append([]string{ifOpen, "c.operation = '" + d.WriteID + "'"}, conditions...)...)
 	ops.AppendSet("/state", state)
 	ops.AppendSet("/operation", writeID)
 	if retention > 0 {

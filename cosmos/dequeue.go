@@ -44,7 +44,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if err != nil {
 		return closed, err
 	}
-	closed.Bundle, closed.HasNotice = bundle, hasNotice(&bundle, gates)
+	closed.Bundle, closed.HasNotice = bundle, doc.hasNotice(&bundle, gates)
 	if doc.State != stateOpen {
 		if doc.WriteID == writeID {
 			closed.Behind = c.r.behindDequeued(recipient, doc, gates)
@@ -64,7 +64,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
 	// closed, the gate past it and the notices: all of them or none.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		b.PatchItem(doc.ID, doc.closing(stateDequeued, writeID, c.r.opts.Retention), nil)
+		b.PatchItem(doc.ID, doc.dequeuing(writeID, c.r.opts.Retention), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
 		for _, n := range notices {
 			b.CreateItem(client.Encode(n), nil)
@@ -101,15 +101,15 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 		return closed, perr
 	}
 	closed.Bundle, err = doc.bundle()
-	closed.HasNotice = hasNotice(&closed.Bundle, gates)
+	closed.HasNotice = doc.hasNotice(&closed.Bundle, gates)
 	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
 	return closed, err
 }
 
-// hasNotice reports whether a Dequeue of b that has read gates leaves a notice.
-func hasNotice(b *domain.Bundle, gates map[domain.Group]*gate) bool {
+// hasNotice reports whether a Dequeue of d, which is b, that has read gates leaves a notice.
+func (d *bundleDoc) hasNotice(b *domain.Bundle, gates map[domain.Group]*gate) bool {
 	g := gates[b.Group]
-	return b.Content == domain.Request || g != nil && len(g.DequeueRequests) > 0
+	return d.Watched || b.Content == domain.Request || g != nil && len(g.DequeueRequests) > 0
 }
 
 // whyUnanswered returns repository.ErrUnanswered for a bundle that was read without an

@@ -11,18 +11,19 @@ import (
 // A noticeDoc is a notice that has not been delivered. The batch that closes the bundle
 // creates it, and it is deleted after its delivery; it does not expire. A bundle in content
 // mode request has one for its domain. Where the gate says so, every bundle has one for
-// subscribers.
+// subscribers. A bundle that is watched has one for watchers.
 type noticeDoc struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
 	Kind      string `json:"kind"`               // always "notice"
-	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers"
+	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers" or "watchers"
 	Group     string `json:"group"`
 	Number    int64  `json:"number"` // generation of the gate by which the bundle was closed
 	Origin    string `json:"origin"`
 	Bundle    string `json:"bundle"`
 	List      string `json:"list,omitempty"`
 	Events    int    `json:"events,omitempty"`
+	Version   int64  `json:"version,omitempty"` // of the change, for watchers
 	Since     millis `json:"since"`
 	client.FormatNumber
 }
@@ -34,6 +35,7 @@ const noticeKind = "notice"
 var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
 	domain.ForDomain:      {"", noticeKind},
 	domain.ForSubscribers: {"subscribers", "dequeued"},
+	domain.ForWatchers:    {"watchers", "watched"},
 }
 
 // noticeID sorts the notices of a group for an audience in the order of their numbers. A bar is
@@ -71,6 +73,11 @@ func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*notic
 		n.Events = b.Count
 		notices = append(notices, n)
 	}
+	if d.Watched {
+		n := newNotice(domain.ForWatchers)
+		n.Version = d.Changes + 1
+		notices = append(notices, n)
+	}
 	return notices
 }
 
@@ -85,7 +92,7 @@ func (d *noticeDoc) audience() (domain.Audience, error) {
 }
 
 func (d *noticeDoc) notice() (domain.Notice, error) {
-	n := domain.Notice{List: d.List, Events: d.Events, Number: d.Number, Since: d.Since.time()}
+	n := domain.Notice{List: d.List, Events: d.Events, Version: d.Version, Number: d.Number, Since: d.Since.time()}
 	var err error
 	if n.Audience, err = d.audience(); err == nil {
 		n.Recipient, err = domain.ParseActorID(d.Recipient)

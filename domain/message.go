@@ -16,6 +16,7 @@ import (
 type Message struct {
 	ID          string            // of the sender; "": the sender has chosen none
 	Priority    int               // 0 to 9
+	Version     int64             // 0: any; else one more than the number that its entry must get
 	Attributes  map[string]string // such as those of a CloudEvent
 	ContentType string
 	Payload     []byte
@@ -37,6 +38,9 @@ func (m *Message) Check() error {
 	}
 	if m.Priority < 0 || m.Priority >= Priorities {
 		return Errorf(Invalid, "priority: want 0 to %d, got %d", Priorities-1, m.Priority)
+	}
+	if m.Version < 0 || m.Version > 0 && m.ID != "" {
+		return Errorf(Invalid, "version: want one above 0, or none, and no id besides, got %d", m.Version)
 	}
 	if err := checkText("content type", m.ContentType, maxLabel); err != nil {
 		return err

@@ -17,7 +17,7 @@ type Policy struct {
 	Jitter     bool // the time varies by a fifth
 
 	// Period is that of a watch: the n-th failure is followed by an attempt 2^(n-1) periods
-	// after the event. It replaces Delays and First.
+	// after the event. It replaces Delays and First. No answer pauses a watch.
 	Period time.Duration
 
 	Only200    bool          // any other status than 200 is a failure; else, than 2xx
@@ -76,13 +76,19 @@ func (p *Policy) Longest() time.Duration {
 		longest = max(longest, d)
 	}
 	if p.Period > 0 {
-		longest = max(longest, p.Period<<min(max(p.Attempts-1, 0), maxDoublings))
+		longest = max(longest, doubled(p.Period, max(p.Attempts-1, 0)))
 	}
 	return longest + longest/5
 }
 
-// maxDoublings keeps a time that doubles from overflowing.
-const maxDoublings = 20
+// doubled returns d after n doublings, up to a hundred years.
+func doubled(d time.Duration, n int) time.Duration {
+	const limit = 100 * 365 * 24 * time.Hour
+	for ; n > 0 && d < limit; n-- {
+		d *= 2
+	}
+	return min(d, limit)
+}
 
 // A Verdict says what follows a failed attempt.
 type Verdict struct {
@@ -95,7 +101,7 @@ type Verdict struct {
 // Next returns what follows attempt number attempts, which failed at failedAt. The same
 // arguments have the same verdict: the jitter depends on them alone.
 func Next(p Policy, published, failedAt time.Time, attempts int, a Answer) Verdict {
-	v := Verdict{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone}
+	v := Verdict{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone && p.Period == 0}
 	if a.RetryAfter > 0 {
 		v.Hold = failedAt.Add(a.RetryAfter)
 	}
@@ -105,15 +111,15 @@ func Next(p Policy, published, failedAt time.Time, attempts int, a Answer) Verdi
 	var delay time.Duration
 	switch {
 	case p.Period > 0:
-		v.Due = published.Add(p.Period << min(attempts-1, maxDoublings))
+		v.Due = published.Add(doubled(p.Period, attempts-1))
 		if !v.Due.After(failedAt) {
-			v.Due = failedAt.Add(p.Period << min(max(attempts-2, 0), 2))
+			v.Due = failedAt.Add(doubled(p.Period, max(attempts-2, 0)))
 		}
 		return v
 	case len(p.Delays) > 0:
 		delay = p.Delays[min(attempts, len(p.Delays)-1)]
 	default:
-		delay = min(p.First<<min(attempts-1, maxDoublings), p.Max)
+		delay = min(doubled(p.First, attempts-1), p.Max)
 	}
 	if p.Jitter {
 		delay += jitter(delay/5, published, failedAt, attempts)

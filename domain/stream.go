@@ -33,6 +33,7 @@ const (
 	channelKind  = "channel"
 	dataKind     = "data"
 	dequeuedKind = "dequeued"
+	resourceKind = "resource"
 )
 
 // DataActor returns the actor of a [DataStream], and false if s is another stream.
@@ -42,10 +43,10 @@ func (s StreamName) DataActor() (ActorID, bool) { return ActorID{s.name}, s.kind
 func ParseStreamName(s string) (StreamName, error) {
 	kind, name, _ := strings.Cut(s, "|")
 	switch kind {
-	case topicKind, channelKind, dataKind, dequeuedKind:
+	case topicKind, channelKind, dataKind, dequeuedKind, resourceKind:
 		return parseStream(kind, name)
 	}
-	return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name, data|name or dequeued|name, got %q", Clip(s))
+	return StreamName{}, Errorf(Invalid, "stream: want topic|name, channel|name, data|name, dequeued|name or resource|name, got %q", Clip(s))
 }
 
 func parseStream(kind, name string) (StreamName, error) {

@@ -14,6 +14,9 @@
 //   - [Cursors] keeps how far each receiver has come, and what failed.
 //   - [Shards] lists the cursors for the nodes that serve them.
 //   - [Nodes] keeps which node serves which shard.
+//   - [Watches] keeps who is called when a resource changes, and [Changes] the changes that were not
+//     published yet.
+//   - [Resources] keeps small documents of clients, which can be watched.
 //
 // [Exchange] is the content that hub and domains share.
 //

@@ -9,8 +9,8 @@ import (
 
 // An Outbox holds the notices that have not been delivered yet. Acknowledge writes
 // them with the same decision by which it closes the bundle: one for the domain of a bundle
-// in content mode domain.Request, and one for subscribers, if [DequeueRequests] says so. There
-// is no one without the other. An operator's Skip and Release write none.
+// in content mode domain.Request, one for subscribers, if [DequeueRequests] says so, and one for
+// watchers, if [BundleWatches] says so. There is no one without the other. An operator's Skip and Release write none.
 type Outbox interface {
 	// Notices returns notices of recipient that are in the outbox, at least one of each
 	// group and audience that has any: those of a group and audience from the first on,

@@ -20,6 +20,10 @@ type Streams interface {
 	// appended: it is a duplicate if its content is the same, else a conflict. No two messages
 	// of a call may have the same ID, or the call fails with Invalid. After an Uncertain
 	// failure, a repeated call appends messages without an ID again.
+	//
+	// A message with a Version is appended only as the entry with the number before it. It is a
+	// duplicate if the stream has had an entry with that number, and a gap if entries before it are
+	// missing; then nothing of it is stored.
 	Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]Appended, error)
 
 	// Read returns up to limit entries of the priority of from, the first that are at from or
@@ -83,6 +87,7 @@ const (
 	AppendedNow     AppendOutcome = iota
 	AppendDuplicate               // a message with its ID and content was appended before
 	AppendConflict                // a message with its ID and other content was appended before
+	AppendGap                     // a message with a Version was not appended: those before it are missing
 )
 
 // Entries are consecutive entries of one priority of a stream.
@@ -125,4 +130,13 @@ func CheckAppend(messages []domain.Message) error {
 		ids[m.ID] = true
 	}
 	return nil
+}
+
+// VersionOutcome returns the outcome of a message with a version that is not appended to a stream
+// whose next entry has another number. It is for implementations.
+func VersionOutcome(version, next int64) AppendOutcome {
+	if version-1 < next {
+		return AppendDuplicate
+	}
+	return AppendGap
 }

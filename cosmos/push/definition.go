@@ -110,7 +110,7 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 			return s.changed(c, &misses)
 		}
 		doc.set(d, writeID)
-		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, definitionID, doc.etag, doc)
+		etag, err := s.replaceWatched(ctx, c, &watchedWrite{domain.SubscriptionResourceOf(d.Owner, d.ID), domain.ResourceUpdated, doc.etag, doc, &doc.watchedMark})
 		if client.IsRefused(err) {
 			return client.ErrStale
 		}
@@ -118,7 +118,7 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 		return err
 	})
 	if err == nil {
-		s.noteChange(ctx, c, d.ID)
+		s.noteChange(ctx, c, d.ID.Cursor())
 	}
 	return version, c.Outcome("replace subscription "+d.ID.String(), err)
 }
@@ -211,7 +211,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			return nil
 		case !doc.isLive():
 			s.release(ctx, c, owner, id)
-			s.noteChange(ctx, c, id)
+			s.noteChange(ctx, c, id.Cursor())
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case version != "" && doc.etag != azcore.ETag(version):
 			return s.changed(c, &misses)
@@ -220,9 +220,9 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 		// when the owner has no other one left.
 		next := &definitionDoc{
 			ID: definitionID, PartitionKey: doc.PartitionKey, Kind: definitionDocument.Name, WriteID: writeID,
-			State: definitionDeleted, Owner: doc.Owner, Document: doc.Document,
+			State: definitionDeleted, Owner: doc.Owner, watchedMark: doc.watchedMark, Document: doc.Document,
 		}
-		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, definitionID, doc.etag, next)
+		_, err = s.replaceWatched(ctx, c, &watchedWrite{domain.SubscriptionResourceOf(owner, id), domain.ResourceDeleted, doc.etag, next, &next.watchedMark})
 		if client.IsRefused(err) {
 			return client.ErrStale
 		}
@@ -230,7 +230,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 	})
 	if err == nil {
 		s.release(ctx, c, owner, id)
-		s.noteChange(ctx, c, id)
+		s.noteChange(ctx, c, id.Cursor())
 	}
 	return c.Outcome("delete subscription "+id.String(), err)
 }
@@ -252,13 +252,13 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 	})
 }
 
-// noteChange has the entry of the cursor say that the subscription has changed. Each look at the
+// noteChange has the entry of a cursor say that its subscription or watch has changed. Each look at the
 // shard reads the entry, so the owner finds the change although no signal reaches it. A failure
 // leaves what a crash leaves; the change that is noted twice costs the owner a load.
-func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.SubscriptionID) {
+func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendIncrement("/changes", 1)
 	// A crash before this write leaves a change that the owner finds by a signal, or when it loads
 	// the cursor. Without a cursor there is no entry, and nothing to note.
-	_ = c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id.Cursor())), id.Cursor().String(), ops, &entryDoc{})
+	_ = c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
 }

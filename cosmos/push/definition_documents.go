@@ -65,6 +65,7 @@ type definitionDoc struct {
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
 	TTL              int64             `json:"ttl,omitempty"`     // seconds; once the cursor is retired
+	watchedMark
 	client.Document
 
 	etag azcore.ETag

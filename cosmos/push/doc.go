@@ -1,5 +1,6 @@
-// Package push keeps streams, cursors, subscriptions and the parties of the broker in Azure
-// Cosmos DB: what was published, how far each receiver has come, and how it is called.
+// Package push keeps streams, cursors, subscriptions, watches and the parties of the broker in
+// Azure Cosmos DB: what was published, how far each receiver has come, and how it is called. It also
+// keeps the small documents of clients that can be watched.
 //
 // A message is written once, into a stream, whatever the number of its receivers. Each
 // receiver has one document, its cursor. Only a delivery that failed has a document of its
@@ -22,6 +23,11 @@
 //	   |                                     | owner                  |
 //	   |                                     +-|consumers|channel-----+
 //	   |                                     | <consumer>: party      |
+//	   |                                     +-|watches|actor---------+
+//	   |                                     | <watch>: watch         |
+//	   |                                     +-|resource|name---------+
+//	   |                                     | resource               |
+//	   |                                     | change|<version>       |
 //	   |                                     +-|nodes-----------------+
 //	   |                                     | node|<incarnation>     |
 //	   v                                     | assignment             |
@@ -48,6 +54,12 @@
 //
 //	party   a producer, a channel or a consumer of the broker: each list is a partition, and the
 //	        names are the ids. Digest of the token, or the token sealed; where a consumer begins
+//
+//	watch   a resource, the URL that is called when it changes, and the version of the last change
+//	        that is not told. Its cursor is in a partition of its own, as any other
+//	resource  a document of clients, whether it is watched, and the version of its last change. One
+//	        that was deleted remains, if it was watched: versions go on when it is made again
+//	change  of a watched document, until it is in the stream of the resource
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
 //	        minutes after the last beat
@@ -163,6 +175,20 @@
 //	        id. A crash leaves the party as it was, or as its caller wants it: a new consumer has
 //	        no cursor then, and a repeated call creates it
 //
+// # Watches
+//
+//	mark    patch the resource to say that it is watched, or create it as absent. A crash leaves
+//	        changes that are published for no watch
+//	watch   create the watch. A crash leaves a watch without a cursor, which is created when the
+//	        watch is read
+//	change  replace the resource, If-Match, and create the change, in one batch. A crash leaves
+//	        both or none. A document that is not watched is replaced alone: it pays nothing
+//	publish append the change to the stream of the resource, as the entry with the number before
+//	        its version: a version is there once, whoever appends it
+//	remove  delete the change. A crash before leaves a change that is a duplicate
+//
+// Changes that a node has left are found by one query over all partitions, by their kind.
+//
 // # Rules, and the tests that notice their absence
 //
 //	a head is replaced If-Match                     TestTwoNodesOnOneCursor_LoseNothing
@@ -170,6 +196,9 @@
 //	a segment behind a sealed one may be sealed     TestTwoNodesOnOneCursor_LoseNothing
 //	ids are searched in the segments of a day       TestConformanceWithSmallSegments
 //	a party is replaced If-Match                    TestConformance
+//	a version is appended in its place, once        TestConformance
+//	a resource and its change are one batch         TestConformance, TestEveryCallBrokenOnceInEveryWay
+//	a change that meets a mark is refused           TestConformance
 //	a page that is not found may not be visible     TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation

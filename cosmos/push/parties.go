@@ -34,10 +34,12 @@ func (s *Store) PutParty(ctx context.Context, p *repository.Party) (repository.P
 		case doc.ETag != azcore.ETag(p.Version):
 			return s.changed(c, &misses)
 		}
-		etag := doc.ETag
+		w := &watchedWrite{resource: domain.PartyOf(p.ID), etag: doc.ETag, doc: doc, mark: &doc.watchedMark}
+		if doc.ETag != "" {
+			w.event = domain.ResourceUpdated
+		}
 		doc.set(p, writeID)
-		// A crash after this write leaves what the caller wanted, and does not know of.
-		etag, err = c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, etag, doc)
+		etag, err := s.replaceWatched(ctx, c, w)
 		isRead = true
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -92,7 +94,7 @@ func (s *Store) Parties(ctx context.Context, list domain.PartyList, first string
 	}
 	c := s.client.Begin("list parties")
 	docs, err := client.All[partyDoc](ctx, c.Query(s.cursors, listKey(list),
-		fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.id >= @first ORDER BY c.id", limit),
+		fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.id >= @first AND c.id < '|' ORDER BY c.id", limit),
 		azcosmos.QueryParameter{Name: "@first", Value: first}))
 	var found []*repository.Party
 	for i := range docs {

@@ -28,6 +28,7 @@ type partyDoc struct {
 	StartAt      []string `json:"startAt,omitempty"`
 	Created      int64    `json:"created"` // this and other times: microseconds
 	Changed      int64    `json:"changed"`
+	watchedMark
 	// ETag is that of a document that was read: lists have it, too.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document

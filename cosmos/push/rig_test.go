@@ -42,7 +42,7 @@ func newRig(t testing.TB, opts embedded.Options) *rig {
 func (r *rig) node(opts Options) *Store { return New(r.account.Connect(), r.content, opts) }
 
 func (r *rig) stores(s *Store) repositorytest.PushStores {
-	return repositorytest.PushStores{Streams: s, Cursors: s, Shards: s, Nodes: s, Definitions: s, Parties: s, Content: r.content}
+	return repositorytest.PushStores{Streams: s, Cursors: s, Shards: s, Nodes: s, Definitions: s, Parties: s, Watches: s, Resources: s, Changes: s, Content: r.content}
 }
 
 // conformance runs the suite on nodes with the options, on an account with the consistency.

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -27,7 +28,7 @@ type Options struct {
 	Registerer   prometheus.Registerer // default: none
 }
 
-// A Store keeps streams, cursors, subscriptions and parties in Cosmos. It is safe for concurrent use.
+// A Store keeps streams, cursors, subscriptions, parties, watches and resources in Cosmos. It is safe for concurrent use.
 type Store struct {
 	client  *client.Client
 	account *client.Database
@@ -35,6 +36,7 @@ type Store struct {
 	cursors *azcosmos.ContainerClient
 	content repository.Content
 	opts    Options
+	observe func(domain.Change) // each change of a resource that was stored
 
 	appenders appenders
 }
@@ -46,6 +48,9 @@ var (
 	_ repository.Nodes       = (*Store)(nil)
 	_ repository.Definitions = (*Store)(nil)
 	_ repository.Parties     = (*Store)(nil)
+	_ repository.Watches     = (*Store)(nil)
+	_ repository.Resources   = (*Store)(nil)
+	_ repository.Changes     = (*Store)(nil)
 )
 
 // New returns a Store over db that keeps large payloads in content. It makes no call and
@@ -58,7 +63,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Store {
 		opts.Clock = time.Now
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	s := &Store{account: db, content: content, opts: opts}
+	s := &Store{account: db, content: content, opts: opts, observe: func(domain.Change) {}}
 	s.streams, s.cursors = container(db, streamsContainer), container(db, cursorsContainer)
 	s.client = client.New(db, client.Options{
 		Containers: Containers(), Retries: opts.Retries, Formats: newNewerDocuments(&opts),

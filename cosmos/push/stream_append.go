@@ -165,8 +165,11 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 	if err := a.searchEarlierSegments(ctx, c, r, base); err != nil {
 		return err
 	}
+	hasGap := r.settleVersions(base)
 	if len(r.pending) == 0 {
-		a.head = base
+		if !hasGap { // else base may be stale: the caller repeats the append
+			a.head = base
+		}
 		return nil
 	}
 	next, positions, pages, ids := a.plan(base, r)
@@ -277,6 +280,29 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 	}
 	next.Sealed = next.Sealed || next.Bytes >= a.store.opts.SegmentBytes
 	return next, positions, pages, ids
+}
+
+// settleVersions completes the messages whose version is not that of the next entry of base. If base
+// is stale, a version that seems to be in the stream is there, but there may be no gap.
+func (r *appendRound) settleVersions(base *head) (hasGap bool) {
+	next := make(map[int]int64)
+	r.pending = slices.DeleteFunc(r.pending, func(p pendingMessage) bool {
+		m := p.message()
+		if _, ok := next[m.Priority]; !ok {
+			next[m.Priority] = base.tailOf(m.Priority).next()
+		}
+		if m.Version == 0 || m.Version-1 == next[m.Priority] {
+			next[m.Priority]++
+			return false
+		}
+		*p.outcome() = repository.Appended{
+			Position: domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: m.Version - 1}},
+			Outcome:  repository.VersionOutcome(m.Version, next[m.Priority]),
+		}
+		hasGap = hasGap || p.outcome().Outcome == repository.AppendGap
+		return true
+	})
+	return hasGap
 }
 
 func (r *appendRound) complete(positions []domain.Position) {

@@ -61,6 +61,7 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 				r.Accepted++
 			case repository.AppendDuplicate:
 				r.Duplicates++
+			case repository.AppendGap: // only messages with a version leave one
 			case repository.AppendConflict:
 				r.Conflicts = append(r.Conflicts, begin+i)
 			}

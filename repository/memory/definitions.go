@@ -17,7 +17,8 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors // where changes are noted; nil: nowhere
+	cursors *Cursors   // where changes are noted; nil: nowhere
+	changes *Resources // likewise, for those that watch
 }
 
 var _ repository.Definitions = (*Definitions)(nil)
@@ -33,7 +34,14 @@ func (s *Definitions) NoteIn(cursors *Cursors) *Definitions {
 	return s
 }
 
-func (s *Definitions) noteChange(id domain.SubscriptionID) {
+// ChangeIn has changes noted in changes. It returns s.
+func (s *Definitions) ChangeIn(changes *Resources) *Definitions {
+	s.changes = changes
+	return s
+}
+
+func (s *Definitions) noteChange(owner domain.ActorID, id domain.SubscriptionID, event domain.ChangeEvent) {
+	s.changes.changed(domain.SubscriptionResourceOf(owner, id), event)
 	if s.cursors != nil {
 		s.cursors.noteChange(id.Cursor())
 	}
@@ -77,6 +85,7 @@ func (s *Definitions) CreateSubscription(ctx context.Context, d *repository.Defi
 	stored := d.Clone()
 	stored.Version = s.nextVersion()
 	s.all[d.ID] = stored
+	s.changes.changed(domain.SubscriptionResourceOf(d.Owner, d.ID), "")
 	return stored.Clone(), true, nil
 }
 
@@ -109,7 +118,7 @@ func (s *Definitions) ReplaceSubscription(ctx context.Context, d *repository.Def
 	created := stored.Created
 	*stored = *d.Clone()
 	stored.Created, stored.Version = created, s.nextVersion()
-	s.noteChange(d.ID)
+	s.noteChange(d.Owner, d.ID, domain.ResourceUpdated)
 	return stored.Version, nil
 }
 
@@ -147,6 +156,6 @@ func (s *Definitions) DeleteSubscription(ctx context.Context, owner domain.Actor
 		return err
 	}
 	s.all[id] = nil
-	s.noteChange(id)
+	s.noteChange(owner, id, domain.ResourceDeleted)
 	return nil
 }

@@ -27,7 +27,28 @@ func (s *Store) addNotices(r *recipient, b *domain.Bundle) bool {
 		n.Audience, n.Events, n.Since = domain.ForSubscribers, b.Count, s.opts.Clock()
 		r.outbox = append(r.outbox, n)
 	}
+	if version, isWatched := r.watched[b.ID]; isWatched {
+		r.watched[b.ID] = version + 1
+		n.Audience, n.Events, n.Since, n.Version = domain.ForWatchers, 0, s.opts.Clock(), version+1
+		r.outbox = append(r.outbox, n)
+	}
 	return len(r.outbox) > before
+}
+
+// WatchBundle implements [repository.BundleWatches].
+func (s *Store) WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("watch bundle: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recipientOf(recipient)
+	if _, err := r.having(id); err != nil {
+		return 0, err
+	}
+	version := r.watched[id]
+	r.watched[id] = version
+	return version, nil
 }
 
 // RequestDequeues implements [repository.DequeueRequests].

@@ -17,12 +17,19 @@ type Parties struct {
 	mu      sync.Mutex
 	all     map[domain.PartyID]*repository.Party
 	version int
+	changes *Resources // where changes are noted; nil: nowhere
 }
 
 var _ repository.Parties = (*Parties)(nil)
 
 // NewParties returns an empty Parties.
 func NewParties() *Parties { return &Parties{all: make(map[domain.PartyID]*repository.Party)} }
+
+// NoteIn has changes noted in changes. It returns s.
+func (s *Parties) NoteIn(changes *Resources) *Parties {
+	s.changes = changes
+	return s
+}
 
 // PutParty implements [repository.Parties].
 func (s *Parties) PutParty(ctx context.Context, p *repository.Party) (repository.PartyVersion, error) {
@@ -42,6 +49,11 @@ func (s *Parties) PutParty(ctx context.Context, p *repository.Party) (repository
 	s.version++
 	stored.Version = repository.PartyVersion(strconv.Itoa(s.version))
 	s.all[p.ID] = stored
+	var event domain.ChangeEvent
+	if found != nil {
+		event = domain.ResourceUpdated
+	}
+	s.changes.changed(domain.PartyOf(p.ID), event)
 	return stored.Version, nil
 }
 

@@ -10,9 +10,11 @@ import (
 func TestPushConformance(t *testing.T) {
 	repositorytest.RunPush(t, func(_ *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
 		cursors := memory.NewCursors(o.Clock)
+		resources := memory.NewResources(o.Clock)
 		return repositorytest.PushStores{
 			Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock), Cursors: cursors, Shards: cursors,
-			Definitions: memory.NewDefinitions().NoteIn(cursors), Parties: memory.NewParties(), Nodes: memory.NewNodes(o.Clock),
+			Definitions: memory.NewDefinitions().NoteIn(cursors).ChangeIn(resources), Parties: memory.NewParties().NoteIn(resources), Nodes: memory.NewNodes(o.Clock),
+			Watches: memory.NewWatches(cursors), Resources: resources, Changes: resources,
 		}
 	})
 }

@@ -41,6 +41,7 @@ var (
 	_ repository.Outbox        = (*Store)(nil)
 
 	_ repository.DequeueRequests = (*Store)(nil)
+	_ repository.BundleWatches   = (*Store)(nil)
 )
 
 // New returns an empty Store.
@@ -72,6 +73,7 @@ type recipient struct {
 	outbox   []domain.Notice     // the oldest first
 
 	dequeueRequests map[domain.SubscriptionID]bool
+	watched         map[domain.BundleID]int64 // bundles, with the versions of their last changes
 }
 
 type cabinet struct {
@@ -105,7 +107,7 @@ func (s *Store) recipientOf(id domain.ActorID) *recipient {
 			gates:    make(map[domain.Group]*gate),
 			used:     make(map[domain.BundleID]bool),
 
-			dequeueRequests: make(map[domain.SubscriptionID]bool),
+			dequeueRequests: make(map[domain.SubscriptionID]bool), watched: make(map[domain.BundleID]int64),
 		}
 		s.recipients[id] = r
 	}

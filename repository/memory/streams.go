@@ -82,6 +82,11 @@ func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages [
 			continue
 		}
 		p := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: st.numbers[m.Priority]}}
+		if m.Version > 0 && m.Version-1 != p.Number {
+			p.Number = m.Version - 1
+			appended[i] = repository.Appended{Position: p, Outcome: repository.VersionOutcome(m.Version, st.numbers[m.Priority])}
+			continue
+		}
 		st.numbers[m.Priority]++
 		st.ids[m.ID] = sentID{p, digest, now}
 		m.Payload = slices.Clone(m.Payload)

@@ -54,6 +54,8 @@ func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 			require.Equal(f, b.List, n.List)
 		case domain.ForSubscribers:
 			require.Equal(f, b.Count, n.Events)
+		case domain.ForWatchers:
+			require.Positive(f, n.Version)
 		}
 	}
 }

@@ -23,6 +23,9 @@ type PushStores struct {
 	Nodes       repository.Nodes
 	Definitions repository.Definitions
 	Parties     repository.Parties
+	Watches     repository.Watches
+	Resources   repository.Resources
+	Changes     repository.Changes
 	Content     repository.Content // where payloads of entries may be; nil: nowhere
 }
 
@@ -46,6 +49,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		rules []pushRule
 	}{
 		{"Stream", streamRules},
+		{"Version", versionRules},
 		{"Cursor", cursorRules},
 		{"Retry", retryRules},
 		{"Retirement", retireRules},
@@ -53,6 +57,8 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Door", doorRules},
 		{"Definition", definitionRules},
 		{"Party", partyRules},
+		{"Watch", watchRules},
+		{"Resource", resourceRules},
 		{"Node", nodeRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
@@ -71,14 +77,19 @@ type pushFixture struct {
 	stream domain.StreamName
 	id     domain.CursorID
 
-	mu  sync.Mutex
-	now time.Time
+	mu      sync.Mutex
+	now     time.Time
+	change  *domain.Change // that was observed last
+	changes int            // that were observed
 }
 
 func newPushFixture(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) *pushFixture {
 	f := &pushFixture{T: t, ctx: t.Context(), now: time.Now().UTC().Truncate(time.Second)}
 	f.PushStores = open(t, PushOptions{Clock: f.clock})
 	f.stream, f.id = NewStream(), NewCursorID()
+	if f.Changes != nil {
+		f.Changes.Observe(f.observe)
+	}
 	return f
 }
 

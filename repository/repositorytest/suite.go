@@ -23,6 +23,7 @@ type Stores struct {
 	Answers    repository.Answers
 	Outbox     repository.Outbox
 	Dequeues   repository.DequeueRequests
+	Watches    repository.BundleWatches
 
 	// Lose makes the store lose the events of a cabinet with numbers from first to last,
 	// which are all events of one Save, of more than 200 events.
@@ -63,6 +64,7 @@ var topics = []topic{
 	{"Answer", answerRules},
 	{"Outbox", outboxRules},
 	{"Dequeues", dequeueRules},
+	{"BundleWatches", bundleWatchRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.

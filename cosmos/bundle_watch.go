@@ -1,0 +1,30 @@
+package cosmos
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var _ repository.BundleWatches = (*Repository)(nil)
+
+// WatchBundle implements [repository.BundleWatches]. It is a patch, so it sees the current state. A
+// Dequeue that has read the bundle before is refused, because it demands that the bundle is as it was.
+func (r *Repository) WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (version int64, err error) {
+	c := r.begin("watch bundle")
+	err = c.Retry(ctx, func() error {
+		ops := client.NewPatch(bundleDocument, ifOpen)
+		ops.AppendSet("/watched", true)
+		doc := &bundleDoc{}
+		// A crash after this write leaves a bundle whose Dequeue is told to no watch.
+		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
+		if client.IsNotFound(err) || client.IsRefused(err) {
+			return errNotOpen(id)
+		}
+		version = doc.Changes
+		return err
+	})
+	return version, c.Outcome("watch bundle "+id.String(), err)
+}

@@ -1,0 +1,158 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Observe implements [repository.Changes].
+func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
+
+// A watchedWrite replaces the document of a resource, which may be watched.
+type watchedWrite struct {
+	resource domain.Resource
+	event    domain.ChangeEvent // "": a creation
+	etag     azcore.ETag        // of what is replaced; "": there is nothing
+	doc      any
+	mark     *watchedMark // of doc
+}
+
+// replaceWatched makes a write and returns the new etag. If the resource is watched, it also stores the
+// change, which is published soon; the mark is that of what is replaced, because the write is If-Match.
+func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWrite) (azcore.ETag, error) {
+	at, err := watchableOf(w.resource)
+	if err != nil {
+		return "", err
+	}
+	// A crash before this write leaves nothing, a crash after it the resource as its caller wants it, with
+	// what says so to watches: both or none.
+	if w.event == "" || !w.mark.IsWatched {
+		return c.Put(ctx, s.cursors, at.key, at.id, w.etag, w.doc)
+	}
+	w.mark.Changes++
+	change := domain.Change{Resource: w.resource, Version: w.mark.Changes, Event: w.event, At: s.opts.Clock().UTC().Truncate(time.Microsecond)}
+	results, err := c.Batch(ctx, s.cursors, at.key, false, func(b *azcosmos.TransactionalBatch) {
+		putInBatch(b, at.id, w.etag, w.doc)
+		putInBatch(b, at.changeID(change.Version), "", at.newChangeDoc(&change))
+	})
+	if err != nil {
+		return "", err
+	}
+	s.observe(change) // one whose outcome is not known is found by looking
+	return results[0].ETag, nil
+}
+
+// MarkWatched implements [repository.Changes]. It is a patch, so that it sees the current state: a
+// change that has read the document before is refused, because it is conditional.
+func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (version int64, err error) {
+	c := s.client.Begin("mark watched")
+	at, err := watchableOf(r)
+	if err != nil {
+		return 0, err
+	}
+	err = c.Retry(ctx, func() error {
+		var conditions []string
+		if !mayBeAbsent && at.ifThere != "" {
+			conditions = append(conditions, at.ifThere)
+		}
+		ops := client.NewPatch(at.kind, conditions...)
+		ops.AppendSet("/watched", true)
+		var mark watchedMark
+		// A crash after this write leaves a resource whose changes are published for no watch.
+		err := c.Patch(ctx, s.cursors, at.key, at.id, ops, &mark)
+		switch isMissing := client.IsNotFound(err); {
+		case err == nil:
+			version = mark.Changes
+			return nil
+		case isMissing && mayBeAbsent:
+			doc := newResourceDoc(r)
+			doc.WriteID, doc.IsWatched = s.client.NewID(), true
+			// A crash after this write leaves what says that a resource is watched that is not there.
+			_, err = c.Put(ctx, s.cursors, doc.PartitionKey, resourceID, "", doc)
+			return staleIfRefused(err)
+		case isMissing, !mayBeAbsent && client.StatusOf(err) == http.StatusPreconditionFailed:
+			return domain.Errorf(domain.NotFound, "there is no such resource")
+		}
+		return err
+	})
+	return version, c.Outcome("watch "+r.String(), err)
+}
+
+// Changes implements [repository.Changes].
+func (s *Store) Changes(ctx context.Context, r domain.Resource) ([]domain.Change, error) {
+	c := s.client.Begin("read changes")
+	at, err := watchableOf(r)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := client.All[changeDoc](ctx, c.Query(s.cursors, at.key, "SELECT * FROM c WHERE c.kind = @kind AND c.resource = @resource",
+		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name}, azcosmos.QueryParameter{Name: "@resource", Value: r.Key()}))
+	changes := make([]domain.Change, 0, len(docs))
+	for _, d := range docs {
+		change, damage := d.change()
+		if damage != nil {
+			err = errors.Join(err, damage)
+			continue
+		}
+		changes = append(changes, change)
+	}
+	slices.SortFunc(changes, func(a, b domain.Change) int { return cmp.Compare(a.Version, b.Version) })
+	return changes, c.Outcome("read the changes of "+r.String(), err)
+}
+
+// RemoveChange implements [repository.Changes].
+func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
+	c := s.client.Begin("remove change")
+	at, err := watchableOf(change.Resource)
+	if err == nil {
+		// A crash before this write leaves a change that is published again, and found to be a duplicate.
+		err = c.Discard(ctx, s.cursors, at.key, at.changeID(change.Version))
+	}
+	return c.Outcome("remove a change of "+change.Resource.String(), err)
+}
+
+// Unpublished implements [repository.Changes].
+func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.Resource, err error) {
+	c := s.client.Begin("look for changes")
+	q := c.QueryAllPartitions(s.cursors, changeDocument.Name,
+		"SELECT c.resource FROM c WHERE c.kind = @kind AND (c.at < @before OR c.at > @ahead)",
+		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name},
+		azcosmos.QueryParameter{Name: "@before", Value: micros(before)},
+		azcosmos.QueryParameter{Name: "@ahead", Value: micros(before.Add(repository.Ahead))})
+	var damage error
+	for !q.IsDone() && len(found) < limit {
+		items, err := q.Next(ctx, limit)
+		if q.SkipDamage(err) {
+			damage = err
+			continue
+		}
+		if err != nil {
+			return found, c.Outcome("look for changes", err)
+		}
+		for _, item := range items {
+			var d changeDoc
+			err := q.Decode(item, &d)
+			if err == nil {
+				var r domain.Resource
+				if r, err = domain.ParseResourceKey(d.Resource); err == nil && !slices.Contains(found, r) {
+					found = append(found, r)
+				}
+			}
+			if err != nil {
+				damage = err
+			}
+		}
+	}
+	return found[:min(limit, len(found))], c.Outcome("look for changes", damage)
+}

@@ -1,0 +1,124 @@
+package push
+
+import (
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The kinds of documents of resources. Kind.Name is the member kind, too.
+var (
+	resourceDocument = client.DocumentKind{Name: "resource", Format: 1}
+	changeDocument   = client.DocumentKind{Name: "change", Format: 1}
+)
+
+const resourceID = "resource"
+
+// A resourceDoc is a repository.Resource, or what is known of one that is not there: whether it is
+// watched, and its last version.
+type resourceDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	WriteID      string `json:"writeId"`
+	IsAbsent     bool   `json:"absent,omitempty"`
+	Content      string `json:"content,omitempty"` // its version: the id of the write that stored it
+	Body         string `json:"body,omitempty"`    // JSON
+	Changed      int64  `json:"changed,omitempty"` // microseconds
+	watchedMark
+	client.Document
+
+	etag azcore.ETag
+}
+
+func (*resourceDoc) DocumentKind() client.DocumentKind { return resourceDocument }
+
+// A watchedMark says of a document whether it is watched, and of how many changes.
+type watchedMark struct {
+	IsWatched bool  `json:"watched,omitempty"`
+	Changes   int64 `json:"changes,omitempty"` // the version of the last change
+}
+
+// A changeDoc is a domain.Change that was not published. It is created in one batch with the change,
+// and deleted when it is in the stream of its resource.
+type changeDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	Resource     string `json:"resource"` // key
+	Version      int64  `json:"version"`
+	Event        string `json:"event"`
+	At           int64  `json:"at"` // microseconds
+	client.FormatNumber
+}
+
+func (*changeDoc) DocumentKind() client.DocumentKind { return changeDocument }
+
+// resourceKey returns the partition of a document of clients and its changes. No cursor id begins with a
+// bar.
+func resourceKey(r domain.Resource) string { return "|resource|" + r.Name() }
+
+// A watchable is the document of a resource that can be watched. Its changes are in its partition.
+type watchable struct {
+	key, id string
+	kind    client.DocumentKind
+	ifThere string // the condition of a patch that the resource is there; "": it is, if the document is
+}
+
+// watchableOf returns where the document of a resource is. A bundle has none here.
+func watchableOf(r domain.Resource) (watchable, error) {
+	switch r.Kind() {
+	case domain.KeptResource:
+		return watchable{resourceKey(r), resourceID, resourceDocument, "(NOT IS_DEFINED(c.absent) or c.absent = false)"}, nil
+	case domain.PartyResource:
+		party, err := r.Party()
+		return watchable{listKey(party.List()), party.String(), partyDocument, ""}, err
+	case domain.SubscriptionResource:
+		id, err := r.Subscription()
+		return watchable{
+			id.Cursor().String(), definitionID, definitionDocument,
+			"(NOT IS_DEFINED(c.state) or c.state = '') and c.owner = '" + r.Actor().String() + "'",
+		}, err
+	default:
+		return watchable{}, domain.Errorf(domain.Invalid, "%s cannot be watched here", r)
+	}
+}
+
+// changeID returns an id that sorts as the version, behind those of parties.
+func (w *watchable) changeID(version int64) string {
+	return fmt.Sprintf("|change|%s|%020d", w.id, version)
+}
+
+func newResourceDoc(r domain.Resource) *resourceDoc {
+	return &resourceDoc{ID: resourceID, PartitionKey: resourceKey(r), Kind: resourceDocument.Name, IsAbsent: true}
+}
+
+func (w *watchable) newChangeDoc(c *domain.Change) *changeDoc {
+	return &changeDoc{
+		ID: w.changeID(c.Version), PartitionKey: w.key, Kind: changeDocument.Name,
+		Resource: c.Resource.Key(), Version: c.Version, Event: string(c.Event), At: micros(c.At),
+	}
+}
+
+func (d *changeDoc) change() (domain.Change, error) {
+	var p parser
+	c := domain.Change{
+		Resource: parse(&p, d.Resource, domain.ParseResourceKey), Version: d.Version,
+		Event: parse(&p, d.Event, domain.ParseChangeEvent), At: fromMicros(d.At),
+	}
+	if p.err != nil {
+		return c, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return c, nil
+}
+
+// resource returns the document that d has.
+func (d *resourceDoc) resource(r domain.Resource) *repository.Resource {
+	return &repository.Resource{
+		Resource: r, Body: []byte(d.Body), Changed: fromMicros(d.Changed), Version: repository.ResourceVersion(d.Content),
+	}
+}

@@ -1,0 +1,145 @@
+package push
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// readResource reads what is stored of a resource. It fails with a not-found error if that is
+// nothing.
+func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resource) (*resourceDoc, error) {
+	d := &resourceDoc{}
+	etag, err := c.Read(ctx, s.cursors, resourceKey(r), resourceID, d)
+	d.etag = etag
+	return d, err
+}
+
+// confirmNoResource returns a NotFound error for a resource that was not found, unless that was a
+// stale read.
+func (s *Store) confirmNoResource(ctx context.Context, c *client.Call, r domain.Resource) error {
+	if s.account.ReadsMayBeStale() {
+		// A patch that no document fulfils shows the current state.
+		ops := client.NewPatch(resourceDocument, "(IS_DEFINED(c.absent) and c.absent = true)")
+		ops.AppendSet("/kind", resourceDocument.Name)
+		err := c.Patch(ctx, s.cursors, resourceKey(r), resourceID, ops, &resourceDoc{})
+		switch {
+		case client.StatusOf(err) == http.StatusPreconditionFailed:
+			return client.ErrNotYetVisible
+		case err != nil && !client.IsNotFound(err):
+			return err
+		}
+	}
+	return domain.Errorf(domain.NotFound, "there is no such resource")
+}
+
+// Resource implements [repository.Resources].
+func (s *Store) Resource(ctx context.Context, r domain.Resource) (*repository.Resource, error) {
+	c := s.client.Begin("read resource")
+	var found *repository.Resource
+	err := c.Retry(ctx, func() error {
+		doc, err := s.readResource(ctx, c, r)
+		switch {
+		case client.IsNotFound(err), err == nil && doc.IsAbsent:
+			return s.confirmNoResource(ctx, c, r)
+		case err == nil:
+			found = doc.resource(r)
+		}
+		return err
+	})
+	return found, c.Outcome("read "+r.String(), err)
+}
+
+// A resourceChange is a call that changes a resource, in one or more attempts.
+type resourceChange struct {
+	store    *Store
+	call     *client.Call
+	resource domain.Resource
+	wanted   repository.ResourceVersion // of the document before; "": there is none
+	writeID  string
+	misses   int
+}
+
+func (s *Store) newResourceChange(what string, r domain.Resource, wanted repository.ResourceVersion) *resourceChange {
+	return &resourceChange{store: s, call: s.client.Begin(what), resource: r, wanted: wanted, writeID: s.client.NewID()}
+}
+
+// read returns the document that is to be replaced. isDone says that an earlier attempt has replaced
+// it. A document that is not there is returned empty if wanted is.
+func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone bool, err error) {
+	doc, err = t.store.readResource(ctx, t.call, t.resource)
+	if client.IsNotFound(err) {
+		doc, err = newResourceDoc(t.resource), nil
+	}
+	switch {
+	case err != nil:
+		return nil, false, err
+	case doc.WriteID == t.writeID:
+		return doc, true, nil
+	case doc.IsAbsent && t.wanted == "", !doc.IsAbsent && doc.Content == string(t.wanted):
+		return doc, false, nil
+	case doc.IsAbsent && !t.call.InDoubt():
+		return nil, false, t.store.confirmNoResource(ctx, t.call, t.resource)
+	case t.call.InDoubt() && !t.store.account.ReadsMayBeStale():
+		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
+	}
+	return nil, false, t.store.changed(t.call, &t.misses)
+}
+
+// write replaces what was read by next, by a change with an event; "": by a creation.
+func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
+	next.WriteID = t.writeID
+	_, err := t.store.replaceWatched(ctx, t.call, &watchedWrite{t.resource, event, next.etag, next, &next.watchedMark})
+	return staleIfRefused(err)
+}
+
+// staleIfRefused returns [client.ErrStale] for a write that was refused.
+func staleIfRefused(err error) error {
+	if client.IsRefused(err) {
+		return client.ErrStale
+	}
+	return err
+}
+
+// PutResource implements [repository.Resources].
+func (s *Store) PutResource(ctx context.Context, r *repository.Resource) (repository.ResourceVersion, error) {
+	t := s.newResourceChange("put resource", r.Resource, r.Version)
+	err := t.call.Retry(ctx, func() error {
+		doc, isDone, err := t.read(ctx)
+		if err != nil || isDone {
+			return err
+		}
+		var event domain.ChangeEvent
+		if !doc.IsAbsent {
+			event = domain.ResourceUpdated
+		}
+		doc.IsAbsent, doc.Content, doc.Body, doc.Changed = false, t.writeID, string(r.Body), micros(r.Changed)
+		return t.write(ctx, doc, event)
+	})
+	return repository.ResourceVersion(t.writeID), t.call.Outcome("put "+r.Resource.String(), err)
+}
+
+// DeleteResource implements [repository.Resources].
+func (s *Store) DeleteResource(ctx context.Context, r domain.Resource, version repository.ResourceVersion) error {
+	t := s.newResourceChange("delete resource", r, version)
+	err := t.call.Retry(ctx, func() error {
+		doc, isDone, err := t.read(ctx)
+		switch {
+		case err != nil || isDone:
+			return err
+		case !doc.IsWatched:
+			// A crash after this write leaves nothing of the resource.
+			err = t.call.Delete(ctx, s.cursors, doc.PartitionKey, resourceID, doc.etag)
+			if client.IsNotFound(err) {
+				return client.ErrStale
+			}
+			return staleIfRefused(err)
+		}
+		doc.IsAbsent, doc.Content, doc.Body, doc.Changed = true, "", "", 0
+		return t.write(ctx, doc, domain.ResourceDeleted)
+	})
+	return t.call.Outcome("delete "+r.String(), err)
+}

@@ -1,0 +1,235 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A watchedLife is that of a document that is watched, on a line that may break: it is made, changed
+// and deleted, twice, and each change is published. Whoever calls the store repeats what fails.
+type watchedLife struct {
+	*testing.T
+	*rig
+	resource domain.Resource
+	watch    *repository.Watch
+	opts     Options
+	next     int // step
+}
+
+// A deed is what is to become of the document.
+type deed struct {
+	body  string // "": it is deleted
+	event domain.ChangeEvent
+}
+
+var deeds = []deed{
+	{"1", ""},
+	{"2", domain.ResourceUpdated},
+	{"", domain.ResourceDeleted},
+	{"3", ""},
+	{"4", domain.ResourceUpdated},
+	{"", domain.ResourceDeleted},
+}
+
+func newWatchedLife(t *testing.T, r *rig, opts Options) *watchedLife {
+	resource, err := domain.Kept(repositorytest.NewActor().String())
+	require.NoError(t, err)
+	now := time.Now().UTC().Truncate(time.Second)
+	return &watchedLife{T: t, rig: r, resource: resource, opts: opts, watch: &repository.Watch{
+		ID: domain.NewWatchID(now, [10]byte{}), Owner: repositorytest.NewActor(), Resource: resource, CallbackURL: "https://example.org", Created: now,
+	}}
+}
+
+func (l *watchedLife) starts(retries int) *Store {
+	opts := l.opts
+	opts.Retries = retries
+	return l.node(opts)
+}
+
+// does makes one step. A step that has been made is made again without an effect.
+func (l *watchedLife) does(s *Store, step int) error {
+	ctx := context.Background()
+	switch step {
+	case 0:
+		_, err := s.MarkWatched(ctx, l.resource, true)
+		return err
+	case 1:
+		return s.CreateWatch(ctx, l.watch)
+	}
+	if step-2 >= 2*len(deeds) {
+		err := s.DeleteWatch(ctx, l.watch.Owner, l.watch.ID)
+		if domain.KindOf(err) == domain.NotFound {
+			return nil
+		}
+		return err
+	}
+	if step%2 == 1 {
+		return l.publishes(s)
+	}
+	d := deeds[(step-2)/2]
+	found, err := s.Resource(ctx, l.resource)
+	isMissing := domain.KindOf(err) == domain.NotFound
+	switch {
+	case isMissing && d.body == "":
+		return nil
+	case isMissing:
+		found = &repository.Resource{Resource: l.resource, Changed: l.watch.Created}
+	case err != nil:
+		return err
+	case string(found.Body) == d.body:
+		return nil
+	}
+	if d.body == "" {
+		return s.DeleteResource(ctx, l.resource, found.Version)
+	}
+	found.Body = []byte(d.body)
+	_, err = s.PutResource(ctx, found)
+	return err
+}
+
+// publishes appends the changes of the document to its stream, and removes them.
+func (l *watchedLife) publishes(s *Store) error {
+	ctx := context.Background()
+	changes, err := s.Changes(ctx, l.resource)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		appended, err := s.Append(ctx, l.resource.Stream(), []domain.Message{c.Message()})
+		if err != nil {
+			return err
+		}
+		if appended[0].Outcome == repository.AppendGap {
+			return domain.Errorf(domain.Unavailable, "a change is not visible yet")
+		}
+		if err := s.RemoveChange(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lead makes the steps that are left. again is how often a step may fail in all. What others seem to
+// have changed is read again.
+func (l *watchedLife) lead(s *Store, again int) error {
+	for tries := 0; l.next < 3+2*len(deeds); tries++ {
+		require.Less(l, tries, 200)
+		err := l.does(s, l.next)
+		switch kind := domain.KindOf(err); {
+		case err == nil:
+			l.next++
+		case kind == domain.Conflict || kind == domain.NotFound && again > 0: // an old read
+			<-time.After(time.Second)
+		default:
+			if again--; again < 0 {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ended demands that each change is in the stream once, and none is left.
+func (l *watchedLife) ended(context string) {
+	s := l.starts(0)
+	<-time.After(time.Minute) // no read is stale
+	require.NoError(l, l.publishes(s), context)
+	left, err := s.Changes(l.Context(), l.resource)
+	require.NoError(l, err)
+	require.Empty(l, left, context)
+	var got, want []string
+	for from := (domain.Position{}); ; {
+		found, err := s.Read(l.Context(), l.resource.Stream(), from, 100)
+		require.NoError(l, err)
+		if len(found.Entries) == 0 {
+			break
+		}
+		for _, e := range found.Entries {
+			c, err := domain.ChangeOf(&e.Message, e.Position.Number)
+			require.NoError(l, err)
+			got = append(got, fmt.Sprintf("%d %s", c.Version, c.Event))
+			from = e.Position.Next()
+		}
+	}
+	for _, d := range deeds {
+		if d.event != "" {
+			want = append(want, fmt.Sprintf("%d %s", len(want)+1, d.event))
+		}
+	}
+	require.Equal(l, want, got, context)
+	version, err := s.MarkWatched(l.Context(), l.resource, true)
+	require.NoError(l, err)
+	require.EqualValues(l, len(want), version)
+	_, err = s.Watch(l.Context(), l.watch.Owner, l.watch.ID)
+	require.Equal(l, domain.NotFound, domain.KindOf(err))
+}
+
+var watchVariants = []variant{
+	{name: "strong"},
+	{name: "session account", engine: embedded.Options{Consistency: "Session"}, opts: Options{SegmentBytes: 100}},
+}
+
+func TestWatches_SurviveEveryFaultAtEachRequest(t *testing.T) {
+	for _, v := range watchVariants {
+		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
+			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					for n := 1; ; n++ {
+						l := newWatchedLife(t, newRig(t, v.engine), v.opts)
+						node := l.starts(-1)
+						l.line.BreakOne(n, fault)
+						require.NoError(t, l.lead(node, 3), "request %d", n)
+						broken := l.line.Calls() >= n
+						l.line.Break(nil)
+						l.ended(fmt.Sprintf("request %d", n))
+						if !broken {
+							require.Greater(t, n, 20)
+							return
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWatches_SurviveACrashAtEachRequest(t *testing.T) {
+	for _, v := range watchVariants {
+		for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+			t.Run(v.name+"/"+last.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					for n := 1; ; n++ {
+						l := newWatchedLife(t, newRig(t, v.engine), v.opts)
+						node := l.starts(-1)
+						l.line.CrashAt(n, last)
+						err := l.lead(node, 0)
+						crashed := l.line.Fired() > 0
+						l.line.Break(nil)
+						if crashed {
+							require.NoError(t, l.lead(l.starts(0), 3), "after a crash at request %d", n)
+						} else {
+							require.NoError(t, err)
+						}
+						l.ended(fmt.Sprintf("a crash at request %d", n))
+						if !crashed {
+							return
+						}
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package push
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// CreateWatch implements [repository.Watches].
+func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
+	c := s.client.Begin("create watch")
+	doc := &watchDoc{}
+	doc.set(w, s.client.NewID())
+	err := c.Retry(ctx, func() error {
+		// A crash after this write leaves a watch whose owner does not know of it, but can list it.
+		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, "", doc)
+		if !client.IsRefused(err) {
+			return err
+		}
+		stored, err := s.readWatch(ctx, c, w.Owner, w.ID)
+		switch {
+		case client.IsNotFound(err):
+			return client.ErrNotYetVisible
+		case err != nil:
+			return err
+		case stored.WriteID != doc.WriteID && !stored.isSame(doc):
+			return domain.Errorf(domain.Conflict, "the owner has another watch with this id")
+		}
+		return nil
+	})
+	return c.Outcome("create watch "+w.ID.String(), err)
+}
+
+// isSame reports whether a watch was created as d wants it: a call that is repeated finds its own.
+func (d *watchDoc) isSame(wanted *watchDoc) bool {
+	return d.Resource == wanted.Resource && d.CallbackURL == wanted.CallbackURL && d.After == wanted.After && d.Created == wanted.Created
+}
+
+func (s *Store) readWatch(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.WatchID) (*watchDoc, error) {
+	d := &watchDoc{}
+	_, err := c.Read(ctx, s.cursors, watchesKey(owner), id.String(), d)
+	return d, err
+}
+
+// findWatch reads a watch. It fails with NotFound if there is none.
+func (s *Store) findWatch(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.WatchID) (*watchDoc, error) {
+	d, err := s.readWatch(ctx, c, owner, id)
+	if !client.IsNotFound(err) {
+		return d, err
+	}
+	isGone, err := s.isGone(ctx, c, s.cursors, watchesKey(owner), id.String())
+	if err == nil && !isGone {
+		err = client.ErrNotYetVisible
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, domain.Errorf(domain.NotFound, "there is no such watch")
+}
+
+// ReplaceWatch implements [repository.Watches].
+func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
+	c := s.client.Begin("replace watch")
+	writeID := s.client.NewID()
+	misses := 0
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findWatch(ctx, c, w.Owner, w.ID)
+		switch {
+		case err != nil:
+			return err
+		case doc.WriteID == writeID:
+			return nil
+		case doc.ETag != azcore.ETag(w.Version):
+			return s.changed(c, &misses)
+		}
+		etag := doc.ETag
+		doc.set(w, writeID)
+		// A crash after this write leaves a change that the owner of the cursor finds when it loads it.
+		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, etag, doc)
+		if client.IsRefused(err) {
+			return client.ErrStale
+		}
+		return err
+	})
+	if err == nil {
+		s.noteChange(ctx, c, w.ID.Cursor(w.Owner))
+	}
+	return c.Outcome("replace watch "+w.ID.String(), err)
+}
+
+// Watch implements [repository.Watches].
+func (s *Store) Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*repository.Watch, error) {
+	c := s.client.Begin("read watch")
+	var found *repository.Watch
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findWatch(ctx, c, owner, id)
+		if err == nil {
+			found, err = doc.watch()
+		}
+		return err
+	})
+	return found, c.Outcome("read watch "+id.String(), err)
+}
+
+// Watches implements [repository.Watches].
+func (s *Store) Watches(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*repository.Watch, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	c := s.client.Begin("list watches")
+	docs, err := client.All[watchDoc](ctx, c.Query(s.cursors, watchesKey(owner),
+		fmt.Sprintf("SELECT * FROM c ORDER BY c.id OFFSET %d LIMIT %d", offset, limit)))
+	found := make([]*repository.Watch, 0, len(docs))
+	for i := range docs {
+		if err != nil {
+			break
+		}
+		var w *repository.Watch
+		if w, err = docs[i].watch(); err == nil {
+			found = append(found, w)
+		}
+	}
+	return found, c.Outcome("list the watches of "+owner.String(), err)
+}
+
+// DeleteWatch implements [repository.Watches].
+func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) error {
+	c := s.client.Begin("delete watch")
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findWatch(ctx, c, owner, id)
+		if domain.KindOf(err) == domain.NotFound && c.InDoubt() {
+			return nil // an attempt has deleted it, or another request has
+		}
+		if err != nil {
+			return err
+		}
+		// A crash after this write leaves a cursor that is cancelled when its owner loads it.
+		err = c.Delete(ctx, s.cursors, doc.PartitionKey, doc.ID, doc.ETag)
+		if client.IsRefused(err) || client.IsNotFound(err) {
+			return client.ErrStale
+		}
+		return err
+	})
+	if err == nil || domain.KindOf(err) == domain.NotFound {
+		s.noteChange(ctx, c, id.Cursor(owner))
+	}
+	return c.Outcome("delete watch "+id.String(), err)
+}

@@ -1,0 +1,263 @@
+package domain
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"strings"
+)
+
+// A Resource is something of the hub that can be watched. It is named by the path of its URI, in
+// the one form that ParseResource returns, and compared byte for byte. A bundle is also named by its
+// actor: two actors may have bundles with one id.
+type Resource struct {
+	kind  ResourceKind
+	path  string
+	name  string  // the last segment of the path
+	actor ActorID // of a bundle or a subscription
+}
+
+// A ResourceKind is a kind of resources. All resources of a kind have paths of one form.
+type ResourceKind int
+
+// The kinds of resources that can be watched.
+const (
+	KeptResource         ResourceKind = iota + 1 // a document that clients keep: /v1/resources/{name}
+	BundleResource                               // /v1/bundles/{id}
+	SubscriptionResource                         // /v1/subscriptions/{id}
+	PartyResource                                // of the broker: /broker/producer/{id}, /broker/channel/{id}, /broker/channel/{id}/consumer/{id}
+)
+
+// The paths of resources before the name.
+const (
+	keptPath         = "/v1/resources/"
+	bundlePath       = "/v1/bundles/"
+	subscriptionPath = "/v1/subscriptions/"
+	producerPath     = "/broker/producer/"
+	channelPath      = "/broker/channel/"
+	consumerPath     = "/consumer/" // behind that of its channel
+)
+
+// Kept returns the resource of a document that clients keep. Its name is what ParseActorID accepts,
+// but for "." and "..", which clients remove from paths.
+func Kept(name string) (Resource, error) {
+	if err := checkName("name of a resource", name); err != nil {
+		return Resource{}, err
+	}
+	if name == "." || name == ".." {
+		return Resource{}, Errorf(Invalid, "name of a resource: want another one than %s, which has a meaning in paths", name)
+	}
+	return Resource{kind: KeptResource, path: keptPath + name, name: name}, nil
+}
+
+// BundleOf returns the resource of a bundle of an actor.
+func BundleOf(actor ActorID, id BundleID) Resource {
+	return Resource{BundleResource, bundlePath + id.String(), id.String(), actor}
+}
+
+// ParseResource returns the resource of an actor with a path that has no percent-encoding. Any path
+// that is not one of a kind is an Invalid error.
+func ParseResource(path string, actor ActorID) (Resource, error) {
+	if name, ok := strings.CutPrefix(path, keptPath); ok {
+		return Kept(name)
+	}
+	if name, ok := strings.CutPrefix(path, bundlePath); ok {
+		id, err := ParseBundleID(name)
+		return BundleOf(actor, id), err
+	}
+	if name, ok := strings.CutPrefix(path, subscriptionPath); ok {
+		id, err := ParseSubscriptionID(name)
+		return SubscriptionResourceOf(actor, id), err
+	}
+	if party, ok, err := parsePartyPath(path); ok {
+		return PartyOf(party), err
+	}
+	return Resource{}, Errorf(Invalid, "it cannot be watched; bundles, subscriptions, producers, channels, consumers and /v1/resources/{name} can")
+}
+
+// parsePartyPath returns the party with a path, and false if the path is not that of one.
+func parsePartyPath(path string) (id PartyID, isParty bool, err error) {
+	if name, ok := strings.CutPrefix(path, producerPath); ok {
+		id, err = Producers.Parse(name)
+		return id, true, err
+	}
+	name, ok := strings.CutPrefix(path, channelPath)
+	if !ok {
+		return id, false, nil
+	}
+	channel, consumer, isConsumer := strings.Cut(name, consumerPath)
+	if id, err = Channels.Parse(channel); err == nil && isConsumer {
+		id, err = id.Consumers().Parse(consumer)
+	}
+	return id, true, err
+}
+
+// SubscriptionResourceOf returns the resource of a subscription of an actor.
+func SubscriptionResourceOf(owner ActorID, id SubscriptionID) Resource {
+	return Resource{SubscriptionResource, subscriptionPath + id.String(), id.String(), owner}
+}
+
+// PartyOf returns the resource of a party of the broker.
+func PartyOf(id PartyID) Resource {
+	path := producerPath + id.String()
+	switch {
+	case id.IsConsumer():
+		path = channelPath + id.Channel().String() + consumerPath + id.String()
+	case id.List() == Channels:
+		path = channelPath + id.String()
+	}
+	return Resource{kind: PartyResource, path: path, name: id.String()}
+}
+
+// keySeparator is in no path.
+const keySeparator = "#"
+
+// Key returns a text that no other resource has, for stores: the path, and the actor if there is one.
+func (r Resource) Key() string {
+	if r.actor.IsZero() {
+		return r.path
+	}
+	return r.path + keySeparator + r.actor.String()
+}
+
+// ParseResourceKey reads the text of [Resource.Key].
+func ParseResourceKey(key string) (Resource, error) {
+	path, name, hasActor := strings.Cut(key, keySeparator)
+	var actor ActorID
+	if hasActor {
+		var err error
+		if actor, err = ParseActorID(name); err != nil {
+			return Resource{}, err
+		}
+	}
+	r, err := ParseResource(path, actor)
+	isOfActor := r.kind == BundleResource || r.kind == SubscriptionResource
+	if err == nil && (r.Key() != key || isOfActor != hasActor) {
+		err = Errorf(Invalid, "resource: want a path, and the actor of a bundle or subscription, got %q", Clip(key))
+	}
+	return r, err
+}
+
+// IsZero reports whether r is no resource.
+func (r Resource) IsZero() bool { return r.kind == 0 }
+
+// Kind returns the kind of r.
+func (r Resource) Kind() ResourceKind { return r.kind }
+
+// Name returns the last segment of the path.
+func (r Resource) Name() string { return r.name }
+
+// String returns the path.
+func (r Resource) String() string { return r.path }
+
+// Actor returns the actor of a bundle or a subscription.
+func (r Resource) Actor() ActorID { return r.actor }
+
+// Bundle returns the id of a bundle, and false if r is another resource.
+func (r Resource) Bundle() (BundleID, bool) {
+	if r.kind != BundleResource {
+		return BundleID{}, false
+	}
+	id, err := ParseBundleID(r.name)
+	return id, err == nil
+}
+
+// Subscription returns the id of a subscription. It fails if r is another resource.
+func (r Resource) Subscription() (SubscriptionID, error) { return ParseSubscriptionID(r.name) }
+
+// Party returns the party that r is. It fails if r is another resource.
+func (r Resource) Party() (PartyID, error) {
+	id, isParty, err := parsePartyPath(r.path)
+	if err == nil && !isParty {
+		err = Errorf(Invalid, "%s is not a party of the broker", r)
+	}
+	return id, err
+}
+
+// Stream returns the stream of the changes of r. The entry of a change, of priority 0, has the number
+// before its version.
+func (r Resource) Stream() StreamName {
+	sum := sha256.Sum256([]byte(r.Key()))
+	return StreamName{resourceKind, hex.EncodeToString(sum[:])}
+}
+
+// A ResourceBase is the URL below which a hub has its resources, such as https://hub.example.org.
+// The zero ResourceBase has none.
+type ResourceBase struct{ scheme, host, path string }
+
+// ParseResourceBase reads an absolute URL of http or https without credentials, query and fragment.
+func ParseResourceBase(text string) (ResourceBase, error) {
+	if err := CheckCallbackURL(text); err != nil {
+		return ResourceBase{}, err
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return ResourceBase{}, Errorf(Invalid, "want a URL")
+	case u.RawQuery != "" || u.ForceQuery:
+		return ResourceBase{}, Errorf(Invalid, "want no query, got %q", Clip(text))
+	case strings.Contains(u.EscapedPath(), "%"):
+		return ResourceBase{}, Errorf(Invalid, "want no percent-encoding, got %q", Clip(text))
+	}
+	return ResourceBase{u.Scheme, hostOf(u), strings.TrimRight(u.Path, "/")}, nil
+}
+
+// hostOf returns the host in lower case, and its port unless that is the default one of the scheme.
+func hostOf(u *url.URL) string {
+	host, port := strings.ToLower(u.Hostname()), u.Port()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port == "" || u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
+		return host
+	}
+	return host + ":" + port
+}
+
+// String returns the URL, without a slash at its end.
+func (b ResourceBase) String() string { return b.scheme + "://" + b.host + b.path }
+
+// URI returns the URI of a resource.
+func (b ResourceBase) URI(r Resource) string { return b.String() + r.path }
+
+// Parse returns the resource of an actor with a URI. The scheme and the host may be in any case, and the path
+// may be percent-encoded, once. Any other URI is an Invalid error that says what is wrong.
+func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
+	if len(uri) > MaxCallbackURL {
+		return Resource{}, Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(uri))
+	}
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return Resource{}, Errorf(Invalid, "want a URI")
+	case !u.IsAbs() || u.Host == "":
+		return Resource{}, Errorf(Invalid, "want an absolute URI below %s, got %q", b, Clip(uri))
+	case u.User != nil:
+		return Resource{}, Errorf(Invalid, "want no credentials in it")
+	case u.RawQuery != "" || u.ForceQuery:
+		return Resource{}, Errorf(Invalid, "want no query: a resource is watched whole")
+	case strings.Contains(uri, "#"):
+		return Resource{}, Errorf(Invalid, "want no fragment: a resource is watched whole")
+	}
+	path, isBelow := strings.CutPrefix(u.Path, b.path)
+	if u.Scheme != b.scheme || hostOf(u) != b.host || !isBelow || !strings.HasPrefix(path, "/") {
+		return Resource{}, Errorf(Invalid, "want a resource of this hub, below %s, got %q", b, Clip(uri))
+	}
+	if strings.Contains(u.Path, "%") {
+		return Resource{}, Errorf(Invalid, "its path is percent-encoded twice, or has a percent sign, which no name has: %q", Clip(uri))
+	}
+	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
+		return Resource{}, Errorf(Invalid, "want no percent-encoded slash, which is no slash: %q", Clip(uri))
+	}
+	return ParseResource(path, actor)
+}
+
+// Contains reports whether a URL is below b, so that a call to it would be one to the hub.
+func (b ResourceBase) Contains(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || b == (ResourceBase{}) {
+		return false
+	}
+	rest, isBelow := strings.CutPrefix(u.Path, b.path)
+	return hostOf(u) == b.host && isBelow && (rest == "" || rest[0] == '/')
+}

@@ -1,0 +1,105 @@
+package domain
+
+import (
+	"strings"
+	"time"
+)
+
+// A WatchID names a watch. It is a UUID that no other watch of its owner has. Ids that are made
+// later are greater.
+type WatchID [16]byte
+
+// ParseWatchID reads the 36-character form of a UUID, in any case. The nil UUID and any other text
+// are Invalid errors.
+func ParseWatchID(s string) (WatchID, error) {
+	id, err := parseUUID("watch id", s)
+	return id, err
+}
+
+// NewWatchID returns an id that is made at a time (RFC 9562, version 7). random has no effect on the
+// order of ids that are made in different milliseconds.
+func NewWatchID(at time.Time, random [10]byte) (id WatchID) {
+	ms := at.UnixMilli()
+	for i := range 6 {
+		id[i] = byte(ms >> (8 * (5 - i))) //nolint:gosec // one byte after the other
+	}
+	copy(id[6:], random[:])
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
+// String returns the 36-character form in lower case.
+func (id WatchID) String() string { return formatUUID(id) }
+
+const watchPrefix = "w|"
+
+// Cursor returns the id of the cursor of the watch of an owner.
+func (id WatchID) Cursor(owner ActorID) CursorID {
+	return CursorID{watchPrefix + owner.String() + "|" + id.String()}
+}
+
+// WatchOf returns the owner and the id of the watch whose cursor has an id, and false if it is that
+// of another receiver.
+func WatchOf(cursor CursorID) (ActorID, WatchID, bool) {
+	text, isWatch := strings.CutPrefix(cursor.s, watchPrefix)
+	owner, name, hasName := strings.Cut(text, "|")
+	id, err := ParseWatchID(name)
+	return ActorID{owner}, id, isWatch && hasName && err == nil
+}
+
+// A Change is a change of a resource that is watched.
+type Change struct {
+	Resource Resource
+	Version  int64 // 1 for the first change of the resource that was watched; each next one is one higher
+	Event    ChangeEvent
+	At       time.Time
+}
+
+// A ChangeEvent is what happened to a resource.
+type ChangeEvent string
+
+// The events. There is none for a creation.
+const (
+	ResourceUpdated ChangeEvent = "updated"
+	ResourceDeleted ChangeEvent = "deleted"
+)
+
+// ParseChangeEvent returns the event with a text.
+func ParseChangeEvent(s string) (ChangeEvent, error) {
+	switch e := ChangeEvent(s); e {
+	case ResourceUpdated, ResourceDeleted:
+		return e, nil
+	}
+	return "", Errorf(Invalid, "event: want %s or %s, got %q", ResourceUpdated, ResourceDeleted, Clip(s))
+}
+
+// The attributes of the message of a change.
+const (
+	changeEvent    = "event"
+	changeResource = "resource"
+	changeTime     = "time"
+)
+
+// Message returns what the stream of the resource has of c.
+func (c *Change) Message() Message {
+	return Message{Version: c.Version, Attributes: map[string]string{
+		changeEvent: string(c.Event), changeResource: c.Resource.Key(), changeTime: c.At.UTC().Format(time.RFC3339Nano),
+	}}
+}
+
+// ChangeOf returns the change of a message. number is that of its entry.
+func ChangeOf(m *Message, number int64) (Change, error) {
+	c := Change{Version: number + 1}
+	var err error
+	if c.Event, err = ParseChangeEvent(m.Attributes[changeEvent]); err != nil {
+		return c, err
+	}
+	if c.Resource, err = ParseResourceKey(m.Attributes[changeResource]); err != nil {
+		return c, err
+	}
+	if c.At, err = time.Parse(time.RFC3339Nano, m.Attributes[changeTime]); err != nil {
+		return c, Errorf(Invalid, "time of a change: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,207 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Resources keeps the documents of clients in a map, and the changes of those that are watched.
+type Resources struct {
+	clock   func() time.Time
+	observe func(domain.Change)
+
+	mu      sync.Mutex
+	all     map[domain.Resource]*resource
+	version int
+}
+
+var (
+	_ repository.Resources = (*Resources)(nil)
+	_ repository.Changes   = (*Resources)(nil)
+)
+
+// A resource remains when its document is deleted, so that its versions continue.
+type resource struct {
+	document  *repository.Resource // nil: there is none
+	isThere   bool                 // a party or a subscription
+	isWatched bool
+	version   int64 // of the last change
+	changes   []domain.Change
+}
+
+// NewResources returns an empty Resources. clock is not nil.
+func NewResources(clock func() time.Time) *Resources {
+	return &Resources{clock: clock, observe: func(domain.Change) {}, all: make(map[domain.Resource]*resource)}
+}
+
+// Observe implements [repository.Changes].
+func (s *Resources) Observe(f func(domain.Change)) { s.observe = f }
+
+func noResource(r domain.Resource) error {
+	return domain.Errorf(domain.NotFound, "there is no %s", r)
+}
+
+// of returns what is known of a resource.
+func (s *Resources) of(r domain.Resource) *resource {
+	if s.all[r] == nil {
+		s.all[r] = &resource{}
+	}
+	return s.all[r]
+}
+
+// change stores a change if the resource is watched.
+func (s *Resources) change(r domain.Resource, event domain.ChangeEvent) {
+	found := s.of(r)
+	if !found.isWatched {
+		return
+	}
+	found.version++
+	c := domain.Change{Resource: r, Version: found.version, Event: event, At: s.clock().UTC()}
+	found.changes = append(found.changes, c)
+	s.observe(c)
+}
+
+// changed notes that a party or a subscription was created, with event "", or changed.
+func (s *Resources) changed(r domain.Resource, event domain.ChangeEvent) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(r).isThere = event != domain.ResourceDeleted
+	if event != "" {
+		s.change(r, event)
+	}
+}
+
+// Resource implements [repository.Resources].
+func (s *Resources) Resource(ctx context.Context, r domain.Resource) (*repository.Resource, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("resource: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.of(r).document
+	if found == nil {
+		return nil, noResource(r)
+	}
+	clone := *found
+	clone.Body = slices.Clone(found.Body)
+	return &clone, nil
+}
+
+// PutResource implements [repository.Resources].
+func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (repository.ResourceVersion, error) {
+	if err := ctx.Err(); err != nil {
+		return "", fmt.Errorf("put resource: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.of(r.Resource)
+	if err := found.check(r.Resource, r.Version); err != nil {
+		return "", err
+	}
+	if found.document != nil {
+		s.change(r.Resource, domain.ResourceUpdated)
+	}
+	stored := *r
+	stored.Body = slices.Clone(r.Body)
+	s.version++
+	stored.Version = repository.ResourceVersion(strconv.Itoa(s.version))
+	found.document = &stored
+	return stored.Version, nil
+}
+
+// check returns an error unless the document has a version; "": it is not there.
+func (r *resource) check(name domain.Resource, version repository.ResourceVersion) error {
+	switch {
+	case r.document == nil && version != "":
+		return noResource(name)
+	case r.document != nil && r.document.Version != version:
+		return domain.Errorf(domain.Conflict, "%s has changed", name)
+	}
+	return nil
+}
+
+// DeleteResource implements [repository.Resources].
+func (s *Resources) DeleteResource(ctx context.Context, r domain.Resource, version repository.ResourceVersion) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("delete resource: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.of(r)
+	if found.document == nil {
+		return noResource(r)
+	}
+	if err := found.check(r, version); err != nil {
+		return err
+	}
+	found.document = nil
+	s.change(r, domain.ResourceDeleted)
+	return nil
+}
+
+// MarkWatched implements [repository.Changes].
+func (s *Resources) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("mark watched: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.of(r)
+	if found.document == nil && !found.isThere && !mayBeAbsent {
+		return 0, noResource(r)
+	}
+	found.isWatched = true
+	return found.version, nil
+}
+
+// Changes implements [repository.Changes].
+func (s *Resources) Changes(ctx context.Context, r domain.Resource) ([]domain.Change, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("changes: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.of(r).changes), nil
+}
+
+// RemoveChange implements [repository.Changes].
+func (s *Resources) RemoveChange(ctx context.Context, c domain.Change) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("remove change: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.of(c.Resource)
+	found.changes = slices.DeleteFunc(found.changes, func(left domain.Change) bool { return left.Version == c.Version })
+	return nil
+}
+
+// Unpublished implements [repository.Changes].
+func (s *Resources) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("unpublished: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []domain.Resource
+	for r, state := range s.all {
+		if slices.ContainsFunc(state.changes, func(c domain.Change) bool {
+			return c.At.Before(before) || c.At.After(before.Add(repository.Ahead))
+		}) {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, func(a, b domain.Resource) int { return strings.Compare(a.String(), b.String()) })
+	return found[:min(limit, len(found))], nil
+}

@@ -1,0 +1,421 @@
+package repositorytest
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// newResource returns a resource that no other test uses.
+func (f *pushFixture) newResource() domain.Resource {
+	f.Helper()
+	r, err := domain.Kept(NewActor().String())
+	require.NoError(f, err)
+	return r
+}
+
+func (f *pushFixture) newWatch(owner domain.ActorID) *repository.Watch {
+	var random [10]byte
+	rand.Read(random[:])
+	f.passes(time.Millisecond)
+	return &repository.Watch{
+		ID: domain.NewWatchID(f.clock(), random), Owner: owner, Resource: f.newResource(),
+		CallbackURL: "https://example.org/hook?a=1&b=<2>", After: 3, Created: f.clock(),
+	}
+}
+
+func (f *pushFixture) hasWatch(want *repository.Watch) {
+	f.Helper()
+	got, err := f.Watches.Watch(f.ctx, want.Owner, want.ID)
+	require.NoError(f, err)
+	require.NotEmpty(f, got.Version)
+	require.NotEqual(f, want.Version, got.Version)
+	want.Version = got.Version
+	require.Equal(f, want, got)
+}
+
+// putsResource stores a document, and returns the change, nil if there is none.
+func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
+	f.Helper()
+	f.observed()
+	version, err := f.Resources.PutResource(f.ctx, r)
+	require.NoError(f, err)
+	require.NotEmpty(f, version)
+	require.NotEqual(f, r.Version, version)
+	r.Version = version
+	got, err := f.Resources.Resource(f.ctx, r.Resource)
+	require.NoError(f, err)
+	require.Equal(f, r, got)
+	return f.observed()
+}
+
+// deletesResource deletes a document, and returns the change, nil if there is none.
+func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
+	f.Helper()
+	f.observed()
+	require.NoError(f, f.Resources.DeleteResource(f.ctx, r.Resource, r.Version))
+	_, err := f.Resources.Resource(f.ctx, r.Resource)
+	f.fails(domain.NotFound, err)
+	r.Version = ""
+	return f.observed()
+}
+
+// observed returns the last change that was observed since it was called last.
+func (f *pushFixture) observed() *domain.Change {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.change
+	f.change = nil
+	return c
+}
+
+func (f *pushFixture) observe(c domain.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.change = &c
+	f.changes++
+}
+
+func (f *pushFixture) marks(r domain.Resource, mayBeAbsent bool) int64 {
+	f.Helper()
+	version, err := f.Changes.MarkWatched(f.ctx, r, mayBeAbsent)
+	require.NoError(f, err)
+	return version
+}
+
+// hasChanges demands that a resource has changes that are left, and no others.
+func (f *pushFixture) hasChanges(r domain.Resource, want ...*domain.Change) {
+	f.Helper()
+	got, err := f.Changes.Changes(f.ctx, r)
+	require.NoError(f, err)
+	require.Len(f, got, len(want))
+	for i := range want {
+		require.Equal(f, *want[i], got[i])
+	}
+}
+
+func (f *pushFixture) newDocument(r domain.Resource) *repository.Resource {
+	return &repository.Resource{Resource: r, Body: []byte(`{"a": "é"}`), Changed: f.clock()}
+}
+
+var watchRules = []pushRule{
+	{"WhatIsCreatedIsReadReplacedAndDeleted", func(f *pushFixture) {
+		w := f.newWatch(NewActor())
+		_, err := f.Watches.Watch(f.ctx, w.Owner, w.ID)
+		f.fails(domain.NotFound, err)
+		f.fails(domain.NotFound, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
+		f.fails(domain.NotFound, f.Watches.ReplaceWatch(f.ctx, w))
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+		f.hasWatch(w)
+		w.CallbackURL = "https://example.org/other"
+		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
+		f.hasWatch(w)
+		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
+		_, err = f.Watches.Watch(f.ctx, w.Owner, w.ID)
+		f.fails(domain.NotFound, err)
+	}},
+	{"AWatchIsThatOfItsOwner", func(f *pushFixture) {
+		w, other := f.newWatch(NewActor()), f.newWatch(NewActor())
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+		other.ID = w.ID
+		_, err := f.Watches.Watch(f.ctx, other.Owner, w.ID)
+		f.fails(domain.NotFound, err)
+		f.fails(domain.NotFound, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, other))
+		require.NoError(f, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
+		f.hasWatch(w)
+	}},
+	{"AWatchIsReplacedByItsVersionOnly", func(f *pushFixture) {
+		w := f.newWatch(NewActor())
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+		f.hasWatch(w)
+		second := *w
+		second.CallbackURL = "https://example.org/second"
+		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, &second))
+		f.fails(domain.Conflict, f.Watches.ReplaceWatch(f.ctx, w))
+		third := *w
+		third.Resource = f.newResource()
+		f.fails(domain.Conflict, f.Watches.CreateWatch(f.ctx, &third))
+		f.hasWatch(&second)
+	}},
+	{"AListIsInTheOrderInWhichWatchesWereMade", func(f *pushFixture) {
+		owner := NewActor()
+		var all []*repository.Watch
+		for range 7 {
+			w := f.newWatch(owner)
+			require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+			all = append(all, w)
+		}
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, f.newWatch(NewActor())))
+		for _, page := range []struct{ offset, limit, from, to int }{{0, 100, 0, 7}, {0, 3, 0, 3}, {5, 3, 5, 7}, {7, 3, 7, 7}, {100, 1, 7, 7}} {
+			got, err := f.Watches.Watches(f.ctx, owner, page.offset, page.limit)
+			require.NoError(f, err)
+			require.Len(f, got, page.to-page.from)
+			for i := range got {
+				require.Equal(f, all[page.from+i].ID, got[i].ID)
+			}
+		}
+	}},
+	{"AReplacementAndADeletionAreNoted", func(f *pushFixture) {
+		w := f.newWatch(NewActor())
+		id := w.ID.Cursor(w.Owner)
+		require.NoError(f, f.Cursors.Create(f.ctx, id, domain.Standing{Stream: w.Resource.Stream()}))
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+		f.hasWatch(w)
+		noted := func() int64 {
+			entries, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id))
+			require.NoError(f, err)
+			i := slices.IndexFunc(entries, func(e repository.ShardEntry) bool { return e.Cursor == id })
+			require.GreaterOrEqual(f, i, 0)
+			require.Equal(f, w.Resource.Stream(), entries[i].Stream)
+			return entries[i].Changes
+		}
+		created := noted()
+		w.CallbackURL = "https://example.org/other"
+		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
+		replaced := noted()
+		require.NotEqual(f, created, replaced)
+		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
+		require.NotEqual(f, replaced, noted())
+	}},
+}
+
+var resourceRules = []pushRule{
+	{"ADocumentIsCreatedReplacedAndDeleted", func(f *pushFixture) {
+		r := f.newDocument(f.newResource())
+		_, err := f.Resources.Resource(f.ctx, r.Resource)
+		f.fails(domain.NotFound, err)
+		for range 2 { // it can be made again
+			require.Nil(f, f.putsResource(r))
+			r.Body = []byte(`[1]`)
+			require.Nil(f, f.putsResource(r))
+			require.Nil(f, f.deletesResource(r))
+		}
+		f.hasChanges(r.Resource)
+	}},
+	{"ADocumentIsChangedByItsVersionOnly", func(f *pushFixture) {
+		for _, isWatched := range []bool{false, true} {
+			r := f.newDocument(f.newResource())
+			if isWatched {
+				f.marks(r.Resource, true)
+			}
+			r.Version = "none"
+			_, err := f.Resources.PutResource(f.ctx, r)
+			f.fails(domain.NotFound, err)
+			f.fails(domain.NotFound, f.Resources.DeleteResource(f.ctx, r.Resource, "none"))
+			r.Version = ""
+			f.putsResource(r)
+			old := *r
+			_, err = f.Resources.PutResource(f.ctx, f.newDocument(r.Resource))
+			f.fails(domain.Conflict, err)
+			f.putsResource(r)
+			_, err = f.Resources.PutResource(f.ctx, &old)
+			f.fails(domain.Conflict, err)
+			f.fails(domain.Conflict, f.Resources.DeleteResource(f.ctx, r.Resource, old.Version))
+		}
+	}},
+	{"AMarkChangesNoVersion", func(f *pushFixture) {
+		r := f.newDocument(f.newResource())
+		f.putsResource(r)
+		require.Zero(f, f.marks(r.Resource, false))
+		require.NotNil(f, f.putsResource(r))
+	}},
+	{"OnlyWhatIsThereIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
+		r := f.newDocument(f.newResource())
+		_, err := f.Changes.MarkWatched(f.ctx, r.Resource, false)
+		f.fails(domain.NotFound, err)
+		require.Zero(f, f.marks(r.Resource, true))
+		_, err = f.Changes.MarkWatched(f.ctx, r.Resource, false)
+		f.fails(domain.NotFound, err)
+		_, err = f.Resources.Resource(f.ctx, r.Resource)
+		f.fails(domain.NotFound, err)
+		require.Nil(f, f.putsResource(r), "a creation is no change")
+		require.Zero(f, f.marks(r.Resource, false))
+	}},
+	{"EachChangeOfAWatchedDocumentIsStoredOnce", func(f *pushFixture) {
+		r := f.newDocument(f.newResource())
+		f.putsResource(r)
+		f.putsResource(r)
+		require.Zero(f, f.marks(r.Resource, false), "changes before do not count")
+		var want []*domain.Change
+		for i := range 6 {
+			var change *domain.Change
+			event := domain.ResourceUpdated
+			if i == 3 {
+				event, change = domain.ResourceDeleted, f.deletesResource(r)
+			} else if change = f.putsResource(r); i == 4 {
+				require.Nil(f, change, "it is made again")
+				continue
+			}
+			require.Equal(f, &domain.Change{Resource: r.Resource, Version: int64(len(want) + 1), Event: event, At: f.clock()}, change)
+			want = append(want, change)
+			require.EqualValues(f, len(want), f.marks(r.Resource, true))
+		}
+		f.hasChanges(r.Resource, want...)
+		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
+		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
+		f.hasChanges(r.Resource, slices.Delete(want, 1, 2)...)
+	}},
+	{"ChangesOfOthersAreRefusedAndStoreNothing", func(f *pushFixture) {
+		r := f.newDocument(f.newResource())
+		f.marks(r.Resource, true)
+		f.putsResource(r)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		wins := 0
+		for i := range 8 {
+			all.Go(func() {
+				mine := *r
+				mine.Body = fmt.Appendf(nil, "%d", i)
+				if _, err := f.Resources.PutResource(f.ctx, &mine); err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					wins++
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(f, 1, wins)
+		changes, err := f.Changes.Changes(f.ctx, r.Resource)
+		require.NoError(f, err)
+		require.Len(f, changes, 1)
+	}},
+	{"EachChangeOfAWatchedPartyIsStoredOnce", func(f *pushFixture) {
+		channel := f.newParty(domain.Channels)
+		f.puts(channel)
+		for _, p := range []*repository.Party{f.newParty(domain.Producers), channel, f.newParty(channel.ID.Consumers())} {
+			r := domain.PartyOf(p.ID)
+			_, err := f.Changes.MarkWatched(f.ctx, r, false)
+			if p != channel {
+				f.fails(domain.NotFound, err)
+				f.puts(p)
+				p.Label = "changed"
+				f.puts(p)
+				require.Zero(f, f.marks(r, false))
+			}
+			f.hasChanges(r)
+			found, err := f.Parties.Party(f.ctx, p.ID)
+			require.NoError(f, err)
+			p.Version = found.Version // a mark may change it
+			var want []*domain.Change
+			for i := range 2 {
+				f.observed()
+				p.Label = fmt.Sprint(i)
+				f.puts(p)
+				change := f.observed()
+				require.Equal(f, &domain.Change{Resource: r, Version: int64(i + 1), Event: domain.ResourceUpdated, At: f.clock()}, change)
+				want = append(want, change)
+			}
+			f.hasChanges(r, want...)
+			f.listsParties(p.ID.List(), p.ID.String(), 1, p)
+			for _, c := range want {
+				require.NoError(f, f.Changes.RemoveChange(f.ctx, *c))
+			}
+			f.hasChanges(r)
+		}
+		all, err := f.Parties.Parties(f.ctx, channel.ID.Consumers(), "", 100)
+		require.NoError(f, err)
+		require.Len(f, all, 1)
+	}},
+	{"EachChangeOfAWatchedSubscriptionIsStoredOnce", func(f *pushFixture) {
+		d := f.subscribes(NewDefinition(NewActor()))
+		r := domain.SubscriptionResourceOf(d.Owner, d.ID)
+		_, err := f.Changes.MarkWatched(f.ctx, domain.SubscriptionResourceOf(NewActor(), d.ID), false)
+		f.fails(domain.NotFound, err)
+		require.Zero(f, f.marks(r, false))
+		d, err = f.Definitions.Subscription(f.ctx, d.ID)
+		require.NoError(f, err)
+		d.Paused = true
+		_, err = f.Definitions.ReplaceSubscription(f.ctx, d)
+		require.NoError(f, err)
+		updated := f.observed()
+		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
+		deleted := f.observed()
+		f.hasChanges(r, updated, deleted)
+		require.Equal(f, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, []domain.ChangeEvent{updated.Event, deleted.Event})
+		_, err = f.Changes.MarkWatched(f.ctx, r, false)
+		f.fails(domain.NotFound, err)
+	}},
+	{"WhatWasNotPublishedIsFound", func(f *pushFixture) {
+		var marked []domain.Resource
+		for range 3 {
+			r := f.newDocument(f.newResource())
+			f.marks(r.Resource, true)
+			f.putsResource(r)
+			f.putsResource(r)
+			f.putsResource(r)
+			marked = append(marked, r.Resource)
+		}
+		find := func(before time.Time) []domain.Resource {
+			found, err := f.Changes.Unpublished(f.ctx, before, 1000)
+			require.NoError(f, err)
+			return slices.DeleteFunc(found, func(r domain.Resource) bool { return !slices.Contains(marked, r) })
+		}
+		require.Empty(f, find(f.clock()))
+		require.ElementsMatch(f, marked, find(f.clock().Add(time.Second)))
+		require.ElementsMatch(f, marked, find(f.clock().Add(-2*time.Minute)), "a clock was ahead")
+		found, err := f.Changes.Unpublished(f.ctx, f.clock().Add(time.Second), 2)
+		require.NoError(f, err)
+		require.Len(f, found, 2)
+		for version := range int64(2) {
+			require.NoError(f, f.Changes.RemoveChange(f.ctx, domain.Change{Resource: marked[0], Version: version + 1}))
+		}
+		require.ElementsMatch(f, marked[1:], find(f.clock().Add(time.Second)))
+	}},
+}
+
+var versionRules = []pushRule{
+	{"AVersionIsAppendedOnceAndInItsPlace", func(f *pushFixture) {
+		message := func(version int64) []domain.Message {
+			return []domain.Message{{Version: version, Attributes: map[string]string{"version": fmt.Sprint(version)}}}
+		}
+		outcome := func(version int64) repository.AppendOutcome {
+			appended, err := f.Streams.Append(f.ctx, f.stream, message(version))
+			require.NoError(f, err)
+			require.Len(f, appended, 1)
+			require.Equal(f, version-1, appended[0].Position.Number)
+			return appended[0].Outcome
+		}
+		require.Equal(f, repository.AppendGap, outcome(2))
+		for version := range int64(40) {
+			require.Equal(f, repository.AppendedNow, outcome(version+1))
+			require.Equal(f, repository.AppendDuplicate, outcome(version+1))
+			require.Equal(f, repository.AppendDuplicate, outcome(1))
+			require.Equal(f, repository.AppendGap, outcome(version+3))
+		}
+		found, err := f.Streams.Read(f.ctx, f.stream, domain.Position{}, 100)
+		require.NoError(f, err)
+		require.NotEmpty(f, found.Entries)
+		for _, e := range found.Entries {
+			require.Equal(f, fmt.Sprint(e.Position.Number+1), e.Attributes["version"])
+		}
+	}},
+	{"AVersionThatManyAppendIsAppendedOnce", func(f *pushFixture) {
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		counts := make(map[repository.AppendOutcome]int)
+		for range 8 {
+			all.Go(func() {
+				appended, err := f.Streams.Append(f.ctx, f.stream, []domain.Message{{Version: 1}})
+				if err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					counts[appended[0].Outcome]++
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(f, map[repository.AppendOutcome]int{repository.AppendedNow: 1, repository.AppendDuplicate: 7}, counts)
+	}},
+	{"AVersionWithAnIDIsRefused", func(f *pushFixture) {
+		_, err := f.Streams.Append(f.ctx, f.stream, []domain.Message{{Version: 1, ID: "x"}})
+		f.fails(domain.Invalid, err)
+	}},
+}

@@ -1,0 +1,47 @@
+package repository
+
+import (
+	"context"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Watches keeps the watches of owners. Any node may call any method at any time. After an Uncertain
+// failure, a call may be repeated with the same arguments.
+//
+// A replacement and a deletion are noted in [ShardEntry.Changes] of the cursor, if there is one, as
+// changes of subscriptions are.
+type Watches interface {
+	// CreateWatch stores w, whose Version is ignored. It fails with Conflict if its owner has
+	// another watch with its ID.
+	CreateWatch(ctx context.Context, w *Watch) error
+
+	// ReplaceWatch stores w instead of the watch that has w.Owner, w.ID and w.Version. It fails with
+	// Conflict if the watch has another version, and with NotFound if there is none.
+	ReplaceWatch(ctx context.Context, w *Watch) error
+
+	// Watch returns a watch of an owner. It fails with NotFound if there is none.
+	Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
+
+	// Watches returns up to limit watches of an owner after the first offset, in the order of their
+	// ids. It may be a stale read.
+	Watches(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error)
+
+	// DeleteWatch deletes a watch of an owner. It fails with NotFound if there is none.
+	DeleteWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) error
+}
+
+// A Watch is what is stored of a watch.
+type Watch struct {
+	ID          domain.WatchID
+	Owner       domain.ActorID
+	Resource    domain.Resource
+	CallbackURL string
+	After       int64 // the version of the last change that is not told
+	Created     time.Time
+	Version     WatchVersion
+}
+
+// A WatchVersion identifies a state of a watch for its store.
+type WatchVersion string
