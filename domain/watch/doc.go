@@ -1,0 +1,42 @@
+// Package watch has the use cases of watches: whoever watches a resource is called when it is updated
+// or deleted. It also keeps the small documents that clients put below /v1/resources.
+//
+// A watch is a cursor, and its stream is the sequence of the changes of one resource:
+//
+//	change of a watched resource ─▶ stored change ─▶ stream of the resource ─▶ cursor of each watch
+//	           └── one write ──────────┘      Relay            package delivery
+//
+// A resource that is watched says so in its document, and each change of it is conditional: so a
+// change sees that it is watched, or fails and looks again. Then one batch has the change and what
+// says so. A resource that nobody watches pays nothing.
+//
+// The changes of a resource have consecutive versions, and a stream takes each version once, as the
+// entry with the number before it. So a change that is published twice, by two nodes or after a crash,
+// is in the stream once. A watch remembers the version at which the resource was when it was marked:
+// its cursor begins behind that.
+//
+// # Steps, and what a crash leaves
+//
+//	mark     the resource says that it is watched. A crash leaves changes that are published for no
+//	         watch
+//	create   store the watch, with the version of its resource
+//	cursor   create its cursor. A crash before leaves a watch that is listed and not called; whoever
+//	         reads it next creates the cursor, and nothing is missing
+//	change   the resource and its change, in one batch
+//	publish  append the change to the stream. A crash before leaves a change, which the relay of any
+//	         node finds within half a minute
+//	remove   the change that is in the stream. A crash before leaves a change that is a duplicate
+//	delete   delete the watch. The owner of its cursor cancels what is outstanding, and retires it
+//
+// A bundle leaves a notice in the outbox of the hub instead of a change, when it is dequeued: the
+// courier of any node brings it to [Relay.Notify], in the order in which bundles were closed. Only an open
+// bundle can be watched.
+//
+// # Departures from the design
+//
+//   - That a bundle is removed when its retention has passed is not told.
+//   - Watches of a resource are not gathered in pages yet: each has an entry in its shard, as any other
+//     cursor has.
+//   - A change is removed once it is in the stream of its resource, and not when all watches have been
+//     called: the stream, and the cursors, know what is left to do.
+package watch

@@ -1,0 +1,218 @@
+package watch
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Relay publishes the changes of resources to their streams, and then removes them: each at least
+// once, and into the stream exactly once.
+//
+// Every node runs a Relay. It is told of the changes that its own node stores, and looks for those
+// that other nodes have left.
+type Relay struct {
+	changes   repository.Changes
+	streams   repository.Streams
+	published func(domain.StreamName, []domain.Message, []repository.Appended)
+	opts      RelayOptions
+
+	due chan domain.Change // with Version 0: all of a resource
+}
+
+// RelayOptions set up a Relay. The zero value is valid.
+type RelayOptions struct {
+	Parallel int                              // changes at a time; default 8
+	Look     func(isIdle bool) time.Duration  // before the next look; default about 10 s, and 30 s if the last one has found nothing
+	Backoff  func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
+	Clock    func() time.Time                 // default: the system's
+	Random   func() uint64                    // for jitter; default: the system's
+	Logger   *slog.Logger                     // default: none
+}
+
+// NewRelay returns a Relay that does nothing until it is Run. It observes changes, and calls published
+// after each append.
+func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
+	if opts.Parallel <= 0 {
+		opts.Parallel = 8
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Look == nil {
+		opts.Look = func(isIdle bool) time.Duration {
+			d := 10 * time.Second
+			if isIdle {
+				d *= 3
+			}
+			return d - d/10 + time.Duration(opts.Random()%uint64(d/5)) //nolint:gosec // positive
+		}
+	}
+	if opts.Backoff == nil {
+		opts.Backoff = func(failures int) time.Duration { return 100 * time.Millisecond << min(failures-1, 6) }
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Relay{changes, streams, published, opts, make(chan domain.Change, maxDue)}
+	changes.Observe(r.publishSoon)
+	return r
+}
+
+// maxDue is how many changes are remembered. The others are found by looking.
+const maxDue = 10_000
+
+// publishSoon publishes a change that was stored. It does not wait.
+func (r *Relay) publishSoon(c domain.Change) {
+	select {
+	case r.due <- c:
+	default: // it will be found
+	}
+}
+
+// Run publishes until ctx ends. It never fails: what cannot be published waits.
+func (r *Relay) Run(ctx context.Context) error {
+	var publishing sync.WaitGroup
+	defer publishing.Wait()
+	for range r.opts.Parallel {
+		publishing.Go(func() {
+			for {
+				select {
+				case c := <-r.due:
+					r.publishUntilDone(ctx, c)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	for {
+		isIdle := !r.look(ctx)
+		timer := time.NewTimer(r.opts.Look(isIdle))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// look finds resources with changes that their nodes have not published, and reports whether there
+// were any.
+func (r *Relay) look(ctx context.Context) bool {
+	const limit, young = 1000, 10 * time.Second
+	found, err := r.changes.Unpublished(ctx, r.opts.Clock().Add(-young), limit)
+	if err != nil {
+		r.warn(ctx, "look for changes", err)
+	}
+	for _, resource := range found {
+		r.publishSoon(domain.Change{Resource: resource})
+	}
+	return len(found) > 0
+}
+
+// maxAttempts is how often a change is tried before it is left for the next look.
+const maxAttempts = 5
+
+func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
+	for failures := 1; ; failures++ {
+		err := r.publish(ctx, c)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if failures == maxAttempts || domain.KindOf(err) == domain.Damaged || domain.KindOf(err) == domain.NewerFormat {
+			r.warn(ctx, "publish a change", err, slog.String("resource", c.Resource.String()))
+			return
+		}
+		timer := time.NewTimer(r.opts.Backoff(failures))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// publish publishes a change, and those before it that are missing in the stream; with Version 0, all
+// that the resource has.
+func (r *Relay) publish(ctx context.Context, c domain.Change) error {
+	if c.Version > 0 {
+		if isGap, err := r.move(ctx, &c); err != nil || !isGap {
+			return err
+		}
+	}
+	all, err := r.changes.Changes(ctx, c.Resource)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		isGap, err := r.move(ctx, &all[i])
+		if err != nil {
+			return err
+		}
+		if isGap {
+			return domain.Errorf(domain.Unavailable, "change %d of %s is not visible yet", all[i].Version-1, c.Resource)
+		}
+		if all[i].Version == c.Version {
+			return nil
+		}
+	}
+	if c.Version > 0 {
+		return domain.Errorf(domain.Unavailable, "change %d of %s is not visible yet", c.Version, c.Resource)
+	}
+	return nil
+}
+
+// Notify publishes the notice that a bundle which is watched was dequeued. It may be repeated: a version
+// is published once.
+func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
+	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: domain.ResourceUpdated, At: n.Since}
+	isGap, err := r.append(ctx, &c)
+	if err == nil && isGap {
+		err = domain.Errorf(domain.Unavailable, "the change of bundle %s before version %d was not published yet", n.Bundle, n.Version)
+	}
+	return err
+}
+
+// move appends a change to the stream and removes it. isGap says that those before it are missing in
+// the stream.
+func (r *Relay) move(ctx context.Context, c *domain.Change) (isGap bool, err error) {
+	if isGap, err = r.append(ctx, c); err != nil || isGap {
+		return isGap, err
+	}
+	return false, r.changes.RemoveChange(ctx, *c)
+}
+
+// append appends a change to the stream. isGap says that those before it are missing there.
+func (r *Relay) append(ctx context.Context, c *domain.Change) (isGap bool, err error) {
+	stream, messages := c.Resource.Stream(), []domain.Message{c.Message()}
+	appended, err := r.streams.Append(ctx, stream, messages)
+	if err != nil {
+		return false, err
+	}
+	switch appended[0].Outcome {
+	case repository.AppendGap:
+		return true, nil
+	case repository.AppendedNow:
+		r.published(stream, messages, appended)
+	case repository.AppendDuplicate, repository.AppendConflict: // it is there
+	}
+	return false, nil
+}
+
+func (r *Relay) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+	if ctx.Err() == nil {
+		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "changes of resources are not published for now",
+			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
+	}
+}

@@ -1,0 +1,257 @@
+package watch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Ports are what a Service needs of storage.
+type Ports struct {
+	Watches   repository.Watches
+	Resources repository.Resources
+	Changes   repository.Changes
+	Cursors   repository.Cursors
+	Streams   repository.Streams
+	Bundles   repository.BundleWatches
+}
+
+// Options of a Service. The zero value is valid.
+type Options struct {
+	Base domain.ResourceBase // below which the resources are
+	// CheckURL returns an Invalid error unless a URL may be called. Default: any may be.
+	CheckURL func(ctx context.Context, url string) error
+	// Created is called after the cursor of a watch was created, and Changed after a watch was replaced
+	// or deleted. Default: nothing is called.
+	Created func(domain.CursorID, domain.StreamName)
+	Changed func(domain.CursorID)
+	Clock   func() time.Time // default time.Now
+	Random  func() [10]byte  // default: the system's
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	opts  Options
+}
+
+// New returns a Service.
+func New(ports Ports, opts Options) *Service {
+	if opts.CheckURL == nil {
+		opts.CheckURL = func(context.Context, string) error { return nil }
+	}
+	if opts.Created == nil {
+		opts.Created = func(domain.CursorID, domain.StreamName) {}
+	}
+	if opts.Changed == nil {
+		opts.Changed = func(domain.CursorID) {}
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Random == nil {
+		opts.Random = func() (b [10]byte) {
+			rand.Read(b[:])
+			return b
+		}
+	}
+	return &Service{ports, opts}
+}
+
+// A Draft is what an owner asks for.
+type Draft struct {
+	Resource    string // URI
+	CallbackURL string
+	MayBeAbsent bool // the resource need not be there yet
+	IsOperator  bool // the owner has shown the token of the operators
+}
+
+// ErrOperatorsOnly reports a watch on a party of the broker, which only operators may read. Its kind is
+// Invalid.
+var ErrOperatorsOnly = errors.New("only operators may watch producers, channels and consumers")
+
+// A Watch is what an owner gets to see of one.
+type Watch struct {
+	ID          domain.WatchID
+	Resource    string // URI
+	CallbackURL string
+	Created     time.Time
+	Counters
+}
+
+// Counters count the changes of a resource for a watch. Triggered is the sum of the others, and of
+// those that are outstanding.
+type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
+
+// check returns the resource of a draft, or an Invalid error that begins with a JSON pointer.
+func (s *Service) check(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
+	r, err := s.opts.Base.Parse(d.Resource, owner)
+	if err != nil {
+		return r, domain.Errorf(domain.Invalid, "/resource: %w", err)
+	}
+	if err := domain.CheckCallbackURL(d.CallbackURL); err != nil {
+		return r, domain.Errorf(domain.Invalid, "/callback: %w", err)
+	}
+	if s.opts.Base.Contains(d.CallbackURL) {
+		return r, domain.Errorf(domain.Invalid, "/callback: want a URL that is not one of this hub")
+	}
+	if err := s.opts.CheckURL(ctx, d.CallbackURL); err != nil {
+		return r, domain.Errorf(domain.KindOf(err), "/callback: %w", err)
+	}
+	return r, nil
+}
+
+// Create creates a watch. Each change of its resource that begins after Create has returned is told
+// to it, and none from before. It fails with Invalid, or with NotFound if there is no such resource.
+// A repeated call creates another watch.
+func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (domain.WatchID, error) {
+	r, err := s.check(ctx, owner, &d)
+	if err != nil {
+		return domain.WatchID{}, err
+	}
+	if r.Kind() == domain.PartyResource && !d.IsOperator {
+		return domain.WatchID{}, domain.Errorf(domain.Invalid, "%w", ErrOperatorsOnly)
+	}
+	version, err := s.mark(ctx, r, d.MayBeAbsent)
+	if err != nil {
+		return domain.WatchID{}, err
+	}
+	now := s.opts.Clock().UTC().Truncate(time.Microsecond)
+	w := &repository.Watch{
+		ID: domain.NewWatchID(now, s.opts.Random()), Owner: owner, Resource: r, CallbackURL: d.CallbackURL, After: version, Created: now,
+	}
+	if err := s.ports.Watches.CreateWatch(ctx, w); err != nil {
+		return w.ID, err
+	}
+	return w.ID, s.createCursor(ctx, w)
+}
+
+// mark has the changes of a resource stored from now on, and returns the version of the last one before.
+func (s *Service) mark(ctx context.Context, r domain.Resource, mayBeAbsent bool) (int64, error) {
+	if mayBeAbsent && r.Kind() != domain.KeptResource {
+		return 0, domain.Errorf(domain.Invalid, "absent: only a resource below /v1/resources may be absent")
+	}
+	if id, isBundle := r.Bundle(); isBundle {
+		return s.ports.Bundles.WatchBundle(ctx, r.Actor(), id)
+	}
+	return s.ports.Changes.MarkWatched(ctx, r, mayBeAbsent)
+}
+
+// createCursor creates the cursor of a watch, unless it is there.
+func (s *Service) createCursor(ctx context.Context, w *repository.Watch) error {
+	id, stream := w.ID.Cursor(w.Owner), w.Resource.Stream()
+	at := domain.Position{EntryID: domain.EntryID{Number: w.After}}
+	err := s.ports.Cursors.Create(ctx, id, domain.Standing{Stream: stream, At: []domain.Position{at}})
+	if err != nil && domain.KindOf(err) != domain.Conflict {
+		return err
+	}
+	s.opts.Created(id, stream)
+	return nil
+}
+
+// Replace changes the callback of a watch. It fails with Invalid if the draft names another resource,
+// and with NotFound if the owner has no such watch.
+func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.WatchID, d Draft) error {
+	r, err := s.check(ctx, owner, &d)
+	if err != nil {
+		return err
+	}
+	for range maxReplacements {
+		w, err := s.ports.Watches.Watch(ctx, owner, id)
+		switch {
+		case err != nil:
+			return err
+		case w.Resource != r:
+			return domain.Errorf(domain.Invalid, "/resource: want %s: the resource of a watch cannot be changed", s.opts.Base.URI(w.Resource))
+		case w.CallbackURL == d.CallbackURL:
+			return s.createCursor(ctx, w)
+		}
+		w.CallbackURL = d.CallbackURL
+		err = s.ports.Watches.ReplaceWatch(ctx, w)
+		if domain.KindOf(err) == domain.Conflict {
+			continue // another request has replaced it
+		}
+		if err == nil {
+			s.opts.Changed(id.Cursor(owner))
+		}
+		return err
+	}
+	return domain.Errorf(domain.Busy, "watch %s is being changed by others", id)
+}
+
+// maxReplacements is how often a change of a document is tried that others change, too.
+const maxReplacements = 8
+
+// Delete deletes a watch. What is outstanding is cancelled. It fails with NotFound if the owner has no
+// such watch.
+func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.WatchID) error {
+	err := s.ports.Watches.DeleteWatch(ctx, owner, id)
+	if err == nil || domain.KindOf(err) == domain.Uncertain {
+		s.opts.Changed(id.Cursor(owner))
+	}
+	return err
+}
+
+// Get returns a watch. It fails with NotFound if the owner has no such watch.
+func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error) {
+	w, err := s.ports.Watches.Watch(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.view(ctx, w)
+}
+
+// List returns up to limit watches of an owner after the first offset, in the order in which they were
+// created.
+func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error) {
+	found, err := s.ports.Watches.Watches(ctx, owner, offset, limit)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Watch, len(found))
+	for i, w := range found {
+		if all[i], err = s.view(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// view returns what its owner gets to see of w. It creates the cursor if a crash has kept Create from
+// that.
+func (s *Service) view(ctx context.Context, w *repository.Watch) (*Watch, error) {
+	v := &Watch{ID: w.ID, Resource: s.opts.Base.URI(w.Resource), CallbackURL: w.CallbackURL, Created: w.Created}
+	standing, err := s.ports.Cursors.Standing(ctx, w.ID.Cursor(w.Owner))
+	if domain.KindOf(err) == domain.NotFound {
+		err = s.createCursor(ctx, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	end, err := s.ports.Streams.End(ctx, w.Resource.Stream())
+	if err != nil {
+		return nil, err
+	}
+	c := standing.Counters
+	v.Counters = Counters{Triggered: c.Triggered, Delivered: c.Delivered, Errored: c.Errored + c.Expired, Cancelled: c.Cancelled}
+	for _, p := range end.Positions {
+		if p.Priority == 0 { // what was changed and not taken counts, too
+			v.Triggered += max(p.Number-max(standing.Position(0).Number, w.After), 0)
+		}
+	}
+	return v, nil
+}
+
+// Callee returns the watch whose cursor has an id, as it is stored now. It fails with NotFound if
+// there is none.
+func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*repository.Watch, error) {
+	owner, id, isWatch := domain.WatchOf(cursor)
+	if !isWatch {
+		return nil, domain.Errorf(domain.NotFound, "cursor %s is not that of a watch", cursor)
+	}
+	return s.ports.Watches.Watch(ctx, owner, id)
+}
