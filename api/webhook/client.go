@@ -41,7 +41,7 @@ type Client struct {
 }
 
 // A transport makes one request. It follows no redirect: that would lead to a host that
-// is not registered.
+// is not registered. Only the calls to watches follow them; see roundTrip.
 type transport interface {
 	http.RoundTripper
 	CloseIdleConnections()
@@ -93,7 +93,7 @@ func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 // receiver treats requests that are not from the hub; no other use is meant. The request has
 // the URL that was checked: alter must not change it.
 func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.Request)) (Result, error) {
-	return c.send(ctx, func(ctx context.Context, now time.Time) (*http.Request, error) {
+	return c.send(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		req, err := c.request(ctx, d, now)
 		if err == nil {
 			alter(req)
@@ -105,14 +105,14 @@ func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.
 // A requestMaker returns the request of a call that begins now.
 type requestMaker func(ctx context.Context, now time.Time) (*http.Request, error)
 
-// send makes one call. It fails only if ctx ends.
-func (c *Client) send(ctx context.Context, request requestMaker) (Result, error) {
+// send makes one call, and follows some redirects. It fails only if ctx ends.
+func (c *Client) send(ctx context.Context, redirects int, request requestMaker) (Result, error) {
 	began, start := c.opts.Clock(), time.Now()
 	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
 	defer cancel()
 	var connected atomic.Bool
 	call = httptrace.WithClientTrace(call, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	r, err := c.call(call, began, request)
+	r, err := c.call(call, began, redirects, request)
 	r.Answer.Began, r.Answer.Took = began, time.Since(start)
 	if err == nil {
 		return r, nil
@@ -137,12 +137,12 @@ var (
 	errNoConnection = errors.New("the time for a call has passed before it had a connection")
 )
 
-func (c *Client) call(ctx context.Context, now time.Time, request requestMaker) (Result, error) {
+func (c *Client) call(ctx context.Context, now time.Time, redirects int, request requestMaker) (Result, error) {
 	req, err := request(ctx, now)
 	if err != nil {
 		return Result{}, err
 	}
-	resp, err := c.transport.RoundTrip(req)
+	resp, err := c.roundTrip(req, redirects)
 	if err != nil {
 		return Result{}, err
 	}

@@ -45,7 +45,7 @@ type ConsumerCall struct {
 
 // Call calls a consumer once, as Send does a receiver.
 func (c *Client) Call(ctx context.Context, call *ConsumerCall) (Result, error) {
-	return c.send(ctx, func(ctx context.Context, now time.Time) (*http.Request, error) {
+	return c.send(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		return c.consumerRequest(ctx, call, now)
 	})
 }

@@ -1,0 +1,61 @@
+package webhook
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// maxRedirects is the limit for the redirects that a call to a watch follows.
+const maxRedirects = 5
+
+// isRedirect reports whether an answer sends the caller elsewhere.
+func isRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// roundTrip makes a request. If it is redirected, it makes the same one to each target, up to limit
+// times: the method and the body remain, whatever the status. Each target has to pass what the first
+// URL has passed, and each address the guard.
+func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
+	visited := map[string]bool{req.URL.String(): true}
+	for hops := 0; ; hops++ {
+		resp, err := c.transport.RoundTrip(req)
+		if err != nil || limit == 0 || !isRedirect(resp.StatusCode) {
+			return resp, err
+		}
+		_ = resp.Body.Close() // nothing in it matters
+		if hops == limit {
+			return nil, &prepareError{fmt.Sprintf("the receiver redirects more than %d times", limit)}
+		}
+		if req, err = c.redirect(req, resp); err != nil {
+			return nil, err
+		}
+		target := req.URL.String()
+		if visited[target] {
+			return nil, &prepareError{"the receiver redirects in a circle"}
+		}
+		visited[target] = true
+	}
+}
+
+// redirect returns the request to the target of a redirect.
+func (c *Client) redirect(req *http.Request, resp *http.Response) (*http.Request, error) {
+	target, err := resp.Location()
+	if err != nil {
+		return nil, &prepareError{fmt.Sprintf("the receiver answers %d without a Location that is a URL", resp.StatusCode)}
+	}
+	target.Fragment, target.RawFragment = "", "" // it stays with the caller
+	if err := c.checkCall(target.String()); err != nil {
+		return nil, &prepareError{"the receiver redirects to a URL that may not be called"}
+	}
+	next := req.Clone(req.Context())
+	next.URL, next.Host = target, target.Host
+	if next.Body, err = req.GetBody(); err != nil {
+		return nil, &prepareError{"the call could not be repeated at another URL"}
+	}
+	return next, nil
+}
