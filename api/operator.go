@@ -27,11 +27,7 @@ import (
 // one wrong token of the address a second; the answer does not say whether it was.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			token = ""
-		}
-		isRight, err := s.isOperator(w, r, token)
+		isRight, err := s.isOperator(w, r, bearerOf(r))
 		if err != nil {
 			return err
 		}
@@ -39,10 +35,24 @@ func (s *Server) requireOperator(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return nil
 		}
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
-			"without that setting, the file admin.token in the hub's data folder holds it.")
+		return missingOperator(w)
 	})
+}
+
+// bearerOf returns the token that a request shows, "" if it shows none.
+func bearerOf(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
+}
+
+// missingOperator returns the refusal of a request that does not show the token of the operators.
+func missingOperator(w http.ResponseWriter) error {
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	return refuse(missingToken, "The operator's token is missing or wrong. Send it as Authorization: Bearer TOKEN. It is the hub's setting admin.token (MESSAGEHUB_ADMIN_TOKEN); "+
+		"without that setting, the file admin.token in the hub's data folder holds it.")
 }
 
 // isOperator reports whether a token is that of the operators, "" for none. It fails if the hub has

@@ -68,6 +68,19 @@ func (s *Server) routes() chi.Router {
 		r.Delete("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.stopReplay))
 	})
 
+	// Actors watch resources, and are called when one changes. Documents of clients are such resources.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireActor(s.handle), s.requireWatches)
+		r.Get(watchesPath, s.handle(s.listWatches))
+		r.Post(watchesPath, s.handle(s.createWatch))
+		r.Get(watchesPath+"/{watchId}", s.handle(s.getWatch))
+		r.Put(watchesPath+"/{watchId}", s.handle(s.putWatch))
+		r.Delete(watchesPath+"/{watchId}", s.handle(s.deleteWatch))
+		look(r, "/v1/resources/{name}", s.handle(s.getResource))
+		r.Put("/v1/resources/{name}", s.handle(s.putResource))
+		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
+	})
+
 	// The webhook broker: producers broadcast to channels, whose consumers are called.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireBroker)

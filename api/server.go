@@ -17,6 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/domain/watch"
 )
 
 // Options of a Server. Only Hub and Operator are required.
@@ -30,6 +31,7 @@ type Options struct {
 	Outcomes      *outcome.Service            // default: no sender of events waits
 	Deliveries    *inspect.Service            // default: the same
 	Broker        *broker.Service             // default: the same
+	Watches       *watch.Service              // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
 	Logger        *slog.Logger                // default: discards
 	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too
