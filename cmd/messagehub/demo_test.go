@@ -15,7 +15,7 @@ func TestTheDemoPlaysAndAccountsForEveryEvent(t *testing.T) {
 	require.Equal(t, 0, got.status, got.err+got.out)
 	require.Empty(t, got.err, "less than 10,000 events are no news")
 	require.Contains(t, got.out, "\n0 lost, 0 duplicated, order kept\n")
-	require.Regexp(t, `\nOf 120 deliveries, 0 are lost, and 0 came twice\.\ncheck: clean(, outdated hints repaired: \d)?\n$`, got.out)
+	require.Regexp(t, `\nOf 120 deliveries, 0 are lost, and 0 came twice\.\n\nA watch: the hub has called the watch of a bundle \d+m?s after its Dequeue was answered\.\ncheck: clean(, outdated hints repaired: \d)?\n$`, got.out)
 	require.Regexp(t, `mobile answered 503 to 48 calls\. All of its jobs are dead letters:\n  message m0\.0, dead after 2 attempts, the last one answered with 503\n`, got.out)
 	require.Contains(t, got.out, "mobile is back: 12 dead letters were re-triggered, and it was called with them.\n")
 	require.Regexp(t, `the other 12 were re-triggered, and it has fetched them by Peek and Dequeue, in \d+ bundles?\.`, got.out)

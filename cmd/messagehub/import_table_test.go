@@ -112,6 +112,12 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/watch"},
+		may:      []string{"domain", "repository"},
+		tests:    append(slices.Clip(rulesAndOracle), "domain/delivery"),
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/inspect"},
 		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
 		tests:    rulesAndOracle,
@@ -179,7 +185,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/query"},
 		tests:    rulesAndOracle,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},

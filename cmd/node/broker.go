@@ -47,15 +47,19 @@ func checkMetadata(headers map[string]string, tokenHeader string) error {
 	return webhook.CheckHeaders(headers)
 }
 
-// callees find the consumers of cursors, and let others find the rest.
+// callees find the consumers and the watches of cursors, and let others find the rest.
 type callees struct {
-	others delivery.Receivers
-	broker *broker.Service
-	policy domain.Policy
+	others  delivery.Receivers
+	broker  *broker.Service
+	policy  domain.Policy
+	watches *watches
 }
 
 // Receiver implements [delivery.Receivers].
 func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	if _, _, isWatch := domain.WatchOf(cursor); isWatch && c.watches != nil {
+		return c.watches.receiver(ctx, cursor)
+	}
 	if _, isConsumer := domain.ConsumerOf(cursor); !isConsumer {
 		return c.others.Receiver(ctx, cursor)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain/hub"
-	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -25,7 +24,7 @@ type domains struct {
 	ingestion *ingest.Ingestion
 }
 
-func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox repository.Outbox, events *publish.Service, metrics prometheus.Registerer) (_ *domains, err error) {
+func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox repository.Outbox, receivers *push, metrics prometheus.Registerer) (_ *domains, err error) {
 	d := new(domains)
 	defer func() {
 		if err != nil {
@@ -38,7 +37,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	queues := cfg.Queues()
 	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
-	d.courier = hub.NewCourier(outbox, &notifier{d.notices, events}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
+	d.courier = hub.NewCourier(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
 	return d, nil
 }
 

@@ -43,6 +43,15 @@ func reachable(addr string) string {
 	return netip.AddrPortFrom(loopback, ap.Port()).String()
 }
 
+// configuredURL returns the address at which a node with a configuration is reached on its machine.
+func configuredURL(cfg *config.Config) string {
+	scheme := "http://"
+	if cfg.TLS.Certificate != "" {
+		scheme = "https://"
+	}
+	return scheme + reachable(cfg.Listen)
+}
+
 // ownHosts returns what decides about Host headers; nil if the hub is for other machines
 // too and accepts all.
 func ownHosts(cfg *config.Config, addr net.Addr) func(host string) bool {

@@ -151,12 +151,12 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
-	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.registry); err != nil {
+	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.URL(), n.registry); err != nil {
 		return nil, err
 	}
 	n.parties = newBrokerSetup(&cfg, n.push.broker, &opts)
 	n.parties.begin(ctx)
-	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push.events, n.registry); err != nil {
+	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push, n.registry); err != nil {
 		return nil, err
 	}
 	n.opts.folder = opts.folder
@@ -187,6 +187,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Outcomes:   n.push.outcomes,
 		Deliveries: n.push.deliveries,
 		Broker:     n.push.broker,
+		Watches:    n.push.watches.useCases(),
 
 		AdminToken: token.Reveal(),
 		Logger:     opts.Logger,

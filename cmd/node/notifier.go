@@ -8,10 +8,12 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 )
 
-// A notifier delivers notices to domains over the bus, and to subscribers through their stream.
+// A notifier delivers notices to domains over the bus, and to subscribers and watchers through their
+// streams.
 type notifier struct {
 	domains     hub.Notifier
 	subscribers *publish.Service // nil: the node has no store for events
+	watchers    *watches         // likewise
 }
 
 // Notify implements [hub.Notifier].
@@ -21,6 +23,9 @@ func (n *notifier) Notify(ctx context.Context, notice domain.Notice) error {
 	}
 	if n.subscribers == nil {
 		return domain.Errorf(domain.Unavailable, "this node publishes no events; notices for subscribers wait for one that does")
+	}
+	if notice.Audience == domain.ForWatchers {
+		return n.watchers.relay.Notify(ctx, notice)
 	}
 	return n.subscribers.Notify(ctx, notice)
 }

@@ -59,7 +59,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	opts.pushFor = max(duration-time.Since(began), 1)
 	counts := new(countingCaller)
 	opts.wrapCaller = counts.wrap
-	p, err := openPush(ctx, &cfg, &opts, s, metrics)
+	p, err := openPush(ctx, &cfg, &opts, s, configuredURL(&cfg), metrics)
 	if err != nil {
 		return report, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,7 @@ type push struct {
 	outcomes      *outcome.Service
 	deliveries    *inspect.Service
 	broker        *broker.Service
+	watches       *watches
 
 	fault error // why there is nothing of the above
 }
@@ -50,8 +52,9 @@ const settleTime = 5 * time.Second
 const testTimeout = 20 * time.Second
 
 // openPush builds the push side over the store of a node. It creates the containers that are
-// missing where a key allows it. Without them the push has a fault, and no error.
-func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*push, error) {
+// missing where a key allows it. Without them the push has a fault, and no error. own is the address of
+// the node.
+func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, own string, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
 	}
@@ -106,6 +109,10 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Parties: documents, Streams: streams, Cursors: documents, Shards: documents, Content: s.content,
 	}, sealerOf(keys), clock)
 	consumers.broker = p.broker
+	if p.watches, err = p.openWatches(cfg, opts, s, documents, streams, own); err != nil {
+		return nil, err
+	}
+	consumers.watches = p.watches
 	p.replays = replay.New(replay.Ports{Definitions: documents, Streams: streams, Cursors: documents, Shards: documents}, replay.Options{Changed: p.engine.Changed})
 	p.events = publish.New(streams, p.engine.Published)
 	p.outcomes = outcome.New(outcome.Ports{
@@ -154,11 +161,18 @@ func (p *push) saved(actor domain.ActorID) {
 	}
 }
 
-// run calls receivers until ctx ends and the calls under way have ended.
+// run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes what
+// watches are called with.
 func (p *push) run(ctx context.Context) {
-	if p.engine != nil {
-		_ = p.engine.Run(ctx) // which never fails
+	if p.engine == nil {
+		return
 	}
+	publishing, stop := context.WithCancel(ctx)
+	var relay sync.WaitGroup
+	relay.Go(func() { _ = p.watches.relay.Run(publishing) }) // which never fails
+	_ = p.engine.Run(ctx)                                    // likewise
+	stop()
+	relay.Wait()
 }
 
 // close ends the connections to receivers.

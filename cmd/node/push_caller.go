@@ -33,6 +33,9 @@ func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
 	if to, isConsumer := call.Receiver.Target.(*broker.Callee); isConsumer {
 		return c.callConsumer(ctx, to, &call, &message)
 	}
+	if to, isWatch := call.Receiver.Target.(*watcher); isWatch {
+		return c.callWatch(ctx, to, &call)
+	}
 	t := targetOf(call.Receiver)
 	id := webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published)
 	return c.send(ctx, call.Receiver, &message, id, call.Attempt).Answer

@@ -32,10 +32,11 @@ type Config struct {
 	// means for ever.
 	Retention time.Duration
 
-	Push   Push
-	Broker Broker
-	Log    Log
-	Limits Limits
+	Push    Push
+	Broker  Broker
+	Watches Watches
+	Log     Log
+	Limits  Limits
 
 	from     map[string]source // of the keys that are not defaults
 	warnings []string
@@ -123,8 +124,9 @@ func Default() Config {
 
 		Retention: 7 * day,
 
-		Push:   Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays(), SecretGrace: day},
-		Broker: defaultBroker(),
+		Push:    Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays(), SecretGrace: day},
+		Broker:  defaultBroker(),
+		Watches: defaultWatches(),
 
 		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{

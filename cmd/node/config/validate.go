@@ -36,6 +36,7 @@ func (c *Config) Validate() error {
 	c.validateBlob(fault)
 	c.validatePush(fault)
 	c.validateBroker(fault)
+	c.validateWatches(fault)
 	if token := c.Admin.Token.Reveal(); token != "" && !IsToken(token) {
 		fault("admin.token", "want %d to %d visible ASCII characters without blanks, such as openssl rand -hex 32 prints", minToken, maxToken)
 	}

@@ -2,7 +2,8 @@
 // for every event: it sends what package energymarket makes, drains it as the actors would,
 // and compares what was received with what was sent. Most actors poll. The others are called by
 // the hub; the receiver of one of them is away until its dead letter is replayed. Then a producer
-// broadcasts to five consumers of a channel, of which one is slow and one is dead for a while.
+// broadcasts to five consumers of a channel, of which one is slow and one is dead for a while. At last
+// an actor watches a bundle, and is called when the bundle is dequeued.
 package demo
 
 import (
@@ -121,6 +122,9 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	}
 	if err := broker.run(work, n.URL()); err != nil {
 		return fmt.Errorf("the webhook broker: %w", err)
+	}
+	if err := d.watch(work, hub, n.URL()); err != nil {
+		return fmt.Errorf("the watch: %w", err)
 	}
 	hub.Token = cfg.Admin.Token.Reveal()
 	return d.check(work, hub)

@@ -1,0 +1,92 @@
+package hubclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+const watchesPath = "/v1/_notifications/watch"
+
+// A Watch is one as a hub shows it.
+type Watch struct {
+	ID        string `json:"id"` // only in a list
+	Resource  string `json:"resource"`
+	Callback  string `json:"callback"`
+	Created   int64  `json:"created"` // POSIX seconds
+	Triggered int64  `json:"count_triggered"`
+	Delivered int64  `json:"count_delivered"`
+	Errored   int64  `json:"count_errored"`
+}
+
+// CreatedAt returns when the watch was created.
+func (w *Watch) CreatedAt() time.Time { return time.Unix(w.Created, 0).UTC() }
+
+// CreateWatch creates a watch of an actor on the resource with a URI, and returns its id. With
+// mayBeAbsent, the resource need not be there.
+func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback string, mayBeAbsent bool) (string, error) {
+	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
+	if err != nil {
+		return "", err
+	}
+	target := watchesPath
+	if mayBeAbsent {
+		target += "?absent=allow"
+	}
+	resp, err := c.Do(ctx, http.MethodPost, target, actor, body) // which follows the answer to the watch
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	return path.Base(resp.Request.URL.Path), nil
+}
+
+// Watches returns up to count watches of an actor after the first offset.
+func (c *Client) Watches(ctx context.Context, actor string, offset, count int) ([]*Watch, error) {
+	var list struct {
+		Items []*Watch `json:"items"`
+	}
+	parameters := url.Values{"offset": {fmt.Sprint(offset)}, "count": {fmt.Sprint(count)}}
+	err := c.watchCall(ctx, http.MethodGet, "?"+parameters.Encode(), actor, &list)
+	return list.Items, err
+}
+
+// Watch returns a watch of an actor.
+func (c *Client) Watch(ctx context.Context, actor string, id domain.WatchID) (*Watch, error) {
+	var w Watch
+	err := c.watchCall(ctx, http.MethodGet, "/"+id.String(), actor, &w)
+	w.ID = id.String()
+	return &w, err
+}
+
+// DeleteWatch deletes a watch of an actor.
+func (c *Client) DeleteWatch(ctx context.Context, actor string, id domain.WatchID) error {
+	return c.watchCall(ctx, http.MethodDelete, "/"+id.String(), actor, nil)
+}
+
+// watchCall makes a request and decodes its answer into v, unless that is nil.
+func (c *Client) watchCall(ctx context.Context, method, below, actor string, v any) error {
+	resp, err := c.Do(ctx, method, watchesPath+below, actor, nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if v == nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return c.Unreachable(err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("the answer cannot be read: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Watches says how those that watch resources are called.
+type Watches struct {
+	Base     string        // URL below which the resources are; "": that of the node
+	Period   time.Duration // between a change and the second attempt to tell of it
+	Attempts int           // limit for the attempts
+}
+
+func defaultWatches() Watches { return Watches{Period: time.Hour, Attempts: 5} }
+
+// Policy returns when a watch is called again.
+func (w *Watches) Policy() domain.Policy { return domain.WatchPolicy(w.Period, w.Attempts) }
+
+// A periodValue is a time between attempts. A number without a unit is in seconds.
+type periodValue time.Duration
+
+const (
+	minPeriod = time.Second
+	maxPeriod = 30 * day
+)
+
+func (v *periodValue) String() string { return time.Duration(*v).String() }
+
+func (v *periodValue) Set(s string) error {
+	d, err := parseDays(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
+	}
+	if err != nil || d < minPeriod || d > maxPeriod {
+		return errors.New("want a time of 1s to 30d, such as 1h")
+	}
+	*v = periodValue(d)
+	return nil
+}
+
+// An attemptsValue is a number of attempts.
+type attemptsValue int
+
+const maxWatchAttempts = 20
+
+func (v *attemptsValue) String() string { return strconv.Itoa(int(*v)) }
+
+func (v *attemptsValue) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxWatchAttempts {
+		return fmt.Errorf("want a whole number of 1 to %d", maxWatchAttempts)
+	}
+	*v = attemptsValue(n)
+	return nil
+}
+
+// maxWatchSpan is the limit for the time between a change and the last attempt to tell of it: after 21
+// days, the stream does not have the change any more.
+const maxWatchSpan = 20 * day
+
+func (c *Config) validateWatches(fault faultFunc) {
+	w := &c.Watches
+	if w.Base != "" {
+		if _, err := domain.ParseResourceBase(w.Base); err != nil {
+			fault("watches.base", "%w", err)
+		}
+	}
+	span := w.Period
+	for range w.Attempts - 2 {
+		span = min(2*span, 2*maxWatchSpan)
+	}
+	if w.Attempts > 1 && span > maxWatchSpan {
+		fault("watches.attempts", "the last attempt would be more than %s after a change, and changes are kept for 21d; lower it, or watches.period = %s", daysText(maxWatchSpan), daysText(w.Period))
+	}
+}

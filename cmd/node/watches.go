@@ -1,0 +1,111 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/watch"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// watches are the use cases of watches of a node, and what tells watches of changes.
+type watches struct {
+	service *watch.Service
+	relay   *watch.Relay
+	base    domain.ResourceBase
+	policy  domain.Policy
+}
+
+// openWatches returns the use cases of watches over the push side of a node. own is the address of the
+// node.
+func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, documents *pushstore.Store, streams repository.Streams, own string) (*watches, error) {
+	w := &watches{policy: cfg.Watches.Policy()}
+	text := cfg.Watches.Base
+	if text == "" {
+		text = own
+	}
+	var err error
+	if w.base, err = domain.ParseResourceBase(text); err != nil {
+		return nil, fmt.Errorf("watches.base: %w", err)
+	}
+	w.relay = watch.NewRelay(documents, streams, p.engine.Published, watch.RelayOptions{
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,
+	})
+	w.service = watch.New(watch.Ports{Watches: documents, Resources: documents, Changes: documents, Cursors: documents, Streams: streams, Bundles: s}, watch.Options{
+		Base: w.base, CheckURL: p.checkWatchURL, Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
+	})
+	return w, nil
+}
+
+// checkWatchURL returns what is wrong with the URL of a callback, without the pointer of another field.
+func (p *push) checkWatchURL(ctx context.Context, url string) error {
+	err := p.client.CheckURL(ctx, url)
+	if err == nil {
+		return nil
+	}
+	return domain.Errorf(domain.KindOf(err), "%s", strings.TrimPrefix(err.Error(), "/callback_url: "))
+}
+
+// receiver returns the receiver of the cursor of a watch.
+func (w *watches) receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	found, err := w.service.Callee(ctx, cursor)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	return delivery.Receiver{Policy: w.policy, Target: &watcher{found.CallbackURL, w.base}}, nil
+}
+
+// A watcher is what a call to a watch needs.
+type watcher struct {
+	callbackURL string
+	base        domain.ResourceBase
+}
+
+// A notification is the body of a call to a watch.
+type notification struct {
+	Resource string             `json:"resource"`
+	Callback string             `json:"callback"`
+	Event    domain.ChangeEvent `json:"event"`
+	Time     int64              `json:"timestamp"` // POSIX seconds
+	Attempts int                `json:"delivery_attempts"`
+}
+
+// callWatch tells a watch of a change.
+func (c *caller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
+	at := call.Entry.Position.EntryID
+	change, err := domain.ChangeOf(&call.Entry.Message, at.Number)
+	if err != nil {
+		return domain.Answer{Lost: true, Error: "the change is damaged in the store"}
+	}
+	body, err := json.Marshal(notification{
+		Resource: to.base.URI(change.Resource), Callback: to.callbackURL, Event: change.Event, Time: change.At.Unix(), Attempts: call.Attempt,
+	})
+	if err != nil {
+		panic(err) // text and numbers always marshal
+	}
+	result, err := c.client.CallWatch(ctx, &webhook.WatchCall{
+		ID: webhook.DeliveryID(call.Cursor, change.Resource.Stream(), at, call.Entry.Published), CallbackURL: to.callbackURL, Body: body,
+	})
+	if err != nil {
+		return timedOut().Answer
+	}
+	if a := &result.Answer; a.Error == "" && a.Status != 200 {
+		a.Error = fmt.Sprintf("the receiver answered %d; a watch has to answer 200", a.Status)
+	}
+	return result.Answer
+}
+
+// useCases returns nil without watches.
+func (w *watches) useCases() *watch.Service {
+	if w == nil {
+		return nil
+	}
+	return w.service
+}
