@@ -57,11 +57,11 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 		}
 		for i, a := range appended {
 			switch a.Outcome {
+			case repository.AppendGap: // only messages with a version leave one
 			case repository.AppendedNow:
 				r.Accepted++
 			case repository.AppendDuplicate:
 				r.Duplicates++
-			case repository.AppendGap: // only messages with a version leave one
 			case repository.AppendConflict:
 				r.Conflicts = append(r.Conflicts, begin+i)
 			}

@@ -492,3 +492,46 @@ func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
 		first.counts(id, watch.Counters{Triggered: marked, Delivered: marked})
 	})
 }
+
+func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(true)
+		defer n.stop()
+		n.puts("a")
+		n.creates("a", one)
+		n.puts("a")
+		n.puts("a")
+		require.Len(t, w.called(), 2)
+		late := n.creates("a", two)
+		n.puts("a")
+		require.ElementsMatch(t, []call{{one, domain.ResourceUpdated, 3, 0, 0}, {two, domain.ResourceUpdated, 3, 0, 0}}, w.called())
+		n.counts(late, watch.Counters{Triggered: 1, Delivered: 1})
+	})
+}
+
+// A failingStreams appends nothing.
+type failingStreams struct{ repository.Streams }
+
+func (failingStreams) Append(context.Context, domain.StreamName, []domain.Message) ([]repository.Appended, error) {
+	return nil, domain.Errorf(domain.Unavailable, "no store")
+}
+
+func TestAChangeIsRemovedOnceItIsPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(false)
+		n.creates("a", one)
+		n.puts("a")
+		n.stop()
+		relay := watch.NewRelay(w.resources, failingStreams{}, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+		_, err := w.resources.PutResource(t.Context(), &repository.Resource{Resource: w.document("a"), Version: "1"})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.NoError(t, relay.Run(ctx))
+		left, err := w.resources.Changes(t.Context(), w.document("a"))
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+	})
+}

@@ -1,0 +1,80 @@
+package webhook
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// callWatch calls a watch at a URL, by a client that may call loopback addresses.
+func callWatch(t *testing.T, url string) Result {
+	t.Helper()
+	c := New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true})
+	defer c.Close()
+	r, err := c.CallWatch(context.Background(), &WatchCall{ID: "msg_1", CallbackURL: url, Body: []byte(`{"a":1}`)})
+	require.NoError(t, err)
+	return r
+}
+
+func TestARedirectOfAWatch_IsFollowedWithTheSameCall(t *testing.T) {
+	hops := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != `{"a":1}` || r.Method != http.MethodPost || r.Header.Get("Webhook-Id") != "msg_1" || r.Header.Get("Content-Type") != "application/json" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if left := strings.TrimPrefix(r.URL.Path, "/"); left != "" {
+			hops++
+			w.Header().Set("Location", "/"+left[1:])
+			w.WriteHeader([]int{301, 302, 303, 307, 308}[hops%5])
+		}
+	}))
+	defer server.Close()
+	require.Equal(t, http.StatusOK, callWatch(t, server.URL+"/xxxxx").Answer.Status)
+	require.Equal(t, 5, hops)
+	a := callWatch(t, server.URL+"/xxxxxx").Answer
+	require.Zero(t, a.Status)
+	require.Contains(t, a.Error, "more than 5 times")
+}
+
+func TestARedirectOfAWatch_GoesNowhereThatMayNotBeCalled(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at := r.URL.Query().Get("to"); at != "" {
+			w.Header().Set("Location", at)
+		}
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer server.Close()
+	for to, why := range map[string]string{
+		"":                                "without a Location",
+		":":                               "without a Location",
+		"ftp://example.org/":              "may not be called",
+		"http://me:pw@127.0.0.1/":         "may not be called",
+		"http://169.254.169.254/latest":   "address that may not be called",
+		"http://10.0.0.1/":                "address that may not be called",
+		"http://[::ffff:169.254.169.254]": "address that may not be called",
+	} {
+		a := callWatch(t, server.URL+"/?to="+strings.ReplaceAll(to, "%", "%25")).Answer
+		require.Zero(t, a.Status, to)
+		require.Contains(t, a.Error, why, to)
+		require.NotContains(t, a.Error, "pw")
+	}
+	a := callWatch(t, server.URL+"/?to=%2F%3Fto%3D").Answer // to itself, without a target
+	require.Zero(t, a.Status)
+}
+
+func TestARedirectOfAWatch_InACircleIsAFailure(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", map[string]string{"/a": "/b", "/b": "/a"}[r.URL.Path])
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	require.Contains(t, callWatch(t, server.URL+"/a").Answer.Error, "circle")
+}
