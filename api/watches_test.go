@@ -19,7 +19,7 @@ import (
 
 const watchHub = "https://hub.example.org"
 
-// serveWatches starts a server with watches over a store in memory, which calls nobody.
+// serveWatches starts a server with watches over a store in memory. It makes no calls.
 func serveWatches(t *testing.T) *fixture {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)

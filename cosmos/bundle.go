@@ -40,7 +40,7 @@ type bundleDoc struct {
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 	Watched       bool            `json:"watched,omitempty"`    // its Dequeue leaves a notice for watchers
-	Changes       int64           `json:"changes,omitempty"`    // that were told to watchers
+	Changes       int64           `json:"changes,omitempty"`    // of which watchers were notified
 
 	// Of a bundle in content mode request:
 	List    string      `json:"list,omitempty"`
@@ -170,7 +170,7 @@ func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azco
 }
 
 // dequeuing is closing for a Dequeue. A bundle that was not watched when d was read must not be
-// watched now: its watch would be told of nothing.
+// watched now: its watch would not be notified.
 func (d *bundleDoc) dequeuing(writeID string, retention time.Duration) azcosmos.PatchOperations {
 	if !d.Watched {
 		return d.closingIf(stateDequeued, writeID, retention, "(NOT IS_DEFINED(c.watched))")

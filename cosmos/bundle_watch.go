@@ -18,7 +18,7 @@ func (r *Repository) WatchBundle(ctx context.Context, recipient domain.ActorID, 
 		ops := client.NewPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/watched", true)
 		doc := &bundleDoc{}
-		// A crash after this write leaves a bundle whose Dequeue is told to no watch.
+		// A crash after this write leaves a bundle whose Dequeue leaves a notice for no watch.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		if client.IsNotFound(err) || client.IsRefused(err) {
 			return errNotOpen(id)

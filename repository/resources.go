@@ -64,7 +64,7 @@ type Changes interface {
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
 }
 
-// BundleWatches has the Dequeues of bundles told to those that watch them.
+// BundleWatches marks bundles whose Dequeues leave notices for watchers.
 type BundleWatches interface {
 	// WatchBundle has each Acknowledge of an open bundle that begins after the call has returned leave a
 	// notice for watchers; see [Outbox]. It returns the version of the last notice before. It may be

@@ -38,7 +38,7 @@ type Watch struct {
 	Owner       domain.ActorID
 	Resource    domain.Resource
 	CallbackURL string
-	After       int64 // the version of the last change that is not told
+	After       int64 // the version of the last change before the watch
 	Created     time.Time
 	Version     WatchVersion
 }

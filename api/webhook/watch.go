@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A WatchCall tells a watch of a change.
+// A WatchCall notifies a watch of a change.
 type WatchCall struct {
 	ID          string // of DeliveryID
 	CallbackURL string

@@ -178,7 +178,7 @@ func (p *process) watchesAdd() *cobra.Command {
 
 func (p *process) watchesRemove() *cobra.Command {
 	w := &watchesCommand{p: p}
-	return w.command("remove", "Delete a watch", "What was not delivered is not delivered any more.", true, func(ctx context.Context, id domain.WatchID) error {
+	return w.command("remove", "Delete a watch", "Notifications that were not delivered are cancelled.", true, func(ctx context.Context, id domain.WatchID) error {
 		if err := w.hub.DeleteWatch(ctx, w.a.actor, id); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// watches are the use cases of watches of a node, and what tells watches of changes.
+// watches are the use cases of watches of a node, and the relay of changes.
 type watches struct {
 	service *watch.Service
 	relay   *watch.Relay
@@ -77,7 +77,7 @@ type notification struct {
 	Attempts int                `json:"delivery_attempts"`
 }
 
-// callWatch tells a watch of a change.
+// callWatch notifies a watch of a change.
 func (c *caller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
 	at := call.Entry.Position.EntryID
 	change, err := domain.ChangeOf(&call.Entry.Message, at.Number)

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// A told is a call to a watch, and the path at which it came.
-type told struct {
+// A watchCall is a call to a watch, and the path at which it came.
+type watchCall struct {
 	path string
 	body map[string]any
 }
 
 // watcher returns a server that answers 200 at /ok, redirects each other path to the one behind its
 // first segment, and 204 at /none.
-func watcher(t *testing.T) (url string, calls chan told) {
-	calls = make(chan told, 100)
+func watcher(t *testing.T) (url string, calls chan watchCall) {
+	calls = make(chan watchCall, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -35,7 +35,7 @@ func watcher(t *testing.T) (url string, calls chan told) {
 		case r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json":
 			w.WriteHeader(http.StatusBadRequest)
 		case first == "ok":
-			calls <- told{r.URL.Path, n}
+			calls <- watchCall{r.URL.Path, n}
 		case first == "none":
 			w.WriteHeader(http.StatusNoContent)
 		case len(first) == 3:
@@ -93,7 +93,7 @@ func TestAWatch_IsCalledWhenItsDocumentChanges(t *testing.T) {
 	c := <-calls
 	require.InDelta(t, time.Now().Unix(), c.body["timestamp"], 5)
 	delete(c.body, "timestamp")
-	require.Equal(t, told{"/ok", map[string]any{
+	require.Equal(t, watchCall{"/ok", map[string]any{
 		"resource": n.URL() + "/v1/resources/prices", "callback": url + "/ok", "event": "updated", "delivery_attempts": 0.0,
 	}}, c)
 	status, body := send(t, n, http.MethodDelete, "/v1/resources/prices", "", "", "X-Actor-Id", "writer")
@@ -187,6 +187,6 @@ func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
 	require.Equal(t, n.URL()+"/v1/bundles/"+id, c.body["resource"])
 	require.Equal(t, "updated", c.body["event"])
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
-	require.Equal(t, http.StatusNotFound, status, body) // it is not open any more
+	require.Equal(t, http.StatusNotFound, status, body) // it is closed
 	require.NoError(t, stop())
 }

@@ -56,9 +56,9 @@
 //	        names are the ids. Digest of the token, or the token sealed; where a consumer begins
 //
 //	watch   a resource, the URL that is called when it changes, and the version of the last change
-//	        that is not told. Its cursor is in a partition of its own, as any other
+//	        before it. Its cursor is in a partition of its own, as any other
 //	resource  a document of clients, whether it is watched, and the version of its last change. One
-//	        that was deleted remains, if it was watched: versions go on when it is made again
+//	        that was deleted remains, if it was watched: versions continue when it is created again
 //	change  of a watched document, until it is in the stream of the resource
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
@@ -184,7 +184,7 @@
 //	change  replace the resource, If-Match, and create the change, in one batch. A crash leaves
 //	        both or none. A document that is not watched is replaced alone: it pays nothing
 //	publish append the change to the stream of the resource, as the entry with the number before
-//	        its version: a version is there once, whoever appends it
+//	        its version: a version is there once, whichever node appends it
 //	remove  delete the change. A crash before leaves a change that is a duplicate
 //
 // Changes that a node has left are found by one query over all partitions, by their kind.

@@ -17,7 +17,7 @@ import (
 )
 
 // A watchedLife is that of a document that is watched, on a line that may break: it is made, changed
-// and deleted, twice, and each change is published. Whoever calls the store repeats what fails.
+// and deleted, twice, and each change is published. The caller of the store repeats what fails.
 type watchedLife struct {
 	*testing.T
 	*rig

@@ -1,5 +1,5 @@
-// Package watch has the use cases of watches: whoever watches a resource is called when it is updated
-// or deleted. It also keeps the small documents that clients put below /v1/resources.
+// Package watch has the use cases of watches: an actor that watches a resource is called when it is
+// updated or deleted. It also keeps the small documents that clients put below /v1/resources.
 //
 // A watch is a cursor, and its stream is the sequence of the changes of one resource:
 //
@@ -8,7 +8,7 @@
 //
 // A resource that is watched says so in its document, and each change of it is conditional: so a
 // change sees that it is watched, or fails and looks again. Then one batch has the change and what
-// says so. A resource that nobody watches pays nothing.
+// says so. A resource that is not watched pays nothing.
 //
 // The changes of a resource have consecutive versions, and a stream takes each version once, as the
 // entry with the number before it. So a change that is published twice, by two nodes or after a crash,
@@ -20,8 +20,8 @@
 //	mark     the resource says that it is watched. A crash leaves changes that are published for no
 //	         watch
 //	create   store the watch, with the version of its resource
-//	cursor   create its cursor. A crash before leaves a watch that is listed and not called; whoever
-//	         reads it next creates the cursor, and nothing is missing
+//	cursor   create its cursor. A crash before leaves a watch that is listed and not called; the
+//	         next read of it creates the cursor, and no change is missing
 //	change   the resource and its change, in one batch
 //	publish  append the change to the stream. A crash before leaves a change, which the relay of any
 //	         node finds within half a minute
@@ -34,7 +34,7 @@
 //
 // # Departures from the design
 //
-//   - That a bundle is removed when its retention has passed is not told.
+//   - The removal of a bundle after its retention is not notified.
 //   - Watches of a resource are not gathered in pages yet: each has an entry in its shard, as any other
 //     cursor has.
 //   - A change is removed once it is in the stream of its resource, and not when all watches have been

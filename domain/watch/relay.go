@@ -14,7 +14,7 @@ import (
 // A Relay publishes the changes of resources to their streams, and then removes them: each at least
 // once, and into the stream exactly once.
 //
-// Every node runs a Relay. It is told of the changes that its own node stores, and looks for those
+// Every node runs a Relay. It observes the changes that its own node stores, and looks for those
 // that other nodes have left.
 type Relay struct {
 	changes   repository.Changes

@@ -94,9 +94,10 @@ func (s *Service) change(ctx context.Context, r domain.Resource, when *Condition
 		}
 		err = store(found)
 		hasChanged := domain.KindOf(err) == domain.Conflict || domain.KindOf(err) == domain.NotFound && found != nil
-		if !hasChanged { // by another request
+		if !hasChanged {
 			return err
 		}
+		// Another request has changed the document since it was read.
 	}
 	return domain.Errorf(domain.Busy, "%s is being changed by others", r)
 }

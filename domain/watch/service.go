@@ -105,8 +105,8 @@ func (s *Service) check(ctx context.Context, owner domain.ActorID, d *Draft) (do
 	return r, nil
 }
 
-// Create creates a watch. Each change of its resource that begins after Create has returned is told
-// to it, and none from before. It fails with Invalid, or with NotFound if there is no such resource.
+// Create creates a watch. It is notified of each change of its resource that begins after Create has
+// returned, and of none from before. It fails with Invalid, or with NotFound if there is no such resource.
 // A repeated call creates another watch.
 func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (domain.WatchID, error) {
 	r, err := s.check(ctx, owner, &d)

@@ -276,7 +276,7 @@ func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
 	})
 }
 
-func TestW6_ACreationAndAChangeThatFailTellNobody(t *testing.T) {
+func TestW6_ACreationAndAChangeThatFailNotifyNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(true)
@@ -299,7 +299,7 @@ func TestW6_ACreationAndAChangeThatFailTellNobody(t *testing.T) {
 	})
 }
 
-func TestW7_AnotherResourceTellsNobody(t *testing.T) {
+func TestW7_AnotherResourceNotifiesNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.start(true)
@@ -429,8 +429,8 @@ func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
 	})
 }
 
-// A crash has kept Create from creating the cursor: whoever reads the watch creates it, and nothing is
-// missing.
+// A crash has kept Create from creating the cursor: the next read of the watch creates it, and no
+// change is missing.
 func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -66,7 +66,7 @@ var bundleWatchRules = []rule{
 		}
 	}},
 
-	{name: "a watch and a Dequeue at the same moment: whoever watches is told, or that the bundle is not open", test: func(f *fixture) {
+	{name: "a watch and a Dequeue at the same moment: there is a notice, or the bundle is not open", test: func(f *fixture) {
 		for range 8 {
 			f.stored(1)
 			b := f.peek()

@@ -12,7 +12,7 @@ import (
 // Watches says how those that watch resources are called.
 type Watches struct {
 	Base     string        // URL below which the resources are; "": that of the node
-	Period   time.Duration // between a change and the second attempt to tell of it
+	Period   time.Duration // between a change and the second attempt to notify a watch of it
 	Attempts int           // limit for the attempts
 }
 
@@ -59,8 +59,8 @@ func (v *attemptsValue) Set(s string) error {
 	return nil
 }
 
-// maxWatchSpan is the limit for the time between a change and the last attempt to tell of it: after 21
-// days, the stream does not have the change any more.
+// maxWatchSpan is the limit for the time between a change and the last attempt to notify a watch of it: the
+// stream keeps a change for 21 days.
 const maxWatchSpan = 20 * day
 
 func (c *Config) validateWatches(fault faultFunc) {

@@ -27,10 +27,10 @@ func (d *Demo) watch(ctx context.Context, hub *hubclient.Client, url string) (er
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
-	told, served := make(chan notification, 1), make(chan error, 1)
+	notified, served := make(chan notification, 1), make(chan error, 1)
 	go func() {
 		served <- httpserve.Serve(serving, listener, httpserve.Options{
-			Handler: watchHandler(told), Logger: slog.New(slog.DiscardHandler), Server: "the receiver of the watch", MaxConnections: 16,
+			Handler: watchHandler(notified), Logger: slog.New(slog.DiscardHandler), Server: "the receiver of the watch", MaxConnections: 16,
 		})
 	}()
 	defer func() {
@@ -58,9 +58,9 @@ func (d *Demo) watch(ctx context.Context, hub *hubclient.Client, url string) (er
 	}
 	began := time.Now()
 	select {
-	case n := <-told:
+	case n := <-notified:
 		if n.Resource != resource || n.Event != "updated" {
-			return fmt.Errorf("the watch was told that %s is %s", n.Resource, n.Event)
+			return fmt.Errorf("the watch was notified that %s is %s", n.Resource, n.Event)
 		}
 		_, err := fmt.Fprintf(d.Out, "\nA watch: the hub has called the watch of a bundle %s after its Dequeue was answered.\n", time.Since(began).Round(time.Millisecond))
 		return err
@@ -73,7 +73,7 @@ func (d *Demo) watch(ctx context.Context, hub *hubclient.Client, url string) (er
 type notification struct{ Resource, Event string }
 
 // watchHandler answers 200 to each call of a watch.
-func watchHandler(told chan<- notification) http.Handler {
+func watchHandler(notified chan<- notification) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n notification
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&n); err != nil {
@@ -81,8 +81,8 @@ func watchHandler(told chan<- notification) http.Handler {
 			return
 		}
 		select {
-		case told <- n:
-		default: // it was told before
+		case notified <- n:
+		default: // it was notified before
 		}
 	})
 }
