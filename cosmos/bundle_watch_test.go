@@ -10,7 +10,7 @@ import (
 )
 
 // A bundle is watched by another node after a Dequeue has read it, and before the Dequeue writes.
-func TestAWatchInTheMiddleOfADequeue_IsTold(t *testing.T) {
+func TestAWatchInTheMiddleOfADequeue_IsNotified(t *testing.T) {
 	inEveryAge(t, func(s *trust, _ func()) {
 		node, line := s.tapped(small)
 		other := s.node(small, false)

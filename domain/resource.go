@@ -39,7 +39,7 @@ const (
 )
 
 // Kept returns the resource of a document that clients keep. Its name is what ParseActorID accepts,
-// but for "." and "..", which clients remove from paths.
+// except "." and "..", which clients remove from paths.
 func Kept(name string) (Resource, error) {
 	if err := checkName("name of a resource", name); err != nil {
 		return Resource{}, err

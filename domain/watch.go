@@ -59,7 +59,7 @@ type Change struct {
 // A ChangeEvent is what happened to a resource.
 type ChangeEvent string
 
-// The events. There is none for a creation.
+// The events. A creation has no event.
 const (
 	ResourceUpdated ChangeEvent = "updated"
 	ResourceDeleted ChangeEvent = "deleted"

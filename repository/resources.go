@@ -14,7 +14,7 @@ import (
 // [Changes]. There is no one without the other. A creation stores none, nor does the change of a
 // document that is not watched.
 type Resources interface {
-	// Resource returns a document. It fails with NotFound if there is none.
+	// Resource returns a document. It fails with NotFound if it does not exist.
 	Resource(ctx context.Context, r domain.Resource) (*Resource, error)
 
 	// PutResource stores r instead of the document that has r.Resource and r.Version; if r.Version is

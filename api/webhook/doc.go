@@ -9,8 +9,8 @@
 //
 //   - A [Guard] decides about every address that is dialed, after its name was resolved and
 //     again when the socket is about to connect. A name that passed [Client.CheckURL] and has
-//     another address now (DNS rebinding) is not called. Redirects are not followed, but for
-//     those of calls to watches, whose targets are checked in the same way, and no
+//     another address now (DNS rebinding) is not called. Only calls to watches follow redirects, to
+//     targets that are checked in the same way. No
 //     proxy is taken from the environment.
 //   - What is kept of an answer is bounded, however long it is. It is not decompressed. An
 //     answer that has no end before the deadline is a failed attempt.

@@ -58,7 +58,7 @@ type resourceChange struct {
 	store    *Store
 	call     *client.Call
 	resource domain.Resource
-	wanted   repository.ResourceVersion // of the document before; "": there is none
+	wanted   repository.ResourceVersion // of the document before; "": none exists
 	writeID  string
 	misses   int
 }
@@ -81,7 +81,7 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 		return doc, true, nil
 	case doc.IsAbsent && t.wanted == "", !doc.IsAbsent && doc.Content == string(t.wanted):
 		return doc, false, nil
-	case doc.IsAbsent && !t.call.InDoubt():
+	case doc.IsAbsent:
 		return nil, false, t.store.confirmNoResource(ctx, t.call, t.resource)
 	case t.call.InDoubt() && !t.store.account.ReadsMayBeStale():
 		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
@@ -109,6 +109,9 @@ func (s *Store) PutResource(ctx context.Context, r *repository.Resource) (reposi
 	t := s.newResourceChange("put resource", r.Resource, r.Version)
 	err := t.call.Retry(ctx, func() error {
 		doc, isDone, err := t.read(ctx)
+		if domain.KindOf(err) == domain.NotFound && t.call.InDoubt() {
+			err = domain.Errorf(domain.Uncertain, "it was deleted, and it is not known whether it was put before")
+		}
 		if err != nil || isDone {
 			return err
 		}
@@ -128,6 +131,8 @@ func (s *Store) DeleteResource(ctx context.Context, r domain.Resource, version r
 	err := t.call.Retry(ctx, func() error {
 		doc, isDone, err := t.read(ctx)
 		switch {
+		case domain.KindOf(err) == domain.NotFound && t.call.InDoubt():
+			return nil // an attempt has deleted it, or another request has
 		case err != nil || isDone:
 			return err
 		case !doc.IsWatched:

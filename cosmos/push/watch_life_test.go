@@ -233,3 +233,22 @@ func TestWatches_SurviveACrashAtEachRequest(t *testing.T) {
 		}
 	}
 }
+
+// The document is not watched, so nothing of it remains that an attempt could be known by.
+func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
+	for _, v := range watchVariants {
+		t.Run(v.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newWatchedLife(t, newRig(t, v.engine), v.opts)
+				s := l.starts(0)
+				version, err := s.PutResource(t.Context(), &repository.Resource{Resource: l.resource, Body: []byte("1")})
+				require.NoError(t, err)
+				l.line.BreakOne(2, faulty.ReplyLostAfter) // the deletion, after a read
+				require.NoError(t, s.DeleteResource(t.Context(), l.resource, version))
+				require.Equal(t, 1, l.line.Fired())
+				_, err = s.Resource(t.Context(), l.resource)
+				require.Equal(t, domain.NotFound, domain.KindOf(err))
+			})
+		})
+	}
+}

@@ -47,7 +47,7 @@ func (s *Store) readWatch(ctx context.Context, c *client.Call, owner domain.Acto
 	return d, err
 }
 
-// findWatch reads a watch. It fails with NotFound if there is none.
+// findWatch reads a watch. It fails with NotFound if the owner has no such watch.
 func (s *Store) findWatch(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.WatchID) (*watchDoc, error) {
 	d, err := s.readWatch(ctx, c, owner, id)
 	if !client.IsNotFound(err) {

@@ -24,7 +24,7 @@
 //	         next read of it creates the cursor, and no change is missing
 //	change   the resource and its change, in one batch
 //	publish  append the change to the stream. A crash before leaves a change, which the relay of any
-//	         node finds within half a minute
+//	         node finds within a minute
 //	remove   the change that is in the stream. A crash before leaves a change that is a duplicate
 //	delete   delete the watch. The owner of its cursor cancels what is outstanding, and retires it
 //

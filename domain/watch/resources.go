@@ -43,7 +43,7 @@ func viewDocument(r *repository.Resource) *Document {
 	return &Document{Body: r.Body, Changed: r.Changed, Version: string(r.Version)}
 }
 
-// Document returns a document of clients. It fails with NotFound if there is none.
+// Document returns a document of clients. It fails with NotFound if it does not exist.
 func (s *Service) Document(ctx context.Context, r domain.Resource) (*Document, error) {
 	found, err := s.ports.Resources.Resource(ctx, r)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) PutDocument(ctx context.Context, r domain.Resource, body []byt
 	return stored, created, err
 }
 
-// DeleteDocument deletes a document of clients. It fails with NotFound if there is none, and with
+// DeleteDocument deletes a document of clients. It fails with NotFound if it does not exist, and with
 // [ErrChanged] unless the condition is fulfilled.
 func (s *Service) DeleteDocument(ctx context.Context, r domain.Resource, when Condition) error {
 	return s.change(ctx, r, &when, func(found *repository.Resource) error {

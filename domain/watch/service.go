@@ -168,6 +168,7 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 		case w.Resource != r:
 			return domain.Errorf(domain.Invalid, "/resource: want %s: the resource of a watch cannot be changed", s.opts.Base.URI(w.Resource))
 		case w.CallbackURL == d.CallbackURL:
+			s.opts.Changed(id.Cursor(owner)) // a call before may have failed after it was stored
 			return s.createCursor(ctx, w)
 		}
 		w.CallbackURL = d.CallbackURL

@@ -30,7 +30,7 @@ var (
 
 // A resource remains when its document is deleted, so that its versions continue.
 type resource struct {
-	document  *repository.Resource // nil: there is none
+	document  *repository.Resource // nil: it does not exist
 	isThere   bool                 // a party or a subscription
 	isWatched bool
 	version   int64 // of the last change
@@ -49,8 +49,8 @@ func noResource(r domain.Resource) error {
 	return domain.Errorf(domain.NotFound, "there is no %s", r)
 }
 
-// of returns what is known of a resource.
-func (s *Resources) of(r domain.Resource) *resource {
+// find returns what is known of a resource.
+func (s *Resources) find(r domain.Resource) *resource {
 	if s.all[r] == nil {
 		s.all[r] = &resource{}
 	}
@@ -59,7 +59,7 @@ func (s *Resources) of(r domain.Resource) *resource {
 
 // change stores a change if the resource is watched.
 func (s *Resources) change(r domain.Resource, event domain.ChangeEvent) {
-	found := s.of(r)
+	found := s.find(r)
 	if !found.isWatched {
 		return
 	}
@@ -76,7 +76,7 @@ func (s *Resources) changed(r domain.Resource, event domain.ChangeEvent) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(r).isThere = event != domain.ResourceDeleted
+	s.find(r).isThere = event != domain.ResourceDeleted
 	if event != "" {
 		s.change(r, event)
 	}
@@ -89,7 +89,7 @@ func (s *Resources) Resource(ctx context.Context, r domain.Resource) (*repositor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.of(r).document
+	found := s.find(r).document
 	if found == nil {
 		return nil, noResource(r)
 	}
@@ -105,7 +105,7 @@ func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (re
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.of(r.Resource)
+	found := s.find(r.Resource)
 	if err := found.check(r.Resource, r.Version); err != nil {
 		return "", err
 	}
@@ -138,7 +138,7 @@ func (s *Resources) DeleteResource(ctx context.Context, r domain.Resource, versi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.of(r)
+	found := s.find(r)
 	if found.document == nil {
 		return noResource(r)
 	}
@@ -157,7 +157,7 @@ func (s *Resources) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbs
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.of(r)
+	found := s.find(r)
 	if found.document == nil && !found.isThere && !mayBeAbsent {
 		return 0, noResource(r)
 	}
@@ -172,7 +172,7 @@ func (s *Resources) Changes(ctx context.Context, r domain.Resource) ([]domain.Ch
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.of(r).changes), nil
+	return slices.Clone(s.find(r).changes), nil
 }
 
 // RemoveChange implements [repository.Changes].
@@ -182,7 +182,7 @@ func (s *Resources) RemoveChange(ctx context.Context, c domain.Change) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.of(c.Resource)
+	found := s.find(c.Resource)
 	found.changes = slices.DeleteFunc(found.changes, func(left domain.Change) bool { return left.Version == c.Version })
 	return nil
 }
