@@ -222,16 +222,18 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls     map[EntryID]int       // under way, with the attempts that had failed before
-	told      []Outcome             // of entries that are not taken yet, since the cursor was loaded again
-	unstored  []Outcome             // applied since the last settlement that was stored
-	postponed map[EntryID]time.Time // until when deliveries wait whose message could not be read
-	changes   map[EntryID]change    // of retry documents, since the last settlement
-	held      map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
-	claimed   bool                  // the claim is stored
-	latest    time.Time             // by the clock of the owner, so far; without a monotonic reading
-	ahead     time.Time             // the last one that is stored of those that were bounded
-	writing   *writing              // the settlement that is being stored
+	calls       map[EntryID]int       // under way, with the attempts that had failed before
+	told        []Outcome             // of entries that are not taken yet, since the cursor was loaded again
+	unstored    []Outcome             // applied since the last settlement that was stored
+	postponed   map[EntryID]time.Time // until when deliveries wait whose message could not be read
+	changes     map[EntryID]change    // of retry documents, since the last settlement
+	held        map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
+	claimed     bool                  // the claim is stored
+	latest      time.Time             // by the clock of the owner, so far; without a monotonic reading
+	ahead       time.Time             // the last one that is stored of those that were bounded
+	writing     *writing              // the settlement that is being stored
+	listing     time.Time             // the next settlement has the entry of the shard say so; zero: it need not
+	isUnlisting bool                  // the next settlement removes the entry of the shard
 }
 
 type writing struct {
@@ -240,6 +242,8 @@ type writing struct {
 	held     map[EntryID]struct{}
 	claim    *Claim
 	listed   time.Time // Standing.Listed before
+	listing  time.Time // Cursor.listing before
+	unlist   bool
 }
 
 // OpenCursor returns the cursor of what is stored, owned by o. Its first settlement has to be

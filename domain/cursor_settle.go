@@ -251,6 +251,23 @@ func (c *Cursor) Release() {
 	c.claimed = false
 }
 
+// List has the entry of the shard say that something of the cursor may have to be called from some time
+// on. The next settlement stores that. It is for cursors of watches, which have an entry only while
+// something of them is outstanding.
+func (c *Cursor) List(from time.Time) {
+	if s := &c.standing; s.Listed.IsZero() || from.Before(s.Listed) {
+		c.listing = from
+	}
+	c.isUnlisting = false
+}
+
+// IsListed reports whether the entry of the shard says that something may have to be called.
+func (c *Cursor) IsListed() bool { return !c.standing.Listed.IsZero() }
+
+// Unlist has the next settlement remove the entry of the shard, if nothing is outstanding then. It is
+// for cursors of watches.
+func (c *Cursor) Unlist() { c.isUnlisting = true }
+
 // A Settlement is a change of a cursor that is stored by one write, or not at all.
 type Settlement struct {
 	Standing Standing
@@ -259,6 +276,7 @@ type Settlement struct {
 	Put      []Retry   // those that are created, or replace a dead letter
 	Delete   []EntryID // retries
 	List     bool      // the entry of the shard has to have the time Standing.Listed before
+	Unlist   bool      // the entry of the shard goes afterwards: nothing is outstanding
 }
 
 // Settlement returns all changes since the last one. The caller stores it, and then calls
@@ -269,6 +287,9 @@ func (c *Cursor) Settlement() Settlement {
 	s.Retries, s.Digest, s.Late = c.retries.len(), c.retries.digest, c.retries.late
 	var t Settlement
 	earliest := s.Listed
+	if from := c.listing; !from.IsZero() && (earliest.IsZero() || from.Before(earliest)) {
+		earliest = from
+	}
 	for e, ch := range c.changes {
 		doc := ch.dead
 		if r := c.retries.get(e); r != nil && doc == nil {
@@ -293,9 +314,12 @@ func (c *Cursor) Settlement() Settlement {
 	slices.SortFunc(t.Replace, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Put, func(a, b Retry) int { return CompareEntries(a.EntryID, b.EntryID) })
 	slices.SortFunc(t.Delete, CompareEntries)
-	t.List = !earliest.Equal(s.Listed)
-	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, held: c.held, listed: s.Listed}
-	s.Listed = earliest
+	t.List, t.Unlist = !earliest.Equal(s.Listed), c.isUnlisting && s.Outstanding() == 0
+	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, held: c.held, listed: s.Listed, listing: c.listing, unlist: t.Unlist}
+	if t.Unlist {
+		t.List, earliest = false, time.Time{}
+	}
+	s.Listed, c.listing, c.isUnlisting = earliest, time.Time{}, false
 	t.Standing = s.Clone()
 	c.writing.claim = t.Standing.Claim
 	c.changes, c.held = make(map[EntryID]change), make(map[EntryID]struct{})
@@ -324,6 +348,9 @@ func (c *Cursor) Unstored() {
 		c.changes[e] = ch
 	}
 	maps.Copy(c.held, c.writing.held)
-	c.standing.Listed = c.writing.listed
+	c.standing.Listed, c.isUnlisting = c.writing.listed, c.isUnlisting || c.writing.unlist
+	if c.listing.IsZero() {
+		c.listing = c.writing.listing
+	}
 	c.writing = nil
 }

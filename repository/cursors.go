@@ -11,7 +11,9 @@ import (
 // call any method at any time: whichever owner loads a cursor last can settle it, and the
 // others are refused.
 type Cursors interface {
-	// Create stores a new cursor. If the cursor exists already, the call fails with Conflict.
+	// Create stores a new cursor. If the cursor exists already, the call fails with Conflict. The cursor
+	// of a watch is added to a page of [WatchPages], whose Served becomes the position of the cursor if
+	// that is lower.
 	Create(ctx context.Context, id domain.CursorID, s domain.Standing) error
 
 	// Load returns the cursor for an owner, proved to be current by a write, or with a store

@@ -21,10 +21,12 @@ func ShardOf(id domain.CursorID) int {
 
 // Shards lists the cursors, so that a node that knows nothing finds whatever waits.
 type Shards interface {
-	// Cursors returns the entries of all cursors of a shard. An entry may be that of a cursor
-	// that was never created. It fails with Damaged or NewerFormat if some entries cannot be read,
-	// and returns the others nevertheless.
-	Cursors(ctx context.Context, shard int) ([]ShardEntry, error)
+	WatchPages
+
+	// Cursors returns the entries of all cursors of a shard, and the streams of which it has watches:
+	// see [WatchPages]. An entry may be that of a cursor that was never created. It fails with Damaged
+	// or NewerFormat if some entries cannot be read, and returns the others nevertheless.
+	Cursors(ctx context.Context, shard int) ([]ShardEntry, []WatchedStream, error)
 
 	// AddReplay adds a request to the entry of a cursor as [domain.ReplayRequests.Add] does, and
 	// fails as that does. A request whose ID is there already is not added again, so that the
@@ -38,7 +40,8 @@ type Shards interface {
 	Replays(ctx context.Context, id domain.CursorID) (domain.ReplayRequests, error)
 }
 
-// A ShardEntry is that of a cursor in its shard. It is stored before the cursor.
+// A ShardEntry is that of a cursor in its shard. It is stored before the cursor, or for the cursor of a
+// watch, before something of it is outstanding.
 type ShardEntry struct {
 	Cursor domain.CursorID
 	Stream domain.StreamName

@@ -10,8 +10,8 @@ import (
 // Watches keeps the watches of owners. Any node may call any method at any time. After an Uncertain
 // failure, a call may be repeated with the same arguments.
 //
-// A replacement and a deletion are noted in [ShardEntry.Changes] of the cursor, if there is one, as
-// changes of subscriptions are.
+// A replacement is noted in [ShardEntry.Changes] of the cursor, if it has an entry. A deletion gives the
+// cursor an entry, so that its owner loads it, and cancels what is outstanding.
 type Watches interface {
 	// CreateWatch stores w, whose Version is ignored. It fails with Conflict if its owner has
 	// another watch with its ID.

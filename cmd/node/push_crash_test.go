@@ -266,7 +266,7 @@ func subscriptionCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) 
 	require.GreaterOrEqual(t, int(c.Attempts), 2*crashEvents+2)
 	_, _, err = documents.Load(t.Context(), cursor, domain.Owner{Incarnation: "late", Limit: 1}, time.Now)
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "crash at request %d: the cursor is retired", n)
-	listed, err := documents.Cursors(t.Context(), repository.ShardOf(cursor))
+	listed, _, err := documents.Cursors(t.Context(), repository.ShardOf(cursor))
 	require.NoError(t, err)
 	require.Empty(t, listed, "crash at request %d: no shard has the cursor", n)
 	return crashed

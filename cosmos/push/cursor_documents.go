@@ -241,9 +241,9 @@ func (d *retryDoc) retry() (domain.Retry, error) {
 	return r, nil
 }
 
-// An entryDoc is a repository.ShardEntry.
+// An entryDoc is a repository.ShardEntry, or of kind watched, a repository.WatchedStream.
 type entryDoc struct {
-	ID           string `json:"id"` // of the cursor
+	ID           string `json:"id"` // of the cursor, or watchedID
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	Stream       string `json:"stream"`
@@ -251,12 +251,28 @@ type entryDoc struct {
 	// Replays are the last requests to replay, in the order of their numbers.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
 	Changes int64              `json:"changes,omitempty"` // of the subscription
+	IsPaged bool               `json:"paged,omitempty"`   // the cursor is in a page: the entry may go
+	Pages   int                `json:"pages,omitempty"`   // of kind watched
 	client.Document
 
 	etag azcore.ETag
 }
 
-func (*entryDoc) DocumentKind() client.DocumentKind { return entryDocument }
+func (d *entryDoc) DocumentKind() client.DocumentKind {
+	if d.Kind == watchedDocument.Name {
+		return watchedDocument
+	}
+	return entryDocument
+}
+
+// watchedStream returns what d of kind watched stores.
+func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
+	stream, err := domain.ParseStreamName(d.Stream)
+	if err != nil {
+		err = domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, err)
+	}
+	return repository.WatchedStream{Stream: stream, Pages: d.Pages}, err
+}
 
 // entry returns what d stores.
 func (d *entryDoc) entry() (repository.ShardEntry, error) {

@@ -17,9 +17,14 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 	entry := &entryDoc{ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name, Stream: standing.Stream.String()}
 	doc := makeCursorDoc(id, &standing, s.client.NewID())
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves an entry without a cursor, which readers skip and a
-		// repeated Create uses.
-		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
+		var err error
+		if isWatch(id) {
+			err = s.addToPage(ctx, c, id, &standing)
+		} else {
+			// A crash after this write leaves an entry without a cursor, which readers skip and a
+			// repeated Create uses.
+			_, err = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
+		}
 		if client.IsRefused(err) { // the entry is there
 			if err = s.compareCursor(ctx, c, id, doc.WriteID); client.IsNotFound(err) {
 				err = s.keepEntry(ctx, c, entry)
@@ -83,7 +88,7 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 			if isMissing {
 				err = s.unlistExpired(ctx, c, id)
 			} else {
-				err = s.unlist(ctx, c, id)
+				err = s.unlist(ctx, c, doc)
 			}
 			if err == nil {
 				err = domain.Errorf(domain.NotFound, "there is no such cursor")
@@ -145,22 +150,32 @@ func (s *Store) Standing(ctx context.Context, id domain.CursorID) (domain.Standi
 }
 
 // Cursors implements [repository.Shards].
-func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {
 	c := s.client.Begin("read shard")
 	docs, unreadable, err := client.AllReadable[entryDoc](ctx, c.Query(s.cursors, shardKey(shard), "SELECT * FROM c"))
 	entries := make([]repository.ShardEntry, 0, len(docs))
+	var watched []repository.WatchedStream
 	for _, d := range docs {
-		entry, damage := d.entry()
+		var damage error
+		if d.Kind == watchedDocument.Name {
+			var stream repository.WatchedStream
+			if stream, damage = d.watchedStream(); damage == nil {
+				watched = append(watched, stream)
+			}
+		} else {
+			var entry repository.ShardEntry
+			if entry, damage = d.entry(); damage == nil {
+				entries = append(entries, entry)
+			}
+		}
 		if damage != nil {
 			unreadable = append(unreadable, client.Unreadable{ID: d.ID, Err: damage})
-			continue
 		}
-		entries = append(entries, entry)
 	}
 	for _, u := range unreadable {
 		if err == nil || domain.KindOf(err) == domain.NewerFormat { // damage is reported first
 			err = u.Err
 		}
 	}
-	return entries, c.Outcome(fmt.Sprintf("read shard %d", shard), err)
+	return entries, watched, c.Outcome(fmt.Sprintf("read shard %d", shard), err)
 }

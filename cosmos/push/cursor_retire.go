@@ -31,7 +31,7 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 		case err != nil:
 			return err
 		case doc.Retired:
-			return s.unlist(ctx, c, id)
+			return s.unlist(ctx, c, doc)
 		case doc.etag != azcore.ETag(version):
 			return domain.Errorf(domain.Conflict, "the cursor has changed since it was loaded")
 		case doc.State != stateNames[domain.Closed] || len(doc.Open)+len(doc.Held)+doc.Retries > 0:
@@ -62,26 +62,36 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 		case err != nil:
 			return err
 		}
-		return s.unlist(ctx, c, id)
+		return s.unlist(ctx, c, doc)
 	})
 	return c.Outcome("retire cursor "+id.String(), err)
 }
 
-// unlist removes the entry of a retired cursor from its shard.
-func (s *Store) unlist(ctx context.Context, c *client.Call, id domain.CursorID) error {
+// unlist removes the entry of a retired cursor from its shard, and the cursor of a watch from its page.
+func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) error {
+	var p parser
+	id, stream := parse(&p, retired.PartitionKey, domain.ParseCursorID), parse(&p, retired.Stream, domain.ParseStreamName)
+	switch {
+	case p.err != nil:
+		return domain.Errorf(domain.Damaged, "cursor %s: %w", retired.PartitionKey, p.err)
+	case isWatch(id):
+		if err := s.removeFromPage(ctx, c, id, stream); err != nil {
+			return err
+		}
+	}
 	return c.Discard(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
 }
 
 // unlistExpired removes the entry of a cursor that was not found, if it was retired. It leaves
 // that of a cursor which is being created: a definition is stored before, and Create changes an
-// entry that is there already.
+// entry that is there already. A watch that is being created needs none.
 func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.CursorID) error {
-	if !strings.HasPrefix(id.String(), "s|") {
+	isSubscription := strings.HasPrefix(id.String(), "s|")
+	if !isSubscription && !isWatch(id) {
 		return nil
 	}
-	key := shardKey(repository.ShardOf(id))
-	etag, err := c.Read(ctx, s.cursors, key, id.String(), &entryDoc{})
-	if client.IsNotFound(err) {
+	entry, err := s.readEntry(ctx, c, id)
+	if domain.KindOf(err) == domain.NotFound || err == nil && !isSubscription && !entry.IsPaged {
 		return nil
 	}
 	if err != nil {
@@ -97,19 +107,26 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	if isGone, err := s.isGone(ctx, c, s.cursors, id.String(), cursorID); err != nil || !isGone {
 		return err
 	}
-	definition, err := s.readDefinitionOf(ctx, c, id)
-	isGone := err == nil && definition.State == definitionDeleted && definition.TTL > 0
-	if client.IsNotFound(err) {
-		isGone, err = s.isGone(ctx, c, s.cursors, id.String(), definitionID)
-	}
-	if err != nil || !isGone {
-		return err
+	if isSubscription {
+		if isGone, err := s.isDefinitionGone(ctx, c, id); err != nil || !isGone {
+			return err
+		}
 	}
 	// A crash before this write leaves an entry without a cursor, which costs the next start a
 	// load.
-	err = c.Delete(ctx, s.cursors, key, id.String(), etag)
+	err = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	if client.IsRefused(err) || client.IsNotFound(err) {
 		return nil
 	}
 	return err
+}
+
+// isDefinitionGone reports whether the definition of a retired cursor says that it was deleted and
+// expires, or has expired.
+func (s *Store) isDefinitionGone(ctx context.Context, c *client.Call, id domain.CursorID) (bool, error) {
+	definition, err := s.readDefinitionOf(ctx, c, id)
+	if client.IsNotFound(err) {
+		return s.isGone(ctx, c, s.cursors, id.String(), definitionID)
+	}
+	return err == nil && definition.State == definitionDeleted && definition.TTL > 0, err
 }

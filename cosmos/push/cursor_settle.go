@@ -43,8 +43,32 @@ func (s *Store) Settle(ctx context.Context, id domain.CursorID, version reposito
 }
 
 // writeCursor stores a settlement on a cursor of version. The entry of the shard is written
-// before.
+// before, or removed afterwards.
 func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
+	if !t.Unlist {
+		return s.putCursor(ctx, c, id, version, t, writeID)
+	}
+	// The entry is read before the cursor is written. A later owner changes the entry when it lists the
+	// cursor, so this one cannot remove it then.
+	entry, err := s.readEntry(ctx, c, id)
+	if err != nil && domain.KindOf(err) != domain.NotFound {
+		return "", err
+	}
+	isListed := err == nil
+	if isListed && !entry.IsPaged { // an older version has listed it
+		if err := s.addToPage(ctx, c, id, &t.Standing); err != nil {
+			return "", err
+		}
+	}
+	etag, err := s.putCursor(ctx, c, id, version, t, writeID)
+	if err == nil && isListed {
+		// A crash before this write, or a failure, leaves an entry that the next owner removes.
+		_ = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
+	}
+	return etag, err
+}
+
+func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
 	if t.List {
 		if err := s.list(ctx, c, id, t.Standing.Stream, t.Standing.Listed); err != nil {
 			return "", err
@@ -96,12 +120,15 @@ func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, st
 		case client.StatusOf(err) == http.StatusPreconditionFailed:
 			var now entryDoc
 			_, err = c.Read(ctx, s.cursors, key, id.String(), &now)
-			if err == nil && (now.Due == 0 || now.Due > micros(due)) {
+			switch {
+			case err == nil && (now.Due == 0 || now.Due > micros(due)):
 				err = client.ErrStale
+			case err == nil && now.IsPaged: // an earlier owner may be about to remove it
+				err = s.keepEntry(ctx, c, &now)
 			}
 			return err
-		case client.IsNotFound(err): // it was removed by hand
-			d := &entryDoc{ID: id.String(), PartitionKey: key, Kind: entryDocument.Name, Stream: stream.String(), Due: micros(due)}
+		case client.IsNotFound(err): // the cursor is that of a watch, or it was removed by hand
+			d := &entryDoc{ID: id.String(), PartitionKey: key, Kind: entryDocument.Name, Stream: stream.String(), Due: micros(due), IsPaged: isWatch(id)}
 			if _, err = c.Put(ctx, s.cursors, key, d.ID, "", d); client.IsRefused(err) {
 				err = client.ErrStale
 			}

@@ -21,7 +21,7 @@ func TestADamagedEntryOfAShard_HidesNoOther(t *testing.T) {
 		require.NoError(t, err)
 	}
 	node.overwrite(t, shardKey(shard), "0", map[string]any{"kind": "entry", "stream": 7})
-	entries, err := node.Cursors(t.Context(), shard)
+	entries, _, err := node.Cursors(t.Context(), shard)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 	require.ErrorContains(t, err, "document ")
 	require.Len(t, entries, 1)

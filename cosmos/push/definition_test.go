@@ -326,7 +326,7 @@ func TestSubscriptions_CostWhatTheyMay(t *testing.T) {
 	price("read", 2, func() error { _, err := s.Subscription(t.Context(), d.ID); return err })
 	replace := func() (err error) { d.Version, err = s.ReplaceSubscription(t.Context(), d); return err }
 	price("replace one without a cursor", 15, replace)
-	look := func() error { _, err := s.Cursors(t.Context(), repository.ShardOf(d.ID.Cursor())); return err }
+	look := func() error { _, _, err := s.Cursors(t.Context(), repository.ShardOf(d.ID.Cursor())); return err }
 	require.NoError(t, s.Create(t.Context(), d.ID.Cursor(), domain.Standing{Stream: repositorytest.NewStream()}))
 	price("look at its shard", 3.3, look)
 	price("replace, and note that", 24, replace)

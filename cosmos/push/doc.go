@@ -19,6 +19,9 @@
 //	+-----------------------------+          |   letter               |
 //	   |                                     +-|shard|<k>-------------+
 //	   |                                     | <cursor id>: entry     |
+//	   |                                     | watched|<stream>       |
+//	   |                                     +-|shard|<k>|<stream>----+
+//	   |                                     | page|<n>: watchPage    |
 //	   |                                     +-owner|<actor>----------+
 //	   |                                     | owner                  |
 //	   |                                     +-|consumers|channel-----+
@@ -46,7 +49,8 @@
 //	        days
 //	entry   the cursor is in the shard; no retry of it is due before the time in the entry. It
 //	        has the last requests to replay; the cursor has the number of the last one followed.
-//	        It counts the changes of the subscription, so that a look at the shard finds them
+//	        It counts the changes of the subscription, so that a look at the shard finds them. The
+//	        cursor of a watch has one while something of it is outstanding
 //	definition  the subscription of the cursor, with its secrets sealed; or that it was deleted,
 //	        which is removed after the cursor; or which reservations of the id were refused
 //	owner   the reservations of an owner: ids of subscriptions, each with a number that the
@@ -60,6 +64,9 @@
 //	resource  a document of clients, whether it is watched, and the version of its last change. One
 //	        that was deleted remains, if it was watched: versions continue when it is created again
 //	change  of a watched document, until it is in the stream of the resource
+//	watched in a shard: there are watches of this stream, and on how many pages
+//	watchPage  up to 500 cursors of watches of a stream in a shard, and the number of the stream before
+//	        which each of them has taken everything, or has an entry
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
 //	        minutes after the last beat
@@ -187,6 +194,23 @@
 //	        its version: a version is there once, whichever node appends it
 //	remove  delete the change. A crash before leaves a change that is a duplicate
 //
+// The cursor of a watch has an entry in its shard only while something of it is outstanding. It is in a
+// page instead:
+//
+//	page    add the id to the last page, If-Match, or create the page. A crash leaves an id without a
+//	        cursor, which a repeated call creates
+//	list    if the page was empty, create or replace what the shard says of the stream, after the page:
+//	        so a call that has found the page empty before cannot remove that. A crash before leaves a
+//	        page that no node reads, until the call is repeated
+//	cursor  as above
+//	served  patch the page, on condition that its cursors are those that were visited. A crash before
+//	        leaves a page whose cursors are visited again
+//	unlist  read the entry, settle the cursor without the time of the entry, and delete the entry,
+//	        If-Match. A later owner that lists the cursor creates or changes the entry. A crash leaves an
+//	        entry that the next owner removes
+//	empty   delete the page, If-Match, if it is the only one and its last watch was retired, and then what
+//	        the shard says, If-Match. A crash between them leaves a stream without a page
+//
 // Changes that a node has left are found by one query over all partitions, by their kind.
 //
 // # Rules, and the tests that notice their absence
@@ -199,6 +223,8 @@
 //	a version is appended in its place, once        TestConformance
 //	a resource and its change are one batch         TestConformance, TestEveryCallBrokenOnceInEveryWay
 //	a change that meets a mark is refused           TestConformance
+//	a page is served if its cursors are the same    TestConformance
+//	an owner before does not unlist a cursor        TestConformance
 //	a page that is not found may not be visible     TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation

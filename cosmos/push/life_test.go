@@ -221,7 +221,7 @@ func (l *life) holds() {
 	require.NoError(l, err)
 	_, err = domain.OpenCursor(standing, retries, l.owner, l.clock.now)
 	require.NoError(l, err, "P6: the retries are those of the cursor")
-	entries, err := s.Cursors(context.Background(), repository.ShardOf(l.id))
+	entries, _, err := s.Cursors(context.Background(), repository.ShardOf(l.id))
 	require.NoError(l, err)
 	require.Len(l, entries, 1, "P7: the shard lists the cursor")
 	for _, r := range retries {

@@ -81,7 +81,7 @@ func (r *retirement) look() {
 
 func (r *retirement) isListed(s *Store) bool {
 	r.t.Helper()
-	entries, err := s.Cursors(context.Background(), repository.ShardOf(r.definition.ID.Cursor()))
+	entries, _, err := s.Cursors(context.Background(), repository.ShardOf(r.definition.ID.Cursor()))
 	require.NoError(r.t, err)
 	return len(entries) > 0
 }

@@ -131,6 +131,7 @@ func (s *Store) Watches(ctx context.Context, owner domain.ActorID, offset, limit
 // DeleteWatch implements [repository.Watches].
 func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) error {
 	c := s.client.Begin("delete watch")
+	var resource string
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findWatch(ctx, c, owner, id)
 		if domain.KindOf(err) == domain.NotFound && c.InDoubt() {
@@ -139,6 +140,7 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 		if err != nil {
 			return err
 		}
+		resource = doc.Resource
 		// A crash after this write leaves a cursor that is cancelled when its owner loads it.
 		err = c.Delete(ctx, s.cursors, doc.PartitionKey, doc.ID, doc.ETag)
 		if client.IsRefused(err) || client.IsNotFound(err) {
@@ -147,7 +149,22 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 		return err
 	})
 	if err == nil || domain.KindOf(err) == domain.NotFound {
-		s.noteChange(ctx, c, id.Cursor(owner))
+		s.noteDeletion(ctx, c, id.Cursor(owner), resource)
 	}
 	return c.Outcome("delete watch "+id.String(), err)
+}
+
+// noteDeletion gives the cursor of a watch that was deleted an entry in its shard, so that an owner loads
+// the cursor. A failure leaves what a crash leaves: a cursor that is cancelled when its stream is served.
+func (s *Store) noteDeletion(ctx context.Context, c *client.Call, id domain.CursorID, resource string) {
+	s.noteChange(ctx, c, id)
+	r, err := domain.ParseResourceKey(resource)
+	if err != nil {
+		return // a call before has deleted it, and has noted that, too
+	}
+	entry := &entryDoc{
+		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
+		Stream: r.Stream().String(), Changes: 1, IsPaged: true,
+	}
+	_, _ = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
 }

@@ -66,7 +66,7 @@ type overdueLister struct {
 
 // list adds an overdue job of a shard, if it finds one.
 func (l *overdueLister) list(ctx context.Context, from OverduePlace) (next OverduePlace, more bool, err error) {
-	entries, err := l.service.ports.Shards.Cursors(ctx, from.Shard)
+	entries, _, err := l.service.ports.Shards.Cursors(ctx, from.Shard)
 	switch domain.KindOf(err) {
 	case domain.Damaged, domain.NewerFormat: // the others are there
 	default:

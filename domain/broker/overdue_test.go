@@ -172,7 +172,7 @@ type countedShards struct {
 	lists int
 }
 
-func (s *countedShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+func (s *countedShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {
 	s.lists++
 	return s.Shards.Cursors(ctx, shard)
 }

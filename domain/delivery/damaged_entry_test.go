@@ -18,12 +18,12 @@ import (
 // damagedShards have an entry in each shard that cannot be read.
 type damagedShards struct{ repository.Shards }
 
-func (s damagedShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
-	entries, err := s.Shards.Cursors(ctx, shard)
+func (s damagedShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {
+	entries, watched, err := s.Shards.Cursors(ctx, shard)
 	if err == nil {
 		err = domain.Errorf(domain.Damaged, "an entry of shard %d cannot be read", shard)
 	}
-	return entries, err
+	return entries, watched, err
 }
 
 func TestADamagedEntryOfAShard_StopsNoOtherCursor(t *testing.T) {

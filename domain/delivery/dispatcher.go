@@ -130,6 +130,13 @@ func (d *dispatcher) setSuspect(s *service, suspect bool) {
 	d.send(granted)
 }
 
+// isSuspect reports whether the receiver of a cursor is a suspect.
+func (d *dispatcher) isSuspect(s *service) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return s.offers.suspect
+}
+
 // moveOffers is setSuspect without a pick. The caller holds mu.
 func (d *dispatcher) moveOffers(s *service, suspect bool) {
 	o := &s.offers

@@ -92,6 +92,23 @@
 // delivery until that has ended. So its cursor takes one entry after the other, and each result is
 // stored before the next call. While a delivery waits for its next attempt, only replays are called.
 //
+// # Watches
+//
+// A resource may have a million watches, so they are not kept in memory, and have no entries in the
+// shard. Its stream is listed in each shard that has watches of it. When it has new entries, the node
+// that serves the shard visits the watches, page by page, up to 256 at a time:
+//
+//	visit   load the cursor, and wait until it has taken, called and stored everything. One that has
+//	        failed is listed in the shard, before that is stored: its visit ends, and it stays in memory.
+//	        One whose receiver takes more than two seconds, or may not be called, is listed too
+//	mark    store how far the page was served, unless a watch was added meanwhile: then visit that. A
+//	        crash before leaves a page that is visited again: its cursors know what they have taken
+//	leave   forget the cursor, unless few are in memory. One that was listed and has nothing outstanding
+//	        is unlisted by a settlement
+//
+// A page of few watches is not marked, and its watches are visited again after a start. As it may have
+// been an old read, the next look reads it again, and visits the watches that were missing.
+//
 // # Senders that wait
 //
 // A sender may wait for the outcomes of its messages: see package outcome, which reads what is

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -87,6 +89,8 @@ type Engine struct {
 	settlements settlements
 	warned      [len(domain.WarningKinds)]atomic.Int64 // cursors with a warning, by its kind
 	lookNow     chan struct{}
+	visits      chan struct{} // a slot for each visit to a watch
+	residents   atomic.Int64  // watches that stay in memory after a visit
 
 	mu       sync.Mutex
 	running  sync.WaitGroup  // goroutines
@@ -95,6 +99,7 @@ type Engine struct {
 	state    engineState
 	services map[domain.CursorID]*service
 	topics   map[domain.StreamName]*topic
+	watched  map[watchedKey]*watched
 	drained  chan struct{} // closed when the last service is gone, while stopping
 }
 
@@ -107,7 +112,7 @@ const (
 	engineStopped  // no goroutine begins
 )
 
-// A topic is a stream with cursors that are served.
+// A topic is a stream with cursors, or lists of watches, that are served.
 type topic struct {
 	stream domain.StreamName
 
@@ -115,6 +120,7 @@ type topic struct {
 	end      [domain.Priorities]int64 // numbers behind the last entries that are known
 	looked   bool                     // end is that of the store, or later
 	services map[*service]struct{}
+	watched  map[*watched]struct{}
 
 	lookQueued bool // the end will be read
 }
@@ -125,7 +131,7 @@ func New(ports Ports, opts Options) *Engine {
 	e := &Engine{
 		Ports: ports, opts: opts, window: newWindow(opts.Window),
 		services: make(map[domain.CursorID]*service), topics: make(map[domain.StreamName]*topic),
-		drained: make(chan struct{}),
+		watched: make(map[watchedKey]*watched), drained: make(chan struct{}), visits: make(chan struct{}, maxVisits),
 	}
 	e.dispatcher = newDispatcher(opts.Workers, opts.Queues, opts.Random, func(p *permit) {
 		if !p.service.post(func(in *inbox) { in.permits = append(in.permits, p) }) {
@@ -278,7 +284,10 @@ func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
 // serveCreated begins to serve a cursor that was created. A service that did not find it before, and
 // ends, is followed by another one.
 func (e *Engine) serveCreated(entry repository.ShardEntry) {
-	if s := e.serve(entry); s != nil {
+	if _, _, isWatch := domain.WatchOf(entry.Cursor); isWatch {
+		e.serveWatched(repository.ShardOf(entry.Cursor), repository.WatchedStream{Stream: entry.Stream})
+	}
+	if s, isNew := e.serve(entry); s != nil && !isNew {
 		s.post(func(in *inbox) { in.created = true })
 	}
 }
@@ -316,31 +325,25 @@ func (e *Engine) topicOf(stream domain.StreamName) *topic {
 	return e.topics[stream]
 }
 
-// serve begins to serve a cursor, unless it has another owner. If it is served already, serve returns
-// its service.
-func (e *Engine) serve(entry repository.ShardEntry) *service {
+// serve begins to serve a cursor, unless it is served already. It returns no service if the cursor has
+// another owner.
+func (e *Engine) serve(entry repository.ShardEntry) (s *service, isNew bool) {
 	shard := repository.ShardOf(entry.Cursor)
 	if !e.owns(shard) {
-		return nil
+		return nil, false
 	}
 	e.mu.Lock()
-	s := e.services[entry.Cursor]
+	s = e.services[entry.Cursor]
 	if s != nil || e.state != engineRunning {
 		e.mu.Unlock()
 		if s != nil && s.requested.Load() < int64(entry.Requested) {
 			s.post(func(in *inbox) { in.changed = true })
 		}
-		return s
+		return s, false
 	}
-	t := e.topics[entry.Stream]
-	if t == nil {
-		t = &topic{stream: entry.Stream, services: make(map[*service]struct{})}
-		e.topics[entry.Stream] = t
-		if e.members != nil {
-			e.members.await(entry.Stream)
-		}
-	}
-	s = &service{engine: e, id: entry.Cursor, shard: shard, topic: t, wanted: true}
+	t := e.topicFor(entry.Stream)
+	_, _, isWatch := domain.WatchOf(entry.Cursor)
+	s = &service{engine: e, id: entry.Cursor, shard: shard, topic: t, wanted: true, isWatch: isWatch}
 	s.noted.Store(entry.Changes)
 	e.services[entry.Cursor] = s
 	t.mu.Lock()
@@ -351,12 +354,36 @@ func (e *Engine) serve(entry repository.ShardEntry) *service {
 	if !e.owns(shard) { // it was given to another node meanwhile
 		s.shed()
 	}
-	return nil
+	return s, true
+}
+
+// topicFor returns the topic of a stream, which it makes if it is missing. The caller holds mu.
+func (e *Engine) topicFor(stream domain.StreamName) *topic {
+	t := e.topics[stream]
+	if t == nil {
+		t = &topic{stream: stream, services: make(map[*service]struct{}), watched: make(map[*watched]struct{})}
+		e.topics[stream] = t
+		if e.members != nil {
+			e.members.await(stream)
+		}
+	}
+	return t
+}
+
+// dropIdle forgets a topic that has nothing to serve. The caller holds mu of both.
+func (e *Engine) dropIdle(t *topic) {
+	if len(t.services)+len(t.watched) == 0 {
+		delete(e.topics, t.stream)
+	}
 }
 
 // remove ends the service of a cursor.
 func (e *Engine) remove(s *service) {
 	s.stopTimer()
+	if s.isResident {
+		s.isResident = false
+		e.residents.Add(-1)
+	}
 	if s.shedding || s.created {
 		defer e.serveAgain(s)
 	}
@@ -369,9 +396,7 @@ func (e *Engine) remove(s *service) {
 	t := s.topic
 	t.mu.Lock()
 	delete(t.services, s)
-	if len(t.services) == 0 {
-		delete(e.topics, t.stream)
-	}
+	e.dropIdle(t)
 	t.mu.Unlock()
 	if e.state == engineStopping && len(e.services) == 0 {
 		close(e.drained)
@@ -403,9 +428,13 @@ func (t *topic) wake() {
 	for s := range t.services {
 		all = append(all, s)
 	}
+	watched := slices.Collect(maps.Keys(t.watched))
 	t.mu.Unlock()
 	for _, s := range all {
 		s.wake()
+	}
+	for _, w := range watched {
+		w.visitSoon()
 	}
 }
 

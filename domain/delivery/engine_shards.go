@@ -94,6 +94,9 @@ func (e *Engine) shed(shards []int) {
 	for _, shard := range shards {
 		isShed[shard] = true
 	}
+	for _, w := range e.watchedOf(func(w *watched) bool { return isShed[w.shard] }) {
+		w.end()
+	}
 	for _, s := range e.allServices() {
 		if isShed[s.shard] {
 			s.shed()

@@ -36,13 +36,21 @@ func (e *Engine) look(ctx context.Context) {
 // serveShard serves the cursors of a shard whose entries can be read. An entry that is damaged, or
 // of a newer format, is logged and is no failure: to read it again does not help.
 func (e *Engine) serveShard(ctx context.Context, shard int) error {
-	entries, err := e.Shards.Cursors(ctx, shard)
+	entries, watched, err := e.Shards.Cursors(ctx, shard)
 	if err != nil {
 		e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
 	}
 	for _, entry := range entries {
-		e.serve(entry)
+		if s, _ := e.serve(entry); s != nil && s.isWatch && !s.isNoted.Swap(true) {
+			s.post(func(in *inbox) { in.listed = true })
+		}
 		e.followChanges(entry)
+	}
+	for _, stream := range watched {
+		e.serveWatched(shard, stream)
+	}
+	if err == nil {
+		e.forgetUnlisted(shard, watched)
 	}
 	switch domain.KindOf(err) {
 	case domain.Damaged, domain.NewerFormat:

@@ -71,7 +71,16 @@ type service struct {
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 
+	isWatch    bool        // the receiver is a watch: see watched
+	visits     []*visit    // that wait
+	isListed   bool        // the shard had an entry for the watch
+	isNoted    atomic.Bool // isListed is known
+	isResident bool        // it counts among Engine.residents
+	calledAt   time.Time   // the last call
+
 	cancelled bool // all deliveries, because the receiver was deleted
+	isGone    bool // there is no cursor
+	isMissing bool // there is no cursor, and one may be being created
 	leaving   bool
 	created   bool // the cursor, since it was loaded last
 	shedding  bool // it leaves because the shard is given to another node
@@ -101,6 +110,8 @@ type inbox struct {
 	retired  *retireResult
 	fetched  *fetchResult
 	walked   *walkResult
+	visits   []*visit
+	listed   bool // the shard has an entry for the watch
 }
 
 type outcome struct {
@@ -147,7 +158,7 @@ func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 // isTickOnly reports whether there is no other event than that of the timer.
 func (in *inbox) isTickOnly() bool {
 	return !in.woken && !in.changed && !in.created && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
-		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil
+		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil && len(in.visits) == 0 && !in.listed
 }
 
 // handle handles events, and begins what follows from them.
@@ -164,6 +175,10 @@ func (s *service) handle(in *inbox) {
 		s.changed, s.current, s.wanted = true, false, true
 	}
 	s.created = s.created || in.created && s.cursor == nil
+	if len(in.visits) > 0 {
+		s.visits, s.wanted = append(s.visits, in.visits...), true
+	}
+	s.isListed = s.isListed || in.listed
 	for _, o := range in.outcomes {
 		s.underway--
 		if o.Answer.Began.IsZero() { // the engine has ended it
@@ -217,6 +232,7 @@ func (s *service) handle(in *inbox) {
 func (s *service) advance() {
 	if s.leaving && s.isDone() {
 		s.engine.remove(s)
+		s.abandonVisits()
 		return
 	}
 	s.isGathering, s.hasOffered = false, false
@@ -229,6 +245,13 @@ func (s *service) advance() {
 		if s.followReplays() {
 			s.choose()
 			s.replay()
+		}
+		s.listSlow()
+		s.settle()
+		s.endVisits()
+		if s.leaveWatch(); s.leaving && s.isDone() {
+			s.engine.remove(s)
+			return
 		}
 		s.settle()
 	}
@@ -271,6 +294,7 @@ func (s *service) setTimer() {
 	until(time.Until(s.fetchAfter))
 	until(time.Until(s.offerAfter))
 	until(s.waitForToken())
+	until(s.waitForVisit())
 	if s.walk != nil {
 		until(time.Until(s.walk.after))
 	}

@@ -161,6 +161,7 @@ func (s *service) begin(p *permit) bool {
 	s.cursor.Begin(call)
 	s.takeToken()
 	s.underway++
+	s.calledAt = time.Now()
 	s.noteCall(call.EntryID)
 	receiver := s.receiver
 	s.engine.spawn(func() {

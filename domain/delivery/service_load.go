@@ -89,6 +89,7 @@ func (s *service) finishLoad(r *loadResult) {
 	switch {
 	case domain.KindOf(r.err) == domain.NotFound: // it was never created, or was removed
 		s.leaving, s.released = true, true
+		s.isGone, s.isMissing = r.receiver == nil, r.receiver != nil
 		return
 	case r.err != nil:
 		s.engine.warn(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))

@@ -47,5 +47,5 @@ func (s *service) finishRetire(r *retireResult) {
 			return
 		}
 	}
-	s.current, s.leaving, s.released = false, true, true
+	s.current, s.leaving, s.released, s.isGone = false, true, true, true
 }

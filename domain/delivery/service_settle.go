@@ -93,7 +93,7 @@ func (s *service) finishSettle(r *settleResult) {
 		s.urgent = true
 		s.markDirty()
 	case domain.NotFound: // it was removed
-		s.current, s.leaving, s.released = false, true, true
+		s.current, s.leaving, s.released, s.isGone = false, true, true, true
 		return
 	case domain.Conflict:
 		// Another node has loaded it. This one leaves it alone until the calls of the other have

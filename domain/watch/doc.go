@@ -35,8 +35,8 @@
 // # Departures from the design
 //
 //   - The removal of a bundle after its retention is not notified.
-//   - Watches of a resource are not gathered in pages yet: each has an entry in its shard, as any other
-//     cursor has.
+//   - Watches of a resource are in pages for each shard, so that all nodes call a part of them. Package
+//     delivery says how they are visited.
 //   - A change is removed once it is in the stream of its resource, and not when all watches have been
 //     called: the stream, and the cursors, know what is left to do.
 package watch

@@ -21,6 +21,9 @@ type Cursors struct {
 	cursors map[domain.CursorID]*storedCursor
 	shards  map[int][]repository.ShardEntry
 	replays map[domain.CursorID]domain.ReplayRequests
+
+	pages       map[watchedStream][]*repository.WatchPage
+	pageVersion int
 }
 
 var (
@@ -43,7 +46,10 @@ type deadLetter struct {
 
 // NewCursors returns an empty Cursors. clock is not nil.
 func NewCursors(clock func() time.Time) *Cursors {
-	return &Cursors{clock: clock, cursors: make(map[domain.CursorID]*storedCursor), shards: make(map[int][]repository.ShardEntry), replays: make(map[domain.CursorID]domain.ReplayRequests)}
+	return &Cursors{
+		clock: clock, cursors: make(map[domain.CursorID]*storedCursor), shards: make(map[int][]repository.ShardEntry),
+		replays: make(map[domain.CursorID]domain.ReplayRequests), pages: make(map[watchedStream][]*repository.WatchPage),
+	}
 }
 
 // Create implements [repository.Cursors].
@@ -56,8 +62,11 @@ func (s *Cursors) Create(ctx context.Context, id domain.CursorID, standing domai
 	if _, err := s.find(id); err == nil {
 		return domain.Errorf(domain.Conflict, "cursor %s exists", id)
 	}
-	shard := repository.ShardOf(id)
-	s.shards[shard] = append(s.shards[shard], repository.ShardEntry{Cursor: id, Stream: standing.Stream})
+	if isWatch(id) {
+		s.addToPage(id, &standing)
+	} else {
+		s.entry(id, standing.Stream)
+	}
 	s.cursors[id] = &storedCursor{
 		standing: standing.Clone(), retries: make(map[domain.EntryID]domain.Retry), dead: make(map[domain.EntryID]deadLetter),
 	}
@@ -160,18 +169,42 @@ func (s *Cursors) Retire(ctx context.Context, id domain.CursorID, version reposi
 		return domain.Errorf(domain.Conflict, "cursor %s is not closed, or has deliveries", id)
 	}
 	c.retired = s.clock()
+	s.unlist(id)
+	s.removeFromPage(id, c.standing.Stream)
+	return nil
+}
+
+func isWatch(id domain.CursorID) bool {
+	_, _, is := domain.WatchOf(id)
+	return is
+}
+
+// entry returns the entry of a cursor in its shard, which it makes if it is missing.
+func (s *Cursors) entry(id domain.CursorID, stream domain.StreamName) *repository.ShardEntry {
+	shard := repository.ShardOf(id)
+	i := slices.IndexFunc(s.shards[shard], func(e repository.ShardEntry) bool { return e.Cursor == id })
+	if i < 0 {
+		i = len(s.shards[shard])
+		s.shards[shard] = append(s.shards[shard], repository.ShardEntry{Cursor: id, Stream: stream})
+	}
+	return &s.shards[shard][i]
+}
+
+// unlist removes the entry of a cursor.
+func (s *Cursors) unlist(id domain.CursorID) {
 	shard := repository.ShardOf(id)
 	s.shards[shard] = slices.DeleteFunc(s.shards[shard], func(e repository.ShardEntry) bool { return e.Cursor == id })
-	return nil
 }
 
 func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement) {
 	if t.List {
-		shard := s.shards[repository.ShardOf(id)]
-		i := slices.IndexFunc(shard, func(e repository.ShardEntry) bool { return e.Cursor == id })
-		if due := shard[i].Due; due.IsZero() || t.Standing.Listed.Before(due) {
-			shard[i].Due = t.Standing.Listed
+		entry := s.entry(id, t.Standing.Stream)
+		if entry.Due.IsZero() || t.Standing.Listed.Before(entry.Due) {
+			entry.Due = t.Standing.Listed
 		}
+	}
+	if t.Unlist {
+		s.unlist(id)
 	}
 	c.version++
 	c.standing = t.Standing.Clone()
@@ -191,13 +224,23 @@ func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement
 }
 
 // Cursors implements [repository.Shards].
-func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
+func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("cursors of a shard: %w", err)
+		return nil, nil, fmt.Errorf("cursors of a shard: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.shards[shard]), nil
+	return slices.Clone(s.shards[shard]), s.watchedStreams(shard), nil
+}
+
+// noteDeletion notes that the watch of a cursor was deleted. It gives the cursor an entry, so that it is
+// loaded, and cancelled.
+func (s *Cursors) noteDeletion(id domain.CursorID, stream domain.StreamName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.cursors[id]; c != nil && c.retired.IsZero() {
+		s.entry(id, stream).Changes++
+	}
 }
 
 // noteChange notes a change of the subscription of a cursor.

@@ -113,10 +113,11 @@ func (s *Watches) DeleteWatch(ctx context.Context, owner domain.ActorID, id doma
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[id.Cursor(owner)] == nil {
+	deleted := s.all[id.Cursor(owner)]
+	if deleted == nil {
 		return noWatch(id)
 	}
 	delete(s.all, id.Cursor(owner))
-	s.cursors.noteChange(id.Cursor(owner))
+	s.cursors.noteDeletion(id.Cursor(owner), deleted.Resource.Stream())
 	return nil
 }

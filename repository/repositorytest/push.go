@@ -58,6 +58,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Definition", definitionRules},
 		{"Party", partyRules},
 		{"Watch", watchRules},
+		{"WatchPage", watchPageRules},
 		{"Resource", resourceRules},
 		{"Node", nodeRules},
 	} {

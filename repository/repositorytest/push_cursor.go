@@ -97,7 +97,7 @@ func (f *pushFixture) dead() []domain.Retry {
 
 func (f *pushFixture) shardEntry() repository.ShardEntry {
 	f.Helper()
-	entries, err := f.Shards.Cursors(f.ctx, repository.ShardOf(f.id))
+	entries, _, err := f.Shards.Cursors(f.ctx, repository.ShardOf(f.id))
 	require.NoError(f, err)
 	for _, e := range entries {
 		if e.Cursor == f.id {

@@ -55,7 +55,7 @@ func (f *pushFixture) fails(kind domain.Kind, err error) {
 // changesOf returns what the entry of the cursor of a subscription says of its changes.
 func (f *pushFixture) changesOf(id domain.SubscriptionID) int64 {
 	f.Helper()
-	entries, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id.Cursor()))
+	entries, _, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id.Cursor()))
 	require.NoError(f, err)
 	for _, e := range entries {
 		if e.Cursor == id.Cursor() {

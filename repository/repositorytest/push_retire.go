@@ -12,7 +12,7 @@ import (
 // isListed reports whether the shard of the cursor lists it.
 func (f *pushFixture) isListed() bool {
 	f.Helper()
-	entries, err := f.Shards.Cursors(f.ctx, repository.ShardOf(f.id))
+	entries, _, err := f.Shards.Cursors(f.ctx, repository.ShardOf(f.id))
 	require.NoError(f, err)
 	for _, e := range entries {
 		if e.Cursor == f.id {

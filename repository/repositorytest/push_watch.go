@@ -165,25 +165,33 @@ var watchRules = []pushRule{
 	}},
 	{"AReplacementAndADeletionAreNoted", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
-		id := w.ID.Cursor(w.Owner)
-		require.NoError(f, f.Cursors.Create(f.ctx, id, domain.Standing{Stream: w.Resource.Stream()}))
+		f.id, f.stream = w.ID.Cursor(w.Owner), w.Resource.Stream()
+		require.NoError(f, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
 		f.hasWatch(w)
-		noted := func() int64 {
-			entries, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id))
-			require.NoError(f, err)
-			i := slices.IndexFunc(entries, func(e repository.ShardEntry) bool { return e.Cursor == id })
-			require.GreaterOrEqual(f, i, 0)
-			require.Equal(f, w.Resource.Stream(), entries[i].Stream)
-			return entries[i].Changes
-		}
-		created := noted()
 		w.CallbackURL = "https://example.org/other"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
-		replaced := noted()
-		require.NotEqual(f, created, replaced)
+		f.hasWatch(w)
+		require.False(f, f.isListed(), "nothing is outstanding")
+		a := f.loads("a")
+		a.cursor.List(f.clock())
+		a.settles()
+		listed := f.shardEntry()
+		require.Equal(f, f.stream, listed.Stream)
+		w.CallbackURL = "https://example.org/third"
+		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
+		replaced := f.shardEntry()
+		require.NotEqual(f, listed.Changes, replaced.Changes)
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
-		require.NotEqual(f, replaced, noted())
+		require.NotEqual(f, replaced.Changes, f.shardEntry().Changes)
+	}},
+	{"ADeletionHasTheCursorListed", func(f *pushFixture) {
+		w := f.newWatch(NewActor())
+		f.id = w.ID.Cursor(w.Owner)
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+		require.NoError(f, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: w.Resource.Stream()}))
+		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
+		require.Equal(f, w.Resource.Stream(), f.shardEntry().Stream)
 	}},
 }
 

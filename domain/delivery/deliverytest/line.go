@@ -202,14 +202,14 @@ type lineShards struct {
 	world *World
 }
 
-func (s lineShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, error) {
-	entries, err := s.Shards.Cursors(ctx, shard)
+func (s lineShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {
+	entries, watched, err := s.Shards.Cursors(ctx, shard)
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
 	for i := range entries {
 		entries[i].Changes += s.world.changes[entries[i].Cursor]
 	}
-	return entries, err
+	return entries, watched, err
 }
 
 type lineNodes struct {

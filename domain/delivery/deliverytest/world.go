@@ -36,6 +36,7 @@ type World struct {
 	takeovers map[domain.CursorID]int    // loads by another node than before
 	loadCount int                        // loads of any cursor, also those that failed
 	requests  int                        // to replay
+	watches   int                        // that were tried as ids
 	changes   map[domain.CursorID]int64  // that the entries of cursors say
 }
 

@@ -1,0 +1,149 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func isWatch(id domain.CursorID) bool {
+	_, _, is := domain.WatchOf(id)
+	return is
+}
+
+// addToPage adds the cursor of a watch to the last page of its stream in its shard, unless it is there, and
+// has the shard say that it has watches of the stream.
+func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorID, standing *domain.Standing) error {
+	shard, stream, from := repository.ShardOf(id), standing.Stream, standing.Position(0).Number
+	watched, etag, err := s.readWatched(ctx, c, shard, stream)
+	if err != nil {
+		return err
+	}
+	page, pageTag, err := s.findWatchPage(ctx, c, watched, max(watched.Pages, 1)-1)
+	if err == nil && len(page.Cursors) >= repository.WatchPageSize && !slices.Contains(page.Cursors, id.String()) {
+		// A crash after this write leaves a page that is missing, for the next watch.
+		watched.Pages++
+		if etag, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched); err == nil {
+			page, pageTag, err = s.findWatchPage(ctx, c, watched, watched.Pages-1)
+		}
+	}
+	if err == nil && !slices.Contains(page.Cursors, id.String()) {
+		if pageTag == "" {
+			page.Served = from
+		}
+		page.Cursors, page.Served, page.WriteID = append(page.Cursors, id.String()), min(page.Served, from), s.client.NewID()
+		// A crash after this write leaves a page with the id of a cursor that is not there. Its owner
+		// finds none, and a repeated call creates it.
+		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
+	}
+	if err == nil && (etag == "" || len(page.Cursors) == 1) {
+		// It is written after the page, so that a call which has found the page empty does not remove it.
+		watched.Pages = max(watched.Pages, 1)
+		_, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched)
+	}
+	return staleIfRefused(err)
+}
+
+// readWatched returns what a shard says of the watches of a stream, with 0 pages and no etag if it says
+// nothing.
+func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stream domain.StreamName) (*entryDoc, azcore.ETag, error) {
+	watched := &entryDoc{}
+	etag, err := c.Read(ctx, s.cursors, shardKey(shard), watchedID(stream), watched)
+	if client.IsNotFound(err) {
+		return &entryDoc{ID: watchedID(stream), PartitionKey: shardKey(shard), Kind: watchedDocument.Name, Stream: stream.String()}, "", nil
+	}
+	return watched, etag, err
+}
+
+// findWatchPage returns a page, an empty one and no etag if it is missing.
+func (s *Store) findWatchPage(ctx context.Context, c *client.Call, watched *entryDoc, n int) (*watchPageDoc, azcore.ETag, error) {
+	page, key := &watchPageDoc{}, watchPagesKey(watched.PartitionKey, watched.Stream)
+	etag, err := c.Read(ctx, s.cursors, key, watchPageID(n), page)
+	if client.IsNotFound(err) {
+		return &watchPageDoc{ID: watchPageID(n), PartitionKey: key, Kind: watchPageDocument.Name}, "", nil
+	}
+	return page, etag, err
+}
+
+// removeFromPage removes the cursor of a watch from the pages of its stream. A stream whose only page is
+// empty is removed from the shard.
+func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
+	watched, etag, err := s.readWatched(ctx, c, repository.ShardOf(id), stream)
+	if err != nil {
+		return err
+	}
+	for n := range watched.Pages {
+		page, pageTag, err := s.findWatchPage(ctx, c, watched, n)
+		if err != nil {
+			return err
+		}
+		i := slices.Index(page.Cursors, id.String())
+		switch {
+		case i < 0:
+			continue
+		case watched.Pages == 1 && len(page.Cursors) == 1:
+			// A crash between these writes leaves a stream without a page, which costs a look now and then.
+			if err = c.Delete(ctx, s.cursors, page.PartitionKey, page.ID, pageTag); err == nil {
+				err = c.Delete(ctx, s.cursors, watched.PartitionKey, watched.ID, etag)
+			}
+			if client.IsNotFound(err) {
+				err = nil
+			}
+		default:
+			page.Cursors, page.WriteID = slices.Delete(page.Cursors, i, i+1), s.client.NewID()
+			// A crash before this write leaves the id of a retired cursor, which the next load removes.
+			_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
+		}
+		if err != nil {
+			return staleIfRefused(err)
+		}
+	}
+	return nil
+}
+
+// WatchPage implements [repository.WatchPages].
+func (s *Store) WatchPage(ctx context.Context, shard int, stream domain.StreamName, page int) (repository.WatchPage, error) {
+	c := s.client.Begin("read watch page")
+	var found repository.WatchPage
+	doc, err := s.readWatchPage(ctx, c, shard, stream, page)
+	if err == nil {
+		found, err = doc.page()
+	}
+	return found, c.Outcome(fmt.Sprintf("read page %d of the watches of %s in shard %d", page, stream, shard), err)
+}
+
+func (s *Store) readWatchPage(ctx context.Context, c *client.Call, shard int, stream domain.StreamName, page int) (*watchPageDoc, error) {
+	doc := &watchPageDoc{}
+	_, err := c.Read(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), doc)
+	if client.IsNotFound(err) {
+		err = domain.Errorf(domain.NotFound, "there is no such page")
+	}
+	return doc, err
+}
+
+// MarkServed implements [repository.WatchPages]. The version of a page is that of its cursors.
+func (s *Store) MarkServed(ctx context.Context, shard int, stream domain.StreamName, page int, version repository.WatchPageVersion, served int64) error {
+	c := s.client.Begin("mark served")
+	ops := client.NewPatch(watchPageDocument, fmt.Sprintf("c.writeId = '%s'", version), fmt.Sprintf("(NOT IS_DEFINED(c.served) OR c.served < %d)", served))
+	ops.AppendSet("/served", served)
+	err := c.Retry(ctx, func() error {
+		// A crash before this write leaves a page that is served again: its cursors know what they have taken.
+		err := c.Patch(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), ops, &watchPageDoc{})
+		if client.StatusOf(err) != http.StatusPreconditionFailed {
+			return err
+		}
+		doc, err := s.readWatchPage(ctx, c, shard, stream, page)
+		if err == nil && (doc.WriteID != string(version) || doc.Served < served) {
+			err = domain.Errorf(domain.Conflict, "the page has changed since it was read")
+		}
+		return err
+	})
+	return c.Outcome(fmt.Sprintf("mark page %d of the watches of %s in shard %d as served", page, stream, shard), err)
+}

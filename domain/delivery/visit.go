@@ -1,0 +1,127 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A visit waits until a watch has taken what is before a number. It ends once that is stored, and every
+// delivery that is outstanding will be found in the shard by its next owner.
+type visit struct {
+	end   int64
+	ended func(visitResult) // called once
+	began time.Time
+}
+
+type visitResult int
+
+const (
+	visitServed    visitResult = iota
+	visitMissing               // the cursor is being created
+	visitAbandoned             // its service has ended before
+)
+
+// visit begins a visit to a watch.
+func (e *Engine) visit(entry repository.ShardEntry, v *visit) {
+	v.began = time.Now()
+	s, _ := e.serve(entry)
+	if s == nil || !s.post(func(in *inbox) { in.visits = append(in.visits, v) }) {
+		v.ended(visitAbandoned) // the shard has another owner, or the engine ends
+	}
+}
+
+// patience is how long a visit waits for a watch whose receiver is slow, or may not be called. Then the
+// shard gets an entry for the watch, and the visit ends.
+const patience = slowCall
+
+// endVisits ends the visits of a service whose cursor has taken and stored what they wait for.
+func (s *service) endVisits() {
+	if len(s.visits) == 0 || s.settling || !s.current || !s.dirty.IsZero() {
+		return
+	}
+	isDone := s.underway == 0 && s.cursor.InFlight() == 0
+	at := s.cursor.Position(0).Number
+	rest := s.visits[:0]
+	for _, v := range s.visits {
+		if s.cursor.IsListed() || isDone && at >= v.end {
+			v.ended(visitServed)
+			continue
+		}
+		rest = append(rest, v)
+	}
+	clear(s.visits[len(rest):])
+	s.visits = rest
+}
+
+// abandonVisits ends the visits of a service that ends. They are repeated, unless there is no cursor.
+func (s *service) abandonVisits() {
+	result := visitAbandoned
+	switch {
+	case s.isGone:
+		result = visitServed
+	case s.isMissing:
+		result = visitMissing
+	}
+	for _, v := range s.visits {
+		v.ended(result)
+	}
+	s.visits = nil
+}
+
+// waitForVisit returns how long the first visit will still wait for the receiver; negative: it does
+// not wait, or the receiver waits for a worker.
+func (s *service) waitForVisit() time.Duration {
+	if len(s.visits) == 0 || !s.current || s.settling || s.cursor.IsListed() {
+		return -1
+	}
+	if s.underway == 0 && s.hasOffered && !s.engine.dispatcher.isSuspect(s) {
+		return -1
+	}
+	since := s.visits[0].began
+	if s.calledAt.After(since) {
+		since = s.calledAt
+	}
+	return max(time.Until(since.Add(patience)), 0)
+}
+
+// listSlow has the shard list a watch whose visit has waited for long enough.
+func (s *service) listSlow() {
+	if s.waitForVisit() == 0 {
+		s.cursor.List(s.engine.opts.Clock())
+		s.urgent = true
+		s.markDirty()
+	}
+}
+
+// leaveWatch has a watch without anything outstanding leave the memory, unless few watches are there.
+func (s *service) leaveWatch() {
+	if !s.isWatch || s.leaving || len(s.visits) > 0 || !s.isWatchIdle() {
+		return
+	}
+	if s.isListed || s.cursor.IsListed() {
+		s.cursor.Unlist()
+		s.isListed, s.urgent = false, true
+		s.markDirty()
+		return
+	}
+	if !s.isResident {
+		s.isResident = true
+		if s.engine.residents.Add(1) <= maxResident {
+			return
+		}
+	} else if s.quiet.IsZero() || time.Since(s.quiet) < s.engine.opts.Idle {
+		return
+	}
+	s.leaving, s.released = true, true
+}
+
+// isWatchIdle reports whether the cursor of a watch has nothing to do.
+func (s *service) isWatchIdle() bool {
+	if !s.current || s.receiver == nil || s.settling || s.fetching || s.underway > 0 || !s.dirty.IsZero() || s.cursor.InFlight() > 0 {
+		return false
+	}
+	standing := s.cursor.Standing()
+	return standing.State == domain.Active && standing.Outstanding() == 0 && !s.isBehind(&standing)
+}
