@@ -36,7 +36,7 @@ func (s *service) load() {
 	}
 	s.engine.store.run(func() {
 		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, s.topic)
-		if r.err == nil && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
+		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
