@@ -19,5 +19,6 @@ var scenarios = []Scenario{
 	{"hot-actor", "one recipient takes 90 % of 1,000 events/s, a hundred others the rest", hotActor},
 	{"push", "events are published over HTTP and delivered to one receiver and to five, beside one that hangs, 300 a second, and by a relay that keeps nothing", push},
 	{"broker", "messages are broadcast to one consumer and to five, one by one, in a burst, and beside one that hangs", broker},
+	{"watches", "a document with 100,000 watches is changed, beside a loop of the same calls, and bundles that are watched are confirmed, 100 a second", watches},
 	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others go on", noisyNeighbour},
 }

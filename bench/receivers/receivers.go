@@ -53,6 +53,7 @@ func Serve(ctx context.Context) (*Server, error) {
 		<-req.Context().Done()
 	})
 	routes.HandleFunc("/{receiver}", s.receive)
+	routes.HandleFunc("/watch/{receiver}", s.notify)
 	s.server = &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute}
 	s.life.Go(func() { _ = s.server.Serve(listener) }) // until Close
 	return s, nil

@@ -1,0 +1,132 @@
+package receivers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+
+	"github.com/messagehub/messagehub/api/webhook"
+)
+
+// WatchURL returns where the n-th receiver of watches is called. It answers 200 at once.
+func (s *Server) WatchURL(n int) string { return s.url + "/watch/" + strconv.Itoa(n) }
+
+// A watchNotification is what a receiver of a watch gets.
+type watchNotification struct {
+	Resource string `json:"resource"`
+	Callback string `json:"callback"`
+	Event    string `json:"event"`
+	Time     int64  `json:"timestamp"`
+	Attempts int    `json:"delivery_attempts"`
+}
+
+// notify counts the first call of a receiver for a resource, as receive does for an event.
+func (s *Server) notify(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
+	var n watchNotification
+	if err = errors.Join(err, json.Unmarshal(body, &n)); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s.note(call{req.PathValue("receiver"), n.Resource})
+}
+
+// CallWatches makes the calls that a hub makes for a change of a resource, to n receivers of s, by
+// workers. It keeps nothing.
+func CallWatches(ctx context.Context, s *Server, resource string, n, workers int) error {
+	client := webhook.New(webhook.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true})
+	defer client.Close()
+	numbers := make(chan int)
+	var calls sync.WaitGroup
+	for range workers {
+		calls.Go(func() {
+			for i := range numbers {
+				body, _ := json.Marshal(watchNotification{resource, s.WatchURL(i), "updated", 1, 0})                          // text and numbers
+				_, _ = client.CallWatch(ctx, &webhook.WatchCall{ID: strconv.Itoa(i), CallbackURL: s.WatchURL(i), Body: body}) // the receiver counts what comes
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case numbers <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(numbers)
+	calls.Wait()
+	return ctx.Err()
+}
+
+// A Watcher is an actor that changes and watches resources of a hub.
+type Watcher struct {
+	Client *http.Client
+	URL    string // of the hub
+	Actor  string
+}
+
+// Put stores a document, and returns its URI.
+func (w *Watcher) Put(ctx context.Context, name, text string) (uri string, err error) {
+	uri = w.URL + "/v1/resources/" + name
+	body, err := json.Marshal(map[string]string{"text": text})
+	if err == nil {
+		_, err = w.do(ctx, http.MethodPut, uri, body)
+	}
+	return uri, err
+}
+
+// Watch creates a watch of a resource.
+func (w *Watcher) Watch(ctx context.Context, resource, callback string) error {
+	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
+	if err == nil {
+		_, err = w.do(ctx, http.MethodPost, w.URL+"/v1/_notifications/watch", body)
+	}
+	return err
+}
+
+// OpenBundle sends an event to the actor, which fetches it, and returns the URI of the bundle.
+func (w *Watcher) OpenBundle(ctx context.Context, event, bundle string) (uri string, err error) {
+	body, err := json.Marshal([]map[string]any{{
+		"id": event, "recipient": w.Actor, "origin": "TimeSeries", "contentType": "measured-data", "documentType": "D18",
+		"supportsBundling": true, "weight": 1, "payload": map[string]int{"kwh": 1},
+	}})
+	if err == nil {
+		_, err = w.do(ctx, http.MethodPost, w.URL+"/v1/data-available", body)
+	}
+	if err == nil {
+		_, err = w.do(ctx, http.MethodGet, w.URL+"/v1/peek?bundleId="+bundle, nil)
+	}
+	return w.URL + "/v1/bundles/" + bundle, err
+}
+
+// Dequeue confirms the bundle of the actor.
+func (w *Watcher) Dequeue(ctx context.Context, bundle string) error {
+	_, err := w.do(ctx, http.MethodDelete, w.URL+"/v1/dequeue/"+bundle, nil)
+	return err
+}
+
+// do makes a request, and fails unless it succeeds. It follows no redirect.
+func (w *Watcher) do(ctx context.Context, method, url string, body []byte) (answer []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Actor-Id", w.Actor)
+	resp, err := w.Client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, answer)
+	}
+	return answer, err
+}

@@ -1,0 +1,270 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/metrics"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/bench/account"
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/receivers"
+	"github.com/messagehub/messagehub/bench/service"
+)
+
+// watchedRate is how many watched bundles a second are confirmed.
+const watchedRate = 100
+
+// watching changes resources that are watched, and times the calls, as pushing does for events.
+type watching struct {
+	*pushing
+	watches int // of one document
+}
+
+// watches changes a document that many watch, and confirms bundles that are watched: hub, embedded
+// engine with fsync, clients and receivers share this machine.
+func watches(ctx context.Context, r *run) (err error) {
+	s, err := receivers.Serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	w := &watching{
+		pushing: &pushing{run: r, server: s, client: &http.Client{
+			Transport:     &http.Transport{MaxIdleConnsPerHost: 256},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}},
+		watches: pick(r, 100_000, 3_000),
+	}
+	defer w.client.CloseIdleConnections()
+	for i, step := range []func(context.Context) error{w.fanOut, w.latency, w.price} {
+		r.progress(float64(i)/3, "change documents that up to %d watch", w.watches)
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fanOut compares a hub with a loop of the same calls, in turn, and measures the heap meanwhile.
+func (w *watching) fanOut(ctx context.Context) error {
+	return w.atHub(ctx, nil, func(url string) error {
+		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
+		uri, err := w.watched(ctx, actor, w.watches)
+		if err != nil {
+			return err
+		}
+		var hub, loop, grown []float64
+		for i := range pick(w.run, 3, 2) {
+			w.server.Expect(0)
+			idle := heapInUse()
+			heap := startHeapPeak(ctx)
+			took, err := w.change(ctx, actor, uri, strconv.Itoa(i))
+			grown = append(grown, float64(max(heap.stop(), idle)-idle)/(1<<20))
+			if err != nil {
+				return err
+			}
+			hub = append(hub, float64(w.watches)/took.Seconds())
+			all, began := w.server.Expect(w.watches), time.Now()
+			w.server.Due(uri, began)
+			if err := receivers.CallWatches(ctx, w.server, uri, w.watches, pushWorkers); err != nil {
+				return err
+			}
+			if err := await(ctx, all); err != nil {
+				return err
+			}
+			loop = append(loop, float64(w.watches)/time.Since(began).Seconds())
+		}
+		name := fmt.Sprintf("a change to %d watches", w.watches)
+		w.figure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(2000))
+		w.figure("loop", name, median(loop, asIs), "1/s", nil)
+		w.figure("hub", name+", of those of the loop", median(hub, asIs)/median(loop, asIs), "times", figure.AtLeast(0.4))
+		w.figure("hub", name+", live heap above idle", median(grown, asIs), "MB", figure.AtMost(32))
+		return nil
+	})
+}
+
+// watched stores a document and has n receivers watch it.
+func (w *watching) watched(ctx context.Context, actor *receivers.Watcher, n int) (uri string, err error) {
+	if uri, err = actor.Put(ctx, "watched", "new"); err != nil {
+		return "", err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(32)
+	for i := range n {
+		g.Go(func() error { return actor.Watch(gctx, uri, w.server.WatchURL(i)) })
+	}
+	return uri, g.Wait()
+}
+
+// change changes a document and returns how long it takes until all watches were called.
+func (w *watching) change(ctx context.Context, actor *receivers.Watcher, uri, text string) (time.Duration, error) {
+	all, began := w.server.Expect(w.watches), time.Now()
+	w.server.Due(uri, began)
+	if _, err := actor.Put(ctx, "watched", text); err != nil {
+		return 0, err
+	}
+	err := await(ctx, all)
+	return time.Since(began), err
+}
+
+// latency confirms bundles, each of which has one watch, and times the calls from when the requests were
+// due.
+func (w *watching) latency(ctx context.Context) error {
+	return w.atHub(ctx, nil, func(url string) error {
+		arrivals := load.Poisson(watchedRate, rand.New(rand.NewPCG(w.Seed, 3)))
+		var times []time.Duration
+		for at := arrivals(); at < pick(w.run, 30*time.Second, 8*time.Second); at = arrivals() {
+			times = append(times, at)
+		}
+		type openBundle struct {
+			actor *receivers.Watcher
+			id    string
+			uri   string
+		}
+		bundles := make([]openBundle, len(times))
+		g, gctx := errgroup.WithContext(ctx)
+		g.SetLimit(32)
+		for i := range bundles {
+			g.Go(func() error {
+				b := openBundle{actor: &receivers.Watcher{Client: w.client, URL: url, Actor: uuid.NewString()}, id: uuid.NewString()}
+				var err error
+				if b.uri, err = b.actor.OpenBundle(gctx, uuid.NewString(), b.id); err != nil {
+					return err
+				}
+				bundles[i] = b
+				return b.actor.Watch(gctx, b.uri, w.server.WatchURL(i))
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		all, began := w.server.Expect(len(bundles)), time.Now()
+		g, gctx = errgroup.WithContext(ctx)
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for i, b := range bundles {
+			timer.Reset(time.Until(began.Add(times[i])))
+			select {
+			case <-timer.C:
+			case <-gctx.Done():
+				return g.Wait()
+			}
+			w.server.Due(b.uri, began.Add(times[i]))
+			g.Go(func() error { return b.actor.Dequeue(gctx, b.id) })
+		}
+		if err := errors.Join(g.Wait(), await(ctx, all)); err != nil {
+			return err
+		}
+		found := w.server.Latencies().Percentiles()
+		w.figure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p50", watchedRate), inMS(found.P50), "ms", figure.AtMost(10))
+		w.figure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p99", watchedRate), inMS(found.P99), "ms", figure.AtMost(50))
+		return nil
+	})
+}
+
+// price measures the request units of a notification: of one watch alone, and of one of many.
+func (w *watching) price(ctx context.Context) error {
+	for _, variant := range []struct {
+		watches, changes int
+		limit            float64
+	}{{1, 50, 45}, {1500, 3, 15}} {
+		price, err := w.priceOf(ctx, variant.watches, variant.changes)
+		if err != nil {
+			return err
+		}
+		w.figure("hub", fmt.Sprintf("a notification of %d watches, beyond the change", variant.watches), price, "RU", figure.AtMost(variant.limit))
+	}
+	return nil
+}
+
+// priceOf changes a document that some watch, one change after the other, and returns the request units
+// of a notification, without those of the changes. The settlements of the change before the first one
+// are counted instead of those of the last one, which may not be stored when its calls have come.
+func (w *watching) priceOf(ctx context.Context, n, changes int) (price float64, err error) {
+	folder, err := os.MkdirTemp("", "messagehub-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	a, err := account.Open(ctx, account.Options{Dir: filepath.Join(folder, "account"), Consistency: "Strong"})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	line := a.Line()
+	hub, err := service.Start(ctx, service.Options{Account: a, Database: "hub", Transport: line, Folder: folder, Receivers: true})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, hub.Stop()) }()
+	few := &watching{pushing: w.pushing, watches: n}
+	actor := &receivers.Watcher{Client: w.client, URL: hub.URL(), Actor: "watcher"}
+	for _, text := range []string{"new", "changed"} {
+		before := line.Count()
+		if _, err := actor.Put(ctx, "alone", text); err != nil {
+			return 0, err
+		}
+		price = -line.Count().Since(before).Units // of a change
+	}
+	uri, err := few.watched(ctx, actor, n)
+	if err != nil {
+		return 0, err
+	}
+	var before account.Count
+	for i := range changes + 1 {
+		if _, err := few.change(ctx, actor, uri, strconv.Itoa(i)); err != nil {
+			return 0, err
+		}
+		if i == 0 {
+			before = line.Count()
+		}
+	}
+	price += line.Count().Since(before).Units / float64(changes)
+	return price / float64(n), nil
+}
+
+// A heapPeak is the most that was live on the heap of this process.
+type heapPeak struct {
+	cancel context.CancelFunc
+	peak   chan uint64
+}
+
+// startHeapPeak begins to look at the heap, until stop is called.
+func startHeapPeak(ctx context.Context) *heapPeak {
+	ctx, cancel := context.WithCancel(ctx)
+	h := &heapPeak{cancel, make(chan uint64, 1)}
+	go func() {
+		var peak uint64
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		look := time.NewTicker(50 * time.Millisecond)
+		defer look.Stop()
+		for {
+			metrics.Read(sample)
+			peak = max(peak, sample[0].Value.Uint64())
+			select {
+			case <-look.C:
+			case <-ctx.Done():
+				h.peak <- peak
+				return
+			}
+		}
+	}()
+	return h
+}
+
+// stop returns the most that was live when the collector looked.
+func (h *heapPeak) stop() uint64 {
+	h.cancel()
+	return <-h.peak
+}
