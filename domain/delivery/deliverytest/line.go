@@ -200,6 +200,19 @@ func (w *World) takeoversOf(r *Receiver) int {
 type lineShards struct {
 	repository.Shards
 	world *World
+	line  *line
+}
+
+func (s lineShards) WatchPage(ctx context.Context, shard int, stream domain.StreamName, page int) (found repository.WatchPage, err error) {
+	err = s.line.do(false, func() (err error) {
+		found, err = s.Shards.WatchPage(ctx, shard, stream, page)
+		return err
+	})
+	return found, err
+}
+
+func (s lineShards) MarkServed(ctx context.Context, shard int, stream domain.StreamName, page int, version repository.WatchPageVersion, served int64) error {
+	return s.line.do(true, func() error { return s.Shards.MarkServed(ctx, shard, stream, page, version, served) })
 }
 
 func (s lineShards) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry, []repository.WatchedStream, error) {

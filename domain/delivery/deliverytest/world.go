@@ -234,7 +234,7 @@ func (w *World) Start(opts delivery.Options) *Node {
 	n.incarnation = opts.Incarnation
 	ports := delivery.Ports{
 		Streams: lineStreams{w.Stores.Streams, n.line}, Cursors: lineCursors{w.Stores.Cursors, n.line, w},
-		Shards: lineShards{w.Stores.Shards, w}, Receivers: w, Caller: lineCaller{w, n},
+		Shards: lineShards{w.Stores.Shards, w, n.line}, Receivers: w, Caller: lineCaller{w, n},
 	}
 	if w.Shared {
 		ports.Nodes = lineNodes{w.Stores.Nodes, n.line}

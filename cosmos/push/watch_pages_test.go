@@ -1,0 +1,239 @@
+package push
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A pagedLife is that of the cursors of two watches in a shard, on a line that may break: they are
+// created, one fails and succeeds, and both are retired. Its caller repeats what fails.
+type pagedLife struct {
+	*testing.T
+	*rig
+	stream  domain.StreamName
+	watches [2]domain.CursorID
+	next    int // step
+}
+
+const pagedShard = 5
+
+var watchPolicy = domain.WatchPolicy(time.Hour, 5)
+
+func newPagedLife(t *testing.T, r *rig) *pagedLife {
+	l := &pagedLife{T: t, rig: r, stream: repositorytest.NewStream()}
+	for i := range l.watches {
+		l.watches[i] = repositorytest.NewWatchCursorID(pagedShard)
+	}
+	return l
+}
+
+// does makes one step. A step that has been made is made again without an effect.
+func (l *pagedLife) does(s *Store, step int) error {
+	ctx := context.Background()
+	switch step {
+	case 0, 1:
+		err := s.Create(ctx, l.watches[step], domain.Standing{Stream: l.stream})
+		if domain.KindOf(err) == domain.Conflict {
+			return nil
+		}
+		return err
+	case 2:
+		return l.calls(s, 500)
+	case 3:
+		return l.calls(s, 200)
+	default:
+		return l.retires(s, l.watches[5-step])
+	}
+}
+
+func (l *pagedLife) open(s *Store, id domain.CursorID) (*domain.Cursor, repository.CursorVersion, error) {
+	return s.Load(context.Background(), id, domain.Owner{Incarnation: s.client.NewID(), Limit: 4, Policy: watchPolicy}, func() time.Time { return time.Now().Add(time.Duration(l.next) * time.Hour) })
+}
+
+// calls calls the first watch with the first entry, unless that has ended, and unlists it afterwards.
+func (l *pagedLife) calls(s *Store, status int) error {
+	c, version, err := l.open(s, l.watches[0])
+	if err != nil {
+		return err
+	}
+	if n := c.Standing().Counters; n.Delivered > 0 || n.Attempts > 0 && status == 500 {
+		if status == 500 {
+			return nil
+		}
+	} else if n.Triggered == 0 {
+		c.Take(domain.Position{}, true)
+	}
+	now := time.Now().Add(time.Duration(l.next) * time.Hour)
+	if call, ok := c.Next(now); ok && call.Claim { // the owner before has crashed
+		if version, err = s.Settle(context.Background(), l.watches[0], version, c.Settlement()); err != nil {
+			return err
+		}
+		c.Stored()
+	}
+	if call, ok := c.Next(now); ok {
+		c.Begin(call)
+		c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: now, Answer: domain.Answer{Began: now, Status: status}})
+	}
+	c.Unlist()
+	_, err = s.Settle(context.Background(), l.watches[0], version, c.Settlement())
+	return err
+}
+
+func (l *pagedLife) retires(s *Store, id domain.CursorID) error {
+	c, version, err := l.open(s, id)
+	if domain.KindOf(err) == domain.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.Cancel(10)
+	if version, err = s.Settle(context.Background(), id, version, c.Settlement()); err != nil {
+		return err
+	}
+	return s.Retire(context.Background(), id, version)
+}
+
+func (l *pagedLife) lead(s *Store, again int) error {
+	for l.next < 6 {
+		err := l.does(s, l.next)
+		if err == nil {
+			l.next++
+			continue
+		}
+		if again--; again < 0 {
+			return err
+		}
+		<-time.After(time.Second)
+	}
+	return nil
+}
+
+// holds demands that a node which knows nothing finds each cursor that has something to do.
+func (l *pagedLife) holds(s *Store, about string) {
+	ctx := context.Background()
+	entries, watched, err := s.Cursors(ctx, pagedShard)
+	require.NoError(l, err, about)
+	var paged []domain.CursorID
+	for _, w := range watched {
+		page, err := s.WatchPage(ctx, pagedShard, w.Stream, 0)
+		if domain.KindOf(err) != domain.NotFound {
+			require.NoError(l, err, about)
+			require.Zero(l, page.Served, about)
+			paged = page.Cursors
+		}
+	}
+	for _, id := range l.watches {
+		standing, err := s.Standing(ctx, id)
+		doc, readErr := s.readCursor(ctx, s.client.Begin("test"), id)
+		if domain.KindOf(err) == domain.NotFound || readErr == nil && doc.Retired {
+			continue
+		}
+		require.NoError(l, err, about)
+		require.Contains(l, paged, id, about)
+		if standing.Outstanding() > 0 {
+			require.True(l, slices.ContainsFunc(entries, func(e repository.ShardEntry) bool { return e.Cursor == id }), about)
+		}
+	}
+}
+
+// ended demands that nothing of the watches is left in the shard.
+func (l *pagedLife) ended(s *Store, about string) {
+	entries, watched, err := s.Cursors(context.Background(), pagedShard)
+	require.NoError(l, err, about)
+	require.Empty(l, entries, about)
+	for _, w := range watched { // a crash may leave one without a page
+		_, err := s.WatchPage(context.Background(), pagedShard, w.Stream, 0)
+		require.Equal(l, domain.NotFound, domain.KindOf(err), about)
+	}
+}
+
+func TestWatchPages_SurviveACrashAtEachRequest(t *testing.T) {
+	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		t.Run(last.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					l := newPagedLife(t, newRig(t, embedded.Options{}))
+					l.line.CrashAt(n, last)
+					err := l.lead(l.node(Options{Retries: -1}), 0)
+					crashed := l.line.Fired() > 0
+					l.line.Break(nil)
+					about := fmt.Sprintf("a crash at request %d", n)
+					s := l.node(Options{})
+					l.holds(s, about)
+					if crashed {
+						require.NoError(t, l.lead(s, 3), about)
+					} else {
+						require.NoError(t, err)
+					}
+					l.ended(s, about)
+					if !crashed {
+						require.Greater(t, n, 40)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// A lineWith carries requests, and calls before for each.
+type lineWith struct {
+	next   policy.Transporter
+	before func(*http.Request)
+}
+
+func (l *lineWith) Do(req *http.Request) (*http.Response, error) {
+	l.before(req)
+	return l.next.Do(req)
+}
+
+// An owner that is slow removes the entry of a watch after another owner has listed the watch again.
+func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
+	l := newPagedLife(t, newRig(t, embedded.Options{}))
+	other := l.node(Options{})
+	require.NoError(t, l.does(other, 0))
+	require.NoError(t, l.does(other, 2))
+	overtaken := false
+	slow := New(l.account.ConnectBy(&lineWith{l.line, func(req *http.Request) {
+		if req.Method != http.MethodDelete || overtaken {
+			return
+		}
+		overtaken = true
+		c, version, err := l.open(other, l.watches[0])
+		require.NoError(t, err)
+		c.Take(domain.Position{EntryID: domain.EntryID{Number: 1}}, true)
+		now := time.Now()
+		call, ok := c.Next(now)
+		require.True(t, ok)
+		if call.Claim {
+			version, err = other.Settle(t.Context(), l.watches[0], version, c.Settlement())
+			require.NoError(t, err)
+			c.Stored()
+			call, _ = c.Next(now)
+		}
+		c.Begin(call)
+		c.Settle(domain.Outcome{Entry: call.EntryID, Published: now, Answer: domain.Answer{Began: now, Status: 500}})
+		_, err = other.Settle(t.Context(), l.watches[0], version, c.Settlement())
+		require.NoError(t, err)
+	}}), l.content, Options{})
+	l.next = 3
+	require.NoError(t, l.does(slow, 3))
+	require.True(t, overtaken)
+	l.holds(other, "after both")
+}
