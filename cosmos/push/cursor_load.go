@@ -21,16 +21,7 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		if isWatch(id) {
 			err = s.addToPage(ctx, c, id, &standing)
 		} else {
-			// A crash after this write leaves an entry without a cursor, which readers skip and a
-			// repeated Create uses.
-			_, err = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
-		}
-		if client.IsRefused(err) { // the entry is there
-			if err = s.compareCursor(ctx, c, id, doc.WriteID); client.IsNotFound(err) {
-				err = s.keepEntry(ctx, c, entry)
-			} else {
-				return err
-			}
+			err = s.addEntry(ctx, c, id, entry, doc.WriteID)
 		}
 		if err != nil {
 			return err
@@ -46,6 +37,19 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		return err
 	})
 	return c.Outcome("create cursor "+id.String(), err)
+}
+
+// addEntry creates the entry of a cursor that a write is about to create.
+func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID, entry *entryDoc, writeID string) error {
+	// A crash after this write leaves an entry without a cursor, which readers skip and a
+	// repeated Create uses.
+	_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
+	if client.IsRefused(err) { // the entry is there
+		if err = s.compareCursor(ctx, c, id, writeID); client.IsNotFound(err) {
+			err = s.keepEntry(ctx, c, entry)
+		}
+	}
+	return err
 }
 
 // compareCursor fails with Conflict if a cursor was created by another write, and with a

@@ -68,6 +68,7 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 	return etag, err
 }
 
+// putCursor is writeCursor of a settlement that leaves the entry in the shard.
 func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
 	if t.List {
 		if err := s.list(ctx, c, id, t.Standing.Stream, t.Standing.Listed); err != nil {
