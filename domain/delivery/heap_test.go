@@ -81,22 +81,3 @@ func TestHeap_OfTenThousandCursors(t *testing.T) {
 	t.Logf("%.0f bytes", used)
 	require.Less(t, used, float64(64<<20))
 }
-
-// P16. Each cursor that is in memory takes some KB.
-func TestHeap_DoesNotGrowWithWatches(t *testing.T) {
-	const watches = 20_000
-	synctest.Test(t, func(t *testing.T) {
-		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
-		for n := range watches {
-			w.Add(&deliverytest.Receiver{ID: repositorytest.NewWatchCursorID(n % repository.ShardCount), Policy: domain.WatchPolicy(time.Hour, 5)})
-		}
-		node := w.Start(delivery.Options{})
-		w.Publish(node, 1)
-		<-time.After(time.Minute)
-		used := heap()
-		node.Stop()
-		used -= heap() // what is stored, and what the receivers remember, remains
-		t.Logf("%.0f bytes", used)
-		require.Less(t, used, float64(8<<20))
-	})
-}

@@ -95,6 +95,22 @@ var watchRules = []rule{
 		w.Start(delivery.Options{}).stopAfter(time.Hour)
 		require.Equal(w, before, w.Loads())
 	}},
+	{"FewWatchesStayInMemory", func(w *World) {
+		const resident, others = 1000, 300
+		all := w.addWatches(resident+others, 5, nil)
+		n := w.Start(delivery.Options{})
+		synctest.Wait()
+		for i := range 3 {
+			before := w.Loads()
+			w.Publish(n, 1)
+			<-time.After(time.Second)
+			w.demandsEach(all, i+1)
+			if i > 0 {
+				require.Equal(w, others, w.Loads()-before, "those in memory are not loaded again")
+			}
+		}
+		n.Stop()
+	}},
 	{"ACrashInTheMiddleLosesNoWatch", func(w *World) {
 		for writes := 1; writes < 70; writes += 17 {
 			w := w.another()
