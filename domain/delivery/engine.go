@@ -31,6 +31,7 @@ type Options struct {
 	Look    time.Duration                            // between two looks for what others have stored; default 30 s
 	Idle    time.Duration                            // after which a cursor is forgotten; default 5 minutes
 	Window  int64                                    // bytes of streams in memory; default 32 MB
+	Marked  int                                      // how many watches a page has of which it is stored how far it was served; default 16
 	Sweep   func(context.Context) error              // removes what has expired; called every hour
 	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
 	Owns    func(shard int) bool                     // without Ports.Nodes; default: all shards
@@ -68,6 +69,7 @@ func (o *Options) setDefaults() {
 	o.Look = cmp.Or(o.Look, 30*time.Second)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
 	o.Window = cmp.Or(o.Window, 32<<20)
+	o.Marked = cmp.Or(o.Marked, 16) // with fewer, that costs more than to visit them again after a start
 }
 
 // backoff returns the pause after some failures in a row: about 100 ms, then twice as long each

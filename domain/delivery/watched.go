@@ -16,9 +16,6 @@ const (
 	maxVisits = 256
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
-	// minMarkedPage is how many watches a page has whose Served is stored: with fewer, that would cost more
-	// than to visit them again after the node has ended.
-	minMarkedPage = 16
 )
 
 // A watched is a stream of which a shard has watches. When the stream has new entries, it visits the
@@ -250,7 +247,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 		return isFull, err
 	}
 	*known = servedPage{end: end, isFull: isFull, cursors: page.Cursors}
-	if len(page.Cursors) < minMarkedPage {
+	if len(page.Cursors) < e.opts.Marked {
 		// The page may have been an old read. A watch that is missing in it is found by the next look.
 		w.mu.Lock()
 		w.unproved = w.unproved || len(waiting) > 0

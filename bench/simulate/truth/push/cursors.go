@@ -106,7 +106,10 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 	}
 	if before == nil {
 		before = &cursor{at: make(map[int]int64), doc: cursorDoc{Stream: next.doc.Stream}}
-		if o.shards[shardOf(id)][id] == nil {
+		switch {
+		case isWatch(id) && o.pageOf(id, next.doc.Stream) == nil:
+			o.violated("P7", *main, "no page has the cursor")
+		case !isWatch(id) && o.shards[shardOf(id)][id] == nil:
 			o.violated("P7", *main, "the shard does not list the cursor")
 		}
 		o.compareBegin(id, next, *main)
@@ -259,6 +262,9 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	}
 	if n := int64(len(next.dead) - len(before.dead) + next.revived); n != b.Errored-a.Errored {
 		o.violated("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
+	}
+	if isWatch(id) && !b.Retired {
+		o.compareListed(id, next, o.pageOf(id, b.Stream), main)
 	}
 	o.compareBundles(before, next, main)
 	o.compareEnded(id, before, next, ended, main)

@@ -46,6 +46,8 @@ type Observer struct {
 	streams    map[string]*stream
 	cursors    map[string]*cursor
 	shards     map[string]map[string]*shardEntry // by partition and cursor
+	watched    map[string]bool                   // partitions of pages that their shards speak of
+	pages      map[string]map[string]*watchPage  // by partition and id
 	parties    map[string]*party                 // by partition and id
 	assignment int64                             // version
 	owners     [64]string                        // of shards
@@ -58,6 +60,7 @@ func New(w Witness) *Observer {
 	return &Observer{
 		witness: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
 		shards: make(map[string]map[string]*shardEntry), parties: make(map[string]*party),
+		watched: make(map[string]bool), pages: make(map[string]map[string]*watchPage),
 	}
 }
 
@@ -104,6 +107,10 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 func (o *Observer) cursorsChanged(changes []change) {
 	partition := changes[0].partition
 	switch {
+	case isWatchPages(partition):
+		for _, c := range changes {
+			o.watchPageChanged(c)
+		}
 	case strings.HasPrefix(partition, "|shard|"):
 		for _, c := range changes {
 			o.entryChanged(c)
@@ -132,8 +139,16 @@ type shardEntry struct {
 }
 
 func (o *Observer) entryChanged(c change) {
+	if strings.HasPrefix(c.id, watchedPrefix) {
+		o.watchedChanged(c)
+		return
+	}
 	if c.json == nil {
-		if known := o.cursors[c.id]; known != nil && !known.doc.Retired {
+		switch known := o.cursors[c.id]; {
+		case known == nil || known.doc.Retired:
+		case isWatch(c.id):
+			o.unlisted(c, known)
+		default:
 			o.violated("P7", c, "the entry of a cursor is gone")
 		}
 		delete(o.shards[c.partition], c.id)

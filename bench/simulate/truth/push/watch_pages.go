@@ -1,0 +1,114 @@
+package push
+
+import (
+	"slices"
+	"strings"
+)
+
+// A watchPage is a page of the cursors of watches.
+type watchPage struct {
+	Cursors []string `json:"cursors"`
+	Served  int64    `json:"served"`
+}
+
+// isWatchPages reports whether a partition has the pages of a stream in a shard.
+func isWatchPages(partition string) bool {
+	shard, isOfShard := strings.CutPrefix(partition, "|shard|")
+	return isOfShard && strings.Contains(shard, "|")
+}
+
+const watchedPrefix = "watched|"
+
+// watchedChanged follows which streams a shard says that it has watches of.
+func (o *Observer) watchedChanged(c change) {
+	partition := c.partition + "|" + strings.TrimPrefix(c.id, watchedPrefix)
+	if c.json != nil {
+		o.watched[partition] = true
+		return
+	}
+	delete(o.watched, partition)
+	if len(o.pages[partition]) > 0 {
+		o.violated("P7", c, "the shard does not say that it has watches of a stream, and there are pages of them")
+	}
+}
+
+// watchPageChanged compares a page with the cursors that are in it.
+func (o *Observer) watchPageChanged(c change) {
+	of := o.pages[c.partition]
+	if of == nil {
+		of = make(map[string]*watchPage)
+		o.pages[c.partition] = of
+	}
+	before, next := of[c.id], &watchPage{}
+	if c.json == nil {
+		delete(of, c.id)
+	} else {
+		if !o.decode(c, next) {
+			return
+		}
+		of[c.id] = next
+	}
+	if before == nil {
+		return
+	}
+	for _, id := range before.Cursors {
+		if known := o.cursors[id]; known != nil && !known.doc.Retired && !slices.Contains(next.Cursors, id) {
+			o.violated("P7", c, "cursor %s has left its page", id)
+		}
+	}
+	if next.Served <= before.Served {
+		return
+	}
+	o.reached("a page of watches was served")
+	for _, id := range next.Cursors {
+		if known := o.cursors[id]; known != nil && !known.doc.Retired {
+			o.compareListed(id, known, next, c)
+		}
+	}
+}
+
+// compareListed demands that the shard lists a watch which has something to do before the place to which
+// its page was served.
+func (o *Observer) compareListed(id string, known *cursor, page *watchPage, c change) {
+	if o.shards[shardOf(id)][id] != nil {
+		return
+	}
+	if page == nil {
+		o.violated("P7", c, "cursor %s is in no page and has no entry", id)
+		return
+	}
+	if known.at[0] < page.Served {
+		o.violated("P7", c, "cursor %s has taken what is before entry %d, its page was served up to %d, and it has no entry", id, known.at[0], page.Served)
+	}
+	for e := range known.outstanding {
+		if e.Number < page.Served {
+			o.violated("P7", c, "%s of cursor %s is outstanding, its page was served up to %d, and it has no entry", e, id, page.Served)
+		}
+	}
+}
+
+// pageOf returns the page of the cursor of a watch, or nil.
+func (o *Observer) pageOf(id, stream string) *watchPage {
+	partition := shardOf(id) + "|" + stream
+	if !o.watched[partition] {
+		return nil
+	}
+	for _, page := range o.pages[partition] {
+		if slices.Contains(page.Cursors, id) {
+			return page
+		}
+	}
+	return nil
+}
+
+func isWatch(cursor string) bool { return strings.HasPrefix(cursor, "w|") }
+
+// unlisted judges the removal of the entry of a watch.
+func (o *Observer) unlisted(c change, known *cursor) {
+	if len(known.outstanding) > 0 {
+		o.violated("P7", c, "the entry of a cursor is gone, and %d deliveries are outstanding", len(known.outstanding))
+	}
+	delete(o.shards[c.partition], c.id)
+	o.compareListed(c.id, known, o.pageOf(c.id, known.doc.Stream), c)
+	o.reached("a watch was unlisted")
+}
