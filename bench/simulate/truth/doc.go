@@ -25,7 +25,8 @@
 //	H9  a bundle spans at most six drawers
 //	notices  the commit that dequeues a bundle creates its notices, and no other does: one
 //	    for the domain if the content is made on request, one for subscribers if the gate
-//	    has any; a notice never changes
+//	    has any, one for watches if the bundle is watched, with the number of the change;
+//	    a notice never changes
 //	containers  every document lies in a container whose rules are known
 //	retention  a floor never sinks and never rises above what is acknowledged; only
 //	    what lies below it is removed

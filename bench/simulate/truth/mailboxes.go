@@ -48,7 +48,9 @@ type bundle struct {
 	Start     place   `json:"start"`
 	Object    string  `json:"object"`
 	TTL       int     `json:"ttl"`
-	Rid       string  `json:"_rid"` // which document it is, for an id may be used again
+	Watched   bool    `json:"watched"`
+	Changes   int64   `json:"changes"` // that were notified
+	Rid       string  `json:"_rid"`    // which document it is, for an id may be used again
 }
 
 type slots struct {
@@ -67,6 +69,7 @@ type mailboxes struct {
 	bundles map[string]changed[bundle] // by id
 	notices map[string]notice          // for domains, that were created, by the bundle they are of
 	told    map[string]notice          // for subscribers
+	watched map[string]notice          // for watches
 	orders  map[string]bool            // what records that were created say
 }
 
@@ -90,7 +93,7 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 	if m == nil {
 		m = &mailboxes{
 			gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]),
-			notices: make(map[string]notice), told: make(map[string]notice), orders: make(map[string]bool),
+			notices: make(map[string]notice), told: make(map[string]notice), watched: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
 	}

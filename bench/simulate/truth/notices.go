@@ -1,9 +1,10 @@
 package truth
 
 type notice struct {
-	Number int64  `json:"number"` // generation of the gate by which the bundle was closed
-	Bundle string `json:"bundle"`
-	For    string `json:"audience"`
+	Number  int64  `json:"number"` // generation of the gate by which the bundle was closed
+	Bundle  string `json:"bundle"`
+	For     string `json:"audience"`
+	Version int64  `json:"version"` // of the change of the bundle, for watchers
 
 	key Key
 }
@@ -11,6 +12,7 @@ type notice struct {
 const (
 	onRequest   = "request"     // the content of bundles whose domain is told
 	subscribers = "subscribers" // the audience of notices to the subscribers of a recipient
+	watchers    = "watchers"    // the audience of notices to the watches of a bundle
 )
 
 // noticeChanged looks at one notice. That it goes is a matter of delivery, of which
@@ -26,8 +28,11 @@ func (o *Observer) noticeChanged(m *mailboxes, key Key, c change) {
 	n := notice{key: key}
 	if o.decode(key, c.after, &n) {
 		created := m.notices
-		if n.For == subscribers {
+		switch n.For {
+		case subscribers:
 			created = m.told
+		case watchers:
+			created = m.watched
 		}
 		created[n.Bundle] = n
 	}
@@ -40,6 +45,40 @@ func (o *Observer) noticesCreated(m *mailboxes) {
 		g := m.gates["gate."+b.Group].after
 		return g != nil && len(g.Requests) > 0
 	})
+	o.noticesHeld(m, m.watched, "its watches", func(b *bundle) bool { return b.Watched })
+	o.changesCounted(m)
+}
+
+// changesCounted demands that a bundle counts the changes of which its watches are notified, and that
+// it stays watched.
+func (o *Observer) changesCounted(m *mailboxes) {
+	for id, b := range m.bundles {
+		if b.before == nil || b.after == nil || b.before.expired(b.after) {
+			continue
+		}
+		want := b.before.Changes
+		if n, ok := m.watched[id]; ok {
+			if want++; n.Version != want {
+				o.violated("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+			}
+		}
+		if b.after.Changes != want {
+			o.violated("notices", b.key, "it counts %d changes, want %d", b.after.Changes, want)
+		}
+		if b.before.Watched && !b.after.Watched {
+			o.violated("notices", b.key, "it is not watched any longer")
+		}
+	}
+}
+
+// Changes returns how many changes of a bundle its watches are notified of.
+func (o *Observer) Changes(recipient, bundle string) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r := o.recipients[recipient]; r != nil && r.bundles[bundle] != nil {
+		return r.bundles[bundle].Changes
+	}
+	return 0
 }
 
 // noticesHeld holds the notices for an audience, who is told of the bundles that isOwed says.

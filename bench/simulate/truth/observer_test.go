@@ -119,6 +119,21 @@ func toldOf(bundle string, number int) embedded.Change {
 	})
 }
 
+// watchedBundle is a bundle that is watched, with the number of its changes.
+func watchedBundle(state string, changes int) embedded.Change {
+	c := bundleOf("b1", state, 1, 3, 3, origin, b1)
+	doc := fields{}
+	_ = json.Unmarshal(c.JSON, &doc)
+	doc["watched"], doc["changes"] = true, changes
+	return put("bundles", "a", "b1", doc)
+}
+
+func changeOf(bundle string, number, version int) embedded.Change {
+	return put("bundles", "a", "watched|g|1", fields{
+		"id": "watched|g|1", "recipient": "a", "kind": "notice", "audience": "watchers", "number": number, "bundle": bundle, "version": version,
+	})
+}
+
 func slotsOf(drawer string, ordinal, from, to int) fields {
 	return fields{"drawer": drawer, "ordinal": ordinal, "from": from, "to": to}
 }
@@ -168,6 +183,7 @@ var (
 	dequeue2 = commit{bundleOf("b2", "dequeued", 4, 4, 1, behind, b2), gateOf(4, "", end)}
 	made     = append(saved[:5:5], commit{madeOf("open", b1), gateOf(1, "b1", origin)})
 	noticed  = append(made[:6:6], commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 2)})
+	watched  = append(opened[:6:6], commit{watchedBundle("open", 0)})
 	emptied  = append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, gone)})
 	gone     = fields{cab: fields{"floor": 3, "cleared": 3}}
 	removed  = append(emptied[:14:14], commit{afterRemoval(2, 4)})
@@ -215,6 +231,10 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	observe(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(opened[:6:6], commit{asked(2, "b1", origin)}, commit{b1taken, asked(3, "", behind), toldOf("b1", 3)}))
 	observe(t, append(noticed[:7:7], commit{put("bundles", "a", "notice|g|1", nil)}))
+	o := observe(t, append(watched[:7:7], commit{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 1)}, commit{put("bundles", "a", "watched|g|1", nil)}))
+	require.EqualValues(t, 1, o.Changes("a", "b1"))
+	require.Zero(t, o.Changes("b", "b1"))
+	observe(t, append(watched[:7:7], commit{watchedBundle("skipped", 0), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
 	observe(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // below the floor nothing is asked
@@ -318,6 +338,12 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a Dequeue that was asked for without a notice", "notices", opened, commit{b1taken, asked(2, "", behind)}, "its subscribers will not be told"},
 		{"a notice that nobody asked for", "notices", opened, commit{b1taken, gateOf(2, "", behind), toldOf("b1", 2)}, "from open to dequeued"},
 		{"a notice for subscribers in another commit", "notices", opened, commit{toldOf("b1", 2)}, "not created with the Dequeue"},
+
+		{"a Dequeue of a watched bundle without a notice", "notices", watched, commit{watchedBundle("dequeued", 0), gateOf(2, "", behind)}, "its watches will not be told"},
+		{"a notice to no watch", "notices", opened, commit{b1taken, gateOf(2, "", behind), changeOf("b1", 2, 1)}, "from open to dequeued"},
+		{"a change that is not counted", "notices", watched, commit{watchedBundle("dequeued", 0), gateOf(2, "", behind), changeOf("b1", 2, 1)}, "it counts 0 changes, want 1"},
+		{"a change with another number", "notices", watched, commit{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 2)}, "it has version 2"},
+		{"a bundle that is not watched any longer", "notices", watched, commit{b1taken, gateOf(2, "", behind)}, "not watched any longer"},
 
 		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 1"},
 		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 2"},

@@ -18,8 +18,12 @@
 //	    counted that was not made
 //
 //	P13 the token of a consumer is sealed, and no other token is stored
+//	P14 a change of a watched document and what says so are one commit; nothing else stores a
+//	    change; it is removed once it is published, and each entry of the stream of the document
+//	    is the change with its number
 //	P15 what a consumer has fetched is not open, and in no other bundle
-//	P18 a consumer keeps its place, and its cursor begins there
+//	P18 a consumer keeps its place, and its cursor begins there; so does that of a watch behind
+//	    the changes that its resource had
 //	P20 the bundle of a consumer is the same until it is dequeued, which ends its deliveries
 //
 // P9 to P17 are about calls and receivers. The world that calls them holds those of them that

@@ -129,8 +129,16 @@ func isPartyList(partition string) bool {
 	return partition == "|producers" || partition == "|channels" || strings.HasPrefix(partition, consumersPrefix)
 }
 
-// compareBegin compares the place where the cursor of a consumer begins with that of the consumer.
+// compareBegin compares the place where the cursor of a consumer or a watch begins with that of the
+// consumer or the watch.
 func (o *Observer) compareBegin(id string, next *cursor, main change) {
+	if w := o.watches[id]; strings.HasPrefix(id, "w|") {
+		// A node may create the cursor of a watch that another one has deleted meanwhile.
+		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, beginOf(w))) {
+			o.violated("P18", main, "the cursor does not begin where its watch does: %+v", w)
+		}
+		return
+	}
 	name, isConsumer := strings.CutPrefix(id, "c|")
 	if !isConsumer || !strings.Contains(name, "|") {
 		return

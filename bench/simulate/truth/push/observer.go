@@ -49,6 +49,9 @@ type Observer struct {
 	watched    map[string]bool                   // partitions of pages that their shards speak of
 	pages      map[string]map[string]*watchPage  // by partition and id
 	parties    map[string]*party                 // by partition and id
+	resources  map[string]*resource              // by partition
+	events     map[string][]string               // of the changes of documents of clients, by stream
+	watches    map[string]*watch                 // by cursor
 	assignment int64                             // version
 	owners     [64]string                        // of shards
 	losses     [64]int                           // how often the owner of a shard has lost it
@@ -61,6 +64,7 @@ func New(w Witness) *Observer {
 		witness: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
 		shards: make(map[string]map[string]*shardEntry), parties: make(map[string]*party),
 		watched: make(map[string]bool), pages: make(map[string]map[string]*watchPage),
+		resources: make(map[string]*resource), events: make(map[string][]string), watches: make(map[string]*watch),
 	}
 }
 
@@ -122,6 +126,12 @@ func (o *Observer) cursorsChanged(changes []change) {
 	case isPartyList(partition):
 		for _, c := range changes {
 			o.partyChanged(c)
+		}
+	case strings.HasPrefix(partition, resourcePrefix):
+		o.resourceChanged(partition, changes)
+	case strings.HasPrefix(partition, watchesPrefix):
+		for _, c := range changes {
+			o.watchChanged(strings.TrimPrefix(partition, watchesPrefix), c)
 		}
 	case !strings.HasPrefix(partition, "|"):
 		o.cursorChanged(partition, changes)

@@ -11,6 +11,7 @@ import (
 
 // A stream is what is known of one.
 type stream struct {
+	name    string
 	entries map[int][]uint64  // by priority: the sums of all entries, by their numbers
 	tails   map[string]int64  // by partition and priority: the number of the first entry in the head
 	sealed  map[string]string // by partition: the head without what the engine adds
@@ -46,7 +47,7 @@ func (o *Observer) streamChanged(changes []change) {
 	}
 	s := o.streams[partition[:i]]
 	if s == nil {
-		s = &stream{entries: make(map[int][]uint64), tails: make(map[string]int64), sealed: make(map[string]string)}
+		s = &stream{name: partition[:i], entries: make(map[int][]uint64), tails: make(map[string]int64), sealed: make(map[string]string)}
 		o.streams[partition[:i]] = s
 	}
 	if sealed, isSealed := s.sealed[partition]; isSealed {
@@ -141,6 +142,7 @@ func (o *Observer) entriesAt(s *stream, c change, priority int, first int64, run
 				o.violated("P1", c, "entry %d.%d has changed", priority, n)
 			case n == known:
 				s.entries[priority] = append(s.entries[priority], sum)
+				o.publishedChange(s.name, c, n, e)
 			case n > known:
 				o.violated("P1", c, "entry %d.%d follows %d", priority, n, known-1)
 			}

@@ -1,0 +1,212 @@
+package push
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// The partitions of documents of clients and of watches.
+const (
+	resourcePrefix = "|resource|"
+	watchesPrefix  = "|watches|"
+)
+
+// A resource is what is known of a document of clients.
+type resource struct {
+	doc     resourceDoc
+	pending map[string]bool // ids of stored changes
+}
+
+type resourceDoc struct {
+	IsAbsent  bool   `json:"absent"`
+	Content   string `json:"content"`
+	IsWatched bool   `json:"watched"`
+	Changes   int64  `json:"changes"`
+}
+
+// exists reports whether clients see a document.
+func (d *resourceDoc) exists() bool { return d.Content != "" && !d.IsAbsent }
+
+type changeDoc struct {
+	Resource string `json:"resource"`
+	Version  int64  `json:"version"`
+	Event    string `json:"event"`
+}
+
+// streamOfResource returns the name of the stream of a resource.
+func streamOfResource(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "resource|" + hex.EncodeToString(sum[:])
+}
+
+// documentKey returns the key of the document of clients with a partition.
+func documentKey(partition string) string {
+	return "/v1/resources/" + strings.TrimPrefix(partition, resourcePrefix)
+}
+
+// resourceChanged compares a commit to a document of clients with the rules: the document and what
+// says that it has changed are one commit.
+func (o *Observer) resourceChanged(partition string, changes []change) {
+	r := o.resources[partition]
+	if r == nil {
+		r = &resource{pending: make(map[string]bool)}
+		o.resources[partition] = r
+	}
+	before, main := r.doc, change{partition: partition, id: "resource"}
+	var created []change
+	for _, c := range changes {
+		switch isKnown := r.pending[c.id]; {
+		case c.id == "resource":
+			main, r.doc = c, resourceDoc{}
+			if c.json != nil && !o.decode(c, &r.doc) {
+				return
+			}
+		case !strings.HasPrefix(c.id, "|change|resource|"):
+			o.violated("layout", c, "it is no document of a resource")
+		case c.json == nil:
+			o.changeRemoved(c)
+			delete(r.pending, c.id)
+		case isKnown:
+			o.violated("P14", c, "a stored change has changed")
+		default:
+			created, r.pending[c.id] = append(created, c), true
+		}
+	}
+	after := &r.doc
+	if before.IsWatched && !after.IsWatched {
+		o.violated("P14", main, "it is not watched any longer")
+	}
+	want := before.Changes
+	isChange := before.exists() && (!after.exists() || after.Content != before.Content)
+	if before.IsWatched && isChange {
+		want++
+	}
+	if after.Changes != want && (main.json != nil || before.IsWatched) {
+		o.violated("P14", main, "it counts %d changes, want %d", after.Changes, want)
+	}
+	if n := int64(len(created)); n != want-before.Changes {
+		o.violated("P14", main, "%d changes are stored with it, want %d", n, want-before.Changes)
+		return
+	}
+	for _, c := range created {
+		o.changeStored(partition, c, want, after.exists())
+	}
+}
+
+// changeStored compares the stored change of a document with the change.
+func (o *Observer) changeStored(partition string, c change, version int64, exists bool) {
+	var d changeDoc
+	if !o.decode(c, &d) {
+		return
+	}
+	want := changeDoc{documentKey(partition), version, "updated"}
+	if !exists {
+		want.Event = "deleted"
+	}
+	if d != want || c.id != fmt.Sprintf("|change|resource|%020d", version) {
+		o.violated("P14", c, "the stored change is %v, want %v", d, want)
+	}
+	stream := streamOfResource(want.Resource)
+	o.events[stream] = append(o.events[stream], want.Event)
+	o.reached("a watched document was changed")
+}
+
+// changeRemoved demands that a change is in the stream of its resource before it is removed.
+func (o *Observer) changeRemoved(c change) {
+	var version int64
+	if _, err := fmt.Sscanf(c.id, "|change|resource|%d", &version); err != nil {
+		o.violated("layout", c, "%v", err)
+	}
+	s := o.streams[streamOfResource(documentKey(c.partition))]
+	if s == nil || int64(len(s.entries[0])) < version {
+		o.violated("P14", c, "it is removed and was not published")
+	}
+}
+
+// publishedChange compares a new entry of the stream of a document of clients with the change that has
+// its number.
+func (o *Observer) publishedChange(stream string, c change, number int64, text json.RawMessage) {
+	if !strings.HasPrefix(stream, "resource|") {
+		return
+	}
+	var e struct {
+		Attributes map[string]string `json:"a"`
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		o.violated("layout", c, "entry %d cannot be read: %v", number, err)
+		return
+	}
+	key := e.Attributes["resource"]
+	if streamOfResource(key) != stream {
+		o.violated("P14", c, "entry %d is a change of %s, which has another stream", number, key)
+	}
+	if !strings.HasPrefix(key, documentKey("")) {
+		return // a bundle: its changes are in another container
+	}
+	events := o.events[stream]
+	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {
+		o.violated("P14", c, "entry %d is %q, and no change with this version is", number, e.Attributes["event"])
+	}
+}
+
+// Changes returns how many changes of a document of clients were stored for its watches.
+func (o *Observer) Changes(name string) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r := o.resources[resourcePrefix+name]; r != nil {
+		return r.doc.Changes
+	}
+	return 0
+}
+
+// Unpublished returns a stored change of a document of clients that was not removed, or "".
+func (o *Observer) Unpublished() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for partition, r := range o.resources {
+		for id := range r.pending {
+			return id + " of " + partition
+		}
+	}
+	return ""
+}
+
+// A watch is what is stored of one.
+type watch struct {
+	Resource string `json:"resource"`
+	After    int64  `json:"after"`
+	Created  int64  `json:"created"`
+}
+
+// watchChanged compares a watch with what it was. It begins behind the changes that its resource had
+// when it was marked.
+func (o *Observer) watchChanged(owner string, c change) {
+	key := watchKey(owner, c.id)
+	if c.json == nil {
+		delete(o.watches, key)
+		return
+	}
+	next := &watch{}
+	if !o.decode(c, next) {
+		return
+	}
+	if before := o.watches[key]; before != nil && *before != *next {
+		o.violated("P18", c, "another member than the callback of a watch changes")
+	}
+	if name, isDocument := strings.CutPrefix(next.Resource, documentKey("")); isDocument && o.watches[key] == nil {
+		r := o.resources[resourcePrefix+name]
+		if r == nil || !r.doc.IsWatched || next.After > r.doc.Changes {
+			o.violated("P18", c, "its resource is not watched, or has less than %d changes", next.After)
+		}
+	}
+	o.watches[key] = next
+}
+
+// watchKey returns the id of the cursor of a watch.
+func watchKey(owner, id string) string { return "w|" + owner + "|" + id }
+
+// beginOf returns where the cursor of a watch begins.
+func beginOf(w *watch) []string { return []string{fmt.Sprintf("0.%d.0.0", w.After)} }
