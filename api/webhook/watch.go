@@ -3,25 +3,47 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A WatchCall notifies a watch of a change.
 type WatchCall struct {
 	ID          string // of DeliveryID
+	Resource    string // URI
 	CallbackURL string
-	Body        []byte // JSON
+	Event       domain.ChangeEvent
+	Changed     time.Time
+	Attempts    int // failed ones
+}
+
+// body returns the body of a call: the notification of the specification, with its members and no others.
+func (c *WatchCall) body() []byte {
+	body, err := json.Marshal(struct {
+		Resource string             `json:"resource"`
+		Callback string             `json:"callback"`
+		Event    domain.ChangeEvent `json:"event"`
+		Time     int64              `json:"timestamp"` // POSIX seconds
+		Attempts int                `json:"delivery_attempts"`
+	}{c.Resource, c.CallbackURL, c.Event, c.Changed.Unix(), c.Attempts})
+	if err != nil {
+		panic(err) // text and numbers always marshal
+	}
+	return body
 }
 
 // CallWatch calls the receiver of a watch once, as Send does any other, but follows redirects. All of
-// them are within the time of the call.
+// them are within the time of the call. Any other status than 200 is a failure.
 func (c *Client) CallWatch(ctx context.Context, call *WatchCall) (Result, error) {
-	return c.send(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
+	r, err := c.send(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		if err := c.checkCall(call.CallbackURL); err != nil {
 			return nil, err
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.CallbackURL, bytes.NewReader(call.Body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.CallbackURL, bytes.NewReader(call.body()))
 		if err != nil {
 			return nil, &prepareError{"the URL is not valid"}
 		}
@@ -30,4 +52,8 @@ func (c *Client) CallWatch(ctx context.Context, call *WatchCall) (Result, error)
 		req.Header.Set("Webhook-Id", call.ID)
 		return req, nil
 	})
+	if a := &r.Answer; err == nil && a.Error == "" && a.Status != http.StatusOK {
+		a.Error = fmt.Sprintf("the receiver answered %d; a watch has to answer 200", a.Status)
+	}
+	return r, err
 }

@@ -8,8 +8,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // callWatch calls a watch at a URL, by a client that may call loopback addresses.
@@ -17,16 +20,18 @@ func callWatch(t *testing.T, url string) Result {
 	t.Helper()
 	c := New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true})
 	defer c.Close()
-	r, err := c.CallWatch(context.Background(), &WatchCall{ID: "msg_1", CallbackURL: url, Body: []byte(`{"a":1}`)})
+	r, err := c.CallWatch(context.Background(), &WatchCall{
+		ID: "msg_1", Resource: "https://hub.example.org/v1/resources/a", CallbackURL: url, Event: domain.ResourceUpdated, Changed: time.Unix(5, 6), Attempts: 3,
+	})
 	require.NoError(t, err)
 	return r
 }
 
 func TestARedirectOfAWatch_IsFollowedWithTheSameCall(t *testing.T) {
-	hops := 0
+	hops, want := 0, ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || string(body) != `{"a":1}` || r.Method != http.MethodPost || r.Header.Get("Webhook-Id") != "msg_1" || r.Header.Get("Content-Type") != "application/json" {
+		if err != nil || string(body) != want || r.Method != http.MethodPost || r.Header.Get("Webhook-Id") != "msg_1" || r.Header.Get("Content-Type") != "application/json" {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -37,8 +42,10 @@ func TestARedirectOfAWatch_IsFollowedWithTheSameCall(t *testing.T) {
 		}
 	}))
 	defer server.Close()
+	want = `{"resource":"https://hub.example.org/v1/resources/a","callback":"` + server.URL + `/xxxxx","event":"updated","timestamp":5,"delivery_attempts":3}`
 	require.Equal(t, http.StatusOK, callWatch(t, server.URL+"/xxxxx").Answer.Status)
 	require.Equal(t, 5, hops)
+	want = strings.Replace(want, "/xxxxx", "/xxxxxx", 1)
 	a := callWatch(t, server.URL+"/xxxxxx").Answer
 	require.Zero(t, a.Status)
 	require.Contains(t, a.Error, "more than 5 times")

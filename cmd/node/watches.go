@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -68,15 +67,6 @@ type watcher struct {
 	base        domain.ResourceBase
 }
 
-// A notification is the body of a call to a watch.
-type notification struct {
-	Resource string             `json:"resource"`
-	Callback string             `json:"callback"`
-	Event    domain.ChangeEvent `json:"event"`
-	Time     int64              `json:"timestamp"` // POSIX seconds
-	Attempts int                `json:"delivery_attempts"`
-}
-
 // callWatch notifies a watch of a change.
 func (c *caller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
 	at := call.Entry.Position.EntryID
@@ -84,20 +74,12 @@ func (c *caller) callWatch(ctx context.Context, to *watcher, call *delivery.Call
 	if err != nil {
 		return domain.Answer{Lost: true, Error: "the change is damaged in the store"}
 	}
-	body, err := json.Marshal(notification{
-		Resource: to.base.URI(change.Resource), Callback: to.callbackURL, Event: change.Event, Time: change.At.Unix(), Attempts: call.Attempt,
-	})
-	if err != nil {
-		panic(err) // text and numbers always marshal
-	}
 	result, err := c.client.CallWatch(ctx, &webhook.WatchCall{
-		ID: webhook.DeliveryID(call.Cursor, change.Resource.Stream(), at, call.Entry.Published), CallbackURL: to.callbackURL, Body: body,
+		ID:       webhook.DeliveryID(call.Cursor, change.Resource.Stream(), at, call.Entry.Published),
+		Resource: to.base.URI(change.Resource), CallbackURL: to.callbackURL, Event: change.Event, Changed: change.At, Attempts: call.Attempt,
 	})
 	if err != nil {
 		return timedOut().Answer
-	}
-	if a := &result.Answer; a.Error == "" && a.Status != 200 {
-		a.Error = fmt.Sprintf("the receiver answered %d; a watch has to answer 200", a.Status)
 	}
 	return result.Answer
 }
