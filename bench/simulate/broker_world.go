@@ -3,7 +3,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 	"github.com/messagehub/messagehub/domain"
@@ -139,18 +138,6 @@ func (w *brokerWorld) acts() (acts []func() error) {
 		acts = append(acts, o.retriggerMany)
 	}
 	return acts
-}
-
-// runTogether runs functions at the same time, and returns their errors.
-func (w *brokerWorld) runTogether(acts ...func() error) error {
-	var all sync.WaitGroup
-	failures := make([]error, len(acts))
-	for i, act := range acts {
-		w.ghosts.Add(1)
-		all.Go(func() { defer w.ghosts.Done(); failures[i] = act() })
-	}
-	all.Wait()
-	return errors.Join(failures...)
 }
 
 // simulateBroker lets the broker world of a seed run, in a bubble.

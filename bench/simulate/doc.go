@@ -70,6 +70,17 @@
 // call, P18 and P19 at each answer and each call, and in the end that the cursors of what was deleted
 // are retired. The numbers of its faults begin at three millions.
 //
+// # Watches
+//
+// A third of the seeds has a [watchWorld] besides, on the nodes of a push world, each with the use cases
+// of domain/watch, the relay of changes, and a store of bundles with its courier. Writers put, replace
+// and delete documents of clients by both nodes; actors take bundles, which an operator may open again;
+// owners create watches on both, replace their callbacks, read and delete them. Receivers also redirect
+// to themselves. After every commit, packages truth and truth/push hold P14 and the rule of notices. The
+// world holds P18 at each creation and each call, W-13 at each answer and W-16 at each call, and in the
+// end that each change is in the stream of its resource once, and each counter exact. The numbers of its
+// faults begin at four millions.
+//
 // # The same again
 //
 // A seed determines the world, if package seeded has its say in the choices of the Go

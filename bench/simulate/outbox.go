@@ -17,7 +17,8 @@ type outbox map[string]bool
 
 func (o outbox) committed(changes []embedded.Change) {
 	for _, c := range changes {
-		if c.Container != containers.Bundles || !strings.HasPrefix(c.ID, "notice|") {
+		isNotice := strings.HasPrefix(c.ID, "notice|") || strings.HasPrefix(c.ID, "watched|")
+		if c.Container != containers.Bundles || !isNotice {
 			continue
 		}
 		key := fmt.Sprintf("%v %s", c.Partition, c.ID)

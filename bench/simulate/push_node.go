@@ -32,6 +32,7 @@ type pushNode struct {
 	broker *brokerNode // nil: none
 
 	subscriptions *subscriptionNode // nil: none
+	watches       *watchNode        // nil: none
 
 	caller   *webhook.Client
 	end      context.CancelFunc
@@ -96,6 +97,10 @@ func (n *pushNode) live() error {
 		n.subscriptions = &subscriptionNode{w: p.subscriptions, pushNode: n}
 		ports.Receivers, ports.Caller = n.subscriptions, n.subscriptions
 	}
+	if p.watches != nil {
+		n.watches = &watchNode{w: p.watches, pushNode: n}
+		ports.Receivers, ports.Caller = n.watches, n.watches
+	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
 		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Clock: now, Random: random.next,
@@ -105,6 +110,11 @@ func (n *pushNode) live() error {
 	}
 	if n.subscriptions != nil {
 		n.subscriptions.open(now)
+	}
+	if n.watches != nil {
+		n.watches.open(db, now, random)
+		wait := n.watches.start(ctx)
+		defer func() { cancel(); wait() }()
 	}
 	p.pmu.Lock()
 	p.nodes[n.index] = n

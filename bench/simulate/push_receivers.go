@@ -31,6 +31,7 @@ type pushReceiver struct {
 	fails       int         // of ten calls
 	poison      *push.Entry // ends every node that calls with it; may be nil
 	isCreated   bool
+	redirects   bool // to itself: its calls follow redirects
 	// check, if set, compares a call with what it has to be.
 	check func(req *http.Request, body []byte, e push.Entry) error
 
@@ -239,6 +240,9 @@ func (r *pushReceiver) endsCaller(id string) {
 // answer returns what the receiver does about a call with e, and its name.
 func (r *pushReceiver) answer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
 	status := func(n int) func() { return func() { w.WriteHeader(n) } }
+	if r.redirects && !r.p.calm && r.d.n(4) == 0 {
+		return r.redirect(w)
+	}
 	if r.p.calm || r.d.n(10) >= r.fails {
 		r.p.pmu.Lock()
 		r.accepted[e] = true
@@ -286,6 +290,22 @@ func (r *pushReceiver) answer(w http.ResponseWriter, req *http.Request, e push.E
 		return "400", status(http.StatusBadRequest)
 	}
 	return "500", status(http.StatusInternalServerError)
+}
+
+// redirect sends a call to another path of the receiver, or to none. It may be one before, too.
+func (r *pushReceiver) redirect(w http.ResponseWriter) (string, func()) {
+	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.d.n(5)]
+	target := ""
+	if n := r.d.n(12); n > 0 {
+		target = fmt.Sprintf("/moved/%d", n)
+	}
+	r.p.reached("a receiver redirected a call to itself")
+	return fmt.Sprintf("%d to %q", status, target), func() {
+		if target != "" {
+			w.Header().Set("Location", target)
+		}
+		w.WriteHeader(status)
+	}
 }
 
 // drips sends an answer that has no end.

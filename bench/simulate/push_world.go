@@ -30,6 +30,7 @@ type pushWorld struct {
 	broker   *brokerWorld      // that it belongs to; may be nil
 
 	subscriptions *subscriptionWorld // that it belongs to; may be nil
+	watches       *watchWorld        // that it belongs to; may be nil
 	unfinished    func() string      // describes what is left besides deliveries, or ""; may be nil
 
 	pmu       sync.Mutex
@@ -157,6 +158,18 @@ func (p *pushWorld) publishAll() error {
 		return fmt.Errorf("P1: %d messages were accepted, and %d published", p.accepted, total)
 	}
 	return p.judge()
+}
+
+// runTogether runs functions at the same time, and returns their errors.
+func (p *pushWorld) runTogether(acts ...func() error) error {
+	var all sync.WaitGroup
+	failures := make([]error, len(acts))
+	for i, act := range acts {
+		p.ghosts.Add(1)
+		all.Go(func() { defer p.ghosts.Done(); failures[i] = act() })
+	}
+	all.Wait()
+	return errors.Join(failures...)
 }
 
 // published returns the number of entries of a stream.

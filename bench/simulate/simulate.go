@@ -30,6 +30,7 @@ const (
 	Broker    World = "broker"
 
 	Subscriptions World = "subscriptions"
+	Watches       World = "watches"
 )
 
 // has reports whether a world is simulated that the seed has, or has not.
@@ -78,6 +79,7 @@ func simulate(t *testing.T, o Options) (r Result) {
 		{o.has(Push, hasPush(o.Seed)), simulatePush},
 		{o.has(Broker, hasBroker(o.Seed)), simulateBroker},
 		{o.has(Subscriptions, hasSubscriptions(o.Seed)), simulateSubscriptions},
+		{o.has(Watches, hasWatches(o.Seed)), simulateWatches},
 	} {
 		if world.has {
 			synctest.Test(t, func(*testing.T) { r.add(world.simulate(&o)) })

@@ -114,6 +114,13 @@ var rare = []string{
 	"a subscription was retired",
 	"an ordered subscription was called",
 	"an event of a topic came with other content",
+	"a watched document was changed",
+	"a resource was changed while a watch of it was created",
+	"a watch was deleted whose notifications were outstanding",
+	"a watch was stored without its cursor",
+	"a watched bundle was dequeued",
+	"a watched bundle was dequeued again after a replay",
+	"a receiver redirected a call to itself",
 }
 
 func newSometimes() sometimes {

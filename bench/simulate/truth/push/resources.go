@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +19,8 @@ const (
 // A resource is what is known of a document of clients.
 type resource struct {
 	doc     resourceDoc
-	pending map[string]bool // ids of stored changes
+	pending map[string]bool   // ids of stored changes
+	before  map[string]string // by version of the content: the one that it replaced
 }
 
 type resourceDoc struct {
@@ -52,7 +55,7 @@ func documentKey(partition string) string {
 func (o *Observer) resourceChanged(partition string, changes []change) {
 	r := o.resources[partition]
 	if r == nil {
-		r = &resource{pending: make(map[string]bool)}
+		r = &resource{pending: make(map[string]bool), before: make(map[string]string)}
 		o.resources[partition] = r
 	}
 	before, main := r.doc, change{partition: partition, id: "resource"}
@@ -78,6 +81,12 @@ func (o *Observer) resourceChanged(partition string, changes []change) {
 	after := &r.doc
 	if before.IsWatched && !after.IsWatched {
 		o.violated("P14", main, "it is not watched any longer")
+	}
+	if after.exists() && after.Content != before.Content {
+		if _, isKnown := r.before[after.Content]; isKnown {
+			o.violated("P14", main, "a version is stored twice")
+		}
+		r.before[after.Content] = before.Content
 	}
 	want := before.Changes
 	isChange := before.exists() && (!after.exists() || after.Content != before.Content)
@@ -210,3 +219,43 @@ func watchKey(owner, id string) string { return "w|" + owner + "|" + id }
 
 // beginOf returns where the cursor of a watch begins.
 func beginOf(w *watch) []string { return []string{fmt.Sprintf("0.%d.0.0", w.After)} }
+
+// Replaced returns the version of a document of clients that a version has replaced, "" if that is
+// none. It returns false if the version was never stored.
+func (o *Observer) Replaced(name, version string) (before string, isStored bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r := o.resources[resourcePrefix+name]; r != nil {
+		before, isStored = r.before[version]
+	}
+	return before, isStored
+}
+
+// Event returns the event of a change of a document of clients, "" if there is no such change.
+func (o *Observer) Event(name string, number int64) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if events := o.events[streamOfResource(documentKey(resourcePrefix+name))]; number < int64(len(events)) {
+		return events[number]
+	}
+	return ""
+}
+
+// HasWatch reports whether the watch of a cursor is stored.
+func (o *Observer) HasWatch(cursor string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.watches[cursor] != nil
+}
+
+// WatchWithoutCursor returns the cursor of a watch that is not stored, or "".
+func (o *Observer) WatchWithoutCursor() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(o.watches)) {
+		if o.cursors[id] == nil {
+			return id
+		}
+	}
+	return ""
+}

@@ -55,6 +55,13 @@ func watchedDocument(t *testing.T) *Observer {
 	}
 	require.EqualValues(t, 1, o.Changes("a"))
 	require.Contains(t, o.Unpublished(), watchedPart)
+	require.Equal(t, "updated", o.Event("a", 0))
+	require.Empty(t, o.Event("a", 1))
+	before, isStored := o.Replaced("a", "2")
+	require.True(t, isStored)
+	require.Equal(t, "1", before)
+	require.True(t, o.HasWatch("w|o|w1"))
+	require.Equal(t, "w|o|w1", o.WatchWithoutCursor())
 	return o
 }
 
@@ -73,6 +80,7 @@ func TestAChangeOfAWatchedDocument_IsOneCommit(t *testing.T) {
 		{"a change that is stored alone", []embedded.Change{storedChange(2, "updated")}, "P14"},
 		{"a change with another version", []embedded.Change{documentChange(changed), storedChange(3, "updated")}, "P14"},
 		{"a change with another event", []embedded.Change{documentChange(changed), storedChange(2, "deleted")}, "P14"},
+		{"a version that is stored again", []embedded.Change{documentChange(`"content":"1","watched":true,"changes":2`), storedChange(2, "updated")}, "P14"},
 		{"a stored change that changes", []embedded.Change{documentChange(`"content":"2","watched":true,"changes":1`), storedChange(1, "deleted")}, "P14"},
 		{"a mark that is gone", []embedded.Change{documentChange(`"content":"2","changes":1`)}, "P14"},
 		{"a deletion with the mark", []embedded.Change{cursorChange(watchedPart, "resource", "")}, "P14"},
