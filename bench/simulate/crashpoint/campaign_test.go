@@ -175,6 +175,8 @@ How often a hub has died just before and just after each step:
 			case living, pushing:
 			case sweeping:
 				name += ", of a sweep"
+			case watching:
+				name += ", of watches"
 			case tailing:
 				name += ", with tails"
 			}

@@ -24,9 +24,10 @@ const (
 	sweeping stage = "sweeping" // what was acknowledged is removed, and nothing comes
 	tailing  stage = "tailing"  // as living, and heads have tails: small Saves and flushes
 	pushing  stage = "pushing"  // events are published, and receivers called
+	watching stage = "watching" // watched documents change, and watches come and go
 )
 
-var stages = []stage{living, tailing, sweeping, pushing}
+var stages = []stage{living, tailing, sweeping, pushing, watching}
 
 // A cell is one point at which a process is to be killed.
 type cell struct {
@@ -57,6 +58,12 @@ func stepsOf(p place, s stage) []steps.Name {
 			all = append(all, steps.Beat, steps.ReadNodes, steps.Assign)
 		}
 		return all
+	}
+	if s == watching {
+		return []steps.Name{
+			steps.Mark, steps.StoreWatch, steps.CreateCursor, steps.ReadCursor, steps.Change, steps.Append, steps.RemoveChange,
+			steps.Settle, steps.DeleteWatch, steps.Cancel, steps.Retire, steps.Unlist,
+		}
 	}
 	all := []steps.Name{
 		receive, steps.ReadHead, steps.Reserve, steps.Insert, steps.Count, steps.Point, steps.Commit, settle,

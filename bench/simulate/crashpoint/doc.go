@@ -32,6 +32,10 @@
 // without success, while subscriptions come and go. In the end each receiver has taken each
 // event, and no more calls were repeated than there may have been under way.
 //
+// In worlds of watches, two documents are changed, each by one writer, and each has a watch that stays and
+// others that come and go. In the end each watch that stayed has taken each change, and its counters have
+// each change once.
+//
 // A step that a hub does not come to within a minute is missed, and is another world's.
 // The campaign goes on until each cell has had its deaths; a world that misses all of
 // its cells is a failure.

@@ -71,6 +71,7 @@ func (o *orders) settings() (config.Config, error) {
 	cfg.Cosmos.TailEvents = o.TailEvents
 	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
+	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
 	cfg.Admin.Token = "token-of-the-operators"
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey

@@ -69,6 +69,9 @@ func (w *world) run(ctx context.Context, cells []cell) (err error) {
 	if w.stage == pushing {
 		return w.push(ctx, cells)
 	}
+	if w.stage == watching {
+		return w.watch(ctx, cells)
+	}
 	return w.workUnderLoad(ctx, func(ctx context.Context) error {
 		for _, c := range cells {
 			if err := w.cell(ctx, c); err != nil {

@@ -63,6 +63,17 @@ const (
 	Assign       Name = "assign shards"
 	Leave        Name = "leave" // a node ends
 	Define       Name = "define"
+	Cancel       Name = "cancel deliveries" // of a receiver that was deleted
+)
+
+// The writes about watches.
+const (
+	Mark         Name = "mark watched" // a document of clients, or a bundle
+	Change       Name = "change"       // of a watched document of clients, and what says so
+	PutDocument  Name = "put document" // of clients, one that is not watched
+	RemoveChange Name = "remove change"
+	StoreWatch   Name = "store watch"
+	DeleteWatch  Name = "delete watch"
 )
 
 // The reads of the push side.
@@ -72,6 +83,8 @@ const (
 	ReadRetries Name = "read retries" // or dead letters
 	ReadShard   Name = "read shard"
 	ReadNodes   Name = "read nodes"
+
+	ReadDocument Name = "read document" // of clients
 )
 
 // The reads.
@@ -275,6 +288,8 @@ func (r *request) bundlesWrite() Name {
 		return Dequeue
 	case r.has("/object") || r.has("/trouble"):
 		return Answer
+	case r.has(`"/watched"`):
+		return Mark
 	case r.has("/ttl"):
 		return Expire
 	}

@@ -19,6 +19,9 @@ func (r *request) streamsWrite() Name {
 const (
 	shardPrefix = "|shard|"
 	nodesKey    = "|nodes"
+
+	resourcePrefix = "|resource|"
+	watchesPrefix  = "|watches|"
 )
 
 func (r *request) cursorsRead() Name {
@@ -27,6 +30,10 @@ func (r *request) cursorsRead() Name {
 		return ReadShard
 	case r.key == nodesKey:
 		return ReadNodes
+	case strings.HasPrefix(r.key, resourcePrefix):
+		return ReadDocument
+	case strings.HasPrefix(r.key, watchesPrefix):
+		return ReadOther
 	case r.isQuery:
 		return ReadRetries
 	case r.id == "cursor":
@@ -51,10 +58,33 @@ func (r *request) cursorsWrite() Name {
 		return ListRetry
 	case isEntry || r.method == http.MethodPost && !r.isBatch && r.has(`"kind":"cursor"`):
 		return CreateCursor
+	case strings.HasPrefix(r.key, resourcePrefix):
+		return r.documentWrite()
+	case strings.HasPrefix(r.key, watchesPrefix) && r.method == http.MethodDelete:
+		return DeleteWatch
+	case strings.HasPrefix(r.key, watchesPrefix):
+		return StoreWatch
+	case r.has(`"cancelled":`) && !r.has(`"retired":true`):
+		return Cancel
 	case r.isBatch && r.has(`"retired":true`):
 		return Retire
 	case r.isBatch || r.has(`"kind":"cursor"`):
 		return Settle
 	}
 	return Define
+}
+
+// documentWrite names a write of a document of clients, or of a change of it.
+func (r *request) documentWrite() Name {
+	switch {
+	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "|change|"):
+		return RemoveChange
+	case r.method == http.MethodPatch && !r.has(`"/watched"`):
+		return ReadDocument // it changes nothing: it finds out whether there is none
+	case r.isBatch:
+		return Change
+	case r.method == http.MethodPatch, r.has(`"absent":true`):
+		return Mark
+	}
+	return PutDocument
 }
