@@ -61,6 +61,8 @@ type resourceChange struct {
 	wanted   repository.ResourceVersion // of the document before; "": none exists
 	writeID  string
 	misses   int
+	isBegun  bool   // a write was made
+	base     string // the write id of the document that the first write was to replace
 }
 
 func (s *Store) newResourceChange(what string, r domain.Resource, wanted repository.ResourceVersion) *resourceChange {
@@ -79,6 +81,9 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 		return nil, false, err
 	case doc.WriteID == t.writeID:
 		return doc, true, nil
+	case doc.IsAbsent && t.wanted == "" && t.call.InDoubt() && t.isBegun && doc.WriteID != t.base:
+		// A write before may have created the document, and another request have deleted it.
+		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
 	case doc.IsAbsent && t.wanted == "", !doc.IsAbsent && doc.Content == string(t.wanted):
 		return doc, false, nil
 	case doc.IsAbsent:
@@ -91,6 +96,9 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 
 // write replaces what was read by next, by a change with an event; "": by a creation.
 func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
+	if !t.isBegun {
+		t.isBegun, t.base = true, next.WriteID
+	}
 	next.WriteID = t.writeID
 	_, err := t.store.replaceWatched(ctx, t.call, &watchedWrite{t.resource, event, next.etag, next, &next.watchedMark})
 	return staleIfRefused(err)

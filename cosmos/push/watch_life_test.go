@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,6 +248,40 @@ func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 				require.NoError(t, s.DeleteResource(t.Context(), l.resource, version))
 				require.Equal(t, 1, l.line.Fired())
 				_, err = s.Resource(t.Context(), l.resource)
+				require.Equal(t, domain.NotFound, domain.KindOf(err))
+			})
+		})
+	}
+}
+
+// The reply to a creation is lost, and another node deletes the document before the creation is tried
+// again. It must not create the document again.
+func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
+	for _, v := range watchVariants {
+		t.Run(v.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newWatchedLife(t, newRig(t, v.engine), v.opts)
+				s, other := l.starts(0), New(l.account.ConnectBy(l.engine.Transport()), l.content, l.opts)
+				_, err := s.MarkWatched(t.Context(), l.resource, true)
+				require.NoError(t, err)
+				hasWritten, isDeleted := false, false
+				l.line.Break(func(_ int, req *http.Request) faulty.Fault {
+					switch isWrite := req.Method == http.MethodPut; {
+					case isWrite && !hasWritten:
+						hasWritten = true
+						return faulty.ReplyLostAfter
+					case hasWritten && !isDeleted:
+						isDeleted = true
+						found, err := other.Resource(t.Context(), l.resource)
+						require.NoError(t, err)
+						require.NoError(t, other.DeleteResource(t.Context(), l.resource, found.Version))
+					}
+					return faulty.None
+				})
+				_, err = s.PutResource(t.Context(), &repository.Resource{Resource: l.resource, Body: []byte("1")})
+				require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
+				require.True(t, isDeleted)
+				_, err = other.Resource(t.Context(), l.resource)
 				require.Equal(t, domain.NotFound, domain.KindOf(err))
 			})
 		})

@@ -83,7 +83,9 @@ func (o *Observer) resourceChanged(partition string, changes []change) {
 		o.violated("P14", main, "it is not watched any longer")
 	}
 	if after.exists() && after.Content != before.Content {
-		if _, isKnown := r.before[after.Content]; isKnown {
+		// The deletion of a document that is not watched leaves nothing by which a repeated creation could
+		// be known.
+		if _, isKnown := r.before[after.Content]; isKnown && before.IsWatched {
 			o.violated("P14", main, "a version is stored twice")
 		}
 		r.before[after.Content] = before.Content
