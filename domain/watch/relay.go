@@ -125,7 +125,7 @@ const maxAttempts = 5
 
 func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 	for failures := 1; ; failures++ {
-		err := r.publish(ctx, c)
+		err := r.Publish(ctx, c)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -143,9 +143,9 @@ func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 	}
 }
 
-// publish publishes a change, and those before it that are missing in the stream; with Version 0, all
-// that the resource has.
-func (r *Relay) publish(ctx context.Context, c domain.Change) error {
+// Publish publishes a change, and those before it that are missing in the stream; with Version 0, all
+// that the resource has. Run does that with what it observes and finds. It may be repeated.
+func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	if c.Version > 0 {
 		if isGap, err := r.move(ctx, &c); err != nil || !isGap {
 			return err

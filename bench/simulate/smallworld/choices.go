@@ -6,8 +6,10 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
+	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 )
 
 // A choice is one thing that can happen next.
@@ -159,6 +161,24 @@ func (w *world) chained(is int, before []int) []int {
 	return append([]int{is}, before[:min(len(before), max(w.Behind, 1))]...)
 }
 
+// observers are those of all containers. A commit is of one container.
+type observers struct {
+	hub  *truth.Observer
+	push *push.Observer
+}
+
+// Commit compares a commit with the rules.
+func (o *observers) Commit(changes commit) error {
+	known, err := containers.Find(changes[0].Container)
+	switch {
+	case err != nil:
+		return err
+	case known.Judge == containers.TruthPush:
+		return o.push.Commit(changes)
+	}
+	return o.hub.Commit(changes)
+}
+
 // observe holds a commit to the invariants, on one way to the store that it changes.
 func (w *world) observe(from int, r *request, changes commit) error {
 	key := [2]string{fmt.Sprint(from), r.key}
@@ -169,7 +189,7 @@ func (w *world) observe(from int, r *request, changes commit) error {
 	for at := from; w.stores[at].parent >= 0; at = w.stores[at].parent {
 		way = append(way, w.stores[at].commit)
 	}
-	o := truth.New(w.capacity())
+	o := &observers{truth.New(w.capacity()), push.New(push.Witness{})}
 	slices.Reverse(way)
 	for _, c := range slices.Concat(w.past, way) {
 		if err := o.Commit(c); err != nil {

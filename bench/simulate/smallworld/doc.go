@@ -1,6 +1,7 @@
 // Package smallworld goes through every interleaving of small scenarios of the
 // shipped package cosmos: two or three processes, one recipient, two cabinets,
-// drawers of three events.
+// drawers of three events. Scenarios of watches are of package cosmos/push, with the
+// use cases of domain/watch: one document of clients, its changes and its watches.
 //
 // A model of a protocol can be checked exhaustively, but it is not the code. Here
 // the code is the model. Each party is a process that runs cosmos.New and the real
@@ -56,10 +57,16 @@
 //
 // # What is checked
 //
-// Every write that is possible in a state is held to the invariants of package truth.
+// Every write that is possible in a state is held to the invariants of packages truth
+// and truth/push.
 // At every end, whatever has crashed, a Check of the repository finds no damage; a
 // fresh actor gets what is committed, each event once and in order; then everything
 // is saved again by a fresh writer, and after that nothing is missing and nothing
 // comes twice. What a party was told by then has to be true: what was saved is there,
 // a bundle that was dequeued is closed, one bundle looks the same to all.
+//
+// At every end of a scenario of watches, a fresh node publishes what is left. Then the
+// stream of the document has each of its changes once, in order; each watch counts
+// those behind its version, which is before each change that began after its creation
+// was answered, and not before a change that was answered before its creation began.
 package smallworld

@@ -45,6 +45,9 @@ func (w *world) end(s *state) error {
 	options := w.options(77)
 	options.Exclusive = true // whoever has crashed is dead
 	j := &judge{world: w, db: db, options: options, bundles: w.bundles(s.store)}
+	if w.Watches {
+		return j.judgeWatches(s)
+	}
 	return j.judge(s)
 }
 
@@ -56,7 +59,7 @@ func (w *world) restored(at int) (*embedded.Engine, error) {
 	}
 	db, err := client.Connect(client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: engine.Transport()})
 	if err == nil {
-		err = db.Provision(context.Background(), cosmos.Containers())
+		err = db.Provision(context.Background(), allContainers())
 		db.Close()
 	}
 	for p, chain := range w.stores[at].parts {

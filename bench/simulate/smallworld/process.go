@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
@@ -57,8 +56,7 @@ func (p *player) process() (*process, error) {
 	proc.db = db
 	ctx, cancel := context.WithCancel(context.Background())
 	proc.cancel = cancel
-	m := &Member{ctx: ctx, proc: proc, scenario: p.scenario, name: byte(p.party) + 1} //nolint:gosec // a small number
-	m.node = cosmos.New(db, p.scenario.content(), p.scenario.optionsOf(p.party))
+	m := p.scenario.newMember(ctx, db, proc, p.scenario.optionsOf(p.party), byte(p.party)+1) //nolint:gosec // a small number
 	proc.finished.Add(1)
 	go func() {
 		defer proc.finished.Done()

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/watch"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -22,6 +24,7 @@ type Scenario struct {
 	Capacity int    // of a drawer; default 3
 	Tail     int    // events of a cabinet in the head, at most
 	Sweeps   bool   // what is acknowledged is removed by the next sweep
+	Watches  bool   // it is about watches and documents of clients, and not about events
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
 	Parties  []Party
@@ -56,15 +59,20 @@ type Member struct {
 	proc     *process
 	scenario *Scenario
 	node     *cosmos.Repository
+	push     *push.Store
 	name     byte
 	bundles  byte
+
+	service *watch.Service
+	relay   *watch.Relay
 }
 
 // A sight is what a party was told.
 type sight struct {
-	what   string // saved, peeked, empty, dequeued, refused, swept, checked
+	what   string // saved, peeked, empty, dequeued, refused, swept, checked; changed, watched, unwatched, published, served
 	events []domain.Event
 	bundle repositorytest.Peeked
+	watch  domain.WatchID
 	err    error
 }
 
@@ -75,6 +83,9 @@ func (s *sight) String() string {
 	}
 	if s.bundle.Count > 0 {
 		text += fmt.Sprintf(" %s %d to %d", s.bundle.ID, s.bundle.First, s.bundle.Last)
+	}
+	if s.watch != (domain.WatchID{}) {
+		text += " " + s.watch.String()
 	}
 	if s.err != nil {
 		text += fmt.Sprintf(" %v", domain.KindOf(s.err))

@@ -101,7 +101,7 @@ type list = [][]domain.Event
 // Scenarios returns all there are, the small ones first.
 func Scenarios() []*Scenario {
 	lease := 1500 * time.Millisecond
-	return []*Scenario{
+	return append([]*Scenario{
 		{
 			Name: "peek-peek", Quick: true, Text: "two actors' clients peek what two cabinets of one group hold",
 			Prepare: prepareSaves(list{events(1, 2, 3)}),
@@ -377,5 +377,5 @@ func Scenarios() []*Scenario {
 			Prepare: prepareSaves(list{events(1, 3), events(5)}, taken),
 			Parties: []Party{sweeps("sweep a"), sweeps("sweep b")},
 		},
-	}
+	}, watchScenarios()...)
 }

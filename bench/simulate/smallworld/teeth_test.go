@@ -132,6 +132,32 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 			"no condition on the count of a flush", "tail-flush-counted",
 			func(s *Scenario) { s.mutate = withoutPatches(steps.Count) }, "H8: ",
 		},
+		{
+			"no condition on a document that is watched meanwhile", "watch-put",
+			func(s *Scenario) { s.mutate = without(steps.PutDocument) }, "P14: ",
+		},
+		{
+			"no condition on a change", "put-put-publish",
+			func(s *Scenario) { s.mutate = without(steps.Change) }, "P14: ",
+		},
+		{
+			"no condition on an append to the stream", "publish-publish",
+			func(s *Scenario) { s.mutate = without(steps.Append) }, "P1: ",
+		},
+		{
+			"no condition on a settlement", "unwatch-serve-lost",
+			func(s *Scenario) { s.mutate = without(steps.Settle, steps.Cancel) }, "P5: ",
+		},
+		{
+			"a change that is removed before it is published", "publish-publish",
+			func(s *Scenario) {
+				s.mutate = func(r *request) {
+					if r.name == steps.Append {
+						r.method, r.body = http.MethodGet, nil
+					}
+				}
+			}, "P14: ",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := find(t, tc.scenario)

@@ -11,6 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/push"
 )
 
 // A world is the exploration of one scenario. It runs in a bubble.
@@ -123,6 +124,9 @@ func (s *Scenario) account() embedded.Options {
 	return o
 }
 
+// allContainers returns those of all documents.
+func allContainers() []client.ContainerSpec { return append(cosmos.Containers(), push.Containers()...) }
+
 // begin prepares the store and starts the parties.
 func (w *world) begin() error {
 	var err error
@@ -135,14 +139,14 @@ func (w *world) begin() error {
 	}
 	defer db.Close()
 	ctx := context.Background()
-	if err := db.Provision(ctx, cosmos.Containers()); err != nil {
+	if err := db.Provision(ctx, allContainers()); err != nil {
 		return err
 	}
 	first := &stored{parts: make(map[partition][]int), parent: -1}
 	if w.Prepare != nil {
 		proc := &process{}
 		w.store.told = nil
-		w.Prepare(&Member{ctx: ctx, scenario: w.Scenario, proc: proc, node: cosmos.New(db, w.content(), w.options(99))})
+		w.Prepare(w.newMember(ctx, db, proc, w.options(99), preparer))
 		w.events = proc.saw
 		for _, told := range slices.Clone(w.store.told) {
 			p := partition{told[0].Container, string(told[0].Partition)}
