@@ -97,13 +97,15 @@ func (n *pushNode) live() error {
 		n.subscriptions = &subscriptionNode{w: p.subscriptions, pushNode: n}
 		ports.Receivers, ports.Caller = n.subscriptions, n.subscriptions
 	}
+	marked := 0
 	if p.watches != nil {
 		n.watches = &watchNode{w: p.watches, pushNode: n}
 		ports.Receivers, ports.Caller = n.watches, n.watches
+		marked = 1 + 15*random.n(2) // the pages of these worlds are small
 	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
-		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Clock: now, Random: random.next,
+		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Marked: marked, Clock: now, Random: random.next,
 	})
 	if n.broker != nil {
 		n.broker.open(now, random)

@@ -94,6 +94,8 @@ var rare = []string{
 	"a receiver hung until the deadline",
 	"a replay was requested",
 	"a dead letter was replayed",
+	"a page of watches was served",
+	"a watch was unlisted",
 	"a replay of a range has made deliveries again",
 	"a receiver asked to be called later",
 	"a receiver redirected a call",
