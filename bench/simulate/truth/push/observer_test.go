@@ -179,6 +179,10 @@ func TestASealedHead_MayBeWrittenAsItIs(t *testing.T) {
 	o := observed(t)
 	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 1))}))
 	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 2))}))
+	next := streamChange("head", `{"priorities":{"0":{"first":4,"runs":[{"w":"4","at":3,"e":[{}]}]}}}`)
+	set(&next.Partition, `["topic|t|1"]`)
+	require.NoError(t, o.Commit([]embedded.Change{next}))
+	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 3))}), "its stream continues in another segment")
 	err := o.Commit([]embedded.Change{streamChange("head", `{"sealed":true,"priorities":{"0":{"first":4,"runs":[{"w":"3","at":3,"e":[{}]}]}}}`)})
 	require.ErrorContains(t, err, "P1: the segment was sealed")
 }

@@ -58,6 +58,7 @@ func (o *Observer) streamChanged(changes []change) {
 				o.violated("P1", c, "the segment was sealed")
 			}
 		}
+		return
 	}
 	for _, c := range changes {
 		if rest, isPage := strings.CutPrefix(c.id, "page-"); isPage && c.json != nil {
