@@ -219,10 +219,7 @@ func (w *brokerWorld) checkCaller(n *pushNode, cursor domain.CursorID, e push.En
 
 // dequeueOpenIfCalm dequeues all bundles after the last fault.
 func (w *brokerWorld) dequeueOpenIfCalm(p party) error {
-	w.scheduler.mu.Lock()
-	isCalm := w.calm
-	w.scheduler.mu.Unlock()
-	if !isCalm {
+	if !w.isCalm() {
 		return nil
 	}
 	return w.dequeueOpen(p)

@@ -30,7 +30,7 @@ func (n *brokerNode) open(clock func() time.Time, random dice) {
 		Parties: n.store, Streams: n.store, Cursors: n.store, Shards: n.store, Content: n.w.content,
 	}, n.w.keys, broker.Options{
 		CheckURL: n.caller.CheckURL, CheckHeaders: webhook.CheckHeaders, Clock: clock,
-		Created: n.engine.Created, Changed: n.engine.Changed, Published: n.engine.Published, LookAt: n.engine.LookAt,
+		Created: n.created, Changed: n.changed, Orphaned: n.engine.Orphaned, Published: n.engine.Published, LookAt: n.engine.LookAt,
 		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.next()) },
 	})
 }

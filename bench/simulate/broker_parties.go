@@ -191,6 +191,14 @@ func (p *brokerProducer) broadcastMany() error {
 	return nil
 }
 
+// broadcastLate broadcasts messages some time after the outage of a node.
+func (p *brokerProducer) broadcastLate() error {
+	if !p.pause(time.Duration(40+p.d.n(40)) * time.Second) {
+		return nil
+	}
+	return p.broadcastMany()
+}
+
 // newMessage returns a message whose payload no other one has.
 func (p *brokerProducer) newMessage() *sentMessage {
 	p.n++

@@ -52,6 +52,9 @@ func newBrokerWorld(o *Options) (*brokerWorld, error) {
 	w := &brokerWorld{pushWorld: p, sent: make(map[string]*sentMessage), payloads: make(map[push.Entry]string), created: make(map[domain.PartyID]bool)}
 	p.broker, p.course, p.attempts = w, w.broadcastAll, 1+brokerRetries
 	p.weather.lasts = 300 + p.d.n(1500)
+	if p.failSafe.hasOff() && p.failSafe.recovery == byAsking && p.failSafe.d.n(2) == 0 {
+		p.failSafe.recovery, p.failSafe.isOff = byWorker, [pushNodes]bool{true, true}
+	}
 	w.keys, err = subscribe.NewKeyring(subscribe.NewKey())
 	for i := range 1 + p.d.n(2) {
 		producer, failure := domain.Producers.Parse(fmt.Sprint("producer-", i))
@@ -109,6 +112,10 @@ func (w *brokerWorld) acts() (acts []func() error) {
 	for i := range 1 + w.d.n(3) {
 		p := &brokerProducer{party: w.newParty(fmt.Sprint("sender-", i), diceUse(1100, i)), w: w}
 		acts = append(acts, p.broadcastMany)
+	}
+	if w.failSafe.hasOff() {
+		p := &brokerProducer{party: w.newParty("sender-late", diceUse(1100, 50)), w: w}
+		acts = append(acts, p.broadcastLate)
 	}
 	i := 0
 	for _, channel := range w.channels {

@@ -49,6 +49,11 @@
 // the world holds P9, P11 and P12, and in the end P1 and P5. The numbers of its faults begin at
 // a million.
 //
+// In half of these worlds, and of those below, the fail-safe of one node or of all nodes is off: see
+// [failSafe]. One node is killed and stays down. After the last fault, what it had is served because a
+// node starts, because a node is asked about each cursor, or, in a [brokerWorld], because the worker of
+// the fail-safe has overdue jobs re-triggered. A [memberWatch] holds each node to P21.
+//
 // # Channels
 //
 // A third of the seeds has a [brokerWorld] besides, on the nodes of a push world, each with the

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/cosmos/client"
-	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
@@ -23,13 +23,18 @@ const pushTimeout = 4 * time.Second // of a call
 // A pushNode is one life of a node that calls receivers: the parts that cmd/node wires, on
 // lines of its own.
 type pushNode struct {
-	p      *pushWorld
-	index  int
-	who    string
-	line   *httpLine
-	store  *pushstore.Store
-	engine *delivery.Engine
-	broker *brokerNode // nil: none
+	p       *pushWorld
+	index   int
+	life    int // number of it, of those of the node
+	who     string
+	line    *httpLine
+	store   *pushstore.Store
+	engine  *delivery.Engine
+	broker  *brokerNode // nil: none
+	members *memberWatch
+
+	began     time.Time
+	staysDown bool // after it was killed, until the last fault
 
 	subscriptions *subscriptionNode // nil: none
 	watches       *watchNode        // nil: none
@@ -51,11 +56,12 @@ func (p *pushWorld) node(i int) *pushNode {
 func (p *pushWorld) begins(i int) {
 	p.ghosts.Go(func() {
 		for p.ctx.Err() == nil && !p.ending.Load() {
-			if err := p.newNode(i).live(); err != nil {
+			n := p.newNode(i)
+			if err := n.live(); err != nil {
 				p.fail(err)
 				return
 			}
-			_ = clock.Sleep(p.ctx, time.Second) // the loop looks at the context
+			p.awaitStart(n)
 		}
 	})
 }
@@ -65,7 +71,12 @@ func (p *pushWorld) newNode(i int) *pushNode {
 	defer p.pmu.Unlock()
 	p.lifes[i]++
 	who := fmt.Sprintf("node-%d.%d", i, p.lifes[i])
-	return &pushNode{p: p, index: i, who: who, line: p.newHTTPLine(who)}
+	return &pushNode{p: p, index: i, life: p.lifes[i], who: who, line: p.newHTTPLine(who)}
+}
+
+// use returns the use of the dice of a kind of the node's.
+func (n *pushNode) use(kind int) uint64 {
+	return n.p.uses + uint64(kind+100*n.index+n.life) //nolint:gosec // positive
 }
 
 // live runs the node to its end.
@@ -80,7 +91,7 @@ func (n *pushNode) live() error {
 		return fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	defer db.Close()
-	random := newDice(p.o.Seed, p.uses+uint64(600+100*n.index+p.lifes[n.index])) //nolint:gosec // positive
+	random := newDice(p.o.Seed, n.use(600))
 	now := func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
 	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.next, SegmentBytes: p.segments})
 	n.caller = webhook.New(webhook.Options{
@@ -88,7 +99,8 @@ func (n *pushNode) live() error {
 		Dial: n.dial, LookUp: p.lookUpReceiver, Clock: now,
 	})
 	defer n.caller.Close()
-	ports := delivery.Ports{Streams: n.store, Cursors: n.store, Shards: n.store, Nodes: n.store, Receivers: p, Caller: n}
+	n.members = newMemberWatch(n)
+	ports := delivery.Ports{Streams: n.store, Cursors: n.store, Shards: n.store, Nodes: n.members, Receivers: p, Caller: n}
 	if p.broker != nil {
 		n.broker = &brokerNode{w: p.broker, pushNode: n}
 		ports.Receivers, ports.Caller = n.broker, n.broker
@@ -106,6 +118,7 @@ func (n *pushNode) live() error {
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
 		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Marked: marked, Clock: now, Random: random.next,
+		NoTakeover: n.p.failSafe.isOff[n.index],
 	})
 	if n.broker != nil {
 		n.broker.open(now, random)
@@ -119,8 +132,15 @@ func (n *pushNode) live() error {
 		defer func() { cancel(); wait() }()
 	}
 	p.pmu.Lock()
+	n.began = time.Now()
 	p.nodes[n.index] = n
 	p.pmu.Unlock()
+	var worker sync.WaitGroup
+	defer worker.Wait()
+	defer cancel()
+	if n.broker != nil {
+		worker.Go(func() { n.broker.runWorker(ctx) })
+	}
 	err = n.engine.Run(ctx)
 	p.pmu.Lock()
 	if p.nodes[n.index] == n {

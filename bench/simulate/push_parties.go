@@ -26,7 +26,7 @@ func (p *pushWorld) subscribes(owner *party, i int) error {
 		if n := p.anyNode(owner.d); n != nil {
 			err := n.store.Create(p.ctx, id, domain.Standing{Stream: p.stream})
 			if err == nil || domain.KindOf(err) == domain.Conflict {
-				n.engine.Created(id, p.stream)
+				n.created(id, p.stream)
 				r.isCreated = true
 				return nil
 			}

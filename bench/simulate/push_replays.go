@@ -75,7 +75,7 @@ func (o *pushOperator) request() error {
 	if _, err := n.store.AddReplay(o.p.ctx, id, standing.Followed, r); err != nil {
 		return nil //nolint:nilerr // it is refused, or the store fails as the weather wants
 	}
-	n.engine.Changed(id)
+	n.changed(id)
 	o.p.reached("a replay was requested")
 	return nil
 }

@@ -31,7 +31,8 @@ type pushWorld struct {
 
 	subscriptions *subscriptionWorld // that it belongs to; may be nil
 	watches       *watchWorld        // that it belongs to; may be nil
-	unfinished    func() string      // describes what is left besides deliveries, or ""; may be nil
+	failSafe      failSafe
+	unfinished    func() string // describes what is left besides deliveries, or ""; may be nil
 
 	pmu       sync.Mutex
 	nodes     [pushNodes]*pushNode
@@ -61,7 +62,10 @@ func newPushWorld(o *Options, uses uint64, faults int) (*pushWorld, error) {
 		world: w, d: newDice(o.Seed, 501+uses), uses: uses, attempts: len(pushDelays), content: memory.NewContent(),
 		receivers: make(map[string]*pushReceiver), addresses: make(map[string]*pushReceiver),
 	}
-	p.course = p.publishAll
+	p.course, p.failSafe = p.publishAll, newFailSafe(newDice(o.Seed, 503+uses))
+	if p.failSafe.hasOff() {
+		w.weather.kills = []int{0, 100}[p.failSafe.d.n(2)] // so that a node that survives runs for long
+	}
 	w.shelf, w.plan.vandal, w.plan.receivers, w.numbers = nil, false, false, faults
 	w.weather.lasts = 150 + p.d.n(600)
 	p.segments = []int64{0, 0, 2000}[p.d.n(3)]
@@ -192,13 +196,10 @@ func (p *pushWorld) ends(owner *party, each func() error) error {
 		if _, ok := owner.turn("looks at what is left"); !ok {
 			return nil
 		}
-		if err := each(); err != nil {
+		if err := errors.Join(p.recoverCursors(owner.d), each()); err != nil {
 			return err
 		}
-		left := p.left()
-		p.scheduler.mu.Lock()
-		isCalm := p.calm
-		p.scheduler.mu.Unlock()
+		left, isCalm := p.left(), p.isCalm()
 		switch {
 		case left == "" && isCalm:
 			return nil
@@ -284,17 +285,19 @@ func (p *pushWorld) judge() error {
 
 // mishapsOfNodes are those that happen to no single request.
 func (p *pushWorld) mishapsOfNodes() {
-	p.scheduler.mu.Lock()
-	isCalm := p.calm
-	p.scheduler.mu.Unlock()
 	n := p.node(p.mishaps.n(pushNodes))
-	if isCalm || n == nil {
+	if p.isCalm() || n == nil {
 		return
 	}
 	happens := func(rate int) bool {
 		return rate > 0 && p.mishaps.n(100_000) < rate && p.mayHappen()
 	}
 	switch {
+	case p.beginOutage() && p.mayHappen():
+		p.tell(n.who + " is killed, and stays down")
+		n.staysDown = true // before its end
+		n.kill()
+		p.reached("a hub was killed")
 	case happens(2 * p.weather.kills):
 		p.tell(n.who + " is killed")
 		n.kill()

@@ -27,7 +27,7 @@ func (n *subscriptionNode) open(clock func() time.Time) {
 	n.owners = subscribe.New(subscribe.Ports{
 		Definitions: n.store, Streams: n.store, Cursors: n.store,
 		Dequeues: memory.New(memory.Options{}), // no subscription is to bundles that were dequeued
-	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.engine.Created, Changed: n.engine.Changed, Clock: clock})
+	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.created, Changed: n.changed, Clock: clock})
 	n.events = publish.New(n.store, n.engine.Published)
 }
 

@@ -32,5 +32,7 @@
 // none from before the PUT) and P19 (a message that was accepted exists, once, as it was sent). The
 // world of subscriptions holds both for owners and topics, that the cursor of what was deleted is
 // retired, and P16 (a subscription that is ordered is called with nothing behind a delivery that
-// has not ended) before each call.
+// has not ended) before each call. At each assignment of shards, the world holds P21: a node takes
+// no shard of one that it has seen to be alive in the last 10 seconds; if its fail-safe is off, none of
+// one that died later than 10 seconds after its start, unless it was asked about a cursor of the shard.
 package push

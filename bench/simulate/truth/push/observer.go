@@ -221,6 +221,13 @@ func (o *Observer) nodeChanged(c change) {
 	}
 }
 
+// ShardOwner returns the node that has a shard, "" if none has it.
+func (o *Observer) ShardOwner(shard int) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.owners[shard]
+}
+
 func (o *Observer) violated(rule string, c change, format string, args ...any) {
 	doc := "(none)"
 	if c.json != nil {
