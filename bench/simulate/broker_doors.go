@@ -11,9 +11,8 @@ import (
 )
 
 // A door is what the clients of a consumer have seen of its bundles. It is guarded by
-// pushWorld.pmu. Each call is compared with the calls that had ended when it began; the observer
-// compares each commit, so there is no search for an order of the calls (package history), which
-// would know less: the bundle that a commit makes is known even if no client learns of it.
+// pushWorld.pmu. Each call is compared with the calls that had ended when it began. In the end,
+// package doors looks for an order of all of them.
 type door struct {
 	bundles map[string]*seenBundle
 	order   []string // of their dequeues
@@ -31,8 +30,9 @@ type seenBundle struct {
 // A brokerFetcher fetches the messages of a consumer by any node.
 type brokerFetcher struct {
 	party
-	w *brokerWorld
-	c *brokerConsumer
+	w      *brokerWorld
+	c      *brokerConsumer
+	client int // its number in the history of the consumer
 }
 
 // fetchMany peeks and dequeues for a while.
@@ -75,7 +75,9 @@ func (f *brokerFetcher) peek(limit int) (id string, err error) {
 		done[id] = b.ended
 	}
 	f.w.pmu.Unlock()
+	began := f.w.now()
 	bundle, err := n.service.Peek(f.w.ctx, f.credentials(), f.c.id, limit, nil)
+	f.c.notePeek(f.client, began, bundle, err)
 	if err != nil {
 		if unexplained(err) != nil {
 			return "", fmt.Errorf("a peek of %s fails: %w", f.c.name, err)
@@ -170,7 +172,9 @@ func (f *brokerFetcher) dequeue(id string) error {
 				f.c.fetched[e] = true
 			}
 			w.pmu.Unlock()
+			began := w.now()
 			err := n.service.Dequeue(w.ctx, f.credentials(), f.c.id, id)
+			f.c.noteDequeue(f.client, began, id, err)
 			switch {
 			case err == nil && isAgain:
 				w.reached("a bundle was dequeued twice")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/bench/simulate/doors"
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
@@ -73,13 +74,16 @@ func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 		copied := *m
 		copied.Payload, m = payload, &copied
 	}
-	return n.calls(n.w.receiver(c.Cursor), c, func(id string) (webhook.Result, error) {
+	noted := n.w.consumer(c.Cursor).beginCall(n, at)
+	answer := n.calls(n.w.receiver(c.Cursor), c, func(id string) (webhook.Result, error) {
 		return n.caller.Call(ctx, &webhook.ConsumerCall{
 			ID: id, Attempts: c.Attempt, CallbackURL: to.CallbackURL, Token: webhook.Key(to.Token),
 			Channel: to.ID.Channel().String(), Consumer: to.ID.String(), Message: at.MessageID(), Priority: at.Priority,
 			ContentType: m.ContentType, Metadata: broker.MetadataOf(m), Payload: m.Payload,
 		})
 	})
+	noted.end(n, answer)
+	return answer
 }
 
 // A brokerConsumer is a consumer of a channel, and what is known of it.
@@ -93,6 +97,9 @@ type brokerConsumer struct {
 	// first PUT of the consumer began, and when the first one was answered; nil before.
 	before, answered map[int]int64
 	door             door // guarded by pushWorld.pmu
+
+	history doors.Recorder
+	pending []*notedCall // guarded by pushWorld.pmu
 }
 
 // addConsumer adds a consumer, which is put later.

@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 	"github.com/messagehub/messagehub/domain"
@@ -18,6 +19,7 @@ type brokerWorld struct {
 	producers []domain.PartyID
 	channels  []*brokerChannel
 	rotation  *tokenRotation // nil: no token is replaced
+	ticks     atomic.Int64   // time of the histories of consumers
 
 	// Guarded by pushWorld.pmu.
 	sent     map[string]*sentMessage // by payload
@@ -92,7 +94,7 @@ func (w *brokerWorld) broadcastAll() error {
 	if err := w.ends(&owner, func() error { return w.dequeueOpenIfCalm(owner) }); err != nil || w.ctx.Err() != nil {
 		return err
 	}
-	return errors.Join(w.judge(), w.judgeMessages(&owner))
+	return errors.Join(w.judge(), w.judgeMessages(&owner), w.judgeHistories())
 }
 
 // diceUse returns the use of the dice of the i-th party of a kind.
@@ -130,7 +132,7 @@ func (w *brokerWorld) acts() (acts []func() error) {
 			}
 			if w.d.n(2) == 0 {
 				for k := range 1 + w.d.n(2) {
-					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), diceUse(1500+100*k, i)), w: w, c: c}
+					f := &brokerFetcher{party: w.newParty(fmt.Sprintf("fetcher-%d-%d", i, k), diceUse(1500+100*k, i)), w: w, c: c, client: 1 + k}
 					acts = append(acts, f.fetchMany)
 				}
 			}

@@ -63,7 +63,8 @@
 // besides; operators re-trigger what is dead; a token is replaced. After every commit, package
 // truth/push holds P13, P15, P18 and P20, too. The world holds P15 at each call, P18 and P19 at each
 // message that a consumer gets, P20 at each bundle, and in the end compares what nodes answer about
-// messages, jobs and dead letters with what has happened. The numbers of its faults begin at two
+// messages, jobs and dead letters with what has happened. Package doors looks for an order of the calls,
+// Peeks and Dequeues of each consumer by which no message came by both doors. The numbers of its faults begin at two
 // millions.
 //
 // # Subscriptions

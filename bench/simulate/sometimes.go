@@ -112,6 +112,7 @@ var rare = []string{
 	"a bundle was fetched while calls were under way",
 	"a bundle was fetched again",
 	"a bundle was dequeued twice",
+	"a history of both doors was explained",
 	"a dead job was re-triggered",
 	"a token was refused, because it had been replaced",
 	"a message was re-triggered",
