@@ -11,26 +11,21 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // WatchURL returns where the n-th receiver of watches is called. It answers 200 at once.
 func (s *Server) WatchURL(n int) string { return s.url + "/watch/" + strconv.Itoa(n) }
 
-// A watchNotification is what a receiver of a watch gets.
-type watchNotification struct {
-	Resource string `json:"resource"`
-	Callback string `json:"callback"`
-	Event    string `json:"event"`
-	Time     int64  `json:"timestamp"`
-	Attempts int    `json:"delivery_attempts"`
-}
-
 // notify counts the first call of a receiver for a resource, as receive does for an event.
 func (s *Server) notify(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	var n watchNotification
+	var n struct {
+		Resource string `json:"resource"`
+	}
 	if err = errors.Join(err, json.Unmarshal(body, &n)); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -48,8 +43,9 @@ func CallWatches(ctx context.Context, s *Server, resource string, n, workers int
 	for range workers {
 		calls.Go(func() {
 			for i := range numbers {
-				body, _ := json.Marshal(watchNotification{resource, s.WatchURL(i), "updated", 1, 0})                          // text and numbers
-				_, _ = client.CallWatch(ctx, &webhook.WatchCall{ID: strconv.Itoa(i), CallbackURL: s.WatchURL(i), Body: body}) // the receiver counts what comes
+				_, _ = client.CallWatch(ctx, &webhook.WatchCall{ // the receiver counts what comes
+					ID: strconv.Itoa(i), Resource: resource, CallbackURL: s.WatchURL(i), Event: domain.ResourceUpdated, Changed: time.Now(),
+				})
 			}
 		})
 	}
