@@ -14,6 +14,11 @@
 //
 //	stream ─▶ cursor ─▶ delivery ─▶ delivered, or retry ─▶ … ─▶ dead letter
 //
+// A store reports what happens to its objects as [ObjectEvent] values, some twice and many out of
+// order. An [Object] has the state that follows from all of them:
+//
+//	events ─▶ rows of each version, in the order of the store ─▶ current row, or none
+//
 // The package holds what is true without any store: which values are valid
 // (every type here is made by a function that refuses the rest, so whoever
 // holds a value need not check it again), which events travel together

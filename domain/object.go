@@ -1,0 +1,156 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// An Object is what is stored of an object of a store: its newest rows, and what follows from all
+// of them. The other rows are spilled: they are stored by themselves, and read only where they matter.
+//
+//	events ─▶ Update ─▶ Apply ─▶ Finish ─▶ changes to store, all or none
+//	            ▲                   │
+//	            └── answers ◀── queries about spilled rows, if they matter
+//
+// The rules are those of the filemanager after its fixes, except where they contradict themselves:
+//
+//   - A version is live if its newest row is Created or a delete marker. The highest live row is
+//     the current one, unless it is a marker. It follows from the rows, whatever order they came in.
+//   - At one sequencer of a version, Deleted is later than Created. The original has no rule.
+//   - A null sequencer is placed by the time of the event: see object_place.go. The original takes
+//     it for the newest event, so a late lifecycle event overrides what happened since.
+//   - A null sequencer is identified by the message that carried the event, so that a message that
+//     is delivered again adds nothing. The original adds rows.
+//   - An event that a call has twice is applied once, and not counted. Each later call counts.
+//   - Paired mode is a view of the same rows: see object_pair.go.
+//   - The text of a generated sequencer is the seed's. Its number is never repeated within an
+//     object, and does not begin at 1 for each base. Its text is not what rows are ordered by.
+//   - A sequencer may have 64 characters. The original fails above 30 if it has to place a null
+//     sequencer behind it.
+type Object struct {
+	Name ObjectName
+	Rows []ObjectRow // the newest ones, in order
+
+	Current *ObjectRow // nil: none. It may be one that is spilled.
+
+	Events     int64 // rows that were stored
+	Duplicates int64
+	Generated  int64 // the last ObjectRow.Number
+	// Doubt reports sequencers whose order no store documents, such as those of Azure with
+	// different lengths. Only the store knows the current state then.
+	Doubt bool
+
+	// Floor is not below any spilled row, and below all of Rows.
+	Floor            ObjectOrder
+	Spilled          int64       // rows
+	SpilledVersions  []VersionID // if there are MaxSpilledVersions, it may lack others
+	SpilledGenerated int64       // rows with a generated place
+	SpilledTo        time.Time   // not before the times of these
+
+	Writes []string // the last updates that were stored, up to MaxObjectWrites
+}
+
+// MaxSpilledVersions is how many versions with spilled rows an object lists.
+const MaxSpilledVersions = 4
+
+// MaxObjectWrites is how many updates an object remembers. A writer that lost the reply of an update
+// finds its id, unless as many others have been stored since. With one, a second writer would
+// hide it, and duplicates would be counted twice.
+const MaxObjectWrites = 8
+
+// ObjectLimits bound the rows in an Object. Zero means no limit.
+type ObjectLimits struct{ Rows, Bytes int }
+
+// DefaultObjectLimits keep the document of an object small: a write costs by its size.
+var DefaultObjectLimits = ObjectLimits{Rows: 16, Bytes: 6 << 10}
+
+// HasWrite reports whether an update with one of ids is stored.
+func (o *Object) HasWrite(ids ...string) bool {
+	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(o.Writes, id) })
+}
+
+// clone returns a copy of o that shares nothing that changes.
+func (o *Object) clone() Object {
+	c := *o
+	c.Rows, c.SpilledVersions, c.Writes = slices.Clone(o.Rows), slices.Clone(o.SpilledVersions), slices.Clone(o.Writes)
+	return c
+}
+
+// hasSpilled reports whether rows of a version may be spilled.
+func (o *Object) hasSpilled(v VersionID) bool {
+	return o.Spilled > 0 && (len(o.SpilledVersions) == MaxSpilledVersions || slices.Contains(o.SpilledVersions, v))
+}
+
+// noteSpilled counts a row that becomes spilled.
+func (o *Object) noteSpilled(r *ObjectRow) {
+	o.Spilled++
+	if len(o.SpilledVersions) < MaxSpilledVersions && !slices.Contains(o.SpilledVersions, r.Version) {
+		o.SpilledVersions = append(o.SpilledVersions, r.Version)
+	}
+	if r.IsGenerated() {
+		o.SpilledGenerated++
+		if r.Time.After(o.SpilledTo) {
+			o.SpilledTo = r.Time
+		}
+	}
+}
+
+// noteUnspilled counts a generated row that is spilled no longer.
+func (o *Object) noteUnspilled() {
+	o.Spilled--
+	o.SpilledGenerated--
+}
+
+// A fold finds the current row among rows that it sees from the highest to the lowest.
+type fold struct {
+	few  []VersionID // that were seen
+	many map[VersionID]struct{}
+}
+
+const foldFew = 16
+
+// hasSeen reports whether a row of a version was seen.
+func (f *fold) hasSeen(v VersionID) bool {
+	_, seen := f.many[v]
+	return seen || f.many == nil && slices.Contains(f.few, v)
+}
+
+// see reports whether a row is the first one of its version.
+func (f *fold) see(v VersionID) bool {
+	if f.hasSeen(v) {
+		return false
+	}
+	if f.many != nil {
+		f.many[v] = struct{}{}
+		return true
+	}
+	if f.few = append(f.few, v); len(f.few) > foldFew {
+		f.many = make(map[VersionID]struct{})
+		for _, v := range f.few {
+			f.many[v] = struct{}{}
+		}
+	}
+	return true
+}
+
+// highestLive returns the index of the highest row of rows, which are in order, that is the newest
+// one of its version and live, or -1.
+func (f *fold) highestLive(rows []ObjectRow) int {
+	for i := len(rows) - 1; i >= 0; i-- {
+		if f.see(rows[i].Version) && rows[i].isLive() {
+			return i
+		}
+	}
+	return -1
+}
+
+// CurrentRow returns the index of the current row among all rows of an object, which are in order,
+// or -1.
+func CurrentRow(rows []ObjectRow) int {
+	var f fold
+	i := f.highestLive(rows)
+	if i >= 0 && rows[i].IsMarker() {
+		return -1
+	}
+	return i
+}

@@ -1,0 +1,144 @@
+package domain
+
+import (
+	"strings"
+	"time"
+)
+
+// An ObjectEventType says whether an event made an object or deleted it.
+type ObjectEventType int
+
+// The types of events. The order is a rule: at one sequencer of a version, Deleted is later.
+const (
+	ObjectCreated ObjectEventType = iota + 1
+	ObjectDeleted
+)
+
+func (t ObjectEventType) String() string {
+	if t == ObjectDeleted {
+		return "Deleted"
+	}
+	return "Created"
+}
+
+// An ObjectReason says what caused an event.
+type ObjectReason string
+
+// The reasons of events.
+const (
+	CreatedPut                     ObjectReason = "CreatedPut"
+	CreatedPost                    ObjectReason = "CreatedPost"
+	CreatedCopy                    ObjectReason = "CreatedCopy"
+	CreatedCompleteMultipartUpload ObjectReason = "CreatedCompleteMultipartUpload"
+	DeletedByRequest               ObjectReason = "Deleted"
+	DeletedLifecycle               ObjectReason = "DeletedLifecycle"
+	Restored                       ObjectReason = "Restored"
+	RestoreExpired                 ObjectReason = "RestoreExpired"
+	StorageClassChanged            ObjectReason = "StorageClassChanged"
+	Crawl                          ObjectReason = "Crawl"
+	CrawlRestored                  ObjectReason = "CrawlRestored"
+	UnknownReason                  ObjectReason = "Unknown"
+)
+
+// Storage classes and archive states that decide whether content can be read, as S3 names them.
+const (
+	ClassStandard           = "STANDARD"
+	ClassGlacier            = "GLACIER"
+	ClassDeepArchive        = "DEEP_ARCHIVE"
+	ClassIntelligentTiering = "INTELLIGENT_TIERING"
+	ClassAzureArchive       = "Archive"
+)
+
+// ObjectFacts are what an event says about the content of an object. Empty means unknown.
+type ObjectFacts struct {
+	Size          *int64
+	ETag          string // quoted; see QuoteETag
+	SHA256        string
+	StorageClass  string
+	ArchiveStatus string
+	LastModified  time.Time
+	Reason        ObjectReason
+	IngestID      string
+	Attributes    string // a JSON object
+}
+
+// An ObjectEvent is what a store reports about a version of an object.
+type ObjectEvent struct {
+	Version   VersionID
+	Type      ObjectEventType
+	Marker    bool // with ObjectDeleted: a delete marker was made, which is a version
+	Sequencer Sequencer
+	Carrier   Carrier   // identifies an event without sequencer
+	Time      time.Time // of the event; zero: unknown
+	ObjectFacts
+}
+
+// A Carrier is the message that carried an event, and the place of the event there. It identifies
+// an event without sequencer: when the message is delivered again, its events are duplicates,
+// and two like events in one message are two.
+type Carrier struct {
+	Message string // its id, or a digest of its body
+	Index   int
+}
+
+// IsMarker reports whether the event made a delete marker.
+func (e *ObjectEvent) IsMarker() bool { return e.Type == ObjectDeleted && e.Marker }
+
+// isLive reports whether the version exists after the event. A delete marker is a version.
+func (e *ObjectEvent) isLive() bool { return e.Type == ObjectCreated || e.Marker }
+
+// An ObjectRowID identifies an event among those of one object. No two rows of an object have
+// the same one. Version is the zero value where Carrier identifies the event.
+type ObjectRowID struct {
+	Version   VersionID
+	Type      ObjectEventType
+	Sequencer string
+	Carrier   Carrier
+}
+
+// ID returns the identity of the event.
+func (e *ObjectEvent) ID() ObjectRowID {
+	if e.Sequencer.IsNull() {
+		return ObjectRowID{Carrier: e.Carrier}
+	}
+	return ObjectRowID{Version: e.Version, Type: e.Type, Sequencer: e.Sequencer.identity()}
+}
+
+// Check returns an Invalid error if the event cannot be stored.
+func (e *ObjectEvent) Check() error {
+	switch {
+	case e.Type != ObjectCreated && e.Type != ObjectDeleted:
+		return Errorf(Invalid, "object event: want Created or Deleted")
+	case e.Sequencer.IsNull() && e.Carrier == Carrier{}:
+		return Errorf(Invalid, "object event without sequencer: want the message that carried it")
+	}
+	return nil
+}
+
+// IsAccessible reports whether the content can be read at once. It is meant for the current row of an
+// object. As the original does, it lets an unknown storage class pass. Other than there, a
+// restored object of any archive class can be read.
+func (e *ObjectEvent) IsAccessible() bool {
+	if e.Type != ObjectCreated {
+		return false
+	}
+	switch e.StorageClass {
+	case ClassGlacier, ClassDeepArchive, ClassAzureArchive:
+		return e.Reason == Restored || e.Reason == CrawlRestored
+	case ClassIntelligentTiering:
+		return e.ArchiveStatus == ""
+	default:
+		return true
+	}
+}
+
+// QuoteETag returns an ETag in the form in which it is stored: quoted, with its W/ if it is weak.
+func QuoteETag(s string) string {
+	weak, tag := "", s
+	if rest, ok := strings.CutPrefix(s, "W/"); ok {
+		weak, tag = "W/", rest
+	}
+	tag = strings.TrimPrefix(tag, `"`)
+	tag = strings.TrimSuffix(tag, `"`)
+	return weak + `"` + tag + `"`
+}

@@ -1,0 +1,153 @@
+package domain_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+const (
+	allOrders    = 6   // events of which every order is tried: up to 720
+	randomOrders = 720 // tried of more events
+)
+
+// TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any order,
+// each twice, and demands the same rows, the same current one and one duplicate of each.
+func TestObjectTablesInAnyOrder(t *testing.T) {
+	for _, tc := range nativeTables {
+		t.Run(tc.name, func(t *testing.T) { inAnyOrder(t, tc.script, (*objectStore).describe) })
+	}
+}
+
+// TestObjectPairsInAnyOrder does so for the tables of paired mode. Only number_reordered depends on
+// the order.
+func TestObjectPairsInAnyOrder(t *testing.T) {
+	for _, tc := range pairTables {
+		if tc.name[:5] == "FM-49" {
+			continue // of null sequencers
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			inAnyOrder(t, tc.script, func(s *objectStore) string {
+				for id, r := range s.spilled {
+					r.Reordered = 0
+					s.spilled[id] = r
+				}
+				for i := range s.object.Rows {
+					s.object.Rows[i].Reordered = 0
+				}
+				return s.describePairs()
+			})
+		})
+	}
+}
+
+func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) string) {
+	var events []domain.ObjectEvent
+	ids := make(map[domain.ObjectRowID]bool)
+	for _, e := range slices.Concat(calls(t, script)...) {
+		if !ids[e.ID()] {
+			events = append(events, e)
+			ids[e.ID()] = true
+		}
+	}
+	inOrder := newObjectStore(t, domain.ObjectLimits{})
+	inOrder.ingest(events)
+	inOrder.ingest(events)
+	want := describe(inOrder)
+	rng := newRNG(25)
+	inOrders(rng, len(events), func(order []int) {
+		limits := limitsOfTables[rng.IntN(len(limitsOfTables))]
+		s := newObjectStore(t, limits)
+		again := rng.Perm(len(events))
+		for i := range events {
+			s.ingest(events[order[i] : order[i]+1])
+			if rng.IntN(2) == 0 { // twice in a row
+				s.ingest(events[order[i] : order[i]+1])
+				again = slices.DeleteFunc(again, func(j int) bool { return j == order[i] })
+			}
+		}
+		for _, i := range again {
+			s.ingest(events[i : i+1])
+		}
+		s.check()
+		require.Equal(t, want, describe(s), "limits %v, order %v", limits, order)
+	})
+}
+
+// inOrders calls f with every order of n numbers, or with many random ones.
+func inOrders(rng *rand.Rand, n int, f func(order []int)) {
+	if n > allOrders {
+		for range randomOrders {
+			f(rng.Perm(n))
+		}
+		return
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	var permute func(from int)
+	permute = func(from int) {
+		if from == n {
+			f(order)
+			return
+		}
+		for i := from; i < n; i++ {
+			order[from], order[i] = order[i], order[from]
+			permute(from + 1)
+			order[from], order[i] = order[i], order[from]
+		}
+	}
+	permute(0)
+}
+
+// TestObjectVersionsInAnyOrder delivers the events of the table of versions in random orders.
+func TestObjectVersionsInAnyOrder(t *testing.T) {
+	inAnyOrder(t, "[C@1/v1, C@2/v2, C@3/v3, D@4/v2, M@5/v4, C@6/v5, D@7/v5, D@8/v4, D@9/v3]", (*objectStore).describe)
+}
+
+// TestObjectOfCrawlIsCurrent is the rule of FM-79: whatever came before, an object that a crawl finds
+// afterwards is the current one.
+func TestObjectOfCrawlIsCurrent(t *testing.T) {
+	var before []domain.ObjectEvent
+	for i := range 12 {
+		e := domain.ObjectEvent{
+			Type: domain.ObjectEventType(1 + i%2), Time: firstMoment,
+			Carrier: domain.Carrier{Message: "before", Index: i},
+		}
+		if i/2%2 == 0 {
+			e.Sequencer = must(domain.ParseSequencer(domain.HexSequencer, []string{"10", "11", "12", "13", "14", "15"}[i/4*2+i%2]))
+		}
+		if i >= 4 {
+			e.StorageClass = domain.ClassStandard
+		}
+		if i >= 8 {
+			e.IngestID = "ingest"
+		}
+		before = append(before, e)
+	}
+	for _, version := range []string{"", "v"} {
+		crawl := domain.ObjectEvent{
+			Type: domain.ObjectCreated, Version: must(domain.ParseVersionID(version)), Time: firstMoment,
+			Carrier: domain.Carrier{Message: "crawl"}, ObjectFacts: domain.ObjectFacts{Reason: domain.Crawl},
+		}
+		for subset := range 1 << len(before) {
+			var events []domain.ObjectEvent
+			for i := range before {
+				before[i].Version = crawl.Version
+				if subset>>i&1 == 1 {
+					events = append(events, before[i])
+				}
+			}
+			s := newObjectStore(t, domain.ObjectLimits{Rows: subset % 5})
+			s.ingest(events)
+			s.ingest([]domain.ObjectEvent{crawl})
+			require.NotNil(t, s.object.Current, "subset %b", subset)
+			require.Equal(t, domain.Crawl, s.object.Current.Reason, "subset %b", subset)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package domain
+
+// An ObjectPair is a row as paired mode shows it: an object from its creation to its deletion.
+// Either may be nil.
+type ObjectPair struct{ Created, Deleted *ObjectRow }
+
+// PairRows returns the view of paired mode of all rows of an object, which are in order: a Deleted
+// takes the native Created just before it among the native rows of its version. Rows with a
+// generated place remain alone. The view is in the order of the first row of each pair.
+func PairRows(rows []ObjectRow) []ObjectPair {
+	var pairs []ObjectPair
+	last := make(map[VersionID]int) // the pair of the last native row, if that is Created
+	for i := range rows {
+		r := &rows[i]
+		if r.Type == ObjectCreated {
+			if !r.IsGenerated() {
+				last[r.Version] = len(pairs)
+			}
+			pairs = append(pairs, ObjectPair{Created: r})
+			continue
+		}
+		if p, ok := last[r.Version]; ok && !r.IsGenerated() {
+			pairs[p].Deleted = r
+		} else {
+			pairs = append(pairs, ObjectPair{Deleted: r})
+		}
+		if !r.IsGenerated() {
+			delete(last, r.Version)
+		}
+	}
+	return pairs
+}
+
+// Duplicates returns the duplicates of both rows.
+func (p ObjectPair) Duplicates() (n int64) {
+	for _, r := range []*ObjectRow{p.Created, p.Deleted} {
+		if r != nil {
+			n += r.Duplicates
+		}
+	}
+	return n
+}
+
+// Reordered returns number_reordered: how often paired mode would have changed the pair because its
+// events came out of order. It is the only value of the view that depends on the order of arrival,
+// so it is counted when a row arrives, in the Deleted of a pair.
+func (p ObjectPair) Reordered() int64 {
+	if p.Deleted == nil {
+		return 0
+	}
+	return p.Deleted.Reordered
+}
+
+// countReordered counts what the arrival of a row changes in paired mode: a Deleted with no Created
+// begins at 1; a Created that comes after its Deleted adds 1; so does a Deleted that takes a
+// Created from another Deleted, which begins at 1 then.
+func (u *ObjectUpdate) countReordered(row *ObjectRow) {
+	if row.IsGenerated() {
+		if row.Type == ObjectDeleted {
+			row.Reordered = 1
+		}
+		return
+	}
+	before, after := u.neighbors(row)
+	if after != nil && after.Type == ObjectCreated {
+		after = nil
+	}
+	switch {
+	case row.Type == ObjectCreated:
+		if after != nil {
+			after.Reordered++
+		}
+	case before == nil || before.Type == ObjectDeleted:
+		row.Reordered = 1
+		return
+	case after != nil:
+		row.Reordered = after.Reordered + 1
+		after.Reordered = 1
+	}
+	if after != nil {
+		u.below.noteChange(after.ID())
+	}
+}
+
+// neighbors returns the native rows of the version just before and just after row, or nil. The one
+// before a Created does not matter; it is nil if it is spilled.
+func (u *ObjectUpdate) neighbors(row *ObjectRow) (before, after *ObjectRow) {
+	o, order := &u.object, row.Order()
+	at, _ := u.index(order)
+	for i := at - 1; i >= 0 && before == nil; i-- {
+		before = nativeOf(&o.Rows[i], row.Version)
+	}
+	for i := at; i < len(o.Rows) && after == nil; i++ {
+		after = nativeOf(&o.Rows[i], row.Version)
+	}
+	isLate := order.Compare(o.Floor) <= 0
+	if before != nil || !o.hasSpilled(row.Version) || !isLate && row.Type == ObjectCreated {
+		return before, after
+	}
+	below, _ := u.below.ask(SpilledQuery{Kind: SpilledNeighbors, Version: row.Version, Order: order})
+	for _, r := range below {
+		if r.row.Order().Compare(order) < 0 {
+			before = &r.row
+		} else {
+			after = &r.row
+		}
+	}
+	return before, after
+}
+
+func nativeOf(r *ObjectRow, v VersionID) *ObjectRow {
+	if r.IsGenerated() || r.Version != v {
+		return nil
+	}
+	return r
+}

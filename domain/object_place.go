@@ -1,0 +1,140 @@
+package domain
+
+import (
+	"cmp"
+	"time"
+)
+
+// A null sequencer gets a generated place. It is behind the highest native row of its version whose
+// time is not later than that of the event; rows with one base are ordered by time, then by
+// arrival. When a native row with an earlier time comes late, the generated row moves behind it. So
+// with distinct times, the place does not depend on the order of arrival. With equal times, or an
+// unknown one, what came first counts as earlier.
+//
+// A delete marker that a lifecycle rule makes has a version of its own, and so no native row before
+// it. It is placed over the highest native row of any version, since the store made it the
+// newest version; what follows for its version is placed behind it. The original places it
+// below all versions, and what it hides remains current there.
+
+// A placement is where a generated place is: the row that it follows.
+type placement struct {
+	base Sequencer
+	rank PlacementRank
+}
+
+func (p placement) compare(q placement) int {
+	return cmp.Or(cmp.Compare(p.base.order, q.base.order), cmp.Compare(p.rank, q.rank))
+}
+
+// placementBehind returns the placement of an event without sequencer behind a row, and false if
+// the row has no influence on it.
+func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
+	switch {
+	case e.IsMarker():
+		return placement{r.Sequencer, OverRow}, !r.IsGenerated()
+	case r.Version != e.Version:
+		return placement{}, false
+	case r.IsGenerated():
+		return placement{r.Base, r.Rank}, r.IsMarker()
+	default:
+		return placement{r.Sequencer, BehindRow}, true
+	}
+}
+
+// place gives a row that is new its generated place. All rows that are there came before it.
+func (u *ObjectUpdate) place(row *ObjectRow) {
+	row.Rank = BehindRow
+	if row.IsMarker() {
+		row.Rank = OverRow
+	}
+	found := false
+	follow := func(r *ObjectRow) {
+		p, anchors := placementBehind(r, &row.ObjectEvent)
+		if anchors && orderedTime(r.Time) <= lastTime(row.Time) && p.compare(placement{row.Base, row.Rank}) >= 0 {
+			row.Base, row.Rank, found = p.base, p.rank, true
+		}
+	}
+	for i := range u.object.Rows {
+		follow(&u.object.Rows[i])
+	}
+	q := SpilledQuery{Kind: SpilledAnchor, Version: row.Version, Time: lastTime(row.Time)}
+	if row.IsMarker() {
+		q = SpilledQuery{Kind: SpilledOver, Time: lastTime(row.Time)}
+	}
+	// A row in the object is above all spilled ones.
+	if found || u.object.Spilled == 0 || !row.IsMarker() && !u.object.hasSpilled(row.Version) {
+		return
+	}
+	below, _ := u.below.ask(q)
+	for _, r := range below {
+		follow(&r.row)
+	}
+}
+
+// isEarlier reports whether a time is known to be earlier than another one.
+func isEarlier(a, b time.Time) bool {
+	return !a.IsZero() && !b.IsZero() && orderedTime(a) < orderedTime(b)
+}
+
+// moveBehind moves rows with a generated place behind a row that has come after them, and happened
+// before them.
+func (u *ObjectUpdate) moveBehind(row *ObjectRow) {
+	if row.IsGenerated() && !row.IsMarker() || row.Time.IsZero() {
+		return
+	}
+	later := u.generatedLater(row.Time)
+	// Markers come first: those that move take with them what follows them.
+	anchors := []*ObjectRow{row}
+	for _, wantMarkers := range []bool{true, false} {
+		for i := range later {
+			g := &later[i]
+			if g.IsMarker() == wantMarkers && u.moveBehindAny(g, anchors) && wantMarkers {
+				anchors = append(anchors, g)
+			}
+		}
+	}
+}
+
+// generatedLater returns copies of the rows with a generated place that are later than t.
+func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
+	o := &u.object
+	if o.Generated == 0 {
+		return nil
+	}
+	q := SpilledQuery{Kind: SpilledGenerated, Time: t.UnixMicro()}
+	later = q.Select(o.Rows)
+	if o.SpilledGenerated > 0 && isEarlier(t, o.SpilledTo) {
+		below, _ := u.below.ask(q)
+		for _, r := range below {
+			later = append(later, r.row)
+		}
+	}
+	return later
+}
+
+// moveBehindAny moves g behind the highest of anchors, if that is above its place, and reports
+// whether it did.
+func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
+	from := g.Order()
+	to := placement{g.Base, g.Rank}
+	for _, r := range anchors {
+		p, influences := placementBehind(r, &g.ObjectEvent)
+		if influences && (isEarlier(r.Time, g.Time) || r.Number > 0 && r.Number < g.Number && orderedTime(r.Time) == orderedTime(g.Time)) && p.compare(to) > 0 {
+			to = p
+		}
+	}
+	if to == (placement{g.Base, g.Rank}) {
+		return false
+	}
+	if i, isInside := u.index(from); isInside {
+		u.object.Rows = append(u.object.Rows[:i], u.object.Rows[i+1:]...)
+	} else {
+		u.below.remove(g.ID())
+		u.below.noteVersion(g.Version)
+		u.object.noteUnspilled()
+	}
+	g.Base, g.Rank = to.base, to.rank
+	u.put(*g)
+	u.changed = true
+	return true
+}

@@ -1,0 +1,102 @@
+package domain
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strings"
+	"time"
+)
+
+// An ObjectRow is an event of an object as it is stored. A row without sequencer has a generated
+// place: behind Base, by its time and number; see object_place.go.
+type ObjectRow struct {
+	ObjectEvent
+	Base       Sequencer     // of a generated place; null: before all native rows
+	Rank       PlacementRank // of a generated place
+	Number     int64         // of the generated places of the object, from 1; 0: native
+	Duplicates int64         // deliveries after the first
+	Reordered  int64         // see object_pair.go
+	WriteID    string        // of the update that stored the row
+}
+
+// A PlacementRank orders what has one sequencer as base.
+type PlacementRank int
+
+// The ranks at one base.
+const (
+	NativeRank PlacementRank = iota // the row that has the sequencer
+	BehindRow                       // behind a native row of the same version
+	OverRow                         // a marker over a native row of any version, and its version from then on
+)
+
+// IsGenerated reports whether the place of the row was generated.
+func (r *ObjectRow) IsGenerated() bool { return r.Number > 0 }
+
+// An ObjectOrder is the place of a row among all rows of its object. Its fields are in the order in
+// which they decide. They are exported for stores, which only copy them.
+type ObjectOrder struct {
+	Base      string
+	Rank      PlacementRank
+	Time      int64 // of a generated place: microseconds; an unknown time is the least one
+	Number    int64
+	Type      ObjectEventType // of a native row, as the following ones
+	Version   VersionID
+	Sequencer string
+}
+
+// Order returns the place of the row.
+func (r *ObjectRow) Order() ObjectOrder {
+	if !r.IsGenerated() {
+		return ObjectOrder{Base: r.Sequencer.order, Type: r.Type, Version: r.Version, Sequencer: r.Sequencer.identity()}
+	}
+	return ObjectOrder{Base: r.Base.order, Rank: r.Rank, Time: orderedTime(r.Time), Number: r.Number}
+}
+
+func orderedTime(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MinInt64
+	}
+	return t.UnixMicro()
+}
+
+// Compare returns -1, 0 or +1. Only a row and itself compare as 0.
+func (o ObjectOrder) Compare(p ObjectOrder) int {
+	if c := strings.Compare(o.Base, p.Base); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(o.Rank, p.Rank), cmp.Compare(o.Time, p.Time), cmp.Compare(o.Number, p.Number),
+		cmp.Compare(o.Type, p.Type), cmp.Compare(o.Version.s, p.Version.s), cmp.Compare(o.Sequencer, p.Sequencer),
+	)
+}
+
+// CompareObjectRows orders the rows of one object.
+func CompareObjectRows(a, b ObjectRow) int { return a.Order().Compare(b.Order()) }
+
+// paddedSequencer is the length to which the seed pads the base of a generated sequencer.
+const paddedSequencer = 30
+
+// SequencerText returns the sequencer as the API shows it: the text of the store, or the seed's
+// form of a generated one. That has its number in hexadecimal digits, the lowest byte first, so it
+// does not sort.
+func (r *ObjectRow) SequencerText() string {
+	if !r.IsGenerated() {
+		return r.Sequencer.text
+	}
+	base := r.Base.text
+	if n := len(base); n < paddedSequencer {
+		base += strings.Repeat("0", paddedSequencer-n)
+	}
+	var number [8]byte
+	binary.LittleEndian.PutUint64(number[:], uint64(r.Number)) //nolint:gosec // numbers begin at 1
+	return base + "-" + hex.EncodeToString(number[:])
+}
+
+// size returns about how many bytes the row has in a document.
+func (r *ObjectRow) size() int {
+	const names = 200 // of the fields, with numbers and times
+	return names + len(r.Version.s) + len(r.Sequencer.text) + len(r.Base.text) + len(r.Carrier.Message) + len(r.WriteID) +
+		len(r.ETag) + len(r.SHA256) + len(r.StorageClass) + len(r.ArchiveStatus) + len(r.Reason) + len(r.IngestID) + len(r.Attributes)
+}

@@ -1,0 +1,181 @@
+package domain_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// sequencers are those of the tables, by their names there. Other texts stand for themselves.
+var sequencers = map[string]string{
+	"Z": "0055AED6DCD90281E3", "C1": "0055AED6DCD90281E4", "N": "0055AED6DCD90281E5",
+	"D1": "0055AED6DCD90281E6", "C2": "0055AED6DCD90281E7", "D2": "0055AED6DCD90281E9",
+	"C17": "0055AED6DCD90281E47",
+}
+
+// calls returns the events of a script, by call. Each [...] is a call. An event is C for Created, D
+// for Deleted or M for a delete marker, and @ with a sequencer or - for none. What follows is
+// optional: /version, +seconds after the first moment, and !, for a time that is unknown. Each null
+// sequencer has a message of its own.
+//
+//	[C@C1] [D@-/v2+5, C@C2]
+func calls(t testing.TB, script string) (all [][]domain.ObjectEvent) {
+	t.Helper()
+	nulls := 0
+	for call := range strings.SplitSeq(script, "[") {
+		call, _, isCall := strings.Cut(call, "]")
+		if !isCall {
+			continue
+		}
+		var events []domain.ObjectEvent
+		for text := range strings.SplitSeq(call, ",") {
+			e := objectEvent(t, strings.TrimSpace(text))
+			if e.Sequencer.IsNull() {
+				nulls++
+				e.Carrier = domain.Carrier{Message: fmt.Sprint("message-", nulls)}
+			}
+			events = append(events, e)
+		}
+		all = append(all, events)
+	}
+	return all
+}
+
+var firstMoment = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+
+func objectEvent(t testing.TB, text string) domain.ObjectEvent {
+	t.Helper()
+	e := domain.ObjectEvent{Time: firstMoment}
+	rest, isTimeless := strings.CutSuffix(text, "!")
+	if isTimeless {
+		e.Time = time.Time{}
+	}
+	if before, seconds, ok := strings.Cut(rest, "+"); ok {
+		var n int
+		_, err := fmt.Sscan(seconds, &n)
+		require.NoError(t, err)
+		rest, e.Time = before, e.Time.Add(time.Duration(n)*time.Second)
+	}
+	rest, version, _ := strings.Cut(rest, "/")
+	e.Version = must(domain.ParseVersionID(version))
+	kind, sequencer, _ := strings.Cut(rest, "@")
+	switch kind {
+	case "C":
+		e.Type = domain.ObjectCreated
+	case "D", "M":
+		e.Type, e.Marker = domain.ObjectDeleted, kind == "M"
+	default:
+		require.FailNow(t, "no event", text)
+	}
+	if sequencer != "-" {
+		if s := sequencers[sequencer]; s != "" {
+			sequencer = s
+		}
+		e.Sequencer = must(domain.ParseSequencer(domain.HexSequencer, sequencer))
+	}
+	return e
+}
+
+// describe returns the rows of a store in order, in the form of a script: with +, if it is
+// current, or with ·, and with the number of duplicates, if there are any.
+func (s *objectStore) describe() string {
+	var b strings.Builder
+	all := s.rows()
+	for i := range all {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(describeRow(&all[i], &s.object))
+	}
+	return b.String()
+}
+
+func describeRow(r *domain.ObjectRow, o *domain.Object) string {
+	var b strings.Builder
+	b.WriteString(describeEvent(r))
+	if o.Current != nil && o.Current.ID() == r.ID() {
+		b.WriteString("+")
+	} else {
+		b.WriteString("·")
+	}
+	if r.Duplicates > 0 {
+		fmt.Fprint(&b, r.Duplicates)
+	}
+	return b.String()
+}
+
+func describeEvent(r *domain.ObjectRow) string {
+	kind := "C"
+	switch {
+	case r.IsMarker():
+		kind = "M"
+	case r.Type == domain.ObjectDeleted:
+		kind = "D"
+	}
+	text := kind + "@" + nameOf(r)
+	if r.Version != (domain.VersionID{}) {
+		text += "/" + r.Version.String()
+	}
+	return text
+}
+
+// nameOf returns the name of a sequencer in the tables. A generated one is the name of its base and
+// its number, as in C1-01; the base 0 is none.
+func nameOf(r *domain.ObjectRow) string {
+	text, name := r.Sequencer.String(), ""
+	if r.IsGenerated() {
+		text = r.Base.String()
+		if text == "" {
+			text = "0"
+		}
+	}
+	name = text
+	for n, s := range sequencers {
+		if s == text {
+			name = n
+		}
+	}
+	if r.IsGenerated() {
+		return fmt.Sprintf("%s-%02d", name, r.Number)
+	}
+	return name
+}
+
+// describePairs returns the pairs of paired mode: {created,deleted}, then number_reordered, if it
+// is not 0, and the number of duplicates behind a d.
+func (s *objectStore) describePairs() string {
+	var all []string
+	for _, p := range domain.PairRows(s.rows()) {
+		created, deleted, version := "–", "–", ""
+		for _, r := range []*domain.ObjectRow{p.Created, p.Deleted} {
+			switch {
+			case r == nil:
+				continue
+			case r.Type == domain.ObjectCreated:
+				created = nameOf(r)
+			default:
+				deleted = nameOf(r)
+				if r.IsMarker() {
+					deleted += " marker"
+				}
+			}
+			if r.Version != (domain.VersionID{}) {
+				version = r.Version.String()
+			}
+		}
+		text := version + "{" + created + "," + deleted + "}"
+		if n := p.Reordered(); n > 0 {
+			text += fmt.Sprint(n)
+		}
+		if n := p.Duplicates(); n > 0 {
+			text += fmt.Sprint("d", n)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, " ")
+}

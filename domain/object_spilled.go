@@ -1,0 +1,273 @@
+package domain
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A SpilledQuery asks for spilled rows of an object. Select is its meaning.
+type SpilledQuery struct {
+	Kind    SpilledQueryKind
+	ID      ObjectRowID // of SpilledByID
+	Version VersionID   // of SpilledHead, SpilledBelow, SpilledNeighbors, SpilledAnchor
+	Order   ObjectOrder // of SpilledBelow, SpilledNeighbors
+	Time    int64       // of SpilledAnchor, SpilledOver, SpilledGenerated: microseconds
+}
+
+// SpilledQueryKind says what a query asks for.
+type SpilledQueryKind int
+
+// The kinds of queries.
+const (
+	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
+	SpilledHeads                                 // each version's newest row
+	SpilledHead                                  // a version's newest row
+	SpilledBelow                                 // a version's newest row below an order
+	SpilledNeighbors                             // a version's native rows just below and just above an order
+	SpilledAnchor                                // a version's row, no later than a time, that a null sequencer is placed behind
+	SpilledOver                                  // the native row of any version, no later than a time, that a marker is placed over
+	SpilledGenerated                             // rows with a generated place later than a time
+)
+
+// SpilledAnswers hold the rows of queries.
+type SpilledAnswers map[SpilledQuery][]ObjectRow
+
+// Select returns the rows that answer the query among all spilled rows of the object.
+func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
+	switch q.Kind {
+	case SpilledByID:
+		return selectRows(rows, func(r *ObjectRow) bool { return r.ID() == q.ID })
+	case SpilledHeads:
+		var heads []ObjectRow
+		newest := make(map[VersionID]int)
+		for _, r := range rows {
+			if i, ok := newest[r.Version]; !ok {
+				newest[r.Version] = len(heads)
+				heads = append(heads, r)
+			} else if CompareObjectRows(heads[i], r) < 0 {
+				heads[i] = r
+			}
+		}
+		return heads
+	case SpilledHead:
+		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
+	case SpilledBelow:
+		return highest(selectRows(rows, func(r *ObjectRow) bool {
+			return r.Version == q.Version && r.Order().Compare(q.Order) < 0
+		}), CompareObjectRows)
+	case SpilledNeighbors:
+		natives := func(side int) []ObjectRow {
+			return selectRows(rows, func(r *ObjectRow) bool {
+				return r.Version == q.Version && !r.IsGenerated() && r.Order().Compare(q.Order) == side
+			})
+		}
+		above := highest(natives(+1), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
+		return append(highest(natives(-1), CompareObjectRows), above...)
+	case SpilledAnchor:
+		e := &ObjectEvent{Version: q.Version, Type: ObjectCreated}
+		return q.selectAnchor(rows, e)
+	case SpilledOver:
+		return q.selectAnchor(rows, &ObjectEvent{Type: ObjectDeleted, Marker: true})
+	case SpilledGenerated:
+		return selectRows(rows, func(r *ObjectRow) bool { return r.IsGenerated() && orderedTime(r.Time) > q.Time })
+	}
+	return nil
+}
+
+// selectAnchor returns the row that has the highest placement for e.
+func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow {
+	return highest(selectRows(rows, func(r *ObjectRow) bool {
+		_, anchors := placementBehind(r, e)
+		return anchors && orderedTime(r.Time) <= q.Time
+	}), func(a, b ObjectRow) int {
+		p, _ := placementBehind(&a, e)
+		q, _ := placementBehind(&b, e)
+		return cmp.Or(p.compare(q), CompareObjectRows(a, b))
+	})
+}
+
+// lastTime returns the time of a query for what is no later than t. Of an unknown time, nothing is.
+func lastTime(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixMicro()
+}
+
+func selectRows(rows []ObjectRow, has func(r *ObjectRow) bool) (selected []ObjectRow) {
+	for i := range rows {
+		if has(&rows[i]) {
+			selected = append(selected, rows[i])
+		}
+	}
+	return selected
+}
+
+func highest(rows []ObjectRow, compare func(a, b ObjectRow) int) []ObjectRow {
+	if len(rows) == 0 {
+		return nil
+	}
+	return []ObjectRow{slices.MaxFunc(rows, compare)}
+}
+
+// A spilledRow is a row below the floor that an update knows.
+type spilledRow struct {
+	row     ObjectRow
+	existed bool // it is stored
+	changed bool
+	removed bool // it is in the object now
+}
+
+// spilledRows are what an update knows of the rows below the floor.
+type spilledRows struct {
+	answers  SpilledAnswers
+	queries  []SpilledQuery // without an answer
+	rows     map[ObjectRowID]*spilledRow
+	versions map[VersionID]struct{} // whose newest spilled row may have changed
+}
+
+// ask returns the rows that answer a query, as this update has left them. It returns false if there
+// is no answer yet, and notes the query.
+func (s *spilledRows) ask(q SpilledQuery) ([]*spilledRow, bool) {
+	if _, answered := s.learn(q); !answered {
+		return nil, false
+	}
+	present := make([]ObjectRow, 0, len(s.rows))
+	for _, known := range s.rows {
+		if !known.removed {
+			present = append(present, known.row)
+		}
+	}
+	selected := q.Select(present)
+	found := make([]*spilledRow, len(selected))
+	for i := range selected {
+		found[i] = s.rows[selected[i].ID()]
+	}
+	return found, true
+}
+
+// learn returns the rows that answer a query as they are stored.
+func (s *spilledRows) learn(q SpilledQuery) ([]ObjectRow, bool) {
+	answer, answered := s.answers[q]
+	if !answered {
+		if !slices.Contains(s.queries, q) {
+			s.queries = append(s.queries, q)
+		}
+		return nil, false
+	}
+	if s.rows == nil {
+		s.rows = make(map[ObjectRowID]*spilledRow)
+	}
+	for _, r := range answer {
+		if s.rows[r.ID()] == nil {
+			s.rows[r.ID()] = &spilledRow{row: r, existed: true}
+		}
+	}
+	return answer, true
+}
+
+// put adds a row, or replaces it.
+func (s *spilledRows) put(row ObjectRow) {
+	if s.rows == nil {
+		s.rows = make(map[ObjectRowID]*spilledRow)
+	}
+	id := row.ID()
+	known := s.rows[id]
+	if known == nil {
+		known = &spilledRow{}
+		s.rows[id] = known
+	}
+	known.row, known.changed, known.removed = row, true, false
+}
+
+// remove removes a row that this update knows.
+func (s *spilledRows) remove(id ObjectRowID) {
+	if known := s.rows[id]; known.existed {
+		known.removed = true
+	} else {
+		delete(s.rows, id)
+	}
+}
+
+// noteChange notes that a row has changed, if it is a spilled one.
+func (s *spilledRows) noteChange(id ObjectRowID) {
+	if known := s.rows[id]; known != nil && !known.removed {
+		known.changed = true
+		s.noteVersion(known.row.Version)
+	}
+}
+
+// noteVersion notes that the newest spilled row of a version may have changed.
+func (s *spilledRows) noteVersion(v VersionID) {
+	if s.versions == nil {
+		s.versions = make(map[VersionID]struct{})
+	}
+	s.versions[v] = struct{}{}
+}
+
+// addTo adds the changes of spilled rows to those of an update.
+func (s *spilledRows) addTo(changes *ObjectChanges) {
+	for id, known := range s.rows {
+		switch {
+		case known.removed:
+			changes.Delete = append(changes.Delete, id)
+		case known.changed && known.existed:
+			changes.Replace = append(changes.Replace, known.row)
+		case known.changed:
+			changes.Create = append(changes.Create, known.row)
+		}
+	}
+	slices.SortFunc(changes.Create, CompareObjectRows)
+	slices.SortFunc(changes.Replace, CompareObjectRows)
+	slices.SortFunc(changes.Delete, compareRowIDs)
+}
+
+func compareVersions(a, b VersionID) int { return cmp.Compare(a.s, b.s) }
+
+func compareRowIDs(a, b ObjectRowID) int {
+	return cmp.Or(
+		compareVersions(a.Version, b.Version), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Sequencer, b.Sequencer),
+		cmp.Compare(a.Carrier.Message, b.Carrier.Message), cmp.Compare(a.Carrier.Index, b.Carrier.Index),
+	)
+}
+
+// newestSpilled returns the newest spilled row of a version, or nil.
+func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
+	// A row that is spilled no longer hides the one below it from the query.
+	for q := (SpilledQuery{Kind: SpilledHead, Version: v}); ; {
+		stored, answered := u.below.learn(q)
+		if !answered {
+			return nil
+		}
+		if len(stored) == 0 || !u.below.rows[stored[0].ID()].removed {
+			break
+		}
+		q = SpilledQuery{Kind: SpilledBelow, Version: v, Order: stored[0].Order()}
+	}
+	found, _ := u.below.ask(SpilledQuery{Kind: SpilledHead, Version: v})
+	if len(found) == 0 {
+		return nil
+	}
+	return &found[0].row
+}
+
+// newestSpilledOfEach returns the newest spilled row of each version.
+func (u *ObjectUpdate) newestSpilledOfEach() (heads []*ObjectRow) {
+	q := SpilledQuery{Kind: SpilledHeads}
+	stored, answered := u.below.learn(q)
+	if !answered {
+		return nil
+	}
+	for _, head := range stored {
+		if u.below.rows[head.ID()].removed {
+			u.newestSpilled(head.Version)
+		}
+	}
+	found, _ := u.below.ask(q)
+	for _, head := range found {
+		heads = append(heads, &head.row)
+	}
+	return heads
+}

@@ -1,0 +1,140 @@
+package domain_test
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An objectStore stores one object as a store does: the newest rows in the object, and the others by
+// themselves. It checks after each update what must hold.
+type objectStore struct {
+	t       testing.TB
+	limits  domain.ObjectLimits
+	object  domain.Object
+	spilled map[domain.ObjectRowID]domain.ObjectRow
+	heads   map[domain.VersionID]domain.ObjectRow
+	updates int
+	queries int
+}
+
+func newObjectStore(t testing.TB, limits domain.ObjectLimits) *objectStore {
+	return &objectStore{
+		t: t, limits: limits,
+		object:  domain.Object{Name: must(domain.ParseObjectName("bucket", "key"))},
+		spilled: map[domain.ObjectRowID]domain.ObjectRow{}, heads: map[domain.VersionID]domain.ObjectRow{},
+	}
+}
+
+// ingest applies calls in one update, and stores the changes.
+func (s *objectStore) ingest(calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
+	s.t.Helper()
+	s.updates++
+	changes, outcomes := s.update([]string{strconv.Itoa(s.updates)}, calls...)
+	s.store(changes)
+	return outcomes
+}
+
+// update returns what an update of the object changes.
+func (s *objectStore) update(ids []string, calls ...[]domain.ObjectEvent) (domain.ObjectChanges, []domain.ObjectOutcome) {
+	s.t.Helper()
+	answers := make(domain.SpilledAnswers)
+	for range 20 {
+		u := s.object.Update(answers, ids...)
+		var outcomes []domain.ObjectOutcome
+		for _, events := range calls {
+			outcomes = append(outcomes, u.Apply(events)...)
+		}
+		changes, queries := u.Finish(s.limits)
+		if len(queries) == 0 {
+			return changes, outcomes
+		}
+		stored := slices.Collect(maps.Values(s.spilled))
+		for _, q := range queries {
+			s.queries++
+			require.NotContains(s.t, answers, q, "the query has an answer")
+			answers[q] = q.Select(stored)
+		}
+	}
+	require.FailNow(s.t, "an update asks for ever")
+	return domain.ObjectChanges{}, nil
+}
+
+func (s *objectStore) store(c domain.ObjectChanges) {
+	s.t.Helper()
+	if c.IsRepeated {
+		return
+	}
+	s.object = c.Object
+	for _, r := range c.Create {
+		require.NotContains(s.t, s.spilled, r.ID())
+		s.spilled[r.ID()] = r
+	}
+	for _, r := range c.Replace {
+		require.Contains(s.t, s.spilled, r.ID())
+		s.spilled[r.ID()] = r
+	}
+	for _, id := range c.Delete {
+		require.Contains(s.t, s.spilled, id)
+		delete(s.spilled, id)
+	}
+	for _, r := range c.Heads {
+		s.heads[r.Version] = r
+	}
+	for _, v := range c.NoHeads {
+		delete(s.heads, v)
+	}
+}
+
+// rows returns all rows in order.
+func (s *objectStore) rows() []domain.ObjectRow {
+	return slices.SortedFunc(slices.Values(slices.Concat(s.object.Rows, slices.Collect(maps.Values(s.spilled)))), domain.CompareObjectRows)
+}
+
+// check demands that the object is what follows from all rows.
+func (s *objectStore) check() {
+	s.t.Helper()
+	o, all := &s.object, s.rows()
+	ids := make(map[domain.ObjectRowID]bool)
+	var duplicates, generated int64
+	for i := range all {
+		r := &all[i]
+		require.False(s.t, ids[r.ID()], "two rows of one event")
+		ids[r.ID()] = true
+		duplicates += r.Duplicates
+		if r.IsGenerated() {
+			generated++
+		}
+	}
+	require.EqualValues(s.t, len(all), o.Events)
+	require.Equal(s.t, duplicates, o.Duplicates)
+	require.Equal(s.t, generated, o.Generated)
+	require.EqualValues(s.t, len(s.spilled), o.Spilled)
+	require.True(s.t, slices.IsSortedFunc(o.Rows, domain.CompareObjectRows))
+	for i := range o.Rows {
+		require.Positive(s.t, o.Rows[i].Order().Compare(o.Floor), "a row in the object is not above the floor")
+	}
+	heads := make(map[domain.VersionID]domain.ObjectRow)
+	for i := range all[:len(s.spilled)] {
+		r := all[i]
+		require.Contains(s.t, s.spilled, r.ID(), "a spilled row is above one in the object")
+		require.LessOrEqual(s.t, r.Order().Compare(o.Floor), 0, "a spilled row is above the floor")
+		heads[r.Version] = r
+	}
+	require.Equal(s.t, heads, s.heads)
+	if i := domain.CurrentRow(all); i < 0 {
+		require.Nil(s.t, o.Current)
+	} else {
+		require.NotNil(s.t, o.Current, "current is %s", describeRow(&all[i], o))
+		require.Equal(s.t, all[i], *o.Current)
+	}
+	if s.limits.Rows > 0 {
+		require.LessOrEqual(s.t, len(o.Rows), s.limits.Rows)
+	}
+	require.LessOrEqual(s.t, len(o.Writes), domain.MaxObjectWrites)
+}

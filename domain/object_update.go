@@ -1,0 +1,311 @@
+package domain
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// An ObjectUpdate applies events to an object. It changes neither the object nor what is stored.
+// Its zero value is not usable; Object.Update makes one. It is not safe for concurrent use.
+type ObjectUpdate struct {
+	object   Object
+	ids      []string
+	repeated bool // one of ids is stored already: nothing is changed
+	changed  bool // rows were added, or moved
+
+	claimed map[ObjectRowID]struct{} // by events of this update, which stored them, now or before a retry
+	below   spilledRows
+}
+
+// An ObjectOutcome says what became of an event.
+type ObjectOutcome int
+
+// The outcomes of an event.
+const (
+	ObjectStored    ObjectOutcome = iota + 1 // by this update
+	ObjectDuplicate                          // it was there
+)
+
+// ObjectChanges are what an update stores. All of it is stored, or nothing, and only if the object
+// is still the one that was updated.
+type ObjectChanges struct {
+	Object  Object
+	Create  []ObjectRow   // spilled rows that were not spilled before
+	Replace []ObjectRow   // spilled rows that have changed
+	Delete  []ObjectRowID // of rows that are spilled no longer
+	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
+	NoHeads []VersionID   // that have no spilled row any longer
+	// IsRepeated reports that the update is stored already, and there is nothing to store.
+	IsRepeated bool
+}
+
+// Update begins an update of o with answers to queries about spilled rows, which describe o and not
+// another state of the object. ids are the id of the update, then those of the updates of which it
+// is a part; where it is stored, with no reply, any of them is a proof of that. There may be no id.
+func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
+	return &ObjectUpdate{
+		object: o.clone(), ids: ids, repeated: o.HasWrite(ids...),
+		below: spilledRows{answers: answers},
+	}
+}
+
+// Apply applies the events of one call. The outcomes are valid if Finish has no queries.
+//
+// An event that the call has twice is applied once. The others are applied in their order: those
+// with a sequencer come first, then the others by time, and at one time Created before Deleted.
+func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
+	outcomes := make([]ObjectOutcome, len(events))
+	if len(events) == 1 {
+		outcomes[0] = u.apply(&events[0], events[0].ID())
+		return outcomes
+	}
+	seen := make(map[ObjectRowID]struct{}, len(events))
+	for _, i := range sortedEvents(events) {
+		id := events[i].ID()
+		if _, twice := seen[id]; twice {
+			outcomes[i] = ObjectDuplicate
+			continue
+		}
+		seen[id] = struct{}{}
+		outcomes[i] = u.apply(&events[i], id)
+	}
+	return outcomes
+}
+
+// sortedEvents returns the indexes of events in the order in which a call applies them.
+func sortedEvents(events []ObjectEvent) []int {
+	orders := make([]ObjectOrder, len(events))
+	indexes := make([]int, len(events))
+	for i := range events {
+		e := &events[i]
+		indexes[i] = i
+		if e.Sequencer.IsNull() {
+			orders[i] = ObjectOrder{Rank: BehindRow, Time: orderedTime(e.Time), Type: e.Type}
+		} else {
+			orders[i] = (&ObjectRow{ObjectEvent: *e}).Order()
+		}
+	}
+	slices.SortStableFunc(indexes, func(i, j int) int {
+		a, b := orders[i], orders[j]
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.Compare(b))
+	})
+	return indexes
+}
+
+func (u *ObjectUpdate) apply(e *ObjectEvent, id ObjectRowID) ObjectOutcome {
+	row, answered := u.find(e, id)
+	switch {
+	case !answered:
+		return 0
+	case row == nil && u.repeated:
+		return ObjectStored
+	case row == nil:
+		u.insert(ObjectRow{ObjectEvent: *e})
+	case !slices.Contains(u.ids, row.WriteID) || u.hasClaimed(id):
+		if !u.repeated {
+			row.Duplicates++
+			u.object.Duplicates++
+			u.below.noteChange(id)
+		}
+		return ObjectDuplicate
+	}
+	if u.claimed == nil {
+		u.claimed = make(map[ObjectRowID]struct{})
+	}
+	u.claimed[id] = struct{}{}
+	return ObjectStored
+}
+
+func (u *ObjectUpdate) hasClaimed(id ObjectRowID) bool {
+	_, claimed := u.claimed[id]
+	return claimed
+}
+
+// find returns the row of an event, or nil. It returns false if a query has no answer yet.
+func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
+	o := &u.object
+	if e.Sequencer.IsNull() {
+		for i := range o.Rows {
+			if r := &o.Rows[i]; r.IsGenerated() && r.Carrier == e.Carrier {
+				return r, true
+			}
+		}
+		if o.SpilledGenerated == 0 {
+			return nil, true
+		}
+	} else {
+		order := (&ObjectRow{ObjectEvent: *e}).Order()
+		if order.Compare(o.Floor) > 0 || !o.hasSpilled(e.Version) {
+			if i, found := u.index(order); found {
+				return &o.Rows[i], true
+			}
+			return nil, true
+		}
+	}
+	found, answered := u.below.ask(SpilledQuery{Kind: SpilledByID, ID: id})
+	if len(found) == 0 {
+		return nil, answered
+	}
+	return &found[0].row, true
+}
+
+// index returns where a row of an order is in Rows, or is to be inserted.
+func (u *ObjectUpdate) index(order ObjectOrder) (int, bool) {
+	rows := u.object.Rows
+	if n := len(rows); n == 0 || rows[n-1].Order().Compare(order) < 0 {
+		return n, false // most events are the newest one
+	}
+	return slices.BinarySearchFunc(rows, order, func(r ObjectRow, order ObjectOrder) int { return r.Order().Compare(order) })
+}
+
+// insert adds a row.
+func (u *ObjectUpdate) insert(row ObjectRow) {
+	o := &u.object
+	if len(u.ids) > 0 {
+		row.WriteID = u.ids[0]
+	}
+	if row.Sequencer.IsNull() {
+		o.Generated++
+		row.Number = o.Generated
+		u.place(&row)
+	} else {
+		u.noteDoubt(&row)
+	}
+	o.Events++
+	u.changed = true
+	u.countReordered(&row)
+	u.put(row)
+	u.moveBehind(&row)
+}
+
+// put stores a row where it belongs: in the object, or below its floor.
+func (u *ObjectUpdate) put(row ObjectRow) {
+	o, order := &u.object, row.Order()
+	if order.Compare(o.Floor) > 0 {
+		i, _ := u.index(order)
+		o.Rows = slices.Insert(o.Rows, i, row)
+		return
+	}
+	u.below.put(row)
+	u.below.noteVersion(row.Version)
+	o.noteSpilled(&row)
+}
+
+// noteDoubt flags the object if no store documents the order of row and another one.
+func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
+	o := &u.object
+	for i := range o.Rows {
+		s := o.Rows[i].Sequencer
+		if s.IsNull() {
+			s = o.Rows[i].Base
+		}
+		o.Doubt = o.Doubt || !s.IsNull() && s.isDoubtfulBeside(row.Sequencer)
+	}
+}
+
+// Finish returns what is to be stored, or if that depends on spilled rows, queries. The caller finds
+// the answers in what it read together with the object, adds them to those that it has, and
+// begins a new update of the same object.
+func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
+	if u.repeated {
+		return ObjectChanges{Object: u.object, IsRepeated: true}, u.below.queries
+	}
+	o := &u.object
+	u.setCurrent()
+	var changes ObjectChanges
+	heads := make(map[VersionID]ObjectRow)
+	for v := range u.below.versions {
+		if head := u.newestSpilled(v); head != nil {
+			heads[v] = *head
+		} else {
+			changes.NoHeads = append(changes.NoHeads, v)
+		}
+	}
+	if len(u.below.queries) > 0 {
+		return ObjectChanges{}, u.below.queries
+	}
+	u.spill(limits, heads)
+	changes.NoHeads = slices.DeleteFunc(changes.NoHeads, func(v VersionID) bool { _, has := heads[v]; return has })
+	if len(u.ids) > 0 {
+		o.Writes = append(o.Writes, u.ids[0])
+		o.Writes = o.Writes[max(len(o.Writes)-MaxObjectWrites, 0):]
+	}
+	changes.Object = *o
+	u.below.addTo(&changes)
+	changes.Heads = slices.SortedFunc(maps.Values(heads), CompareObjectRows)
+	slices.SortFunc(changes.NoHeads, func(a, b VersionID) int { return compareVersions(a, b) })
+	return changes, nil
+}
+
+// setCurrent finds the current row. Spilled rows matter only if no row in the object is live.
+func (u *ObjectUpdate) setCurrent() {
+	o := &u.object
+	if !u.changed {
+		if o.Current != nil { // it may be a duplicate now
+			u.setCurrentTo(u.findAgain(o.Current))
+		}
+		return
+	}
+	var f fold
+	if i := f.highestLive(o.Rows); i >= 0 {
+		u.setCurrentTo(&o.Rows[i])
+		return
+	}
+	isOutside := func(v VersionID) bool { return !f.hasSeen(v) }
+	if o.Spilled == 0 || len(o.SpilledVersions) < MaxSpilledVersions && !slices.ContainsFunc(o.SpilledVersions, isOutside) {
+		o.Current = nil
+		return
+	}
+	var highest *ObjectRow
+	for _, head := range u.newestSpilledOfEach() {
+		if isOutside(head.Version) && head.isLive() && (highest == nil || CompareObjectRows(*highest, *head) < 0) {
+			highest = head
+		}
+	}
+	u.setCurrentTo(highest)
+}
+
+// setCurrentTo makes the highest live row the current one, unless it is a marker.
+func (u *ObjectUpdate) setCurrentTo(highest *ObjectRow) {
+	u.object.Current = nil
+	if highest != nil && !highest.IsMarker() {
+		current := *highest
+		u.object.Current = &current
+	}
+}
+
+// findAgain returns the row as it is now.
+func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
+	if i, found := u.index(r.Order()); found {
+		return &u.object.Rows[i]
+	}
+	if known := u.below.rows[r.ID()]; known != nil {
+		return &known.row
+	}
+	return r
+}
+
+// spill moves the lower half of the rows below the floor until the others are within limits, and
+// at least the newest one is left.
+func (u *ObjectUpdate) spill(limits ObjectLimits, heads map[VersionID]ObjectRow) {
+	o := &u.object
+	for len(o.Rows) > 1 && (limits.Rows > 0 && len(o.Rows) > limits.Rows || limits.Bytes > 0 && rowsSize(o.Rows) > limits.Bytes) {
+		n := len(o.Rows) / 2
+		for i := range o.Rows[:n] {
+			r := &o.Rows[i]
+			u.below.put(*r)
+			o.noteSpilled(r)
+			heads[r.Version] = *r
+		}
+		o.Floor = o.Rows[n-1].Order()
+		o.Rows = slices.Clone(o.Rows[n:])
+	}
+}
+
+func rowsSize(rows []ObjectRow) (n int) {
+	for i := range rows {
+		n += rows[i].size()
+	}
+	return n
+}
