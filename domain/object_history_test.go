@@ -228,7 +228,7 @@ func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			queries, spilled := 0, int64(0)
-			for seed := range uint64(histories(t, 300)) {
+			for seed := range uint64(histories(t, 200)) {
 				b := randomHistory(newRNG(seed), 30, tc.nulls, tc.tick)
 				s, plain := newObjectStore(t, tc.limits[b.rng.IntN(len(tc.limits))]), newObjectStore(t, domain.ObjectLimits{})
 				b.deliver(tc, s, plain)

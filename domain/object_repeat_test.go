@@ -1,0 +1,137 @@
+package domain_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// stores stores an update of some calls, and returns the outcomes.
+func (s *objectStore) stores(ids []string, calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
+	s.t.Helper()
+	changes, outcomes := s.update(ids, calls...)
+	s.store(changes)
+	s.check()
+	return outcomes
+}
+
+// storesOthers stores n updates of another writer, which spill whatever was in the object.
+func (s *objectStore) storesOthers(n int) {
+	s.t.Helper()
+	for i := range n {
+		s.stores([]string{fmt.Sprint("other-", i)}, calls(s.t, fmt.Sprintf("[C@FF%02d]", i))[0])
+	}
+}
+
+func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
+	for _, others := range []int{0, 1, domain.MaxObjectWrites - 1} {
+		for _, limits := range limitsOfTables {
+			s := newObjectStore(t, limits)
+			events := calls(t, "[C@C1, D@D1, C@-+5]")[0]
+			first := s.stores([]string{"first"}, events)
+			// A duplicate alone leaves no row that could prove the update.
+			again := s.stores([]string{"second"}, events[:1])
+			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
+			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)
+			s.storesOthers(others)
+			want := s.object
+			changes, outcomes := s.update([]string{"second"}, events[:1])
+			require.True(t, changes.IsRepeated)
+			require.Equal(t, again, outcomes)
+			changes, outcomes = s.update([]string{"half", "quarter", "second"}, events[:1])
+			require.True(t, changes.IsRepeated, "the whole was stored")
+			require.Equal(t, again, outcomes)
+			require.Equal(t, want, s.object)
+			if others < domain.MaxObjectWrites-1 {
+				changes, outcomes = s.update([]string{"first"}, events)
+				require.True(t, changes.IsRepeated)
+				require.Equal(t, first, outcomes)
+			}
+		}
+	}
+}
+
+func TestObjectRowIsRecognizedByItsWriteAfterManyOthers(t *testing.T) {
+	for _, limits := range limitsOfTables {
+		s := newObjectStore(t, limits)
+		events := calls(t, "[C@C1, D@D1, C@-+5]")[0]
+		first := s.stores([]string{"first"}, events)
+		s.storesOthers(domain.MaxObjectWrites)
+		require.Equal(t, first, s.stores([]string{"half", "first"}, events))
+		require.Zero(t, s.object.Duplicates)
+		require.EqualValues(t, len(events)+domain.MaxObjectWrites, s.object.Events)
+	}
+}
+
+func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
+	s := newObjectStore(t, domain.ObjectLimits{})
+	events := calls(t, "[C@C1, C@-]")[0]
+	twice := slices.Concat(events, events)
+	stored, duplicate := domain.ObjectStored, domain.ObjectDuplicate
+	require.Equal(t, []domain.ObjectOutcome{stored, stored, duplicate, duplicate}, s.stores([]string{"a"}, events, events))
+	require.EqualValues(t, 2, s.object.Duplicates)
+	require.Equal(t, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, s.stores([]string{"b"}, twice))
+	require.EqualValues(t, 4, s.object.Duplicates, "what a call has twice counts once")
+}
+
+// An event without sequencer is identified by the message that carried it.
+func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
+	for _, limits := range limitsOfTables {
+		s := newObjectStore(t, limits)
+		e := calls(t, "[C@-]")[0][0]
+		message := func(id string, index int) []domain.ObjectEvent {
+			e.Carrier = domain.Carrier{Message: id, Index: index}
+			return []domain.ObjectEvent{e}
+		}
+		s.stores(nil, slices.Concat(message("a", 0), message("a", 1), message("b", 0)))
+		require.EqualValues(t, 3, s.object.Events, "two like events in one message are two")
+		s.storesOthers(3)
+		s.stores(nil, message("a", 1))
+		require.EqualValues(t, 6, s.object.Events)
+		require.EqualValues(t, 1, s.object.Duplicates)
+	}
+}
+
+// With 1,000 events without sequencer, the numbers neither repeat nor sort as the seed's text does.
+func TestObjectNumbersGoBeyond255(t *testing.T) {
+	const n = 1000
+	s := newObjectStore(t, domain.DefaultObjectLimits)
+	e := calls(t, "[C@-]")[0][0]
+	for i := range n {
+		e.Carrier.Index = i
+		s.ingest([]domain.ObjectEvent{e})
+	}
+	s.check()
+	texts := make(map[string]bool)
+	for i, r := range s.rows() {
+		require.EqualValues(t, i+1, r.Number)
+		texts[r.SequencerText()] = true
+	}
+	require.Len(t, texts, n)
+	require.EqualValues(t, n, s.object.Current.Number)
+}
+
+func TestObjectLimits(t *testing.T) {
+	s := newObjectStore(t, domain.DefaultObjectLimits)
+	for i := range 300 {
+		s.ingest(calls(t, fmt.Sprintf("[C@%04X]", i))[0])
+		s.check()
+		require.LessOrEqual(t, len(s.object.Rows), domain.DefaultObjectLimits.Rows)
+	}
+	require.Zero(t, s.queries, "new events of one version need no spilled row")
+	s.ingest(calls(t, "[D@FFFF]")[0])
+	require.Zero(t, s.queries, "nor does the deletion of the only version")
+
+	large := calls(t, "[C@1, C@2]")[0]
+	for i := range large {
+		large[i].Attributes = string(make([]byte, 16<<10))
+	}
+	s = newObjectStore(t, domain.DefaultObjectLimits)
+	s.ingest(large)
+	s.check()
+	require.Len(t, s.object.Rows, 1, "the newest row is never spilled")
+}
