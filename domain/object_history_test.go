@@ -220,7 +220,7 @@ func TestObjectIsWhatTheBucketHas(t *testing.T) {
 // TestObjectThatSpillsIsWhatTheBucketHas does so with few rows in the object, checks it after each
 // update, and demands the rows of an object that spills nothing. Times of one second are often equal; then the order of arrival is to be that of the bucket.
 func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
-	few := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 4}, {Rows: 7, Bytes: 900}}
+	few := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 4}, {Rows: 8}, {Rows: 7, Bytes: 900}}
 	for _, tc := range []historyTest{
 		{name: "native, in any order", tick: time.Second, limits: few},
 		{name: "with nulls, in any order", nulls: true, tick: time.Millisecond, limits: few},

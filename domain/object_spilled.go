@@ -252,22 +252,3 @@ func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 	}
 	return &found[0].row
 }
-
-// newestSpilledOfEach returns the newest spilled row of each version.
-func (u *ObjectUpdate) newestSpilledOfEach() (heads []*ObjectRow) {
-	q := SpilledQuery{Kind: SpilledHeads}
-	stored, answered := u.below.learn(q)
-	if !answered {
-		return nil
-	}
-	for _, head := range stored {
-		if u.below.rows[head.ID()].removed {
-			u.newestSpilled(head.Version)
-		}
-	}
-	found, _ := u.below.ask(q)
-	for _, head := range found {
-		heads = append(heads, &head.row)
-	}
-	return heads
-}

@@ -10,7 +10,7 @@ import (
 )
 
 // limitsOfTables are those under which each table holds: no limit, and so few rows that most are spilled.
-var limitsOfTables = []domain.ObjectLimits{{}, {Rows: 1}, {Rows: 2}, {Rows: 3}, {Bytes: 500}}
+var limitsOfTables = []domain.ObjectLimits{{}, {Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 8}, {Bytes: 500}}
 
 // An objectTable is a table of the filemanager: events, and the rows that result.
 type objectTable struct {
@@ -67,6 +67,11 @@ var nullTables = []objectTable{
 	{"a late native event moves what happened after it", "[C@-+3] [C@C1+1]", "C@C1· C@C1-01+"},
 	{"and what happened before it stays", "[D@-+1] [C@C1+3]", "D@0-01· C@C1+"},
 	{"a null sequencer is placed behind its own version", "[C@C1/1+1] [C@C2/2+2] [C@-/1+3]", "C@C1/1· C@C1-01/1· C@C2/2+"},
+	{
+		"a row that moves above the floor uncovers the one below it",
+		"[C@1+1] [C@2+2] [C@21+3] [C@-+50] [C@3+61] [C@4+62] [C@5+63] [C@6+64] [C@7+65] [C@22+40]",
+		"C@1· C@2· C@21· C@22· C@22-01· C@3· C@4· C@5· C@6· C@7+",
+	},
 	{"a marker of a lifecycle rule is on top", "[C@C1/1+1] [C@C2/2+2] [M@-/3+3] [C@-/2+4]", "C@C1/1· C@C2/2· C@C2-02/2· M@C2-01/3·"},
 	{"what follows for such a marker is behind it", "[C@C1/1+1] [D@-/3+5] [M@-/3+3]", "C@C1/1+ M@C1-02/3· D@C1-01/3·"},
 	{"such a marker takes with it what follows", "[C@C1/1+1] [M@-/3+3] [D@-/3+5] [C@C2/2+2]", "C@C1/1· C@C2/2+ M@C2-01/3· D@C2-02/3·"},

@@ -258,9 +258,11 @@ func (u *ObjectUpdate) setCurrent() {
 		return
 	}
 	var highest *ObjectRow
-	for _, head := range u.newestSpilledOfEach() {
-		if isOutside(head.Version) && head.isLive() && (highest == nil || CompareObjectRows(*highest, *head) < 0) {
-			highest = head
+	heads, _ := u.below.ask(SpilledQuery{Kind: SpilledHeads})
+	for _, head := range heads {
+		r := &head.row
+		if isOutside(r.Version) && r.isLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
+			highest = r
 		}
 	}
 	u.setCurrentTo(highest)
