@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
 const (
@@ -18,20 +19,20 @@ const (
 // TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any order,
 // each twice, and demands the same rows, the same current one and one duplicate of each.
 func TestObjectTablesInAnyOrder(t *testing.T) {
-	for _, tc := range nativeTables {
-		t.Run(tc.name, func(t *testing.T) { inAnyOrder(t, tc.script, (*objectStore).describe) })
+	for _, tc := range objecttest.NativeTables {
+		t.Run(tc.Name, func(t *testing.T) { inAnyOrder(t, tc.Script, (*objectStore).describe) })
 	}
 }
 
 // TestObjectPairsInAnyOrder does so for the tables of paired mode. Only number_reordered depends on
 // the order.
 func TestObjectPairsInAnyOrder(t *testing.T) {
-	for _, tc := range pairTables {
-		if tc.name[:5] == "FM-49" {
+	for _, tc := range objecttest.PairTables {
+		if tc.Name[:5] == "FM-49" {
 			continue // of null sequencers
 		}
-		t.Run(tc.name, func(t *testing.T) {
-			inAnyOrder(t, tc.script, func(s *objectStore) string {
+		t.Run(tc.Name, func(t *testing.T) {
+			inAnyOrder(t, tc.Script, func(s *objectStore) string {
 				for id, r := range s.spilled {
 					r.Reordered = 0
 					s.spilled[id] = r
@@ -48,7 +49,7 @@ func TestObjectPairsInAnyOrder(t *testing.T) {
 func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) string) {
 	var events []domain.ObjectEvent
 	ids := make(map[domain.ObjectRowID]bool)
-	for _, e := range slices.Concat(calls(t, script)...) {
+	for _, e := range slices.Concat(objecttest.Calls(script)...) {
 		if !ids[e.ID()] {
 			events = append(events, e)
 			ids[e.ID()] = true
@@ -116,7 +117,7 @@ func TestObjectOfCrawlIsCurrent(t *testing.T) {
 	var before []domain.ObjectEvent
 	for i := range 12 {
 		e := domain.ObjectEvent{
-			Type: domain.ObjectEventType(1 + i%2), Time: firstMoment,
+			Type: domain.ObjectEventType(1 + i%2), Time: objecttest.FirstMoment,
 			Carrier: domain.Carrier{Message: "before", Index: i},
 		}
 		if i/2%2 == 0 {
@@ -132,7 +133,7 @@ func TestObjectOfCrawlIsCurrent(t *testing.T) {
 	}
 	for _, version := range []string{"", "v"} {
 		crawl := domain.ObjectEvent{
-			Type: domain.ObjectCreated, Version: must(domain.ParseVersionID(version)), Time: firstMoment,
+			Type: domain.ObjectCreated, Version: must(domain.ParseVersionID(version)), Time: objecttest.FirstMoment,
 			Carrier: domain.Carrier{Message: "crawl"}, ObjectFacts: domain.ObjectFacts{Reason: domain.Crawl},
 		}
 		for subset := range 1 << len(before) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
 // stores stores an update of some calls, and returns the outcomes.
@@ -23,7 +24,7 @@ func (s *objectStore) stores(ids []string, calls ...[]domain.ObjectEvent) []doma
 func (s *objectStore) storesOthers(n int) {
 	s.t.Helper()
 	for i := range n {
-		s.stores([]string{fmt.Sprint("other-", i)}, calls(s.t, fmt.Sprintf("[C@FF%02d]", i))[0])
+		s.stores([]string{fmt.Sprint("other-", i)}, objecttest.Calls(fmt.Sprintf("[C@FF%02d]", i))[0])
 	}
 }
 
@@ -31,7 +32,7 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 	for _, others := range []int{0, 1, domain.MaxObjectWrites - 1} {
 		for _, limits := range limitsOfTables {
 			s := newObjectStore(t, limits)
-			events := calls(t, "[C@C1, D@D1, C@-+5]")[0]
+			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 			first := s.stores([]string{"first"}, events)
 			// A duplicate alone leaves no row that could prove the update.
 			again := s.stores([]string{"second"}, events[:1])
@@ -58,7 +59,7 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 func TestObjectRowIsRecognizedByItsWriteAfterManyOthers(t *testing.T) {
 	for _, limits := range limitsOfTables {
 		s := newObjectStore(t, limits)
-		events := calls(t, "[C@C1, D@D1, C@-+5]")[0]
+		events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
 		first := s.stores([]string{"first"}, events)
 		s.storesOthers(domain.MaxObjectWrites)
 		require.Equal(t, first, s.stores([]string{"half", "first"}, events))
@@ -69,7 +70,7 @@ func TestObjectRowIsRecognizedByItsWriteAfterManyOthers(t *testing.T) {
 
 func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
 	s := newObjectStore(t, domain.ObjectLimits{})
-	events := calls(t, "[C@C1, C@-]")[0]
+	events := objecttest.Calls("[C@C1, C@-]")[0]
 	twice := slices.Concat(events, events)
 	stored, duplicate := domain.ObjectStored, domain.ObjectDuplicate
 	require.Equal(t, []domain.ObjectOutcome{stored, stored, duplicate, duplicate}, s.stores([]string{"a"}, events, events))
@@ -82,7 +83,7 @@ func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
 func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 	for _, limits := range limitsOfTables {
 		s := newObjectStore(t, limits)
-		e := calls(t, "[C@-]")[0][0]
+		e := objecttest.Calls("[C@-]")[0][0]
 		message := func(id string, index int) []domain.ObjectEvent {
 			e.Carrier = domain.Carrier{Message: id, Index: index}
 			return []domain.ObjectEvent{e}
@@ -100,7 +101,7 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 func TestObjectNumbersGoBeyond255(t *testing.T) {
 	const n = 1000
 	s := newObjectStore(t, domain.DefaultObjectLimits)
-	e := calls(t, "[C@-]")[0][0]
+	e := objecttest.Calls("[C@-]")[0][0]
 	for i := range n {
 		e.Carrier.Index = i
 		s.ingest([]domain.ObjectEvent{e})
@@ -118,15 +119,15 @@ func TestObjectNumbersGoBeyond255(t *testing.T) {
 func TestObjectLimits(t *testing.T) {
 	s := newObjectStore(t, domain.DefaultObjectLimits)
 	for i := range 300 {
-		s.ingest(calls(t, fmt.Sprintf("[C@%04X]", i))[0])
+		s.ingest(objecttest.Calls(fmt.Sprintf("[C@%04X]", i))[0])
 		s.check()
 		require.LessOrEqual(t, len(s.object.Rows), domain.DefaultObjectLimits.Rows)
 	}
 	require.Zero(t, s.queries, "new events of one version need no spilled row")
-	s.ingest(calls(t, "[D@FFFF]")[0])
+	s.ingest(objecttest.Calls("[D@FFFF]")[0])
 	require.Zero(t, s.queries, "nor does the deletion of the only version")
 
-	large := calls(t, "[C@1, C@2]")[0]
+	large := objecttest.Calls("[C@1, C@2]")[0]
 	for i := range large {
 		large[i].Attributes = string(make([]byte, 16<<10))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
 // An objectStore stores one object as a store does: the newest rows in the object, and the others by
@@ -130,7 +131,7 @@ func (s *objectStore) check() {
 	if i := domain.CurrentRow(all); i < 0 {
 		require.Nil(s.t, o.Current)
 	} else {
-		require.NotNil(s.t, o.Current, "current is %s", describeRow(&all[i], o))
+		require.NotNil(s.t, o.Current, "current is %v", all[i].Order())
 		require.Equal(s.t, all[i], *o.Current)
 	}
 	if s.limits.Rows > 0 {
@@ -138,3 +139,6 @@ func (s *objectStore) check() {
 	}
 	require.LessOrEqual(s.t, len(o.Writes), domain.MaxObjectWrites)
 }
+
+func (s *objectStore) describe() string      { return objecttest.Describe(s.rows(), s.object.Current) }
+func (s *objectStore) describePairs() string { return objecttest.DescribePairs(s.rows()) }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
 func TestObjectName(t *testing.T) {
@@ -148,10 +149,10 @@ func TestGeneratedSequencerText(t *testing.T) {
 		{"[C@" + zeros[1:] + "1] [C@-]", []string{zeros[1:] + "1", zeros[1:] + "1-0100000000000000"}},
 		{"[C@" + zeros + "1] [C@-]", []string{zeros + "1", zeros + "1-0100000000000000"}},
 		{"[C@-]", []string{zeros + "-0100000000000000"}},
-		{"[C@-] [C@Z] [C@C1] [C@N] [D@D1] [C@C2] [D@D2]", append([]string{zeros + "-0100000000000000"}, sequencers["Z"], sequencers["C1"], sequencers["N"], sequencers["D1"], sequencers["C2"], sequencers["D2"])},
+		{"[C@-] [C@Z] [C@C1] [C@N] [D@D1] [C@C2] [D@D2]", append([]string{zeros + "-0100000000000000"}, objecttest.Sequencers["Z"], objecttest.Sequencers["C1"], objecttest.Sequencers["N"], objecttest.Sequencers["D1"], objecttest.Sequencers["C2"], objecttest.Sequencers["D2"])},
 	} {
 		s := newObjectStore(t, domain.ObjectLimits{})
-		for _, events := range calls(t, tc.script) {
+		for _, events := range objecttest.Calls(tc.script) {
 			s.ingest(events)
 		}
 		var got []string

@@ -50,6 +50,7 @@ var toolkit = []string{
 var table = []row{
 	{
 		packages: []string{"domain"},
+		tests:    []string{"domain/objecttest"},
 		pure:     true,
 		why:      "rules stay pure and test in milliseconds",
 	},
@@ -75,6 +76,11 @@ var table = []row{
 		packages: []string{"domain/delivery/deliverytest"},
 		may:      []string{"domain", "domain/delivery", "repository", "repository/repositorytest"},
 		why:      "the promises of an engine hold over every store, so it knows none",
+	},
+	{
+		packages: []string{"domain/objecttest"},
+		may:      []string{"domain"},
+		why:      "tables and histories of objects hold for the rules and for every store",
 	},
 	{
 		packages: []string{"domain/filter"},

@@ -1,31 +1,28 @@
-package domain_test
+package objecttest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
 )
 
-// sequencers are those of the tables, by their names there. Other texts stand for themselves.
-var sequencers = map[string]string{
+// Sequencers are those of the tables, by their names there. Other texts stand for themselves.
+var Sequencers = map[string]string{
 	"Z": "0055AED6DCD90281E3", "C1": "0055AED6DCD90281E4", "N": "0055AED6DCD90281E5",
 	"D1": "0055AED6DCD90281E6", "C2": "0055AED6DCD90281E7", "D2": "0055AED6DCD90281E9",
 	"C17": "0055AED6DCD90281E47",
 }
 
-// calls returns the events of a script, by call. Each [...] is a call. An event is C for Created, D
+// Calls returns the events of a script, by call. Each [...] is a call. An event is C for Created, D
 // for Deleted or M for a delete marker, and @ with a sequencer or - for none. What follows is
 // optional: /version, +seconds after the first moment, and !, for a time that is unknown. Each null
 // sequencer has a message of its own.
 //
 //	[C@C1] [D@-/v2+5, C@C2]
-func calls(t testing.TB, script string) (all [][]domain.ObjectEvent) {
-	t.Helper()
+func Calls(script string) (all [][]domain.ObjectEvent) {
 	nulls := 0
 	for call := range strings.SplitSeq(script, "[") {
 		call, _, isCall := strings.Cut(call, "]")
@@ -34,7 +31,7 @@ func calls(t testing.TB, script string) (all [][]domain.ObjectEvent) {
 		}
 		var events []domain.ObjectEvent
 		for text := range strings.SplitSeq(call, ",") {
-			e := objectEvent(t, strings.TrimSpace(text))
+			e := parseEvent(strings.TrimSpace(text))
 			if e.Sequencer.IsNull() {
 				nulls++
 				e.Carrier = domain.Carrier{Message: fmt.Sprint("message-", nulls)}
@@ -46,20 +43,17 @@ func calls(t testing.TB, script string) (all [][]domain.ObjectEvent) {
 	return all
 }
 
-var firstMoment = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+// FirstMoment is the time of an event of which a script says nothing else.
+var FirstMoment = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-func objectEvent(t testing.TB, text string) domain.ObjectEvent {
-	t.Helper()
-	e := domain.ObjectEvent{Time: firstMoment}
+func parseEvent(text string) domain.ObjectEvent {
+	e := domain.ObjectEvent{Time: FirstMoment}
 	rest, isTimeless := strings.CutSuffix(text, "!")
 	if isTimeless {
 		e.Time = time.Time{}
 	}
 	if before, seconds, ok := strings.Cut(rest, "+"); ok {
-		var n int
-		_, err := fmt.Sscan(seconds, &n)
-		require.NoError(t, err)
-		rest, e.Time = before, e.Time.Add(time.Duration(n)*time.Second)
+		rest, e.Time = before, e.Time.Add(time.Duration(must(strconv.Atoi(seconds)))*time.Second)
 	}
 	rest, version, _ := strings.Cut(rest, "/")
 	e.Version = must(domain.ParseVersionID(version))
@@ -70,10 +64,10 @@ func objectEvent(t testing.TB, text string) domain.ObjectEvent {
 	case "D", "M":
 		e.Type, e.Marker = domain.ObjectDeleted, kind == "M"
 	default:
-		require.FailNow(t, "no event", text)
+		panic("no event: " + text)
 	}
 	if sequencer != "-" {
-		if s := sequencers[sequencer]; s != "" {
+		if s := Sequencers[sequencer]; s != "" {
 			sequencer = s
 		}
 		e.Sequencer = must(domain.ParseSequencer(domain.HexSequencer, sequencer))
@@ -81,30 +75,22 @@ func objectEvent(t testing.TB, text string) domain.ObjectEvent {
 	return e
 }
 
-// describe returns the rows of a store in order, in the form of a script: with +, if it is
-// current, or with ·, and with the number of duplicates, if there are any.
-func (s *objectStore) describe() string {
+// Describe returns all rows of an object, which are in order, in the form of a script: each with +,
+// if it is current, or with ·, and with the number of duplicates, if there are any.
+func Describe(rows []domain.ObjectRow, current *domain.ObjectRow) string {
 	var b strings.Builder
-	all := s.rows()
-	for i := range all {
+	for i := range rows {
+		r, mark := &rows[i], "·"
+		if current != nil && current.ID() == r.ID() {
+			mark = "+"
+		}
 		if i > 0 {
 			b.WriteString(" ")
 		}
-		b.WriteString(describeRow(&all[i], &s.object))
-	}
-	return b.String()
-}
-
-func describeRow(r *domain.ObjectRow, o *domain.Object) string {
-	var b strings.Builder
-	b.WriteString(describeEvent(r))
-	if o.Current != nil && o.Current.ID() == r.ID() {
-		b.WriteString("+")
-	} else {
-		b.WriteString("·")
-	}
-	if r.Duplicates > 0 {
-		fmt.Fprint(&b, r.Duplicates)
+		b.WriteString(describeEvent(r) + mark)
+		if r.Duplicates > 0 {
+			fmt.Fprint(&b, r.Duplicates)
+		}
 	}
 	return b.String()
 }
@@ -135,7 +121,7 @@ func nameOf(r *domain.ObjectRow) string {
 		}
 	}
 	name = text
-	for n, s := range sequencers {
+	for n, s := range Sequencers {
 		if s == text {
 			name = n
 		}
@@ -146,11 +132,11 @@ func nameOf(r *domain.ObjectRow) string {
 	return name
 }
 
-// describePairs returns the pairs of paired mode: {created,deleted}, then number_reordered, if it
-// is not 0, and the number of duplicates behind a d.
-func (s *objectStore) describePairs() string {
+// DescribePairs returns the pairs of paired mode of such rows: {created,deleted}, then
+// number_reordered, if it is not 0, and the number of duplicates behind a d.
+func DescribePairs(rows []domain.ObjectRow) string {
 	var all []string
-	for _, p := range domain.PairRows(s.rows()) {
+	for _, p := range domain.PairRows(rows) {
 		created, deleted, version := "–", "–", ""
 		for _, r := range []*domain.ObjectRow{p.Created, p.Deleted} {
 			switch {
@@ -178,4 +164,11 @@ func (s *objectStore) describePairs() string {
 		all = append(all, text)
 	}
 	return strings.Join(all, " ")
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -1,0 +1,161 @@
+package objecttest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Bucket does to one object what a bucket does, and reports it as a bucket does. What is
+// current follows from its state, and not from our rules.
+type Bucket struct {
+	Events    []domain.ObjectEvent // in the order in which they happened
+	rng       *rand.Rand
+	mode      bucketMode
+	versions  []modelVersion // from the oldest to the newest
+	sequencer int
+	ids       int
+	now       time.Time
+	grain     time.Duration // of the times of events
+	hasNulls  bool
+}
+
+type bucketMode int
+
+const (
+	unversioned bucketMode = iota
+	versioned
+	suspended
+)
+
+type modelVersion struct {
+	id       domain.VersionID
+	isMarker bool
+	change   string // ETag of the last event that changed it
+}
+
+// RandomBucket returns a bucket in which something was done up to limit times. With nulls, lifecycle
+// rules do something, too, and their events have no sequencers. The times of events are whole
+// multiples of grain.
+func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *Bucket {
+	b := &Bucket{rng: rng, mode: bucketMode(rng.IntN(3)), now: FirstMoment, grain: grain, hasNulls: nulls}
+	for range 1 + rng.IntN(limit) {
+		b.act()
+	}
+	return b
+}
+
+func (b *Bucket) act() {
+	n := 7
+	if b.hasNulls {
+		n = 11
+	}
+	switch b.rng.IntN(n) {
+	case 0, 1, 2:
+		b.put()
+	case 3, 4:
+		b.delete(true)
+	case 5:
+		b.deleteVersion(b.rng.IntN(len(b.versions)+1), true)
+	case 6: // versions may be turned on, and suspended, and on again
+		switch {
+		case b.mode == versioned:
+			b.mode = suspended
+		case b.mode == suspended || b.rng.IntN(4) == 0:
+			b.mode = versioned
+		}
+	case 7, 8:
+		b.transition()
+	case 9:
+		if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
+			b.delete(false)
+		}
+	case 10: // noncurrent versions expire, and a marker that hides none
+		if n := len(b.versions); n > 1 {
+			b.deleteVersion(b.rng.IntN(n-1), false)
+		} else if n == 1 && b.versions[0].isMarker {
+			b.deleteVersion(0, false)
+		}
+	}
+}
+
+// report adds an event to the history and returns its ETag.
+func (b *Bucket) report(v domain.VersionID, kind domain.ObjectEventType, isMarker, isNative bool) string {
+	b.now = b.now.Add(time.Duration(1+b.rng.IntN(900)) * time.Millisecond)
+	e := domain.ObjectEvent{
+		Version: v, Type: kind, Marker: isMarker, Time: b.now.Truncate(b.grain),
+		ObjectFacts: domain.ObjectFacts{ETag: fmt.Sprint(len(b.Events))},
+	}
+	if isNative {
+		b.sequencer += 1 + b.rng.IntN(40)
+		text := fmt.Sprintf("%04X", b.sequencer)
+		if b.rng.IntN(3) == 0 {
+			text = strings.TrimRight(text, "0") // as if it were padded
+		}
+		e.Sequencer = must(domain.ParseSequencer(domain.HexSequencer, text))
+	} else {
+		e.Carrier = domain.Carrier{Message: "m", Index: len(b.Events)}
+	}
+	b.Events = append(b.Events, e)
+	return e.ETag
+}
+
+// newVersion returns the id of what is made now. The null version is replaced.
+func (b *Bucket) newVersion() domain.VersionID {
+	if b.mode == versioned {
+		b.ids++
+		return must(domain.ParseVersionID(fmt.Sprint("v", b.rng.IntN(10), b.ids)))
+	}
+	b.versions = slices.DeleteFunc(b.versions, func(v modelVersion) bool { return v.id == domain.VersionID{} })
+	return domain.VersionID{}
+}
+
+func (b *Bucket) put() {
+	id := b.newVersion()
+	change := b.report(id, domain.ObjectCreated, false, true)
+	b.versions = append(b.versions, modelVersion{id: id, change: change})
+}
+
+// delete deletes without a version: what is there, or it makes a marker.
+func (b *Bucket) delete(isNative bool) {
+	if b.mode == unversioned {
+		if len(b.versions) > 0 {
+			b.deleteVersion(0, isNative)
+		}
+		return
+	}
+	id := b.newVersion()
+	change := b.report(id, domain.ObjectDeleted, true, isNative)
+	b.versions = append(b.versions, modelVersion{id: id, isMarker: true, change: change})
+}
+
+func (b *Bucket) deleteVersion(i int, isNative bool) {
+	if i >= len(b.versions) {
+		return
+	}
+	b.report(b.versions[i].id, domain.ObjectDeleted, false, isNative)
+	b.versions = slices.Delete(b.versions, i, i+1)
+}
+
+// transition changes the storage class of a version.
+func (b *Bucket) transition() {
+	if len(b.versions) == 0 {
+		return
+	}
+	v := &b.versions[b.rng.IntN(len(b.versions))]
+	if !v.isMarker {
+		v.change = b.report(v.id, domain.ObjectCreated, false, false)
+	}
+}
+
+// Current returns the ETag of the last event of the current version, or nothing.
+func (b *Bucket) Current() string {
+	if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
+		return b.versions[n-1].change
+	}
+	return ""
+}
