@@ -69,9 +69,13 @@ func (o *Object) HasWrite(ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(o.Writes, id) })
 }
 
-// clone returns a copy of o that shares nothing that changes.
-func (o *Object) clone() Object {
+// Clone returns a copy of o that shares nothing that changes.
+func (o *Object) Clone() Object {
 	c := *o
+	if o.Current != nil {
+		current := *o.Current
+		c.Current = &current
+	}
 	c.Rows, c.SpilledVersions, c.Writes = slices.Clone(o.Rows), slices.Clone(o.SpilledVersions), slices.Clone(o.Writes)
 	return c
 }

@@ -45,7 +45,7 @@ type ObjectChanges struct {
 // is a part; where it is stored, with no reply, any of them is a proof of that. There may be no id.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	return &ObjectUpdate{
-		object: o.clone(), ids: ids, repeated: o.HasWrite(ids...),
+		object: o.Clone(), ids: ids, repeated: o.HasWrite(ids...),
 		below: spilledRows{answers: answers},
 	}
 }

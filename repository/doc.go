@@ -18,6 +18,8 @@
 //     published yet.
 //   - [Resources] keeps small documents of clients, which can be watched.
 //
+// [Objects] keeps what stores report about their objects, and the state that follows.
+//
 // [Exchange] is the content that hub and domains share.
 //
 // The comment of a method is its contract, and package repositorytest holds

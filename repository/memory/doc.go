@@ -15,7 +15,8 @@
 // acknowledged. A run remembers the generation it was computed from, so a bundle
 // made from an outdated run is refused.
 //
-// [Streams] and [Cursors] belong to the push side and are separate.
+// [Streams] and [Cursors] belong to the push side and are separate. So is [Objects], which keeps
+// all rows of an object in one value.
 //
 // Every call happens as a whole or not at all, so a failure leaves nothing
 // behind. Nothing but streams and dead letters is ever

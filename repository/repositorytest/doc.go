@@ -13,7 +13,7 @@
 // it to what it claims, [RunContent] tests a content store alone, and [Benchmark] measures
 // what costs time and money.
 //
-// [RunPush] holds the ports of the push side to their contracts.
+// [RunPush] holds the ports of the push side to their contracts, and [RunObjects] that of objects.
 //
 // Each case works with recipients of its own, so open may hand out the same
 // stores again as long as they have the drawer capacity that is asked for, and

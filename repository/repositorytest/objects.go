@@ -1,0 +1,284 @@
+package repositorytest
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+type objectRule struct {
+	name string
+	test func(f *objectFixture)
+}
+
+// RunObjects holds an implementation to the contract of repository.Objects, and to the tables of the
+// filemanager.
+func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
+	for _, topic := range []struct {
+		name  string
+		rules []objectRule
+	}{
+		{"Object", objectRules},
+		{"History", historyRules},
+		{"List", listRules},
+		{"Race", objectRaceRules},
+	} {
+		t.Run(topic.name, func(t *testing.T) {
+			for _, r := range topic.rules {
+				t.Run(r.name, func(t *testing.T) { r.test(newObjectFixture(t, open)) })
+			}
+		})
+	}
+	t.Run("Table", func(t *testing.T) {
+		f := newObjectFixture(t, open)
+		for _, table := range slices.Concat(objecttest.NativeTables, objecttest.NullTables) {
+			t.Run(table.Name, func(t *testing.T) {
+				f := f.with(t)
+				f.ingestScript(table.Script)
+				require.Equal(t, table.Want, f.describe())
+			})
+		}
+		for _, table := range objecttest.PairTables {
+			t.Run(table.Name, func(t *testing.T) {
+				f := f.with(t)
+				f.ingestScript(table.Script)
+				require.Equal(t, table.Want, objecttest.DescribePairs(f.history()))
+			})
+		}
+	})
+}
+
+// An objectFixture is what a case works with: a bucket and an object of its own. Its methods fail
+// the test unless they succeed.
+type objectFixture struct {
+	*testing.T
+	repository.Objects
+	ctx    context.Context
+	bucket string
+	name   domain.ObjectName
+}
+
+func newObjectFixture(t *testing.T, open func(t *testing.T) repository.Objects) *objectFixture {
+	f := &objectFixture{T: t, Objects: open(t), ctx: t.Context(), bucket: NewActor().String()}
+	f.name = f.object("key")
+	return f
+}
+
+// with returns a fixture of the same store for another test, with a bucket of its own.
+func (f *objectFixture) with(t *testing.T) *objectFixture {
+	return newObjectFixture(t, func(*testing.T) repository.Objects { return f.Objects })
+}
+
+// object returns the name of an object in the bucket of the case.
+func (f *objectFixture) object(key string) domain.ObjectName {
+	f.Helper()
+	name, err := domain.ParseObjectName(f.bucket, key)
+	require.NoError(f, err)
+	return name
+}
+
+// ingests ingests the events of one call, and demands that each has an outcome.
+func (f *objectFixture) ingests(reports ...repository.ObjectReport) []domain.ObjectOutcome {
+	f.Helper()
+	results, err := f.Ingest(f.ctx, reports)
+	require.NoError(f, err)
+	require.Len(f, results, len(reports))
+	outcomes := make([]domain.ObjectOutcome, len(results))
+	for i, r := range results {
+		require.NoError(f, r.Err)
+		outcomes[i] = r.Outcome
+	}
+	return outcomes
+}
+
+// ingestScript ingests each call of a script.
+func (f *objectFixture) ingestScript(script string) {
+	f.Helper()
+	for _, events := range objecttest.Calls(script) {
+		f.ingests(f.reports(events...)...)
+	}
+}
+
+// reports returns events as those of the object of the case.
+func (f *objectFixture) reports(events ...domain.ObjectEvent) []repository.ObjectReport {
+	return reportsOf(f.name, events...)
+}
+
+func reportsOf(name domain.ObjectName, events ...domain.ObjectEvent) []repository.ObjectReport {
+	reports := make([]repository.ObjectReport, len(events))
+	for i, e := range events {
+		reports[i] = repository.ObjectReport{Name: name, ObjectEvent: e}
+	}
+	return reports
+}
+
+// reads returns the object of the case.
+func (f *objectFixture) reads() domain.Object {
+	f.Helper()
+	o, err := f.Object(f.ctx, f.name)
+	require.NoError(f, err)
+	require.Equal(f, f.name, o.Name)
+	return o
+}
+
+// history returns all rows of the object in order, and checks the object by them.
+func (f *objectFixture) history() []domain.ObjectRow {
+	f.Helper()
+	const limit = 7
+	var rows []domain.ObjectRow
+	var below domain.ObjectOrder
+	for {
+		page, err := f.History(f.ctx, f.name, below, limit)
+		require.NoError(f, err)
+		rows = append(rows, page...)
+		if len(page) < limit {
+			break
+		}
+		below = page[limit-1].Order()
+	}
+	slices.Reverse(rows)
+	f.checkObject(rows)
+	return rows
+}
+
+// checkObject demands that the object is what follows from all of its rows.
+func (f *objectFixture) checkObject(rows []domain.ObjectRow) {
+	f.Helper()
+	o := f.reads()
+	require.True(f, slices.IsSortedFunc(rows, domain.CompareObjectRows))
+	require.EqualValues(f, len(rows), o.Events)
+	ids := make(map[domain.ObjectRowID]bool)
+	var duplicates int64
+	for i := range rows {
+		require.False(f, ids[rows[i].ID()], "two rows of one event")
+		ids[rows[i].ID()] = true
+		duplicates += rows[i].Duplicates
+	}
+	require.Equal(f, duplicates, o.Duplicates)
+	i := domain.CurrentRow(rows)
+	if i < 0 {
+		require.Nil(f, o.Current)
+		return
+	}
+	require.NotNil(f, o.Current)
+	require.Equal(f, rows[i].ID(), o.Current.ID())
+	require.Equal(f, rows[i].Duplicates, o.Current.Duplicates)
+}
+
+// describe returns the rows of the object in the form of a table.
+func (f *objectFixture) describe() string {
+	f.Helper()
+	return objecttest.Describe(f.history(), f.reads().Current)
+}
+
+var objectRules = []objectRule{
+	{"AnObjectWithoutEventsIsNotFound", func(f *objectFixture) {
+		_, err := f.Object(f.ctx, f.name)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+		_, err = f.History(f.ctx, f.name, domain.ObjectOrder{}, 10)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+		require.Empty(f, f.ingests())
+	}},
+	{"AllThatAnEventSaysIsKept", func(f *objectFixture) {
+		size := int64(math.MaxInt64)
+		native := objecttest.Calls("[C@C1/V]")[0][0]
+		native.Time = time.Date(2026, 1, 2, 3, 4, 5, 123456700, time.UTC)
+		native.ObjectFacts = domain.ObjectFacts{
+			Size: &size, ETag: `W/"é"`, SHA256: "sha", StorageClass: domain.ClassGlacier, ArchiveStatus: "ARCHIVE_ACCESS",
+			LastModified: native.Time.Add(-time.Hour), Reason: domain.CreatedCopy, IngestID: "ingest", Attributes: `{"a":{"b":[1,"é"]}}`,
+		}
+		marker := objecttest.Calls("[M@-/W!]")[0][0]
+		marker.Carrier = domain.Carrier{Message: "message", Index: 4}
+		f.ingests(f.reports(native)...)
+		o := f.reads()
+		require.Equal(f, native, o.Current.ObjectEvent)
+		f.ingests(f.reports(marker)...)
+		rows := f.history()
+		require.Len(f, rows, 2)
+		require.Equal(f, native, rows[0].ObjectEvent)
+		require.Equal(f, marker, rows[1].ObjectEvent)
+		require.Equal(f, native.Sequencer, rows[1].Base)
+	}},
+	{"UnknownFactsRemainUnknown", func(f *objectFixture) {
+		var empty int64
+		events := objecttest.Calls("[C@C1!, C@C2!]")[0]
+		events[1].Size = &empty
+		f.ingests(f.reports(events...)...)
+		rows := f.history()
+		require.Equal(f, events[0], rows[0].ObjectEvent)
+		require.Equal(f, events[1], rows[1].ObjectEvent)
+	}},
+	{"AnEventOfEachObjectOfACallIsStored", func(f *objectFixture) {
+		keys := []string{"a", "a/", "A", "é", "a b+%2F\x00\n", strings.Repeat("日", 1024), strings.Repeat("k", 1024), strings.Repeat("k", 1023) + "l"}
+		e := objecttest.Calls("[C@C1]")[0][0]
+		var reports []repository.ObjectReport
+		for _, key := range keys {
+			reports = append(reports, reportsOf(f.object(key), e)...)
+		}
+		for range 2 {
+			f.ingests(reports...)
+		}
+		for _, key := range keys {
+			f.name = f.object(key)
+			require.Equal(f, "C@C1+1", f.describe())
+		}
+	}},
+	{"AnObjectOfAnotherBucketIsAnotherObject", func(f *objectFixture) {
+		e := objecttest.Calls("[C@C1]")[0][0]
+		f.ingests(f.reports(e)...)
+		other := f.with(f.T)
+		_, err := other.Object(f.ctx, other.name)
+		require.Equal(f, domain.NotFound, domain.KindOf(err))
+	}},
+	{"TheOutcomeOfEachEventIsReturned", func(f *objectFixture) {
+		stored, duplicate := domain.ObjectStored, domain.ObjectDuplicate
+		events := objecttest.Calls("[D@D1, C@C1, C@C1, C@-]")[0]
+		require.Equal(f, []domain.ObjectOutcome{stored, stored, duplicate, stored}, f.ingests(f.reports(events...)...))
+		require.Equal(f, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, f.ingests(f.reports(events...)...))
+	}},
+	{"SequencersOfAzureAreOpaque_AndTwoLengthsAreDoubtful", func(f *objectFixture) {
+		for _, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963"} {
+			s, err := domain.ParseSequencer(domain.OpaqueSequencer, text)
+			require.NoError(f, err)
+			require.False(f, f.reportsDoubt())
+			f.ingests(f.reports(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s})...)
+		}
+		require.True(f, f.reportsDoubt())
+		require.Equal(f, "000000000000000000000000000089A4000000000018d6ea", f.reads().Current.SequencerText())
+	}},
+	{"WhatIsReturnedIsACopy", func(f *objectFixture) {
+		f.ingestScript("[C@C1]")
+		o := f.reads()
+		o.Current.ETag, o.Rows[0].ETag = "changed", "changed"
+		require.Empty(f, f.reads().Current.ETag)
+		require.Empty(f, f.history()[0].ETag)
+	}},
+	{"ACallWhoseContextHasEndedFails", func(f *objectFixture) {
+		f.ingestScript("[C@C1]")
+		ended, cancel := context.WithCancel(f.ctx)
+		cancel()
+		_, err := f.Ingest(ended, f.reports(objecttest.Calls("[C@C2]")[0]...))
+		require.ErrorIs(f, err, context.Canceled)
+		_, err = f.Object(ended, f.name)
+		require.ErrorIs(f, err, context.Canceled)
+		_, err = f.History(ended, f.name, domain.ObjectOrder{}, 1)
+		require.ErrorIs(f, err, context.Canceled)
+		_, err = f.List(ended, repository.ObjectRange{Bucket: f.bucket}, 1)
+		require.ErrorIs(f, err, context.Canceled)
+		require.Equal(f, "C@C1+", f.describe())
+	}},
+}
+
+func (f *objectFixture) reportsDoubt() bool {
+	o, err := f.Object(f.ctx, f.name)
+	return err == nil && o.Doubt
+}
