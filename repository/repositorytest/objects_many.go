@@ -198,10 +198,10 @@ var objectRaceRules = []objectRule{
 
 // RandomObjects ingests n random histories of buckets, each event twice and in any order, and
 // demands that the current state is that of the bucket.
-func RandomObjects(t *testing.T, open func(t *testing.T) repository.Objects, n int) {
+func RandomObjects(t *testing.T, open func(t *testing.T) repository.Objects, n uint64) {
 	t.Run("Random", func(t *testing.T) {
 		f := newObjectFixture(t, open)
-		for seed := range uint64(n) {
+		for seed := range n {
 			rng := rand.New(rand.NewPCG(seed, seed))
 			b := objecttest.RandomBucket(rng, 40, seed%2 == 0, time.Millisecond)
 			if len(b.Events) == 0 {
