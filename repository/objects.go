@@ -28,8 +28,9 @@ type Objects interface {
 	// in their results, or be in both.
 	History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the order of their keys, byte by byte. It
-	// may be a stale read.
+	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys
+	// with the same first 600 bytes may be in another order, which does not change. It may be a
+	// stale read.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
 }
 
@@ -51,7 +52,7 @@ type ObjectResult struct {
 type ObjectRange struct {
 	Bucket      string
 	Prefix      string // of the keys
-	After       string // keys that are greater
+	After       string // objects that are listed behind this key
 	OnlyCurrent bool   // objects that have a current row
 }
 

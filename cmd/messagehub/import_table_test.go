@@ -171,6 +171,12 @@ var table = []row{
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{
+		packages: []string{"cosmos/objects"},
+		may:      []string{"domain", "repository", "cosmos/client"},
+		tests:    append(slices.Clip(storageTests), "domain/objecttest"),
+		why:      "an adapter, replaceable; it knows no document of cosmos",
+	},
+	{
 		packages: []string{"cosmos/accounttest"},
 		may:      []string{"cosmos/client", "cosmos/embedded", "cosmos/faulty", "repository", "repository/memory"},
 		why:      "the account that the tests of every adapter of Cosmos share; it knows no document",

@@ -1,0 +1,74 @@
+package objects
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// nodes give each call to the next one of some nodes, so that callers at once are those of several.
+type nodes struct {
+	all  []*Store
+	next atomic.Int64
+}
+
+func (n *nodes) node() *Store { return n.all[int(n.next.Add(1))%len(n.all)] }
+
+func (n *nodes) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	return n.node().Ingest(ctx, reports)
+}
+
+func (n *nodes) Object(ctx context.Context, name domain.ObjectName) (domain.Object, error) {
+	return n.node().Object(ctx, name)
+}
+
+func (n *nodes) History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error) {
+	return n.node().History(ctx, name, below, limit)
+}
+
+func (n *nodes) List(ctx context.Context, r repository.ObjectRange, limit int) (repository.ObjectPage, error) {
+	return n.node().List(ctx, r, limit)
+}
+
+// conformance runs the suite on two nodes of one account.
+func conformance(t *testing.T, opts Options, histories uint64) {
+	t.Parallel()
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	open := func(*testing.T) repository.Objects {
+		return &nodes{all: []*Store{New(a.Connect(), opts), New(a.Connect(), opts)}}
+	}
+	repositorytest.RunObjects(t, open)
+	repositorytest.RandomObjects(t, open, histories)
+}
+
+func TestConformance(t *testing.T) { conformance(t, Options{Retries: 100}, 10) }
+
+// With few rows in an object, most decisions are about spilled rows.
+func TestConformanceWithManySpilledRows(t *testing.T) {
+	conformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100}, 30)
+}
+
+func TestABucketKeepsItsNumberOfShards(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	first, second := New(a.Connect(), Options{Shards: 3}), New(a.Connect(), Options{Shards: 200})
+	for _, s := range []*Store{first, second} {
+		c := s.client.Begin("test")
+		n, err := s.ensureShards(t.Context(), c, "bucket")
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+		n, err = s.shardsOf(t.Context(), c, "another")
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}
+}

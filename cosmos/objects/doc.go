@@ -1,0 +1,40 @@
+// Package objects keeps what stores report about their objects in Azure Cosmos DB.
+//
+// # Documents
+//
+// They are in the container objects:
+//
+//	partition           id                  document
+//	bucket|<bucket>     shards              how many shards the bucket has; never changed
+//	shard|<nn>|<bucket> <key in base32hex>  object: its counts, its current row and its newest rows
+//	                    -r.<hash>           a row that is spilled from the object
+//	                    -v.<hash>           a copy of the newest spilled row of a version
+//
+// The shard of an object is a hash of its key, so that one batch can store events of many objects.
+// The ids of objects sort as their keys do. Ids have up to 1,023 bytes: of a key above 600 bytes,
+// the id has the first 600 and a hash.
+//
+// The id of a spilled row is a hash of the identity of its event, so it is stored once. Other than
+// the design has it, a row that is the newest of its version has a document of its own, too: then
+// nothing has to be read when rows spill.
+//
+// # Ingest
+//
+// Callers of a shard gather behind a leader. A round has a call for all of its requests, and an id:
+//
+//  1. Read the objects by one query. A crash leaves nothing, here and until 4.
+//  2. Decide by domain.ObjectUpdate.
+//  3. If the decision depends on spilled rows, read them and the object by one query. They are
+//     believed only if the object has the etag that was read: a replica applies the writes of a
+//     partition in order, every change of a spilled row is in one batch with a change of its object,
+//     and 4 proves that the object has not changed. A query for the nearest row may be stale;
+//     it only bounds what the one that proves has to read.
+//  4. Write one batch: each object If-Match or as a creation, with the id of the round, its spilled
+//     rows and their copies. A crash, or a lost reply, leaves all of it or nothing.
+//  5. If the batch is refused, read again. The id of the round in an object proves that the batch was
+//     stored, as long as fewer than domain.MaxObjectWrites others came after it. Otherwise the
+//     batch is halved, since another writer has changed one of the objects; the halves know the
+//     ids of the batches that they come from.
+//
+// Duplicates are counted in the same way, so an old read costs a retry and is never a wrong answer.
+package objects

@@ -1,0 +1,308 @@
+package objects
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The kinds of documents. Kind.Name is the member kind, too.
+var (
+	bucketDocument = client.DocumentKind{Name: "bucket", Format: 1}
+	objectDocument = client.DocumentKind{Name: "object", Format: 1}
+	rowDocument    = client.DocumentKind{Name: "row", Format: 1}
+	headDocument   = client.DocumentKind{Name: "head", Format: 1}
+)
+
+// A bucketDoc says how many shards a bucket has.
+type bucketDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	Bucket       string `json:"bucket"`
+	Shards       int    `json:"shards"`
+	client.FormatNumber
+}
+
+func (*bucketDoc) DocumentKind() client.DocumentKind { return bucketDocument }
+
+func (d *bucketDoc) Validate() error {
+	if d.Shards < 1 || d.Shards > maxShards {
+		return domain.Errorf(domain.Damaged, "a bucket has 1 to %d shards, not %d", maxShards, d.Shards)
+	}
+	return nil
+}
+
+// An objectDoc is a domain.Object.
+type objectDoc struct {
+	ID           string      `json:"id"`
+	PartitionKey string      `json:"partitionKey"`
+	Kind         string      `json:"kind"`
+	Bucket       string      `json:"bucket"`
+	Key          string      `json:"key"`
+	Live         bool        `json:"live,omitempty"` // it has a current row
+	Current      *rowFields  `json:"current,omitempty"`
+	Rows         []rowFields `json:"rows"`
+	Events       int64       `json:"events"`
+	Duplicates   int64       `json:"duplicates,omitempty"`
+	Generated    int64       `json:"generated,omitempty"`
+	Doubt        bool        `json:"doubt,omitempty"`
+	Floor        *orderDoc   `json:"floor,omitempty"`
+	Spilled      int64       `json:"spilled,omitempty"`
+	Versions     []string    `json:"spilledVersions,omitempty"`
+	SpilledPlace int64       `json:"spilledGenerated,omitempty"`
+	SpilledTo    string      `json:"spilledTo,omitempty"`
+	Writes       []string    `json:"writes"`
+	ETag         azcore.ETag `json:"_etag,omitempty"`
+	client.Document
+}
+
+func (*objectDoc) DocumentKind() client.DocumentKind { return objectDocument }
+
+// An orderDoc is a domain.ObjectOrder.
+type orderDoc struct {
+	Base      string `json:"base,omitempty"`
+	Rank      int    `json:"rank,omitempty"`
+	Time      string `json:"time,omitempty"` // a number; as a JSON number it would not be exact
+	Number    int64  `json:"number,omitempty"`
+	Type      int    `json:"type,omitempty"`
+	Version   string `json:"version,omitempty"`
+	Sequencer string `json:"sequencer,omitempty"`
+}
+
+// A rowDoc is a spilled row, or the copy of one.
+type rowDoc struct {
+	ID           string      `json:"id"`
+	PartitionKey string      `json:"partitionKey"`
+	Kind         string      `json:"kind"`
+	Object       string      `json:"object"` // id of its object
+	Version      string      `json:"version,omitempty"`
+	Order        string      `json:"order,omitempty"` // see orderText; not of a copy
+	Row          rowFields   `json:"row"`
+	Micros       float64     `json:"micros"` // the time of the event, for queries
+	IsGenerated  bool        `json:"isGenerated,omitempty"`
+	IsAnchor     bool        `json:"isAnchor,omitempty"` // generated places may be behind it
+	ETag         azcore.ETag `json:"_etag,omitempty"`
+	client.Document
+}
+
+func (d *rowDoc) DocumentKind() client.DocumentKind {
+	if d.Kind == headDocument.Name {
+		return headDocument
+	}
+	return rowDocument
+}
+
+// rowFields are the fields of a domain.ObjectRow.
+type rowFields struct {
+	Version    string `json:"version,omitempty"` // "": the null version
+	Type       int    `json:"type"`
+	IsMarker   bool   `json:"marker,omitempty"`
+	Form       int    `json:"form,omitempty"`
+	Sequencer  string `json:"sequencer,omitempty"`
+	Message    string `json:"message,omitempty"`
+	Index      int    `json:"index,omitempty"`
+	Time       string `json:"time,omitempty"`
+	Size       string `json:"size,omitempty"` // a JSON number above 2^53 would not be exact
+	ETag       string `json:"eTag,omitempty"`
+	SHA256     string `json:"sha256,omitempty"`
+	Class      string `json:"storageClass,omitempty"`
+	Archive    string `json:"archiveStatus,omitempty"`
+	Modified   string `json:"lastModified,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	IngestID   string `json:"ingestId,omitempty"`
+	Attributes string `json:"attributes,omitempty"`
+	BaseForm   int    `json:"baseForm,omitempty"`
+	Base       string `json:"base,omitempty"`
+	Rank       int    `json:"rank,omitempty"`
+	Number     int64  `json:"number,omitempty"`
+	Duplicates int64  `json:"duplicates,omitempty"`
+	Reordered  int64  `json:"reordered,omitempty"`
+	WriteID    string `json:"writeId,omitempty"`
+}
+
+func encodeRow(r *domain.ObjectRow) rowFields {
+	f := rowFields{
+		Version: versionText(r.Version), Type: int(r.Type), IsMarker: r.Marker,
+		Form: int(r.Sequencer.Form()), Sequencer: r.Sequencer.String(), Message: r.Carrier.Message, Index: r.Carrier.Index,
+		Time: timeText(r.Time), ETag: r.ETag, SHA256: r.SHA256, Class: r.StorageClass, Archive: r.ArchiveStatus,
+		Modified: timeText(r.LastModified), Reason: string(r.Reason), IngestID: r.IngestID, Attributes: r.Attributes,
+		BaseForm: int(r.Base.Form()), Base: r.Base.String(), Rank: int(r.Rank), Number: r.Number,
+		Duplicates: r.Duplicates, Reordered: r.Reordered, WriteID: r.WriteID,
+	}
+	if r.Size != nil {
+		f.Size = strconv.FormatInt(*r.Size, 10)
+	}
+	return f
+}
+
+// A parser keeps the first error.
+type parser struct{ err error }
+
+func (p *parser) note(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *parser) time(s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	p.note(err)
+	return t
+}
+
+func (p *parser) version(s string) domain.VersionID {
+	v, err := domain.ParseVersionID(s)
+	p.note(err)
+	return v
+}
+
+func (p *parser) sequencer(form int, s string) domain.Sequencer {
+	if form == 0 {
+		return domain.Sequencer{}
+	}
+	sequencer, err := domain.ParseSequencer(domain.SequencerForm(form), s)
+	p.note(err)
+	return sequencer
+}
+
+func (p *parser) number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	p.note(err)
+	return n
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func (p *parser) row(f *rowFields) domain.ObjectRow {
+	r := domain.ObjectRow{
+		ObjectEvent: domain.ObjectEvent{
+			Version: p.version(f.Version), Type: domain.ObjectEventType(f.Type), Marker: f.IsMarker,
+			Sequencer: p.sequencer(f.Form, f.Sequencer), Carrier: domain.Carrier{Message: f.Message, Index: f.Index},
+			Time: p.time(f.Time),
+			ObjectFacts: domain.ObjectFacts{
+				ETag: f.ETag, SHA256: f.SHA256, StorageClass: f.Class, ArchiveStatus: f.Archive,
+				LastModified: p.time(f.Modified), Reason: domain.ObjectReason(f.Reason), IngestID: f.IngestID, Attributes: f.Attributes,
+			},
+		},
+		Base: p.sequencer(f.BaseForm, f.Base), Rank: domain.PlacementRank(f.Rank), Number: f.Number,
+		Duplicates: f.Duplicates, Reordered: f.Reordered, WriteID: f.WriteID,
+	}
+	if f.Size != "" {
+		size := p.number(f.Size)
+		r.Size = &size
+	}
+	return r
+}
+
+// newObjectDoc returns the document of an object. replaced is the one before, with what a newer
+// version has added to it, or nil.
+func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc {
+	d := &objectDoc{
+		ID: objectID(o.Name.Key()), PartitionKey: key, Kind: objectDocument.Name, Bucket: o.Name.Bucket(), Key: o.Name.Key(),
+		Live: o.Current != nil, Events: o.Events, Duplicates: o.Duplicates, Generated: o.Generated, Doubt: o.Doubt,
+		Spilled: o.Spilled, SpilledPlace: o.SpilledGenerated, SpilledTo: timeText(o.SpilledTo), Writes: o.Writes,
+	}
+	if replaced != nil {
+		d.Document = replaced.Document
+	}
+	if o.Current != nil {
+		current := encodeRow(o.Current)
+		d.Current = &current
+	}
+	for i := range o.Rows {
+		d.Rows = append(d.Rows, encodeRow(&o.Rows[i]))
+	}
+	for _, v := range o.SpilledVersions {
+		d.Versions = append(d.Versions, versionText(v))
+	}
+	if f := o.Floor; f != (domain.ObjectOrder{}) {
+		d.Floor = &orderDoc{
+			Base: f.Base, Rank: int(f.Rank), Time: strconv.FormatInt(f.Time, 10), Number: f.Number,
+			Type: int(f.Type), Version: versionText(f.Version), Sequencer: f.Sequencer,
+		}
+	}
+	return d
+}
+
+// object returns the object of a document.
+func (d *objectDoc) object() (domain.Object, error) {
+	var p parser
+	name, err := domain.ParseObjectName(d.Bucket, d.Key)
+	p.note(err)
+	o := domain.Object{
+		Name: name, Events: d.Events, Duplicates: d.Duplicates, Generated: d.Generated, Doubt: d.Doubt,
+		Spilled: d.Spilled, SpilledGenerated: d.SpilledPlace, SpilledTo: p.time(d.SpilledTo), Writes: d.Writes,
+	}
+	if d.Current != nil {
+		current := p.row(d.Current)
+		o.Current = &current
+	}
+	for i := range d.Rows {
+		o.Rows = append(o.Rows, p.row(&d.Rows[i]))
+	}
+	for _, v := range d.Versions {
+		o.SpilledVersions = append(o.SpilledVersions, p.version(v))
+	}
+	if f := d.Floor; f != nil {
+		o.Floor = domain.ObjectOrder{
+			Base: f.Base, Rank: domain.PlacementRank(f.Rank), Time: p.number(f.Time), Number: f.Number,
+			Type: domain.ObjectEventType(f.Type), Version: p.version(f.Version), Sequencer: f.Sequencer,
+		}
+	}
+	return o, d.damage(p.err)
+}
+
+func (d *objectDoc) damage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, err)
+}
+
+// newRowDoc returns the document of a spilled row of an object.
+func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
+	return &rowDoc{
+		ID: rowID(key, r.ID()), PartitionKey: partition, Kind: rowDocument.Name, Object: objectID(key), Version: versionText(r.Version),
+		Order: orderText(r.Order()), Row: encodeRow(r), Micros: micros(r.Time),
+		IsGenerated: r.IsGenerated(), IsAnchor: !r.IsGenerated() || r.IsMarker(),
+	}
+}
+
+// newHeadDoc returns the copy of the newest spilled row of a version.
+func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
+	return &rowDoc{
+		ID: headID(key, r.Version), PartitionKey: partition, Kind: headDocument.Name, Object: objectID(key),
+		Version: versionText(r.Version), Row: encodeRow(r), Micros: micros(r.Time),
+	}
+}
+
+func (d *rowDoc) row() (domain.ObjectRow, error) {
+	var p parser
+	r := p.row(&d.Row)
+	if p.err != nil {
+		return r, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
+	}
+	return r, nil
+}
+
+// micros returns the microseconds of a time. An unknown one is before all others.
+func micros(t time.Time) float64 {
+	if t.IsZero() {
+		return math.MinInt64
+	}
+	return float64(t.UnixMicro())
+}

@@ -1,0 +1,90 @@
+package objects
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+const (
+	shardsID   = "shards"
+	rowPrefix  = "-r."
+	headPrefix = "-v."
+	firstID    = "0" // of objects; other ids begin with a dash
+
+	plainKey = 600 // bytes of a key that are in the id
+)
+
+// keyEncoding keeps the order of bytes.
+var keyEncoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// objectID returns the id of the object with a key.
+func objectID(key string) string {
+	if len(key) <= plainKey {
+		return keyEncoding.EncodeToString([]byte(key))
+	}
+	return keyEncoding.EncodeToString([]byte(key[:plainKey])) + "-" + hashOf(key)
+}
+
+// idRange returns the ids between which those of all keys with a prefix are: the first one, and the
+// first one behind them, which is empty if there is no limit.
+func idRange(prefix string) (from, to string) {
+	prefix = prefix[:min(len(prefix), plainKey)]
+	from = max(keyEncoding.EncodeToString([]byte(prefix)), firstID)
+	for end := []byte(prefix); len(end) > 0; end = end[:len(end)-1] {
+		if last := &end[len(end)-1]; *last < 0xff {
+			*last++
+			return from, keyEncoding.EncodeToString(end)
+		}
+	}
+	return from, ""
+}
+
+// hashOf returns a hash of texts. Their lengths are part of it.
+func hashOf(texts ...string) string {
+	h := sha256.New()
+	for _, s := range texts {
+		fmt.Fprintf(h, "%d:%s", len(s), s)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// rowID returns the id of a spilled row.
+func rowID(key string, id domain.ObjectRowID) string {
+	return rowPrefix + hashOf(key, id.Version.String(), id.Type.String(), id.Sequencer, id.Carrier.Message, fmt.Sprint(id.Carrier.Index))
+}
+
+// headID returns the id of the copy of the newest spilled row of a version.
+func headID(key string, v domain.VersionID) string { return headPrefix + hashOf(key, v.String()) }
+
+func bucketKey(bucket string) string { return "bucket|" + bucket }
+
+func shardKey(bucket string, shard int) string { return fmt.Sprintf("shard|%02d|%s", shard, bucket) }
+
+// shardOf returns the shard of a key.
+func shardOf(key string, shards int) int {
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return int(h.Sum32() % uint32(shards)) //nolint:gosec // shards is 1 to 256
+}
+
+// orderText returns a text of an order. Texts compare, byte by byte, as the orders do.
+func orderText(o domain.ObjectOrder) string {
+	var b strings.Builder
+	// An exclamation mark is less than any character of a base or a number.
+	fmt.Fprintf(&b, "%s!%d%016x%016x%d%x!%s", o.Base, o.Rank, uint64(o.Time)^1<<63, uint64(o.Number), o.Type, versionText(o.Version), o.Sequencer) //nolint:gosec // the bits of a time
+	return b.String()
+}
+
+// versionText returns the text of a version, which is empty for the null version.
+func versionText(v domain.VersionID) string {
+	if v == (domain.VersionID{}) {
+		return ""
+	}
+	return v.String()
+}

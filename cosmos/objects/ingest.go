@@ -1,0 +1,141 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	maxEvents = 24 // of one object in a request: what they change fits into one batch
+	maxNames  = 64 // in a request
+)
+
+// A request holds events of one call that go to one shard.
+type request struct {
+	objects []*objectEvents
+	stored  []*objectEvents // copies with what became of them, once the request is completed
+}
+
+// objectEvents are events of one call and one object, and what became of them.
+type objectEvents struct {
+	name     domain.ObjectName
+	events   []domain.ObjectEvent
+	places   []int // in the call
+	outcomes []domain.ObjectOutcome
+	err      error
+}
+
+// Ingest implements [repository.Objects].
+func (s *Store) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("ingest: %w", err)
+	}
+	results := make([]repository.ObjectResult, len(reports))
+	groups, repeats := groupReports(reports)
+	byShard := make(map[string][]*request)
+	c := s.client.Begin("ingest")
+	for _, g := range groups {
+		n, err := s.ensureShards(ctx, c, g.name.Bucket())
+		if err != nil {
+			g.err = c.Outcome("ingest", err)
+			g.copyTo(results)
+			continue
+		}
+		key := shardKey(g.name.Bucket(), shardOf(g.name.Key(), n))
+		byShard[key] = addToRequests(byShard[key], g)
+	}
+	var wait sync.WaitGroup
+	for key, requests := range byShard {
+		wait.Go(func() {
+			for _, r := range requests {
+				stored := r.objects
+				err := s.shard(key).leader.Do(ctx, r)
+				if err == nil {
+					stored = r.stored
+				}
+				for _, g := range stored {
+					if err != nil {
+						g.err = err
+					}
+					g.copyTo(results)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for place, first := range repeats {
+		if results[place] = results[first]; results[place].Err == nil {
+			results[place].Outcome = domain.ObjectDuplicate
+		}
+	}
+	return results, nil
+}
+
+// copyTo copies the results of a group to those of its call.
+func (g *objectEvents) copyTo(results []repository.ObjectResult) {
+	for i, place := range g.places {
+		if g.err != nil {
+			results[place].Err = g.err
+		} else {
+			results[place].Outcome = g.outcomes[i]
+		}
+	}
+}
+
+// groupReports returns the events of each object, up to maxEvents in a group, and the places of
+// events that the call has before, with these.
+func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, repeats map[int]int) {
+	type identity struct {
+		name domain.ObjectName
+		id   domain.ObjectRowID
+	}
+	first := make(map[identity]int, len(reports))
+	repeats = make(map[int]int)
+	last := make(map[domain.ObjectName]*objectEvents)
+	for i := range reports {
+		r := &reports[i]
+		id := identity{r.Name, r.ID()}
+		if before, has := first[id]; has {
+			repeats[i] = before
+			continue
+		}
+		first[id] = i
+		g := last[r.Name]
+		if g == nil || len(g.events) == maxEvents {
+			g = &objectEvents{name: r.Name}
+			last[r.Name] = g
+			groups = append(groups, g)
+		}
+		g.events, g.places = append(g.events, r.ObjectEvent), append(g.places, i)
+	}
+	return groups, repeats
+}
+
+// addToRequests adds a group to the last request, or to another one if that has no room or has
+// events of the same object, which come first.
+func addToRequests(requests []*request, g *objectEvents) []*request {
+	if n := len(requests); n > 0 {
+		last := requests[n-1]
+		isSame := func(other *objectEvents) bool { return other.name == g.name }
+		if len(last.objects) < maxNames && !slices.ContainsFunc(last.objects, isSame) {
+			last.objects = append(last.objects, g)
+			return requests
+		}
+	}
+	return append(requests, &request{objects: []*objectEvents{g}})
+}
+
+// byName returns the groups of each object, and the names in their order.
+func byName(groups []*objectEvents) ([]domain.ObjectName, map[domain.ObjectName][]*objectEvents) {
+	of := make(map[domain.ObjectName][]*objectEvents)
+	for _, g := range groups {
+		of[g.name] = append(of[g.name], g)
+	}
+	return slices.SortedFunc(maps.Keys(of), domain.CompareObjectNames), of
+}

@@ -1,0 +1,173 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A lookup reads spilled rows of an object.
+type lookup struct {
+	shard *shard
+	call  *client.Call
+	doc   *objectDoc
+}
+
+// params are the parameters of a query.
+type params struct {
+	all []azcosmos.QueryParameter
+}
+
+// add adds a value and returns its name.
+func (p *params) add(value any) string {
+	name := fmt.Sprint("@p", len(p.all))
+	p.all = append(p.all, azcosmos.QueryParameter{Name: name, Value: value})
+	return name
+}
+
+// list returns the names of all parameters.
+func (p *params) list() string {
+	names := make([]string, len(p.all))
+	for i := range p.all {
+		names[i] = p.all[i].Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// answer adds the answers to queries. It fails with client.ErrStale if the object has changed.
+func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
+	p := &params{}
+	ids := []string{p.add(l.doc.ID)}
+	var parts []string
+	for _, q := range queries {
+		switch q.Kind {
+		case domain.SpilledByID:
+			ids = append(ids, p.add(rowID(l.doc.Key, q.ID)))
+		case domain.SpilledHead:
+			ids = append(ids, p.add(headID(l.doc.Key, q.Version)))
+		case domain.SpilledHeads:
+			parts = append(parts, "c.kind = '"+headDocument.Name+"'")
+		case domain.SpilledGenerated:
+			parts = append(parts, "c.kind = '"+rowDocument.Name+"' AND c.isGenerated = true AND c.micros > "+p.add(float64(q.Time)))
+		default:
+			for _, n := range nearestRows(q) {
+				part, err := l.withinReach(ctx, n, p)
+				if err != nil {
+					return err
+				}
+				parts = append(parts, part)
+			}
+		}
+	}
+	where := "c.id IN (" + strings.Join(ids, ", ") + ")"
+	if len(parts) > 0 {
+		where += " OR c.object = " + p.add(l.doc.ID) + " AND (" + strings.Join(parts, " OR ") + ")"
+	}
+	return l.read(ctx, where, p, queries, answers)
+}
+
+// A nearest is a question for the first spilled row of an object that meets a condition, in the
+// order of rows or against it.
+type nearest struct {
+	condition func(p *params) string
+	direction string
+}
+
+// nearestRows returns what to ask for the answer to a query.
+func nearestRows(q domain.SpilledQuery) []nearest {
+	const (
+		isRow    = "c.kind = 'row'"
+		isNative = isRow + " AND NOT IS_DEFINED(c.isGenerated)"
+	)
+	ofVersion := func(p *params) string {
+		if q.Version == (domain.VersionID{}) {
+			return " AND NOT IS_DEFINED(c.version)"
+		}
+		return " AND c.version = " + p.add(q.Version.String())
+	}
+	inTime := func(p *params) string { return " AND c.micros <= " + p.add(float64(q.Time)) }
+	below := func(p *params) string { return " AND c['order'] < " + p.add(orderText(q.Order)) }
+	above := func(p *params) string { return " AND c['order'] > " + p.add(orderText(q.Order)) }
+	ask := func(direction, kind string, conditions ...func(p *params) string) nearest {
+		return nearest{direction: direction, condition: func(p *params) string {
+			text := kind
+			for _, c := range conditions {
+				text += c(p)
+			}
+			return text
+		}}
+	}
+	switch q.Kind {
+	case domain.SpilledBelow:
+		return []nearest{ask("DESC", isRow, ofVersion, below)}
+	case domain.SpilledNeighbors:
+		return []nearest{ask("DESC", isNative, ofVersion, below), ask("ASC", isNative, ofVersion, above)}
+	case domain.SpilledAnchor:
+		return []nearest{ask("DESC", isRow+" AND c.isAnchor = true", ofVersion, inTime)}
+	case domain.SpilledOver:
+		return []nearest{ask("DESC", isNative, inTime)}
+	default:
+		panic("this query asks for no nearest row")
+	}
+}
+
+// withinReach returns a condition for the rows that are as near as one that was found by a read, which
+// may be stale. So the nearest one is among them.
+func (l *lookup) withinReach(ctx context.Context, n nearest, p *params) (string, error) {
+	first := &params{}
+	text := "SELECT TOP 1 * FROM c WHERE c.object = " + first.add(l.doc.ID) + " AND " + n.condition(first) + " ORDER BY c['order'] " + n.direction
+	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))
+	if err != nil {
+		return "", err
+	}
+	condition := n.condition(p)
+	if len(found) > 0 {
+		reach := map[string]string{"DESC": " >= ", "ASC": " <= "}[n.direction]
+		condition += " AND c['order']" + reach + p.add(found[0].Order)
+	}
+	return condition, nil
+}
+
+// read reads the object and spilled rows by one query, and selects the answers to queries. It fails
+// with client.ErrStale if the object is not the one of the lookup.
+func (l *lookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
+	q := l.call.Query(l.shard.store.objects, l.shard.key, "SELECT * FROM c WHERE "+where, p.all...)
+	seen := false
+	var rows []domain.ObjectRow
+	has := make(map[domain.ObjectRowID]bool)
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 1000)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			d := &rowDoc{}
+			if err := q.Decode(item, d); err != nil {
+				return err
+			}
+			if d.ID == l.doc.ID {
+				seen = d.ETag == l.doc.ETag
+				continue
+			}
+			r, err := d.row()
+			if err != nil {
+				return err
+			}
+			if !has[r.ID()] {
+				rows, has[r.ID()] = append(rows, r), true
+			}
+		}
+	}
+	if !seen {
+		return client.ErrStale
+	}
+	for _, q := range queries {
+		answers[q] = q.Select(rows)
+	}
+	return nil
+}

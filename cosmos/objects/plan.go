@@ -1,0 +1,86 @@
+package objects
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A plan is what a batch changes of one object.
+type plan struct {
+	doc     *objectDoc // before; nil: none is stored
+	changes domain.ObjectChanges
+}
+
+// maxLookups is the limit for the lookups of one plan: the answers to some queries raise others.
+const maxLookups = 16
+
+// plan decides what events change of an object, and sets their outcomes.
+func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*plan, error) {
+	object := domain.Object{Name: name}
+	if doc != nil {
+		var err error
+		if object, err = doc.object(); err != nil {
+			return nil, err
+		}
+	}
+	answers := make(domain.SpilledAnswers)
+	for range maxLookups {
+		u := object.Update(answers, ids...)
+		for _, g := range groups {
+			g.outcomes = u.Apply(g.events)
+		}
+		changes, queries := u.Finish(h.store.opts.Limits)
+		if len(queries) == 0 {
+			return &plan{doc, changes}, nil
+		}
+		l := lookup{shard: h, call: c, doc: doc}
+		if err := l.answer(ctx, queries, answers); err != nil {
+			return nil, err
+		}
+	}
+	return nil, domain.Errorf(domain.Damaged, "object %s: its spilled rows contradict it", doc.ID)
+}
+
+// operations returns how many operations of a batch the plan has.
+func (p *plan) operations() int {
+	c := &p.changes
+	return 1 + len(c.Create) + len(c.Replace) + len(c.Delete) + len(c.Heads) + len(c.NoHeads)
+}
+
+// addTo adds the plan to a batch. The condition of the object holds for all documents of it.
+func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
+	c, key := &p.changes, p.changes.Object.Name.Key()
+	d := newObjectDoc(partition, &c.Object, p.doc)
+	if p.doc == nil {
+		b.CreateItem(client.Encode(d), nil)
+	} else {
+		b.ReplaceItem(d.ID, client.Encode(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+	}
+	for i := range c.Create {
+		b.CreateItem(client.Encode(newRowDoc(partition, key, &c.Create[i])), nil)
+	}
+	for i := range c.Replace {
+		d := newRowDoc(partition, key, &c.Replace[i])
+		b.ReplaceItem(d.ID, client.Encode(d), existing())
+	}
+	for _, id := range c.Delete {
+		b.DeleteItem(rowID(key, id), existing())
+	}
+	for i := range c.Heads {
+		b.UpsertItem(client.Encode(newHeadDoc(partition, key, &c.Heads[i])), nil)
+	}
+	for _, v := range c.NoHeads {
+		b.DeleteItem(headID(key, v), existing())
+	}
+}
+
+// existing is the condition that a document exists.
+func existing() *azcosmos.TransactionalBatchItemOptions {
+	anyTag := azcore.ETagAny
+	return &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &anyTag}
+}

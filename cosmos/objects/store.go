@@ -1,0 +1,137 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	defaultShards = 16
+	maxShards     = 256
+)
+
+// Options of a Store. The zero value is valid.
+type Options struct {
+	Shards     int                   // of a bucket that is new; default 16, 1 to 256
+	Limits     domain.ObjectLimits   // of the rows in the document of an object; default domain.DefaultObjectLimits
+	Retries    int                   // of the requests of one call; default 24, negative: none
+	Clock      func() time.Time      // default time.Now
+	Random     func() uint64         // ids and jitter; default: the system's
+	Logger     *slog.Logger          // default: none
+	Registerer prometheus.Registerer // default: none
+}
+
+// A Store keeps objects in Cosmos. It is safe for concurrent use.
+type Store struct {
+	client  *client.Client
+	objects *azcosmos.ContainerClient
+	opts    Options
+
+	mu     sync.Mutex
+	shards map[string]int    // of buckets
+	lanes  map[string]*shard // by partition
+}
+
+var _ repository.Objects = (*Store)(nil)
+
+// New returns a Store over db. It makes no call and starts nothing.
+func New(db *client.Database, opts Options) *Store {
+	opts.Shards = min(max(cmp.Or(opts.Shards, defaultShards), 1), maxShards)
+	opts.Limits = cmp.Or(opts.Limits, domain.DefaultObjectLimits)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	objects, err := db.Container(objectsContainer)
+	if err != nil {
+		panic(err) // the name is a constant
+	}
+	return &Store{
+		client: client.New(db, client.Options{
+			Containers: Containers(), Retries: opts.Retries,
+			Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
+		}),
+		objects: objects, opts: opts, shards: make(map[string]int), lanes: make(map[string]*shard),
+	}
+}
+
+// shardsOf returns how many shards a bucket has. If no event of it is stored, it is 0.
+func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {
+	s.mu.Lock()
+	n := s.shards[bucket]
+	s.mu.Unlock()
+	if n > 0 {
+		return n, nil
+	}
+	var d bucketDoc
+	_, err := c.Read(ctx, s.objects, bucketKey(bucket), shardsID, &d)
+	if client.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shards[bucket] = d.Shards
+	return d.Shards, nil
+}
+
+// ensureShards returns how many shards a bucket has. Its first event decides that. After a crash the
+// bucket has shards and no object.
+func (s *Store) ensureShards(ctx context.Context, c *client.Call, bucket string) (n int, err error) {
+	err = c.Retry(ctx, func() error {
+		if n, err = s.shardsOf(ctx, c, bucket); n > 0 || err != nil {
+			return err
+		}
+		d := &bucketDoc{ID: shardsID, PartitionKey: bucketKey(bucket), Kind: bucketDocument.Name, Bucket: bucket, Shards: s.opts.Shards}
+		_, err := c.Put(ctx, s.objects, d.PartitionKey, d.ID, "", d)
+		switch {
+		case client.IsRefused(err):
+			return client.ErrStale // another node has decided it
+		case err == nil:
+			n = s.opts.Shards
+		}
+		return err
+	})
+	return n, err
+}
+
+// readObject reads the document of an object.
+func (s *Store) readObject(ctx context.Context, c *client.Call, name domain.ObjectName) (*objectDoc, error) {
+	n, err := s.shardsOf(ctx, c, name.Bucket())
+	if err != nil {
+		return nil, err
+	}
+	d := &objectDoc{}
+	if n > 0 {
+		d.PartitionKey = shardKey(name.Bucket(), shardOf(name.Key(), n))
+		_, err = c.Read(ctx, s.objects, d.PartitionKey, objectID(name.Key()), d)
+	}
+	if n == 0 || client.IsNotFound(err) {
+		return nil, domain.Errorf(domain.NotFound, "object %q is not known", domain.Clip(name.Key()))
+	}
+	return d, err
+}
+
+// Object implements [repository.Objects].
+func (s *Store) Object(ctx context.Context, name domain.ObjectName) (domain.Object, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.Object{}, fmt.Errorf("read object: %w", err)
+	}
+	c := s.client.Begin("read object")
+	d, err := s.readObject(ctx, c, name)
+	if err != nil {
+		return domain.Object{}, c.Outcome("read object", err)
+	}
+	o, err := d.object()
+	return o, c.Outcome("read object", err)
+}
