@@ -1,0 +1,170 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A script is calls for some objects of one shard, and what they result in.
+type script struct {
+	calls [][]repository.ObjectReport
+	names []domain.ObjectName
+	want  []string
+}
+
+// newScript returns the history of a few buckets, mixed, and each event twice.
+func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *script {
+	s := &script{}
+	rng := rand.New(rand.NewPCG(seed, seed))
+	var all []repository.ObjectReport
+	for i := range objects {
+		name, err := domain.ParseObjectName("bucket", fmt.Sprint("key", i))
+		require.NoError(t, err)
+		s.names = append(s.names, name)
+		for _, e := range objecttest.RandomBucket(rng, limit, nulls, time.Millisecond).Events {
+			e.Carrier.Message += name.Key()
+			all = append(all, repository.ObjectReport{Name: name, ObjectEvent: e})
+		}
+	}
+	for range 2 {
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		s.calls = slices.AppendSeq(s.calls, slices.Chunk(slices.Clone(all), 4))
+	}
+	oracle := memory.NewObjects()
+	for _, call := range s.calls {
+		_, err := oracle.Ingest(t.Context(), call)
+		require.NoError(t, err)
+	}
+	s.want = s.describe(t, oracle)
+	return s
+}
+
+// describe returns the rows of each object.
+func (s *script) describe(t *testing.T, o repository.Objects) (all []string) {
+	for _, name := range s.names {
+		object, err := o.Object(t.Context(), name)
+		if domain.KindOf(err) == domain.NotFound {
+			all = append(all, "none")
+			continue
+		}
+		require.NoError(t, err)
+		rows, err := o.History(t.Context(), name, domain.ObjectOrder{}, 1000)
+		require.NoError(t, err)
+		slices.Reverse(rows)
+		require.EqualValues(t, len(rows), object.Events)
+		all = append(all, objecttest.Describe(rows, object.Current))
+	}
+	return all
+}
+
+// run makes the calls, and returns the first failure.
+func (s *script) run(ctx context.Context, o repository.Objects) error {
+	for _, call := range s.calls {
+		results, err := o.Ingest(ctx, call)
+		if err != nil {
+			return err
+		}
+		for _, r := range results {
+			if r.Err != nil {
+				return r.Err
+			}
+		}
+	}
+	return nil
+}
+
+// Each request is broken once in every way. The call repeats it, and no duplicate is counted for that.
+func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
+	for _, fault := range faulty.Faults() {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				s := newScript(t, 5, 3, 14, true)
+				for n := 1; ; n++ {
+					a := accounttest.New(t, embedded.Options{}, Containers())
+					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}})
+					a.Line.BreakOne(n, fault)
+					require.NoError(t, s.run(t.Context(), node), "request %d", n)
+					broken := a.Line.Calls() >= n
+					a.Line.Break(nil)
+					require.Equal(t, s.want, s.describe(t, node), "request %d", n)
+					if !broken {
+						require.Greater(t, n, 20)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// Reads of the replicas of a session account are old at random.
+func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(20) {
+			rng := rand.New(rand.NewPCG(seed, seed))
+			isOld := true
+			a := accounttest.New(t, embedded.Options{Consistency: "Session", Stale: func() int {
+				if !isOld || rng.IntN(2) == 0 {
+					return 0
+				}
+				return rng.IntN(7)
+			}}, Containers())
+			s := newScript(t, seed, 3, 12, true)
+			node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1 + int(seed%4)}, Retries: 1000})
+			require.NoError(t, s.run(t.Context(), node), "seed %d", seed)
+			isOld = false
+			require.Equal(t, s.want, s.describe(t, node), "seed %d", seed)
+		}
+	})
+}
+
+// Two nodes are each delivered all events, and one request of twelve is broken.
+func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
+	for seed := range uint64(10) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := accounttest.New(t, embedded.Options{}, Containers())
+				s := newScript(t, seed, 3, 12, false)
+				faults, rng := faulty.Faults(), rand.New(rand.NewPCG(seed, seed))
+				a.Line.Break(func(int, *http.Request) faulty.Fault {
+					if rng.IntN(12) > 0 {
+						return faulty.None
+					}
+					return faults[rng.IntN(len(faults))]
+				})
+				var nodes sync.WaitGroup
+				for i := range 2 {
+					half := *s
+					half.calls = s.calls[i*len(s.calls)/2 : (i+1)*len(s.calls)/2]
+					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retries: 1000})
+					nodes.Go(func() {
+						if err := half.run(t.Context(), node); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				nodes.Wait()
+				a.Line.Break(nil)
+				require.Equal(t, s.want, s.describe(t, New(a.Connect(), Options{})))
+			})
+		})
+	}
+}
