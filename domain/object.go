@@ -105,7 +105,7 @@ func (o *Object) noteUnspilled() {
 	o.SpilledGenerated--
 }
 
-// A fold finds the current row among rows that it sees from the highest to the lowest.
+// A fold finds the current row among rows that it observes from the highest to the lowest.
 type fold struct {
 	few  []VersionID // that were seen
 	many map[VersionID]struct{}
@@ -119,8 +119,8 @@ func (f *fold) hasSeen(v VersionID) bool {
 	return seen || f.many == nil && slices.Contains(f.few, v)
 }
 
-// see reports whether a row is the first one of its version.
-func (f *fold) see(v VersionID) bool {
+// observe notes a row of a version, and reports whether it is the first one.
+func (f *fold) observe(v VersionID) bool {
 	if f.hasSeen(v) {
 		return false
 	}
@@ -141,7 +141,7 @@ func (f *fold) see(v VersionID) bool {
 // one of its version and live, or -1.
 func (f *fold) highestLive(rows []ObjectRow) int {
 	for i := len(rows) - 1; i >= 0; i-- {
-		if f.see(rows[i].Version) && rows[i].isLive() {
+		if f.observe(rows[i].Version) && rows[i].isLive() {
 			return i
 		}
 	}

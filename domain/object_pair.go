@@ -97,7 +97,7 @@ func (u *ObjectUpdate) neighbors(row *ObjectRow) (before, after *ObjectRow) {
 	if before != nil || !o.hasSpilled(row.Version) || !isLate && row.Type == ObjectCreated {
 		return before, after
 	}
-	below, _ := u.below.ask(SpilledQuery{Kind: SpilledNeighbors, Version: row.Version, Order: order})
+	below, _ := u.below.lookUp(SpilledQuery{Kind: SpilledNeighbors, Version: row.Version, Order: order})
 	for _, r := range below {
 		if r.row.Order().Compare(order) < 0 {
 			before = &r.row

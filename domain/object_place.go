@@ -65,7 +65,7 @@ func (u *ObjectUpdate) place(row *ObjectRow) {
 	if found || u.object.Spilled == 0 || !row.IsMarker() && !u.object.hasSpilled(row.Version) {
 		return
 	}
-	below, _ := u.below.ask(q)
+	below, _ := u.below.lookUp(q)
 	for _, r := range below {
 		follow(&r.row)
 	}
@@ -104,7 +104,7 @@ func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 	q := SpilledQuery{Kind: SpilledGenerated, Time: t.UnixMicro()}
 	later = q.Select(o.Rows)
 	if o.SpilledGenerated > 0 && isEarlier(t, o.SpilledTo) {
-		below, _ := u.below.ask(q)
+		below, _ := u.below.lookUp(q)
 		for _, r := range below {
 			later = append(later, r.row)
 		}

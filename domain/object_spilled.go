@@ -128,10 +128,10 @@ type spilledRows struct {
 	versions map[VersionID]struct{} // whose newest spilled row may have changed
 }
 
-// ask returns the rows that answer a query, as this update has left them. It returns false if there
-// is no answer yet, and notes the query.
-func (s *spilledRows) ask(q SpilledQuery) ([]*spilledRow, bool) {
-	if _, answered := s.learn(q); !answered {
+// lookUp returns the rows that answer a query, with the changes of this update. It returns false if
+// there is no answer yet, and notes the query.
+func (s *spilledRows) lookUp(q SpilledQuery) ([]*spilledRow, bool) {
+	if _, answered := s.load(q); !answered {
 		return nil, false
 	}
 	present := make([]ObjectRow, 0, len(s.rows))
@@ -148,8 +148,8 @@ func (s *spilledRows) ask(q SpilledQuery) ([]*spilledRow, bool) {
 	return found, true
 }
 
-// learn returns the rows that answer a query as they are stored.
-func (s *spilledRows) learn(q SpilledQuery) ([]ObjectRow, bool) {
+// load returns the rows that answer a query as they are stored.
+func (s *spilledRows) load(q SpilledQuery) ([]ObjectRow, bool) {
 	answer, answered := s.answers[q]
 	if !answered {
 		if !slices.Contains(s.queries, q) {
@@ -237,7 +237,7 @@ func compareRowIDs(a, b ObjectRowID) int {
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 	// A row that is spilled no longer hides the one below it from the query.
 	for q := (SpilledQuery{Kind: SpilledHead, Version: v}); ; {
-		stored, answered := u.below.learn(q)
+		stored, answered := u.below.load(q)
 		if !answered {
 			return nil
 		}
@@ -246,7 +246,7 @@ func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 		}
 		q = SpilledQuery{Kind: SpilledBelow, Version: v, Order: stored[0].Order()}
 	}
-	found, _ := u.below.ask(SpilledQuery{Kind: SpilledHead, Version: v})
+	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v})
 	if len(found) == 0 {
 		return nil
 	}

@@ -143,7 +143,7 @@ func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 			return nil, true
 		}
 	}
-	found, answered := u.below.ask(SpilledQuery{Kind: SpilledByID, ID: id})
+	found, answered := u.below.lookUp(SpilledQuery{Kind: SpilledByID, ID: id})
 	if len(found) == 0 {
 		return nil, answered
 	}
@@ -258,7 +258,7 @@ func (u *ObjectUpdate) setCurrent() {
 		return
 	}
 	var highest *ObjectRow
-	heads, _ := u.below.ask(SpilledQuery{Kind: SpilledHeads})
+	heads, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHeads})
 	for _, head := range heads {
 		r := &head.row
 		if isOutside(r.Version) && r.isLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {

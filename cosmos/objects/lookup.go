@@ -56,7 +56,7 @@ func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answ
 			parts = append(parts, "c.kind = '"+rowDocument.Name+"' AND c.isGenerated = true AND c.micros > "+p.add(float64(q.Time)))
 		default:
 			for _, n := range nearestRows(q) {
-				part, err := l.withinReach(ctx, n, p)
+				part, err := l.nearestCondition(ctx, n, p)
 				if err != nil {
 					return err
 				}
@@ -116,9 +116,9 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	}
 }
 
-// withinReach returns a condition for the rows that are as near as one that was found by a read, which
-// may be stale. So the nearest one is among them.
-func (l *lookup) withinReach(ctx context.Context, n nearest, p *params) (string, error) {
+// nearestCondition returns a condition for the rows that are as near as one that was found by a read,
+// which may be stale. So the nearest one is among them.
+func (l *lookup) nearestCondition(ctx context.Context, n nearest, p *params) (string, error) {
 	first := &params{}
 	text := "SELECT TOP 1 * FROM c WHERE c.object = " + first.add(l.doc.ID) + " AND " + n.condition(first) + " ORDER BY c['order'] " + n.direction
 	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))

@@ -30,12 +30,12 @@ type shard struct {
 func (s *Store) shard(key string) *shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lanes[key] == nil {
+	if s.shards[key] == nil {
 		h := &shard{store: s, key: key}
 		h.leader = client.NewLeader[*request]("ingest", roundTimeout, h.round, func() {})
-		s.lanes[key] = h
+		s.shards[key] = h
 	}
-	return s.lanes[key]
+	return s.shards[key]
 }
 
 // round stores the requests of the callers that wait.

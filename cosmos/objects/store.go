@@ -39,8 +39,8 @@ type Store struct {
 	opts    Options
 
 	mu     sync.Mutex
-	shards map[string]int    // of buckets
-	lanes  map[string]*shard // by partition
+	counts map[string]int    // of the shards of buckets
+	shards map[string]*shard // by partition
 }
 
 var _ repository.Objects = (*Store)(nil)
@@ -59,14 +59,14 @@ func New(db *client.Database, opts Options) *Store {
 			Containers: Containers(), Retries: opts.Retries,
 			Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
 		}),
-		objects: objects, opts: opts, shards: make(map[string]int), lanes: make(map[string]*shard),
+		objects: objects, opts: opts, counts: make(map[string]int), shards: make(map[string]*shard),
 	}
 }
 
 // shardsOf returns how many shards a bucket has. If no event of it is stored, it is 0.
 func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {
 	s.mu.Lock()
-	n := s.shards[bucket]
+	n := s.counts[bucket]
 	s.mu.Unlock()
 	if n > 0 {
 		return n, nil
@@ -81,7 +81,7 @@ func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (in
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shards[bucket] = d.Shards
+	s.counts[bucket] = d.Shards
 	return d.Shards, nil
 }
 

@@ -1,0 +1,64 @@
+package objects
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// TestEventsKeepToTheirPrice measures request units for each event, with keys of 40 characters and
+// the facts that S3 gives.
+func TestEventsKeepToTheirPrice(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	s := New(a.Connect(), Options{Shards: 1})
+	report := func(key, event string) repository.ObjectReport {
+		e := objecttest.Calls("[" + event + "]")[0][0]
+		size := int64(123_456_789)
+		e.ObjectFacts = domain.ObjectFacts{
+			Size: &size, ETag: `"0123456789abcdef0123456789abcdef"`, StorageClass: domain.ClassStandard, LastModified: e.Time, Reason: domain.CreatedPut,
+		}
+		return repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", fmt.Sprintf("%40s", key))), ObjectEvent: e}
+	}
+	measure := func(what string, limit float64, calls ...[]repository.ObjectReport) {
+		t.Helper()
+		before, events := a.Engine.RequestUnits(), 0
+		for _, call := range calls {
+			events += len(call)
+			results, err := s.Ingest(t.Context(), call)
+			require.NoError(t, err)
+			for _, r := range results {
+				require.NoError(t, r.Err)
+			}
+		}
+		price := (a.Engine.RequestUnits() - before) / float64(events)
+		t.Logf("%s: %.1f RU", what, price)
+		require.LessOrEqual(t, price, limit, what)
+	}
+	batch := func(prefix, event string) (call []repository.ObjectReport) {
+		for i := range 32 {
+			call = append(call, report(fmt.Sprint(prefix, i), event))
+		}
+		return call
+	}
+	_, err := s.Ingest(t.Context(), []repository.ObjectReport{report("first", "C@C1")}) // which decides the shards
+	require.NoError(t, err)
+
+	measure("new", 11, []repository.ObjectReport{report("a", "C@C1")})
+	measure("known", 16, []repository.ObjectReport{report("a", "D@D1")})
+	measure("duplicate", 16, []repository.ObjectReport{report("a", "D@D1")})
+	measure("new, 32 in a call", 8.5, batch("b", "C@C1"))
+	measure("known, 32 in a call", 12.5, batch("b", "D@D1"))
+	measure("duplicate, 32 in a call", 12.5, batch("b", "D@D1"))
+	var hot [][]repository.ObjectReport
+	for i := range 200 {
+		hot = append(hot, []repository.ObjectReport{report("hot", fmt.Sprintf("%s@%06X", "CD"[i%2:i%2+1], i+1))})
+	}
+	measure("hot key", 26, hot...)
+}
