@@ -167,7 +167,7 @@ var table = []row{
 	{
 		packages: []string{"cosmos/push"},
 		may:      []string{"domain", "repository", "cosmos/client"},
-		tests:    append(slices.Clip(storageTests), "domain/delivery", "domain/delivery/deliverytest", "domain/replay"),
+		tests:    append(slices.Clip(storageTests), "domain/delivery", "domain/delivery/deliverytest", "domain/replay", "domain/watch"),
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{

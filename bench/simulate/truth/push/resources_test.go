@@ -123,7 +123,8 @@ func TestACreationOfAWatchedDocument_IsNoChange(t *testing.T) {
 func TestTheCursorOfAWatch_BeginsWhereTheWatchDoes(t *testing.T) {
 	begins := func(o *Observer, stream, at string) error {
 		const id = "w|o|w1"
-		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id), id, `{"stream":"`+stream+`"}`)}))
+		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id)+"|"+stream, "page|0", `{"cursors":["`+id+`"]}`)}))
+		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id), "watched|"+stream, `{"stream":"`+stream+`","pages":1}`)}))
 		return o.Commit([]embedded.Change{cursorChange(id, "cursor", `{"stream":"`+stream+`","at":["`+at+`"]}`)})
 	}
 	require.NoError(t, begins(watchedDocument(t), streamOfResource(watchedKey), "0.0.0.0"))
