@@ -213,7 +213,7 @@ func (p *pushWorld) askAboutCursors(n *pushNode) error {
 	return nil
 }
 
-// anyRunning returns a node that runs, nil if there is none.
+// anyRunning returns a node that runs, or nil.
 func (p *pushWorld) anyRunning(d dice) *pushNode {
 	nodes, _ := p.runningNodes()
 	if len(nodes) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// untilDone calls act with a node until it succeeds, fails for good, or the world ends.
+// untilDone calls act with a node until it succeeds, fails and may not be repeated, or the world ends.
 func (w *watchWorld) untilDone(p *party, what string, act func(n *watchNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.turn(what); !ok {

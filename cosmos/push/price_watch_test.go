@@ -25,7 +25,7 @@ import (
 // In a period, a node looks once, and forgets what it has loaded.
 const period = 10 * time.Minute
 
-// A watchedNode serves the watches of a document. It has no other node beside it, and calls nobody.
+// A watchedNode serves the watches of a document. It has no other node beside it, and makes no request for its calls.
 type watchedNode struct {
 	*Store
 	rig      *rig

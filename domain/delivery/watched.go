@@ -161,7 +161,7 @@ func (w *watched) visitSoon() {
 }
 
 func (w *watched) run() {
-	for goesOn := true; goesOn; {
+	for isDue := true; isDue; {
 		ctx, e := w.engine.ctx, w.engine
 		err := w.visitPages(ctx)
 		if err != nil {
@@ -172,8 +172,8 @@ func (w *watched) run() {
 			w.failures = 0
 		}
 		w.mu.Lock()
-		goesOn = !w.ended && ctx.Err() == nil && (w.again || err != nil)
-		w.again, w.isRunning = false, goesOn
+		isDue = !w.ended && ctx.Err() == nil && (w.again || err != nil)
+		w.again, w.isRunning = false, isDue
 		ended := w.ended
 		w.mu.Unlock()
 		if ended {
@@ -317,7 +317,7 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 	return areServed, nil
 }
 
-// isEnded reports whether the watches are not visited any more.
+// isEnded reports whether no watch is to be visited.
 func (w *watched) isEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -85,7 +85,7 @@ func (d *watchedDocument) createWatch(ctx context.Context, owner, callback strin
 	return err
 }
 
-// changeUntil changes the document until it is told to stop, and then once more: the hub that lives
+// changeUntil changes the document until stop is closed, and then once more: the hub that lives
 // publishes with that change those before it. Each version is put until it is there. The first one is a
 // creation, which is no change.
 func (d *watchedDocument) changeUntil(ctx context.Context, stop <-chan struct{}) error {
@@ -240,8 +240,8 @@ func (r *watchReceiver) taken(document string) int {
 	return len(r.took[document])
 }
 
-// hasRoom waits until a document may be changed for the nth time. It returns false if it is not to be
-// changed any more.
+// hasRoom waits until a document may be changed for the nth time. It returns false if this is the
+// last change.
 func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, stop <-chan struct{}) bool {
 	for {
 		r.mu.Lock()

@@ -52,7 +52,7 @@ func (m *Member) isPublished(versions int64) error {
 	return nil
 }
 
-// judgeEachWatch compares the watches that are stored with what the parties were told.
+// judgeEachWatch compares the watches that are stored with what the parties were answered.
 func (j *judge) judgeEachWatch(m *Member, s *state, versions int64) error {
 	all, err := m.push.Watches(m.ctx, actor, 0, 100)
 	if err != nil {
@@ -109,7 +109,7 @@ func inOrder(before, after []sight, begins map[domain.WatchID]int64, versions in
 	return nil
 }
 
-// isWatchHonest reports whether a party may be told that. A cursor that another has loaded, or retired,
+// isWatchHonest reports whether a party may be answered that. A cursor that another has loaded, or retired,
 // cannot be served.
 func (j *judge) isWatchHonest(at *sight) error {
 	kind := domain.KindOf(at.err)

@@ -80,7 +80,7 @@ func (r *request) documentWrite() Name {
 	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "|change|"):
 		return RemoveChange
 	case r.method == http.MethodPatch && !r.has(`"/watched"`):
-		return ReadDocument // it changes nothing: it finds out whether there is none
+		return ReadDocument // it changes nothing: it asks whether the document is missing
 	case r.isBatch:
 		return Change
 	case r.method == http.MethodPatch, r.has(`"absent":true`):
