@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -69,5 +71,43 @@ func FuzzVerify(f *testing.F) {
 			_, err := v.Verify(h, body, now)
 			require.Equal(t, domain.Invalid, domain.KindOf(err))
 		}
+	})
+}
+
+// A redirect leads to a URL that may be called, with the same request, or to an error that does not show
+// the URL.
+func FuzzLocation(f *testing.F) {
+	for _, text := range []string{
+		"", ":", "/", "//", "?", "#a", "/a#b", "https://example.org/a?b", "http://example.org", "//example.org/", "HTTPS://EXAMPLE.ORG:443/", "ftp://example.org/",
+		"https://me:secret@example.org/", "https://169.254.169.254/", "https://[::1]/", "https://example.org%2f@example.com/", "\\\\example.org", "a:b", "javascript:1",
+		"https://example.org\r\nX: y", " https://example.org", "https://exa mple.org", "https://" + strings.Repeat("a", 3000),
+	} {
+		f.Add(text)
+	}
+	c := New(Options{})
+	defer c.Close()
+	f.Fuzz(func(t *testing.T, location string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://receiver.example/hook", bytes.NewReader([]byte("{}")))
+		require.NoError(t, err)
+		req.Header.Set("Webhook-Id", "msg_1")
+		resp := &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {location}}, Request: req}
+		next, err := c.redirect(req, resp)
+		if err != nil {
+			if len(location) > 20 {
+				require.NotContains(t, err.Error(), location)
+			}
+			return
+		}
+		require.NoError(t, c.checkCall(next.URL.String()))
+		require.Equal(t, "https", next.URL.Scheme)
+		require.Nil(t, next.URL.User)
+		require.NotEmpty(t, next.URL.Host)
+		require.NotContains(t, next.URL.String(), "#")
+		require.Equal(t, next.URL.Host, next.Host)
+		require.Equal(t, http.MethodPost, next.Method)
+		require.Equal(t, "msg_1", next.Header.Get("Webhook-Id"))
+		body, err := io.ReadAll(next.Body)
+		require.NoError(t, err)
+		require.Equal(t, "{}", string(body))
 	})
 }

@@ -27,6 +27,29 @@ func callWatch(t *testing.T, url string) Result {
 	return r
 }
 
+func TestW16_TheBodyOfACallIsTheNotification(t *testing.T) {
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body) // else it is not what is demanded
+	}))
+	defer server.Close()
+	require.Empty(t, callWatch(t, server.URL+"/hook").Answer.Error)
+	require.Equal(t, `{"resource":"https://hub.example.org/v1/resources/a","callback":"`+server.URL+`/hook","event":"updated","timestamp":5,"delivery_attempts":3}`, string(body))
+}
+
+func TestW8_AnAnswerOtherThan200_IsAFailure(t *testing.T) {
+	for _, status := range []int{201, 202, 204, 400, 404, 500} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		a := callWatch(t, server.URL).Answer
+		require.Equal(t, status, a.Status)
+		require.NotEmpty(t, a.Error, status)
+		server.Close()
+		a = callWatch(t, server.URL).Answer // it refuses the connection
+		require.Zero(t, a.Status)
+		require.NotEmpty(t, a.Error)
+	}
+}
+
 func TestARedirectOfAWatch_IsFollowedWithTheSameCall(t *testing.T) {
 	hops, want := 0, ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -36,9 +36,12 @@ type world struct {
 	began     time.Time
 
 	mu     sync.Mutex
-	status map[string]int // of the answers of a callback; default 200
+	status map[string]int // of the answers of a callback; default 200, noAnswer: none
 	calls  []call
 }
+
+// noAnswer is the status of a callback that cannot be reached, or that answers too late.
+const noAnswer = -1
 
 // A call is one that a watch got.
 type call struct {
@@ -85,18 +88,25 @@ func (n *node) Call(_ context.Context, c delivery.Call) domain.Answer {
 	defer w.mu.Unlock()
 	callback := c.Receiver.Target.(string)
 	w.calls = append(w.calls, call{callback, change.Event, change.Version, c.Attempt, time.Since(w.began).Round(time.Second)})
-	if status := w.status[callback]; status != 0 {
+	switch status := w.status[callback]; status {
+	case 0:
+	case noAnswer:
+		return domain.Answer{Error: "the receiver refused the connection"}
+	default:
 		return domain.Answer{Status: status}
 	}
 	return domain.Answer{Status: http.StatusOK}
 }
 
 // start starts a node. One without a relay publishes nothing.
-func (w *world) start(hasRelay bool) *node {
+func (w *world) start(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
+
+// startOn starts a node on cursors. With nodes it shares the cursors with others.
+func (w *world) startOn(cursors repository.Cursors, nodes repository.Nodes, hasRelay bool) *node {
 	n := &node{world: w}
 	base, err := domain.ParseResourceBase(hubURL)
 	require.NoError(w, err)
-	engine := delivery.New(delivery.Ports{Streams: w.streams, Cursors: w.cursors, Shards: w.cursors, Receivers: n, Caller: n}, delivery.Options{})
+	engine := delivery.New(delivery.Ports{Streams: w.streams, Cursors: cursors, Shards: w.cursors, Nodes: nodes, Receivers: n, Caller: n}, delivery.Options{})
 	relay := watch.NewRelay(w.resources, w.streams, engine.Published, watch.RelayOptions{})
 	n.Service = watch.New(watch.Ports{Watches: w.watches, Resources: w.resources, Changes: w.resources, Cursors: w.cursors, Streams: w.streams}, watch.Options{
 		Base: base, Created: engine.Created, Changed: engine.Changed,
@@ -311,11 +321,19 @@ func TestW7_AnotherResourceNotifiesNoWatch(t *testing.T) {
 			n.deletes(name)
 		}
 		require.Empty(t, w.called())
+		n.puts("a")
+		for _, uri := range []string{
+			"http://hub.example.org/v1/resources/a", "https://example.org/v1/resources/a", "https://hub.example.org:8443/v1/resources/a",
+			hubURL + "/v0/resources/a", hubURL + "/v1/resources/", hubURL + "/v1/resources/a/b", hubURL + "/v1/resources/a?x=1",
+		} {
+			_, err := n.Create(t.Context(), w.owner, watch.Draft{Resource: uri, CallbackURL: two})
+			require.Equal(t, domain.Invalid, domain.KindOf(err), uri)
+		}
 	})
 }
 
 func TestW8_OnlyAStatusOf200IsASuccess(t *testing.T) {
-	for _, status := range []int{201, 202, 204, 301, 404, 410, 429, 500, 503} {
+	for _, status := range []int{201, 202, 204, 301, 404, 410, 429, 500, 503, noAnswer} {
 		inBubble(t, fmt.Sprint(status), func(w *world) {
 			n := w.start(true)
 			defer n.stop()
@@ -363,6 +381,83 @@ func TestW10AndW11_AttemptsFollowTheSchedule(t *testing.T) {
 			require.Len(w, dead, 1)
 		})
 	}
+}
+
+// outstanding returns the deliveries of a watch that have not ended, and its counters, as they are stored.
+func (w *world) outstanding(id domain.WatchID) (int64, domain.Counters) {
+	standing, err := w.cursors.Standing(w.Context(), id.Cursor(w.owner))
+	require.NoError(w, err)
+	return int64(len(standing.Open) + standing.Retries), standing.Counters
+}
+
+func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(true)
+		defer n.stop()
+		n.puts("a")
+		var ids []domain.WatchID
+		for i, status := range []int{0, http.StatusInternalServerError, noAnswer, http.StatusInternalServerError} {
+			callback := fmt.Sprint("https://example.com/", i)
+			ids = append(ids, n.creates("a", callback))
+			w.answer(callback, status)
+		}
+		var seen domain.Counters // the sum of all states
+		for hour := range 12 {
+			if hour < 5 {
+				n.puts("a")
+			}
+			switch hour {
+			case 1:
+				w.answer("https://example.com/2", http.StatusOK)
+			case 3:
+				require.NoError(t, n.Delete(t.Context(), w.owner, ids[3]))
+			}
+			for range 6 {
+				sleep(10 * time.Minute)
+				for _, id := range ids {
+					outstanding, c := w.outstanding(id)
+					require.Equal(t, c.Triggered, c.Delivered+c.Errored+c.Cancelled+outstanding, "%+v", c)
+					seen.Triggered, seen.Errored, seen.Cancelled = seen.Triggered+outstanding, seen.Errored+c.Errored, seen.Cancelled+c.Cancelled
+				}
+			}
+		}
+		require.NotZero(t, seen.Triggered)
+		require.NotZero(t, seen.Errored)
+		require.NotZero(t, seen.Cancelled)
+		n.counts(ids[0], watch.Counters{Triggered: 5, Delivered: 5})
+		n.counts(ids[1], watch.Counters{Triggered: 5, Errored: 5})
+		n.counts(ids[2], watch.Counters{Triggered: 5, Delivered: 5})
+		_, c := w.outstanding(ids[3])
+		require.Equal(t, domain.Counters{Triggered: 3, Cancelled: 3, Attempts: c.Attempts}, c)
+	})
+}
+
+// A dyingCursors is that of a node which dies before it stores the outcome of a call.
+type dyingCursors struct{ repository.Cursors }
+
+func (dyingCursors) Settle(ctx context.Context, _ domain.CursorID, _ repository.CursorVersion, _ domain.Settlement) (repository.CursorVersion, error) {
+	<-ctx.Done()
+	return "", ctx.Err()
+}
+
+func TestW14_AHubThatDiesAfterTheAnswer_CallsAgainAndCountsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.startOn(dyingCursors{w.cursors}, nil, true)
+		n.puts("a")
+		id := n.creates("a", one)
+		n.puts("a")
+		require.Equal(t, []call{{one, domain.ResourceUpdated, 1, 0, 0}}, w.called())
+		n.stop()
+		n = w.start(true)
+		defer n.stop()
+		sleep(time.Minute)
+		calls := w.called()
+		require.Len(t, calls, 1)
+		require.Equal(t, call{one, domain.ResourceUpdated, 1, 0, calls[0].after}, calls[0])
+		n.counts(id, watch.Counters{Triggered: 1, Delivered: 1})
+	})
 }
 
 func TestW15_AHubThatWasAwayMakesOneAttemptAndThenWaits(t *testing.T) {
@@ -449,6 +544,40 @@ func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 		sleep(time.Minute)
 		require.Len(t, w.called(), 1)
 		n.counts(id, watch.Counters{Triggered: 1, Delivered: 1})
+	})
+}
+
+// Two nodes share the watches of ten documents, which change a hundred times each.
+func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		nodes := memory.NewNodes(time.Now)
+		first, second := w.startOn(w.cursors, nodes, true), w.startOn(w.cursors, nodes, true)
+		defer first.stop()
+		defer second.stop()
+		sleep(time.Minute) // they have shared the cursors
+		const documents, changes = 10, 100
+		var ids []domain.WatchID
+		for i := range documents {
+			ids = append(ids, first.creates(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
+		}
+		for range 1 + changes { // the first one is a creation
+			for i := range documents {
+				[]*node{first, second}[i%2].puts(fmt.Sprint("d", i))
+			}
+		}
+		sleep(10 * time.Minute)
+		times := make(map[call]int)
+		for _, c := range w.called() {
+			times[call{callback: c.callback, version: c.version}]++
+		}
+		require.Len(t, times, documents*changes)
+		for c, n := range times {
+			require.Equal(t, 1, n, "%+v", c)
+		}
+		for _, id := range ids {
+			first.counts(id, watch.Counters{Triggered: changes, Delivered: changes})
+		}
 	})
 }
 
