@@ -11,7 +11,8 @@ import (
 // failure, a call may be repeated with the same arguments.
 //
 // A replacement is noted in [ShardEntry.Changes] of the cursor, if it has an entry. A deletion gives the
-// cursor an entry, so that its owner loads it, and cancels what is outstanding.
+// cursor an entry, so that its owner loads it, and cancels what is outstanding. A call that was not able
+// to note it fails, although the watch may be replaced or deleted; the call that repeats it notes it.
 type Watches interface {
 	// CreateWatch stores w, whose Version is ignored. It fails with Conflict if its owner has
 	// another watch with its ID.

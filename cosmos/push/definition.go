@@ -118,7 +118,7 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 		return err
 	})
 	if err == nil {
-		s.noteChange(ctx, c, d.ID.Cursor())
+		_ = s.noteChange(ctx, c, d.ID.Cursor()) // a failure leaves what a crash leaves
 	}
 	return version, c.Outcome("replace subscription "+d.ID.String(), err)
 }
@@ -211,7 +211,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			return nil
 		case !doc.isLive():
 			s.release(ctx, c, owner, id)
-			s.noteChange(ctx, c, id.Cursor())
+			_ = s.noteChange(ctx, c, id.Cursor()) // likewise
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case version != "" && doc.etag != azcore.ETag(version):
 			return s.changed(c, &misses)
@@ -230,7 +230,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 	})
 	if err == nil {
 		s.release(ctx, c, owner, id)
-		s.noteChange(ctx, c, id.Cursor())
+		_ = s.noteChange(ctx, c, id.Cursor()) // likewise
 	}
 	return c.Outcome("delete subscription "+id.String(), err)
 }
@@ -253,12 +253,18 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 }
 
 // noteChange has the entry of a cursor say that its subscription or watch has changed. Each look at the
-// shard reads the entry, so the owner finds the change although no signal reaches it. A failure
-// leaves what a crash leaves; the change that is noted twice costs the owner a load.
-func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) {
+// shard reads the entry, so the owner finds the change although no signal reaches it. A change that is
+// noted twice costs the owner a load.
+func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendIncrement("/changes", 1)
 	// A crash before this write leaves a change that the owner finds by a signal, or when it loads
 	// the cursor. Without a cursor there is no entry, and nothing to note.
-	_ = c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
+	return c.Retry(ctx, func() error {
+		err := c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
+		if client.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 }

@@ -287,3 +287,59 @@ func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 		})
 	}
 }
+
+// The node that serves the cursor of a watch learns of a deletion, and of a new callback, from the entry
+// of the cursor. A call that cannot note it there fails, and its repetition notes it.
+func TestAChangeOfAWatchThatIsNotNoted_Fails(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		call func(s *Store, w *repository.Watch) error
+		then domain.Kind // of the repetition
+	}{
+		{"delete", func(s *Store, w *repository.Watch) error { return s.DeleteWatch(context.Background(), w.Owner, w.ID) }, domain.NotFound},
+		{"replace", func(s *Store, w *repository.Watch) error {
+			found, err := s.Watch(context.Background(), w.Owner, w.ID)
+			if err != nil {
+				return err
+			}
+			found.CallbackURL = "https://example.org/other"
+			return s.ReplaceWatch(context.Background(), found)
+		}, domain.Unknown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
+				s, cursor := l.starts(0), l.watch.ID.Cursor(l.watch.Owner)
+				require.NoError(t, s.CreateWatch(t.Context(), l.watch))
+				require.NoError(t, s.Create(t.Context(), cursor, domain.Standing{Stream: l.resource.Stream()}))
+				c, version, err := s.Load(t.Context(), cursor, domain.Owner{Incarnation: "a", Limit: 1}, time.Now)
+				require.NoError(t, err)
+				c.List(time.Now())
+				_, err = s.Settle(t.Context(), cursor, version, c.Settlement())
+				require.NoError(t, err)
+				changes := func() int64 {
+					entries, _, err := s.Cursors(t.Context(), repository.ShardOf(cursor))
+					require.NoError(t, err)
+					require.Len(t, entries, 1)
+					return entries[0].Changes
+				}
+				before := changes()
+				l.line.Break(func(_ int, req *http.Request) faulty.Fault {
+					if req.Method == http.MethodPatch {
+						return faulty.Unavailable
+					}
+					return faulty.None
+				})
+				require.Error(t, tc.call(s, l.watch))
+				l.line.Break(nil)
+				require.Equal(t, before, changes())
+				if err := tc.call(s, l.watch); tc.then != domain.Unknown {
+					require.Equal(t, tc.then, domain.KindOf(err), "%v", err)
+				} else {
+					require.NoError(t, err)
+				}
+				require.Greater(t, changes(), before)
+			})
+		})
+	}
+}

@@ -88,7 +88,7 @@ func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		return err
 	})
 	if err == nil {
-		s.noteChange(ctx, c, w.ID.Cursor(w.Owner))
+		err = s.noteChange(ctx, c, w.ID.Cursor(w.Owner))
 	}
 	return c.Outcome("replace watch "+w.ID.String(), err)
 }
@@ -148,23 +148,27 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 		}
 		return err
 	})
-	if err == nil || domain.KindOf(err) == domain.NotFound {
-		s.noteDeletion(ctx, c, id.Cursor(owner), resource)
+	if err == nil || domain.KindOf(err) == domain.NotFound { // a call before may have deleted it, and not have noted that
+		if failure := s.noteDeletion(ctx, c, id.Cursor(owner), resource); failure != nil {
+			err = failure
+		}
 	}
 	return c.Outcome("delete watch "+id.String(), err)
 }
 
 // noteDeletion gives the cursor of a watch that was deleted an entry in its shard, so that an owner loads
-// the cursor. A failure leaves what a crash leaves: a cursor that is cancelled when its stream is served.
-func (s *Store) noteDeletion(ctx context.Context, c *client.Call, id domain.CursorID, resource string) {
-	s.noteChange(ctx, c, id)
+// the cursor, and notes the change there if it has one. If the resource is not known, a call before has
+// deleted the watch; then what is outstanding has an entry.
+func (s *Store) noteDeletion(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
 	r, err := domain.ParseResourceKey(resource)
-	if err != nil {
-		return // a call before has deleted it, and has noted that, too
+	if err == nil {
+		entry := &entryDoc{
+			ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
+			Stream: r.Stream().String(), Changes: 1, IsPaged: true,
+		}
+		if _, err = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err == nil {
+			return nil
+		}
 	}
-	entry := &entryDoc{
-		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-		Stream: r.Stream().String(), Changes: 1, IsPaged: true,
-	}
-	_, _ = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
+	return s.noteChange(ctx, c, id)
 }

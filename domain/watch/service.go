@@ -167,10 +167,9 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 			return err
 		case w.Resource != r:
 			return domain.Errorf(domain.Invalid, "/resource: want %s: the resource of a watch cannot be changed", s.opts.Base.URI(w.Resource))
-		case w.CallbackURL == d.CallbackURL:
-			s.opts.Changed(id.Cursor(owner)) // a call before may have failed after it was stored
-			return s.createCursor(ctx, w)
 		}
+		// If the watch has the callback, a call before may have stored it, and not have noted that.
+		isRepeated := w.CallbackURL == d.CallbackURL
 		w.CallbackURL = d.CallbackURL
 		err = s.ports.Watches.ReplaceWatch(ctx, w)
 		if domain.KindOf(err) == domain.Conflict {
@@ -178,6 +177,9 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 		}
 		if err == nil {
 			s.opts.Changed(id.Cursor(owner))
+		}
+		if err == nil && isRepeated {
+			err = s.createCursor(ctx, w)
 		}
 		return err
 	}
