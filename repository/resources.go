@@ -62,6 +62,11 @@ type Changes interface {
 	// [Ahead] of it that the clock of the node which stored it is wrong. An empty result means that
 	// there are none. Those that it returns along with an error have one all the same.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
+
+	// TakeTurn reports whether it is the turn of this node to look for changes: no node has taken a turn
+	// in the time every before now. If so, it is taken. A turn that is taken by a clock which is ahead
+	// lasts no longer. A failure says nothing about whose turn it is.
+	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
 }
 
 // BundleWatches marks bundles whose Dequeues leave notices for watchers.

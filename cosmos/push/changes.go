@@ -122,6 +122,26 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	return c.Outcome("remove a change of "+change.Resource.String(), err)
 }
 
+// TakeTurn implements [repository.Changes].
+func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
+	c := s.client.Begin("take turn")
+	var last turnDoc
+	etag, err := c.Read(ctx, s.cursors, turnsKey, changesTurn, &last)
+	if err != nil && !client.IsNotFound(err) {
+		return false, c.Outcome("read whose turn it is to look for changes", err)
+	}
+	if since := now.Sub(fromMicros(last.Taken)); err == nil && since >= 0 && since < every {
+		return false, nil
+	}
+	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: micros(now), Document: last.Document}
+	// A crash after this write leaves a turn in which no node looks.
+	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
+	if client.IsRefused(err) {
+		return false, nil // another node has taken it
+	}
+	return err == nil, c.Outcome("take the turn to look for changes", err)
+}
+
 // Unpublished implements [repository.Changes].
 func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.Resource, err error) {
 	c := s.client.Begin("look for changes")

@@ -31,6 +31,8 @@
 //	   |                                     +-|resource|name---------+
 //	   |                                     | resource               |
 //	   |                                     | change|<version>       |
+//	   |                                     +-|turns-----------------+
+//	   |                                     | changes: turn          |
 //	   |                                     +-|nodes-----------------+
 //	   |                                     | node|<incarnation>     |
 //	   v                                     | assignment             |
@@ -67,6 +69,7 @@
 //	watched in a shard: there are watches of this stream, and on how many pages
 //	watchPage  up to 500 cursors of watches of a stream in a shard, and the number of the stream before
 //	        which each of them has taken everything, or has an entry
+//	turn    when a node has begun to look for changes: the others leave that to it for a while
 //
 //	node    the number of the last beat, and what the node has stored lately. Removed 10
 //	        minutes after the last beat

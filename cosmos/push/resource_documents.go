@@ -14,7 +14,24 @@ import (
 var (
 	resourceDocument = client.DocumentKind{Name: "resource", Format: 1}
 	changeDocument   = client.DocumentKind{Name: "change", Format: 1}
+	turnDocument     = client.DocumentKind{Name: "turn", Format: 1}
 )
+
+const (
+	turnsKey    = "|turns" // no cursor id begins with a bar
+	changesTurn = "changes"
+)
+
+// A turnDoc says when a node has begun to look for changes.
+type turnDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	Taken        int64  `json:"taken"` // microseconds
+	client.Document
+}
+
+func (*turnDoc) DocumentKind() client.DocumentKind { return turnDocument }
 
 const resourceID = "resource"
 

@@ -14,8 +14,8 @@ import (
 // A Relay publishes the changes of resources to their streams, and then removes them: each at least
 // once, and into the stream exactly once.
 //
-// Every node runs a Relay. It observes the changes that its own node stores, and looks for those
-// that other nodes have left.
+// Every node runs a Relay. It observes the changes that its own node stores. One node at a time looks for
+// those that nodes have left.
 type Relay struct {
 	changes   repository.Changes
 	streams   repository.Streams
@@ -106,10 +106,20 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// look finds resources with changes that their nodes have not published, and reports whether there
-// were any.
+// turn is how long a node leaves the look for changes to the one that has begun it. It is shorter than
+// the time between two looks of a node.
+const turn = 8 * time.Second
+
+// look finds resources with changes that their nodes have not published, if no other node has looked just
+// now. It reports whether there were any.
 func (r *Relay) look(ctx context.Context) bool {
 	const limit, young = 1000, 10 * time.Second
+	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turn); {
+	case err != nil: // it may be the turn of this node
+		r.warn(ctx, "take the turn to look for changes", err)
+	case !isTurn:
+		return false
+	}
 	found, err := r.changes.Unpublished(ctx, r.opts.Clock().Add(-young), limit)
 	if err != nil {
 		r.warn(ctx, "look for changes", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -619,6 +620,34 @@ func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
 			require.Equal(t, 1, n, "version %d", version)
 		}
 		first.counts(id, watch.Counters{Triggered: marked, Delivered: marked})
+	})
+}
+
+// A countedResources counts looks for changes.
+type countedResources struct {
+	*memory.Resources
+	looks *atomic.Int64
+}
+
+func (c countedResources) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
+	c.looks.Add(1)
+	return c.Resources.Unpublished(ctx, before, limit)
+}
+
+func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var looks atomic.Int64
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var running sync.WaitGroup
+		for range 10 {
+			relay := watch.NewRelay(countedResources{w.resources, &looks}, w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+			running.Go(func() { _ = relay.Run(ctx) })
+		}
+		running.Wait()
+		require.Greater(t, looks.Load(), int64(time.Hour/(33*time.Second)))
+		require.LessOrEqual(t, looks.Load(), int64(time.Hour/(8*time.Second))+1)
 	})
 }
 

@@ -21,6 +21,7 @@ type Resources struct {
 	mu      sync.Mutex
 	all     map[domain.Resource]*resource
 	version int
+	turn    time.Time // when the last turn to look for changes was taken
 }
 
 var (
@@ -204,4 +205,18 @@ func (s *Resources) Unpublished(ctx context.Context, before time.Time, limit int
 	}
 	slices.SortFunc(found, func(a, b domain.Resource) int { return strings.Compare(a.String(), b.String()) })
 	return found[:min(limit, len(found))], nil
+}
+
+// TakeTurn implements [repository.Changes].
+func (s *Resources) TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("take turn: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since := now.Sub(s.turn); since >= 0 && since < every {
+		return false, nil
+	}
+	s.turn = now
+	return true, nil
 }

@@ -377,6 +377,34 @@ var resourceRules = []pushRule{
 		}
 		require.ElementsMatch(f, marked[1:], find(f.clock().Add(time.Second)))
 	}},
+
+	{"ATurnToLookForChangesIsTakenByOne", func(f *pushFixture) {
+		takes := func(now time.Time) bool {
+			isTaken, err := f.Changes.TakeTurn(f.ctx, now, time.Minute)
+			require.NoError(f, err)
+			return isTaken
+		}
+		now := f.clock().Add(time.Hour) // behind the turns of other cases
+		require.True(f, takes(now))
+		require.False(f, takes(now))
+		require.False(f, takes(now.Add(time.Minute-time.Second)))
+		now = now.Add(time.Minute)
+		taken := make(chan bool, 8)
+		var taking sync.WaitGroup
+		for range cap(taken) {
+			taking.Go(func() { taken <- takes(now) })
+		}
+		taking.Wait()
+		close(taken)
+		n := 0
+		for isTaken := range taken {
+			if isTaken {
+				n++
+			}
+		}
+		require.Equal(f, 1, n)
+		require.True(f, takes(now.Add(-30*time.Minute)), "a clock was ahead")
+	}},
 }
 
 var versionRules = []pushRule{

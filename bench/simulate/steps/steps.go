@@ -44,7 +44,7 @@ const (
 	Deliver     Name = "deliver"   // a notice leaves the outbox
 	Order       Name = "order"     // of an operator
 	Retain      Name = "retain"    // milestones and floor; a floor that takes the drawer being filled is as a commit
-	TakeTurn    Name = "take turn" // a node says that it sweeps now
+	TakeTurn    Name = "take turn" // a node says that it sweeps now, or looks for changes
 	Remove      Name = "remove"    // by a sweep
 	Expire      Name = "expire"    // by a sweep: bundles that were closed while the retention was unlimited
 	Adopt       Name = "adopt"     // the groups of the store

@@ -22,6 +22,7 @@ const (
 
 	resourcePrefix = "|resource|"
 	watchesPrefix  = "|watches|"
+	turnsKey       = "|turns"
 )
 
 func (r *request) cursorsRead() Name {
@@ -32,7 +33,7 @@ func (r *request) cursorsRead() Name {
 		return ReadNodes
 	case strings.HasPrefix(r.key, resourcePrefix):
 		return ReadDocument
-	case strings.HasPrefix(r.key, watchesPrefix):
+	case strings.HasPrefix(r.key, watchesPrefix), r.key == turnsKey:
 		return ReadOther
 	case r.isQuery:
 		return ReadRetries
@@ -60,6 +61,8 @@ func (r *request) cursorsWrite() Name {
 		return CreateCursor
 	case strings.HasPrefix(r.key, resourcePrefix):
 		return r.documentWrite()
+	case r.key == turnsKey:
+		return TakeTurn
 	case strings.HasPrefix(r.key, watchesPrefix) && r.method == http.MethodDelete:
 		return DeleteWatch
 	case strings.HasPrefix(r.key, watchesPrefix):

@@ -44,6 +44,8 @@ func TestRequestsOfThePushSideHaveNames(t *testing.T) {
 		{http.MethodDelete, "cursors", "|resource|a", "|change|resource|1", "", "", steps.RemoveChange},
 		{http.MethodGet, "cursors", "|resource|a", "resource", "", "", steps.ReadDocument},
 		{http.MethodPost, "cursors", "|resource|a", "", `{"query":"SELECT"}`, "query", steps.ReadDocument},
+		{http.MethodPut, "cursors", "|turns", "changes", `{"kind":"turn"}`, "", steps.TakeTurn},
+		{http.MethodGet, "cursors", "|turns", "changes", "", "", steps.ReadOther},
 		{http.MethodPost, "cursors", "|watches|o", "", `{"kind":"watch"}`, "", steps.StoreWatch},
 		{http.MethodDelete, "cursors", "|watches|o", "a", "", "", steps.DeleteWatch},
 		{http.MethodGet, "cursors", "|watches|o", "a", "", "", steps.ReadOther},
