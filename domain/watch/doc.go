@@ -34,7 +34,8 @@
 //
 // # Departures from the design
 //
-//   - The removal of a bundle after its retention is not notified.
+//   - The removal of a bundle after its retention is not notified: the database removes it when its
+//     time to live has passed, by no write that might hold a notice.
 //   - Watches of a resource are in pages for each shard, so that all nodes call a part of them. Package
 //     delivery says how they are visited.
 //   - A change is removed once it is in the stream of its resource, and not when all watches have been
