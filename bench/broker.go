@@ -22,6 +22,9 @@ import (
 // brokerRate is how many messages a second are broadcast beside a consumer that hangs.
 const brokerRate = 50
 
+// heapLimit is how many MB the heap may grow by the deliveries of a broker.
+const heapLimit = 100
+
 // brokering broadcasts messages to a node and times their calls, as pushing does for events. Each
 // message is a request of its own.
 type brokering struct {
@@ -41,8 +44,9 @@ func broker(ctx context.Context, r *run) (err error) {
 		run: r, server: s, events: pick(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 	}}
 	defer b.client.CloseIdleConnections()
-	for i, step := range []func(context.Context) error{b.throughput, b.burst, b.beside, b.memory} {
-		r.progress(float64(i)/4, "broadcast %d messages of %d bytes", b.events, pushBytes)
+	steps := []func(context.Context) error{b.throughput, b.burst, b.beside, b.memory, b.price, b.backlog}
+	for i, step := range steps {
+		r.progress(float64(i)/float64(len(steps)), "broadcast %d messages of %d bytes", b.events, pushBytes)
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -183,14 +187,14 @@ func (b *brokering) steadily(ctx context.Context, p, hanging *receivers.Producer
 func (b *brokering) memory(ctx context.Context) error {
 	return b.atBroker(ctx, b.urls(1), func(p *receivers.Producer) error {
 		before := heapInUse()
-		for range pick(b.run, 8, 2) {
+		for range pick(b.run, 9, 2) {
 			if _, err := b.drainHub(ctx, p, 16, 1); err != nil {
 				return err
 			}
 		}
 		b.server.Expect(0)
 		grown := float64(max(heapInUse(), before)-before) / (1 << 20)
-		b.figure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pick(b.run, 8, 2)*b.events), grown, "MB", figure.AtMost(100))
+		b.figure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pick(b.run, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
 		return nil
 	})
 }
