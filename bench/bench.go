@@ -24,6 +24,9 @@ type Options struct {
 	// Beside are the layouts to measure beside the hub's, which is always measured.
 	Beside []layout.Layout
 
+	// Hub returns the path of the program messagehub, for scenarios that run a hub as a process.
+	Hub func(ctx context.Context) (string, error)
+
 	Quick bool   // smaller and shorter: a few minutes in all
 	Seed  uint64 // of the physics and the load
 

@@ -44,7 +44,7 @@ func broker(ctx context.Context, r *run) (err error) {
 		run: r, server: s, events: pick(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 	}}
 	defer b.client.CloseIdleConnections()
-	steps := []func(context.Context) error{b.throughput, b.burst, b.beside, b.memory, b.price, b.backlog}
+	steps := []func(context.Context) error{b.throughput, b.burst, b.beside, b.memory, b.price, b.backlog, b.kill, b.many}
 	for i, step := range steps {
 		r.progress(float64(i)/float64(len(steps)), "broadcast %d messages of %d bytes", b.events, pushBytes)
 		if err := step(ctx); err != nil {

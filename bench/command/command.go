@@ -58,6 +58,9 @@ type Bench struct {
 	// Beside are the layouts to measure beside the hub's.
 	Beside []layout.Layout
 
+	// Hub returns the path of the program messagehub, which scenarios run as a process.
+	Hub func(ctx context.Context) (string, error)
+
 	// Write writes further files about a run that was not stopped. Default: none.
 	Write func(*report.Report) error
 
@@ -136,7 +139,7 @@ func (b *Bench) print(scenarios []bench.Scenario) error {
 func (b *Bench) measure(ctx context.Context, scenarios []bench.Scenario) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	b.options.Beside = b.Beside
+	b.options.Beside, b.options.Hub = b.Beside, b.Hub
 	r := &report.Report{Facts: b.facts(ctx)}
 	fmt.Fprintf(b.Err, "measuring on %s\n", r.Where)
 	progress := newProgress(b.Err, len(scenarios))

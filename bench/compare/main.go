@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -89,7 +90,7 @@ func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 	}
 	b := &command.Bench{
 		Program: "go run ./bench/compare", Args: p.args, Environ: p.environ, Out: p.out, Err: p.err,
-		Find: p.scenarios, Beside: baseline.Layouts(),
+		Find: p.scenarios, Beside: baseline.Layouts(), Hub: buildHub,
 		Write: func(r *report.Report) error { return write(r, results, plots, replace) },
 	}
 	flags := cmd.Flags()
@@ -105,6 +106,20 @@ func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 		return b.Run(cmd.Context(), flags, names)
 	}
 	return cmd
+}
+
+// buildHub builds the program messagehub in the folder of the user's cache, and returns its path.
+func buildHub(ctx context.Context) (string, error) {
+	folder, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "messagehub-bench", "messagehub")
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/messagehub/messagehub/cmd/messagehub")
+	if said, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the hub: %w: %s", err, said)
+	}
+	return path, nil
 }
 
 // write writes the page and the plots that were asked for.

@@ -23,11 +23,12 @@ import (
 const maxBody = 1 << 20
 
 // A Server serves receivers: /0, /1 and so on answer 204 at once, and /hang not before the
-// caller gives up.
+// caller gives up. /slow answers late.
 type Server struct {
 	url    string
 	server *http.Server
 	life   sync.WaitGroup
+	slow   slowReceiver
 
 	mu        sync.Mutex
 	due       map[string]time.Time // by event
@@ -39,6 +40,13 @@ type Server struct {
 
 type call struct{ receiver, event string }
 
+// A notice is what a call says.
+type notice struct {
+	Event struct {
+		ID string `json:"id"`
+	} `json:"event"`
+}
+
 // Serve starts a server.
 func Serve(ctx context.Context) (*Server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -46,12 +54,14 @@ func Serve(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{url: "http://" + listener.Addr().String()}
+	s.slow = slowReceiver{calls: make(map[string]int), more: make(chan struct{}, 1)}
 	s.Expect(0)
 	routes := http.NewServeMux()
 	routes.HandleFunc("/hang", func(_ http.ResponseWriter, req *http.Request) {
 		_, _ = io.Copy(io.Discard, io.LimitReader(req.Body, maxBody)) // else the end of the connection is not noticed
 		<-req.Context().Done()
 	})
+	routes.Handle("/slow", &s.slow)
 	routes.HandleFunc("/{receiver}", s.receive)
 	routes.HandleFunc("/watch/{receiver}", s.notify)
 	s.server = &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute}
@@ -97,16 +107,12 @@ func (s *Server) Latencies() *load.Latencies {
 
 func (s *Server) receive(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	var notice struct {
-		Event struct {
-			ID string `json:"id"`
-		} `json:"event"`
-	}
-	if err = errors.Join(err, json.Unmarshal(body, &notice)); err != nil {
+	var n notice
+	if err = errors.Join(err, json.Unmarshal(body, &n)); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.note(call{req.PathValue("receiver"), notice.Event.ID})
+	s.note(call{req.PathValue("receiver"), n.Event.ID})
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -43,3 +43,20 @@ func TestACallBeforeItsEventIsDue_IsNotCounted(t *testing.T) {
 	<-all
 	require.EqualValues(t, 1, s.Latencies().Count())
 }
+
+func TestTheSlowReceiver_CountsRepeatedCalls(t *testing.T) {
+	s, err := Serve(t.Context())
+	require.NoError(t, err)
+	relay, err := StartRelay(t.Context(), []string{s.SlowURL()}, 3)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{}}
+	sender := &Sender{Client: client, URL: relay.URL(), Bytes: 10}
+	require.NoError(t, sender.SendUncounted(t.Context(), "once", "twice", "twice"))
+	require.NoError(t, relay.Close(t.Context()), "all calls were made")
+	client.CloseIdleConnections()
+	last, repeated, err := s.AwaitSlow(t.Context(), []string{"once", "twice"})
+	require.NoError(t, err)
+	require.Equal(t, 1, repeated)
+	require.False(t, last.IsZero())
+	require.NoError(t, s.Close())
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,7 +13,7 @@ import (
 )
 
 func (p *process) benchCommand() *cobra.Command {
-	b := &command.Bench{Program: "messagehub", Args: p.args[1:], Environ: p.environ, Out: p.out, Err: p.err, Find: p.scenarios}
+	b := &command.Bench{Program: "messagehub", Args: p.args[1:], Environ: p.environ, Out: p.out, Err: p.err, Find: p.scenarios, Hub: func(context.Context) (string, error) { return os.Executable() }}
 	if version != "dev" { // else it is run from its tree
 		b.Commit = version
 	}

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/receivers"
+	"github.com/messagehub/messagehub/bench/service"
+)
+
+// callsToOne is the default limit of a hub for calls to one consumer that are under way.
+const callsToOne = 16
+
+// kill kills a hub, a process of its own, while messages are broadcast and delivered, and starts it
+// again. It measures when the last message has come, and how many calls were repeated for each that
+// may have been under way.
+func (b *brokering) kill(ctx context.Context) (err error) {
+	if b.Hub == nil {
+		return errors.New("there is no program of a hub that could be killed")
+	}
+	program, err := b.Hub(ctx)
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "messagehub-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	address, err := service.FreeAddress(ctx)
+	if err != nil {
+		return err
+	}
+	hub, err := service.StartProcess(ctx, program, address, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hub.Kill()) }() // if it was not killed
+	p := &receivers.Producer{Client: b.client, URL: hub.URL(), Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
+	if err := p.Create(ctx, b.server.SlowURL()); err != nil {
+		return err
+	}
+	accepted, err := b.broadcastUntilKilled(ctx, p, hub, pick(b.run, 5_000, 1_000))
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	next, err := service.StartProcess(ctx, program, address, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, next.Kill()) }()
+	last, repeated, err := b.server.AwaitSlow(ctx, accepted)
+	if err != nil {
+		return fmt.Errorf("messages are missing after a kill: %w", err)
+	}
+	b.figure("hub", fmt.Sprintf("after kill -9, the last of %d accepted messages has come", len(accepted)), max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
+	b.figure("hub", "after kill -9, calls repeated for each that may be under way", float64(repeated)/callsToOne, "times", figure.AtMost(1))
+	return nil
+}
+
+// broadcastUntilKilled broadcasts messages by 16 producers, kills the hub after count of them, and
+// returns those that were accepted.
+func (b *brokering) broadcastUntilKilled(ctx context.Context, p *receivers.Producer, hub *service.Process, count int) (accepted []string, err error) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	isEnough := make(chan struct{})
+	for range 16 {
+		all.Go(func() {
+			for {
+				message := b.newMessage()
+				failure := p.SendUncounted(ctx, message)
+				mu.Lock()
+				if failure == nil {
+					accepted = append(accepted, message)
+				} else if err == nil && len(accepted) < count {
+					err = failure // before the kill
+				}
+				if len(accepted) == count && failure == nil {
+					close(isEnough)
+				}
+				mu.Unlock()
+				if failure != nil {
+					return
+				}
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { all.Wait(); close(ended) }()
+	select {
+	case <-isEnough:
+	case <-ended:
+	}
+	failure := hub.Kill()
+	<-ended
+	return accepted, errors.Join(err, failure)
+}

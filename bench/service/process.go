@@ -1,0 +1,80 @@
+package service
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+)
+
+// A Process is a hub that runs as a process of its own, and that can be killed.
+type Process struct {
+	cmd    *exec.Cmd
+	url    string
+	ready  chan struct{}
+	exited sync.WaitGroup
+	said   strings.Builder // by the hub, until it has exited
+}
+
+// FreeAddress returns a loopback address that nothing listens on.
+func FreeAddress(ctx context.Context) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// StartProcess runs a program messagehub as a hub that listens on an address and keeps its data in a
+// folder, and returns once it is ready. It calls receivers on loopback ports.
+func StartProcess(ctx context.Context, program, address, folder string) (*Process, error) {
+	p := &Process{url: "http://" + address, ready: make(chan struct{})}
+	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", address, "--data", folder, "--log-level", "warn")
+	p.cmd.Env = append(os.Environ(), "MESSAGEHUB_ADMIN_TOKEN="+AdminToken, "MESSAGEHUB_PUSH_ALLOW=127.0.0.0/8", "MESSAGEHUB_PUSH_INSECURE_HTTP=true")
+	stderr, err := p.cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	exited := make(chan struct{})
+	p.exited.Go(func() {
+		defer close(exited)
+		isReady := false
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if !isReady && lines.Text() == "ready" {
+				isReady = true
+				close(p.ready)
+			}
+			p.said.WriteString(lines.Text() + "\n")
+		}
+		_ = p.cmd.Wait() // it is killed
+	})
+	select {
+	case <-p.ready:
+		return p, nil
+	case <-exited:
+		return nil, fmt.Errorf("the hub has ended before it was ready: %s", p.said.String())
+	case <-ctx.Done():
+		return nil, errors.Join(ctx.Err(), p.Kill())
+	}
+}
+
+// URL returns where clients reach the hub.
+func (p *Process) URL() string { return p.url }
+
+// Kill kills the hub, and returns once it has exited.
+func (p *Process) Kill() error {
+	err := p.cmd.Process.Kill()
+	p.exited.Wait()
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
