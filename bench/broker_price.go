@@ -21,7 +21,7 @@ func (b *brokering) price(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.figure("hub", fmt.Sprintf("a delivery, %d at a time to %d", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
+		b.run.figure("hub", fmt.Sprintf("a delivery, %d at a time to %d", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
 	}
 	return nil
 }
