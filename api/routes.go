@@ -74,6 +74,7 @@ func (s *Server) routes() chi.Router {
 		r.Get(watchesPath, s.handle(s.listWatches))
 		r.Post(watchesPath, s.handle(s.createWatch))
 		r.Get(watchesPath+"/{watchId}", s.handle(s.getWatch))
+		r.Get(watchesPath+"/{watchId}/attempts", s.handle(s.watchAttempts))
 		r.Put(watchesPath+"/{watchId}", s.handle(s.putWatch))
 		r.Delete(watchesPath+"/{watchId}", s.handle(s.deleteWatch))
 		look(r, "/v1/resources/{name}", s.handle(s.getResource))

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -182,6 +184,31 @@ func (s *Server) getWatch(w http.ResponseWriter, r *http.Request) error {
 		return asWatchProblem(r.Context(), err)
 	}
 	writeJSON(w, http.StatusOK, documentOfWatch(found))
+	return nil
+}
+
+// watchAttempts answers the last calls to a watch, the newest first.
+func (s *Server) watchAttempts(w http.ResponseWriter, r *http.Request) error {
+	id, err := watchID(r)
+	if err != nil {
+		return err
+	}
+	found, err := s.opts.Watches.Attempts(r.Context(), actorOf(r.Context()), id)
+	if err != nil {
+		return asWatchProblem(r.Context(), err)
+	}
+	document := struct {
+		Next     *time.Time        `json:"next_attempt,omitempty"`
+		Attempts []attemptDocument `json:"attempts"`
+	}{Attempts: make([]attemptDocument, 0, len(found.Last))}
+	if !found.Next.IsZero() {
+		next := found.Next.UTC()
+		document.Next = &next
+	}
+	for _, a := range slices.Backward(found.Last) {
+		document.Attempts = append(document.Attempts, documentOfAttempt(&a))
+	}
+	writeJSON(w, http.StatusOK, document)
 	return nil
 }
 

@@ -97,6 +97,20 @@ func TestAWatch_IsCreatedShownListedAndDeleted(t *testing.T) {
 	}
 }
 
+func TestAWatch_ShowsItsCalls(t *testing.T) {
+	f := serveWatches(t)
+	resp, body := f.asks(http.MethodPost, "/v1/_notifications/watch?absent=allow", `{"resource": "`+watchHub+`/v1/resources/a", "callback": "https://example.org/x"}`)
+	require.Equal(t, http.StatusSeeOther, resp.StatusCode, body)
+	at := resp.Header.Get("Location")
+	resp, body = f.asks(http.MethodGet, at+"/attempts", "")
+	require.Equal(t, http.StatusOK, resp.StatusCode, body)
+	require.JSONEq(t, `{"attempts": []}`, body)
+	resp, _ = f.asks(http.MethodGet, at+"/attempts?x=1", "")
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+	resp, _ = f.asks(http.MethodGet, at[:len(at)-1]+"/attempts", "")
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
+}
+
 func TestABadWatch_IsNamedByItsPointer(t *testing.T) {
 	f := serveWatches(t)
 	const good = `"callback": "https://example.com/x"`

@@ -138,19 +138,32 @@ func (w *watchesCommand) showAll(all []*hubclient.Watch) error {
 
 func (p *process) watchesShow() *cobra.Command {
 	w := &watchesCommand{p: p}
-	cmd := w.command("show", "Show a watch", "", true, func(ctx context.Context, id domain.WatchID) error {
+	cmd := w.command("show", "Show a watch", "Its last calls follow, the newest first, and when the next one is due.", true, func(ctx context.Context, id domain.WatchID) error {
 		found, err := w.hub.Watch(ctx, w.a.actor, id)
 		if err != nil {
 			return err
 		}
+		calls, err := w.hub.WatchAttempts(ctx, w.a.actor, id)
+		if err != nil {
+			return err
+		}
 		if w.json {
-			return json.NewEncoder(p.out).Encode(found)
+			return json.NewEncoder(p.out).Encode(struct {
+				*hubclient.Watch
+				*hubclient.WatchAttempts
+			}{found, calls})
 		}
 		table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(table, "watch\t%s\nresource\t%s\ncalls\t%s\ncreated\t%s\n", found.ID, terminal.Printable(found.Resource), terminal.Printable(found.Callback),
 			found.CreatedAt().Format(time.RFC3339))
 		fmt.Fprintf(table, "changes\t%d\ndelivered\t%d\nerrored\t%d\nwaiting\t%d\n", found.Triggered, found.Delivered, found.Errored,
 			found.Triggered-found.Delivered-found.Errored)
+		if calls.Next != nil {
+			fmt.Fprintf(table, "next call\t%s\n", calls.Next.Format(time.RFC3339))
+		}
+		for _, c := range calls.Attempts {
+			fmt.Fprintf(table, "call\t%s\n", terminal.Printable(c.String()))
+		}
 		return table.Flush()
 	})
 	cmd.Flags().BoolVar(&w.json, "json", false, "print JSON")

@@ -208,6 +208,48 @@ func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.Watch
 	return s.view(ctx, w)
 }
 
+// Attempts are the last calls to a watch.
+type Attempts struct {
+	Last []domain.Attempt // up to [domain.MaxRecent], in the order in which they ended
+	Next time.Time        // when the next delivery that failed is called again; zero: none waits
+}
+
+// maxRetries is the limit for the deliveries that failed of which the next one is found. Of more, the
+// cursor says when the first may be due.
+const maxRetries = 100
+
+// Attempts returns the last calls to a watch. It is for display alone. It fails with NotFound if the owner
+// has no such watch.
+func (s *Service) Attempts(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Attempts, error) {
+	w, err := s.ports.Watches.Watch(ctx, owner, id)
+	if err != nil {
+		return nil, err
+	}
+	cursor := id.Cursor(owner)
+	standing, err := s.ports.Cursors.Standing(ctx, cursor)
+	if domain.KindOf(err) == domain.NotFound {
+		return &Attempts{}, s.createCursor(ctx, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &Attempts{Last: standing.Recent}
+	if standing.Retries > maxRetries {
+		a.Next = standing.Listed
+		return a, nil
+	}
+	if standing.Retries == 0 {
+		return a, nil
+	}
+	waiting, err := s.ports.Cursors.Retries(ctx, cursor, domain.EntryID{Number: -1}, maxRetries)
+	for i := range waiting {
+		if due := waiting[i].Due; a.Next.IsZero() || due.Before(a.Next) {
+			a.Next = due
+		}
+	}
+	return a, err
+}
+
 // List returns up to limit watches of an owner after the first offset, in the order in which they were
 // created.
 func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error) {

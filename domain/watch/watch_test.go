@@ -634,6 +634,37 @@ func (c countedResources) Unpublished(ctx context.Context, before time.Time, lim
 	return c.Resources.Unpublished(ctx, before, limit)
 }
 
+func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(true)
+		defer n.stop()
+		n.puts("a")
+		id := n.creates("a", one)
+		show := func() *watch.Attempts {
+			sleep(time.Second)
+			found, err := n.Attempts(t.Context(), w.owner, id)
+			require.NoError(t, err)
+			return found
+		}
+		require.Equal(t, &watch.Attempts{}, show())
+		n.puts("a")
+		require.Len(t, show().Last, 1)
+		require.Zero(t, show().Next)
+		w.answer(one, http.StatusInternalServerError)
+		failed := time.Now()
+		n.puts("a")
+		found := show()
+		require.Equal(t, failed.Add(time.Hour).UTC(), found.Next.UTC())
+		require.Len(t, found.Last, 2)
+		require.Equal(t, []int{http.StatusOK, http.StatusInternalServerError}, []int{found.Last[0].Status, found.Last[1].Status})
+		other, err := domain.ParseActorID("other")
+		require.NoError(t, err)
+		_, err = n.Attempts(t.Context(), other, id)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+	})
+}
+
 func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

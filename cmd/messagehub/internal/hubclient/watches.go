@@ -66,6 +66,28 @@ func (c *Client) Watch(ctx context.Context, actor string, id domain.WatchID) (*W
 	return &w, err
 }
 
+// WatchAttempts are the last calls to a watch, the newest first.
+type WatchAttempts struct {
+	Next     *time.Time     `json:"next_attempt,omitempty"`
+	Attempts []WatchAttempt `json:"attempts"`
+}
+
+// A WatchAttempt is a call to a watch.
+type WatchAttempt struct {
+	Number   int       `json:"number"`
+	Began    time.Time `json:"began"`
+	Duration float64   `json:"duration_ms"`
+	Status   int       `json:"status,omitempty"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// WatchAttempts returns the last calls to a watch of an actor.
+func (c *Client) WatchAttempts(ctx context.Context, actor string, id domain.WatchID) (*WatchAttempts, error) {
+	var a WatchAttempts
+	err := c.watchCall(ctx, http.MethodGet, "/"+id.String()+"/attempts", actor, &a)
+	return &a, err
+}
+
 // DeleteWatch deletes a watch of an actor.
 func (c *Client) DeleteWatch(ctx context.Context, actor string, id domain.WatchID) error {
 	return c.watchCall(ctx, http.MethodDelete, "/"+id.String(), actor, nil)
@@ -89,4 +111,13 @@ func (c *Client) watchCall(ctx context.Context, method, below, actor string, v a
 		return fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	return nil
+}
+
+// String returns the call on one line.
+func (a WatchAttempt) String() string {
+	result := a.Error
+	if result == "" {
+		result = fmt.Sprint(a.Status)
+	}
+	return fmt.Sprintf("%s, attempt %d, %.0f ms: %s", a.Began.Format(time.RFC3339), a.Number, a.Duration, result)
 }
