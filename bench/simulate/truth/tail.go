@@ -163,22 +163,33 @@ func (o *Observer) tailDropped(r *recipient, key Key, name string, was received)
 
 // isPaged reports whether the slots of a tail up to until are in pages that are counted.
 func (o *Observer) isPaged(was received, until int) bool {
+	if was.Paged >= until {
+		return true
+	}
 	d := o.drawers[was.Drawer]
-	for slot := was.Paged; slot < until; slot = d.pages[slot].Until {
-		if d == nil || d.pages[slot] == nil || d.doc == nil || d.doc.Count < until {
+	return d != nil && d.doc != nil && d.doc.Count >= until && d.hasPages(was.Paged, until)
+}
+
+// hasPages reports whether the slots from one up to another are in pages.
+func (d *drawer) hasPages(slot, until int) bool {
+	for slot < until {
+		page := d.pages[slot]
+		if page == nil {
 			return false
 		}
+		slot = page.Until
 	}
 	return true
 }
 
-// flushed checks a page that was made of a tail.
+// flushed checks a page that was made of a tail. The pages before it may not be counted: a crash has
+// left them, and a head that is raised counts all of them at once.
 func (o *Observer) flushed(key Key, d *drawer, is *page) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpack(is.Events, is.Until-is.Slot, is.FirstSequence)
 	tail := o.tail(d.r.key, d.cabinet, last)
 	begin := is.Slot - last.Paged // more than 0 if the pages before it are of flushes that the head does not show yet
-	if last.Drawer != is.PartitionKey || begin < 0 || !o.isPaged(last, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
+	if last.Drawer != is.PartitionKey || begin < 0 || !d.hasPages(last.Paged, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
 		len(tail) < begin+len(events) || !slices.Equal(tail[begin:begin+len(events)], events) {
 		o.violated("H8", key, "it has the slots %d to %d of drawer %d of %s, but is not the beginning of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
 	}
