@@ -10,9 +10,9 @@ import (
 // Watches keeps the watches of owners. Any node may call any method at any time. After an Uncertain
 // failure, a call may be repeated with the same arguments.
 //
-// A replacement is noted in [ShardEntry.Changes] of the cursor, if it has an entry. A deletion gives the
-// cursor an entry, so that its owner loads it, and cancels what is outstanding. A call that was not able
-// to note it fails, although the watch may be replaced or deleted; the call that repeats it notes it.
+// A replacement and a deletion give the cursor an entry, or are noted in its [ShardEntry.Changes], so that
+// its owner loads it, although no signal reaches it. A call that was not able to note it fails, although
+// the watch may be replaced or deleted; the call that repeats it notes it.
 type Watches interface {
 	// CreateWatch stores w, whose Version is ignored. It fails with Conflict if its owner has
 	// another watch with its ID.

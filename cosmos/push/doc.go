@@ -211,6 +211,8 @@
 //	unlist  read the entry, settle the cursor without the time of the entry, and delete the entry,
 //	        If-Match. A later owner that lists the cursor creates or changes the entry. A crash leaves an
 //	        entry that the next owner removes
+//	note    when the watch is replaced or deleted: create the entry, or count the change there. A crash
+//	        before leaves a change that the owner finds by its signal, or when it loads the cursor
 //	empty   delete the page, If-Match, if it is the only one and its last watch was retired, and then what
 //	        the shard says, If-Match. A crash between them leaves a stream without a page
 //

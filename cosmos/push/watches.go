@@ -88,7 +88,7 @@ func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		return err
 	})
 	if err == nil {
-		err = s.noteChange(ctx, c, w.ID.Cursor(w.Owner))
+		err = s.noteWatchChange(ctx, c, w.ID.Cursor(w.Owner), w.Resource.Key())
 	}
 	return c.Outcome("replace watch "+w.ID.String(), err)
 }
@@ -149,17 +149,17 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 		return err
 	})
 	if err == nil || domain.KindOf(err) == domain.NotFound { // a call before may have deleted it, and not have noted that
-		if failure := s.noteDeletion(ctx, c, id.Cursor(owner), resource); failure != nil {
+		if failure := s.noteWatchChange(ctx, c, id.Cursor(owner), resource); failure != nil {
 			err = failure
 		}
 	}
 	return c.Outcome("delete watch "+id.String(), err)
 }
 
-// noteDeletion gives the cursor of a watch that was deleted an entry in its shard, so that an owner loads
-// the cursor, and notes the change there if it has one. If the resource is not known, a call before has
-// deleted the watch; then what is outstanding has an entry.
-func (s *Store) noteDeletion(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
+// noteWatchChange gives the cursor of a watch that was replaced or deleted an entry in its shard, so that an
+// owner loads the cursor, and notes the change there if it has one. If the resource is not known, a call
+// before has deleted the watch; then what is outstanding has an entry.
+func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
 	r, err := domain.ParseResourceKey(resource)
 	if err == nil {
 		entry := &entryDoc{

@@ -74,7 +74,7 @@ type service struct {
 	isWatch    bool        // the receiver is a watch: see watched
 	visits     []*visit    // that wait
 	isListed   bool        // the shard had an entry for the watch
-	isNoted    atomic.Bool // isListed is known
+	isNoted    atomic.Bool // an entry was found since the watch was unlisted
 	isResident bool        // it counts among Engine.residents
 	calledAt   time.Time   // the last call
 

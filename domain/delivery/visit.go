@@ -103,6 +103,7 @@ func (s *service) leaveWatch() {
 	if s.isListed || s.cursor.IsListed() {
 		s.cursor.Unlist()
 		s.isListed, s.urgent = false, true
+		s.isNoted.Store(false)
 		s.markDirty()
 		return
 	}

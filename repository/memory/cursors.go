@@ -233,9 +233,9 @@ func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEnt
 	return slices.Clone(s.shards[shard]), s.watchedStreams(shard), nil
 }
 
-// noteDeletion notes that the watch of a cursor was deleted. It gives the cursor an entry, so that it is
-// loaded, and cancelled.
-func (s *Cursors) noteDeletion(id domain.CursorID, stream domain.StreamName) {
+// noteWatchChange notes that the watch of a cursor was replaced or deleted. It gives the cursor an entry,
+// so that it is loaded.
+func (s *Cursors) noteWatchChange(id domain.CursorID, stream domain.StreamName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cursors[id]; c != nil && c.retired.IsZero() {

@@ -68,7 +68,7 @@ func (s *Watches) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		return domain.Errorf(domain.Conflict, "watch %s has changed", w.ID)
 	}
 	s.store(w)
-	s.cursors.noteChange(w.ID.Cursor(w.Owner))
+	s.cursors.noteWatchChange(w.ID.Cursor(w.Owner), w.Resource.Stream())
 	return nil
 }
 
@@ -118,6 +118,6 @@ func (s *Watches) DeleteWatch(ctx context.Context, owner domain.ActorID, id doma
 		return noWatch(id)
 	}
 	delete(s.all, id.Cursor(owner))
-	s.cursors.noteDeletion(id.Cursor(owner), deleted.Resource.Stream())
+	s.cursors.noteWatchChange(id.Cursor(owner), deleted.Resource.Stream())
 	return nil
 }
