@@ -39,7 +39,7 @@ func (n *watchNode) open(db *client.Database, clock func() time.Time, random dic
 	n.service = watch.New(watch.Ports{
 		Watches: &observedWatches{n.store, n.w}, Resources: n.store, Changes: n.store, Cursors: n.store, Streams: n.store, Bundles: n.bundles,
 	}, watch.Options{
-		Base: n.w.base, Created: n.engine.Created, Changed: n.engine.Changed, Clock: clock,
+		Base: n.w.base, Created: n.created, Changed: n.changed, Clock: clock,
 		Random: func() (b [10]byte) { _, _ = random.Read(b[:]); return b }, // which does not fail
 	})
 }
