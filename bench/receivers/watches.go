@@ -72,7 +72,7 @@ func (w *Watcher) Put(ctx context.Context, name, text string) (uri string, err e
 	uri = w.URL + "/v1/resources/" + name
 	body, err := json.Marshal(map[string]string{"text": text})
 	if err == nil {
-		_, err = w.do(ctx, http.MethodPut, uri, body)
+		err = w.do(ctx, http.MethodPut, uri, body)
 	}
 	return uri, err
 }
@@ -81,7 +81,7 @@ func (w *Watcher) Put(ctx context.Context, name, text string) (uri string, err e
 func (w *Watcher) Watch(ctx context.Context, resource, callback string) error {
 	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
 	if err == nil {
-		_, err = w.do(ctx, http.MethodPost, w.URL+"/v1/_notifications/watch", body)
+		err = w.do(ctx, http.MethodPost, w.URL+"/v1/_notifications/watch", body)
 	}
 	return err
 }
@@ -93,36 +93,35 @@ func (w *Watcher) OpenBundle(ctx context.Context, event, bundle string) (uri str
 		"supportsBundling": true, "weight": 1, "payload": map[string]int{"kwh": 1},
 	}})
 	if err == nil {
-		_, err = w.do(ctx, http.MethodPost, w.URL+"/v1/data-available", body)
+		err = w.do(ctx, http.MethodPost, w.URL+"/v1/data-available", body)
 	}
 	if err == nil {
-		_, err = w.do(ctx, http.MethodGet, w.URL+"/v1/peek?bundleId="+bundle, nil)
+		err = w.do(ctx, http.MethodGet, w.URL+"/v1/peek?bundleId="+bundle, nil)
 	}
 	return w.URL + "/v1/bundles/" + bundle, err
 }
 
 // Dequeue confirms the bundle of the actor.
 func (w *Watcher) Dequeue(ctx context.Context, bundle string) error {
-	_, err := w.do(ctx, http.MethodDelete, w.URL+"/v1/dequeue/"+bundle, nil)
-	return err
+	return w.do(ctx, http.MethodDelete, w.URL+"/v1/dequeue/"+bundle, nil)
 }
 
 // do makes a request, and fails unless it succeeds. It follows no redirect.
-func (w *Watcher) do(ctx context.Context, method, url string, body []byte) (answer []byte, err error) {
+func (w *Watcher) do(ctx context.Context, method, url string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Actor-Id", w.Actor)
 	resp, err := w.Client.Do(req)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err == nil && resp.StatusCode >= http.StatusBadRequest {
 		err = fmt.Errorf("%s %s: %s: %s", method, url, resp.Status, answer)
 	}
-	return answer, err
+	return err
 }

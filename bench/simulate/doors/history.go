@@ -173,6 +173,7 @@ func (c consumer) take(o *operation) (bool, consumer) {
 		return c.peek(o)
 	case dequeue:
 		return c.dequeue(o)
+	case end:
 	}
 	return c.open == nil, c
 }

@@ -14,6 +14,7 @@ func (o *operation) String() string {
 		return fmt.Sprintf("%speek: bundle %q with %s", span, o.bundle, strings.Join(o.entries, ", "))
 	case dequeue:
 		return fmt.Sprintf("%sdequeue %q: %s", span, o.bundle, [...]string{"unknown", "done", "not found"}[o.outcome])
+	case end:
 	}
 	return span + "end"
 }

@@ -73,7 +73,7 @@ func (p Party) patient() Party {
 	return p
 }
 
-func (p Party) startingAfter(other int) Party {
+func (p Party) startingAfter(other int) Party { //nolint:unparam // scenarios name the party
 	p.After = other
 	return p
 }

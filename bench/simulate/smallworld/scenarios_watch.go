@@ -12,7 +12,7 @@ func does(name string, some ...func(*Member)) Party {
 // prepare prepares a scenario by what a member does.
 func prepare(some ...func(*Member)) func(*Member) { return does("", some...).Does }
 
-func puts(name string) Party { return does(name, (*Member).Puts) }
+func puts() Party { return does("put", (*Member).Puts) }
 
 func watches(name string) Party { return does(name, (*Member).Watches) }
 
@@ -24,12 +24,12 @@ func watchScenarios() []*Scenario {
 		{
 			Name: "watch-put", Quick: true, Text: "a document is watched for the first time while it is changed; a crash, a lost reply",
 			Watches: true, Crashes: 1, Lost: 1, Prepare: prepare(put),
-			Parties: []Party{watches("watch"), puts("put")},
+			Parties: []Party{watches("watch"), puts()},
 		},
 		{
 			Name: "watch-put-stale", Quick: true, Text: "the same on a Session account, a stale read",
 			Watches: true, Session: true, Stale: 1, Behind: 2, Prepare: prepare(put),
-			Parties: []Party{watches("watch"), puts("put")},
+			Parties: []Party{watches("watch"), puts()},
 		},
 		{
 			Name: "watch-delete", Quick: true, Text: "a document is watched for the first time while it is deleted; a crash, a lost reply",
@@ -44,12 +44,12 @@ func watchScenarios() []*Scenario {
 		{
 			Name: "put-then-watch", Quick: true, Text: "a document is watched when its change is answered; a lost reply, a stale read",
 			Watches: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: watched,
-			Parties: []Party{puts("put"), watches("watch").startingAfter(1)},
+			Parties: []Party{puts(), watches("watch").startingAfter(1)},
 		},
 		{
 			Name: "watch-watch-put", Text: "two watch a document for the first time while it is changed; a crash",
 			Watches: true, Crashes: 1, Prepare: prepare(put),
-			Parties: []Party{watches("watch a"), watches("watch b"), puts("put")},
+			Parties: []Party{watches("watch a"), watches("watch b"), puts()},
 		},
 		{
 			Name: "unwatch-put-serve", Quick: true, Text: "a watch is deleted while its document is changed and its cursor served; a crash",
@@ -64,7 +64,7 @@ func watchScenarios() []*Scenario {
 		{
 			Name: "put-publish-put", Quick: true, Text: "a process changes a watched document and publishes, another changes it",
 			Watches: true, Prepare: watched,
-			Parties: []Party{does("put and publish", putAndPublish...), puts("put")},
+			Parties: []Party{does("put and publish", putAndPublish...), puts()},
 		},
 		{
 			Name: "put-put-publish", Text: "two processes change a watched document, and each publishes; a crash",
