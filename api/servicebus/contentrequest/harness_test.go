@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -247,7 +248,10 @@ func newPatient() *patient {
 	return &patient{Context: context.Background(), over: make(chan struct{})}
 }
 
+// end ends the context, once all that is under way waits for something: a request that the domain has heard
+// of may not have been accepted yet.
 func (p *patient) end() {
+	synctest.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
