@@ -41,7 +41,8 @@ func (s *service) endVisits() {
 	if len(s.visits) == 0 || s.settling || !s.current || !s.dirty.IsZero() {
 		return
 	}
-	isDone := s.underway == 0 && s.cursor.InFlight() == 0
+	standing := s.cursor.Standing()
+	isDone := s.underway == 0 && s.cursor.InFlight() == 0 && standing.Outstanding() == 0 // an owner before may have left something open
 	at := s.cursor.Position(0).Number
 	rest := s.visits[:0]
 	for _, v := range s.visits {

@@ -131,6 +131,29 @@ var watchRules = []rule{
 			}
 		}
 	}},
+	{"WhatADeadNodeHasLeftOpenIsFoundAfterAnotherDeath", func(w *World) {
+		var isBack atomic.Bool
+		all := w.addWatches(20, 5, func(ctx context.Context, c delivery.Call) domain.Answer {
+			if c.Entry.Position.Number > 0 || isBack.Load() {
+				return domain.Answer{Status: 200}
+			}
+			return After(time.Hour, 200)(ctx, c)
+		})
+		for _, messages := range []int{2, 0} { // the second message is settled while the first one is open
+			n := w.Start(delivery.Options{})
+			synctest.Wait()
+			w.Publish(n, messages)
+			<-time.After(time.Second)
+			n.Kill()
+		}
+		isBack.Store(true)
+		n := w.Start(delivery.Options{})
+		<-time.After(2 * time.Hour)
+		n.Stop()
+		for i, r := range all {
+			require.Len(w, r.Taken(), 2, "watch %d", i)
+		}
+	}},
 	{"AWatchThatFailsIsListedUntilItSucceeds", func(w *World) {
 		all := w.addWatches(30, 5, nil)
 		failing := all[3]
