@@ -164,7 +164,7 @@ func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.C
 	if err == nil {
 		entry := &entryDoc{
 			ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-			Stream: r.Stream().String(), Changes: 1, IsPaged: true,
+			Stream: r.Stream().String(), Changes: micros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
 		}
 		if _, err = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err == nil {
 			return nil

@@ -239,7 +239,8 @@ func (s *Cursors) noteWatchChange(id domain.CursorID, stream domain.StreamName) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cursors[id]; c != nil && c.retired.IsZero() {
-		s.entry(id, stream).Changes++
+		s.pageVersion++ // an entry before may have had any number
+		s.entry(id, stream).Changes = int64(s.pageVersion)
 	}
 }
 
