@@ -111,7 +111,7 @@ func describeEvent(r *domain.ObjectRow) string {
 }
 
 // nameOf returns the name of a sequencer in the tables. A generated one is the name of its base and
-// its number, as in C1-01; the base 0 is none.
+// its number, as in C1-01; the base 0 is the null sequencer.
 func nameOf(r *domain.ObjectRow) string {
 	text, name := r.Sequencer.String(), ""
 	if r.IsGenerated() {

@@ -42,14 +42,14 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 		f := newObjectFixture(t, open)
 		for _, table := range slices.Concat(objecttest.NativeTables, objecttest.NullTables) {
 			t.Run(table.Name, func(t *testing.T) {
-				f := f.with(t)
+				f := f.copyFor(t)
 				f.ingestScript(table.Script)
 				require.Equal(t, table.Want, f.describe())
 			})
 		}
 		for _, table := range objecttest.PairTables {
 			t.Run(table.Name, func(t *testing.T) {
-				f := f.with(t)
+				f := f.copyFor(t)
 				f.ingestScript(table.Script)
 				require.Equal(t, table.Want, objecttest.DescribePairs(f.history()))
 			})
@@ -73,8 +73,8 @@ func newObjectFixture(t *testing.T, open func(t *testing.T) repository.Objects) 
 	return f
 }
 
-// with returns a fixture of the same store for another test, with a bucket of its own.
-func (f *objectFixture) with(t *testing.T) *objectFixture {
+// copyFor returns a fixture of the same store for another test, with a bucket of its own.
+func (f *objectFixture) copyFor(t *testing.T) *objectFixture {
 	return newObjectFixture(t, func(*testing.T) repository.Objects { return f.Objects })
 }
 
@@ -235,7 +235,7 @@ var objectRules = []objectRule{
 	{"AnObjectOfAnotherBucketIsAnotherObject", func(f *objectFixture) {
 		e := objecttest.Calls("[C@C1]")[0][0]
 		f.ingests(f.reports(e)...)
-		other := f.with(f.T)
+		other := f.copyFor(f.T)
 		_, err := other.Object(f.ctx, other.name)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 	}},

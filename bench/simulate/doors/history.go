@@ -65,7 +65,7 @@ func (r *Recorder) Call(began, ended int64, entry string, isDelivered bool) {
 	r.add(operation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
 }
 
-// Peek notes that a client has got a bundle, or "" if it was answered that there is none.
+// Peek notes that a client has got a bundle, or "" if the answer was that nothing waits.
 func (r *Recorder) Peek(client int, began, ended int64, bundle string, entries []string) {
 	r.add(operation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
 }

@@ -1,0 +1,243 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/watch"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A node dies after a change was stored: the relay of another one publishes it.
+func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		dying := w.start(false)
+		dying.puts("a")
+		id := dying.creates("a", one)
+		dying.puts("a")
+		dying.puts("a")
+		dying.deletes("a")
+		dying.stop()
+		require.Empty(t, w.called())
+		n := w.start(true)
+		defer n.stop()
+		sleep(time.Minute)
+		calls := w.called()
+		require.Len(t, calls, 3)
+		n.counts(id, watch.Counters{Triggered: 3, Delivered: 3})
+		left, err := w.resources.Changes(t.Context(), w.document("a"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+	})
+}
+
+// A crash has kept Create from creating the cursor: the next read of the watch creates it, and no
+// change is missing.
+func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(true)
+		defer n.stop()
+		n.puts("a")
+		version, err := w.resources.MarkWatched(t.Context(), w.document("a"), false)
+		require.NoError(t, err)
+		id := domain.NewWatchID(time.Now(), [10]byte{})
+		require.NoError(t, w.watches.CreateWatch(t.Context(), &repository.Watch{ID: id, Owner: w.owner, Resource: w.document("a"), CallbackURL: one, After: version, Created: time.Now()}))
+		n.puts("a")
+		require.Empty(t, w.called())
+		found, err := n.Get(t.Context(), w.owner, id)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, found.Triggered)
+		sleep(time.Minute)
+		require.Len(t, w.called(), 1)
+		n.counts(id, watch.Counters{Triggered: 1, Delivered: 1})
+	})
+}
+
+// Two nodes share the watches of ten documents, which change a hundred times each.
+func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		nodes := memory.NewNodes(time.Now)
+		first, second := w.startOn(w.cursors, nodes, true), w.startOn(w.cursors, nodes, true)
+		defer first.stop()
+		defer second.stop()
+		sleep(time.Minute) // they have shared the cursors
+		const documents, changes = 10, 100
+		var ids []domain.WatchID
+		for i := range documents {
+			ids = append(ids, first.creates(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
+		}
+		for range 1 + changes { // the first one is a creation
+			for i := range documents {
+				[]*node{first, second}[i%2].puts(fmt.Sprint("d", i))
+			}
+		}
+		sleep(10 * time.Minute)
+		times := make(map[call]int)
+		for _, c := range w.called() {
+			times[call{callback: c.callback, version: c.version}]++
+		}
+		require.Len(t, times, documents*changes)
+		for c, n := range times {
+			require.Equal(t, 1, n, "%+v", c)
+		}
+		for _, id := range ids {
+			first.counts(id, watch.Counters{Triggered: changes, Delivered: changes})
+		}
+	})
+}
+
+// Two nodes change one document at the same moment, and both publish.
+func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		first := w.start(true)
+		defer first.stop()
+		id := first.creates("a", one)
+		first.puts("a")
+		relay := watch.NewRelay(w.resources, w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = relay.Run(ctx) })
+		defer func() { cancel(); running.Wait() }()
+		second := watch.New(watch.Ports{Watches: w.watches, Resources: w.resources, Changes: w.resources, Cursors: w.cursors, Streams: w.streams}, watch.Options{})
+		var putting sync.WaitGroup
+		for range 50 {
+			for _, s := range []*watch.Service{first.Service, second} {
+				putting.Go(func() {
+					_, _, err := s.PutDocument(t.Context(), w.document("a"), []byte(`{}`), watch.Condition{})
+					if domain.KindOf(err) != domain.Busy {
+						require.NoError(t, err)
+					}
+				})
+			}
+		}
+		putting.Wait()
+		sleep(time.Minute)
+		versions := make(map[int64]int)
+		for _, c := range w.called() {
+			versions[c.version]++
+		}
+		marked, err := w.resources.MarkWatched(t.Context(), w.document("a"), false)
+		require.NoError(t, err)
+		require.Len(t, versions, int(marked))
+		for version, n := range versions {
+			require.Equal(t, 1, n, "version %d", version)
+		}
+		first.counts(id, watch.Counters{Triggered: marked, Delivered: marked})
+	})
+}
+
+// A countedResources counts looks for changes.
+type countedResources struct {
+	*memory.Resources
+	looks *atomic.Int64
+}
+
+func (c countedResources) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
+	c.looks.Add(1)
+	return c.Resources.Unpublished(ctx, before, limit)
+}
+
+func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(true)
+		defer n.stop()
+		n.puts("a")
+		id := n.creates("a", one)
+		show := func() *watch.Attempts {
+			sleep(time.Second)
+			found, err := n.Attempts(t.Context(), w.owner, id)
+			require.NoError(t, err)
+			return found
+		}
+		require.Equal(t, &watch.Attempts{}, show())
+		n.puts("a")
+		require.Len(t, show().Last, 1)
+		require.Zero(t, show().Next)
+		w.answer(one, http.StatusInternalServerError)
+		failed := time.Now()
+		n.puts("a")
+		found := show()
+		require.Equal(t, failed.Add(time.Hour).UTC(), found.Next.UTC())
+		require.Len(t, found.Last, 2)
+		require.Equal(t, []int{http.StatusOK, http.StatusInternalServerError}, []int{found.Last[0].Status, found.Last[1].Status})
+		other, err := domain.ParseActorID("other")
+		require.NoError(t, err)
+		_, err = n.Attempts(t.Context(), other, id)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+	})
+}
+
+func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var looks atomic.Int64
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var running sync.WaitGroup
+		for range 10 {
+			relay := watch.NewRelay(countedResources{w.resources, &looks}, w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+			running.Go(func() { _ = relay.Run(ctx) })
+		}
+		running.Wait()
+		require.Greater(t, looks.Load(), int64(time.Hour/(33*time.Second)))
+		require.LessOrEqual(t, looks.Load(), int64(time.Hour/(8*time.Second))+1)
+	})
+}
+
+func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(true)
+		defer n.stop()
+		n.puts("a")
+		n.creates("a", one)
+		n.puts("a")
+		n.puts("a")
+		require.Len(t, w.called(), 2)
+		late := n.creates("a", two)
+		n.puts("a")
+		require.ElementsMatch(t, []call{{one, domain.ResourceUpdated, 3, 0, 0}, {two, domain.ResourceUpdated, 3, 0, 0}}, w.called())
+		n.counts(late, watch.Counters{Triggered: 1, Delivered: 1})
+	})
+}
+
+// A failingStreams appends nothing.
+type failingStreams struct{ repository.Streams }
+
+func (failingStreams) Append(context.Context, domain.StreamName, []domain.Message) ([]repository.Appended, error) {
+	return nil, domain.Errorf(domain.Unavailable, "no store")
+}
+
+func TestAChangeIsRemovedOnceItIsPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.start(false)
+		n.creates("a", one)
+		n.puts("a")
+		n.stop()
+		relay := watch.NewRelay(w.resources, failingStreams{}, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+		_, err := w.resources.PutResource(t.Context(), &repository.Resource{Resource: w.document("a"), Version: "1"})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		require.NoError(t, relay.Run(ctx))
+		left, err := w.resources.Changes(t.Context(), w.document("a"))
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+	})
+}

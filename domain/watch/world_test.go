@@ -1,0 +1,186 @@
+package watch_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/watch"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const hubURL = "https://hub.example.org"
+
+// A world is a store in memory on which nodes work, by the clock of a bubble, and the receivers of
+// watches.
+type world struct {
+	*testing.T
+	streams   *memory.Streams
+	cursors   *memory.Cursors
+	watches   *memory.Watches
+	resources *memory.Resources
+	policy    domain.Policy
+	owner     domain.ActorID
+	began     time.Time
+
+	mu     sync.Mutex
+	status map[string]int // of the answers of a callback; default 200, noAnswer: none
+	calls  []call
+}
+
+// noAnswer is the status of a callback that cannot be reached, or that answers too late.
+const noAnswer = -1
+
+// A call is one that a watch got.
+type call struct {
+	callback string
+	event    domain.ChangeEvent
+	version  int64
+	attempts int
+	after    time.Duration // since the world began
+}
+
+func newWorld(t *testing.T) *world {
+	owner, err := domain.ParseActorID("owner")
+	require.NoError(t, err)
+	w := &world{T: t, policy: domain.WatchPolicy(time.Hour, 5), owner: owner, began: time.Now(), status: make(map[string]int)}
+	w.streams, w.cursors, w.resources = memory.NewStreams(repository.MessageRetention, time.Now), memory.NewCursors(time.Now), memory.NewResources(time.Now)
+	w.watches = memory.NewWatches(w.cursors)
+	return w
+}
+
+// A node serves the world until it stops.
+type node struct {
+	*watch.Service
+	world *world
+	stop  func()
+}
+
+// Receiver implements [delivery.Receivers].
+func (n *node) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+	found, err := n.Callee(ctx, cursor)
+	if err != nil {
+		return delivery.Receiver{}, err
+	}
+	return delivery.Receiver{Policy: n.world.policy, Target: found.CallbackURL}, nil
+}
+
+// Call implements [delivery.Caller].
+func (n *node) Call(_ context.Context, c delivery.Call) domain.Answer {
+	change, err := domain.ChangeOf(&c.Entry.Message, c.Entry.Position.Number)
+	if err != nil {
+		panic(err)
+	}
+	w := n.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	callback := c.Receiver.Target.(string)
+	w.calls = append(w.calls, call{callback, change.Event, change.Version, c.Attempt, time.Since(w.began).Round(time.Second)})
+	switch status := w.status[callback]; status {
+	case 0:
+	case noAnswer:
+		return domain.Answer{Error: "the receiver refused the connection"}
+	default:
+		return domain.Answer{Status: status}
+	}
+	return domain.Answer{Status: http.StatusOK}
+}
+
+// start starts a node. One without a relay publishes nothing.
+func (w *world) start(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
+
+// startOn starts a node on cursors. With nodes it shares the cursors with others.
+func (w *world) startOn(cursors repository.Cursors, nodes repository.Nodes, hasRelay bool) *node {
+	n := &node{world: w}
+	base, err := domain.ParseResourceBase(hubURL)
+	require.NoError(w, err)
+	engine := delivery.New(delivery.Ports{Streams: w.streams, Cursors: cursors, Shards: w.cursors, Nodes: nodes, Receivers: n, Caller: n}, delivery.Options{})
+	relay := watch.NewRelay(w.resources, w.streams, engine.Published, watch.RelayOptions{})
+	n.Service = watch.New(watch.Ports{Watches: w.watches, Resources: w.resources, Changes: w.resources, Cursors: w.cursors, Streams: w.streams}, watch.Options{
+		Base: base, Created: engine.Created, Changed: engine.Changed,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = engine.Run(ctx) })
+	if hasRelay {
+		running.Go(func() { _ = relay.Run(ctx) })
+	}
+	n.stop = func() { cancel(); running.Wait() }
+	synctest.Wait()
+	return n
+}
+
+func (w *world) answer(callback string, status int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status[callback] = status
+}
+
+// called returns the calls since it was called last.
+func (w *world) called() []call {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	calls := w.calls
+	w.calls = nil
+	return calls
+}
+
+func sleep(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// creates creates a watch on a document with a callback.
+func (n *node) creates(document, callback string) domain.WatchID {
+	n.world.Helper()
+	id, err := n.Create(n.world.Context(), n.world.owner, watch.Draft{Resource: hubURL + "/v1/resources/" + document, CallbackURL: callback, MayBeAbsent: true})
+	require.NoError(n.world, err)
+	synctest.Wait()
+	return id
+}
+
+func (w *world) document(name string) domain.Resource {
+	r, err := domain.Kept(name)
+	require.NoError(w, err)
+	return r
+}
+
+func (n *node) puts(document string) {
+	n.world.Helper()
+	_, _, err := n.PutDocument(n.world.Context(), n.world.document(document), []byte(`{}`), watch.Condition{})
+	require.NoError(n.world, err)
+}
+
+func (n *node) deletes(document string) {
+	n.world.Helper()
+	require.NoError(n.world, n.DeleteDocument(n.world.Context(), n.world.document(document), watch.Condition{}))
+}
+
+// counts demands that a watch has counters.
+func (n *node) counts(id domain.WatchID, want watch.Counters) {
+	n.world.Helper()
+	sleep(time.Minute) // what was filtered is settled late
+	found, err := n.Get(n.world.Context(), n.world.owner, id)
+	require.NoError(n.world, err)
+	require.Equal(n.world, want, found.Counters)
+}
+
+func inBubble(t *testing.T, name string, test func(w *world)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
+	})
+}
+
+const one, two = "https://example.com/1", "https://example.com/2"
