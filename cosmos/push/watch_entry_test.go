@@ -1,0 +1,85 @@
+package push
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func (l *pagedLife) entries(s *Store) []repository.ShardEntry {
+	l.Helper()
+	entries, _, err := s.Cursors(context.Background(), pagedShard)
+	require.NoError(l, err)
+	return entries
+}
+
+// unlists loads the cursor of the first watch, and has its entry removed.
+func (l *pagedLife) unlists(s *Store) {
+	l.Helper()
+	c, version, err := l.open(s, l.watches[0])
+	require.NoError(l, err)
+	c.Unlist()
+	_, err = s.Settle(l.Context(), l.watches[0], version, c.Settlement())
+	require.NoError(l, err)
+	require.Empty(l, l.entries(s))
+}
+
+// An older version has listed each watch, and has no pages.
+func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryGoes(t *testing.T) {
+	l := newPagedLife(t, newRig(t, embedded.Options{}))
+	s, id := l.node(Options{}), l.watches[0]
+	c := s.client.Begin("test")
+	entry := &entryDoc{ID: id.String(), PartitionKey: shardKey(pagedShard), Kind: entryDocument.Name, Stream: l.stream.String()}
+	_, err := c.Put(t.Context(), s.cursors, entry.PartitionKey, entry.ID, "", entry)
+	require.NoError(t, err)
+	doc := makeCursorDoc(id, &domain.Standing{Stream: l.stream}, s.client.NewID())
+	_, err = c.Put(t.Context(), s.cursors, doc.PartitionKey, cursorID, "", doc)
+	require.NoError(t, err)
+	l.unlists(s)
+	page, err := s.WatchPage(t.Context(), pagedShard, l.stream, 0)
+	require.NoError(t, err)
+	require.Equal(t, []domain.CursorID{id}, page.Cursors)
+	l.holds(s, "")
+}
+
+// A watch was deleted before its cursor was created.
+func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
+		s, shard := l.starts(0), repository.ShardOf(l.watch.ID.Cursor(l.watch.Owner))
+		require.NoError(t, s.CreateWatch(t.Context(), l.watch))
+		require.NoError(t, s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID))
+		for _, want := range []int{1, 0} {
+			entries, _, err := s.Cursors(t.Context(), shard)
+			require.NoError(t, err)
+			require.Len(t, entries, want)
+			_, _, err = s.Load(t.Context(), l.watch.ID.Cursor(l.watch.Owner), domain.Owner{Incarnation: "a", Limit: 1}, time.Now)
+			require.Equal(t, domain.NotFound, domain.KindOf(err))
+		}
+	})
+}
+
+// The owner of a cursor knows a change by its number, which it compares with that of the entry before.
+func TestEachEntryOfAWatch_HasAnotherNumberOfChanges(t *testing.T) {
+	l := newPagedLife(t, newRig(t, embedded.Options{}))
+	s := l.node(Options{})
+	require.NoError(t, l.does(s, 0))
+	resource, err := domain.Kept("document")
+	require.NoError(t, err)
+	seen := make(map[int64]bool)
+	for range 3 {
+		require.NoError(t, s.noteWatchChange(t.Context(), s.client.Begin("test"), l.watches[0], resource.Key()))
+		entries := l.entries(s)
+		require.Len(t, entries, 1)
+		require.False(t, seen[entries[0].Changes])
+		seen[entries[0].Changes] = true
+		l.unlists(s)
+	}
+}
