@@ -1,8 +1,8 @@
 package demo
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -40,6 +40,15 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
 }
 
+// endsTime ends the time of a demo of the broker with the first line that it prints, which follows
+// the last broadcast.
+type endsTime context.CancelCauseFunc
+
+func (end endsTime) Write(p []byte) (int, error) {
+	end(errBrokerSlow)
+	return len(p), nil
+}
+
 // A hub that stores messages and delivers none.
 func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -47,10 +56,11 @@ func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
 		w.WriteHeader(http.StatusCreated)
 	}))
 	defer server.Close()
-	b, err := newBrokerDemo(t.Context(), io.Discard)
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	b, err := newBrokerDemo(ctx, endsTime(end))
 	require.NoError(t, err)
-	b.limit = 100 * time.Millisecond
-	require.ErrorContains(t, b.run(t.Context(), server.URL), "the broker has not delivered in time: billing")
+	require.ErrorContains(t, b.run(ctx, server.URL), "the broker has not delivered in time: billing")
 }
 
 func TestTheBrokerDemoFailsIfAMessageIsLostOrComesTwice(t *testing.T) {
