@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"container/list"
 	"sync"
 
 	"github.com/messagehub/messagehub/domain"
@@ -40,20 +39,30 @@ type queue struct {
 
 // A readyList has cursors, those of each priority in turn.
 type readyList struct {
-	cursors [domain.Priorities]list.List // of *service
-	waiting domain.PrioritySet           // priorities that have cursors
+	cursors [domain.Priorities]turns[*service]
+	waiting domain.PrioritySet // priorities that have cursors
 }
 
-func (r *readyList) add(s *service, priority int) *list.Element {
-	r.waiting.Add(priority)
-	return r.cursors[priority].PushBack(s)
+func (r *readyList) add(s *service, o *offer) {
+	r.waiting.Add(o.priority)
+	o.turn = r.cursors[o.priority].add(s.topic, s)
 }
 
 func (r *readyList) remove(o *offer) {
-	cursors := &r.cursors[o.priority]
-	cursors.Remove(o.element)
-	o.element = nil
-	if cursors.Len() == 0 {
+	r.cursors[o.priority].remove(o.turn)
+	r.removed(o)
+}
+
+// next removes and returns the next cursor of a priority, which has one.
+func (r *readyList) next(slot, priority int) *service {
+	s := r.cursors[priority].next()
+	r.removed(&s.offers.bySlot[slot])
+	return s
+}
+
+func (r *readyList) removed(o *offer) {
+	o.turn = nil
+	if r.cursors[o.priority].len() == 0 {
 		r.waiting.Remove(o.priority)
 	}
 }
@@ -76,7 +85,7 @@ type offers struct {
 
 // An offer is the place of a cursor in a queue.
 type offer struct {
-	element  *list.Element // nil: the cursor is not offered
+	turn     *turn[*service] // nil: the cursor is not offered
 	queue    int
 	priority int // of the delivery that would be called
 }
@@ -104,13 +113,13 @@ func (o *offers) kind() int {
 func (d *dispatcher) offer(s *service, queue, priority int) {
 	d.mu.Lock()
 	o := &s.offers.bySlot[slotOf(queue)]
-	if !d.closed && (o.element == nil || o.priority != priority) {
+	if !d.closed && (o.turn == nil || o.priority != priority) {
 		kind := s.offers.kind()
-		if o.element != nil {
+		if o.turn != nil {
 			d.queues[o.queue].ready[kind].remove(o)
 		}
 		o.queue, o.priority = queue, priority
-		o.element = d.queues[queue].ready[kind].add(s, priority)
+		d.queues[queue].ready[kind].add(s, o)
 	}
 	granted := d.pick()
 	d.mu.Unlock()
@@ -147,12 +156,12 @@ func (d *dispatcher) moveOffers(s *service, suspect bool) {
 	o.suspect = suspect
 	for slot := range o.bySlot {
 		one := &o.bySlot[slot]
-		if one.element == nil || d.closed {
+		if one.turn == nil || d.closed {
 			continue
 		}
 		ready := &d.queues[one.queue].ready
 		ready[before].remove(one)
-		one.element = ready[o.kind()].add(s, one.priority)
+		ready[o.kind()].add(s, one)
 	}
 }
 
@@ -224,8 +233,7 @@ func (d *dispatcher) pick() []*permit {
 		}
 		kind := d.kindToPick(q, priority)
 		chosen := &d.queues[q]
-		s := chosen.ready[kind].cursors[priority].Front().Value.(*service)
-		chosen.ready[kind].remove(&s.offers.bySlot[slotOf(q)])
+		s := chosen.ready[kind].next(slotOf(q), priority)
 		chosen.last = kind
 		if chosen.running++; chosen.running == 1 {
 			d.idle--
@@ -294,7 +302,7 @@ func (d *dispatcher) planRun(priority int) {
 	lengths := make([]int, len(d.queues))
 	for q := range d.queues {
 		for kind := range d.queues[q].ready {
-			lengths[q] += d.queues[q].ready[kind].cursors[priority].Len()
+			lengths[q] += d.queues[q].ready[kind].cursors[priority].len()
 		}
 	}
 	plan := &d.plans[priority]

@@ -71,7 +71,9 @@
 // worker that no other queue can take. The others go by turns: in each run, first the next
 // queues in rotation, then queues drawn by their lengths. So no queue with something due is
 // passed over for more than queues / workers runs. In a queue, cursors go in turn, with one
-// call each.
+// call each: by turns the next cursor, and the next one of the next stream. So a message to very many
+// receivers does not delay those of other streams until all have been called. Loads of cursors and
+// reads of streams go in the same order.
 //
 // If deliveries of several priorities wait, the highest priority goes first: among the queues and
 // cursors that may get a worker, by what each would call next, and within a cursor. Each eighth

@@ -87,6 +87,7 @@ type Engine struct {
 	dispatcher  *dispatcher
 	window      *window
 	store       *pool       // of loads and reads
+	settles     *pool       // of settlements
 	members     *membership // nil: the shards are not shared
 	settlements settlements
 	warned      [len(domain.WarningKinds)]atomic.Int64 // cursors with a warning, by its kind
@@ -141,6 +142,7 @@ func New(ports Ports, opts Options) *Engine {
 		}
 	})
 	e.store = &pool{limit: 16, spawn: e.spawn}
+	e.settles = &pool{limit: maxSettles, spawn: e.spawn}
 	e.lookNow = make(chan struct{}, 1)
 	if ports.Nodes != nil {
 		e.members = newMembership(e)
@@ -440,6 +442,10 @@ func (t *topic) wake() {
 	}
 }
 
+// maxSettles is the limit for settlements under way. Without it, calls that end faster than the store
+// accepts their results would fill it with settlements, and appends would wait behind these.
+const maxSettles = 32
+
 // A pool runs functions, up to limit at the same time.
 type pool struct {
 	limit int
@@ -447,14 +453,14 @@ type pool struct {
 
 	mu      sync.Mutex
 	running int
-	queue   []func()
+	queue   turns[func()]
 }
 
-// run runs f in a goroutine, sooner or later, unless the engine ends before.
-func (p *pool) run(f func()) {
+// run runs f, which is about a topic, in a goroutine, sooner or later, unless the engine ends before.
+func (p *pool) run(t *topic, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = append(p.queue, f)
+	p.queue.add(t, f)
 	if p.running < p.limit && p.spawn(p.work) {
 		p.running++
 	}
@@ -463,14 +469,12 @@ func (p *pool) run(f func()) {
 func (p *pool) work() {
 	for {
 		p.mu.Lock()
-		if len(p.queue) == 0 {
+		if p.queue.len() == 0 {
 			p.running--
 			p.mu.Unlock()
 			return
 		}
-		f := p.queue[0]
-		p.queue[0] = nil
-		p.queue = p.queue[1:]
+		f := p.queue.next()
 		p.mu.Unlock()
 		f()
 	}

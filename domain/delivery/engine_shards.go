@@ -62,7 +62,7 @@ func (e *Engine) published(stream domain.StreamName) {
 	if t == nil {
 		return
 	}
-	e.store.run(func() {
+	e.store.run(t, func() {
 		if err := e.lookAt(e.ctx, t); err != nil {
 			e.warn(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
 		}

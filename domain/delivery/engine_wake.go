@@ -29,7 +29,7 @@ func (e *Engine) lookAtSoon(stream domain.StreamName) {
 	if isQueued {
 		return
 	}
-	e.store.run(func() {
+	e.store.run(t, func() {
 		t.mu.Lock()
 		t.lookQueued = false
 		t.mu.Unlock()

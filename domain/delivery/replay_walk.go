@@ -161,7 +161,7 @@ type walkResult struct {
 func (s *service) readWalk(r domain.Replay) {
 	w, e, receives := s.walk, s.engine, s.receiver.Matches
 	w.reading, w.died = true, make(map[domain.EntryID]*domain.Retry)
-	e.store.run(func() {
+	e.store.run(s.topic, func() {
 		result := &walkResult{walk: w}
 		if r.OnlyDead {
 			result.err = e.readDead(e.ctx, s, &r, w.matches, result)

@@ -276,7 +276,7 @@ func (s *service) fetch(at domain.Position, isFresh bool) {
 	}
 	s.fetching = true
 	e := s.engine
-	e.store.run(func() {
+	e.store.run(s.topic, func() {
 		r := &fetchResult{at: at, isFresh: isFresh}
 		r.found, r.err = e.Streams.Read(e.ctx, s.topic.stream, at, readAhead)
 		e.window.put(s.topic.stream, r.found.Entries)

@@ -34,7 +34,7 @@ func (s *service) load() {
 	if isAnew {
 		receiver, s.changed = nil, false
 	}
-	s.engine.store.run(func() {
+	s.engine.store.run(s.topic, func() {
 		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, s.topic)
 		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)

@@ -66,7 +66,7 @@ func (s *service) settle() {
 	s.noteDead(&settlement)
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
 	e := s.engine
-	e.spawn(func() {
+	e.settles.run(s.topic, func() {
 		r, began := &settleResult{}, time.Now()
 		r.version, r.err = e.Cursors.Settle(e.ctx, s.id, version, settlement)
 		r.took = time.Since(began)

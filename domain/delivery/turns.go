@@ -1,0 +1,69 @@
+package delivery
+
+import "container/list"
+
+// turns has values of topics in two orders: that in which they were added, and by turns of their topics.
+// next alternates between the two. So a value waits for at most twice as many others as were added
+// before it, and one that is alone in its topic for at most twice as many as there are topics: a message
+// to very many cursors of one stream does not delay those of the others.
+type turns[V any] struct {
+	added  list.List // of *turn[V]
+	topics list.List // of *topicTurn, the next one in front
+	of     map[*topic]*list.Element
+	last   int // 1: the last value was chosen by the turns of topics
+}
+
+// A turn is the place of a value in both orders.
+type turn[V any] struct {
+	value   V
+	topic   *topic
+	byAge   *list.Element // in turns.added
+	byTopic *list.Element // in topicTurn.values
+}
+
+// A topicTurn has the values of a topic in the order in which they were added.
+type topicTurn struct {
+	values list.List // of *turn[V]
+}
+
+func (t *turns[V]) len() int { return t.added.Len() }
+
+func (t *turns[V]) add(of *topic, value V) *turn[V] {
+	if t.of == nil {
+		t.of = make(map[*topic]*list.Element)
+	}
+	its := t.of[of]
+	if its == nil {
+		its = t.topics.PushBack(&topicTurn{})
+		t.of[of] = its
+	}
+	one := &turn[V]{value: value, topic: of}
+	one.byAge = t.added.PushBack(one)
+	one.byTopic = its.Value.(*topicTurn).values.PushBack(one)
+	return one
+}
+
+func (t *turns[V]) remove(one *turn[V]) {
+	t.added.Remove(one.byAge)
+	its := t.of[one.topic]
+	values := &its.Value.(*topicTurn).values
+	values.Remove(one.byTopic)
+	if values.Len() == 0 {
+		t.topics.Remove(its)
+		delete(t.of, one.topic)
+	}
+}
+
+// next removes and returns the next value. There is one.
+func (t *turns[V]) next() V {
+	t.last ^= 1
+	first := t.added.Front()
+	if t.last == 1 {
+		its := t.topics.Front()
+		t.topics.MoveToBack(its)
+		first = its.Value.(*topicTurn).values.Front()
+	}
+	one := first.Value.(*turn[V])
+	t.remove(one)
+	return one.value
+}
