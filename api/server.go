@@ -13,6 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/domain/outcome"
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
@@ -32,6 +33,7 @@ type Options struct {
 	Deliveries    *inspect.Service            // default: the same
 	Broker        *broker.Service             // default: the same
 	Watches       *watch.Service              // default: the same
+	Objects       *ledger.Service             // default: the same
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
 	Logger        *slog.Logger                // default: discards
 	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too

@@ -124,6 +124,12 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/ledger"},
+		may:      []string{"domain", "repository"},
+		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest"),
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/inspect"},
 		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
 		tests:    rulesAndOracle,
@@ -197,7 +203,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/query"},
 		tests:    rulesAndOracle,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},

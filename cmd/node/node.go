@@ -101,6 +101,7 @@ type Node struct {
 	store       *store
 	domains     *domains
 	push        *push
+	objects     *objects
 	parties     *brokerSetup
 	hub         *hub.Hub
 	api         *api.Server
@@ -154,6 +155,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.URL(), n.registry); err != nil {
 		return nil, err
 	}
+	if n.objects, err = openObjects(ctx, &cfg, &opts, n.store, n.registry); err != nil {
+		return nil, err
+	}
 	n.parties = newBrokerSetup(&cfg, n.push.broker, &opts)
 	n.parties.begin(ctx)
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push, n.registry); err != nil {
@@ -188,6 +192,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Deliveries: n.push.deliveries,
 		Broker:     n.push.broker,
 		Watches:    n.push.watches.useCases(),
+		Objects:    n.objects.ledger,
 
 		AdminToken: token.Reveal(),
 		Logger:     opts.Logger,

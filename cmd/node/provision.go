@@ -18,6 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/repository/content"
 )
@@ -75,9 +76,9 @@ func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opt
 }
 
 // Containers returns the containers of Cosmos that a hub needs: those of events and bundles, and
-// those of subscriptions and calls, without which it serves everything else.
+// those of subscriptions and calls and of objects, without which it serves everything else.
 func Containers() []client.ContainerSpec {
-	return slices.Concat(cosmos.Containers(), pushstore.Containers())
+	return slices.Concat(cosmos.Containers(), pushstore.Containers(), objectstore.Containers())
 }
 
 func provisionCosmos(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts *Options) ([]Resource, error) {

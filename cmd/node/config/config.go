@@ -35,6 +35,7 @@ type Config struct {
 	Push    Push
 	Broker  Broker
 	Watches Watches
+	Objects Objects
 	Log     Log
 	Limits  Limits
 
@@ -127,6 +128,7 @@ func Default() Config {
 		Push:    Push{Workers: 64, Concurrency: 16, Timeout: 30 * time.Second, Delays: defaultDelays(), SecretGrace: day},
 		Broker:  defaultBroker(),
 		Watches: defaultWatches(),
+		Objects: defaultObjects(),
 
 		Log: Log{Level: slog.LevelInfo, Format: "auto"},
 		Limits: Limits{

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/client"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain/ledger"
+)
+
+// objects are the part of a node that keeps what stores report about their objects. A node whose
+// account lacks its container runs without one.
+type objects struct {
+	ledger *ledger.Service
+
+	fault error // why there is nothing of the above
+}
+
+// openObjects opens the ledger of objects over the store of a node. It creates the container if it is
+// missing and a key allows that. Without it the objects have a fault, and no error.
+func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*objects, error) {
+	if opts.PullOnly {
+		return &objects{}, nil
+	}
+	documents := objectstore.New(s.db, objectstore.Options{
+		Shards: cfg.Objects.Shards, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+	})
+	if err := provisionObjects(ctx, cfg, documents); err != nil {
+		if !client.IsContainerFault(err) {
+			return nil, err
+		}
+		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
+		return &objects{fault: err}, nil
+	}
+	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+}
+
+// provisionObjects creates the container if it is missing and a key allows that, and checks it.
+func provisionObjects(ctx context.Context, cfg *config.Config, documents *objectstore.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	if cfg.Embedded() || cfg.Cosmos.Key != "" {
+		if _, err := documents.Provision(ctx, client.ProvisionOptions{Repair: cfg.Embedded()}); err != nil {
+			return fmt.Errorf("check the containers: %w", err)
+		}
+	}
+	return documents.CheckContainers(ctx) // it reports what could not be created, too
+}
+
+// warnings returns what /readyz reports of a node without objects: it serves everything else.
+func (o *objects) warnings() []api.FailedCheck {
+	if o == nil || o.fault == nil {
+		return nil
+	}
+	return []api.FailedCheck{{
+		Name:   "object-containers",
+		Reason: "the store has no fit container for objects, so their routes answer 503 not-provisioned: " + strings.ReplaceAll(o.fault.Error(), "\n", "; "),
+		Remedy: "run messagehub provision, and restart the hub",
+	}}
+}
