@@ -1,4 +1,4 @@
-package ingest
+package receiver
 
 import (
 	"context"
@@ -8,19 +8,18 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
-	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// serveQueue takes the messages of a queue without sessions, with one receiver at a
-// time, until ctx ends.
-func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
-	bus := newQueueConnection(&in.opts, queue, in.metrics.connected)
-	defer bus.close(ctx)
+// ServeQueue takes the messages of a queue without sessions, with one loop at a
+// time, until ctx ends. Messages are held until work ends. delay returns how long to wait
+// after a number of failures in a row. It closes the connection.
+func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(failures int) time.Duration, newLoop func(*azservicebus.Receiver) *Loop[T]) {
+	defer bus.Close(ctx)
 	for failures := 0; ctx.Err() == nil; {
 		client, err := bus.Acquire()
 		if err == nil {
 			var received int
-			received, err = in.receiveFrom(ctx, work, bus, client, queue)
+			received, err = receiveFrom(ctx, work, bus, client, newLoop)
 			bus.Release(ctx, client)
 			if received > 0 {
 				failures = 0
@@ -31,28 +30,27 @@ func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 			continue
 		case busclient.IsPanic(err): // the queue works; the lock of the message has to end before it comes again
 		default:
-			bus.reportFailure(ctx, client, err)
+			bus.ReportFailure(ctx, client, err)
 		}
 		failures++
-		busclient.Sleep(ctx, in.delay(failures))
+		busclient.Sleep(ctx, delay(failures))
 	}
 }
 
 // receiveFrom runs the loop of one receiver.
-func (in *Ingestion) receiveFrom(ctx, work context.Context, bus *queueConnection, client *busclient.Client, queue string) (received int, err error) {
-	r, err := client.NewReceiverForQueue(queue, nil)
+func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busclient.Client, newLoop func(*azservicebus.Receiver) *Loop[T]) (received int, err error) {
+	r, err := client.NewReceiverForQueue(bus.queue, nil)
 	if err != nil {
 		return 0, err
 	}
-	s := &eventStore{in: in, queue: queue, logger: in.opts.Logger.With("queue", queue)}
-	s.loop = receiver.NewQueue(s.loopOptions(queue), r)
-	defer s.loop.Close(ctx)
+	loop := newLoop(r)
+	defer loop.Close(ctx)
 	if err := reach(ctx, r); err != nil {
 		return 0, err
 	}
-	bus.reportSuccess()
-	err = s.loop.Run(ctx, work)
-	return s.loop.Received(), err
+	bus.ReportSuccess()
+	err = loop.Run(ctx, work)
+	return loop.Received(), err
 }
 
 // reach finds out whether the queue can be received from. A receiver tells of that
