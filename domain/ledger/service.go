@@ -18,6 +18,7 @@ import (
 // Ports are what a Service works on.
 type Ports struct {
 	Objects repository.Objects
+	Source  repository.Source // has the stores that are configured; nil: none
 }
 
 // Options of a Service. The zero value is valid.
