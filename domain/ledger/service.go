@@ -9,6 +9,7 @@
 package ledger
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -25,6 +26,20 @@ type Ports struct {
 type Options struct {
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default: none
+
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default repository.MaxLinkTime
+	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.LinkTime = cmp.Or(o.LinkTime, repository.MaxLinkTime)
+	return o
 }
 
 // A Service is safe for concurrent use.
@@ -35,11 +50,5 @@ type Service struct {
 
 // New returns a Service. It starts nothing.
 func New(ports Ports, opts Options) *Service {
-	if opts.Clock == nil {
-		opts.Clock = time.Now
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Service{Ports: ports, opts: opts}
+	return &Service{Ports: ports, opts: opts.withDefaults()}
 }

@@ -31,6 +31,7 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 		{"History", historyRules},
 		{"List", listRules},
 		{"Race", objectRaceRules},
+		{"Doubt", doubtRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {
