@@ -28,11 +28,14 @@ type Objects interface {
 	// in their results, or be in both.
 	History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys
-	// with the same first 600 bytes may be in another order, which does not change. It may be a
-	// stale read.
+	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys of
+	// more than OrderedKey bytes that share these may be in another order, which does not change.
+	// It may be a stale read.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
 }
+
+// OrderedKey is how many first bytes of a key decide its place in a list.
+const OrderedKey = 600
 
 // An ObjectReport is an event of an object.
 type ObjectReport struct {
@@ -53,6 +56,7 @@ type ObjectRange struct {
 	Bucket      string
 	Prefix      string // of the keys
 	After       string // objects that are listed behind this key
+	UpTo        string // objects that are not listed behind this key; empty: no limit
 	OnlyCurrent bool   // objects that have a current row
 }
 

@@ -39,7 +39,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents, Jobs: documents}, ledger.Options{Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger})}, nil
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.
@@ -52,6 +52,13 @@ func provisionObjects(ctx context.Context, cfg *config.Config, documents *object
 		}
 	}
 	return documents.CheckContainers(ctx) // it reports what could not be created, too
+}
+
+// run works on jobs until ctx ends.
+func (o *objects) run(ctx context.Context) {
+	if o.ledger != nil {
+		o.ledger.RunJobs(ctx)
+	}
 }
 
 // warnings returns what /readyz reports of a node without objects: it serves everything else.

@@ -88,6 +88,9 @@ func (s *Store) list(ctx context.Context, c *client.Call, r repository.ObjectRan
 	if r.After != "" {
 		where += " AND c.id > " + p.add(objectID(r.After))
 	}
+	if r.UpTo != "" {
+		where += " AND c.id <= " + p.add(objectID(r.UpTo))
+	}
 	if r.OnlyCurrent {
 		where += " AND c.live = true"
 	}

@@ -9,7 +9,9 @@
 package ledger
 
 import (
+	"cmp"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/messagehub/messagehub/repository"
@@ -18,19 +20,24 @@ import (
 // Ports are what a Service works on.
 type Ports struct {
 	Objects repository.Objects
+	Jobs    repository.Jobs
 	Source  repository.Source // has the stores that are configured; nil: none
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
+	Random func() uint64    // of ids and jitter; default: the system's
 	Logger *slog.Logger     // default: none
+
+	CrawlPage int // objects that a crawl lists at once; default 1000
 }
 
 // A Service is safe for concurrent use.
 type Service struct {
 	Ports
 	opts Options
+	jobs jobRunner
 }
 
 // New returns a Service. It starts nothing.
@@ -41,5 +48,9 @@ func New(ports Ports, opts Options) *Service {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Service{Ports: ports, opts: opts}
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
+	opts.CrawlPage = cmp.Or(opts.CrawlPage, 1000)
+	return &Service{Ports: ports, opts: opts, jobs: newJobRunner()}
 }

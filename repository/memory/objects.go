@@ -97,7 +97,7 @@ func (s *Objects) List(ctx context.Context, r repository.ObjectRange, limit int)
 	defer s.mu.Unlock()
 	var found []domain.Object
 	for name, object := range s.objects {
-		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && name.Key() > r.After && (object.Current != nil || !r.OnlyCurrent) {
+		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && name.Key() > r.After && (r.UpTo == "" || name.Key() <= r.UpTo) && (object.Current != nil || !r.OnlyCurrent) {
 			found = append(found, object.Clone())
 		}
 	}
