@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -39,7 +40,9 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents, Jobs: documents}, ledger.Options{Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger})}, nil
+	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents, Jobs: documents}, ledger.Options{
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply,
+	})}, nil
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.

@@ -463,4 +463,3 @@ func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 		}
 	}
 }
-

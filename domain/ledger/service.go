@@ -3,6 +3,8 @@
 //
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
+//	queries          ─▶ List, Count, Find, History, Pairs
+//	users            ─▶ Amend
 //
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
@@ -31,6 +33,10 @@ type Options struct {
 	Logger *slog.Logger     // default: none
 
 	CrawlPage int // objects that a crawl lists at once; default 1000
+
+	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
+	// attributes need it; this package checks their operations and limits.
+	JSONPatch func(document, operations []byte) ([]byte, error)
 }
 
 // A Service is safe for concurrent use.
