@@ -34,9 +34,9 @@ type Objects interface {
 	// no such row.
 	Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys
-	// with the same first 600 bytes may be in another order, which does not change. It may be a
-	// stale read.
+	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys of
+	// more than OrderedKey bytes that share these may be in another order, which does not change.
+	// It may be a stale read.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
 
 	// Count returns how many objects a range has, wherever a list of it would begin. It may be
@@ -52,6 +52,9 @@ type Objects interface {
 	// Amend fails with its error. It fails with NotFound if there is no such row.
 	Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error)
 }
+
+// OrderedKey is how many first bytes of a key decide its place in a list.
+const OrderedKey = 600
 
 // An ObjectReport is an event of an object.
 type ObjectReport struct {
@@ -75,6 +78,7 @@ var ErrFull = errors.New("the part of the store to which the object belongs is f
 type ObjectRange struct {
 	Bucket      string
 	Prefix      string        // of the keys
+	UpTo        string        // objects that are not listed behind this key; empty: no limit
 	OnlyCurrent bool          // objects that have a current row
 	Matches     []ObjectMatch // all of which their current row has; with OnlyCurrent
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,9 +43,9 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		return &objects{fault: err}, nil
 	}
 	o := &objects{}
-	ports := ledger.Ports{Objects: documents}
+	ports := ledger.Ports{Objects: documents, Jobs: documents}
 	options := ledger.Options{
-		Clock: opts.Clock, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
 	}
 	stores, err := openSources(cfg, opts, s)
 	if err != nil {
@@ -59,10 +60,15 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	return o, nil
 }
 
-// run does what is not part of a request until ctx ends.
+// run works on jobs, and settles doubts, until ctx ends.
 func (o *objects) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
 	if o.doubts != nil {
-		o.doubts.Run(ctx)
+		loops.Go(func() { o.doubts.Run(ctx) })
+	}
+	if o.ledger != nil {
+		o.ledger.RunJobs(ctx)
 	}
 }
 

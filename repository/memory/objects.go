@@ -131,7 +131,7 @@ func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
 		compare = func(a, b string) int { return cmp.Compare(b, a) }
 	}
 	for name, object := range s.objects {
-		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && (r.After == "" || compare(name.Key(), r.After) > 0) && hasCurrent(object, r) {
+		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && (r.UpTo == "" || name.Key() <= r.UpTo) && (r.After == "" || compare(name.Key(), r.After) > 0) && hasCurrent(object, r) {
 			found = append(found, object.Clone())
 		}
 	}
