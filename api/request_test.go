@@ -90,7 +90,7 @@ func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
 		f, d := serveAsking(t)
 		var made atomic.Int32
 		d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
-			content := fmt.Sprintf("content %d", made.Add(1))
+			content := fmt.Sprintf(`"content %d"`, made.Add(1))
 			return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
 		}
 		f.post(202, newEvent(1))
@@ -105,11 +105,11 @@ func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
 		require.Equal(t, "1", gone.header.Get("Retry-After"))
 		f.logs.wait(t, `"problem":"content-gone"`)
 		again := f.do("GET", tc.path, "").wants(200)
-		require.Equal(t, "content 2", again.body)
+		require.Equal(t, `"content 2"`, again.body)
 		require.Equal(t, first.header.Get("MessageId"), again.header.Get("MessageId"))
 		require.NotEqual(t, first.header.Get("ETag"), again.header.Get("ETag"))
 		rest := f.do("GET", "/v1/bundles/"+again.header.Get("MessageId"), "", "Range", "bytes=3-", "If-Range", first.header.Get("ETag")).wants(200)
-		require.Equal(t, "content 2", rest.body, "a download of the old content does not continue in the new one")
+		require.Equal(t, `"content 2"`, rest.body, "a download of the old content does not continue in the new one")
 		f.do("DELETE", "/v1/dequeue/"+again.header.Get("MessageId"), "").wants(200)
 	}
 }

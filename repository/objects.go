@@ -43,6 +43,7 @@ type ObjectReport struct {
 // An ObjectResult says what became of a report.
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
+	Exists  bool                 // the object has a current row, in the state that includes the event
 	// Err is nil, or why the event failed. After Uncertain, it may be stored. Any other kind means
 	// that it is not.
 	Err error

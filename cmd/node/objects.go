@@ -13,12 +13,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // objects are the part of a node that keeps what stores report about their objects. A node whose
 // account lacks its container runs without one.
 type objects struct {
 	ledger *ledger.Service
+	stored repository.Objects // as the hub's own reports are stored
 
 	fault error // why there is nothing of the above
 }
@@ -39,7 +41,15 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+	stored := ledger.WatchContents(documents, contentBucket(cfg), opts.contents, opts.Logger)
+	return &objects{stored: stored, ledger: ledger.New(ledger.Ports{Objects: stored}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+}
+
+// runReports stores what the embedded content stores report, until ctx ends.
+func (o *objects) runReports(ctx context.Context, reports *contentReports) {
+	if o.stored != nil && reports != nil {
+		reports.run(ctx, o.stored)
+	}
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.

@@ -28,6 +28,7 @@ type objectEvents struct {
 	events   []domain.ObjectEvent
 	places   []int // in the call
 	outcomes []domain.ObjectOutcome
+	exists   bool // the object has a current row then
 	err      error
 }
 
@@ -83,7 +84,7 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 		if g.err != nil {
 			results[place].Err = g.err
 		} else {
-			results[place].Outcome = g.outcomes[i]
+			results[place].Outcome, results[place].Exists = g.outcomes[i], g.exists
 		}
 	}
 }

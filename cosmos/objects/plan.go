@@ -36,6 +36,9 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
+			for _, g := range groups {
+				g.exists = changes.Object.Current != nil
+			}
 			return &plan{doc, changes}, nil
 		}
 		l := lookup{shard: h, call: c, doc: doc}

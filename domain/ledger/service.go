@@ -4,6 +4,8 @@
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
 //
+// The hub's own contents are objects, too: [WatchContents] tells the hub of those that were deleted.
+//
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
 package ledger

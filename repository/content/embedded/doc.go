@@ -26,6 +26,9 @@
 //     and the blocks that nobody commits. Content is never held in memory, unless
 //     the account is.
 //
+// What it reports: each change of a blob to Options.Changed, with what Event Grid says in
+// BlobCreated and BlobDeleted.
+//
 // Requests are signed with the account's key (SharedKey); nothing can be done
 // without. Shared access signatures, tokens of Microsoft Entra ID and anonymous
 // access are refused with 403. So is, with 400 or 501 and a code that says so, all
