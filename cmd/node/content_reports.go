@@ -140,23 +140,24 @@ func ownEvent(typ domain.ObjectEventType, reason domain.ObjectReason, at time.Ti
 
 // run stores reports until ctx ends, and for a moment longer what waits then.
 func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
-	for {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(contentReportsAtEnd, cancel) })()
+	for work.Err() == nil {
 		select {
 		case report := <-r.queue:
-			r.storeWaiting(ctx, objects, report)
+			r.storeWaiting(work, objects, report)
+			continue
+		default:
+		}
+		select {
+		case report := <-r.queue:
+			r.storeWaiting(work, objects, report)
 		case <-ctx.Done():
-			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), contentReportsAtEnd)
-			defer cancel()
-			for {
-				select {
-				case report := <-r.queue:
-					r.storeWaiting(end, objects, report)
-				default:
-					return
-				}
-			}
+			return
 		}
 	}
+	r.lost.Add(float64(len(r.queue)))
 }
 
 // storeWaiting stores a report and those behind it. A folder ends the batch, because what was put

@@ -152,7 +152,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	}
 	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
-	n.opts.reports = opts.reports
+	n.opts.contents, n.opts.reports = opts.contents, opts.reports
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
