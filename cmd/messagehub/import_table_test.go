@@ -154,6 +154,18 @@ var table = []row{
 		why:      "an adapter, replaceable; how a folder is made durable is no matter of objects",
 	},
 	{
+		packages: []string{"repository/source", "repository/source/azure", "repository/source/s3"},
+		may:      []string{"domain", "repository", "repository/source"},
+		tests:    append(slices.Clip(rulesAndOracle), "repository/content/embedded"),
+		why:      "an adapter, replaceable; what holds for all stores is in repository/source",
+	},
+	{
+		packages: []string{"repository/source/folder"},
+		may:      []string{"domain", "repository", "repository/content", "repository/source"},
+		tests:    rulesAndOracle,
+		why:      "an adapter, replaceable; package content knows the names of files in its layout",
+	},
+	{
 		packages: []string{"repository/content/embedded"},
 		may:      toolkit,
 		why:      "if the account knew our objects, tests would prove only themselves; the toolkit knows none",

@@ -20,6 +20,7 @@ import (
 // account lacks its container runs without one.
 type objects struct {
 	ledger *ledger.Service
+	doubts *ledger.Doubts // nil without stores
 
 	fault error // why there is nothing of the above
 }
@@ -40,7 +41,29 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger, JSONPatch: jsonpatch.Apply})}, nil
+	o := &objects{}
+	ports := ledger.Ports{Objects: documents}
+	options := ledger.Options{
+		Clock: opts.Clock, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+	}
+	stores, err := openSources(cfg, opts, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(stores) > 0 {
+		ports.Source = stores
+		o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+		ports.Objects = o.doubts
+	}
+	o.ledger = ledger.New(ports, options)
+	return o, nil
+}
+
+// run does what is not part of a request until ctx ends.
+func (o *objects) run(ctx context.Context) {
+	if o.doubts != nil {
+		o.doubts.Run(ctx)
+	}
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.

@@ -11,6 +11,7 @@
 package ledger
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 // Ports are what a Service works on.
 type Ports struct {
 	Objects repository.Objects
+	Source  repository.Source // has the stores that are configured; nil: none
 }
 
 // Options of a Service. The zero value is valid.
@@ -30,6 +32,20 @@ type Options struct {
 	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
 	// attributes need it; this package checks their operations and limits.
 	JSONPatch func(document, operations []byte) ([]byte, error)
+
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default repository.MaxLinkTime
+	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.LinkTime = cmp.Or(o.LinkTime, repository.MaxLinkTime)
+	return o
 }
 
 // A Service is safe for concurrent use.
@@ -40,11 +56,5 @@ type Service struct {
 
 // New returns a Service. It starts nothing.
 func New(ports Ports, opts Options) *Service {
-	if opts.Clock == nil {
-		opts.Clock = time.Now
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Service{Ports: ports, opts: opts}
+	return &Service{Ports: ports, opts: opts.withDefaults()}
 }
