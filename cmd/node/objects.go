@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/servicebus/objectevents"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -18,7 +19,8 @@ import (
 // objects are the part of a node that keeps what stores report about their objects. A node whose
 // account lacks its container runs without one.
 type objects struct {
-	ledger *ledger.Service
+	ledger   *ledger.Service
+	receiver *objectevents.Receiver // nil: no events come by a queue
 
 	fault error // why there is nothing of the above
 }
@@ -40,6 +42,24 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		return &objects{fault: err}, nil
 	}
 	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+}
+
+// receive makes the receiver of events that come by a queue of bus.
+func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics prometheus.Registerer) {
+	if o.ledger == nil || cfg.Objects.Queue == "" {
+		return
+	}
+	o.receiver = objectevents.New(objectevents.Options{
+		Ledger: o.ledger, Open: bus.open, Queue: cfg.Objects.Queue, Body: int(cfg.Limits.RequestBody), Events: cfg.Limits.Events,
+		Grace: opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
+	})
+}
+
+// run takes events from the queue until ctx ends, and finishes what is in hand.
+func (o *objects) run(ctx context.Context) {
+	if o.receiver != nil {
+		o.receiver.Run(ctx)
+	}
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.

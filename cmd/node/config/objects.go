@@ -7,12 +7,13 @@ import (
 
 // Objects says how what stores report about their objects is kept.
 type Objects struct {
-	Shards int // partitions of a bucket whose first event comes; those of other buckets stay
+	Shards int    // partitions of a bucket whose first event comes; those of other buckets stay
+	Queue  string // without sessions, by which their events come; "": none
 }
 
 const maxObjectShards = 256
 
-func defaultObjects() Objects { return Objects{Shards: 16} }
+func defaultObjects() Objects { return Objects{Shards: 16, Queue: "object-events"} }
 
 // A shardsValue is a number of partitions of a bucket.
 type shardsValue int
