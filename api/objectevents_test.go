@@ -34,13 +34,13 @@ func (o *failingObjects) Ingest(ctx context.Context, reports []repository.Object
 	return results, err
 }
 
-func serveObjects(t *testing.T) (*fixture, *failingObjects) {
+func serveObjects(t *testing.T, change ...func(*api.Options, *hub.Options)) (*fixture, *failingObjects) {
 	t.Helper()
 	objects := &failingObjects{memory.NewObjects(), map[string]error{}}
-	f := serve(t, func(o *api.Options, _ *hub.Options) {
+	f := serve(t, append(change, func(o *api.Options, _ *hub.Options) {
 		o.Objects = ledger.New(ledger.Ports{Objects: objects}, ledger.Options{})
 		o.Limits.Events = 10
-	})
+	})...)
 	return f, objects
 }
 

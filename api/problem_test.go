@@ -128,6 +128,13 @@ var provoke = map[string]func(f *fixture) answer{
 	"wrong-credentials": func(f *fixture) answer {
 		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
 	},
+	"partition-full": func(f *fixture) answer {
+		f, objects := serveObjects(f.t, func(o *api.Options, _ *hub.Options) {
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
+		return f.postObjectEvents(objectRecords(objectRecord("a"), objectRecord("b")))
+	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 }
 
@@ -183,6 +190,8 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			switch {
 			case name == "domain-failed":
 				pause = "10"
+			case name == "partition-full":
+				pause = "300"
 			case name == "not-provisioned":
 				pause = "30"
 			case name == "frozen":
