@@ -147,26 +147,14 @@ var provoke = map[string]func(f *fixture) answer{
 		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
 		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
-	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 	"partition-full": func(f *fixture) answer {
-		full := serve(f.t, func(o *api.Options, _ *hub.Options) {
-			o.Objects = ledger.New(ledger.Ports{Objects: fullObjects{memory.NewObjects()}}, ledger.Options{})
+		f, objects := serveFailingObjects(f.t, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
-		return full.do("POST", "/v1/object-events", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","eventTime":"2026-03-04T05:06:07Z",`+
-			`"s3":{"bucket":{"name":"b"},"object":{"key":"k","size":1,"eTag":"e","sequencer":"01"}}}]}`, "Authorization", "Bearer "+token)
+		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
+		return f.postObjectEvents(objectRecords(objectRecord("a"), objectRecord("b")))
 	},
-}
-
-// fullObjects have no room for an event.
-type fullObjects struct{ *memory.Objects }
-
-func (fullObjects) Ingest(_ context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
-	results := make([]repository.ObjectResult, len(reports))
-	for i := range results {
-		results[i].Err = domain.Errorf(domain.Unavailable, "secret: %w", repository.ErrFull)
-	}
-	return results, nil
+	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 }
 
 // serveBroker starts a server with a broker, whose requests have the same id.
@@ -221,6 +209,8 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			switch {
 			case name == "domain-failed":
 				pause = "10"
+			case name == "partition-full":
+				pause = "300"
 			case name == "not-provisioned":
 				pause = "30"
 			case name == "frozen":

@@ -17,7 +17,7 @@ import (
 // provisionKeys are the settings that name resources on Azure.
 var provisionKeys = []string{
 	"cosmos.endpoint", "cosmos.database", "blob.endpoint", "blob.container",
-	"servicebus.namespace", "servicebus.fifo-queue", "servicebus.plain-queue",
+	"servicebus.namespace", "servicebus.fifo-queue", "servicebus.plain-queue", "objects.queue",
 }
 
 func (p *process) provisionCommand() *cobra.Command {

@@ -140,6 +140,7 @@ func entities(cfg *config.Config) embedded.Entities {
 	const forever, answerLife = "", "PT10M" // nobody reads a reply that comes after that
 	queue(cfg.ServiceBus.FIFO, true, forever)
 	queue(cfg.ServiceBus.Plain, false, forever)
+	queue(cfg.Objects.Queue, false, forever)
 	queues := cfg.Queues()
 	for _, origin := range cfg.Groups().Origins() {
 		q := queues[origin]

@@ -179,6 +179,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.hub = h
 	opts.contents.hub.Store(h)
 	n.domains.hear(&cfg, &opts, h, n.registry)
+	n.objects.receive(&cfg, &opts, n.domains.bus, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
 	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
 	n.connections = connlimit.New(connections)
@@ -326,6 +327,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
 	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
+	taking.Go(func() { n.objects.runReceiver(intake) })
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/jsonpatch"
+	"github.com/messagehub/messagehub/api/servicebus/objectevents"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -21,9 +22,10 @@ import (
 // objects are the part of a node that keeps what stores report about their objects. A node whose
 // account lacks its container runs without one.
 type objects struct {
-	ledger *ledger.Service
-	doubts *ledger.Doubts     // nil without stores
-	stored repository.Objects // as the hub's own reports are stored
+	ledger   *ledger.Service
+	doubts   *ledger.Doubts         // nil without stores
+	stored   repository.Objects     // as the hub's own reports are stored
+	receiver *objectevents.Receiver // nil: no events come by a queue
 
 	fault error // why there is nothing of the above
 }
@@ -80,6 +82,24 @@ func (o *objects) run(ctx context.Context) {
 func (o *objects) runReports(ctx context.Context, reports *contentReports) {
 	if o.stored != nil && reports != nil {
 		reports.run(ctx, o.stored)
+	}
+}
+
+// receive makes the receiver of events that come by a queue of bus.
+func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics prometheus.Registerer) {
+	if o.ledger == nil || cfg.Objects.Queue == "" {
+		return
+	}
+	o.receiver = objectevents.New(objectevents.Options{
+		Ledger: o.ledger, Open: bus.open, Queue: cfg.Objects.Queue, Body: int(cfg.Limits.RequestBody), Events: cfg.Limits.Events,
+		Grace: opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
+	})
+}
+
+// runReceiver takes events from the queue until ctx ends, and finishes what is in hand.
+func (o *objects) runReceiver(ctx context.Context) {
+	if o.receiver != nil {
+		o.receiver.Run(ctx)
 	}
 }
 

@@ -81,6 +81,9 @@ func FailureOf(err error) *Failure {
 // counts as one: an account or a credential that is refused fails the whole request.
 var ErrPartitionFull = errors.New("the logical partition is full; writes succeed again when documents of it are deleted")
 
+// IsFull reports whether err is that of a full partition.
+func IsFull(err error) bool { return err != nil && errors.Is(FailureOf(err), ErrPartitionFull) }
+
 func isFull(answer *azcore.ResponseError) bool {
 	return answer.StatusCode == http.StatusForbidden && answer.RawResponse != nil &&
 		answer.RawResponse.Header.Get("x-ms-substatus") == substatusPartitionFull

@@ -82,7 +82,7 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 		}
 		return
 	}
-	if errors.Is(err, client.ErrPartitionFull) {
+	if client.IsFull(err) {
 		err = fmt.Errorf("%w: %w", repository.ErrFull, c.Outcome("ingest", err))
 	} else {
 		err = c.Outcome("ingest", err)
@@ -140,7 +140,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		}
 	})
 	switch {
-	case (client.IsRefused(err) || errors.Is(err, client.ErrPartitionFull)) && len(names) > 1:
+	case (client.IsRefused(err) || client.IsFull(err)) && len(names) > 1:
 		return errSplit // a full partition still accepts what does not grow
 	case client.IsRefused(err):
 		return client.ErrStale

@@ -11,8 +11,9 @@
 //   - A message with an event for which the store has no room becomes the dead letter
 //     partition-full, once its other events are stored. The dead letter has all of them; those
 //     are duplicates when it is sent again.
-//   - While the store fails, the messages stay held and locked until it recovers, and events
-//     that are stored are not sent to it again.
+//   - A message with events that the store cannot store for the moment is held, locked, until it
+//     can. Its other events are not sent to the store again, and other messages are stored
+//     meanwhile, until those that are held take half of the room.
 //   - The messages that are held are bounded, in number and bytes. Others stay in the queue.
 //
 // Events may be stored in any order, since the state of an object does not depend on it. So one

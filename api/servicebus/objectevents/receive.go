@@ -89,7 +89,7 @@ func (r *Receiver) Run(ctx context.Context) {
 	receiver.ServeQueue(ctx, work, bus, r.delay, func(from *azservicebus.Receiver) *receiver.Loop[content] {
 		s := &store{receiver: r}
 		s.loop = receiver.NewQueue(receiver.Options[content]{
-			Queue: r.opts.Queue, Handler: s,
+			Queue: r.opts.Queue, Handler: s, Parker: s,
 			Limits: receiver.Limits{Messages: maxMessages, Bytes: maxBytes, Settle: settleTimeout},
 			InHand: r.inHand, Stores: r.stores, Metrics: r.metrics.loops, Logger: r.opts.Logger, Clock: r.opts.Clock,
 		}, from)

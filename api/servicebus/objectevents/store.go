@@ -9,7 +9,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/internal/objectjson"
-	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -35,6 +34,7 @@ type message = receiver.Message[content]
 type store struct {
 	receiver *Receiver
 	loop     *receiver.Loop[content]
+	parked   parked
 }
 
 // Decode implements receiver.Handler.
@@ -100,106 +100,92 @@ func (s *store) DeadLettered(m *message) {
 	s.receiver.opts.Logger.Error("a message with events of objects is a dead letter now", "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// A pending event is one that has no outcome yet.
-type pending struct {
-	message *message
-	report  ledger.Report
+// A task is a message with the events that have no outcome yet.
+type task struct {
+	*message
+	left   []ledger.Report
+	damage int // how often in a row the store reported damage
 }
 
-// Store implements receiver.Handler. Messages are settled as soon as all of their events have an outcome.
+// Store implements receiver.Handler. A message is settled once all of its events have an outcome. Until then it
+// is parked, so that others are stored.
 func (s *store) Store(ctx context.Context, batch []*message) {
-	// Damage, and another format, are believed when it was seen this often in a row: what was read may have been about to change.
-	const patience = 4
-	var events []pending
-	left := make(map[*message]int, len(batch))
-	for _, m := range batch {
-		if left[m] = len(m.Content.Events); left[m] == 0 {
-			s.loop.Settle(m)
-		}
-		for i := range m.Content.Events {
-			e := &m.Content.Events[i]
-			events = append(events, pending{m, ledger.Report{Name: e.Name, ObjectEvent: e.ObjectEvent}})
+	tasks := make([]*task, len(batch))
+	for i, m := range batch {
+		tasks[i] = &task{message: m}
+		for j := range m.Content.Events {
+			e := &m.Content.Events[j]
+			tasks[i].left = append(tasks[i].left, ledger.Report{Name: e.Name, ObjectEvent: e.ObjectEvent})
 		}
 	}
-	for failures := 1; len(events) > 0; failures++ {
-		before := len(events)
-		var cause error
-		events, cause = s.try(ctx, events, failures >= patience)
-		s.loop.EndStore() // no loop waits for one that fails
-		s.settle(batch, left, events)
-		if len(events) == 0 {
-			return
-		}
-		if ctx.Err() != nil || failures >= patience && domain.KindOf(cause) == domain.NewerFormat {
-			break // in the second case, a node of the newer version may receive them
-		}
-		if len(events) < before {
-			failures = 1 // the store works
-		}
-		s.receiver.metrics.retries.Inc()
-		if failures&(failures-1) == 0 {
-			s.receiver.opts.Logger.Warn("events of objects cannot be stored; holding them and trying again", "error", cause, "events", len(events), "failures", failures)
-		}
-		busclient.Sleep(ctx, s.receiver.delay(failures))
-	}
-	for m, n := range left {
-		if n > 0 {
-			s.loop.Abandon(m)
-		}
-	}
+	s.try(ctx, tasks)
 }
 
-// settle passes on the messages that have no event left, and counts in left what the others have.
-func (s *store) settle(batch []*message, left map[*message]int, events []pending) {
-	still := make(map[*message]int)
-	for i := range events {
-		still[events[i].message]++
-	}
-	for _, m := range batch {
-		if left[m] > 0 && still[m] == 0 {
-			s.loop.Settle(m)
+// try stores the events of tasks once, and settles or parks their messages.
+func (s *store) try(ctx context.Context, tasks []*task) {
+	var reports []ledger.Report
+	var owners []*task
+	for _, t := range tasks {
+		for _, r := range t.left {
+			reports, owners = append(reports, r), append(owners, t)
 		}
-		left[m] = still[m]
+		t.left = nil
 	}
-}
-
-// try stores events once, and returns those that have no outcome, and why one of them has none: if
-// possible, for a reason that passes. Damage is an outcome if it is certain.
-func (s *store) try(ctx context.Context, events []pending, isCertain bool) (again []pending, cause error) {
-	reports := make([]ledger.Report, len(events))
-	for i := range events {
-		reports[i] = events[i].report
-	}
-	ctx, cancel := context.WithTimeout(ctx, attempt)
-	defer cancel()
-	r := s.receiver
-	done := r.opts.Ledger.Ingest(ctx, reports)
-	r.metrics.events.WithLabelValues("stored").Add(float64(done.Stored))
-	r.metrics.events.WithLabelValues("duplicate").Add(float64(done.Duplicates))
+	attempted, cancel := context.WithTimeout(ctx, attempt)
+	done := s.receiver.opts.Ledger.Ingest(attempted, reports)
+	cancel()
+	s.loop.EndStore() // another loop need not wait while messages are parked
+	s.receiver.metrics.events.WithLabelValues("stored").Add(float64(done.Stored))
+	s.receiver.metrics.events.WithLabelValues("duplicate").Add(float64(done.Duplicates))
+	var cause error
+	damaged := make(map[*task]bool)
 	for i := range done.Failures {
 		f := &done.Failures[i]
-		e := events[f.Event]
-		reason := ""
-		switch {
-		case f.IsInvalid():
-			reason = reasonInvalid
-		case f.IsFull():
-			reason = reasonFull
-		case domain.KindOf(f.Err) == domain.Damaged && isCertain:
-			reason = reasonDamaged
-		default:
-			again = append(again, e)
-			if cause == nil || domain.KindOf(cause) == domain.NewerFormat {
-				cause = f.Err
-			}
+		t := owners[f.Event]
+		if reason := t.finalReason(f); reason != "" {
+			s.reject(t, &reports[f.Event], reason, f.Err)
 			continue
 		}
-		r.metrics.events.WithLabelValues("refused").Inc()
-		r.metrics.refused.WithLabelValues(reason).Inc()
-		if e.message.Rejection == nil {
-			e.message.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The others of the message are, unless they have the same fault. "+
-				"Send the message again when that is repaired; nothing is stored twice.", domain.Clip(e.report.Name.Key()), e.report.Name.Bucket(), f.Err)
+		cause = f.Err
+		damaged[t] = damaged[t] || domain.KindOf(f.Err) == domain.Damaged
+		t.left = append(t.left, reports[f.Event])
+	}
+	for _, t := range tasks {
+		if t.damage++; !damaged[t] {
+			t.damage = 0
+		}
+		switch {
+		case len(t.left) == 0:
+			s.loop.Settle(t.message)
+		case ctx.Err() != nil:
+			s.loop.Abandon(t.message)
+		default:
+			s.park(t, cause)
 		}
 	}
-	return again, cause
+}
+
+// finalReason returns the reason of a dead letter if trying again would not help, else "".
+func (t *task) finalReason(f *ledger.Failure) string {
+	// Damage is believed when it was seen this often: what was read may have been about to change.
+	const patience = 4
+	switch {
+	case f.IsInvalid():
+		return reasonInvalid
+	case f.IsFull():
+		return reasonFull
+	case domain.KindOf(f.Err) == domain.Damaged && t.damage+1 >= patience:
+		return reasonDamaged
+	}
+	return ""
+}
+
+// reject makes the message of an event a dead letter, once its other events have an outcome.
+func (s *store) reject(t *task, r *ledger.Report, reason string, err error) {
+	s.receiver.metrics.events.WithLabelValues("refused").Inc()
+	s.receiver.metrics.refused.WithLabelValues(reason).Inc()
+	if t.Rejection == nil {
+		t.Rejection = receiver.Reject(reason, "An event of the object with the key %q in %q is not stored: %v. The others of the message are, unless they have the same fault. "+
+			"Send the message again when that is repaired; nothing is stored twice.", domain.Clip(r.Name.Key()), r.Name.Bucket(), err)
+	}
 }

@@ -73,6 +73,7 @@ func (o *orders) settings() (config.Config, error) {
 	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
 	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
 	cfg.Admin.Token = "token-of-the-operators"
+	cfg.Objects.Queue = "" // no event of an object comes by the bus
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
 		cfg.ServiceBus.Connection = config.Secret(o.Bus)

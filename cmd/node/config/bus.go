@@ -85,6 +85,11 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
 	}
 	owner[strings.ToLower(bus.Plain)] = "servicebus.plain-queue"
+	objects := strings.ToLower(c.Objects.Queue)
+	if other, ok := owner[objects]; ok && objects != "" {
+		fault("objects.queue", "it is %s too; give each its own", other)
+	}
+	owner[objects] = "objects.queue"
 	for _, origin := range c.Groups().Origins() {
 		q := c.Queues()[origin]
 		for _, name := range []string{q.Request, q.Reply, q.Dequeue} {

@@ -98,6 +98,7 @@ var keys = []key{
 	{"watches.base", false, "`URL` below which watches name the resources of the hub, such as https://hub.example.org; all nodes must have the same; without it, the address of the node for clients on its machine", func(c *Config) value { return (*hubURL)(&c.Watches.Base) }},
 	{"watches.period", false, "time between a change and the second attempt to notify a watch of it; the next ones follow after twice, four and eight times as long. From 1s to 30d; a number without a unit is in seconds", func(c *Config) value { return (*periodValue)(&c.Watches.Period) }},
 	{"watches.attempts", false, "maximum number of attempts to notify a watch of a change, up to 20", func(c *Config) value { return (*attemptsValue)(&c.Watches.Attempts) }},
+	{"objects.queue", true, "`QUEUE` without sessions by which events of objects come; none for none", func(c *Config) value { return (*queueValue)(&c.Objects.Queue) }},
 	{"objects.shards", false, "partitions of a bucket of objects whose first event comes, 1 to 256; buckets that are known keep theirs", func(c *Config) value { return (*shardsValue)(&c.Objects.Shards) }},
 	{"objects.stores", false, "stores that the hub may read: a list of {bucket, kind, endpoint, account, region, access-key, key-file, key-env, key, folder}", func(c *Config) value { return (*storesValue)(&c.Objects.Stores) }},
 	{"objects.link-time", false, "maximum time, and the default, for which a link to an object can be used, up to 7d", func(c *Config) value { return (*linkTimeValue)(&c.Objects.LinkTime) }},

@@ -8,7 +8,8 @@ import (
 
 // Objects says how what stores report about their objects is kept.
 type Objects struct {
-	Shards int // partitions of a bucket whose first event comes; those of other buckets stay
+	Shards int    // partitions of a bucket whose first event comes; those of other buckets stay
+	Queue  string // without sessions, by which their events come; "": none
 
 	Stores    ObjectStores
 	LinkTime  time.Duration // limit, and default, for the time in which a link can be used
@@ -17,7 +18,9 @@ type Objects struct {
 
 const maxObjectShards = 256
 
-func defaultObjects() Objects { return Objects{Shards: 16, LinkTime: maxLinkTime} }
+func defaultObjects() Objects {
+	return Objects{Shards: 16, Queue: "object-events", LinkTime: maxLinkTime}
+}
 
 // A shardsValue is a number of partitions of a bucket.
 type shardsValue int

@@ -75,7 +75,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
 	cfg.Admin.Token = config.Secret(rand.Text())
-	cfg.BusListen, cfg.BlobListen, cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain = "", "", "", "" // its domains send over HTTP
+	cfg.BusListen, cfg.BlobListen, cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "", "", "" // its domains send over HTTP
 	inline, err := domain.ParseOrigin(energymarket.InlineOrigin)
 	if err != nil {
 		return err

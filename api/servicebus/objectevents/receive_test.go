@@ -1,0 +1,334 @@
+package objectevents_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/api/servicebus/internal/bustest"
+	"github.com/messagehub/messagehub/api/servicebus/objectevents"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+const queue = "object-events"
+
+// record returns the creation of an object with a key.
+func record(key string) string {
+	return fmt.Sprintf(`{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":%q,"sequencer":"01"}}}`, key)
+}
+
+func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
+
+// A site is a bus, and a ledger over a store that may fail.
+type site struct {
+	*testing.T
+	bus      *embedded.Namespace
+	client   *azservicebus.Client
+	objects  *memory.Objects
+	registry *prometheus.Registry
+
+	mu   sync.Mutex
+	errs map[string]error // by key
+	logs bytes.Buffer
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	bus := bustest.Open(t, embedded.Options{Entities: embedded.Entities{Queues: []embedded.QueueSetup{{Name: queue}}}})
+	client, err := bustest.Clients(bus)()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	return &site{T: t, bus: bus, client: client, objects: memory.NewObjects(), registry: prometheus.NewRegistry(), errs: map[string]error{}}
+}
+
+// Ingest implements repository.Objects.
+func (s *site) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	results := make([]repository.ObjectResult, len(reports))
+	for i := range reports {
+		s.mu.Lock()
+		err := s.errs[reports[i].Name.Key()]
+		s.mu.Unlock()
+		if results[i].Err = err; err != nil {
+			continue
+		}
+		one, err := s.objects.Ingest(ctx, reports[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		results[i] = one[0]
+	}
+	return results, nil
+}
+
+func (s *site) fails(key string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.errs[key] = err
+}
+
+// Write takes the log.
+func (s *site) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.logs.Write(p)
+}
+
+// store is the port of a ledger that calls the site.
+type store struct {
+	*memory.Objects
+	site *site
+}
+
+func (s store) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	return s.site.Ingest(ctx, reports)
+}
+
+// runs runs a receiver until the test ends, or stop is called.
+func (s *site) runs(change ...func(*objectevents.Options)) (stop func()) {
+	o := objectevents.Options{
+		Ledger: ledger.New(ledger.Ports{Objects: store{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
+		Logger: slog.New(slog.NewTextHandler(s, nil)), Registerer: s.registry,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		objectevents.New(o).Run(ctx)
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	s.Cleanup(stop)
+	return stop
+}
+
+// sends sends messages with ids 0, 1 and so on.
+func (s *site) sends(bodies ...string) {
+	s.Helper()
+	out, err := s.client.NewSender(queue, nil)
+	require.NoError(s, err)
+	for i, body := range bodies {
+		id := fmt.Sprint(i)
+		require.NoError(s, out.SendMessage(s.Context(), &azservicebus.Message{Body: []byte(body), MessageID: &id}, nil))
+	}
+	require.NoError(s, out.Close(s.Context()))
+}
+
+// passes lets time pass in the bubble, in which all that can be done is done.
+func passes(d time.Duration) { <-time.After(d) }
+
+// keys returns the keys that are stored, and for each its duplicates.
+func (s *site) keys() map[string]int64 {
+	s.Helper()
+	page, err := s.objects.List(context.Background(), repository.ObjectRange{Bucket: "readings"}, 100)
+	require.NoError(s, err)
+	found := map[string]int64{}
+	for i := range page.Objects {
+		found[page.Objects[i].Name.Key()] = page.Objects[i].Duplicates
+	}
+	return found
+}
+
+// deadLetters returns the reasons and the descriptions of dead letters by message id.
+func (s *site) deadLetters() map[string][2]string {
+	s.Helper()
+	r, err := s.client.NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	require.NoError(s, err)
+	defer func() { _ = r.Close(context.Background()) }()
+	found := map[string][2]string{}
+	peeked, err := r.PeekMessages(context.Background(), 100, nil)
+	require.NoError(s, err)
+	for _, m := range peeked {
+		found[m.MessageID] = [2]string{*m.DeadLetterReason, *m.DeadLetterErrorDescription}
+	}
+	return found
+}
+
+// metric returns the value of a counter with a label.
+func (s *site) metric(name, label string) float64 {
+	s.Helper()
+	families, err := s.registry.Gather()
+	require.NoError(s, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "messagehub_servicebus_"+name && (label == "" || m.GetLabel()[0].GetValue() == label) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+func inBubble(t *testing.T, test func(s *site)) {
+	t.Helper()
+	bustest.InBubble(func(t *testing.T) { test(newSite(t)) })(t)
+}
+
+func TestEventsOfAQueueAreStored(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.sends(records(record("a"), record("b")), record("c"), records(record("a")))
+		stop := s.runs()
+		passes(time.Second)
+		require.Equal(s, map[string]int64{"a": 1, "b": 0, "c": 0}, s.keys())
+		require.Zero(s, s.bus.Stats().Active, "they are completed")
+		require.Empty(s, s.deadLetters())
+		require.EqualValues(s, 3, s.metric("object_events_total", "stored"))
+		require.EqualValues(s, 1, s.metric("object_events_total", "duplicate"))
+		stop()
+		problems, err := testutil.GatherAndLint(s.registry)
+		require.NoError(s, err)
+		require.Empty(s, problems)
+	})
+}
+
+func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.sends(
+			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // 0
+			"{",                        // 1
+			`[]`,                       // 2
+			records(record("a"), `{}`), // 3
+			records(`{"eventName":"ObjectTagging:Put"}`, `{}`),           // 4
+			`{"Service":"Amazon S3","Event":"s3:TestEvent","Bucket":""}`, // 5
+			records(record("1"), record("2"), record("3")),               // 6
+			record(strings.Repeat("k", 700)),                             // 7
+		)
+		s.runs(func(o *objectevents.Options) { o.Events, o.Body = 2, 700 })
+		passes(time.Second)
+		dead := s.deadLetters()
+		reasons := map[string]string{}
+		for id, d := range dead {
+			reasons[id] = d[0]
+		}
+		require.Equal(s, map[string]string{"0": "unknown-form", "1": "not-json", "2": "no-events", "6": "too-many-events", "7": "body-too-large"}, reasons)
+		require.Contains(s, dead["0"][1], "2 events cannot be stored.\nevent 0 at \"/Records/0\": unknown-form: ")
+		require.Contains(s, dead["0"][1], "\nevent 1 at \"/Records/1/s3\": missing-field: ")
+		require.Equal(s, map[string]int64{"a": 0}, s.keys())
+		require.Zero(s, s.bus.Stats().Active)
+		require.EqualValues(s, 2, s.metric("object_events_total", "ignored"))
+		require.EqualValues(s, 4, s.metric("object_events_total", "refused"))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Contains(s, s.logs.String(), "events of a message cannot be stored; the others are")
+	})
+}
+
+func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.fails("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))
+		s.sends(record("a"), records(record("b"), record("full"), record("c")), record("d"))
+		s.runs()
+		passes(time.Second)
+		dead := s.deadLetters()
+		require.Len(s, dead, 1)
+		require.Equal(s, "partition-full", dead["1"][0])
+		require.Contains(s, dead["1"][1], `"full" in "readings"`)
+		require.Equal(s, map[string]int64{"a": 0, "b": 0, "c": 0, "d": 0}, s.keys())
+		require.Zero(s, s.bus.Stats().Active)
+	})
+}
+
+func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.fails("a", domain.Errorf(domain.Unavailable, "down"))
+		s.sends(records(record("a"), record("b")), record("c"))
+		s.runs()
+		passes(10 * time.Minute)
+		require.Equal(s, map[string]int64{"b": 0, "c": 0}, s.keys(), "what is stored is not sent to the store again")
+		require.EqualValues(s, 1, s.bus.Stats().Active, "the other message is completed")
+		s.fails("a", nil)
+		passes(time.Minute)
+		require.Equal(s, map[string]int64{"a": 0, "b": 0, "c": 0}, s.keys())
+		require.Zero(s, s.bus.Stats().Active)
+		require.Empty(s, s.deadLetters())
+		require.Positive(s, s.metric("object_events_retries_total", ""))
+	})
+}
+
+// When the messages that are held take half of the room, the queue waits.
+func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing.T) {
+	inBubble(t, func(s *site) {
+		var bodies []string
+		want := map[string]int64{}
+		for i := range 300 {
+			key := fmt.Sprintf("%03d", i)
+			bodies = append(bodies, record(key))
+			s.fails(key, domain.Errorf(domain.Unavailable, "down"))
+			want[key] = 0
+		}
+		s.sends(bodies...)
+		s.runs()
+		passes(10 * time.Minute)
+		require.Empty(s, s.keys())
+		require.EqualValues(s, 300, s.bus.Stats().Active)
+		for key := range want {
+			s.fails(key, nil)
+		}
+		passes(2 * time.Minute)
+		require.Len(s, s.keys(), 100, "a page")
+		require.Zero(s, s.bus.Stats().Active)
+		require.Empty(s, s.deadLetters())
+		require.EqualValues(s, 300, s.metric("object_events_total", "stored"))
+	})
+}
+
+func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.fails("a", domain.Errorf(domain.Damaged, "two documents contradict each other"))
+		s.sends(record("a"), record("b"))
+		s.runs()
+		passes(time.Minute)
+		require.Equal(s, "damaged", s.deadLetters()["0"][0])
+		require.Equal(s, map[string]int64{"b": 0}, s.keys())
+		require.Zero(s, s.bus.Stats().Active)
+	})
+}
+
+func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.fails("a", domain.Errorf(domain.NewerFormat, "format 2"))
+		s.sends(record("a"))
+		s.runs()
+		passes(10 * time.Second)
+		s.sends(record("b"))
+		passes(10 * time.Second)
+		require.Equal(s, map[string]int64{"b": 0}, s.keys())
+		s.fails("a", nil)
+		passes(2 * time.Minute) // its lock ends
+		require.Equal(s, map[string]int64{"a": 0, "b": 0}, s.keys())
+		require.Empty(s, s.deadLetters())
+	})
+}
+
+func TestARunThatEndsGivesItsMessagesBack(t *testing.T) {
+	inBubble(t, func(s *site) {
+		s.fails("a", domain.Errorf(domain.Unavailable, "down"))
+		s.sends(record("a"))
+		stop := s.runs(func(o *objectevents.Options) { o.Grace = time.Second })
+		passes(5 * time.Second)
+		stop()
+		require.EqualValues(s, 1, s.bus.Stats().Active)
+		s.fails("a", nil)
+		s.runs(func(o *objectevents.Options) { o.Registerer = nil })
+		passes(2 * time.Minute)
+		require.Equal(s, map[string]int64{"a": 0}, s.keys())
+	})
+}

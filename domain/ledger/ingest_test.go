@@ -1,0 +1,78 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// report returns the creation of an object.
+func report(t *testing.T, key, sequencer string) ledger.Report {
+	t.Helper()
+	name, err := domain.ParseObjectName("bucket", key)
+	require.NoError(t, err)
+	s, err := domain.ParseSequencer(domain.HexSequencer, sequencer)
+	require.NoError(t, err)
+	return ledger.Report{Name: name, ObjectEvent: domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s}}
+}
+
+// A failing store refuses objects with some keys.
+type failing struct {
+	repository.Objects
+	errs map[string]error
+}
+
+func (f *failing) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	results, err := f.Objects.Ingest(ctx, reports)
+	for i := range results {
+		if err := f.errs[reports[i].Name.Key()]; err != nil {
+			results[i] = repository.ObjectResult{Err: err}
+		}
+	}
+	return results, err
+}
+
+func TestIngest_CountsWhatIsStoredAndWhatWasBefore(t *testing.T) {
+	s := ledger.New(ledger.Ports{Objects: memory.NewObjects()}, ledger.Options{})
+	events := []ledger.Report{report(t, "a", "1"), report(t, "b", "1"), report(t, "a", "1")}
+	require.Equal(t, ledger.Ingested{Stored: 2, Duplicates: 1}, s.Ingest(t.Context(), events))
+	require.Equal(t, ledger.Ingested{Duplicates: 3}, s.Ingest(t.Context(), events))
+	require.Equal(t, ledger.Ingested{}, s.Ingest(t.Context(), nil))
+}
+
+func TestIngest_EndsEachEventAlone(t *testing.T) {
+	down := domain.Errorf(domain.Unavailable, "down")
+	store := &failing{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrFull, down)}}
+	s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{})
+	bad := report(t, "bad", "1")
+	bad.Type = 0
+	done := s.Ingest(t.Context(), []ledger.Report{report(t, "down", "1"), bad, report(t, "a", "1"), report(t, "full", "1")})
+	require.Equal(t, 1, done.Stored)
+	require.Len(t, done.Failures, 3)
+	require.Equal(t, ledger.Failure{Event: 0, Err: down}, done.Failures[0])
+	require.Equal(t, 1, done.Failures[1].Event)
+	require.True(t, done.Failures[1].IsInvalid())
+	require.False(t, done.Failures[1].IsFull())
+	require.Equal(t, 3, done.Failures[2].Event)
+	require.True(t, done.Failures[2].IsFull())
+	require.False(t, done.Failures[0].IsFull() || done.Failures[0].IsInvalid())
+}
+
+func TestIngest_ReportsEveryEventOfACallThatFails(t *testing.T) {
+	s := ledger.New(ledger.Ports{Objects: memory.NewObjects()}, ledger.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := s.Ingest(ctx, []ledger.Report{report(t, "a", "1"), report(t, "b", "1")})
+	require.Len(t, done.Failures, 2)
+	for _, f := range done.Failures {
+		require.True(t, errors.Is(f.Err, context.Canceled))
+	}
+}
