@@ -99,6 +99,12 @@ var provoke = map[string]func(f *fixture) answer{
 		f.store.next = func(context.Context) error { return unanswered("dataset-not-available", "secret") }
 		return f.do("GET", "/v1/peek", "")
 	},
+	"content-gone": func(f *fixture) answer {
+		f.store.next = func(context.Context) error {
+			return domain.Errorf(domain.Unavailable, "%w", &hub.ContentGoneError{Cause: errors.New("secret")})
+		}
+		return f.do("GET", "/v1/peek", "")
+	},
 	"frozen": func(f *fixture) answer {
 		f.post(202, newEvent(1))
 		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`)
@@ -129,6 +135,17 @@ var provoke = map[string]func(f *fixture) answer{
 	"missing-credentials": func(f *fixture) answer { return serveBroker(f).do("GET", "/broker/producers", "") },
 	"wrong-credentials": func(f *fixture) answer {
 		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
+	},
+	"crawl-under-way": func(f *fixture) answer {
+		random := uint64(0)
+		f = serve(f.t, func(o *api.Options, _ *hub.Options) {
+			o.Objects = ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: memory.NewSource("bucket")}, ledger.Options{
+				Clock: func() time.Time { return time.Unix(0, 0) }, Random: func() uint64 { random++; return random },
+			})
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
+		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 	"partition-full": func(f *fixture) answer {
@@ -218,7 +235,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "partition-full"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "partition-full"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})
