@@ -62,8 +62,8 @@ func checkJSON(text []byte) (depth int, err error) {
 	isName := false
 	for {
 		token, err := d.Token()
-		if err != nil { // the end
-			return depth, nil
+		if err != nil {
+			return depth, nil //nolint:nilerr // it is the end of a valid text
 		}
 		switch token := token.(type) {
 		case json.Delim:

@@ -38,7 +38,7 @@ func (id RowID) String() string {
 	text(id.Name.Key())
 	r := &id.Row
 	if r.Carrier == (domain.Carrier{}) {
-		b = append(b, nativeRow, byte(r.Type))
+		b = append(b, nativeRow, byte(r.Type)) //nolint:gosec // there are two types
 		text(r.Version.String())
 		text(r.Sequencer)
 	} else {
