@@ -82,6 +82,17 @@ func (s *Server) routes() chi.Router {
 		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
 	})
 
+	// What stores report about their objects, and the state that follows from it.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireObjects, s.requireObjectReader)
+		r.Get(objectsPath, s.handle(s.listObjects))
+		r.Get(objectsPath+"/count", s.handle(s.countObjects))
+		r.Get(objectsPath+"/{objectId}", s.handle(s.getObject))
+		r.Get(objectsPath+"/{objectId}/history", s.handle(s.objectHistory))
+	})
+	r.With(s.requireOperator, s.requireObjects).Patch(objectsPath+"/{objectId}", s.handle(s.patchObject))
+	r.With(s.requireOperator, s.requireObjects).Get(objectsPath+"/{objectId}/link", s.handle(s.linkObject))
+
 	// The webhook broker: producers broadcast to channels, whose consumers are called.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireBroker)
@@ -139,7 +150,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	}
 	routes := chi.RouteContext(r.Context()).Routes
 	var allowed []string
-	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		if routes.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 		}

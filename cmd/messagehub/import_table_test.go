@@ -216,7 +216,7 @@ var table = []row{
 	{
 		packages: []string{"api"},
 		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/query"},
-		tests:    rulesAndOracle,
+		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
@@ -240,6 +240,10 @@ var table = []row{
 		packages: []string{"api/internal/etag", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",
+	},
+	{
+		packages: []string{"api/jsonpatch"},
+		why:      "it applies a patch to a text, whatever that is about",
 	},
 	{
 		packages: []string{"api/webhook"},

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -43,7 +44,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	o := &objects{}
 	ports := ledger.Ports{Objects: documents}
 	options := ledger.Options{
-		Clock: opts.Clock, Logger: opts.Logger, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+		Clock: opts.Clock, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
 	}
 	stores, err := openSources(cfg, opts, s)
 	if err != nil {

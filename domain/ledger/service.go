@@ -3,6 +3,8 @@
 //
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
+//	queries          ─▶ List, Count, Find, History, Pairs
+//	users            ─▶ Amend
 //
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
@@ -27,7 +29,11 @@ type Options struct {
 	Clock  func() time.Time // default time.Now
 	Logger *slog.Logger     // default: none
 
-	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default repository.MaxLinkTime
+	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
+	// attributes need it; this package checks their operations and limits.
+	JSONPatch func(document, operations []byte) ([]byte, error)
+
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default MaxLinkTime
 	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
 }
 
@@ -38,7 +44,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.LinkTime = cmp.Or(o.LinkTime, repository.MaxLinkTime)
+	o.LinkTime = cmp.Or(o.LinkTime, MaxLinkTime)
 	return o
 }
 

@@ -30,6 +30,8 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 		{"Object", objectRules},
 		{"History", historyRules},
 		{"List", listRules},
+		{"Range", rangeRules},
+		{"Amend", amendRules},
 		{"Race", objectRaceRules},
 		{"Doubt", doubtRules},
 	} {
