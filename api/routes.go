@@ -36,6 +36,13 @@ func (s *Server) routes() chi.Router {
 	// Senders publish events.
 	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
 
+	// Stores report about their objects. A sender asks without a token whether it may.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireObjects)
+		r.With(s.requireOperator).Post(objectEventsPath, s.handle(s.postObjectEvents))
+		r.Options(objectEventsPath, s.handle(s.allowObjectEvents))
+	})
+
 	// Actors that would rather be called subscribe.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireSubscriptions)
@@ -150,7 +157,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	}
 	routes := chi.RouteContext(r.Context()).Routes
 	var allowed []string
-	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 		if routes.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 		}

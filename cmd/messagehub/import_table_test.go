@@ -215,13 +215,19 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
 		packages: []string{"api/servicebus", "api/servicebus/contentrequest", "api/servicebus/ingest"},
 		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		tests:    busTests,
+		why:      "edges decode, call, encode; cosmos and api never meet",
+	},
+	{
+		packages: []string{"api/servicebus/objectevents"},
+		may:      []string{"domain", "domain/ledger", "api/internal/objectjson", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -265,6 +271,11 @@ var table = []row{
 		packages: []string{"api/internal/cloudevent"},
 		may:      []string{"domain", "api/internal/eventjson"},
 		why:      "the general form of an event; which events the hub itself knows is for eventjson",
+	},
+	{
+		packages: []string{"api/internal/objectjson"},
+		may:      []string{"domain", "api/internal/cloudevent", "api/internal/eventjson"},
+		why:      "one form of an event of an object, whichever edge it comes to",
 	},
 	{
 		packages: []string{"api/servicebus/contract"},
