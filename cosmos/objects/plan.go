@@ -28,7 +28,7 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 			return nil, err
 		}
 	}
-	p, err := h.decide(ctx, c, &object, doc, ids, func(u *domain.ObjectUpdate) error {
+	decided, err := h.decide(ctx, c, &object, doc, ids, func(u *domain.ObjectUpdate) error {
 		for _, g := range groups {
 			g.outcomes = u.Apply(g.events)
 		}
@@ -38,9 +38,9 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 		return nil, err
 	}
 	for _, g := range groups {
-		g.doubt = p.changes.Object.Doubt
+		g.doubt = decided.changes.Object.Doubt
 	}
-	return p, nil
+	return decided, nil
 }
 
 // decide makes the plan of an update, which is repeated until all that it asks for is read.
