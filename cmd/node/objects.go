@@ -20,7 +20,7 @@ import (
 // account lacks its container runs without one.
 type objects struct {
 	ledger *ledger.Service
-	doubts *ledger.Doubts // nil without stores
+	doubts *ledger.Doubts
 
 	fault error // why there is nothing of the above
 }
@@ -50,11 +50,8 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	if err != nil {
 		return nil, err
 	}
-	if len(stores) > 0 {
-		ports.Source = stores
-		o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
-		ports.Objects = o.doubts
-	}
+	o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+	ports.Objects, ports.Source = o.doubts, stores
 	o.ledger = ledger.New(ports, options)
 	return o, nil
 }
