@@ -6,6 +6,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/broker"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // routes returns the router of every route there is.
@@ -104,6 +105,15 @@ func (s *Server) routes() chi.Router {
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireBroker)
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
+	})
+
+	// Operators have the objects of stores compared with what is known of them.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireOperator, s.requireObjects)
+		r.Get(crawlsPath, s.handle(s.listJobs(domain.CrawlJob)))
+		r.Post(crawlsPath, s.handle(s.startCrawl))
+		r.Get(crawlsPath+"/{jobId}", s.handle(s.getJob(domain.CrawlJob)))
+		r.Delete(crawlsPath+"/{jobId}", s.handle(s.stopJob(domain.CrawlJob)))
 	})
 
 	// Peek and Dequeue for the clients of the original, in its words.

@@ -34,9 +34,9 @@ type Objects interface {
 	// no such row.
 	Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys
-	// with the same first 600 bytes may be in another order, which does not change. It may be a
-	// stale read.
+	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys of
+	// more than OrderedKey bytes that share these may be in another order, which does not change.
+	// It may be a stale read.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
 
 	// Count returns how many objects a range has, wherever a list of it would begin. It may be
@@ -53,6 +53,9 @@ type Objects interface {
 	Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error)
 }
 
+// OrderedKey is how many first bytes of a key decide its place in a list.
+const OrderedKey = 600
+
 // An ObjectReport is an event of an object.
 type ObjectReport struct {
 	Name domain.ObjectName
@@ -63,6 +66,7 @@ type ObjectReport struct {
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
 	Doubt   bool                 // Object.Doubt, in the state that includes the event
+	Exists  bool                 // the object has a current row, in the state that includes the event
 	// Err is nil, or why the event failed. After Uncertain, it may be stored. Any other kind means
 	// that it is not. It is ErrFull, which is Unavailable, if only deleting helps.
 	Err error
@@ -75,6 +79,7 @@ var ErrFull = errors.New("the part of the store to which the object belongs is f
 type ObjectRange struct {
 	Bucket      string
 	Prefix      string        // of the keys
+	UpTo        string        // objects that are not listed behind this key; empty: no limit
 	OnlyCurrent bool          // objects that have a current row
 	Matches     []ObjectMatch // all of which their current row has; with OnlyCurrent
 

@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -33,6 +34,13 @@ type Source interface {
 	// store whether there is such a version. It fails with ErrNoLinks if the store has none, and with
 	// Invalid for a time that is not from a second to MaxLinkTime.
 	Link(ctx context.Context, name domain.ObjectName, version domain.VersionID, opts LinkOptions) (string, error)
+}
+
+// An Opener is a Source whose objects can be read.
+type Opener interface {
+	// Open returns the content of the latest version of an object. The caller closes it. It is NotFound if
+	// there is none.
+	Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error)
 }
 
 // ErrNoStore reports a bucket whose store is not configured.

@@ -191,7 +191,7 @@ var table = []row{
 	{
 		packages: []string{"cosmos/objects"},
 		may:      []string{"domain", "repository", "cosmos/client"},
-		tests:    append(slices.Clip(storageTests), "domain/objecttest"),
+		tests:    append(slices.Clip(storageTests), "domain/ledger", "domain/objecttest"),
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{

@@ -184,7 +184,12 @@ func (p *process) objectsHistory() *cobra.Command {
 		Long:    "Show all rows of an object, the newest first. ID is that of any of its rows.",
 		Example: "  messagehub objects history AQFiAWsBAQRudWxsAjAx --paired", Args: oneID(&id),
 	}
-	o.command(cmd, func([]string) error { return checkLimit(limit) }, func(ctx context.Context) error {
+	o.command(cmd, func([]string) error {
+		if isPaired && cmd.Flags().Changed("limit") {
+			return fmt.Errorf("--paired shows all pairs; leave --limit out")
+		}
+		return checkLimit(limit)
+	}, func(ctx context.Context) error {
 		if isPaired {
 			pairs, err := o.hub.ObjectPairs(ctx, id)
 			if err != nil {
@@ -200,6 +205,5 @@ func (p *process) objectsHistory() *cobra.Command {
 	})
 	addLimit(cmd, &limit)
 	cmd.Flags().BoolVar(&isPaired, "paired", false, "show each deletion with the creation before it")
-	cmd.MarkFlagsMutuallyExclusive("paired", "limit")
 	return cmd
 }

@@ -107,7 +107,7 @@ func TestObjects_NameWhatIsWrong(t *testing.T) {
 		{2, "accepts at most 2 arg(s)", []string{"ls", "a", "b", "c"}},
 		{2, "want one ID", []string{"show"}},
 		{2, "want one ID", []string{"history", "a", "b"}},
-		{2, "paired", []string{"history", "a", "--paired", "--limit", "1"}},
+		{2, "--paired shows all pairs; leave --limit out", []string{"history", "a", "--paired", "--limit", "1"}},
 		{1, "size: want a whole number of bytes", []string{"ls", "--where", "size=x"}},
 		{1, `unknown query parameter "x"`, []string{"ls", "--where", "x=1"}},
 		{1, "a backslash stands before", []string{"ls", `\a`}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // objects are the part of a node that keeps what stores report about their objects. A node whose
@@ -21,6 +23,7 @@ import (
 type objects struct {
 	ledger *ledger.Service
 	doubts *ledger.Doubts
+	stored repository.Objects // as the hub's own reports are stored
 
 	fault error // why there is nothing of the above
 }
@@ -42,10 +45,12 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		return &objects{fault: err}, nil
 	}
 	o := &objects{}
-	ports := ledger.Ports{Objects: documents}
+	ports := ledger.Ports{Objects: documents, Jobs: documents}
 	options := ledger.Options{
-		Clock: opts.Clock, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
 	}
+	ports.Objects = ledger.WatchContents(documents, contentBucket(cfg), opts.contents, opts.Logger)
+	o.stored = ports.Objects
 	stores, err := openSources(cfg, opts, s)
 	if err != nil {
 		return nil, err
@@ -56,10 +61,22 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	return o, nil
 }
 
-// run does what is not part of a request until ctx ends.
+// run works on jobs, and settles doubts, until ctx ends.
 func (o *objects) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
 	if o.doubts != nil {
-		o.doubts.Run(ctx)
+		loops.Go(func() { o.doubts.Run(ctx) })
+	}
+	if o.ledger != nil {
+		o.ledger.RunJobs(ctx)
+	}
+}
+
+// runReports stores what the embedded content stores report, until ctx ends.
+func (o *objects) runReports(ctx context.Context, reports *contentReports) {
+	if o.stored != nil && reports != nil {
+		reports.run(ctx, o.stored)
 	}
 }
 

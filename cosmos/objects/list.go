@@ -71,6 +71,9 @@ func rangeCondition(r repository.ObjectRange, after string, p *params) string {
 	if after != "" {
 		where += " AND c.id > " + p.add(objectID(after))
 	}
+	if r.UpTo != "" {
+		where += " AND c.id <= " + p.add(objectID(r.UpTo))
+	}
 	if !r.OnlyCurrent {
 		return where
 	}

@@ -6,6 +6,8 @@
 //	queries          ─▶ List, Count, Find, History, Pairs
 //	users            ─▶ Amend
 //
+// The hub's own contents are objects, too: [WatchContents] tells the hub of those that were deleted.
+//
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
 package ledger
@@ -13,6 +15,7 @@ package ledger
 import (
 	"cmp"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/messagehub/messagehub/repository"
@@ -21,13 +24,17 @@ import (
 // Ports are what a Service works on.
 type Ports struct {
 	Objects repository.Objects
+	Jobs    repository.Jobs
 	Source  repository.Source // has the stores that are configured; nil: none
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
+	Random func() uint64    // of ids and jitter; default: the system's
 	Logger *slog.Logger     // default: none
+
+	CrawlPage int // objects that a crawl lists at once; default 1000
 
 	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
 	// attributes need it; this package checks their operations and limits.
@@ -44,6 +51,10 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Random == nil {
+		o.Random = rand.Uint64
+	}
+	o.CrawlPage = cmp.Or(o.CrawlPage, 1000)
 	o.LinkTime = cmp.Or(o.LinkTime, MaxLinkTime)
 	return o
 }
@@ -52,9 +63,10 @@ func (o Options) withDefaults() Options {
 type Service struct {
 	Ports
 	opts Options
+	jobs jobRunner
 }
 
 // New returns a Service. It starts nothing.
 func New(ports Ports, opts Options) *Service {
-	return &Service{Ports: ports, opts: opts.withDefaults()}
+	return &Service{Ports: ports, opts: opts.withDefaults(), jobs: newJobRunner()}
 }

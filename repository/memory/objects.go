@@ -57,6 +57,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		}
 		for _, place := range places {
 			results[place].Doubt = changes.Object.Doubt
+			results[place].Exists = changes.Object.Current != nil
 		}
 		s.objects[name] = &changes.Object
 	}
@@ -131,7 +132,7 @@ func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
 		compare = func(a, b string) int { return cmp.Compare(b, a) }
 	}
 	for name, object := range s.objects {
-		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && (r.After == "" || compare(name.Key(), r.After) > 0) && hasCurrent(object, r) {
+		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && (r.UpTo == "" || name.Key() <= r.UpTo) && (r.After == "" || compare(name.Key(), r.After) > 0) && hasCurrent(object, r) {
 			found = append(found, object.Clone())
 		}
 	}
