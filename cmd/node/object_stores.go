@@ -45,15 +45,12 @@ func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stor
 			return nil, err
 		}
 		account, err := azure.New(azure.Options{
-			Endpoint: blobs.Endpoint, Key: blobs.Key, Credential: blobs.Credential, Transport: blobs.Transport, Clock: opts.Clock,
+			Endpoint: blobs.Endpoint, Account: storageAccount(cfg), Key: blobs.Key, Credential: blobs.Credential, Transport: blobs.Transport, Clock: opts.Clock,
 		})
 		if err != nil {
 			return nil, err
 		}
-		for _, container := range []string{cfg.Blob.ContentContainer(), cfg.Blob.ExchangeContainer()} {
-			stores = append(stores, source.Store{Buckets: account.Bucket(container), Source: account})
-		}
-		return stores, nil
+		return source.Stores{{Buckets: contentBucket(cfg), Source: account}, {Buckets: exchangeBucket(cfg), Source: account}}, nil
 	}
 	shared := s.exchange.own
 	o := azure.Options{Endpoint: shared.Endpoint(), Account: shared.Name(), Key: shared.Key(), Transport: shared.Transport(), Clock: opts.Clock}
@@ -65,7 +62,7 @@ func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stor
 	if err != nil {
 		return nil, err
 	}
-	exchange := source.Store{Buckets: account.Bucket(cfg.Blob.ExchangeContainer()), Source: account}
+	exchange := source.Store{Buckets: exchangeBucket(cfg), Source: account}
 	if len(names) == 0 {
 		exchange.Source = unlinked{account}
 	}
@@ -78,7 +75,7 @@ func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stor
 		return nil, err
 	}
 	s.closers = append(s.closers, files.Close)
-	return append(stores, source.Store{Buckets: account.Bucket(cfg.Blob.ContentContainer()), Source: files}), nil
+	return append(stores, source.Store{Buckets: contentBucket(cfg), Source: files}), nil
 }
 
 func openSource(c *config.ObjectStore, opts *Options, s *store) (repository.Source, error) {

@@ -90,9 +90,6 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// Bucket returns the name of the bucket of a container.
-func (s *Store) Bucket(container string) string { return s.account + "/" + container }
-
 // container returns the client of a bucket, and false if the account has no such bucket.
 func (s *Store) container(bucket string) (*container.Client, bool) {
 	account, name, _ := strings.Cut(bucket, "/")
