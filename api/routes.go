@@ -99,6 +99,7 @@ func (s *Server) routes() chi.Router {
 		r.Get(objectsPath+"/{objectId}/history", s.handle(s.objectHistory))
 	})
 	r.With(s.requireOperator, s.requireObjects).Patch(objectsPath+"/{objectId}", s.handle(s.patchObject))
+	r.With(s.requireOperator, s.requireObjects).Get(objectsPath+"/{objectId}/link", s.handle(s.linkObject))
 
 	// The webhook broker: producers broadcast to channels, whose consumers are called.
 	r.Group(func(r chi.Router) {

@@ -1,13 +1,16 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/source"
 	"github.com/messagehub/messagehub/repository/source/azure"
@@ -27,7 +30,52 @@ func openSources(cfg *config.Config, opts *Options, s *store) (source.Stores, er
 		}
 		stores = append(stores, source.Store{Buckets: c.Bucket, Source: opened})
 	}
-	return stores, nil
+	own, err := ownSources(cfg, opts, s)
+	if err != nil {
+		return nil, fmt.Errorf("open the hub's own content to list it: %w", err)
+	}
+	return append(stores, own...), nil
+}
+
+// ownSources opens the stores of the hub's own content, and of what it shares with the domains.
+func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stores, err error) {
+	if !cfg.EmbeddedBlob() {
+		blobs, err := blobOptions(cfg, opts, "")
+		if err != nil {
+			return nil, err
+		}
+		account, err := azure.New(azure.Options{
+			Endpoint: blobs.Endpoint, Account: storageAccount(cfg), Key: blobs.Key, Credential: blobs.Credential, Transport: blobs.Transport, Clock: opts.Clock,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return source.Stores{{Buckets: contentBucket(cfg), Source: account}, {Buckets: exchangeBucket(cfg), Source: account}}, nil
+	}
+	shared := s.exchange.own
+	o := azure.Options{Endpoint: shared.Endpoint(), Account: shared.Name(), Key: shared.Key(), Transport: shared.Transport(), Clock: opts.Clock}
+	names := s.exchange.names()
+	if len(names) > 0 {
+		o.Endpoint = names[0] // for links; requests need none
+	}
+	account, err := azure.New(o)
+	if err != nil {
+		return nil, err
+	}
+	exchange := source.Store{Buckets: exchangeBucket(cfg), Source: account}
+	if len(names) == 0 {
+		exchange.Source = unlinked{account}
+	}
+	stores = append(stores, exchange)
+	if cfg.InMemory {
+		return stores, nil
+	}
+	files, err := folder.Open(filepath.Join(cfg.Data, contentFolder))
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, files.Close)
+	return append(stores, source.Store{Buckets: contentBucket(cfg), Source: files}), nil
 }
 
 func openSource(c *config.ObjectStore, opts *Options, s *store) (repository.Source, error) {
@@ -57,6 +105,14 @@ func openSource(c *config.ObjectStore, opts *Options, s *store) (repository.Sour
 	default:
 		return nil, errors.New("a store of unknown kind")
 	}
+}
+
+// An unlinked store has links that lead nowhere.
+type unlinked struct{ repository.Source }
+
+// Link implements [repository.Source].
+func (unlinked) Link(context.Context, domain.ObjectName, domain.VersionID, repository.LinkOptions) (string, error) {
+	return "", repository.ErrNoLinks
 }
 
 // A roundTripper sends requests by a transport of the node.

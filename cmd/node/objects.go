@@ -57,11 +57,8 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	if err != nil {
 		return nil, err
 	}
-	if len(stores) > 0 {
-		ports.Source = stores
-		o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
-		ports.Objects = o.doubts
-	}
+	o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+	ports.Objects, ports.Source = o.doubts, stores
 	o.ledger = ledger.New(ports, options)
 	return o, nil
 }

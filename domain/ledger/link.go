@@ -13,11 +13,10 @@ import (
 
 // A LinkRequest says what a link is for.
 type LinkRequest struct {
-	Row         *domain.ObjectRowID // that is to be the current one; nil: whichever is
-	Expires     time.Duration       // 0: Options.LinkTime, which is the limit
-	Attachment  bool                // a browser is to save the content, and not to show it
-	ContentType string              // of the answer; empty: that of the store
-	Encoding    string              // Content-Encoding of the answer; empty: that of the store
+	Expires     time.Duration // 0: Options.LinkTime, which is the limit
+	Attachment  bool          // a browser is to save the content, and not to show it
+	ContentType string        // of the answer; empty: that of the store
+	Encoding    string        // Content-Encoding of the answer; empty: that of the store
 }
 
 // A Link is a URL by which anyone may read the content of an object until it expires, or why there is
@@ -27,6 +26,9 @@ type Link struct {
 	Expires time.Time
 	Missing LinkMissing // empty: there is a URL
 }
+
+// MaxLinkTime is the limit for Options.LinkTime.
+const MaxLinkTime = repository.MaxLinkTime
 
 // LinkMissing says why there is no link.
 type LinkMissing string
@@ -42,25 +44,25 @@ const (
 	LinkNoLinks    LinkMissing = "no-links"    // the store has none
 )
 
-// Link returns a link to the current content of an object. It asks the store first, since a link is no
-// use if the content is gone, and must not lead to another one. It fails with NotFound if the object is
-// not known.
-func (s *Service) Link(ctx context.Context, name domain.ObjectName, r LinkRequest) (Link, error) {
+// Link returns a link to the content of a row that is the current one of its object. It asks the store
+// first, since a link is no use if the content is gone, and must not lead to another one. It fails with
+// NotFound if there is no such row.
+func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, error) {
 	if r.Expires == 0 {
 		r.Expires = s.opts.LinkTime
 	}
 	if r.Expires < time.Second || r.Expires > s.opts.LinkTime {
 		return Link{}, domain.Errorf(domain.Invalid, "expires: want a time from 1s to %s, got %s", s.opts.LinkTime, r.Expires)
 	}
-	object, err := s.Objects.Object(ctx, name)
+	object, _, err := s.find(ctx, id)
 	if err != nil {
 		return Link{}, err
 	}
-	current := object.Current
+	name, current := id.Name, object.Current
 	switch {
 	case current == nil:
 		return Link{Missing: LinkDeleted}, nil
-	case r.Row != nil && current.ID() != *r.Row:
+	case current.ID() != id.Row:
 		return Link{Missing: LinkNotCurrent}, nil
 	}
 	if missing := s.missingContent(&current.ObjectEvent); missing != "" {

@@ -54,7 +54,7 @@ func TestLinkIsForTheCurrentContent(t *testing.T) {
 				ingest(t, objects, name, e)
 			}
 			stored.put(key, tc.eTag, tc.stored)
-			got, err := service.Link(t.Context(), name, ledger.LinkRequest{Attachment: true, ContentType: "text/plain", Encoding: "gzip"})
+			got, err := service.Link(t.Context(), ledger.RowID{Name: name, Row: tc.events[0].ID()}, ledger.LinkRequest{Attachment: true, ContentType: "text/plain", Encoding: "gzip"})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got.Missing)
 			if tc.want != "" {
@@ -78,16 +78,15 @@ func TestLinkOfARowThatIsNotCurrent(t *testing.T) {
 	ingest(t, objects, name, first)
 	ingest(t, objects, name, second)
 	stored.put("a", `"2"`, domain.ObjectFacts{})
-	id := first.ID()
-	got, err := service.Link(t.Context(), name, ledger.LinkRequest{Row: &id})
+	got, err := service.Link(t.Context(), ledger.RowID{Name: name, Row: first.ID()}, ledger.LinkRequest{})
 	require.NoError(t, err)
 	require.Equal(t, ledger.Link{Missing: ledger.LinkNotCurrent}, got)
-	id = second.ID()
-	got, err = service.Link(t.Context(), name, ledger.LinkRequest{Row: &id, Expires: time.Minute})
+	current := ledger.RowID{Name: name, Row: second.ID()}
+	got, err = service.Link(t.Context(), current, ledger.LinkRequest{Expires: time.Minute})
 	require.NoError(t, err)
 	require.Equal(t, noon.Add(time.Minute), got.Expires)
 	require.Equal(t, `inline; filename=a`, stored.linked.Disposition)
-	got, err = service.Link(t.Context(), name, ledger.LinkRequest{})
+	got, err = service.Link(t.Context(), current, ledger.LinkRequest{})
 	require.NoError(t, err)
 	require.Equal(t, 500*time.Second, stored.linked.Expires)
 	require.Equal(t, noon.Add(500*time.Second), got.Expires)
@@ -97,24 +96,25 @@ func TestLinkFailures(t *testing.T) {
 	objects, stored := memory.NewObjects(), newStore()
 	service := ledger.New(ledger.Ports{Objects: objects, Source: stored}, ledger.Options{LinkTime: time.Hour})
 	name, elsewhere := nameOf(t, "bucket", "a"), nameOf(t, "elsewhere", "a")
-	_, err := service.Link(t.Context(), name, ledger.LinkRequest{})
-	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	created := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer(t, "1")}
+	here, there := ledger.RowID{Name: name, Row: created.ID()}, ledger.RowID{Name: elsewhere, Row: created.ID()}
+	_, err := service.Link(t.Context(), here, ledger.LinkRequest{})
+	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	ingest(t, objects, name, created)
 	ingest(t, objects, elsewhere, created)
 	for _, expires := range []time.Duration{-time.Second, time.Millisecond, time.Hour + 1} {
-		_, err = service.Link(t.Context(), name, ledger.LinkRequest{Expires: expires})
+		_, err = service.Link(t.Context(), here, ledger.LinkRequest{Expires: expires})
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
 	}
 	stored.failing = []error{domain.Errorf(domain.Busy, "throttled"), errors.New("unknown")}
 	for _, kind := range []domain.Kind{domain.Busy, domain.Unknown} {
-		_, err = service.Link(t.Context(), name, ledger.LinkRequest{})
+		_, err = service.Link(t.Context(), here, ledger.LinkRequest{})
 		require.Equal(t, kind, domain.KindOf(err))
 	}
-	got, err := service.Link(t.Context(), elsewhere, ledger.LinkRequest{})
+	got, err := service.Link(t.Context(), there, ledger.LinkRequest{})
 	require.NoError(t, err)
 	require.Equal(t, ledger.LinkNoStore, got.Missing)
-	got, err = ledger.New(ledger.Ports{Objects: objects}, ledger.Options{}).Link(t.Context(), name, ledger.LinkRequest{})
+	got, err = ledger.New(ledger.Ports{Objects: objects}, ledger.Options{}).Link(t.Context(), here, ledger.LinkRequest{})
 	require.NoError(t, err)
 	require.Equal(t, ledger.LinkNoStore, got.Missing)
 }
@@ -136,9 +136,10 @@ func TestLinkNamesItsFile(t *testing.T) {
 		"é/" + "plain.bin": `inline; filename=plain.bin`,
 	} {
 		name := nameOf(t, "bucket", key)
-		ingest(t, objects, name, domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer(t, "1")})
+		e := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer(t, "1")}
+		ingest(t, objects, name, e)
 		stored.put(key, `"e"`, domain.ObjectFacts{})
-		_, err := service.Link(t.Context(), name, ledger.LinkRequest{})
+		_, err := service.Link(t.Context(), ledger.RowID{Name: name, Row: e.ID()}, ledger.LinkRequest{})
 		require.NoError(t, err)
 		require.Equal(t, want, stored.linked.Disposition, "%q", key)
 	}

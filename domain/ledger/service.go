@@ -40,7 +40,7 @@ type Options struct {
 	// attributes need it; this package checks their operations and limits.
 	JSONPatch func(document, operations []byte) ([]byte, error)
 
-	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default repository.MaxLinkTime
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default MaxLinkTime
 	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
 }
 
@@ -55,7 +55,7 @@ func (o Options) withDefaults() Options {
 		o.Random = rand.Uint64
 	}
 	o.CrawlPage = cmp.Or(o.CrawlPage, 1000)
-	o.LinkTime = cmp.Or(o.LinkTime, repository.MaxLinkTime)
+	o.LinkTime = cmp.Or(o.LinkTime, MaxLinkTime)
 	return o
 }
 

@@ -1,5 +1,6 @@
 // Package folder reads a folder in the layout of [content.Dir], such as that of the hub's own content. It
-// has one version of each object, the null version, and no links.
+// has one version of each object, the null version, and no links. An object is written once, so its size is
+// all that is said of it: the time of its file is not the time that its writer has reported.
 package folder
 
 import (
@@ -77,7 +78,7 @@ func (*Store) Link(context.Context, domain.ObjectName, domain.VersionID, reposit
 
 func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
 	size := info.Size()
-	object.Key, object.Size, object.LastModified, object.Reason = key, &size, info.ModTime().UTC(), domain.Crawl
+	object.Key, object.Size, object.Reason = key, &size, domain.Crawl
 	return object
 }
 
