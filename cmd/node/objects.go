@@ -14,6 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository/inventory"
 )
 
 // objects are the part of a node that keeps what stores report about their objects. A node whose
@@ -41,7 +42,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		return &objects{fault: err}, nil
 	}
 	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents, Jobs: documents}, ledger.Options{
-		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply,
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
 	})}, nil
 }
 
