@@ -58,6 +58,7 @@ const (
 	notProvisioned       problemType = "not-provisioned"
 	tooManySubscriptions problemType = "too-many-subscriptions"
 	tooManyTests         problemType = "too-many-tests"
+	partitionFull        problemType = "partition-full"
 
 	missingCredentials problemType = "missing-credentials"
 	wrongCredentials   problemType = "wrong-credentials" //nolint:gosec // a name
@@ -135,6 +136,10 @@ var problems = map[problemType]struct {
 	notProvisioned: {
 		status: 503, title: "Subscriptions are not provisioned", retry: true, pause: 30,
 		detail: "The store of this hub has no containers for subscriptions and events. Everything else works. Ask the operator.",
+	},
+	partitionFull: {
+		status: 503, title: "The store has no room for the object", retry: true, pause: 300,
+		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; tell the operator.",
 	},
 	newerFormat: {
 		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,

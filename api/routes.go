@@ -37,6 +37,13 @@ func (s *Server) routes() chi.Router {
 	// Senders publish events.
 	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
 
+	// Stores report about their objects. A sender asks without a token whether it may.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireObjects)
+		r.With(s.requireOperator).Post(objectEventsPath, s.handle(s.postObjectEvents))
+		r.Options(objectEventsPath, s.handle(s.allowObjectEvents))
+	})
+
 	// Actors that would rather be called subscribe.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireActor(s.handle), s.requireSubscriptions)
@@ -82,6 +89,16 @@ func (s *Server) routes() chi.Router {
 		r.Put("/v1/resources/{name}", s.handle(s.putResource))
 		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
 	})
+
+	// What stores report about their objects, and the state that follows from it.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireObjects, s.requireObjectReader)
+		r.Get(objectsPath, s.handle(s.listObjects))
+		r.Get(objectsPath+"/count", s.handle(s.countObjects))
+		r.Get(objectsPath+"/{objectId}", s.handle(s.getObject))
+		r.Get(objectsPath+"/{objectId}/history", s.handle(s.objectHistory))
+	})
+	r.With(s.requireOperator, s.requireObjects).Patch(objectsPath+"/{objectId}", s.handle(s.patchObject))
 
 	// The webhook broker: producers broadcast to channels, whose consumers are called.
 	r.Group(func(r chi.Router) {
@@ -153,7 +170,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	}
 	routes := chi.RouteContext(r.Context()).Routes
 	var allowed []string
-	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 		if routes.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 		}

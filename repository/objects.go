@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/messagehub/messagehub/domain"
@@ -64,10 +65,14 @@ type ObjectReport struct {
 // An ObjectResult says what became of a report.
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
+	Doubt   bool                 // Object.Doubt, in the state that includes the event
 	// Err is nil, or why the event failed. After Uncertain, it may be stored. Any other kind means
-	// that it is not.
+	// that it is not. It is ErrFull, which is Unavailable, if only deleting helps.
 	Err error
 }
+
+// ErrFull reports that the part of the store to which an object belongs has no room.
+var ErrFull = errors.New("the part of the store to which the object belongs is full")
 
 // An ObjectRange is a part of the objects of a bucket.
 type ObjectRange struct {

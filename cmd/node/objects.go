@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ import (
 // account lacks its container runs without one.
 type objects struct {
 	ledger *ledger.Service
+	doubts *ledger.Doubts // nil without stores
 
 	fault error // why there is nothing of the above
 }
@@ -41,9 +43,23 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents, Jobs: documents}, ledger.Options{
+	o := &objects{}
+	ports := ledger.Ports{Objects: documents, Jobs: documents}
+	options := ledger.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
-	})}, nil
+		LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+	}
+	stores, err := openSources(cfg, opts, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(stores) > 0 {
+		ports.Source = stores
+		o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+		ports.Objects = o.doubts
+	}
+	o.ledger = ledger.New(ports, options)
+	return o, nil
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.
@@ -58,11 +74,16 @@ func provisionObjects(ctx context.Context, cfg *config.Config, documents *object
 	return documents.CheckContainers(ctx) // it reports what could not be created, too
 }
 
-// run works on jobs until ctx ends.
+// run does what is not part of a request until ctx ends.
 func (o *objects) run(ctx context.Context) {
-	if o.ledger != nil {
-		o.ledger.RunJobs(ctx)
+	var parts sync.WaitGroup
+	if o.doubts != nil {
+		parts.Go(func() { o.doubts.Run(ctx) })
 	}
+	if o.ledger != nil {
+		parts.Go(func() { o.ledger.RunJobs(ctx) })
+	}
+	parts.Wait()
 }
 
 // warnings returns what /readyz reports of a node without objects: it serves everything else.

@@ -28,12 +28,19 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 			return nil, err
 		}
 	}
-	return h.decide(ctx, c, &object, doc, ids, func(u *domain.ObjectUpdate) error {
+	decided, err := h.decide(ctx, c, &object, doc, ids, func(u *domain.ObjectUpdate) error {
 		for _, g := range groups {
 			g.outcomes = u.Apply(g.events)
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		g.doubt = decided.changes.Object.Doubt
+	}
+	return decided, nil
 }
 
 // decide makes the plan of an update, which is repeated until all that it asks for is read.

@@ -43,6 +43,24 @@ type Options struct {
 	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
 	// attributes need it; this package checks their operations and limits.
 	JSONPatch func(document, operations []byte) ([]byte, error)
+
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default repository.MaxLinkTime
+	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Random == nil {
+		o.Random = rand.Uint64
+	}
+	o.CrawlPage = cmp.Or(o.CrawlPage, 1000)
+	o.LinkTime = cmp.Or(o.LinkTime, repository.MaxLinkTime)
+	return o
 }
 
 // A Service is safe for concurrent use.
@@ -54,15 +72,5 @@ type Service struct {
 
 // New returns a Service. It starts nothing.
 func New(ports Ports, opts Options) *Service {
-	if opts.Clock == nil {
-		opts.Clock = time.Now
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.Random == nil {
-		opts.Random = rand.Uint64
-	}
-	opts.CrawlPage = cmp.Or(opts.CrawlPage, 1000)
-	return &Service{Ports: ports, opts: opts, jobs: newJobRunner()}
+	return &Service{Ports: ports, opts: opts.withDefaults(), jobs: newJobRunner()}
 }

@@ -55,6 +55,9 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		if len(queries) > 0 {
 			panic("an object that spills nothing asks for spilled rows")
 		}
+		for _, place := range places {
+			results[place].Doubt = changes.Object.Doubt
+		}
 		s.objects[name] = &changes.Object
 	}
 	return results, nil

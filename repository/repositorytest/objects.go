@@ -33,6 +33,7 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 		{"Range", rangeRules},
 		{"Amend", amendRules},
 		{"Race", objectRaceRules},
+		{"Doubt", doubtRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {
