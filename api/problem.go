@@ -46,6 +46,7 @@ const (
 	tooLate            problemType = "deadline-exceeded"
 	noAnswer           problemType = "no-answer"
 	domainFailed       problemType = "domain-failed"
+	contentGone        problemType = "content-gone"
 	frozen             problemType = "frozen"
 	notReady           problemType = "not-ready"
 	newerFormat        problemType = "newer-format"
@@ -120,6 +121,10 @@ var problems = map[problemType]struct {
 	domainFailed: {
 		status: 503, title: "The domain has not made the content", retry: true, pause: 10,
 		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this goes on, ask the operator.",
+	},
+	contentGone: {
+		status: 503, title: "The content of the bundle was deleted", retry: true,
+		detail: "The bundle stays open, and its domain is asked for the content again. Peek again after the pause.",
 	},
 	frozen: {
 		status: 503, title: "The queue is frozen", retry: true, pause: 30,
@@ -230,6 +235,9 @@ func asProblem(ctx context.Context, err error) *problemError {
 	}
 	if e, ok := errors.AsType[*hub.UnansweredError](err); ok {
 		return unanswered(e)
+	}
+	if _, ok := errors.AsType[*hub.ContentGoneError](err); ok {
+		return &problemError{problem: contentGone, cause: err}
 	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)

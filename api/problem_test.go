@@ -99,6 +99,12 @@ var provoke = map[string]func(f *fixture) answer{
 		f.store.next = func(context.Context) error { return unanswered("dataset-not-available", "secret") }
 		return f.do("GET", "/v1/peek", "")
 	},
+	"content-gone": func(f *fixture) answer {
+		f.store.next = func(context.Context) error {
+			return domain.Errorf(domain.Unavailable, "%w", &hub.ContentGoneError{Cause: errors.New("secret")})
+		}
+		return f.do("GET", "/v1/peek", "")
+	},
 	"frozen": func(f *fixture) answer {
 		f.post(202, newEvent(1))
 		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`)

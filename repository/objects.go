@@ -66,6 +66,7 @@ type ObjectReport struct {
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
 	Doubt   bool                 // Object.Doubt, in the state that includes the event
+	Exists  bool                 // the object has a current row, in the state that includes the event
 	// Err is nil, or why the event failed. After Uncertain, it may be stored. Any other kind means
 	// that it is not. It is ErrFull, which is Unavailable, if only deleting helps.
 	Err error

@@ -26,6 +26,7 @@ var linked = map[string]string{
 	"github.com/cespare/xxhash/v2":                                 "hashes of labels, for prometheus",
 	"github.com/coder/websocket":                                   "AMQP over WebSockets, as the embedded bus speaks it",
 	"github.com/dustin/go-humanize":                                "numbers in errors of minio-go",
+	"github.com/evanphx/json-patch/v5":                             "patches of attributes",
 	"github.com/go-chi/chi/v5":                                     "routes of the HTTP edge",
 	"github.com/go-json-experiment/json":                           "stored documents keep the members that this version does not know",
 	"github.com/golang-jwt/jwt/v5":                                 "tokens, for azidentity",

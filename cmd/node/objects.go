@@ -15,6 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/inventory"
 )
 
@@ -22,7 +23,8 @@ import (
 // account lacks its container runs without one.
 type objects struct {
 	ledger *ledger.Service
-	doubts *ledger.Doubts // nil without stores
+	doubts *ledger.Doubts     // nil without stores
+	stored repository.Objects // as the hub's own reports are stored
 
 	fault error // why there is nothing of the above
 }
@@ -49,6 +51,8 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
 		LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
 	}
+	ports.Objects = ledger.WatchContents(documents, contentBucket(cfg), opts.contents, opts.Logger)
+	o.stored = ports.Objects
 	stores, err := openSources(cfg, opts, s)
 	if err != nil {
 		return nil, err
@@ -62,6 +66,25 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	return o, nil
 }
 
+// run works on jobs, and settles doubts, until ctx ends.
+func (o *objects) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	if o.doubts != nil {
+		loops.Go(func() { o.doubts.Run(ctx) })
+	}
+	if o.ledger != nil {
+		o.ledger.RunJobs(ctx)
+	}
+}
+
+// runReports stores what the embedded content stores report, until ctx ends.
+func (o *objects) runReports(ctx context.Context, reports *contentReports) {
+	if o.stored != nil && reports != nil {
+		reports.run(ctx, o.stored)
+	}
+}
+
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.
 func provisionObjects(ctx context.Context, cfg *config.Config, documents *objectstore.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -72,18 +95,6 @@ func provisionObjects(ctx context.Context, cfg *config.Config, documents *object
 		}
 	}
 	return documents.CheckContainers(ctx) // it reports what could not be created, too
-}
-
-// run does what is not part of a request until ctx ends.
-func (o *objects) run(ctx context.Context) {
-	var parts sync.WaitGroup
-	if o.doubts != nil {
-		parts.Go(func() { o.doubts.Run(ctx) })
-	}
-	if o.ledger != nil {
-		parts.Go(func() { o.ledger.RunJobs(ctx) })
-	}
-	parts.Wait()
 }
 
 // warnings returns what /readyz reports of a node without objects: it serves everything else.

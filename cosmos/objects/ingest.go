@@ -29,6 +29,7 @@ type objectEvents struct {
 	places   []int // in the call
 	outcomes []domain.ObjectOutcome
 	doubt    bool // Object.Doubt then
+	exists   bool // the object has a current row then
 	err      error
 }
 
@@ -84,8 +85,8 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 		if g.err != nil {
 			results[place].Err = g.err
 		} else {
-			results[place].Outcome = g.outcomes[i]
-			results[place].Doubt = g.doubt
+			r := &results[place]
+			r.Outcome, r.Doubt, r.Exists = g.outcomes[i], g.doubt, g.exists
 		}
 	}
 }

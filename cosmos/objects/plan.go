@@ -38,7 +38,7 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 		return nil, err
 	}
 	for _, g := range groups {
-		g.doubt = decided.changes.Object.Doubt
+		g.doubt, g.exists = decided.changes.Object.Doubt, decided.changes.Object.Current != nil
 	}
 	return decided, nil
 }

@@ -6,6 +6,8 @@
 //	queries          ─▶ List, Count, Find, History, Pairs
 //	users            ─▶ Amend
 //
+// The hub's own contents are objects, too: [WatchContents] tells the hub of those that were deleted.
+//
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
 package ledger

@@ -57,6 +57,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		}
 		for _, place := range places {
 			results[place].Doubt = changes.Object.Doubt
+			results[place].Exists = changes.Object.Current != nil
 		}
 		s.objects[name] = &changes.Object
 	}

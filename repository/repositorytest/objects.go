@@ -28,6 +28,7 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 		rules []objectRule
 	}{
 		{"Object", objectRules},
+		{"Exists", objectExistsRules},
 		{"History", historyRules},
 		{"List", listRules},
 		{"Range", rangeRules},

@@ -26,6 +26,9 @@
 //     and the blocks that nobody commits. Content is never held in memory, unless
 //     the account is.
 //
+// What it reports: each change of a blob to Options.Changed, with what Event Grid says in
+// BlobCreated and BlobDeleted.
+//
 // Requests are signed with the account's key (SharedKey), or carry a service SAS that the
 // key has signed and that permits to read one blob (sr=b, sp=r); nothing can be done
 // without. Other shared access signatures, tokens of Microsoft Entra ID and anonymous
