@@ -18,7 +18,7 @@ import (
 )
 
 // fields are what the body of an operator's request may say: names, and where the
-// values go, each a *string or a *bool.
+// values go, each a *string, a *bool, or a *json.RawMessage for an object.
 type fields map[string]any
 
 // read takes the fields from a small JSON object. Those that are required must be
@@ -87,6 +87,8 @@ func (f fields) take(name string, value []byte, again bool) string {
 		err, want = unmarshal(value, '"', at), "a string"
 	case *bool:
 		err, want = unmarshal(value, value[0], at), "true or false"
+	case *json.RawMessage:
+		err, want = unmarshal(value, '{', at), "an object"
 	}
 	switch {
 	case again:

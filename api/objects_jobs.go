@@ -19,8 +19,11 @@ import (
 )
 
 const (
-	crawlsPath = "/v1/objects/crawls"
-	jobBytes   = 16 * kilobyte // of the request for a crawl
+	crawlsPath      = "/v1/objects/crawls"
+	inventoriesPath = "/v1/objects/inventories"
+
+	crawlBytes     = 16 * kilobyte // of a request
+	inventoryBytes = 768 * kilobyte
 )
 
 // The numbers of jobs that a list may have.
@@ -76,7 +79,7 @@ func documentOfJob(job *domain.Job) jobDocument {
 // startCrawl starts a crawl, and waits for its end if the client prefers that.
 func (s *Server) startCrawl(w http.ResponseWriter, r *http.Request) error {
 	var bucket, prefix string
-	if err := (fields{"bucket": &bucket, "prefix": &prefix}).read(w, r, jobBytes, "bucket"); err != nil {
+	if err := (fields{"bucket": &bucket, "prefix": &prefix}).read(w, r, crawlBytes, "bucket"); err != nil {
 		return err
 	}
 	job, err := s.opts.Objects.StartCrawl(r.Context(), bucket, prefix)
@@ -84,6 +87,24 @@ func (s *Server) startCrawl(w http.ResponseWriter, r *http.Request) error {
 		return asJobProblem(r.Context(), err)
 	}
 	return s.answerStarted(w, r, crawlsPath, &job)
+}
+
+// startInventory takes over the objects of an inventory.
+func (s *Server) startInventory(w http.ResponseWriter, r *http.Request) error {
+	var wanted ledger.InventoryRequest
+	var manifest json.RawMessage
+	if err := (fields{"manifest": &manifest, "bucket": &wanted.Bucket, "key": &wanted.Key}).read(w, r, inventoryBytes); err != nil {
+		return err
+	}
+	wanted.Manifest = manifest
+	if hasPlace := wanted.Bucket != "" && wanted.Key != ""; hasPlace == (manifest != nil) {
+		return refuse(invalid, "Nothing was done: want either the member manifest, or the members bucket and key, which say where it is.")
+	}
+	job, err := s.opts.Objects.StartInventory(r.Context(), wanted)
+	if err != nil {
+		return asJobProblem(r.Context(), err)
+	}
+	return s.answerStarted(w, r, inventoriesPath, &job)
 }
 
 // answerStarted answers 202 with a job that has begun. If the client prefers to wait and the job has
@@ -200,6 +221,9 @@ func asJobProblem(ctx context.Context, err error) error {
 	if runs, ok := errors.AsType[*ledger.JobRunsError](err); ok {
 		return &problemError{problem: crawlUnderWay, cause: err, detail: fmt.Sprintf(
 			"Crawl %s of this bucket is under way. Wait for its end, or stop it: DELETE %s/%s.", runs.ID.UUID(), crawlsPath, runs.ID.UUID())}
+	}
+	if errors.Is(err, ledger.ErrUnsupportedFormat) {
+		return &problemError{problem: unsupportedFormat, cause: err, detail: "The hub reads inventories in CSV, which may be compressed by gzip, and in Parquet."}
 	}
 	if errors.Is(err, ledger.ErrNoStore) {
 		return &problemError{problem: notFound, cause: err, detail: "The store of this bucket is not configured in the hub."}

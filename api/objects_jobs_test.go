@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/repository"
@@ -122,4 +123,33 @@ func TestACrawlIsRefused(t *testing.T) {
 	serve(t, func(o *api.Options, _ *hub.Options) {
 		o.Objects = ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs()}, ledger.Options{})
 	}).do("POST", crawls, `{"bucket":"bucket"}`).problem(404, "not-found")
+}
+
+const inventories = "/v1/objects/inventories"
+
+func TestAnInventory_IsTakenOver(t *testing.T) {
+	objects, source, with := withObjects()
+	put := func(key, content string) {
+		name, err := domain.ParseObjectName("another", key)
+		require.NoError(t, err)
+		source.PutContent(name, []byte(content))
+	}
+	const manifest = `{"sourceBucket":"bucket","destinationBucket":"another","creationTimestamp":"1700000000000","fileFormat":"CSV","files":[{"key":"data.csv"}]}`
+	put("data.csv", "bucket,a\nbucket,b\n")
+	put("manifest.json", manifest)
+	works(t, objects)
+	f := serve(t, with)
+	job := readJob(t, f.do("POST", inventories, `{"manifest":`+manifest+`}`, "Prefer", "wait=20").wants(200))
+	require.Equal(t, "completed", job.State)
+	require.Equal(t, 2, job.Counts["created"])
+	require.Equal(t, job, readJob(t, f.do("GET", inventories+"/"+job.ID, "").wants(200)))
+	f.do("GET", crawls+"/"+job.ID, "").problem(404, "not-found")
+	job = readJob(t, f.do("POST", inventories, `{"bucket":"another","key":"manifest.json"}`, "Prefer", "wait=20").wants(200))
+	require.Equal(t, 2, job.Counts["unchanged"])
+	f.do("DELETE", inventories+"/"+job.ID, "").wants(200)
+	require.Contains(t, f.do("GET", inventories, "").wants(200).body, job.ID)
+	for _, body := range []string{`{}`, `{"bucket":"another"}`, `{"manifest":{}}`, `{"manifest":[]}`, `{"manifest":` + manifest + `,"bucket":"another","key":"manifest.json"}`} {
+		f.do("POST", inventories, body).problem(400, "invalid")
+	}
+	f.do("POST", inventories, `{"bucket":"another","key":"none"}`).problem(404, "not-found")
 }

@@ -136,6 +136,13 @@ var provoke = map[string]func(f *fixture) answer{
 	"wrong-credentials": func(f *fixture) answer {
 		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
 	},
+	"unsupported-format": func(f *fixture) answer {
+		_, _, with := withObjects()
+		f = serve(f.t, with, func(o *api.Options, _ *hub.Options) {
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		return f.do("POST", inventories, `{"manifest":{"sourceBucket":"bucket","destinationBucket":"another","creationTimestamp":"1","fileFormat":"ORC","files":[{"key":"a"}]}}`)
+	},
 	"crawl-under-way": func(f *fixture) answer {
 		random := uint64(0)
 		f = serve(f.t, func(o *api.Options, _ *hub.Options) {
@@ -225,7 +232,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "partition-full"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

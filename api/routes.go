@@ -114,6 +114,10 @@ func (s *Server) routes() chi.Router {
 		r.Post(crawlsPath, s.handle(s.startCrawl))
 		r.Get(crawlsPath+"/{jobId}", s.handle(s.getJob(domain.CrawlJob)))
 		r.Delete(crawlsPath+"/{jobId}", s.handle(s.stopJob(domain.CrawlJob)))
+		r.Get(inventoriesPath, s.handle(s.listJobs(domain.InventoryJob)))
+		r.Post(inventoriesPath, s.handle(s.startInventory))
+		r.Get(inventoriesPath+"/{jobId}", s.handle(s.getJob(domain.InventoryJob)))
+		r.Delete(inventoriesPath+"/{jobId}", s.handle(s.stopJob(domain.InventoryJob)))
 	})
 
 	// Peek and Dequeue for the clients of the original, in its words.

@@ -189,6 +189,11 @@ var table = []row{
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{
+		packages: []string{"repository/inventory"},
+		may:      []string{"domain"},
+		why:      "files of one format, behind an option of domain/ledger",
+	},
+	{
 		packages: []string{"cosmos/objects"},
 		may:      []string{"domain", "repository", "cosmos/client"},
 		tests:    append(slices.Clip(storageTests), "domain/ledger", "domain/objecttest"),

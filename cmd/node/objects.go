@@ -17,6 +17,7 @@ import (
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/inventory"
 )
 
 // objects are the part of a node that keeps what stores report about their objects. A node whose
@@ -49,7 +50,8 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	o := &objects{}
 	ports := ledger.Ports{Objects: documents, Jobs: documents}
 	options := ledger.Options{
-		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
+		LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
 	}
 	ports.Objects = ledger.WatchContents(documents, contentBucket(cfg), opts.contents, opts.Logger)
 	o.stored = ports.Objects

@@ -120,14 +120,20 @@ func (c *comparison) compareByName(ctx context.Context, listed *repository.Sourc
 		c.counts.Refused++
 		return nil
 	}
-	o, err := c.Objects.Object(ctx, name)
-	if domain.KindOf(err) == domain.NotFound {
-		o, err = domain.Object{Name: name}, nil
-	}
+	o, err := c.readObject(ctx, name)
 	if err != nil {
 		return err
 	}
 	return c.compare(ctx, &o, listed, c.page.asked)
+}
+
+// readObject returns an object, which has no rows if it is not known.
+func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.Object, error) {
+	o, err := t.Objects.Object(ctx, name)
+	if domain.KindOf(err) == domain.NotFound {
+		return domain.Object{Name: name}, nil
+	}
+	return o, err
 }
 
 // compareLong compares a known object with a long key. The page has it, or another page: only the store
@@ -216,21 +222,27 @@ func (c *comparison) ingest(ctx context.Context) error {
 	if err := c.prolongLate(ctx); err != nil {
 		return err
 	}
-	results, err := c.Objects.Ingest(ctx, c.batch)
+	err := c.task.ingest(ctx, c.batch, &c.counts)
+	c.batch = c.batch[:0]
+	return err
+}
+
+// ingest stores events, all of which must have an outcome, and counts them.
+func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, counts *domain.JobCounts) error {
+	results, err := t.Objects.Ingest(ctx, reports)
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
 		switch {
 		case r.Err != nil:
-			return fmt.Errorf("store what the crawl found of key %q: %w", domain.Clip(c.batch[i].Name.Key()), r.Err)
+			return fmt.Errorf("store what was found of key %q: %w", domain.Clip(reports[i].Name.Key()), r.Err)
 		case r.Outcome != domain.ObjectStored:
-		case c.batch[i].Type == domain.ObjectCreated:
-			c.counts.Created++
+		case reports[i].Type == domain.ObjectCreated:
+			counts.Created++
 		default:
-			c.counts.Deleted++
+			counts.Deleted++
 		}
 	}
-	c.batch = c.batch[:0]
 	return nil
 }

@@ -241,6 +241,8 @@ func (t *task) run(ctx context.Context) error {
 	switch t.job.ID.Kind {
 	case domain.CrawlJob:
 		return t.crawl(ctx)
+	case domain.InventoryJob:
+		return t.inventory(ctx)
 	default:
 		return domain.Errorf(domain.Invalid, "a job of kind %q is not known to this version", t.job.ID.Kind)
 	}

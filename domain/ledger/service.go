@@ -14,6 +14,8 @@ package ledger
 
 import (
 	"cmp"
+	"io"
+	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -33,6 +35,10 @@ type Options struct {
 	Clock  func() time.Time // default time.Now
 	Random func() uint64    // of ids and jitter; default: the system's
 	Logger *slog.Logger     // default: none
+
+	// ReadParquet returns the rows of a Parquet file of some bytes: texts by the names of their columns.
+	// What is wrong with the file is Invalid. Nil: inventories in that format are refused.
+	ReadParquet func(r io.Reader, size int64) iter.Seq2[map[string]string, error]
 
 	CrawlPage int // objects that a crawl lists at once; default 1000
 

@@ -1,0 +1,234 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5" //nolint:gosec // the sums of inventories are MD5
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	inventoryBatch = 500 // rows
+	inventoryReads = 16  // objects that are read at once
+	maxChecksum    = 1 << 10
+)
+
+// An InventoryRequest says where an inventory is: its manifest, or the object that has it.
+type InventoryRequest struct {
+	Manifest    []byte
+	Bucket, Key string // of manifest.json or manifest.checksum
+}
+
+// inventoryJob is the request of a job.
+type inventoryJob struct {
+	Manifest json.RawMessage `json:"manifest"`
+}
+
+// inventoryCursor is where an inventory resumes.
+type inventoryCursor struct {
+	File int   `json:"file"`
+	Row  int64 `json:"row"` // rows of the file that are done
+}
+
+// StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
+// its files cannot be read, and with Invalid if the manifest is wrong.
+//
+// An inventory says what the latest versions were when it was made, and that is the time of its events:
+// whatever happened since is later. It says nothing of objects that it does not have. A row that is done
+// again after a crash, or by another job of the same manifest, changes nothing: its event has the
+// identity of the manifest and a digest of what it says.
+func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
+	text := r.Manifest
+	if text == nil {
+		var err error
+		if text, err = s.readManifest(ctx, r.Bucket, r.Key); err != nil {
+			return domain.Job{}, err
+		}
+	}
+	m, err := parseManifest(text)
+	if err != nil {
+		return domain.Job{}, err
+	}
+	if m.FileFormat == formatParquet && s.opts.ReadParquet == nil {
+		return domain.Job{}, ErrUnsupportedFormat
+	}
+	first, err := s.openFile(ctx, m.DestinationBucket, m.Files[0].Key)
+	if err != nil {
+		return domain.Job{}, err
+	}
+	if err := first.Close(); err != nil {
+		return domain.Job{}, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Clip(m.Files[0].Key), err)
+	}
+	return s.createJob(ctx, domain.InventoryJob, m.SourceBucket, inventoryJob{text})
+}
+
+// readManifest reads a manifest. Beside manifest.checksum, which has its MD5, it is manifest.json.
+func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte, error) {
+	at, hasSum := strings.CutSuffix(key, ".checksum")
+	if !hasSum {
+		return s.readFile(ctx, bucket, key, maxManifest)
+	}
+	sum, err := s.readFile(ctx, bucket, key, maxChecksum)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.readFile(ctx, bucket, at+".json", maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	got := md5.Sum(text) //nolint:gosec // the sums of inventories are MD5
+	if want := string(bytes.TrimSpace(sum)); !strings.EqualFold(hex.EncodeToString(got[:]), want) {
+		return nil, domain.Errorf(domain.Invalid, "manifest %q has the MD5 %x, and its checksum says %q", domain.Clip(at+".json"), got, domain.Clip(want))
+	}
+	return text, nil
+}
+
+// An inventory is the work of a task.
+type inventory struct {
+	*task
+	manifest *manifest
+	digest   string // of the manifest
+	madeAt   time.Time
+	at       inventoryCursor
+	done     domain.Job // the job with what the batch adds to its counts
+	batch    []inventoryRow
+}
+
+// inventory takes over the rows from its cursor on.
+func (t *task) inventory(ctx context.Context) error {
+	var request inventoryJob
+	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
+		return domain.Errorf(domain.Damaged, "request of the inventory: %w", err)
+	}
+	m, err := parseManifest(request.Manifest)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(request.Manifest)
+	v := &inventory{task: t, manifest: m, digest: hex.EncodeToString(sum[:10])}
+	if v.madeAt, err = m.madeAt(); err != nil {
+		return err
+	}
+	if t.job.Cursor != "" {
+		if err := json.Unmarshal([]byte(t.job.Cursor), &v.at); err != nil {
+			return domain.Errorf(domain.Damaged, "cursor of the inventory: %w", err)
+		}
+	}
+	v.begin()
+	for v.at.File < len(m.Files) {
+		if err := v.readRows(ctx, &m.Files[v.at.File]); err != nil {
+			return err
+		}
+		v.at = inventoryCursor{File: v.at.File + 1}
+		if err := v.store(ctx); err != nil {
+			return err
+		}
+	}
+	return t.complete(ctx)
+}
+
+// begin begins a batch.
+func (v *inventory) begin() {
+	v.done = *v.job
+	v.done.Failures = slices.Clone(v.job.Failures)
+	v.batch = v.batch[:0]
+}
+
+// readRows takes over the rows of a file.
+func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
+	var row int64
+	for r, err := range v.records(ctx, v.manifest, f) {
+		if err != nil {
+			return err
+		}
+		if row++; row <= v.at.Row {
+			continue
+		}
+		v.add(r)
+		if row-v.at.Row == inventoryBatch {
+			v.at.Row = row
+			if err := v.store(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a row to the batch. One of a version that is not the latest says nothing of the state.
+func (v *inventory) add(r record) {
+	v.done.Counts.Seen++
+	row, err := parseRecord(r, v.job.Bucket)
+	switch {
+	case err != nil:
+		v.done.AddFailure(domain.Clip(r[keyColumn]), err.Error())
+	case row.isLatest:
+		v.batch = append(v.batch, row)
+	default:
+		v.done.Counts.Unchanged++
+	}
+}
+
+// store stores what follows from the batch, then the cursor.
+func (v *inventory) store(ctx context.Context) error {
+	if err := v.prolongLate(ctx); err != nil {
+		return err
+	}
+	reports, err := v.compare(ctx)
+	if err != nil {
+		return err
+	}
+	if err := v.ingest(ctx, reports, &v.done.Counts); err != nil {
+		return err
+	}
+	text, err := json.Marshal(v.at)
+	if err != nil {
+		return err
+	}
+	v.job.Counts, v.job.Failures, v.job.Cursor = v.done.Counts, v.done.Failures, string(text)
+	if err := v.save(ctx); err != nil {
+		return err
+	}
+	v.begin()
+	return nil
+}
+
+// compare returns the events that follow for the rows of the batch.
+func (v *inventory) compare(ctx context.Context) (reports []repository.ObjectReport, err error) {
+	objects, errs := make([]domain.Object, len(v.batch)), make([]error, len(v.batch))
+	var wait sync.WaitGroup
+	for worker := range inventoryReads {
+		wait.Go(func() {
+			for i := worker; i < len(v.batch); i += inventoryReads {
+				objects[i], errs[i] = v.readObject(ctx, v.batch[i].name)
+			}
+		})
+	}
+	wait.Wait()
+	for i := range v.batch {
+		row := &v.batch[i]
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		events := objects[i].EventsOfListing(domain.NewestRows(objects[i].Rows), &row.ListedObject, v.madeAt)
+		// Other versions have rows of their own, or none: that proves no absence.
+		events = slices.DeleteFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version })
+		if len(events) == 0 {
+			v.done.Counts.Unchanged++
+		}
+		for _, e := range events {
+			e.Carrier = domain.Carrier{Message: "inventory/" + v.digest + "/" + digestOf(&e)}
+			reports = append(reports, repository.ObjectReport{Name: row.name, ObjectEvent: e})
+		}
+	}
+	return reports, nil
+}

@@ -1,0 +1,345 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/md5" //nolint:gosec // the sums of inventories are MD5
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"iter"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Limits of files.
+const (
+	maxInflation = 200      // bytes of a file for each of its compressed bytes
+	minInflated  = 64 << 20 // bytes that any file may have
+	maxRecord    = 1 << 20  // bytes of a row
+)
+
+// A record is a row of a file: the texts of its columns, by their names as columnName returns them.
+type record map[string]string
+
+// openFile opens an object of a store.
+func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
+	if s.Source == nil {
+		return nil, repository.ErrNoStore
+	}
+	opener, can := s.Source.(repository.Opener)
+	if !can {
+		return nil, domain.Errorf(domain.Invalid, "the store of bucket %q has no objects that can be read", domain.Clip(bucket))
+	}
+	name, err := domain.ParseObjectName(bucket, key)
+	if err != nil {
+		return nil, err
+	}
+	return opener.Open(ctx, name)
+}
+
+// readFile reads a small object.
+func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64) ([]byte, error) {
+	r, err := s.openFile(ctx, bucket, key)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Clip(key), err)
+	}
+	if int64(len(text)) > limit {
+		return nil, domain.Errorf(domain.Invalid, "%q has more than %d bytes", domain.Clip(key), limit)
+	}
+	return text, nil
+}
+
+// checkSum demands the MD5 of a file, and returns how many bytes it has.
+func (s *Service) checkSum(ctx context.Context, bucket string, f *manifestFile) (int64, error) {
+	r, err := s.openFile(ctx, bucket, f.Key)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	sum := md5.New() //nolint:gosec // the sums of inventories are MD5
+	n, err := io.Copy(sum, r)
+	if err != nil {
+		return 0, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Clip(f.Key), err)
+	}
+	return n, compareSum(f, sum)
+}
+
+func compareSum(f *manifestFile, sum hash.Hash) error {
+	got := hex.EncodeToString(sum.Sum(nil))
+	if f.MD5 != "" && !strings.EqualFold(got, f.MD5) {
+		return domain.Errorf(domain.Invalid, "file %q has the MD5 %s, and the manifest says %s", domain.Clip(f.Key), got, f.MD5)
+	}
+	return nil
+}
+
+// records returns the rows of a file. Its sum is compared before the first one, and after the last one
+// again: the file is read twice, and need not fit in memory.
+func (s *Service) records(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		size, err := s.checkSum(ctx, m.DestinationBucket, f)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r, err := s.openFile(ctx, m.DestinationBucket, f.Key)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.Close()
+		sum := md5.New() //nolint:gosec // the sums of inventories are MD5
+		content := io.TeeReader(r, sum)
+		rows := s.readParquet(content, size)
+		if m.FileFormat == formatCSV {
+			rows = readCSV(content, size, m.FileSchema)
+		}
+		for row, err := range rows {
+			if err != nil {
+				err = asFileError(f, err)
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+		}
+		if _, err := io.Copy(io.Discard, content); err != nil {
+			yield(nil, asFileError(f, err))
+			return
+		}
+		if err := compareSum(f, sum); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// asFileError returns an error about the content of a file. What is not known to be wrong with the
+// content may be readable later.
+func asFileError(f *manifestFile, err error) error {
+	kind := domain.KindOf(err)
+	_, isSyntax := errors.AsType[*csv.ParseError](err)
+	switch {
+	case isSyntax, errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF):
+		kind = domain.Invalid
+	case kind == domain.Unknown:
+		kind = domain.Unavailable
+	}
+	return domain.Errorf(kind, "file %q: %w", domain.Clip(f.Key), err)
+}
+
+// readParquet returns the rows of a Parquet file.
+func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		if s.opts.ReadParquet == nil {
+			yield(nil, ErrUnsupportedFormat)
+			return
+		}
+		for row, err := range s.opts.ReadParquet(r, size) {
+			named := make(record, len(row))
+			for name, text := range row {
+				named[columnName(name)] = text
+			}
+			if _, has := named[keyColumn]; err == nil && !has {
+				err = domain.Errorf(domain.Invalid, "there is no column Key")
+			}
+			if !yield(named, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readCSV returns the rows of a CSV file, which may be compressed by gzip. The columns are those of the
+// schema, or of the first row if it has names, or the default ones.
+func readCSV(r io.Reader, size int64, schema string) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		plain, err := inflate(r, size)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		bounded := &recordBound{r: plain}
+		rows := csv.NewReader(bounded)
+		rows.FieldsPerRecord, rows.ReuseRecord, rows.LazyQuotes = -1, true, true
+		var at columns
+		if schema != "" {
+			if at, err = parseColumns(strings.Split(schema, ",")); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		for first := true; ; first = false {
+			bounded.left = maxRecord
+			row, err := rows.Read()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err == nil && first {
+				var isNames bool
+				if at, isNames, err = columnsOf(at, row); isNames && err == nil {
+					continue
+				}
+			}
+			var named record
+			if err == nil {
+				if named = nameCells(row, at); named == nil {
+					line, _ := rows.FieldPos(0)
+					err = domain.Errorf(domain.Invalid, "line %d has no cell for the key", line)
+				}
+			}
+			if !yield(named, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// columnsOf returns the columns of a file by its first row, and whether that has their names.
+func columnsOf(schema columns, first []string) (columns, bool, error) {
+	switch {
+	case schema != nil:
+		return schema, isHeader(first), nil
+	case isHeader(first):
+		named, err := parseColumns(first)
+		return named, true, err
+	}
+	return defaultColumns, false, nil
+}
+
+// nameCells returns the record of a row, or nil if that ends before the key.
+func nameCells(row []string, at columns) record {
+	if at[keyColumn] >= len(row) {
+		return nil
+	}
+	named := make(record, len(at))
+	for name, i := range at {
+		if i < len(row) {
+			named[name] = strings.Clone(row[i])
+		}
+	}
+	key, err := url.QueryUnescape(named[keyColumn]) // as CSV files have keys
+	if err != nil {
+		key = "" // which is no key
+	}
+	named[keyColumn] = key
+	return named
+}
+
+// inflate returns the content of a file that may be compressed. It ends with an error beyond what a list
+// of objects may have for its compressed bytes.
+func inflate(r io.Reader, size int64) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if begin, _ := buffered.Peek(2); !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
+		return buffered, nil
+	}
+	plain, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, err
+	}
+	return &inflationBound{r: plain, left: max(minInflated, maxInflation*size)}, nil
+}
+
+// An inflationBound fails once more bytes were read than are left.
+type inflationBound struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *inflationBound) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, domain.Errorf(domain.Invalid, "it has more than %d bytes for each compressed one, which no list of objects has", maxInflation)
+	}
+	return n, err
+}
+
+// A recordBound fails if a record has more bytes than are left.
+type recordBound struct {
+	r    io.Reader
+	left int
+}
+
+func (b *recordBound) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, domain.Errorf(domain.Invalid, "a row has more than %d bytes", maxRecord)
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}
+
+// An inventoryRow is what a record says.
+type inventoryRow struct {
+	name     domain.ObjectName
+	isLatest bool
+	domain.ListedObject
+}
+
+// parseRecord reads a record of an inventory of a bucket. What is wrong is Invalid.
+func parseRecord(r record, bucket string) (row inventoryRow, err error) {
+	if b := r["bucket"]; b != "" && b != bucket {
+		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Clip(b))
+	}
+	if row.name, err = domain.ParseObjectName(bucket, r[keyColumn]); err != nil {
+		return row, err
+	}
+	if row.Version, err = domain.ParseVersionID(r["versionid"]); err != nil {
+		return row, err
+	}
+	if row.isLatest, err = parseFlag(r["islatest"], true); err != nil {
+		return row, err
+	}
+	if row.Marker, err = parseFlag(r["isdeletemarker"], false); err != nil {
+		return row, err
+	}
+	row.Reason, row.StorageClass = domain.Crawl, r["storageclass"]
+	if tag := r["etag"]; tag != "" {
+		row.ETag = domain.QuoteETag(tag)
+	}
+	if text := r["size"]; text != "" {
+		size, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || size < 0 {
+			return row, domain.Errorf(domain.Invalid, "size: want a whole number, got %q", domain.Clip(text))
+		}
+		row.Size = &size
+	}
+	row.LastModified, err = parseNaiveTime(r["lastmodifieddate"])
+	return row, err
+}
+
+func parseFlag(text string, byDefault bool) (bool, error) {
+	if text == "" {
+		return byDefault, nil
+	}
+	flag, err := strconv.ParseBool(strings.ToLower(text))
+	if err != nil {
+		return false, domain.Errorf(domain.Invalid, "want true or false, got %q", domain.Clip(text))
+	}
+	return flag, nil
+}
+
+// parseNaiveTime reads a time. Without a zone it is UTC.
+func parseNaiveTime(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, domain.Errorf(domain.Invalid, "last modified: want a time, got %q", domain.Clip(text))
+}

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"crypto/md5" //nolint:gosec // the sums of inventories are MD5
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// ErrUnsupportedFormat reports an inventory with files in a format that the hub does not read.
+var ErrUnsupportedFormat = errors.New("the format of the files is not supported")
+
+// Limits of manifests.
+const (
+	maxManifest      = 512 << 10 // bytes
+	maxManifestFiles = 2000
+)
+
+// The formats of the files of an inventory.
+const (
+	formatCSV     = "CSV"
+	formatParquet = "Parquet"
+)
+
+// A manifest is the list of the files of an inventory, as S3 makes it.
+type manifest struct {
+	SourceBucket      string         `json:"sourceBucket"`
+	DestinationBucket string         `json:"destinationBucket"` // its name, or its ARN
+	CreationTimestamp string         `json:"creationTimestamp"` // milliseconds
+	FileFormat        string         `json:"fileFormat"`
+	FileSchema        string         `json:"fileSchema"`
+	Files             []manifestFile `json:"files"`
+}
+
+// A manifestFile is a file of an inventory.
+type manifestFile struct {
+	Key string `json:"key"`
+	MD5 string `json:"MD5checksum"` // hexadecimal; empty: not given
+}
+
+// parseManifest reads a manifest. What is wrong is Invalid, and a format that is not known is
+// ErrUnsupportedFormat.
+func parseManifest(text []byte) (*manifest, error) {
+	if len(text) > maxManifest {
+		return nil, domain.Errorf(domain.Invalid, "manifest: want at most %d bytes", maxManifest)
+	}
+	m := &manifest{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, domain.Errorf(domain.Invalid, "manifest: %w", err)
+	}
+	if _, err := domain.ParseObjectName(m.SourceBucket, "key"); err != nil {
+		return nil, domain.Errorf(domain.Invalid, "manifest: sourceBucket: %w", err)
+	}
+	m.DestinationBucket = m.DestinationBucket[strings.LastIndexByte(m.DestinationBucket, ':')+1:]
+	if _, err := domain.ParseObjectName(m.DestinationBucket, "key"); err != nil {
+		return nil, domain.Errorf(domain.Invalid, "manifest: destinationBucket: %w", err)
+	}
+	if _, err := m.madeAt(); err != nil {
+		return nil, err
+	}
+	if n := len(m.Files); n < 1 || n > maxManifestFiles {
+		return nil, domain.Errorf(domain.Invalid, "manifest: files: want 1 to %d, got %d", maxManifestFiles, n)
+	}
+	for i := range m.Files {
+		if err := m.Files[i].check(m.DestinationBucket); err != nil {
+			return nil, domain.Errorf(domain.Invalid, "manifest: files/%d: %w", i, err)
+		}
+	}
+	return m, m.checkFormat()
+}
+
+func (m *manifest) checkFormat() error {
+	switch {
+	case strings.EqualFold(m.FileFormat, formatParquet):
+		m.FileFormat = formatParquet // whose schema is in the files
+		return nil
+	case !strings.EqualFold(m.FileFormat, formatCSV):
+		return domain.Errorf(domain.Invalid, "manifest: fileFormat %q: %w", domain.Clip(m.FileFormat), ErrUnsupportedFormat)
+	}
+	m.FileFormat = formatCSV
+	if m.FileSchema == "" {
+		return nil
+	}
+	_, err := parseColumns(strings.Split(m.FileSchema, ","))
+	return err
+}
+
+// madeAt returns the time at which the inventory was made.
+func (m *manifest) madeAt() (time.Time, error) {
+	ms, err := strconv.ParseInt(m.CreationTimestamp, 10, 64)
+	if err != nil || ms <= 0 {
+		return time.Time{}, domain.Errorf(domain.Invalid, "manifest: creationTimestamp: want milliseconds in a string, got %q", domain.Clip(m.CreationTimestamp))
+	}
+	return time.UnixMilli(ms).UTC(), nil
+}
+
+func (f *manifestFile) check(bucket string) error {
+	if _, err := domain.ParseObjectName(bucket, f.Key); err != nil {
+		return err
+	}
+	if sum, err := hex.DecodeString(f.MD5); err != nil || len(sum) != md5.Size && len(sum) != 0 {
+		return domain.Errorf(domain.Invalid, "MD5checksum: want %d hexadecimal digits, got %q", 2*md5.Size, domain.Clip(f.MD5))
+	}
+	return nil
+}
+
+// columns are the places of the columns of a file, by their names in lower case and without marks.
+type columns map[string]int
+
+const keyColumn = "key"
+
+// defaultColumns are those of files of which neither the manifest nor a row says them.
+var defaultColumns = columns{
+	"bucket": 0, keyColumn: 1, "versionid": 2, "islatest": 3, "isdeletemarker": 4, "size": 5, "lastmodifieddate": 6, "etag": 7, "storageclass": 8,
+}
+
+// columnName returns the name of a column as it is compared: VersionId and version_id are one.
+func columnName(text string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), "_", "")
+}
+
+// parseColumns returns the columns of a schema or of a row with their names. It is Invalid if the keys
+// have none, or if one is there twice.
+func parseColumns(names []string) (columns, error) {
+	c := make(columns, len(names))
+	for i, name := range names {
+		name = columnName(name)
+		if _, twice := c[name]; twice {
+			return nil, domain.Errorf(domain.Invalid, "column %q is there twice", domain.Clip(name))
+		}
+		c[name] = i
+	}
+	if _, has := c[keyColumn]; !has {
+		return nil, domain.Errorf(domain.Invalid, "there is no column Key")
+	}
+	return c, nil
+}
+
+// isHeader reports whether a row has the names of columns. No bucket of a store has such a name.
+func isHeader(row []string) bool {
+	hasBucket, hasKey := false, false
+	for _, cell := range row {
+		hasBucket = hasBucket || cell == "Bucket"
+		hasKey = hasKey || cell == "Key"
+	}
+	return hasBucket && hasKey
+}

@@ -1,0 +1,170 @@
+// Package inventory reads the files of inventories whose format needs more than the standard library.
+package inventory
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// maxFile is the limit for a Parquet file, in bytes. It is kept in the folder for temporary files while
+// it is read, since its index is at its end.
+const maxFile = 4 << 30
+
+// readAtOnce is how many rows are in memory.
+const readAtOnce = 128
+
+// Parquet returns the rows of a Parquet file of some bytes: texts by the names of their columns, with a
+// time in the form of RFC 3339. Columns in groups are left out. What is wrong with the file is Invalid.
+func Parquet(r io.Reader, size int64) iter.Seq2[map[string]string, error] {
+	return func(yield func(map[string]string, error) bool) {
+		if size > maxFile {
+			yield(nil, domain.Errorf(domain.Invalid, "want a Parquet file of at most %d bytes, got %d", maxFile, size))
+			return
+		}
+		file, err := keep(r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() {
+			_ = file.Close()
+			_ = os.Remove(file.Name())
+		}()
+		if err := readRows(file, size, yield); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// keep copies a file to the folder for temporary files.
+func keep(r io.Reader) (*os.File, error) {
+	file, err := os.CreateTemp("", "messagehub-inventory-")
+	if err != nil {
+		return nil, domain.Errorf(domain.Unavailable, "keep a Parquet file: %w", err)
+	}
+	if _, err = io.Copy(file, r); err != nil {
+		_ = file.Close()
+		_ = os.Remove(file.Name())
+		return nil, domain.Errorf(domain.Unavailable, "keep a Parquet file: %w", err)
+	}
+	return file, nil
+}
+
+// readRows yields all rows, and returns what is wrong with the file. A library for files from elsewhere
+// may panic on damage.
+func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error) bool) (err error) {
+	isYielding := false
+	defer func() {
+		if isYielding {
+			return // the panic is that of the caller
+		}
+		if p := recover(); p != nil {
+			err = domain.Errorf(domain.Invalid, "the Parquet file is damaged: %v", p)
+		}
+	}()
+	f, err := parquet.OpenFile(file, size)
+	if err != nil {
+		return domain.Errorf(domain.Invalid, "open the Parquet file: %w", err)
+	}
+	columns := leaves(f)
+	rows := make([]parquet.Row, readAtOnce)
+	for _, group := range f.RowGroups() {
+		reader := group.Rows()
+		for {
+			n, err := reader.ReadRows(rows)
+			for _, row := range rows[:n] {
+				named := nameValues(row, columns)
+				isYielding = true
+				if !yield(named, nil) {
+					return reader.Close()
+				}
+				isYielding = false
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				_ = reader.Close()
+				return domain.Errorf(domain.Invalid, "read the Parquet file: %w", err)
+			}
+		}
+		if err := reader.Close(); err != nil {
+			return fmt.Errorf("read the Parquet file: %w", err)
+		}
+	}
+	return nil
+}
+
+// A leaf is a column.
+type leaf struct {
+	name   string                // empty: in a group
+	timeOf func(int64) time.Time // nil: its numbers are no times
+}
+
+// leaves returns the columns of a file by their places.
+func leaves(f *parquet.File) []leaf {
+	var all []leaf
+	for _, path := range f.Schema().Columns() {
+		l := leaf{}
+		if column, ok := f.Schema().Lookup(path...); ok && len(path) == 1 {
+			l.name = path[0]
+			if logical := column.Node.Type().LogicalType(); logical != nil {
+				if t, ok := logical.Value.(*format.TimestampType); ok {
+					l.timeOf = unitOf(t.Unit.Value)
+				}
+			}
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func unitOf(unit format.TimeUnitValue) func(int64) time.Time {
+	switch unit.(type) {
+	case *format.MilliSeconds:
+		return time.UnixMilli
+	case *format.MicroSeconds:
+		return time.UnixMicro
+	default:
+		return func(ns int64) time.Time { return time.Unix(0, ns) }
+	}
+}
+
+// nameValues returns the texts of a row.
+func nameValues(row parquet.Row, columns []leaf) map[string]string {
+	named := make(map[string]string, len(columns))
+	for _, v := range row {
+		l := columns[v.Column()]
+		if l.name != "" && !v.IsNull() {
+			named[l.name] = l.text(v)
+		}
+	}
+	return named
+}
+
+func (l *leaf) text(v parquet.Value) string {
+	switch v.Kind() {
+	case parquet.Boolean:
+		return strconv.FormatBool(v.Boolean())
+	case parquet.Int32:
+		return strconv.FormatInt(int64(v.Int32()), 10)
+	case parquet.Int64:
+		if l.timeOf != nil {
+			return l.timeOf(v.Int64()).UTC().Format(time.RFC3339Nano)
+		}
+		return strconv.FormatInt(v.Int64(), 10)
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return string(v.ByteArray())
+	}
+	return v.String()
+}
