@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -57,9 +58,9 @@ func (x *deleter) acts(finish <-chan struct{}) {
 
 var madeOnRequest = regexp.MustCompile(`/[0-9a-f-]{36}-[0-9a-f-]{36}$`)
 
-// deletes deletes one of the contents that are there.
+// deletes deletes one of the two newest contents: their bundles are most likely to be open.
 func (x *deleter) deletes() error {
-	var names []string
+	var found []*container.BlobItem
 	for pages := x.contents.NewListBlobsFlatPager(nil); pages.More(); {
 		page, err := pages.NextPage(x.w.ctx)
 		if err != nil {
@@ -67,14 +68,15 @@ func (x *deleter) deletes() error {
 		}
 		for _, item := range page.Segment.BlobItems {
 			if madeOnRequest.MatchString(*item.Name) {
-				names = append(names, *item.Name)
+				found = append(found, item)
 			}
 		}
 	}
-	if len(names) == 0 {
+	if len(found) == 0 {
 		return nil
 	}
-	name := names[x.d.n(len(names))]
+	slices.SortStableFunc(found, func(a, b *container.BlobItem) int { return b.Properties.LastModified.Compare(*a.Properties.LastModified) })
+	name := *found[x.d.n(min(len(found), 2))].Name
 	blob := x.contents.NewBlobClient(name)
 	got, err := blob.DownloadStream(x.w.ctx, nil)
 	if err != nil {
