@@ -53,6 +53,8 @@ const (
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
 
+	crawlUnderWay problemType = "crawl-under-way"
+
 	notProvisioned       problemType = "not-provisioned"
 	tooManySubscriptions problemType = "too-many-subscriptions"
 	tooManyTests         problemType = "too-many-tests"
@@ -88,6 +90,7 @@ var problems = map[problemType]struct {
 	conflict:           {status: 409, title: "The request conflicts with what is there"},
 	idConflict:         {status: 409, title: "One id stands for different contents"},
 	alreadyStored:      {status: 409, title: "Events are stored with other content"},
+	crawlUnderWay:      {status: 409, title: "A crawl of the bucket is under way"},
 	preconditionFailed: {status: 412, title: "A precondition does not hold"},
 	bodyTooLarge:       {status: 413, title: "The body is too large"},
 	tooManyEvents:      {status: 413, title: "Too many events in one request"},

@@ -28,6 +28,7 @@ type objectEvents struct {
 	events   []domain.ObjectEvent
 	places   []int // in the call
 	outcomes []domain.ObjectOutcome
+	doubt    bool // Object.Doubt then
 	exists   bool // the object has a current row then
 	err      error
 }
@@ -84,7 +85,8 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 		if g.err != nil {
 			results[place].Err = g.err
 		} else {
-			results[place].Outcome, results[place].Exists = g.outcomes[i], g.exists
+			r := &results[place]
+			r.Outcome, r.Doubt, r.Exists = g.outcomes[i], g.doubt, g.exists
 		}
 	}
 }
