@@ -59,7 +59,6 @@ var rare = []string{
 	"a Peek was told that its content was deleted",
 	"a content was deleted under an open bundle",
 	"deleted content was made again",
-	"a bundle was dequeued whose content was deleted",
 	"a domain did not take a notice",
 	"the account throttled everybody for a while",
 	"one partition was throttled for a while",
