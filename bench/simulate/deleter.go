@@ -75,7 +75,9 @@ func (x *deleter) deletes() error {
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(found, func(a, b *container.BlobItem) int { return b.Properties.LastModified.Compare(*a.Properties.LastModified) })
+	slices.SortStableFunc(found, func(a, b *container.BlobItem) int {
+		return b.Properties.LastModified.Compare(*a.Properties.LastModified)
+	})
 	name := *found[x.d.n(min(len(found), 2))].Name
 	blob := x.contents.NewBlobClient(name)
 	got, err := blob.DownloadStream(x.w.ctx, nil)
