@@ -26,9 +26,10 @@ type Ledger struct {
 	events      map[eventKey]*event
 	lengths     map[stream][]*event
 	bundles     map[bundleKey]*Bundle
-	outstanding map[string]int // accepted events that are not confirmed, by recipient
-	order       *order         // of the bundles so far, if InOrder
-	found       Verdict        // so far
+	outstanding map[string]int    // accepted events that are not confirmed, by recipient
+	order       *order            // of the bundles so far, if InOrder
+	found       Verdict           // so far
+	deleted     map[Digest]Moment // contents; 0: perhaps not yet
 }
 
 // An Event is one that is about to be sent.
@@ -145,8 +146,11 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 	sum := DigestOf(body)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if at := l.deleted[sum]; at > 0 && asked >= at {
+		return false, l.report(RuleDeleted, "bundle %s of %s: it comes with content that was deleted before it was requested", id, actor)
+	}
 	if known := l.bundles[bundleKey{actor, id}]; known != nil {
-		return false, l.receiveAgain(known, sum, asked)
+		return false, l.receiveAgain(known, sum, asked, read)
 	}
 	b := &Bundle{Actor: actor, ID: id, body: sum, asked: asked}
 	l.bundles[bundleKey{actor, id}] = b
@@ -163,10 +167,13 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 }
 
 // receiveAgain compares a bundle with what it was when it was received before.
-func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment) error {
+func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() ([]Element, error)) error {
+	if b.body != body {
+		if err := l.replaceBody(b, body, read); err != nil {
+			return err
+		}
+	}
 	switch {
-	case b.body != body:
-		return l.report(RuleSameBody, "bundle %s of %s: its body is not the same as before", b.ID, b.Actor)
 	case b.confirmed > 0 && asked >= b.confirmed:
 		return l.report(RuleGone, "bundle %s of %s: it comes again after its Dequeue", b.ID, b.Actor)
 	}

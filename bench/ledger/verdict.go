@@ -16,6 +16,7 @@ const (
 	RuleOrder     Rule = "H3"
 	RuleSameBody  Rule = "H6"
 	RuleGone      Rule = "H7"
+	RuleDeleted   Rule = "L9"
 )
 
 // A Violation is something that a hub must never do.

@@ -94,6 +94,8 @@ func (a *actor) peek() (id string, ok bool) {
 			a.w.reached("a Peek was told that the domain has not answered")
 		case " domain-failed":
 			a.w.reached("a Peek was told that the domain has failed")
+		case " content-gone":
+			a.w.reached("a Peek was told that its content was deleted")
 		case " frozen":
 			a.w.isFrozen(a.name)
 		}

@@ -58,6 +58,13 @@ func (w *world) day(day int, senders []*sender, actors []*actor) error {
 		c := &crowd{w.newParty("crowd", uint64(94+day))} //nolint:gosec // there are few
 		fetching.Go(func() { c.acts(finish) })
 	}
+	if w.plan.deletes {
+		x, err := w.newDeleter(day)
+		if err != nil {
+			return err
+		}
+		fetching.Go(func() { x.acts(finish) })
+	}
 	if w.plan.keeper && day == 0 {
 		k, err := w.newKeeper()
 		if err != nil {

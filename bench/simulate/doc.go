@@ -18,7 +18,8 @@
 // told to stop or paused, clocks jump, the bus drops its connections, the account
 // throttles everybody for minutes, a [keeper] has queues be disabled, full or gone. After
 // some hundred steps the [weather] is fine for good, and everything has to come to its
-// end; in some worlds a [vandal] comes behind it. Most worlds are small: without
+// end; in some worlds a [vandal] comes behind it. In half of the worlds with content on request and
+// without a vandal, a [deleter] deletes some of it from the store. Most worlds are small: without
 // operators, crowds, keepers and vandals.
 //
 // A hub reaches the accounts by node.Options.Transport. In one of twelve simulations it uses
@@ -28,10 +29,11 @@
 // # What must hold
 //
 // After every commit of the engine, [truth.Observer] compares the documents with the
-// invariants H1 to H9. Package containers lists the containers of the hub with their
+// invariants H1 to H9 and L9. Package containers lists the containers of the hub with their
 // judges; a request or a commit of any other container fails the run. A [referenceLedger]
 // keeps what the parties saw: a bundle that is handed out twice is the same to the byte and
-// never seen once its Dequeue was answered; an event is in one bundle, in order, as it was
+// never seen once its Dequeue was answered, but content that was deleted may be another one, and
+// never comes once its deletion was answered (L9); an event is in one bundle, in order, as it was
 // sent; what was accepted comes; who is told 404 is told the truth. Package history looks
 // for an explanation of what the clients of one mailbox saw by a hub that does one thing at
 // a time. In the end nothing may be left over.

@@ -30,6 +30,7 @@ type features struct {
 	blobs     bool   // what is asked of the blobs goes wrong as often as anything
 	narrow    bool   // hubs take few messages in hand
 	crowds    bool   // many callers at a time, with what is too much
+	deletes   bool   // contents are deleted while their bundles are open
 	vandal    bool   // somebody damages what is stored, when all else is over
 }
 

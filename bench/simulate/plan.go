@@ -128,3 +128,6 @@ func (p *plan) entities() (e busembedded.Entities) {
 	}
 	return e
 }
+
+// isRequesting reports whether the content of an origin is made on request.
+func (p *plan) isRequesting() bool { return p.requested != (domain.Origin{}) }

@@ -77,6 +77,7 @@ func newWorld(o *Options) (*world, error) {
 		w.plan.sockets, w.plan.hot = net.n(2) == 0, net.n(4) == 0
 	}
 	w.plan.receivers = newDice(o.Seed, 402).n(12) == 0
+	w.plan.deletes = w.plan.isRequesting() && !w.plan.vandal && newDice(o.Seed, 404).n(2) == 0
 	if w.plan.hot {
 		w.weather.storms = max(w.weather.storms, 200)
 	}

@@ -38,7 +38,7 @@ const (
 	OpenBundle  Name = "open bundle"
 	Prove       Name = "prove" // a write that changes nothing proves what is so; or a gate forgets removed cabinets
 	Dequeue     Name = "dequeue"
-	Answer      Name = "answer" // a domain's content is noted, or its failure
+	Answer      Name = "answer"       // a domain's content is noted, or its failure
 	MarkGone    Name = "mark content" // it was deleted
 	Position    Name = "position"
 	Repoint     Name = "repoint"   // the entries after a Dequeue

@@ -46,7 +46,4 @@ func (o *Observer) contentChanged(r *recipient, key Key, was, is *bundle) {
 	if is.Gone && !was.Gone {
 		o.reached("a content was deleted under an open bundle")
 	}
-	if was.Gone && was.State == "open" && is.State == "dequeued" {
-		o.reached("a bundle was dequeued whose content was deleted")
-	}
 }

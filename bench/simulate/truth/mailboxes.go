@@ -47,7 +47,7 @@ type bundle struct {
 	Ranges    []slots `json:"ranges"`
 	Start     place   `json:"start"`
 	Object    string  `json:"object"`
-	Gone      bool    `json:"gone"`    // its object was deleted
+	Gone      bool    `json:"gone"` // its object was deleted
 	TTL       int     `json:"ttl"`
 	Watched   bool    `json:"watched"`
 	Changes   int64   `json:"changes"` // that were notified
