@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/watch"
@@ -25,6 +26,7 @@ type Scenario struct {
 	Tail     int    // events of a cabinet in the head, at most
 	Sweeps   bool   // what is acknowledged is removed by the next sweep
 	Watches  bool   // it is about watches and documents of clients, and not about events
+	Objects  bool   // it is about the events of objects
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
 	Parties  []Party
@@ -49,6 +51,8 @@ type Party struct {
 	Patient bool           // it claims no intent before the others are done or dead
 	After   int            // of the others, the number of the one that has to be done first; 0: nobody
 	Offers  []domain.Event // what it may save
+
+	Messages [][]repository.ObjectReport // that it delivers, in order
 	Tail    int            // its own limit of a tail; 0: that of the scenario, negative: none
 	Does    func(*Member)
 }
@@ -60,6 +64,7 @@ type Member struct {
 	scenario *Scenario
 	node     *cosmos.Repository
 	push     *push.Store
+	objects  *objects.Store
 	name     byte
 	bundles  byte
 
@@ -69,11 +74,13 @@ type Member struct {
 
 // A sight is what a party was told.
 type sight struct {
-	what   string // saved, peeked, empty, dequeued, refused, swept, checked; changed, watched, unwatched, published, served
+	what   string // saved, peeked, empty, dequeued, refused, swept, checked; changed, watched, unwatched, published, served; ingested
 	events []domain.Event
 	bundle repositorytest.Peeked
 	watch  domain.WatchID
-	err    error
+
+	reports []repository.ObjectReport
+	err     error
 }
 
 func (s *sight) String() string {
