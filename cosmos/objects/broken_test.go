@@ -1,8 +1,10 @@
 package objects
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -167,4 +169,83 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A batch that may be stored is given up, and its objects are stored each by itself. If they cannot be
+// read, what was to be stored is not known to be missing.
+func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accounttest.New(t, embedded.Options{}, Containers())
+		node := New(a.Connect(), Options{Shards: 1})
+		writes := 0
+		a.Line.Break(func(_ int, req *http.Request) faulty.Fault {
+			isBatch := req.Header.Get("x-ms-cosmos-is-batch-request") != ""
+			if isBatch {
+				writes++
+			}
+			switch {
+			case isBatch && writes == 1:
+				return faulty.RequestLost
+			case isBatch:
+				return faulty.ForeignPrecondition
+			case writes > maxRefusals:
+				return faulty.Forbidden
+			}
+			return faulty.None
+		})
+		var reports []repository.ObjectReport
+		for _, key := range []string{"a", "b"} {
+			reports = append(reports, repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@C1]")[0][0]})
+		}
+		results, err := node.Ingest(t.Context(), reports)
+		require.NoError(t, err)
+		for _, r := range results {
+			require.Equal(t, domain.Uncertain, domain.KindOf(r.Err), r.Err)
+		}
+	})
+}
+
+// Another node changes one object faster than a batch with others is made. That object is stored by
+// itself, and the others in one batch.
+func TestAnObjectForWhichABatchIsRefused_IsStoredByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accounttest.New(t, embedded.Options{}, Containers())
+		node, other := New(a.Connect(), Options{Shards: 1}), New(a.ConnectBy(a.Engine.Transport()), Options{Shards: 1})
+		report := func(key string, n int) repository.ObjectReport {
+			return repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls(fmt.Sprintf("[C@%04X]", n))[0][0]}
+		}
+		keys := []string{"a", "b", "c", "hot", "x", "y"}
+		for _, key := range keys {
+			_, err := other.Ingest(t.Context(), []repository.ObjectReport{report(key, 1)})
+			require.NoError(t, err)
+		}
+		n := 1
+		var batches []int
+		a.Line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
+				return faulty.None
+			}
+			body, err := io.ReadAll(req.Body)
+			require.NoError(t, err)
+			req.Body = io.NopCloser(bytes.NewReader(body))
+			batches = append(batches, bytes.Count(body, []byte(`"kind":"object"`)))
+			if batches[len(batches)-1] == len(keys) {
+				n++
+				_, err := other.Ingest(t.Context(), []repository.ObjectReport{report("hot", n)})
+				require.NoError(t, err)
+			}
+			return faulty.None
+		})
+		var reports []repository.ObjectReport
+		for _, key := range keys {
+			reports = append(reports, report(key, 100))
+		}
+		results, err := node.Ingest(t.Context(), reports)
+		require.NoError(t, err)
+		for _, r := range results {
+			require.NoError(t, r.Err)
+			require.Equal(t, domain.ObjectStored, r.Outcome)
+		}
+		require.Equal(t, []int{6, 6, 6, 6, 5, 1}, batches)
+	})
 }
