@@ -43,7 +43,7 @@ func objectScenarios() []*Scenario {
 			Parties: []Party{ingester("uncovers", reports("key", "[D@50/3]")), ingester("late", reports("key", "[D@15/1]"))},
 		},
 		{
-			Name: "object-late-uncover-stale", Quick: true, Text: "the same on a Session account, two stale reads",
+			Name: "object-late-uncover-stale", Text: "the same on a Session account, two stale reads",
 			Objects: true, Session: true, Stale: 2, Behind: 2,
 			Prepare: prepare(ingests(reports("key", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]"))),
 			Parties: []Party{ingester("uncovers", reports("key", "[D@50/3]")), ingester("late", reports("key", "[D@15/1]"))},
@@ -54,17 +54,17 @@ func objectScenarios() []*Scenario {
 			Parties: []Party{ingester("null", reports("key", "[D@-+28]")), ingester("late", reports("key", "[C@25+25]"))},
 		},
 		{
-			Name: "object-two-names", Quick: true, Text: "two nodes store events of two objects, and halve their batches; a crash, a lost reply",
+			Name: "object-two-names", Quick: true, Text: "two nodes store events of two objects in one batch; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: prepare(ingests(two("[C@10]"))),
 			Parties: []Party{ingester("a", two("[C@10, D@20]")), ingester("b", two("[C@10, D@20]"))},
 		},
 		{
-			Name: "object-two-names-stale", Text: "the same on a Session account, two stale reads",
+			Name: "object-two-names-stale", Quick: true, Text: "the same on a Session account, two stale reads",
 			Objects: true, Session: true, Stale: 2, Behind: 2, Prepare: prepare(ingests(two("[C@10]"))),
 			Parties: []Party{ingester("a", two("[C@10, D@20]")), ingester("b", two("[C@10, D@20]"))},
 		},
 		{
-			Name: "object-three", Text: "three nodes store events of one object, one of them below the floor; a crash, a lost reply",
+			Name: "object-three", Quick: true, Text: "three nodes store events of one object, one of them below the floor; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: spilled,
 			Parties: []Party{
 				ingester("late", reports("key", "[C@25/v+25]")), ingester("null", reports("key", "[D@-+28]")), ingester("spills", reports("key", "[D@60+60]")),

@@ -164,7 +164,7 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		},
 		{
 			"no condition on an object whose rows spill", "object-late-spill",
-			func(s *Scenario) { s.mutate = without(steps.Spill) }, "L1: ",
+			func(s *Scenario) { s.mutate = without(steps.Spill) }, "L5: ",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
