@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/client"
-	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 )
 
 // An objectNode is one life of a node that stores the events of objects, on a line of its own.

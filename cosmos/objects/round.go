@@ -28,7 +28,9 @@ var errSplit = errors.New("the batch is to be halved")
 // has stored the batch.
 type refusedError struct{ name domain.ObjectName }
 
-func (e *refusedError) Error() string { return fmt.Sprintf("the batch was refused for object %q", domain.Clip(e.name.Key())) }
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the batch was refused for object %q", domain.Clip(e.name.Key()))
+}
 
 // Unwrap returns client.ErrStale: the next attempt reads the objects again.
 func (e *refusedError) Unwrap() error { return client.ErrStale }

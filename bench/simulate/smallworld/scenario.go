@@ -53,8 +53,8 @@ type Party struct {
 	Offers  []domain.Event // what it may save
 
 	Messages [][]repository.ObjectReport // that it delivers, in order
-	Tail    int            // its own limit of a tail; 0: that of the scenario, negative: none
-	Does    func(*Member)
+	Tail     int                         // its own limit of a tail; 0: that of the scenario, negative: none
+	Does     func(*Member)
 }
 
 // A Member is the hand of a party: what it does leaves a sight.

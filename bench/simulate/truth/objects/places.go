@@ -8,7 +8,9 @@ type place struct {
 	rank int
 }
 
-func (p place) compare(q place) int { return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank)) }
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank))
+}
 
 // placeBehind returns the place of g if a anchors it, and false if it does not. A delete marker is
 // over the native rows of all versions. Other rows are behind the native rows of their version, and
