@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -52,8 +53,9 @@ func ParseSequencer(form SequencerForm, s string) (Sequencer, error) {
 			return Sequencer{}, Errorf(Invalid, "sequencer: want hexadecimal digits, got %q", s)
 		}
 	}
-	// Without its last zeros, a text compares as with zeros up to any length.
-	return Sequencer{s, strings.TrimRight(strings.ToUpper(s), "0")}, nil
+	// Without its last zeros, a text compares as with zeros up to any length. One of zeros alone keeps
+	// one: it is above the null sequencer, behind which what happened before all native rows is placed.
+	return Sequencer{s, cmp.Or(strings.TrimRight(strings.ToUpper(s), "0"), "0")}, nil
 }
 
 // String returns the text as it was parsed, and nothing for the null sequencer.

@@ -89,6 +89,15 @@
 // end that each change is in the stream of its resource once, and each counter exact. The numbers of its
 // faults begin at four millions.
 //
+// # The ledger of objects
+//
+// A third of the seeds has an [objectWorld] besides: two nodes store the events of a few objects, each
+// with the history of a random bucket. Messages have events of several objects, some of them twice, and
+// come in any order and again. Objects have few rows inside, so that most decisions are about spilled
+// rows. After every commit, package truth/objects holds L1 to L6. In the end the current state is that
+// of the bucket, and the counts are those of the deliveries that were answered; one that was not
+// answered may have been counted or not. The numbers of its faults begin at five millions.
+//
 // # The same again
 //
 // A seed determines the world, if package seeded has its say in the choices of the Go

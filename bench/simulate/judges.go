@@ -3,6 +3,7 @@ package simulate
 import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
+	"github.com/messagehub/messagehub/bench/simulate/truth/objects"
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
@@ -16,7 +17,11 @@ type judge interface {
 func newJudges(w *world) map[containers.Judge]judge {
 	observer := truth.New(w.plan.capacity)
 	observer.Reached = w.reached
-	return map[containers.Judge]judge{containers.Truth: observer, containers.TruthPush: push.New(push.Witness{Reached: w.reached})}
+	ofObjects := objects.New()
+	ofObjects.Reached = w.reached
+	return map[containers.Judge]judge{
+		containers.Truth: observer, containers.TruthPush: push.New(push.Witness{Reached: w.reached}), containers.TruthObjects: ofObjects,
+	}
 }
 
 // committed is called for every commit of the engine, whatever becomes of its answer. It

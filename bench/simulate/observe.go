@@ -65,6 +65,9 @@ func (v *witness) saw(x *exchange, status int, f faulty.Fault) {
 		if name == steps.Settle {
 			v.w.reached("a settlement was carried out, and its answer was lost")
 		}
+		if isIngest(name) {
+			v.w.reached("events of objects were stored, and the answer was lost")
+		}
 		if name == steps.Dequeue {
 			v.w.reached("a Dequeue was carried out, and its answer was lost")
 		}
@@ -147,11 +150,18 @@ func (v *witness) refusedByAnother(name steps.Name, recipient string) {
 	switch {
 	case name == steps.Settle:
 		v.w.reached("a settlement of a node that had lost its cursor was refused")
+	case isIngest(name):
+		v.w.reached("two nodes stored events of one object at the same time")
 	case name == steps.Flush:
 		v.w.reached("two hubs flushed one tail")
 	case name == steps.Commit && v.owner[recipient] == "":
 		v.w.reached("a small Save was refused, because another hub had saved")
 	}
+}
+
+// isIngest reports whether a write stores events of objects.
+func isIngest(name steps.Name) bool {
+	return name == steps.CreateObjects || name == steps.UpdateObjects || name == steps.Spill
 }
 
 // died notes that a hub is no more.

@@ -31,6 +31,8 @@ const (
 
 	Subscriptions World = "subscriptions"
 	Watches       World = "watches"
+
+	Ledger World = "ledger"
 )
 
 // has reports whether a world is simulated that the seed has, or has not.
@@ -80,6 +82,7 @@ func simulate(t *testing.T, o Options) (r Result) {
 		{o.has(Broker, hasBroker(o.Seed)), simulateBroker},
 		{o.has(Subscriptions, hasSubscriptions(o.Seed)), simulateSubscriptions},
 		{o.has(Watches, hasWatches(o.Seed)), simulateWatches},
+		{o.has(Ledger, hasObjects(o.Seed)), simulateObjects},
 	} {
 		if world.has {
 			synctest.Test(t, func(*testing.T) { r.add(world.simulate(&o)) })

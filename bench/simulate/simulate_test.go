@@ -23,7 +23,7 @@ var (
 	drop  = flag.String("simulate.drop", "", "numbers of faults that do not happen, joined by commas")
 	show  = flag.Bool("simulate.trace", false, "print the traces")
 	twice = flag.Bool("simulate.twice", false, "run each seed twice and compare the traces")
-	only  = flag.String("simulate.world", "", "the only world that runs: mailboxes, push, broker, subscriptions or watches; empty: all that a seed has")
+	only  = flag.String("simulate.world", "", "the only world that runs: mailboxes, push, broker, subscriptions, watches or ledger; empty: all that a seed has")
 	out   = flag.String("simulate.out", "", "a file for the totals")
 )
 

@@ -131,6 +131,13 @@ var rare = []string{
 	"a watched bundle was dequeued",
 	"a watched bundle was dequeued again after a replay",
 	"a receiver redirected a call to itself",
+	"rows were spilled",
+	"an event came below the floor",
+	"a spilled row became the current one",
+	"a generated place moved behind a late row",
+	"two nodes stored events of one object at the same time",
+	"events of objects were stored, and the answer was lost",
+	"the duplicates of an event were counted exactly",
 }
 
 func newSometimes() sometimes {

@@ -1,10 +1,14 @@
 package objects
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -90,9 +94,55 @@ func (s *script) run(ctx context.Context, o repository.Objects) error {
 	return nil
 }
 
+// triesEveryCase reports whether all cases are tried, as make campaign does, and not some of them.
+var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
+
+// A node ends at a request, before or after that is carried out, also between the parts of a batch that is
+// halved. Another node is delivered all messages from the first one on.
+func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
+	step := 7
+	if triesEveryCase {
+		step = 1
+	}
+	counts := regexp.MustCompile(`([+·])\d+`)
+	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newScript(t, 9, 3, 14, true)
+				for n := 1; ; n += step {
+					a := accounttest.New(t, embedded.Options{}, Containers())
+					options := Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}}
+					a.Line.CrashAt(n, fault)
+					err := s.run(t.Context(), New(a.Connect(), options))
+					hasEnded := a.Line.Fired() > 0
+					a.Line.Break(nil)
+					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
+					require.NoError(t, s.run(t.Context(), New(a.Connect(), options)), "request %d", n)
+					got := s.describe(t, New(a.Connect(), options))
+					for i := range got {
+						require.Equal(t, counts.ReplaceAllString(s.want[i], "$1"), counts.ReplaceAllString(got[i], "$1"), "request %d", n)
+					}
+					if !hasEnded {
+						require.Greater(t, n, 20)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
 // Each request is broken once in every way. The call repeats it, and no duplicate is counted for that.
 func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
-	for _, fault := range faulty.Faults() {
+	all := faulty.Faults()
+	if triesEveryCase {
+		all = append(all, faulty.More()...)
+	}
+	for _, fault := range all {
+		if fault == faulty.Forbidden {
+			continue // it is not repeated
+		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
@@ -167,4 +217,83 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A batch that may be stored is given up, and its objects are stored each by itself. If they cannot be
+// read, what was to be stored is not known to be missing.
+func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accounttest.New(t, embedded.Options{}, Containers())
+		node := New(a.Connect(), Options{Shards: 1})
+		writes := 0
+		a.Line.Break(func(_ int, req *http.Request) faulty.Fault {
+			isBatch := req.Header.Get("x-ms-cosmos-is-batch-request") != ""
+			if isBatch {
+				writes++
+			}
+			switch {
+			case isBatch && writes == 1:
+				return faulty.RequestLost
+			case isBatch:
+				return faulty.ForeignPrecondition
+			case writes > maxRefusals:
+				return faulty.Forbidden
+			}
+			return faulty.None
+		})
+		var reports []repository.ObjectReport
+		for _, key := range []string{"a", "b"} {
+			reports = append(reports, repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@C1]")[0][0]})
+		}
+		results, err := node.Ingest(t.Context(), reports)
+		require.NoError(t, err)
+		for _, r := range results {
+			require.Equal(t, domain.Uncertain, domain.KindOf(r.Err), r.Err)
+		}
+	})
+}
+
+// Another node changes one object faster than a batch with others is made. That object is stored by
+// itself, and the others in one batch.
+func TestAnObjectForWhichABatchIsRefused_IsStoredByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accounttest.New(t, embedded.Options{}, Containers())
+		node, other := New(a.Connect(), Options{Shards: 1}), New(a.ConnectBy(a.Engine.Transport()), Options{Shards: 1})
+		report := func(key string, n int) repository.ObjectReport {
+			return repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls(fmt.Sprintf("[C@%04X]", n))[0][0]}
+		}
+		keys := []string{"a", "b", "c", "hot", "x", "y"}
+		for _, key := range keys {
+			_, err := other.Ingest(t.Context(), []repository.ObjectReport{report(key, 1)})
+			require.NoError(t, err)
+		}
+		n := 1
+		var batches []int
+		a.Line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
+				return faulty.None
+			}
+			body, err := io.ReadAll(req.Body)
+			require.NoError(t, err)
+			req.Body = io.NopCloser(bytes.NewReader(body))
+			batches = append(batches, bytes.Count(body, []byte(`"kind":"object"`)))
+			if batches[len(batches)-1] == len(keys) {
+				n++
+				_, err := other.Ingest(t.Context(), []repository.ObjectReport{report("hot", n)})
+				require.NoError(t, err)
+			}
+			return faulty.None
+		})
+		var reports []repository.ObjectReport
+		for _, key := range keys {
+			reports = append(reports, report(key, 100))
+		}
+		results, err := node.Ingest(t.Context(), reports)
+		require.NoError(t, err)
+		for _, r := range results {
+			require.NoError(t, r.Err)
+			require.Equal(t, domain.ObjectStored, r.Outcome)
+		}
+		require.Equal(t, []int{6, 6, 6, 6, 5, 1}, batches)
+	})
 }

@@ -68,9 +68,14 @@ func conformance(t *testing.T, opts Options, histories uint64) {
 
 func TestConformance(t *testing.T) { conformance(t, Options{Retries: 100}, 10) }
 
-// With few rows in an object, most decisions are about spilled rows.
+// With few rows in an object, most decisions are about spilled rows. MESSAGEHUB_EVERY_CASE=1 tries 2,000
+// histories, as make campaign does.
 func TestConformanceWithManySpilledRows(t *testing.T) {
-	conformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100}, 30)
+	histories := uint64(30)
+	if triesEveryCase {
+		histories = 2000
+	}
+	conformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100}, histories)
 }
 
 func TestABucketKeepsItsNumberOfShards(t *testing.T) {

@@ -32,9 +32,10 @@
 //  4. Write one batch: each object If-Match or as a creation, with the id of the round, its spilled
 //     rows and their copies. A crash, or a lost reply, leaves all of it or nothing.
 //  5. If the batch is refused, read again. The id of the round in an object proves that the batch was
-//     stored, as long as fewer than domain.MaxObjectWrites others came after it. Otherwise the
-//     batch is halved, since another writer has changed one of the objects; the halves know the
-//     ids of the batches that they come from.
+//     stored, as long as fewer than domain.MaxObjectWrites others came after it. Otherwise another
+//     writer has changed one of the objects, and the batch is decided again. When that has happened a
+//     few times, the object for which it was refused is stored by itself, and the others in a batch;
+//     a batch that is too large is halved. The parts know the ids of the batches that they come from.
 //
 // Duplicates are counted in the same way, so an old read costs a retry and is never a wrong answer.
 // A change of the facts of a row is written as a round of its own is: 1 to 4, with one object.

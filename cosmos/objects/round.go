@@ -16,10 +16,25 @@ import (
 const (
 	roundTimeout  = 30 * time.Second
 	maxOperations = 90 // of a batch; Cosmos permits 100
+	// maxRefusals is the limit for refusals of a batch before the object for which it was refused last is
+	// stored by itself. Below it, the nodes that compete win in turns, and a smaller batch costs more for
+	// each event. Other nodes may change one object faster than a large batch is made.
+	maxRefusals = 4
 )
 
-// errSplit reports a batch of which the halves are to be stored, each by itself.
+// errSplit reports a batch that has too many operations.
 var errSplit = errors.New("the batch is to be halved")
+
+// A refusedError reports a batch that was refused for an object: it has changed, or an earlier attempt
+// has stored the batch.
+type refusedError struct{ name domain.ObjectName }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the batch was refused for object %q", domain.Clip(e.name.Key()))
+}
+
+// Unwrap returns client.ErrStale: the next attempt reads the objects again.
+func (e *refusedError) Unwrap() error { return client.ErrStale }
 
 // A shard gathers the requests of callers for one partition.
 type shard struct {
@@ -64,7 +79,7 @@ func (h *shard) round(ctx context.Context) {
 			groups = append(groups, &private)
 		}
 	}
-	h.storeGroups(ctx, groups, []string{h.store.client.NewID()})
+	h.storeGroups(ctx, groups, []string{h.store.client.NewID()}, false)
 	for _, r := range requests {
 		r.stored, groups = groups[:len(r.objects)], groups[len(r.objects):]
 		h.leader.Complete(r, nil)
@@ -72,26 +87,64 @@ func (h *shard) round(ctx context.Context) {
 }
 
 // storeGroups stores groups in one batch, or in several if that is refused. ids are the id of the batch
-// and those of the batches that it comes from.
-func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []string) {
+// and those of the batches that it comes from. mayBeStored reports whether one of these may be stored.
+func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []string, mayBeStored bool) {
 	c := h.store.client.Begin("ingest")
-	err := c.Retry(ctx, func() error { return h.tryBatch(ctx, c, groups, ids) })
+	refusals := 0
+	var parts [][]*objectEvents
+	err := c.Retry(ctx, func() error {
+		err := h.tryBatch(ctx, c, groups, ids)
+		refused, isRefused := errors.AsType[*refusedError](err)
+		if isRefused {
+			refusals++
+		}
+		switch {
+		case errors.Is(err, errSplit):
+			parts = halves(groups)
+		case isRefused && refusals == maxRefusals:
+			parts = separate(groups, refused.name)
+		}
+		if len(parts) > 1 {
+			return errSplit
+		}
+		return err
+	})
+	mayBeStored = mayBeStored || c.InDoubt()
 	if errors.Is(err, errSplit) {
-		for _, half := range halves(groups) {
-			h.storeGroups(ctx, half, append([]string{h.store.client.NewID()}, ids...))
+		for _, part := range parts {
+			h.storeGroups(ctx, part, append([]string{h.store.client.NewID()}, ids...), mayBeStored)
 		}
 		return
 	}
-	if client.IsFull(err) {
-		err = fmt.Errorf("%w: %w", repository.ErrFull, c.Outcome("ingest", err))
-	} else {
-		err = c.Outcome("ingest", err)
+	isFull := client.IsFull(err)
+	if err = c.Outcome("ingest", err); err == nil {
+		return
 	}
-	if err != nil {
-		for _, g := range groups {
-			g.err = err
+	if isFull && !mayBeStored {
+		err = fmt.Errorf("%w: %w", repository.ErrFull, err)
+	}
+	if mayBeStored && domain.KindOf(err) != domain.Damaged {
+		err = domain.Errorf(domain.Uncertain, "%w", err)
+	}
+	for _, g := range groups {
+		g.err = err
+	}
+}
+
+// separate returns the groups of an object, and those of the others if there are any.
+func separate(groups []*objectEvents, name domain.ObjectName) [][]*objectEvents {
+	var own, others []*objectEvents
+	for _, g := range groups {
+		if g.name == name {
+			own = append(own, g)
+		} else {
+			others = append(others, g)
 		}
 	}
+	if len(others) == 0 {
+		return [][]*objectEvents{own}
+	}
+	return [][]*objectEvents{others, own}
 }
 
 // halves returns two parts of groups, if possible each with all groups of its objects.
@@ -140,12 +193,26 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		}
 	})
 	switch {
-	case (client.IsRefused(err) || client.IsFull(err)) && len(names) > 1:
+	case client.IsFull(err) && len(names) > 1:
 		return errSplit // a full partition still accepts what does not grow
 	case client.IsRefused(err):
-		return client.ErrStale
+		return &refusedError{refusedObject(err, plans)}
 	}
 	return err
+}
+
+// refusedObject returns the object for which a batch of plans was refused.
+func refusedObject(err error, plans []*plan) domain.ObjectName {
+	at := 0
+	if f, is := errors.AsType[*client.Failure](err); is {
+		at = f.Operation()
+	}
+	for _, p := range plans {
+		if at -= p.operations(); at < 0 {
+			return p.changes.Object.Name
+		}
+	}
+	return plans[0].changes.Object.Name
 }
 
 // readAll returns the documents of objects by id.

@@ -54,6 +54,7 @@ var NullTables = []Table{
 	{"a late lifecycle event does not hide what happened since", "[C@C1+1] [C@C2+5] [D@-+3]", "C@C1· D@C1-01· C@C2+"},
 	{"a late native event moves what happened after it", "[C@-+3] [C@C1+1]", "C@C1· C@C1-01+"},
 	{"and what happened before it stays", "[D@-+1] [C@C1+3]", "D@0-01· C@C1+"},
+	{"and what happened before it stays, if its sequencer is zero", "[D@-+1] [C@00+3]", "D@0-01· C@00+"},
 	{"a null sequencer is placed behind its own version", "[C@C1/1+1] [C@C2/2+2] [C@-/1+3]", "C@C1/1· C@C1-01/1· C@C2/2+"},
 	{
 		"a row that moves above the floor uncovers the one below it",

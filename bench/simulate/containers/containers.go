@@ -21,6 +21,8 @@ type Judge string
 const (
 	Truth     Judge = "truth"      // package bench/simulate/truth
 	TruthPush Judge = "truth/push" // package bench/simulate/truth/push
+
+	TruthObjects Judge = "truth/objects" // package bench/simulate/truth/objects
 )
 
 // A Container is one in which hubs store documents.
@@ -43,6 +45,9 @@ const (
 	Cursors = "cursors" // how far each receiver has come, what failed, nodes
 )
 
+// Objects is the container of what stores report about their objects.
+const Objects = "objects"
+
 // All returns every container, in an order that stays.
 func All() []Container {
 	return []Container{
@@ -51,6 +56,7 @@ func All() []Container {
 		{Bundles, "recipient", Truth},
 		{Streams, "partitionKey", TruthPush},
 		{Cursors, "partitionKey", TruthPush},
+		{Objects, "partitionKey", TruthObjects},
 	}
 }
 

@@ -25,9 +25,10 @@ const (
 	tailing  stage = "tailing"  // as living, and heads have tails: small Saves and flushes
 	pushing  stage = "pushing"  // events are published, and receivers called
 	watching stage = "watching" // watched documents change, and watches come and go
+	storing  stage = "storing"  // events of objects are stored
 )
 
-var stages = []stage{living, tailing, sweeping, pushing, watching}
+var stages = []stage{living, tailing, sweeping, pushing, watching, storing}
 
 // A cell is one point at which a process is to be killed.
 type cell struct {
@@ -63,6 +64,14 @@ func stepsOf(p place, s stage) []steps.Name {
 		return []steps.Name{
 			steps.Mark, steps.StoreWatch, steps.CreateCursor, steps.ReadCursor, steps.Change, steps.Append, steps.RemoveChange,
 			steps.Settle, steps.DeleteWatch, steps.Cancel, steps.Retire, steps.Unlist,
+		}
+	}
+	if s == storing {
+		if p == apart {
+			return nil // the engine is that of the node
+		}
+		return []steps.Name{
+			steps.ReadShards, steps.StoreShards, steps.ReadObjects, steps.ReadSpilled, steps.CreateObjects, steps.UpdateObjects, steps.Spill,
 		}
 	}
 	all := []steps.Name{

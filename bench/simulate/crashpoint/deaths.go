@@ -19,7 +19,7 @@ func (w *world) cell(ctx context.Context, c cell) error {
 		}
 	}
 	nth := int64(1)
-	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping && (c.Stage != pushing && c.Stage != watching || c.Step.IsWrite() && c.Step != steps.Assign) {
+	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping && (c.Stage != pushing && c.Stage != watching || c.Step.IsWrite() && c.Step != steps.Assign) && c.Step != steps.ReadShards {
 		nth += w.random.Int64N(4)
 	}
 	return w.die(ctx, c, nth)
@@ -73,6 +73,9 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		default:
 		}
 		return err
+	}
+	if w.stage == storing {
+		return nil // it has no bus
 	}
 	if w.place == apart {
 		if w.domain.attends() {

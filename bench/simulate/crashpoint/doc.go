@@ -36,6 +36,11 @@
 // others that come and go. In the end each watch that stayed has taken each change, and its counters have
 // each change once.
 //
+// In worlds of objects, a node stores the events of objects in messages of 24 of them. It is no hub: it
+// has the store of objects, an engine and a door of HTTP. Batches with spilled rows are halved there, so
+// deaths at the step spill are before, between and after the halves. In the end each event is
+// stored once, and counted as often as it was answered, or as often more as it was not.
+//
 // A step that a hub does not come to within a minute is missed, and is another world's.
 // The campaign goes on until each cell has had its deaths; a world that misses all of
 // its cells is a failure.

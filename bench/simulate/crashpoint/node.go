@@ -62,6 +62,7 @@ type orders struct {
 	Nth      int64
 	Sweeping bool
 	Push     bool // it calls receivers
+	Objects  bool // it stores the events of objects, and is no hub
 }
 
 // settings is what an operator would say.
@@ -132,6 +133,9 @@ func beNode(text string) error {
 	}
 	if err := file.Close(); err != nil {
 		return err
+	}
+	if o.Objects {
+		return beObjectNode(ctx, &o, listener)
 	}
 	n, err := node.Open(ctx, cfg, o.options(listener))
 	if err != nil {

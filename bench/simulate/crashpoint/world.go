@@ -72,6 +72,9 @@ func (w *world) run(ctx context.Context, cells []cell) (err error) {
 	if w.stage == watching {
 		return w.watch(ctx, cells)
 	}
+	if w.stage == storing {
+		return w.store(ctx, cells)
+	}
 	return w.workUnderLoad(ctx, func(ctx context.Context) error {
 		for _, c := range cells {
 			if err := w.cell(ctx, c); err != nil {

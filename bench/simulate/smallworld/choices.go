@@ -9,6 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
+	"github.com/messagehub/messagehub/bench/simulate/truth/objects"
 	"github.com/messagehub/messagehub/bench/simulate/truth/push"
 )
 
@@ -165,6 +166,8 @@ func (w *world) chained(is int, before []int) []int {
 type observers struct {
 	hub  *truth.Observer
 	push *push.Observer
+
+	objects *objects.Observer
 }
 
 // Commit compares a commit with the rules.
@@ -175,6 +178,8 @@ func (o *observers) Commit(changes commit) error {
 		return err
 	case known.Judge == containers.TruthPush:
 		return o.push.Commit(changes)
+	case known.Judge == containers.TruthObjects:
+		return o.objects.Commit(changes)
 	}
 	return o.hub.Commit(changes)
 }
@@ -189,7 +194,7 @@ func (w *world) observe(from int, r *request, changes commit) error {
 	for at := from; w.stores[at].parent >= 0; at = w.stores[at].parent {
 		way = append(way, w.stores[at].commit)
 	}
-	o := &observers{truth.New(w.capacity()), push.New(push.Witness{})}
+	o := &observers{truth.New(w.capacity()), push.New(push.Witness{}), objects.New()}
 	if w.Requests {
 		o.hub.Deleted(firstObject)
 	}

@@ -1,7 +1,8 @@
 // Package smallworld goes through every interleaving of small scenarios of the
 // shipped package cosmos: two or three processes, one recipient, two cabinets,
 // drawers of three events. Scenarios of watches are of package cosmos/push, with the
-// use cases of domain/watch: one document of clients, its changes and its watches.
+// use cases of domain/watch: one document of clients, its changes and its watches. Scenarios of
+// objects are of package cosmos/objects: an object or two, and the messages with their events.
 //
 // A model of a protocol can be checked exhaustively, but it is not the code. Here
 // the code is the model. Each party is a process that runs cosmos.New and the real
@@ -57,8 +58,8 @@
 //
 // # What is checked
 //
-// Every write that is possible in a state is held to the invariants of packages truth
-// and truth/push.
+// Every write that is possible in a state is held to the invariants of packages truth,
+// truth/push and truth/objects.
 // At every end, whatever has crashed, a Check of the repository finds no damage; a
 // fresh actor gets what is committed, each event once and in order; then everything
 // is saved again by a fresh writer, and after that nothing is missing and nothing
@@ -69,4 +70,8 @@
 // stream of the document has each of its changes once, in order; each watch counts
 // those behind its version, which is before each change that began after its creation
 // was answered, and not before a change that was answered before its creation began.
+//
+// At every end of a scenario of objects, each event that was answered is stored once, and counted as
+// often as it was answered, or as often more as an answer was lost. Then all messages are delivered
+// again, and the objects are those of a node in memory.
 package smallworld

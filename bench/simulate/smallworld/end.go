@@ -48,6 +48,9 @@ func (w *world) end(s *state) error {
 	if w.Watches {
 		return j.judgeWatches(s)
 	}
+	if w.Objects {
+		return j.judgeObjects(s)
+	}
 	return j.judge(s)
 }
 

@@ -45,6 +45,7 @@ const (
 	continuationHeader = "X-Ms-Continuation"
 	etagHeader         = "Etag"
 	conditionHeader    = "If-Match"
+	anyTag             = "*" // the condition that a document exists
 )
 
 // changing are headers that differ from time to time and mean nothing here.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/watch"
@@ -26,6 +27,7 @@ type Scenario struct {
 	Sweeps   bool   // what is acknowledged is removed by the next sweep
 	Requests bool   // the content of bundles is made on request
 	Watches  bool   // it is about watches and documents of clients, and not about events
+	Objects  bool   // it is about the events of objects
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
 	Parties  []Party
@@ -50,8 +52,10 @@ type Party struct {
 	Patient bool           // it claims no intent before the others are done or dead
 	After   int            // of the others, the number of the one that has to be done first; 0: nobody
 	Offers  []domain.Event // what it may save
-	Tail    int            // its own limit of a tail; 0: that of the scenario, negative: none
-	Does    func(*Member)
+
+	Messages [][]repository.ObjectReport // that it delivers, in order
+	Tail     int                         // its own limit of a tail; 0: that of the scenario, negative: none
+	Does     func(*Member)
 }
 
 // A Member is the hand of a party: what it does leaves a sight.
@@ -61,6 +65,7 @@ type Member struct {
 	scenario *Scenario
 	node     *cosmos.Repository
 	push     *push.Store
+	objects  *objects.Store
 	name     byte
 	bundles  byte
 
@@ -70,11 +75,13 @@ type Member struct {
 
 // A sight is what a party was told.
 type sight struct {
-	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served
+	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served; ingested
 	events []domain.Event
 	bundle repositorytest.Peeked
 	watch  domain.WatchID
-	err    error
+
+	reports []repository.ObjectReport
+	err     error
 }
 
 func (s *sight) String() string {

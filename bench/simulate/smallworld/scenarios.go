@@ -1,6 +1,7 @@
 package smallworld
 
 import (
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -377,5 +378,5 @@ func Scenarios() []*Scenario {
 			Prepare: prepareSaves(list{events(1, 3), events(5)}, taken),
 			Parties: []Party{sweeps("sweep a"), sweeps("sweep b")},
 		},
-	}, append(contentScenarios(), watchScenarios()...)...)
+	}, slices.Concat(contentScenarios(), watchScenarios(), objectScenarios())...)
 }

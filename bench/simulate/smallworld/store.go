@@ -144,6 +144,9 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 		if t, ok := l.theirs[tag]; ok {
 			return t
 		}
+		if tag == anyTag {
+			return tag
+		}
 		return `"00000000-0000-0000-0000-000000000000"` // of a document as it was before
 	}
 	if tag := sent.header.Get(conditionHeader); tag != "" {

@@ -166,6 +166,14 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 				}
 			}, "P14: ",
 		},
+		{
+			"no condition on an object", "object-same",
+			func(s *Scenario) { s.mutate = without(steps.UpdateObjects) }, "L5: ",
+		},
+		{
+			"no condition on an object whose rows spill", "object-late-spill",
+			func(s *Scenario) { s.mutate = without(steps.Spill) }, "L5: ",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := find(t, tc.scenario)

@@ -11,6 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/cosmos/push"
 )
 
@@ -125,7 +126,9 @@ func (s *Scenario) account() embedded.Options {
 }
 
 // allContainers returns those of all documents.
-func allContainers() []client.ContainerSpec { return append(cosmos.Containers(), push.Containers()...) }
+func allContainers() []client.ContainerSpec {
+	return slices.Concat(cosmos.Containers(), push.Containers(), objects.Containers())
+}
 
 // begin prepares the store and starts the parties.
 func (w *world) begin() error {

@@ -77,6 +77,21 @@ const (
 	DeleteWatch  Name = "delete watch"
 )
 
+// The writes of the ledger of objects.
+const (
+	StoreShards   Name = "store shards"   // of a bucket
+	CreateObjects Name = "create objects" // all of a batch are new
+	UpdateObjects Name = "update objects" // new ones may be among them
+	Spill         Name = "spill"          // as the two above, with rows that are spilled
+)
+
+// The reads of the ledger of objects.
+const (
+	ReadShards  Name = "read shards"
+	ReadObjects Name = "read objects"
+	ReadSpilled Name = "read spilled rows"
+)
+
 // The reads of the push side.
 const (
 	ReadStream  Name = "read stream"
@@ -183,6 +198,8 @@ func (r *request) name() Name {
 			return r.cursorsRead()
 		}
 		return r.cursorsWrite()
+	case containers.Objects:
+		return r.objectsName(isRead)
 	}
 	return Other
 }

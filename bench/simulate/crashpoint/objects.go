@@ -1,0 +1,176 @@
+//go:build unix
+
+package crashpoint
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	objectSenders = 3
+	// sentKeys is the number of objects of a message. When all spill rows, one batch has no room for that,
+	// and is halved.
+	sentKeys = 24
+	// sentRounds is the number of rounds with one bucket.
+	sentRounds = 12
+)
+
+// store has the node die at each of the cells while it stores the events of objects, and demands in the
+// end that each event is stored once, and counted as often as it came.
+func (w *world) store(ctx context.Context, cells []cell) error {
+	w.orders.Objects, w.domain.silent = true, true
+	senders := make([]*objectSender, objectSenders)
+	stop := make(chan struct{})
+	all, ctx := errgroup.WithContext(ctx)
+	for i := range senders {
+		senders[i] = &objectSender{w: w, number: i, deliveries: make(map[string]map[string]*deliveryCount)}
+		all.Go(func() error { return senders[i].sendUntil(ctx, stop) })
+	}
+	all.Go(func() error {
+		defer close(stop)
+		for _, c := range cells {
+			if err := w.cell(ctx, c); err != nil {
+				return err
+			}
+		}
+		return w.restart(ctx, cell{})
+	})
+	err := all.Wait()
+	for _, s := range senders {
+		if err == nil {
+			err = s.compareAll(context.WithoutCancel(ctx))
+		}
+	}
+	if err != nil {
+		w.hub.kill()
+		return fmt.Errorf("%w\nthe node had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience)
+	defer cancel()
+	return w.hub.stop(ctx)
+}
+
+// A deliveryCount is how often an event was sent, and how often that was answered.
+type deliveryCount struct{ sent, answered int64 }
+
+// An objectSender sends the events of buckets of its own, one bucket after the other.
+type objectSender struct {
+	w          *world
+	number     int
+	deliveries map[string]map[string]*deliveryCount // by bucket and key, then by event
+}
+
+func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		bucket := fmt.Sprintf("bucket-%d-%d", s.number, n)
+		for round := 1; round <= sentRounds; round++ {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+			var newest []sentEvent
+			for key := range sentKeys {
+				newest = append(newest, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", 16*round)})
+			}
+			// One event comes late, and another one comes again, which may be spilled.
+			late := []sentEvent{
+				{"key-0", fmt.Sprintf("D@%04X", 16*(round/2)+1)},
+				{"key-1", fmt.Sprintf("C@%04X", 16*((round+1)/2))},
+			}
+			for _, message := range [][]sentEvent{newest, late} {
+				if err := s.send(ctx, bucket, message); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// send sends a message until it is answered.
+func (s *objectSender) send(ctx context.Context, bucket string, message []sentEvent) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	err = s.w.load.retry(ctx, func() error {
+		for _, e := range message {
+			s.of(bucket, e).sent++
+		}
+		_, err := s.w.load.ask(ctx, http.MethodPost, "/"+bucket, "", body)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("send events of %s: %w", bucket, err)
+	}
+	for _, e := range message {
+		s.of(bucket, e).answered++
+	}
+	return nil
+}
+
+// of returns the deliveries of an event.
+func (s *objectSender) of(bucket string, e sentEvent) *deliveryCount {
+	object := bucket + "/" + e.Key
+	if s.deliveries[object] == nil {
+		s.deliveries[object] = make(map[string]*deliveryCount)
+	}
+	d := s.deliveries[object][e.Event]
+	if d == nil {
+		d = &deliveryCount{}
+		s.deliveries[object][e.Event] = d
+	}
+	return d
+}
+
+// compareAll compares what is stored with what was sent.
+func (s *objectSender) compareAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.w.patience)
+	defer cancel()
+	stored := make(map[string]map[string]storedObject) // by bucket and key
+	for object, events := range s.deliveries {
+		bucket, key, _ := strings.Cut(object, "/")
+		if stored[bucket] == nil {
+			of := make(map[string]storedObject)
+			a, err := s.w.load.ask(ctx, http.MethodGet, "/"+bucket, "", nil)
+			if err == nil {
+				err = json.Unmarshal(a.body, &of)
+			}
+			if err != nil {
+				return fmt.Errorf("list %s: %w", bucket, err)
+			}
+			stored[bucket] = of
+		}
+		if err := compareObject(stored[bucket][key], events); err != nil {
+			return fmt.Errorf("object %s: %w", object, err)
+		}
+	}
+	return nil
+}
+
+// compareObject compares an object with the events that were sent.
+func compareObject(o storedObject, events map[string]*deliveryCount) error {
+	current := ""
+	for text, d := range events {
+		kind, sequencer, _ := strings.Cut(text, "@")
+		row := map[string]string{"C": "Created", "D": "Deleted"}[kind] + " " + sequencer
+		duplicates, isStored := o.Duplicates[row]
+		if n := duplicates + 1; !isStored && d.answered > 0 || isStored && (n < d.answered || n > d.sent) {
+			return fmt.Errorf("event %s was answered %d times and sent %d times; it is stored: %t, with %d duplicates", text, d.answered, d.sent, isStored, duplicates)
+		}
+		if isStored && kind == "C" { // no Deleted is the newest event
+			current = max(current, sequencer)
+		}
+	}
+	if len(o.Duplicates) > len(events) || o.Current != current {
+		return fmt.Errorf("it has %d rows and the current one %q, and was sent %d events, of which %q is the last one", len(o.Duplicates), o.Current, len(events), current)
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An objectCarrier delivers messages to any node, each until all of its events are stored.
+type objectCarrier struct {
+	party
+	l *objectWorld
+}
+
+func (c *objectCarrier) deliverAll() {
+	for c.l.ctx.Err() == nil {
+		m := c.l.take()
+		if m == nil {
+			select {
+			case <-c.l.delivered:
+				return
+			default:
+			}
+		} else {
+			isDone, err := c.deliver(m)
+			if err != nil {
+				c.l.fail(err)
+			}
+			if c.l.putBack(m, isDone); isDone {
+				continue
+			}
+		}
+		if !c.pause(time.Second) {
+			return
+		}
+	}
+}
+
+// deliver delivers a message once, and reports whether all of its events are stored.
+func (c *objectCarrier) deliver(m *objectMessage) (isDone bool, err error) {
+	if _, ok := c.turn("delivers " + m.name); !ok {
+		return false, nil
+	}
+	n := c.l.objectNode(c.d.n(objectNodes))
+	if n == nil {
+		return false, nil
+	}
+	before := c.l.commitsOf(m)
+	results := c.ingest(n, m)
+	lost, ok := c.turn("is answered", fault{name: "answer lost"})
+	if !ok {
+		return false, nil
+	}
+	c.l.noteForgotten(m, before)
+	if results == nil || lost != "" {
+		c.l.noteUnsure(m)
+		return false, nil
+	}
+	return c.l.note(m, results)
+}
+
+// ingest calls a node. It returns nil if the node was killed, or did not answer in time.
+func (c *objectCarrier) ingest(n *objectNode, m *objectMessage) []repository.ObjectResult {
+	ctx, cancel := context.WithTimeout(c.l.ctx, clientTimeout)
+	defer cancel()
+	answer := make(chan []repository.ObjectResult, 1)
+	c.l.ghosts.Go(func() {
+		results, err := n.store.Ingest(ctx, m.reports)
+		if err != nil && ctx.Err() == nil {
+			c.l.fail(fmt.Errorf("%s: a call fails whose context has not ended: %w", n.who, err))
+		}
+		answer <- results
+	})
+	select {
+	case results := <-answer:
+		return results
+	case <-n.died:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (l *objectWorld) commitsOf(m *objectMessage) map[domain.ObjectName]int {
+	commits := make(map[domain.ObjectName]int)
+	for i := range m.reports {
+		name := m.reports[i].Name
+		commits[name] = l.observer.Commits(name.Bucket(), name.Key())
+	}
+	return commits
+}
+
+// each calls f for the tally of each event of a message.
+func (l *objectWorld) each(m *objectMessage, f func(i int, t *eventTally)) {
+	l.omu.Lock()
+	defer l.omu.Unlock()
+	for i := range m.reports {
+		f(i, l.find(m.reports[i].Name).events[m.reports[i].ID()])
+	}
+}
+
+// noteForgotten notes that a call may have been applied more than once: an object remembers the last
+// writes only, and this call has lasted for more.
+func (l *objectWorld) noteForgotten(m *objectMessage, before map[domain.ObjectName]int) {
+	after := l.commitsOf(m)
+	l.each(m, func(i int, t *eventTally) {
+		name := m.reports[i].Name
+		t.repeats += (after[name] - before[name]) / domain.MaxObjectWrites
+	})
+}
+
+// noteUnsure notes a call without answer.
+func (l *objectWorld) noteUnsure(m *objectMessage) {
+	l.each(m, func(i int, t *eventTally) {
+		if !m.isRepeat(i) {
+			t.unsure++
+		}
+	})
+}
+
+// isRepeat reports whether an event was in the message before.
+func (m *objectMessage) isRepeat(i int) bool {
+	r := &m.reports[i]
+	return slices.ContainsFunc(m.reports[:i], func(other repository.ObjectReport) bool { return other.Name == r.Name && other.ID() == r.ID() })
+}
+
+// note notes what a node has answered, and returns an error if no fault of the world explains it.
+func (l *objectWorld) note(m *objectMessage, results []repository.ObjectResult) (isDone bool, err error) {
+	isDone = true
+	l.each(m, func(i int, t *eventTally) {
+		r := results[i]
+		switch domain.KindOf(r.Err) {
+		case domain.Uncertain:
+			isDone = false
+			if !m.isRepeat(i) {
+				t.unsure++
+			}
+			return
+		case domain.Unavailable, domain.Busy: // it is not stored
+			isDone = false
+			return
+		default:
+		}
+		switch {
+		case r.Err != nil:
+			isDone, err = false, fmt.Errorf("event %d of %s failed: %w", i, m.name, r.Err)
+		case m.isRepeat(i) && r.Outcome != domain.ObjectDuplicate:
+			err = fmt.Errorf("L5: event %d of %s is there twice, and the outcome of the second one is %d", i, m.name, r.Outcome)
+		case m.isRepeat(i):
+		case r.Outcome == domain.ObjectStored:
+			t.stored++
+		case r.Outcome == domain.ObjectDuplicate:
+			t.known++
+		default:
+			err = fmt.Errorf("event %d of %s has no outcome", i, m.name)
+		}
+	})
+	return isDone, err
+}
+
+// An objectReader reads objects from any node. What it reads may be old, and is never damaged.
+type objectReader struct {
+	party
+	l *objectWorld
+}
+
+func (r *objectReader) readUntilDelivered() {
+	for r.pause(time.Duration(1+r.d.n(4000)) * time.Millisecond) {
+		select {
+		case <-r.l.delivered:
+			return
+		default:
+		}
+		if _, ok := r.turn("reads"); !ok {
+			return
+		}
+		n := r.l.objectNode(r.d.n(objectNodes))
+		if n == nil {
+			continue
+		}
+		if err := r.read(n); err != nil {
+			r.l.fail(fmt.Errorf("reader, at %s: %w", n.who, err))
+		}
+	}
+}
+
+func (r *objectReader) read(n *objectNode) error {
+	name := r.l.buckets[r.d.n(len(r.l.buckets))].name
+	switch r.d.n(3) {
+	case 0:
+		o, err := n.store.Object(r.l.ctx, name)
+		if err == nil && o.Spilled == 0 && o.Current != nil && domain.CurrentRow(o.Rows) < 0 {
+			return fmt.Errorf("L3: %s has the current row %+v, and none follows from its rows", name.Key(), o.Current)
+		}
+		return unexplainedRead(err)
+	case 1:
+		rows, err := n.store.History(r.l.ctx, name, domain.ObjectOrder{}, 1+r.d.n(20))
+		if !slices.IsSortedFunc(rows, func(a, b domain.ObjectRow) int { return domain.CompareObjectRows(b, a) }) {
+			return fmt.Errorf("the history of %s is not in order", name.Key())
+		}
+		return unexplainedRead(err)
+	}
+	page, err := n.store.List(r.l.ctx, repository.ObjectRange{Bucket: objectBucket}, 10)
+	if !slices.IsSortedFunc(page.Objects, func(a, b domain.Object) int { return domain.CompareObjectNames(a.Name, b.Name) }) {
+		return fmt.Errorf("the list is not in order: %+v", page)
+	}
+	return unexplainedRead(err)
+}
+
+// unexplainedRead returns an error that no fault of the world explains.
+func unexplainedRead(err error) error {
+	switch domain.KindOf(err) {
+	case domain.Unavailable, domain.Busy, domain.NotFound:
+		return nil
+	default:
+		return err
+	}
+}
+
+// judgeObjects compares what is stored in the end with the buckets, and the counts with what was answered.
+func (l *objectWorld) judgeObjects() error {
+	db, err := l.connect()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	store := objectstore.New(db, objectstore.Options{})
+	var want []string
+	for _, o := range l.buckets {
+		if err := l.judgeObject(store, o); err != nil {
+			return fmt.Errorf("%s: %w", o.name.Key(), err)
+		}
+		if o.bucket.Current() != "" {
+			want = append(want, o.name.Key())
+		}
+	}
+	page, err := store.List(l.ctx, repository.ObjectRange{Bucket: objectBucket, OnlyCurrent: true}, 10)
+	if err != nil {
+		return err
+	}
+	var got []string
+	for i := range page.Objects {
+		got = append(got, page.Objects[i].Name.Key())
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("L3: the list of current objects has %s, and the bucket %s", strings.Join(got, ", "), strings.Join(want, ", "))
+	}
+	return nil
+}
+
+func (l *objectWorld) judgeObject(store *objectstore.Store, o *observedObject) error {
+	if len(o.ordered) == 0 {
+		return nil // nothing happened to it
+	}
+	object, err := store.Object(l.ctx, o.name)
+	if err != nil {
+		return err
+	}
+	rows, err := store.History(l.ctx, o.name, domain.ObjectOrder{}, len(o.ordered)+1)
+	if err != nil {
+		return err
+	}
+	if len(rows) != len(o.ordered) || object.Events != int64(len(rows)) {
+		return fmt.Errorf("L1: it had %d events, counts %d, and has %d rows", len(o.ordered), object.Events, len(rows))
+	}
+	current := ""
+	if object.Current != nil {
+		current = object.Current.ETag
+	}
+	if current != o.bucket.Current() {
+		return fmt.Errorf("L3: its current state is %q, and that of the bucket is %q", current, o.bucket.Current())
+	}
+	l.omu.Lock()
+	defer l.omu.Unlock()
+	for i := range rows {
+		r := &rows[i]
+		t := o.events[r.ID()]
+		if t == nil {
+			return fmt.Errorf("L1: no message had event %+v", r.ID())
+		}
+		least := t.stored + t.known
+		if n := int(r.Duplicates) + 1; n < least || n > least+t.unsure+t.repeats {
+			return fmt.Errorf("L5: event %+v was counted %d times; of its deliveries %d were answered, %d may have been stored, %d repeated", r.ID(), n, least, t.unsure, t.repeats)
+		}
+		if t.stored > 1 || t.stored == 0 && t.unsure == 0 {
+			return fmt.Errorf("L1: event %+v was answered %d times to be stored, %d deliveries may have been", r.ID(), t.stored, t.unsure)
+		}
+		if t.unsure == 0 && least > 1 {
+			l.reached("the duplicates of an event were counted exactly")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package steps
+
+import "strings"
+
+// objectsName names a request about documents of the ledger of objects.
+func (r *request) objectsName(isRead bool) Name {
+	switch ofBucket := strings.HasPrefix(r.key, "bucket|"); {
+	case ofBucket && isRead:
+		return ReadShards
+	case ofBucket:
+		return StoreShards
+	case isRead && r.has("c.object ="), isRead && r.has(`"-`):
+		return ReadSpilled // also by the ids of spilled rows, which begin with a dash
+	case isRead:
+		return ReadObjects
+	case r.has(`"kind":"row"`):
+		return Spill
+	case r.has(`"ifMatch":`):
+		return UpdateObjects
+	}
+	return CreateObjects
+}

@@ -1,0 +1,25 @@
+// Package objects holds every commit to the container objects to the invariants of the ledger of
+// objects.
+//
+// What it knows of the documents it knows from the layout that package cosmos/objects documents,
+// and not from its code. It has an order of rows and a fold of its own, so that the two do not share
+// a mistake. The rules are named as in the design of the ledger:
+//
+//	L1  a row that was stored stays, and what its event said never changes
+//	L2  no two rows of an object have the same identity
+//	L3  the current row is that of the fold of all rows: of the versions whose newest row is Created
+//	    or a delete marker, the one with the highest row; none if that is a marker
+//	L4  each row in the object is above its floor, and no spilled one is; the floor never sinks;
+//	    each version with spilled rows has a copy of the newest one of these
+//	L5  events and duplicates of an object are the sums of its rows; each change of an object is one
+//	    write with an id that it never had, and the rows that the write has stored have that id
+//	L6  numbers of generated places are dense and never given out twice; such a place is behind the
+//	    highest row that anchors it and happened before, and not behind one that happened later
+//	batch  a spilled row and a copy change only together with their object
+//	shard  the number of shards of a bucket never changes; an object is in the shard of its key, and
+//	    its id is made of its key
+//
+// An Observer has to see every commit, in order. The embedded engine reports each commit after its
+// transaction has ended, so two commits that are made at the same time may be reported in the wrong
+// order: a test has to make one request at a time, as a simulation does.
+package objects

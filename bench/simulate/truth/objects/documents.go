@@ -1,0 +1,201 @@
+package objects
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+	"time"
+)
+
+// A row is an event of an object as it is stored.
+type row struct {
+	Version    string `json:"version"`
+	Type       int    `json:"type"`
+	IsMarker   bool   `json:"marker"`
+	Form       int    `json:"form"`
+	Sequencer  string `json:"sequencer"`
+	Message    string `json:"message"`
+	Index      int    `json:"index"`
+	Time       string `json:"time"`
+	Size       string `json:"size"`
+	ETag       string `json:"eTag"`
+	SHA256     string `json:"sha256"`
+	Class      string `json:"storageClass"`
+	Archive    string `json:"archiveStatus"`
+	Modified   string `json:"lastModified"`
+	Reason     string `json:"reason"`
+	IngestID   string `json:"ingestId"`
+	Attributes string `json:"attributes"`
+	BaseForm   int    `json:"baseForm"`
+	Base       string `json:"base"`
+	Rank       int    `json:"rank"`
+	Number     int64  `json:"number"`
+	Duplicates int64  `json:"duplicates"`
+	Reordered  int64  `json:"reordered"`
+	WriteID    string `json:"writeId"`
+}
+
+// The types of events, the form of hexadecimal sequencers, and the ranks of places.
+const (
+	created = 1
+	deleted = 2
+
+	hexForm = 1
+
+	behindRow = 1
+	overRow   = 2
+)
+
+// An identity tells the events of an object apart.
+type identity struct {
+	version   string
+	kind      int
+	sequencer string
+	message   string
+	index     int
+}
+
+func (r *row) identity() identity {
+	switch {
+	case r.Sequencer == "":
+		return identity{message: r.Message, index: r.Index}
+	case r.Form == hexForm:
+		return identity{version: r.Version, kind: r.Type, sequencer: strings.ToUpper(r.Sequencer)}
+	}
+	return identity{version: r.Version, kind: r.Type, sequencer: r.Sequencer}
+}
+
+// facts returns what never changes of a row.
+func (r *row) facts() row {
+	f := *r
+	f.BaseForm, f.Base, f.Rank, f.Duplicates, f.Reordered, f.Attributes = 0, "", 0, 0, 0, ""
+	return f
+}
+
+func (r *row) isGenerated() bool { return r.Sequencer == "" }
+
+func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
+
+// happened returns the time of the event in microseconds, and false if it is unknown.
+func (r *row) happened() (int64, bool) {
+	t, err := time.Parse(time.RFC3339Nano, r.Time)
+	return t.UnixMicro(), err == nil
+}
+
+// An order is the place of a row among all rows of its object.
+type order struct {
+	base      string
+	rank      int
+	time      int64
+	number    int64
+	kind      int
+	version   string
+	sequencer string
+}
+
+// baseOf returns a text of a sequencer that compares as sequencers do: those of the hexadecimal form
+// as if padded to 64 digits, before all others; of these the longer one is the later one.
+func baseOf(form int, sequencer string) string {
+	switch {
+	case sequencer == "":
+		return ""
+	case form == hexForm:
+		return strings.ToUpper(sequencer) + strings.Repeat("0", 64-len(sequencer))
+	}
+	return fmt.Sprintf("~%04d", len(sequencer)) + sequencer
+}
+
+func (r *row) order() order {
+	if !r.isGenerated() {
+		return order{base: baseOf(r.Form, r.Sequencer), kind: r.Type, version: r.Version, sequencer: r.identity().sequencer}
+	}
+	t, known := r.happened()
+	if !known {
+		t = math.MinInt64
+	}
+	return order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
+}
+
+func (o order) compare(p order) int {
+	return cmp.Or(
+		cmp.Compare(o.base, p.base), cmp.Compare(o.rank, p.rank), cmp.Compare(o.time, p.time), cmp.Compare(o.number, p.number),
+		cmp.Compare(o.kind, p.kind), cmp.Compare(o.version, p.version), cmp.Compare(o.sequencer, p.sequencer),
+	)
+}
+
+func compareRows(a, b row) int { return a.order().compare(b.order()) }
+
+// A document is a document of a shard, or that of a bucket.
+type document struct {
+	ID     string `json:"id"`
+	Kind   string `json:"kind"`
+	Bucket string `json:"bucket"`
+	Shards int    `json:"shards"` // of a bucket
+
+	Key              string   `json:"key"`
+	Live             bool     `json:"live"`
+	Current          *row     `json:"current"`
+	Rows             []row    `json:"rows"`
+	Events           int64    `json:"events"`
+	Duplicates       int64    `json:"duplicates"`
+	Generated        int64    `json:"generated"`
+	Floor            *floor   `json:"floor"`
+	Spilled          int64    `json:"spilled"`
+	SpilledGenerated int64    `json:"spilledGenerated"`
+	Writes           []string `json:"writes"`
+
+	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
+	Version string `json:"version"`
+	Row     row    `json:"row"`
+}
+
+// A floor is an order as it is stored. Its base is the sequencer without its last zeros.
+type floor struct {
+	Base      string `json:"base"`
+	Rank      int    `json:"rank"`
+	Time      int64  `json:"time,string"`
+	Number    int64  `json:"number"`
+	Type      int    `json:"type"`
+	Version   string `json:"version"`
+	Sequencer string `json:"sequencer"`
+}
+
+// order returns the order of a floor. The base of an opaque sequencer is ~, its length, : and its text.
+func (f *floor) order() order {
+	if f == nil {
+		return order{rank: -1} // below all rows
+	}
+	o := order{rank: f.Rank, time: f.Time, number: f.Number, kind: f.Type, version: f.Version, sequencer: f.Sequencer}
+	if text, isOpaque := strings.CutPrefix(f.Base, "~"); isOpaque {
+		_, text, _ = strings.Cut(text, ":")
+		o.base = baseOf(hexForm+1, text)
+	} else {
+		o.base = baseOf(hexForm, f.Base)
+	}
+	return o
+}
+
+// plainKey is how many bytes of a key its id has.
+const plainKey = 600
+
+// idOf returns the id of the object with a key.
+func idOf(key string) string {
+	plain := base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString([]byte(key[:min(len(key), plainKey)]))
+	if len(key) <= plainKey {
+		return plain
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s", len(key), key))
+	return plain + "-" + hex.EncodeToString(sum[:20])
+}
+
+// shardOf returns the partition of the object with a key.
+func shardOf(bucket, key string, shards int) string {
+	h := fnv.New32a()
+	h.Write([]byte(key))
+	return fmt.Sprintf("shard|%02d|%s", int(h.Sum32())%shards, bucket)
+}

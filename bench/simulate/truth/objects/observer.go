@@ -1,0 +1,176 @@
+package objects
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// An Observer holds commits to the invariants. It is safe for concurrent use.
+type Observer struct {
+	// Reached, if set, is called with the name of each rare state that a commit reaches.
+	Reached func(state string)
+
+	mu        sync.Mutex
+	documents map[key]document
+	objects   map[key]*object
+	buckets   map[string]int // their shards
+	found     []error
+}
+
+// A key identifies a document, or the object with this document.
+type key struct{ partition, id string }
+
+// An object is what is known of one.
+type object struct {
+	rows    map[identity]row
+	writes  map[string]bool // that it ever had
+	commits int
+	spilled map[string]bool // ids of the documents of spilled rows and copies
+	doc     document
+}
+
+// New returns an Observer of an empty store.
+func New() *Observer {
+	return &Observer{documents: make(map[key]document), objects: make(map[key]*object), buckets: make(map[string]int)}
+}
+
+// Commit compares the changes of one commit with the rules, and returns an error that joins what they
+// break.
+func (o *Observer) Commit(changes []embedded.Change) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.found = nil
+	changed := make(map[key]bool) // whether the document of the object changed
+	for _, c := range changes {
+		if c.Container != containers.Objects {
+			o.violated("containers", key{"", c.ID}, "no rule judges the documents of container %s", c.Container)
+			continue
+		}
+		o.documentChanged(c, changed)
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(changed), func(a, b key) int { return strings.Compare(a.partition+a.id, b.partition+b.id) }) {
+		if !changed[k] {
+			o.violated("batch", k, "its spilled rows changed, and the object did not")
+			continue
+		}
+		o.objectChanged(k)
+	}
+	return errors.Join(o.found...)
+}
+
+// documentChanged stores a changed document, and notes the object that it is of.
+func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
+	var names []string
+	k := key{id: c.ID}
+	if err := json.Unmarshal([]byte(c.Partition), &names); err != nil || len(names) != 1 {
+		o.violated("layout", k, "its partition is %s", c.Partition)
+		return
+	}
+	k.partition = names[0]
+	before, existed := o.documents[k]
+	var d document
+	if c.JSON == nil {
+		d = before
+		delete(o.documents, k)
+	} else {
+		if err := json.Unmarshal(c.JSON, &d); err != nil {
+			o.violated("layout", k, "it cannot be read: %v", err)
+			return
+		}
+		o.documents[k] = d
+	}
+	switch d.Kind {
+	case "bucket":
+		if c.JSON == nil || existed && d.Shards != before.Shards || d.Shards < 1 || d.Shards > 256 {
+			o.violated("shard", k, "the bucket has %d shards, and had %d", d.Shards, before.Shards)
+		}
+		o.buckets[d.Bucket] = d.Shards
+	case "object":
+		changed[k] = true
+		if c.JSON == nil {
+			o.violated("L1", k, "the object is gone")
+		}
+	case "row", "head":
+		of := key{k.partition, d.Object}
+		changed[of] = changed[of]
+		spilled := o.object(of).spilled
+		if c.JSON == nil {
+			delete(spilled, k.id)
+		} else {
+			spilled[k.id] = true
+		}
+	default:
+		o.violated("layout", k, "no rule judges documents of kind %q", d.Kind)
+	}
+}
+
+func (o *Observer) object(k key) *object {
+	known := o.objects[k]
+	if known == nil {
+		known = &object{rows: make(map[identity]row), writes: make(map[string]bool), spilled: make(map[string]bool)}
+		o.objects[k] = known
+	}
+	return known
+}
+
+// objectChanged judges an object after a commit.
+func (o *Observer) objectChanged(k key) {
+	known := o.object(k)
+	j := &objectCheck{Observer: o, key: k, before: known, doc: o.documents[k], heads: make(map[string]row)}
+	for id := range known.spilled {
+		switch d := o.documents[key{k.partition, id}]; d.Kind {
+		case "row":
+			j.spilled = append(j.spilled, d.Row)
+		case "head":
+			if d.Version != d.Row.Version {
+				j.violated("L4", "the copy of version %q is a row of version %q", d.Version, d.Row.Version)
+			}
+			j.heads[d.Version] = d.Row
+		}
+	}
+	slices.SortFunc(j.spilled, compareRows)
+	j.judge()
+	known.rows = make(map[identity]row)
+	for _, r := range j.all() {
+		known.rows[r.identity()] = r
+	}
+	for _, id := range j.doc.Writes {
+		known.writes[id] = true
+	}
+	known.doc = j.doc
+	known.commits++
+}
+
+// Commits returns how often the object with a key was changed.
+func (o *Observer) Commits(bucket, name string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	shards := o.buckets[bucket]
+	if shards == 0 {
+		return 0
+	}
+	if known := o.objects[key{shardOf(bucket, name, shards), idOf(name)}]; known != nil {
+		return known.commits
+	}
+	return 0
+}
+
+func (o *Observer) violated(rule string, k key, format string, args ...any) {
+	text, _ := json.Marshal(o.documents[k]) // it has only texts and numbers
+	const limit = 2000
+	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  is       %s", rule, fmt.Sprintf(format, args...), k.id, k.partition, text[:min(len(text), limit)]))
+}
+
+func (o *Observer) reached(state string) {
+	if o.Reached != nil {
+		o.Reached(state)
+	}
+}

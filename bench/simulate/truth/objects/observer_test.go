@@ -1,0 +1,185 @@
+package objects
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// members are those of a stored document.
+type members = map[string]any
+
+// An observed store is one whose commits an observer has judged.
+type observed struct {
+	*Observer
+	documents map[string]embedded.Change // the last of each id
+	reached   map[string]int
+}
+
+// script has an event without sequencer that moves, versions of which some are spilled, and a late event.
+const script = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [M@70/5+70]"
+
+// observe has a store store the events of a script, and judges each of its commits.
+func observe(t *testing.T, script string) *observed {
+	t.Helper()
+	o := &observed{Observer: New(), documents: make(map[string]embedded.Change), reached: make(map[string]int)}
+	o.Reached = func(state string) { o.reached[state]++ }
+	a := accounttest.New(t, embedded.Options{Committed: func(changes []embedded.Change) {
+		for _, c := range changes {
+			o.documents[c.ID] = c
+		}
+		if err := o.Commit(changes); err != nil {
+			t.Error(err)
+		}
+	}}, objectstore.Containers())
+	store := objectstore.New(a.Connect(), objectstore.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}})
+	name, err := domain.ParseObjectName("bucket", "key")
+	require.NoError(t, err)
+	for _, events := range objecttest.Calls(script) {
+		results, err := store.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: events[0]}})
+		require.NoError(t, err)
+		require.NoError(t, results[0].Err)
+	}
+	return o
+}
+
+// edited returns the documents of some ids, changed as edit says. The object has one more write.
+func (o *observed) edited(t *testing.T, edit func(docs map[string]members)) (changes []embedded.Change) {
+	docs := make(map[string]members)
+	for id, c := range o.documents {
+		d := members{}
+		require.NoError(t, json.Unmarshal(c.JSON, &d))
+		docs[id] = d
+	}
+	object := docs[idOf("key")]
+	object["writes"] = append(object["writes"].([]any)[max(len(object["writes"].([]any))-7, 0):], "another")
+	edit(docs)
+	for _, id := range slices.Sorted(maps.Keys(o.documents)) {
+		c := o.documents[id]
+		if d := docs[id]; d == nil {
+			c.JSON = nil
+		} else {
+			text, err := json.Marshal(d)
+			require.NoError(t, err)
+			c.JSON = text
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+func TestAnObserverAcceptsWhatAStoreCommits(t *testing.T) {
+	o := observe(t, script)
+	require.Equal(t, len(objecttest.Calls(script)), o.Commits("bucket", "key"))
+	require.Zero(t, o.Commits("bucket", "other"))
+	require.Zero(t, o.Commits("other", "key"))
+	require.NoError(t, o.Commit(o.edited(t, func(map[string]members) {})))
+	for _, state := range []string{"rows were spilled", "an event came below the floor", "a generated place moved behind a late row"} {
+		require.Positive(t, o.reached[state], state)
+	}
+	o = observe(t, "[C@10/1] [C@20/2] [D@30/2] [C@40/3] [D@50/3]")
+	require.Positive(t, o.reached["a spilled row became the current one"])
+}
+
+func TestAnObserverFindsEachViolationOfTheLedger(t *testing.T) {
+	object := func(docs map[string]members) members { return docs[idOf("key")] }
+	rows := func(docs map[string]members) []any { return object(docs)["rows"].([]any) }
+	row := func(docs map[string]members, i int) members { return rows(docs)[i].(members) }
+	// spilled returns a spilled row with a sequencer, or the copy of one.
+	spilled := func(docs map[string]members, kind, sequencer string) (id string, fields members) {
+		for id, d := range docs {
+			if fields, has := d["row"].(members); has && d["kind"] == kind && (fields["sequencer"] == sequencer || sequencer == "" && fields["number"] != nil) {
+				return id, fields
+			}
+		}
+		require.FailNow(t, "there is no such row", "%s %s", kind, sequencer)
+		return "", nil
+	}
+	for _, tc := range []struct {
+		name, rule string
+		edit       func(docs map[string]members)
+	}{
+		{"a row that is gone", "L1", func(docs map[string]members) {
+			id, _ := spilled(docs, "row", "20")
+			delete(docs, id)
+		}},
+		{"a fact that changes", "L1", func(docs map[string]members) { row(docs, 0)["eTag"] = "another" }},
+		{"an event with two rows", "L2", func(docs map[string]members) {
+			object(docs)["rows"] = append([]any{row(docs, 0)}, rows(docs)...)
+		}},
+		{"a current row below a marker", "L3", func(docs map[string]members) {
+			object(docs)["current"], object(docs)["live"] = row(docs, 0), true
+		}},
+		{"an object that only says that it is live", "L3", func(docs map[string]members) { object(docs)["live"] = true }},
+		{"a floor above a row", "L4", func(docs map[string]members) { object(docs)["floor"].(members)["base"] = "FF" }},
+		{"a floor that sinks", "L4", func(docs map[string]members) { object(docs)["floor"].(members)["base"] = "01" }},
+		{"a version without a copy", "L4", func(docs map[string]members) {
+			id, _ := spilled(docs, "head", "20")
+			delete(docs, id)
+		}},
+		{"a copy that is old", "L4", func(docs map[string]members) {
+			_, fields := spilled(docs, "head", "20")
+			fields["duplicates"] = 3
+		}},
+		{"an event that is not counted", "L5", func(docs map[string]members) { object(docs)["events"] = 3 }},
+		{"a duplicate that is not counted", "L5", func(docs map[string]members) {
+			_, fields := spilled(docs, "row", "12")
+			fields["duplicates"] = 2
+		}},
+		{"a duplicate that is forgotten", "L5", func(docs map[string]members) {
+			_, fields := spilled(docs, "row", "12")
+			delete(fields, "duplicates")
+			object(docs)["duplicates"] = 0
+		}},
+		{"a write that comes again", "L5", func(docs map[string]members) {
+			writes := object(docs)["writes"].([]any)
+			writes[len(writes)-1] = writes[0]
+		}},
+		{"a write that is forgotten too early", "L5", func(docs map[string]members) {
+			writes := object(docs)["writes"].([]any)
+			object(docs)["writes"] = writes[len(writes)-1:]
+		}},
+		{"a number that comes again", "L6", func(docs map[string]members) { object(docs)["generated"] = 2 }},
+		{"a null sequencer that is not moved", "L6", func(docs map[string]members) {
+			_, fields := spilled(docs, "row", "")
+			fields["base"] = "30"
+		}},
+		{"a bucket with another number of shards", "shard", func(docs map[string]members) { docs["shards"]["shards"] = 2 }},
+		{"an object in another shard", "shard", func(docs map[string]members) { object(docs)["key"] = "other" }},
+		{"a document of another kind", "layout", func(docs map[string]members) { object(docs)["kind"] = "other" }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := observe(t, script)
+			require.ErrorContains(t, o.Commit(o.edited(t, tc.edit)), tc.rule+": ")
+		})
+	}
+}
+
+func TestASpilledRowChangesOnlyWithItsObject(t *testing.T) {
+	o := observe(t, script)
+	changes := slices.DeleteFunc(o.edited(t, func(map[string]members) {}), func(c embedded.Change) bool { return c.ID == idOf("key") })
+	require.ErrorContains(t, o.Commit(changes), "batch: ")
+}
+
+func TestAnObserverReportsDocumentsThatItCannotJudge(t *testing.T) {
+	o := observe(t, script)
+	other := o.documents["shards"]
+	other.Container = "others"
+	require.ErrorContains(t, o.Commit([]embedded.Change{other}), "containers: ")
+	damaged := o.documents["shards"]
+	require.Equal(t, containers.Objects, damaged.Container)
+	damaged.JSON = []byte("{")
+	require.ErrorContains(t, o.Commit([]embedded.Change{damaged}), "layout: ")
+	require.Equal(t, hexForm, int(domain.HexSequencer))
+}

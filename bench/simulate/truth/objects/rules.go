@@ -1,0 +1,175 @@
+package objects
+
+import (
+	"slices"
+)
+
+// An objectCheck compares one object with the rules after a commit.
+type objectCheck struct {
+	*Observer
+	key     key
+	before  *object
+	doc     document
+	spilled []row // in order
+	heads   map[string]row
+}
+
+// all returns all rows in order.
+func (j *objectCheck) all() []row {
+	return slices.SortedFunc(slices.Values(slices.Concat(j.spilled, j.doc.Rows)), compareRows)
+}
+
+func (j *objectCheck) violated(rule, format string, args ...any) {
+	j.Observer.violated(rule, j.key, format, args...)
+}
+
+func (j *objectCheck) judge() {
+	j.judgeShard()
+	rows := j.all()
+	j.judgeRows(rows)
+	j.judgeCurrent(rows)
+	j.judgeFloor()
+	j.judgeWrites(rows)
+	j.judgePlaces(rows)
+}
+
+func (j *objectCheck) judgeShard() {
+	d := &j.doc
+	shards := j.buckets[d.Bucket]
+	switch {
+	case shards == 0:
+		j.violated("shard", "bucket %s has no number of shards", d.Bucket)
+	case j.key.partition != shardOf(d.Bucket, d.Key, shards):
+		j.violated("shard", "key %q is of %s", d.Key, shardOf(d.Bucket, d.Key, shards))
+	}
+	if d.ID != idOf(d.Key) {
+		j.violated("shard", "the id of key %q is %s", d.Key, idOf(d.Key))
+	}
+}
+
+// judgeRows holds the rows to L1, L2 and the sums of L5.
+func (j *objectCheck) judgeRows(rows []row) {
+	seen := make(map[identity]row, len(rows))
+	var duplicates int64
+	for _, r := range rows {
+		id := r.identity()
+		if _, twice := seen[id]; twice {
+			j.violated("L2", "event %+v has two rows", id)
+		}
+		seen[id] = r
+		duplicates += r.Duplicates
+	}
+	for id, before := range j.before.rows {
+		after, isThere := seen[id]
+		switch {
+		case !isThere:
+			j.violated("L1", "the row of event %+v is gone", id)
+		case after.facts() != before.facts():
+			j.violated("L1", "the row of event %+v was %+v, and is %+v", id, before, after)
+		case after.Duplicates < before.Duplicates:
+			j.violated("L5", "event %+v had %d duplicates, and has %d", id, before.Duplicates, after.Duplicates)
+		}
+	}
+	if d := &j.doc; d.Events != int64(len(rows)) || d.Duplicates != duplicates || d.Spilled != int64(len(j.spilled)) {
+		j.violated("L5", "it has %d rows with %d duplicates, of which %d are spilled, and counts %d, %d and %d",
+			len(rows), duplicates, len(j.spilled), d.Events, d.Duplicates, d.Spilled)
+	}
+}
+
+// judgeCurrent holds the current row to L3.
+func (j *objectCheck) judgeCurrent(rows []row) {
+	var want *row
+	seen := make(map[string]bool)
+	for i := len(rows) - 1; i >= 0; i-- {
+		r := &rows[i]
+		if seen[r.Version] {
+			continue
+		}
+		seen[r.Version] = true
+		if r.Type == created || r.isDeleteMarker() {
+			want = r
+			break
+		}
+	}
+	if want != nil && want.isDeleteMarker() {
+		want = nil
+	}
+	got := j.doc.Current
+	switch {
+	case (want == nil) != (got == nil), want != nil && *want != *got:
+		j.violated("L3", "its current row is %+v, and %+v follows from its rows", got, want)
+	case j.doc.Live != (got != nil):
+		j.violated("L3", "it is live: %t, and its current row is %+v", j.doc.Live, got)
+	}
+	if want != nil && !slices.Contains(j.doc.Rows, *want) {
+		j.reached("a spilled row became the current one")
+	}
+}
+
+// judgeFloor holds what is spilled to L4.
+func (j *objectCheck) judgeFloor() {
+	d := &j.doc
+	at := d.Floor.order()
+	if before := j.before.doc.Floor.order(); at.compare(before) < 0 {
+		j.violated("L4", "its floor was %+v, and is %+v", before, at)
+	}
+	if !slices.IsSortedFunc(d.Rows, compareRows) {
+		j.violated("L4", "the rows in it are not in order")
+	}
+	for i := range d.Rows {
+		if d.Rows[i].order().compare(at) <= 0 {
+			j.violated("L4", "row %+v in it is not above its floor", d.Rows[i].identity())
+		}
+	}
+	newest := make(map[string]row)
+	var generated int64
+	for _, r := range j.spilled {
+		if r.order().compare(at) > 0 {
+			j.violated("L4", "spilled row %+v is above its floor", r.identity())
+		}
+		newest[r.Version] = r
+		if r.isGenerated() {
+			generated++
+		}
+		if _, isKnown := j.before.rows[r.identity()]; !isKnown && j.before.doc.Spilled > 0 {
+			j.reached("an event came below the floor")
+		}
+	}
+	for version, r := range newest {
+		if head, has := j.heads[version]; !has || head != r {
+			j.violated("L4", "the copy of version %q is %+v, and its newest spilled row %+v", version, head, r)
+		}
+	}
+	for version := range j.heads {
+		if _, has := newest[version]; !has {
+			j.violated("L4", "version %q has a copy and no spilled row", version)
+		}
+	}
+	if d.SpilledGenerated != generated {
+		j.violated("L4", "%d of its spilled rows have a generated place, and it counts %d", generated, d.SpilledGenerated)
+	}
+	if d.Spilled > j.before.doc.Spilled {
+		j.reached("rows were spilled")
+	}
+}
+
+// maxWrites is how many ids of writes an object keeps.
+const maxWrites = 8
+
+// judgeWrites holds the ids of writes to L5.
+func (j *objectCheck) judgeWrites(rows []row) {
+	before, after := j.before.doc.Writes, j.doc.Writes
+	if len(after) == 0 || len(after) > maxWrites || j.before.writes[after[len(after)-1]] {
+		j.violated("L5", "its writes were %v, and are %v: want one more, that it never had, and at most %d", before, after, maxWrites)
+		return
+	}
+	kept := after[:len(after)-1]
+	if len(kept) > len(before) || !slices.Equal(kept, before[len(before)-len(kept):]) || len(kept) < min(len(before), maxWrites-1) {
+		j.violated("L5", "its writes were %v, and are %v: they are not the last ones", before, after)
+	}
+	for _, r := range rows {
+		if _, isKnown := j.before.rows[r.identity()]; !isKnown && r.WriteID != after[len(after)-1] {
+			j.violated("L5", "row %+v is stored by write %s, and says %q", r.identity(), after[len(after)-1], r.WriteID)
+		}
+	}
+}
