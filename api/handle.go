@@ -51,5 +51,7 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // a client that is gone needs no answer
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // a link has ampersands
+	_ = encoder.Encode(body)     // a client that is gone needs no answer
 }

@@ -30,7 +30,7 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.WriteHeader(http.StatusNoContent) // to whoever lost a race, the original said that there was no data
 		return
 	}
-	if _, ok := errors.AsType[*hub.UnansweredError](err); ok {
+	if refused.problem == contentGone || isUnanswered(err) {
 		w.WriteHeader(http.StatusNoContent) // and so it did to whose domain did not answer, or failed
 		return
 	}
@@ -47,6 +47,11 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		writeOriginalError(w, r, http.StatusInternalServerError,
 			originalError{Code: "INTERNAL_ERROR", Message: "An error occured while processing the request."}) //nolint:misspell // as the original has it
 	}
+}
+
+func isUnanswered(err error) bool {
+	_, ok := errors.AsType[*hub.UnansweredError](err)
+	return ok
 }
 
 // An originalError is an error as the original told it. Its form in JSON is that of

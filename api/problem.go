@@ -46,11 +46,14 @@ const (
 	tooLate            problemType = "deadline-exceeded"
 	noAnswer           problemType = "no-answer"
 	domainFailed       problemType = "domain-failed"
+	contentGone        problemType = "content-gone"
 	frozen             problemType = "frozen"
 	notReady           problemType = "not-ready"
 	newerFormat        problemType = "newer-format"
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
+
+	crawlUnderWay problemType = "crawl-under-way"
 
 	notProvisioned       problemType = "not-provisioned"
 	tooManySubscriptions problemType = "too-many-subscriptions"
@@ -87,6 +90,7 @@ var problems = map[problemType]struct {
 	conflict:           {status: 409, title: "The request conflicts with what is there"},
 	idConflict:         {status: 409, title: "One id stands for different contents"},
 	alreadyStored:      {status: 409, title: "Events are stored with other content"},
+	crawlUnderWay:      {status: 409, title: "A crawl of the bucket is under way"},
 	preconditionFailed: {status: 412, title: "A precondition does not hold"},
 	bodyTooLarge:       {status: 413, title: "The body is too large"},
 	tooManyEvents:      {status: 413, title: "Too many events in one request"},
@@ -115,6 +119,10 @@ var problems = map[problemType]struct {
 	domainFailed: {
 		status: 503, title: "The domain has not made the content", retry: true, pause: 10,
 		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this goes on, ask the operator.",
+	},
+	contentGone: {
+		status: 503, title: "The content of the bundle was deleted", retry: true,
+		detail: "The bundle stays open, and its domain is asked for the content again. Peek again after the pause.",
 	},
 	frozen: {
 		status: 503, title: "The queue is frozen", retry: true, pause: 30,
@@ -225,6 +233,9 @@ func asProblem(ctx context.Context, err error) *problemError {
 	}
 	if e, ok := errors.AsType[*hub.UnansweredError](err); ok {
 		return unanswered(e)
+	}
+	if _, ok := errors.AsType[*hub.ContentGoneError](err); ok {
+		return &problemError{problem: contentGone, cause: err}
 	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)

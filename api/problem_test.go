@@ -18,8 +18,10 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 )
 
 // failing makes the store of f fail a Peek with err.
@@ -97,6 +99,12 @@ var provoke = map[string]func(f *fixture) answer{
 		f.store.next = func(context.Context) error { return unanswered("dataset-not-available", "secret") }
 		return f.do("GET", "/v1/peek", "")
 	},
+	"content-gone": func(f *fixture) answer {
+		f.store.next = func(context.Context) error {
+			return domain.Errorf(domain.Unavailable, "%w", &hub.ContentGoneError{Cause: errors.New("secret")})
+		}
+		return f.do("GET", "/v1/peek", "")
+	},
 	"frozen": func(f *fixture) answer {
 		f.post(202, newEvent(1))
 		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`)
@@ -128,14 +136,37 @@ var provoke = map[string]func(f *fixture) answer{
 	"wrong-credentials": func(f *fixture) answer {
 		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
 	},
-	"partition-full": func(f *fixture) answer {
-		f, objects := serveObjects(f.t, func(o *api.Options, _ *hub.Options) {
+	"crawl-under-way": func(f *fixture) answer {
+		random := uint64(0)
+		f = serve(f.t, func(o *api.Options, _ *hub.Options) {
+			o.Objects = ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: memory.NewSource("bucket")}, ledger.Options{
+				Clock: func() time.Time { return time.Unix(0, 0) }, Random: func() uint64 { random++; return random },
+			})
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
-		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
-		return f.postObjectEvents(objectRecords(objectRecord("a"), objectRecord("b")))
+		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
+		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
+	"partition-full": func(f *fixture) answer {
+		full := serve(f.t, func(o *api.Options, _ *hub.Options) {
+			o.Objects = ledger.New(ledger.Ports{Objects: fullObjects{memory.NewObjects()}}, ledger.Options{})
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		return full.do("POST", "/v1/object-events", `{"Records":[{"eventSource":"aws:s3","eventName":"ObjectCreated:Put","eventTime":"2026-03-04T05:06:07Z",`+
+			`"s3":{"bucket":{"name":"b"},"object":{"key":"k","size":1,"eTag":"e","sequencer":"01"}}}]}`, "Authorization", "Bearer "+token)
+	},
+}
+
+// fullObjects have no room for an event.
+type fullObjects struct{ *memory.Objects }
+
+func (fullObjects) Ingest(_ context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	results := make([]repository.ObjectResult, len(reports))
+	for i := range results {
+		results[i].Err = domain.Errorf(domain.Unavailable, "secret: %w", repository.ErrFull)
+	}
+	return results, nil
 }
 
 // serveBroker starts a server with a broker, whose requests have the same id.
@@ -200,11 +231,13 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "60"
 			case name == "newer-format":
 				pause = "5"
+			case name == "partition-full":
+				pause = "300" // until then, no objects are deleted
 			case a.status == 429 || a.status == 503:
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "partition-full"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "partition-full"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

@@ -201,7 +201,7 @@ func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
 	for status, response := range doc.Paths["/v1/data-available"].Post.Responses {
 		for _, content := range doc.Components.Responses[path.Base(response.Ref)].Content {
 			for _, typ := range content.Schema.Properties.Type.Enum {
-				if name := strings.TrimPrefix(typ, "urn:messagehub:problem:"); !slices.Contains([]string{"no-answer", "domain-failed", "frozen"}, name) {
+				if name := strings.TrimPrefix(typ, "urn:messagehub:problem:"); !slices.Contains([]string{"no-answer", "domain-failed", "content-gone", "frozen"}, name) {
 					documented[status+" "+name] = true
 				}
 			}

@@ -2,7 +2,9 @@ package api_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +80,38 @@ func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
 	require.Contains(t, f.do("DELETE", "/api/dequeue?bundleId="+id(71), "").wants(400).body, "VALIDATION_EXCEPTION")
 	shown := f.do("GET", "/v1/admin/queues/"+actor, "").wants(200).body
 	require.Contains(t, shown, `"domain":{"answered":false,"failures":2,"reason":"dataset-not-found","text":"a word for operators"}`)
+}
+
+func TestContentThatWasDeleted_IsMadeAgainByTheNextPeek(t *testing.T) {
+	for _, tc := range []struct {
+		path   string
+		status int
+	}{{"/v1/peek", 503}, {"/api/peek", 204}} {
+		f, d := serveAsking(t)
+		var made atomic.Int32
+		d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {
+			content := fmt.Sprintf(`"content %d"`, made.Add(1))
+			return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient), []byte(content))}, nil
+		}
+		f.post(202, newEvent(1))
+		first := f.do("GET", tc.path, "").wants(200)
+		to, err := domain.ParseActorID(actor)
+		require.NoError(t, err)
+		next, err := f.store.NextUnacknowledged(t.Context(), to, domain.DefaultGroups().All())
+		require.NoError(t, err)
+		require.NoError(t, f.store.Delete(t.Context(), next.Open.Object))
+
+		gone := f.do("GET", tc.path, "").wants(tc.status)
+		require.Equal(t, "1", gone.header.Get("Retry-After"))
+		f.logs.wait(t, `"problem":"content-gone"`)
+		again := f.do("GET", tc.path, "").wants(200)
+		require.Equal(t, `"content 2"`, again.body)
+		require.Equal(t, first.header.Get("MessageId"), again.header.Get("MessageId"))
+		require.NotEqual(t, first.header.Get("ETag"), again.header.Get("ETag"))
+		rest := f.do("GET", "/v1/bundles/"+again.header.Get("MessageId"), "", "Range", "bytes=3-", "If-Range", first.header.Get("ETag")).wants(200)
+		require.Equal(t, `"content 2"`, rest.body, "a download of the old content does not continue in the new one")
+		f.do("DELETE", "/v1/dequeue/"+again.header.Get("MessageId"), "").wants(200)
+	}
 }
 
 func TestADomainThatDoesNotAnswerHoldsUpNobodyElse(t *testing.T) {

@@ -17,10 +17,26 @@ import (
 // gate, because bundle and gate are always written in one batch. The first answer stays,
 // and every other caller gets it. A Dequeue that has read the document just before is
 // refused by its own condition, and reads again.
+//
+// An object may be deleted while its bundle is open. That is one more patch, MarkGone, on condition
+// that the bundle is open and the object is still its content. A Peek sees the mark in the document
+// that it reads anyway, and asks the domain again. The new answer is a patch on condition of the
+// mark and of the object that it replaces. So of any number of new answers one is accepted, and a
+// patch that arrives late, after its call has ended, finds another object and is refused: an
+// object that was replaced, and one that was discarded because another answer was first, never
+// come back. The bundle keeps its write id, so neither patch keeps a Dequeue from closing it.
 
 var _ repository.Answers = (*Repository)(nil)
 
-const ifUnanswered = ifOpen + " and c.content = '" + string(domain.Request) + "' and not is_defined(c.object)"
+const (
+	ifOnRequest  = ifOpen + " and c.content = '" + string(domain.Request) + "'"
+	ifUnanswered = ifOnRequest + " and not is_defined(c.object)"
+	ifLacking    = ifOnRequest + " and (not is_defined(c.object) or c.gone = true)"
+)
+
+// ifContentIs is the condition that an object is the content of the bundle. Its name has been
+// checked, so it has no quotes.
+func ifContentIs(object string) string { return ifOnRequest + " and c.object = '" + object + "'" }
 
 // Answer implements repository.Answers.
 func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error) {
@@ -28,6 +44,24 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 		return domain.Bundle{}, client.Classify("answer for bundle "+id.String(), err)
 	}
 	ops := client.NewPatch(bundleDocument, ifUnanswered)
+	setContent(&ops, object, body)
+	return r.note(ctx, "answer", recipient, id, ops, (*bundleDoc).isUnanswered)
+}
+
+// AnswerAgain implements repository.Answers.
+func (r *Repository) AnswerAgain(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error) {
+	for _, name := range []string{gone, object} {
+		if err := repository.CheckObjectName(name); err != nil {
+			return domain.Bundle{}, client.Classify("answer for bundle "+id.String(), err)
+		}
+	}
+	ops := client.NewPatch(bundleDocument, ifContentIs(gone), "c.gone = true")
+	setContent(&ops, object, body)
+	ops.AppendSet("/gone", false)
+	return r.note(ctx, "answer again", recipient, id, ops, func(d *bundleDoc) bool { return d.Gone && d.Object == gone })
+}
+
+func setContent(ops *azcosmos.PatchOperations, object string, body domain.Body) {
 	ops.AppendSet("/object", object)
 	ops.AppendSet("/bodyLength", body.Length)
 	ops.AppendSet("/bodyDigest", body.Digest[:])
@@ -35,37 +69,80 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 	ops.AppendSet("/trouble/reason", "")
 	ops.AppendSet("/trouble/text", "")
 	ops.AppendSet("/trouble/call", "")
-	return r.note(ctx, "answer", recipient, id, ops, func(*bundleDoc) bool { return false })
+}
+
+// MarkGone implements repository.Answers.
+func (r *Repository) MarkGone(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string) (domain.Bundle, error) {
+	if err := repository.CheckObjectName(object); err != nil {
+		return domain.Bundle{}, client.Classify("mark the content of bundle "+id.String(), err)
+	}
+	ops := client.NewPatch(bundleDocument, ifContentIs(object))
+	ops.AppendSet("/gone", true)
+	return r.note(ctx, "mark content", recipient, id, ops, func(d *bundleDoc) bool { return d.Object == object && !d.Gone })
+}
+
+// BundleRecipients implements repository.Answers. The id is in the index of every partition.
+func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error) {
+	what := "find the recipients of bundle " + id.String()
+	docs, err := client.All[bundleState](ctx, r.begin("find recipients").QueryAllPartitions(r.db.bundles, id.String(),
+		"SELECT c.id, c.recipient, c.state, c.v FROM c WHERE c.id = @id", azcosmos.QueryParameter{Name: "@id", Value: id.String()}))
+	if err != nil {
+		return nil, client.Classify(what, err)
+	}
+	var recipients []domain.ActorID
+	for _, d := range docs {
+		if d.State != stateOpen {
+			continue
+		}
+		recipient, err := domain.ParseActorID(d.Recipient)
+		if err != nil {
+			return nil, domain.Errorf(domain.Damaged, "%s: %w", what, err)
+		}
+		recipients = append(recipients, recipient)
+	}
+	return recipients, nil
 }
 
 // Fail implements repository.Answers. The call leaves its id, so that it counts
 // once though its reply be lost.
 func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
 	call := r.client.NewID()
-	ops := client.NewPatch(bundleDocument, ifUnanswered, "c.trouble.call != '"+call+"'")
+	ops := client.NewPatch(bundleDocument, ifLacking, "c.trouble.call != '"+call+"'")
 	ops.AppendIncrement("/trouble/failures", 1)
 	ops.AppendSet("/trouble/reason", why.Reason)
 	ops.AppendSet("/trouble/text", why.Text)
 	ops.AppendSet("/trouble/call", call)
-	return r.note(ctx, "fail", recipient, id, ops, func(d *bundleDoc) bool { return d.Trouble != nil && d.Trouble.Call == call })
+	return r.note(ctx, "fail", recipient, id, ops, func(d *bundleDoc) bool {
+		return (d.isUnanswered() || d.Gone) && (d.Trouble == nil || d.Trouble.Call != call)
+	})
 }
 
-// note carries out a patch of a bundle that waits for its answer, and returns the
-// bundle as it is then. One that has its answer stays as it is.
+// A bundleState is a bundle, open or not, and its recipient.
+type bundleState struct {
+	ID        string `json:"id"`
+	Recipient string `json:"recipient"`
+	State     string `json:"state"`
+	client.FormatNumber
+}
+
+// note carries out a patch of a bundle in content mode request, and returns the bundle as it is
+// then. It stays as it is if the conditions of the patch do not hold. isPending reports whether
+// they hold for a bundle that is open.
 func (r *Repository) note(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
-	ops azcosmos.PatchOperations, isDone func(*bundleDoc) bool,
+	ops azcosmos.PatchOperations, isPending func(*bundleDoc) bool,
 ) (bundle domain.Bundle, err error) {
 	c := r.begin(what)
 	err = c.Retry(ctx, func() error {
 		doc := &bundleDoc{}
-		// A crash before this write leaves the bundle unanswered, and an object in its folder
-		// that no document refers to; the next Peek asks the domain again. A crash after it
-		// leaves the answer, or the failure, which counts once.
+		// A crash before this write leaves the bundle without content, and an object in its folder
+		// that no document refers to; the next Peek asks the domain again. Before a mark, it leaves
+		// a bundle whose object is missing, and the next download marks it. A crash after it
+		// leaves the answer, the mark, or the failure, which counts once.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		switch {
 		case client.IsNotFound(err):
 			return errNotOpen(id)
-		case client.IsRefused(err): // it has an answer, or this very patch was carried out before, or it is not open
+		case client.IsRefused(err): // it has another content, or this very patch was carried out before, or it is not open
 			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}
@@ -75,7 +152,7 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 			switch {
 			case bundle.Content != domain.Request:
 				return domain.Errorf(domain.Invalid, "bundle %s has its content already: it is in mode %s", id, bundle.Content)
-			case bundle.IsUnanswered() && !isDone(doc):
+			case isPending(doc):
 				return client.ErrStale
 			}
 			return nil

@@ -71,6 +71,13 @@ func (s *breakage) answered() {
 	s.must(err)
 }
 
+// gone leaves a bundle whose content is marked.
+func (s *breakage) gone() {
+	s.answered()
+	_, err := s.node(s.opts, false).MarkGone(context.Background(), s.actor, s.open.ID, "made")
+	s.must(err)
+}
+
 // isOpen returns the open bundle as it is stored.
 func (s *breakage) isOpen() domain.Bundle {
 	b, _, err := s.node(s.opts, false).Find(context.Background(), s.actor, s.open.ID)
@@ -230,6 +237,40 @@ var brokenOperations = []broken{
 			return err
 		},
 		then: func(s *breakage) { assert.Equal(s, "made", s.isOpen().Object) },
+	},
+	{
+		name:    "mark of deleted content",
+		prepare: (*breakage).answered,
+		act: func(s *breakage, node *Repository) error {
+			b, err := node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
+			if err == nil {
+				assert.True(s, b.Gone)
+			}
+			return err
+		},
+		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
+	},
+	{
+		name:    "answer in place of deleted content",
+		prepare: (*breakage).gone,
+		act: func(s *breakage, node *Repository) error {
+			b, err := node.AnswerAgain(context.Background(), s.actor, s.open.ID, "made", "made-again", domain.Body{Length: 4})
+			if err == nil {
+				assert.Equal(s, "made-again", b.Object)
+			}
+			return err
+		},
+		then: func(s *breakage) {
+			b := s.isOpen()
+			assert.Equal(s, "made-again", b.Object)
+			assert.False(s, b.Gone)
+			assert.Equal(s, domain.Body{Length: 4}, b.Body)
+		},
+	},
+	{
+		name:    "dequeue of a bundle whose content was deleted",
+		prepare: (*breakage).gone,
+		act:     (*breakage).dequeues,
 	},
 	{
 		name:    "failure of a domain",

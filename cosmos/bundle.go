@@ -45,6 +45,7 @@ type bundleDoc struct {
 	// Of a bundle in content mode request:
 	List    string      `json:"list,omitempty"`
 	Object  string      `json:"object,omitempty"`  // once it is answered
+	Gone    bool        `json:"gone,omitempty"`    // the object is known to be deleted
 	Trouble *troubleDoc `json:"trouble,omitempty"` // always there
 	Opening int64       `json:"opening,omitempty"` // generation by which the gate opened it last
 	client.Document
@@ -86,7 +87,7 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
 		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened,
-		List: d.List, Object: d.Object,
+		List: d.List, Object: d.Object, Gone: d.Gone,
 	}
 	if t := d.Trouble; t != nil {
 		b.Trouble = domain.Trouble{Failures: t.Failures, Reason: t.Reason, Text: t.Text}
@@ -124,6 +125,8 @@ func (d *bundleDoc) bundle() (domain.Bundle, error) {
 	return b, nil
 }
 
+func (d *bundleDoc) isUnanswered() bool { return d.Object == "" }
+
 func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next domain.Sequence) *bundleDoc {
 	d := &bundleDoc{
 		ID: b.ID.String(), Recipient: b.Cabinet.Recipient.String(), Kind: bundleKind,
@@ -133,7 +136,7 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,
 		Ranges: ranges, Next: next,
 		BodyLength: b.Body.Length,
-		List:       b.List, Object: b.Object,
+		List:       b.List, Object: b.Object, Gone: b.Gone,
 	}
 	if b.Content == domain.Request {
 		d.Trouble = &troubleDoc{Failures: b.Trouble.Failures, Reason: b.Trouble.Reason, Text: b.Trouble.Text}
@@ -162,8 +165,9 @@ const ifOpen = "c.state = '" + stateOpen + "'"
 // bundle when the retention has passed since.
 //
 // Its condition is that the bundle is open, and by the write that had opened it when d was
-// read; a Replay opens it by another one. Between these two, only the answer of the domain
-// changes the bundle. The condition is not on the etag, because a Peek that proves that the
+// read; a Replay opens it by another one. Between these two, only its content changes: by the
+// answers of the domain, and the mark that it is gone. Once there is an answer, a Dequeue does not
+// depend on what it is. The condition is not on the etag, because a Peek that proves that the
 // bundle is open changes the etag at any time; see proveOpen.
 func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azcosmos.PatchOperations {
 	return d.closingIf(state, writeID, retention)

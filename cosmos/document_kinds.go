@@ -60,6 +60,7 @@ func (*blockFilterDoc) DocumentKind() client.DocumentKind     { return filterDoc
 func (*recipientFilterDoc) DocumentKind() client.DocumentKind { return filterDocument }
 func (*gate) DocumentKind() client.DocumentKind               { return gateDocument }
 func (*bundleDoc) DocumentKind() client.DocumentKind          { return bundleDocument }
+func (*bundleState) DocumentKind() client.DocumentKind        { return bundleDocument }
 func (*noticeDoc) DocumentKind() client.DocumentKind          { return noticeDocument }
 func (*recordDoc) DocumentKind() client.DocumentKind          { return recordDocument }
 func (*groupsDoc) DocumentKind() client.DocumentKind          { return groupsDocument }

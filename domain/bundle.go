@@ -25,12 +25,17 @@ type Bundle struct {
 	// Of a bundle in content mode Request:
 	List    string  // the shared object that tells the domain the ids of its events
 	Object  string  // in the content store, what the domain has made; "" until it has
-	Trouble Trouble // of the domain with making it; zero once there is an Object
+	Gone    bool    // Object is known to be deleted
+	Trouble Trouble // of the domain with making it; zero once there is an Object that is not gone
 }
 
 // IsUnanswered reports whether b waits for its domain to make its content: until
 // then there is nothing to hand out, and nothing that an actor could confirm.
 func (b *Bundle) IsUnanswered() bool { return b.Content == Request && b.Object == "" }
+
+// LacksContent reports whether the domain has to make the content of b: for the first time, or
+// again, because it was deleted. An actor may confirm deleted content, which it may hold.
+func (b *Bundle) LacksContent() bool { return b.IsUnanswered() || b.Content == Request && b.Gone }
 
 // Trouble is what a domain has with making the content of a bundle.
 type Trouble struct {

@@ -154,6 +154,18 @@ var table = []row{
 		why:      "an adapter, replaceable; how a folder is made durable is no matter of objects",
 	},
 	{
+		packages: []string{"repository/source", "repository/source/azure", "repository/source/s3"},
+		may:      []string{"domain", "repository", "repository/source"},
+		tests:    append(slices.Clip(rulesAndOracle), "repository/content/embedded"),
+		why:      "an adapter, replaceable; what holds for all stores is in repository/source",
+	},
+	{
+		packages: []string{"repository/source/folder"},
+		may:      []string{"domain", "repository", "repository/content", "repository/source"},
+		tests:    rulesAndOracle,
+		why:      "an adapter, replaceable; package content knows the names of files in its layout",
+	},
+	{
 		packages: []string{"repository/content/embedded"},
 		may:      toolkit,
 		why:      "if the account knew our objects, tests would prove only themselves; the toolkit knows none",
@@ -179,7 +191,7 @@ var table = []row{
 	{
 		packages: []string{"cosmos/objects"},
 		may:      []string{"domain", "repository", "cosmos/client"},
-		tests:    append(slices.Clip(storageTests), "domain/objecttest"),
+		tests:    append(slices.Clip(storageTests), "domain/ledger", "domain/objecttest"),
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{
@@ -204,7 +216,7 @@ var table = []row{
 	{
 		packages: []string{"api"},
 		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
-		tests:    rulesAndOracle,
+		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
@@ -234,6 +246,10 @@ var table = []row{
 		packages: []string{"api/internal/etag", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",
+	},
+	{
+		packages: []string{"api/jsonpatch"},
+		why:      "it applies a patch to a text, whatever that is about",
 	},
 	{
 		packages: []string{"api/webhook"},

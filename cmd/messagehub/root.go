@@ -80,7 +80,7 @@ func (p *process) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.domainCommand(), p.peekCommand(), p.dequeueCommand(), p.queuesCommand(), p.queueCommand(), p.checkCommand(), p.provisionCommand(), p.destroyCommand(), p.demoCommand(), p.versionCommand())
-	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand())
+	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand())
 	root.AddCommand(p.emulatorCommand(), p.benchCommand())
 	return root
 }

@@ -37,6 +37,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	}
 	own, err := embedded.Open(embedded.Options{
 		Dir: dir, Claim: opts.folder.Claim(exchangeFolder), Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content),
+		Changed: opts.reports.blobChanged(),
 	})
 	if err != nil {
 		return nil, err

@@ -79,6 +79,8 @@ type Options struct {
 	folder   *datafolder.Identity // of the data folder; nil: nothing is kept in it
 	network  *network
 	identity func() (azcore.TokenCredential, error)
+	contents *ownContents
+	reports  *contentReports // nil: none
 
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
@@ -149,6 +151,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
+	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
+	n.opts.contents, n.opts.reports = opts.contents, opts.reports
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
@@ -169,9 +173,11 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
 		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
+		Missing:    opts.contents.countMissing,
 		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Saved: n.push.saved, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
 	})
 	n.hub = h
+	opts.contents.hub.Store(h)
 	n.domains.hear(&cfg, &opts, h, n.registry)
 	n.objects.receive(&cfg, &opts, n.domains.bus, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
@@ -316,14 +322,16 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.ready.Run(background) })
+	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
 	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
-	taking.Go(func() { n.objects.run(intake) })
+	taking.Go(func() { n.objects.takeEvents(intake) })
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })
+	taking.Go(func() { n.objects.run(pushing) })
 	taking.Go(func() { n.runFailSafe(pushing) })
 	taking.Go(func() { n.parties.run(pushing) })
 	parts.Go(func() error {

@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/api/servicebus/objectevents"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // objects are the part of a node that keeps what stores report about their objects. A node whose
@@ -21,6 +24,8 @@ import (
 type objects struct {
 	ledger   *ledger.Service
 	receiver *objectevents.Receiver // nil: no events come by a queue
+	doubts   *ledger.Doubts         // nil without stores
+	stored   repository.Objects     // as the hub's own reports are stored
 
 	fault error // why there is nothing of the above
 }
@@ -41,7 +46,43 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+	o := &objects{}
+	ports := ledger.Ports{Objects: documents, Jobs: documents}
+	options := ledger.Options{
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+	}
+	ports.Objects = ledger.WatchContents(documents, contentBucket(cfg), opts.contents, opts.Logger)
+	o.stored = ports.Objects
+	stores, err := openSources(cfg, opts, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(stores) > 0 {
+		ports.Source = stores
+		o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+		ports.Objects = o.doubts
+	}
+	o.ledger = ledger.New(ports, options)
+	return o, nil
+}
+
+// run works on jobs, and settles doubts, until ctx ends.
+func (o *objects) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	if o.doubts != nil {
+		loops.Go(func() { o.doubts.Run(ctx) })
+	}
+	if o.ledger != nil {
+		o.ledger.RunJobs(ctx)
+	}
+}
+
+// runReports stores what the embedded content stores report, until ctx ends.
+func (o *objects) runReports(ctx context.Context, reports *contentReports) {
+	if o.stored != nil && reports != nil {
+		reports.run(ctx, o.stored)
+	}
 }
 
 // receive makes the receiver of events that come by a queue of bus.
@@ -55,8 +96,8 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	})
 }
 
-// run takes events from the queue until ctx ends, and finishes what is in hand.
-func (o *objects) run(ctx context.Context) {
+// takeEvents takes events from the queue until ctx ends, and finishes what is in hand.
+func (o *objects) takeEvents(ctx context.Context) {
 	if o.receiver != nil {
 		o.receiver.Run(ctx)
 	}

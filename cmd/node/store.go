@@ -160,7 +160,7 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 	s.closers = append(s.closers, s.exchange.close)
 	switch {
 	case cfg.InMemory:
-		s.content = memory.NewContent()
+		s.content = opts.reports.reported(memory.NewContent())
 		return nil
 	case !cfg.EmbeddedBlob():
 		s.content, err = azureBlobs(ctx, cfg, opts, cfg.Blob.ContentContainer())
@@ -170,7 +170,7 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 	if err != nil {
 		return err
 	}
-	s.content = dir
+	s.content = opts.reports.reported(dir)
 	s.closers = append(s.closers, dir.Close)
 	if err := opts.folder.List(contentFolder); err != nil {
 		return folderFault(cfg.Data, err)

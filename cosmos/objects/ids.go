@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 	headPrefix = "-v."
 	firstID    = "0" // of objects; other ids begin with a dash
 
-	plainKey = 600 // bytes of a key that are in the id
+	plainKey = repository.OrderedKey // bytes of a key that are in the id
 )
 
 // keyEncoding keeps the order of bytes.

@@ -28,6 +28,8 @@ type objectEvents struct {
 	events   []domain.ObjectEvent
 	places   []int // in the call
 	outcomes []domain.ObjectOutcome
+	doubt    bool // Object.Doubt then
+	exists   bool // the object has a current row then
 	err      error
 }
 
@@ -83,7 +85,8 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 		if g.err != nil {
 			results[place].Err = g.err
 		} else {
-			results[place].Outcome = g.outcomes[i]
+			r := &results[place]
+			r.Outcome, r.Doubt, r.Exists = g.outcomes[i], g.doubt, g.exists
 		}
 	}
 }

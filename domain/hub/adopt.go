@@ -66,7 +66,7 @@ func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string,
 		return "", body, nil, fmt.Errorf("fetch the content of bundle %s: %w", i.bundle.ID, err)
 	}
 	defer func() { _ = left.Close() }() // it was read
-	object = fmt.Sprintf("%s/%s-%s", i.folder, i.bundle.ID, randomID())
+	object = objectName(i.folder, i.bundle.ID)
 	m := &measured{from: left, most: h.opts.MaxContent, sum: sha256.New()}
 	err = h.content.Put(ctx, object, m)
 	switch {

@@ -18,10 +18,13 @@ import (
 // sends. A node that dies on the way leaves an open bundle without content, and the
 // next Peek asks again.
 //
+// An object may be deleted while its bundle is open. A mark in the bundle says so, and the next
+// Peek asks the domain as if it had not answered; see content_gone.go.
+//
 // One inquiry serves all Peeks of a bundle on a node. It has the time that is left
 // to the first of them; a reply that comes later is kept for the next one. The
 // domain may be asked again and again, by several nodes too: the first answer that
-// is noted stays.
+// is noted stays, as long as it is not marked.
 
 // An UnansweredError reports that the domain of an open bundle has not made its
 // content, or not yet. The bundle stays open; Peek again. It is of kind Unavailable.
@@ -186,17 +189,30 @@ func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
 // same, since a call may be carried out whose reply is lost, and an operator may open
 // it again: so the content stays, and goes with its folder.
 func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.Body, uri string) {
-	bundle, err := h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
+	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
-		bundle, err = h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
+		bundle, err = h.recordAnswer(ctx, i, object, body)
 	}
-	h.inquiries.finish(i, bundle, moved(err)) // before the tidying, for which nobody need wait
+	outcome := moved(err)
+	if err == nil && bundle.LacksContent() {
+		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
+	}
+	h.inquiries.finish(i, bundle, outcome) // before the tidying, for which nobody need wait
 	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}
 	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
 		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
+}
+
+// recordAnswer records an answer in place of the content that the bundle had when the inquiry
+// began.
+func (h *Hub) recordAnswer(ctx context.Context, i *inquiry, object string, body domain.Body) (domain.Bundle, error) {
+	if i.bundle.Object != "" {
+		return h.opts.Answers.AnswerAgain(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
+	}
+	return h.opts.Answers.Answer(ctx, i.key.actor, i.bundle.ID, object, body)
 }
 
 // asUnavailable turns a Conflict or NotFound of the exchange or the content store into
@@ -235,7 +251,7 @@ func (h *Hub) failed(ctx context.Context, i *inquiry, why domain.Trouble) {
 		h.inquiries.finish(i, i.bundle, moved(err))
 		return
 	}
-	if !bundle.IsUnanswered() {
+	if !bundle.LacksContent() {
 		h.inquiries.finish(i, bundle, nil)
 		return
 	}

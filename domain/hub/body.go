@@ -65,7 +65,7 @@ var errClosed = errors.New("the body of the bundle was closed")
 // unless the bundle is one that an older version opened, without measuring it.
 func (p *Peeked) Open(ctx context.Context) (Body, error) {
 	if p.Content == domain.Request {
-		return &recording{ctx: ctx, bundle: &p.Bundle, content: p.content}, nil
+		return &recording{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
 	}
 	if p.Body == (domain.Body{}) {
 		m := newMeasure(p.ID, p.Content)
@@ -80,8 +80,8 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 		}
 		p.Body = m.body()
 	}
-	ahead := newReadAhead(ctx, p.content, p.opens)
-	ahead.grow = p.GrowMemory
+	ahead := newReadAhead(ctx, p.hub.content, p.hub.opens)
+	ahead.grow, ahead.missing = p.GrowMemory, p.hub.payloadMissing
 	if p.Count > ManyEvents {
 		ahead.maxRoom = manyAhead
 	}

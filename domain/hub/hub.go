@@ -51,6 +51,8 @@ type Options struct {
 	Courier    *Courier // is told of every notice that a Dequeue has left; nil: nobody is
 	Logger     *slog.Logger
 
+	Missing func(MissingContent) // is called when a content is found to be missing, and must not block; default: nothing is called
+
 	Random func() uint64 // for jitter; default: the system's
 
 	Saved func(domain.ActorID) // is called after events of an actor were saved, and must not block; default: nothing is called
@@ -85,6 +87,9 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	}
 	if opts.Saved == nil {
 		opts.Saved = func(domain.ActorID) {}
+	}
+	if opts.Missing == nil {
+		opts.Missing = func(MissingContent) {}
 	}
 	if opts.MaxContent <= 0 {
 		opts.MaxContent = 64 << 20

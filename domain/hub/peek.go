@@ -47,10 +47,9 @@ type Peeked struct {
 	// bytes of payloads that are read ahead. If it returns false, fewer are.
 	GrowMemory func(n int64) bool
 
-	events  iter.Seq2[repository.StoredEvent, error]
-	list    *eventList // nil: the events are read with the body
-	content repository.Content
-	opens   chan struct{} // of the hub
+	events iter.Seq2[repository.StoredEvent, error]
+	list   *eventList // nil: the events are read with the body
+	hub    *Hub
 }
 
 // ErrBundleIDInUse reports that the actor has, or had, another bundle with the id
@@ -120,13 +119,13 @@ func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (
 
 // peeked returns a bundle with the events that its body is made of.
 func (h *Hub) peeked(bundle domain.Bundle, backlog int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
-	return &Peeked{Bundle: bundle, Backlog: backlog, Behind: behind, events: events, content: h.content, opens: h.opens}
+	return &Peeked{Bundle: bundle, Backlog: backlog, Behind: behind, events: events, hub: h}
 }
 
 // withContent returns an open bundle once its content can be read. list is that of the
 // ids of its events, if it is at hand.
 func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
-	if !bundle.IsUnanswered() {
+	if !bundle.LacksContent() {
 		return bundle, nil
 	}
 	return h.answered(ctx, req, bundle, run, list)

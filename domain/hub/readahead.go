@@ -38,6 +38,7 @@ type readAhead struct {
 	content repository.Content
 	opens   chan struct{}      // of the hub
 	grow    func(n int64) bool // Peeked.GrowMemory
+	missing func(ctx context.Context, object string)
 	maxRoom int64
 	list    *eventList
 
@@ -158,6 +159,9 @@ func (a *readAhead) close() {
 // opened returns s with its reader, or why it cannot be read.
 func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
 	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
+		if a.missing != nil {
+			a.missing(a.parent, s.Object)
+		}
 		err = domain.Errorf(domain.Damaged, "payloads are missing: %w", err)
 	}
 	if err != nil {

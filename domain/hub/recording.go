@@ -16,9 +16,9 @@ import (
 // A recording is a Body that a domain has made, and the hub has kept. Whoever reads
 // it from its beginning gets its last bytes only if the whole is what was kept.
 type recording struct {
-	ctx     context.Context //nolint:containedctx // a Reader has nowhere else to get it from
-	bundle  *domain.Bundle
-	content repository.Content
+	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
+	bundle *domain.Bundle
+	hub    *Hub
 
 	mu     sync.Mutex
 	want   int64 // where the next Read begins
@@ -105,9 +105,9 @@ func (r *recording) begin() error {
 	if err := r.release(); err != nil {
 		return err
 	}
-	source, err := r.content.Open(r.ctx, repository.Section{Object: r.bundle.Object, Offset: r.want, Length: r.bundle.Body.Length - r.want})
-	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
-		err = domain.Errorf(domain.Damaged, "it is missing: %w", err)
+	source, err := r.hub.content.Open(r.ctx, repository.Section{Object: r.bundle.Object, Offset: r.want, Length: r.bundle.Body.Length - r.want})
+	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it was there
+		return r.hub.contentMissing(r.ctx, r.bundle, err)
 	}
 	if err != nil {
 		return err

@@ -14,19 +14,63 @@ func (s *Store) Answer(ctx context.Context, recipient domain.ActorID, id domain.
 		return domain.Bundle{}, fmt.Errorf("answer: %w", err)
 	}
 	return s.note(ctx, "answer", recipient, id, func(b *domain.Bundle) {
-		b.Object, b.Body, b.Trouble = object, body, domain.Trouble{}
+		if b.IsUnanswered() {
+			b.Object, b.Body, b.Trouble = object, body, domain.Trouble{}
+		}
+	})
+}
+
+// AnswerAgain implements [repository.Answers].
+func (s *Store) AnswerAgain(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gone, object string, body domain.Body) (domain.Bundle, error) {
+	for _, name := range []string{gone, object} {
+		if err := repository.CheckObjectName(name); err != nil {
+			return domain.Bundle{}, fmt.Errorf("answer again: %w", err)
+		}
+	}
+	return s.note(ctx, "answer again", recipient, id, func(b *domain.Bundle) {
+		if b.Gone && b.Object == gone {
+			b.Object, b.Gone, b.Body, b.Trouble = object, false, body, domain.Trouble{}
+		}
+	})
+}
+
+// MarkGone implements [repository.Answers].
+func (s *Store) MarkGone(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string) (domain.Bundle, error) {
+	if err := repository.CheckObjectName(object); err != nil {
+		return domain.Bundle{}, fmt.Errorf("mark content as gone: %w", err)
+	}
+	return s.note(ctx, "mark content as gone", recipient, id, func(b *domain.Bundle) {
+		b.Gone = b.Gone || b.Object == object
 	})
 }
 
 // Fail implements [repository.Answers].
 func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
 	return s.note(ctx, "fail", recipient, id, func(b *domain.Bundle) {
-		why.Failures = b.Trouble.Failures + 1
-		b.Trouble = why
+		if b.LacksContent() {
+			why.Failures = b.Trouble.Failures + 1
+			b.Trouble = why
+		}
 	})
 }
 
-// note changes an open bundle, unless it has been answered.
+// BundleRecipients implements [repository.Answers].
+func (s *Store) BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("recipients of bundle %s: %w", id, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var recipients []domain.ActorID
+	for recipient, r := range s.recipients {
+		if _, err := r.having(id); err == nil {
+			recipients = append(recipients, recipient)
+		}
+	}
+	return recipients, nil
+}
+
+// note applies a change to an open bundle, and returns the bundle.
 func (s *Store) note(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID, change func(*domain.Bundle)) (domain.Bundle, error) {
 	if err := ctx.Err(); err != nil {
 		return domain.Bundle{}, fmt.Errorf("%s: %w", what, err)
@@ -38,11 +82,9 @@ func (s *Store) note(ctx context.Context, what string, recipient domain.ActorID,
 		return domain.Bundle{}, err
 	}
 	b := gate.open
-	switch {
-	case b.Content != domain.Request:
+	if b.Content != domain.Request {
 		return domain.Bundle{}, domain.Errorf(domain.Invalid, "%s: bundle %s has its content already: it is in mode %s", what, id, b.Content)
-	case b.IsUnanswered():
-		change(b)
 	}
+	change(b)
 	return *clone(b), nil
 }

@@ -52,6 +52,7 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 			"open late":   m.openLate,
 			"acknowledge": m.acknowledge,
 			"answer":      m.answer,
+			"mark":        m.mark,
 			"fail":        m.fail,
 			"notices":     func(t *rapid.T) { m.notices(t, m.anyActor(t), rapid.IntRange(0, 3).Draw(t, "delivered")) },
 			"queues":      func(t *rapid.T) { m.queues(t, m.anyActor(t)) },
@@ -254,10 +255,28 @@ func (m *twins) answer(t *rapid.T) { m.answers(t, m.anyActor(t), m.anyBundle(t))
 
 // answers has a bundle answered, perhaps not for the first time.
 func (m *twins) answers(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
-	object := rapid.SampledFrom([]string{"made", "made/twice", "made/late"}).Draw(t, "object")
+	object := rapid.SampledFrom(madeObjects).Draw(t, "object")
 	body := domain.Body{Length: int64(len(object)), Digest: domain.Digest{7: object[len(object)-1]}}
 	want, wantErr := m.oracle.Answers.Answer(m.ctx, actor, id, object, body)
 	got, gotErr := m.tested.Answers.Answer(m.ctx, actor, id, object, body)
+	m.sameOutcome(t, want, got, wantErr, gotErr)
+}
+
+// madeObjects are contents of bundles.
+var madeObjects = []string{"made", "made/twice", "made/late"}
+
+// mark marks a content as gone, and may have it made again.
+func (m *twins) mark(t *rapid.T) {
+	actor, id, gone := m.anyActor(t), m.anyBundle(t), rapid.SampledFrom(madeObjects).Draw(t, "gone")
+	want, wantErr := m.oracle.Answers.MarkGone(m.ctx, actor, id, gone)
+	got, gotErr := m.tested.Answers.MarkGone(m.ctx, actor, id, gone)
+	m.sameOutcome(t, want, got, wantErr, gotErr)
+	if !rapid.Bool().Draw(t, "again") {
+		return
+	}
+	gone, object := rapid.SampledFrom(madeObjects).Draw(t, "replaced"), rapid.SampledFrom(madeObjects).Draw(t, "object")
+	want, wantErr = m.oracle.Answers.AnswerAgain(m.ctx, actor, id, gone, object, domain.Body{Length: 3})
+	got, gotErr = m.tested.Answers.AnswerAgain(m.ctx, actor, id, gone, object, domain.Body{Length: 3})
 	m.sameOutcome(t, want, got, wantErr, gotErr)
 }
 

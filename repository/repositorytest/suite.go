@@ -62,6 +62,7 @@ var topics = []topic{
 	{"Operations", operationRules},
 	{"Lost", lostRules},
 	{"Answer", answerRules},
+	{"AnswerAgain", answerAgainRules},
 	{"Outbox", outboxRules},
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},

@@ -190,6 +190,9 @@ func (w *world) observe(from int, r *request, changes commit) error {
 		way = append(way, w.stores[at].commit)
 	}
 	o := &observers{truth.New(w.capacity()), push.New(push.Witness{})}
+	if w.Requests {
+		o.hub.Deleted(firstObject)
+	}
 	slices.Reverse(way)
 	for _, c := range slices.Concat(w.past, way) {
 		if err := o.Commit(c); err != nil {

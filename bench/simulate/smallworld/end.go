@@ -218,6 +218,9 @@ func (j *judge) sightsOf(saw []sight, seen map[domain.BundleID]repositorytest.Pe
 			if at.err != nil {
 				continue
 			}
+			if at.bundle.LacksContent() {
+				continue // it is not handed out
+			}
 			if other, ok := seen[at.bundle.ID]; ok && !sameBundle(other, at.bundle) {
 				return fmt.Errorf("the bundle %s looked different to two parties", at.bundle.ID)
 			}
@@ -263,7 +266,7 @@ func (j *judge) isHonest(at *sight) error {
 	switch {
 	case at.err == nil:
 		return nil
-	case at.what == "dequeued" && kind == domain.NotFound && len(j.Parties) > 1:
+	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(j.Parties) > 1:
 		return nil // another has dequeued it
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && j.Lost+j.Stale+j.Crashes > 0:
 		return nil
@@ -272,13 +275,16 @@ func (j *judge) isHonest(at *sight) error {
 }
 
 func sameBundle(a, b repositorytest.Peeked) bool {
+	if a.Content == domain.Request { // it may have been made again
+		a.Object, a.Body = b.Object, b.Body
+	}
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
 // overtaken holds what a party saw that began after another was done to what that
 // was told.
 func overtaken(before, after []sight, fresh bool) error {
-	saved, dequeued := false, make(map[domain.BundleID]bool)
+	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {
 		if before[i].err != nil {
 			continue
@@ -288,12 +294,16 @@ func overtaken(before, after []sight, fresh bool) error {
 			saved = true
 		case "dequeued":
 			dequeued[before[i].bundle.ID] = true
+		case "marked":
+			gone[before[i].bundle.Object] = before[i].bundle.Gone
 		}
 	}
 	for i := range after {
 		switch at := &after[i]; {
 		case at.what == "peeked" && dequeued[at.bundle.ID]:
 			return fmt.Errorf("it peeked bundle %s, which had been dequeued", at.bundle.ID)
+		case at.what == "peeked" && gone[at.bundle.Object] && !at.bundle.LacksContent():
+			return fmt.Errorf("it was handed out object %s, which had been marked as deleted", at.bundle.Object)
 		case at.what == "empty" && saved && fresh && i == 0:
 			return errors.New("it peeked nothing, although something had been saved")
 		}

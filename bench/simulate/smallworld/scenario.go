@@ -24,6 +24,7 @@ type Scenario struct {
 	Capacity int    // of a drawer; default 3
 	Tail     int    // events of a cabinet in the head, at most
 	Sweeps   bool   // what is acknowledged is removed by the next sweep
+	Requests bool   // the content of bundles is made on request
 	Watches  bool   // it is about watches and documents of clients, and not about events
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
@@ -69,7 +70,7 @@ type Member struct {
 
 // A sight is what a party was told.
 type sight struct {
-	what   string // saved, peeked, empty, dequeued, refused, swept, checked; changed, watched, unwatched, published, served
+	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served
 	events []domain.Event
 	bundle repositorytest.Peeked
 	watch  domain.WatchID
@@ -83,6 +84,9 @@ func (s *sight) String() string {
 	}
 	if s.bundle.Count > 0 {
 		text += fmt.Sprintf(" %s %d to %d", s.bundle.ID, s.bundle.First, s.bundle.Last)
+	}
+	if s.bundle.Object != "" {
+		text += fmt.Sprintf(" %s %t", s.bundle.Object, s.bundle.Gone)
 	}
 	if s.watch != (domain.WatchID{}) {
 		text += " " + s.watch.String()
@@ -130,7 +134,7 @@ func (m *Member) Peeks() (repositorytest.Peeked, bool) {
 	for {
 		m.bundles++
 		id := domain.BundleID{0: m.name, 1: m.bundles, 6: 0x80, 8: 0x80}
-		b, err := repositorytest.Peek(m.ctx, repositorytest.Stores{Events: m.node, Bundles: m.node}, actor, groups, id)
+		b, err := repositorytest.Peek(m.ctx, repositorytest.Stores{Events: m.node, Bundles: m.node}, actor, groups, id, m.scenario.changes()...)
 		switch {
 		case err == nil:
 			m.see(sight{what: "peeked", bundle: b})

@@ -377,5 +377,5 @@ func Scenarios() []*Scenario {
 			Prepare: prepareSaves(list{events(1, 3), events(5)}, taken),
 			Parties: []Party{sweeps("sweep a"), sweeps("sweep b")},
 		},
-	}, watchScenarios()...)
+	}, append(contentScenarios(), watchScenarios()...)...)
 }

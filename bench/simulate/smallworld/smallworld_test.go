@@ -53,6 +53,16 @@ func TestSmallWorldsHoldInEveryOrder(t *testing.T) {
 	}
 }
 
+// TestDeletedContentHoldsInEveryOrder goes through all scenarios of deleted content.
+func TestDeletedContentHoldsInEveryOrder(t *testing.T) {
+	for _, s := range contentScenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			r, _ := explored(t, s, time.Minute)
+			require.NoError(t, r.Violation)
+		})
+	}
+}
+
 // TestEverySmallWorldHoldsInEveryOrder goes through all scenarios and writes what it
 // found into the file that MESSAGEHUB_SMALL_WORLDS names. Without it there is nothing
 // to do: `make small-worlds` does it.

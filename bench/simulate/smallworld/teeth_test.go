@@ -133,6 +133,14 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 			func(s *Scenario) { s.mutate = withoutPatches(steps.Count) }, "H8: ",
 		},
 		{
+			"no condition on the mark of deleted content", "content-gone-twice",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.MarkGone) }, "L9: ",
+		},
+		{
+			"no condition on an answer in place of deleted content", "content-gone-fetch-fetch",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Answer) }, "L9: ",
+		},
+		{
 			"no condition on a document that is watched meanwhile", "watch-put",
 			func(s *Scenario) { s.mutate = without(steps.PutDocument) }, "P14: ",
 		},

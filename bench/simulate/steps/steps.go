@@ -39,6 +39,7 @@ const (
 	Prove       Name = "prove" // a write that changes nothing proves what is so; or a gate forgets removed cabinets
 	Dequeue     Name = "dequeue"
 	Answer      Name = "answer" // a domain's content is noted, or its failure
+	MarkGone    Name = "mark content" // it was deleted
 	Position    Name = "position"
 	Repoint     Name = "repoint"   // the entries after a Dequeue
 	Deliver     Name = "deliver"   // a notice leaves the outbox
@@ -286,6 +287,8 @@ func (r *request) bundlesWrite() Name {
 		return OpenBundle
 	case r.isBatch && r.has(`"dequeued"`):
 		return Dequeue
+	case r.has(`"/gone"`) && !r.has(`"/object"`):
+		return MarkGone
 	case r.has("/object") || r.has("/trouble"):
 		return Answer
 	case r.has(`"/watched"`):

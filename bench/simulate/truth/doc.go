@@ -27,6 +27,8 @@
 //	    for the domain if the content is made on request, one for subscribers if the gate
 //	    has any, one for watches if the bundle is watched, with the number of the change;
 //	    a notice never changes
+//	L9  the content of a bundle changes only while the bundle is open, and only if it is marked as
+//	    deleted; the mark ends with another content, and no content comes back
 //	containers  every document lies in a container whose rules are known
 //	retention  a floor never sinks and never rises above what is acknowledged; only
 //	    what lies below it is removed

@@ -47,6 +47,7 @@ type bundle struct {
 	Ranges    []slots `json:"ranges"`
 	Start     place   `json:"start"`
 	Object    string  `json:"object"`
+	Gone      bool    `json:"gone"`    // its object was deleted
 	TTL       int     `json:"ttl"`
 	Watched   bool    `json:"watched"`
 	Changes   int64   `json:"changes"` // that were notified
@@ -185,6 +186,9 @@ func (o *Observer) bundleChanged(r *recipient, m *mailboxes, b changed[bundle]) 
 	if was != nil && is != nil && !was.sameAs(is) {
 		o.violated("H6", b.key, "a bundle has changed")
 	}
+	if is != nil {
+		o.contentChanged(r, b.key, was, is)
+	}
 	switch from, to := was.state(), is.state(); from + " to " + to {
 	case "none to open":
 		if before := r.firsts[is.Group]; is.First <= before {
@@ -226,11 +230,11 @@ func (b *bundle) state() string {
 }
 
 // sameAs reports whether two states of a bundle are of the same events, and an
-// answer that was there still is.
+// answer that was there still is, unless its object was deleted.
 func (b *bundle) sameAs(c *bundle) bool {
 	return b.Group == c.Group && b.Cabinet == c.Cabinet && b.Count == c.Count && b.Weight == c.Weight && b.First == c.First &&
 		b.Last == c.Last && b.Content == c.Content && b.Start == c.Start && slices.Equal(b.Ranges, c.Ranges) &&
-		(b.Object == "" || b.Object == c.Object)
+		(b.Object == "" || b.Object == c.Object || b.Gone)
 }
 
 // opened holds a new bundle to what is committed and not acknowledged.

@@ -26,6 +26,7 @@ type Observer struct {
 	drawers    map[string]*drawer // by id
 	pages      map[Key]*page
 	gates      map[string]string // by origin: the gate of its group, as the bundles say
+	deleted    map[string]bool   // objects of the content store; nil: it is not known
 	found      []error           // by the commit that is looked at
 	changes    map[Key]change
 }
@@ -178,6 +179,7 @@ type recipient struct {
 	bundles  map[string]*bundle // by id
 	firsts   map[string]int64   // by group: where the bundle begins that was opened last
 	began    map[string]int64   // by cabinet: the watermark before it was in the head
+	replaced map[string]bool    // objects that were the content of a bundle
 }
 
 func (o *Observer) recipient(name string) *recipient {

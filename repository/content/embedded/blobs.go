@@ -111,6 +111,7 @@ func (a *Account) publish(c *call, found *container, v *version, d draft) (*answ
 		return nil, err
 	}
 	found.blobs.Set(v)
+	a.report(BlobCreated, c, v, v.Modified)
 	answered := newAnswer(http.StatusCreated)
 	(&version{ETag: v.ETag, Modified: v.Modified}).setProperties(answered.header)
 	if v.MD5 != nil {
@@ -225,6 +226,7 @@ func (a *Account) remove(c *call, found *container) error {
 		return err
 	}
 	found.blobs.Delete(v)
+	a.report(BlobDeleted, c, v, a.options.Clock().UTC())
 	return nil
 }
 

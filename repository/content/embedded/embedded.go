@@ -55,6 +55,11 @@ type Options struct {
 	// requests are always checked against time.Now, as the client sets them.
 	Clock func() time.Time
 
+	// Changed is called after a blob was written or deleted, and must not block. The calls
+	// for one blob are in the order of their sequencers, and do not overlap. A crash may come
+	// between a change and its call. Default: nothing is called.
+	Changed func(BlobEvent)
+
 	// Logger is told what an operator should know. Default: nobody is.
 	Logger *slog.Logger
 }
@@ -66,6 +71,7 @@ type Account struct {
 	store   store
 	index   index
 	uploads uploads
+	changes changes
 
 	mu       sync.Mutex
 	closed   bool
@@ -121,7 +127,10 @@ func newAccount(o Options, key []byte, s store) *Account {
 
 // load finds what is stored, and makes the containers that are to be there.
 func (a *Account) load() error {
-	if err := a.store.load(a.index.addContainer); err != nil {
+	if err := a.store.load(func(container string, properties *version, blobs []*version) error {
+		a.changes.startAfter(blobs)
+		return a.index.addContainer(container, properties, blobs)
+	}); err != nil {
 		return err
 	}
 	for _, name := range a.options.Containers {

@@ -1,0 +1,76 @@
+package node
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// ownContents are what the ledger of objects tells of deleted contents: the hub, once it is open.
+type ownContents struct {
+	hub     atomic.Pointer[hub.Hub]
+	missing *prometheus.CounterVec
+}
+
+func newOwnContents(metrics prometheus.Registerer) *ownContents {
+	c := &ownContents{missing: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "messagehub_contents_missing_total",
+		Help: "Contents that were found to be deleted while their bundles were open: the domain makes a bundle's again, a payload is lost.",
+	}, []string{"content"})}
+	for _, kind := range []hub.MissingContent{hub.MissingBundle, hub.MissingPayload} {
+		c.missing.WithLabelValues(string(kind))
+	}
+	metrics.MustRegister(c.missing)
+	return c
+}
+
+// Gone implements ledger.Contents.
+func (c *ownContents) Gone(ctx context.Context, key string) error {
+	h := c.hub.Load()
+	if h == nil {
+		return domain.Errorf(domain.Unavailable, "the hub is not open yet")
+	}
+	return h.ContentGone(ctx, key)
+}
+
+// countMissing counts a content that the hub has found to be missing.
+func (c *ownContents) countMissing(kind hub.MissingContent) {
+	c.missing.WithLabelValues(string(kind)).Inc()
+}
+
+// contentBucket returns the bucket of the hub's own content as the ledger of objects names it:
+// ACCOUNT/CONTAINER, also if the content is in a folder.
+func contentBucket(cfg *config.Config) string {
+	return storageAccount(cfg) + "/" + cfg.Blob.ContentContainer()
+}
+
+// exchangeBucket returns the bucket of what the hub shares with the domains.
+func exchangeBucket(cfg *config.Config) string {
+	return storageAccount(cfg) + "/" + cfg.Blob.ExchangeContainer()
+}
+
+// storageAccount returns the name of the storage account. It is the first part of the host, or, of an
+// emulator that is reached by an address, of the path.
+func storageAccount(cfg *config.Config) string {
+	if cfg.EmbeddedBlob() {
+		return embedded.WellKnownAccount
+	}
+	u, err := url.Parse(cfg.Blob.Endpoint)
+	if err != nil {
+		return ""
+	}
+	if path := strings.Trim(u.Path, "/"); path != "" {
+		account, _, _ := strings.Cut(path, "/")
+		return account
+	}
+	account, _, _ := strings.Cut(u.Hostname(), ".")
+	return account
+}

@@ -1,0 +1,212 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	rt "github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// newNumbering returns a world whose domain says in its content how often it was asked. missing are
+// the contents that the hub has reported.
+func newNumbering(t *testing.T, change ...func(*hub.Options)) (w *world, d *domainTeam, missing *[]hub.MissingContent) {
+	missing = new([]hub.MissingContent)
+	w, d = newAsking(t, append(change, func(o *hub.Options) {
+		o.Missing = func(m hub.MissingContent) { *missing = append(*missing, m) }
+	})...)
+	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.leaves(r, fmt.Sprint("content ", n))
+	}
+	return w, d, missing
+}
+
+// loses deletes the content of a bundle from the store.
+func (w *world) loses(p *hub.Peeked) {
+	w.Helper()
+	require.NoError(w, w.store.Delete(w.ctx, p.Object))
+}
+
+// cannotRead requires that the content of a bundle is found to be deleted.
+func (w *world) cannotRead(p *hub.Peeked) {
+	w.Helper()
+	err := writeBody(w.ctx, p, io.Discard)
+	var gone *hub.ContentGoneError
+	require.ErrorAs(w, err, &gone)
+	require.Equal(w, p.ID, gone.Bundle.ID)
+	require.Equal(w, domain.Unavailable, domain.KindOf(err))
+}
+
+func TestDeletedContent_IsMadeAgainAfterADownloadFindsNothing(t *testing.T) {
+	w, d, missing := newNumbering(t)
+	w.sent(2, charges)
+	first := w.peeks()
+	require.Equal(t, "content 1", w.body(first))
+	w.loses(first)
+	w.cannotRead(w.peeks())
+	require.Equal(t, []hub.MissingContent{hub.MissingBundle}, *missing)
+
+	again := w.peeks()
+	require.Equal(t, "content 2", w.body(again))
+	require.NotEqual(t, first.Bundle.Body.Digest, again.Bundle.Body.Digest)
+	first.Object, first.Bundle.Body = again.Object, again.Bundle.Body
+	require.Equal(t, first.Bundle, again.Bundle, "only the content has changed")
+	require.Equal(t, "content 2", w.body(w.peeks()))
+	require.Len(t, d.requests(), 2)
+	w.dequeues(again)
+	w.nothingIn()
+}
+
+func TestDeletedContent_IsMadeAgainOnceTheLedgerReportsIt(t *testing.T) {
+	w, d, missing := newNumbering(t)
+	w.sent(1, charges)
+	for n := 1; n <= 3; n++ {
+		peeked := w.peeks()
+		require.Equal(t, fmt.Sprint("content ", n), w.body(peeked))
+		w.loses(peeked)
+		for range 2 {
+			require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
+		}
+	}
+	found, err := w.hub.Bundle(w.ctx, hub.PeekRequest{Actor: w.actor, BundleID: d.requests()[0].Bundle})
+	require.NoError(t, err)
+	require.Equal(t, "content 4", w.body(found))
+	require.Len(t, d.requests(), 4)
+	require.Len(t, *missing, 6)
+}
+
+func TestContentGone_ChangesNoOtherBundle(t *testing.T) {
+	w, d, missing := newNumbering(t)
+	w.sent(1, charges)
+	peeked := w.peeks()
+	folder, _, _ := strings.Cut(peeked.Object, peeked.ID.String())
+	for _, object := range []string{
+		"", "x", "payloads/x/0-1", peeked.ID.String(), folder + peeked.ID.String(), folder + peeked.ID.String() + "-",
+		folder + peeked.ID.String() + "-" + rt.NewBundleID().String(), folder + rt.NewBundleID().String() + "-" + rt.NewBundleID().String(),
+		peeked.Object + "x", "other" + peeked.Object, strings.TrimPrefix(peeked.Object, folder),
+	} {
+		require.NoError(t, w.hub.ContentGone(w.ctx, object))
+	}
+	w.dequeues(peeked)
+	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
+	require.Len(t, d.requests(), 1)
+	require.Empty(t, *missing)
+}
+
+func TestAMarkedBundle_IsDequeued(t *testing.T) {
+	w, _, _ := newNumbering(t)
+	w.sent(1, charges)
+	peeked := w.peeks()
+	w.loses(peeked)
+	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
+	peeked.Gone = true
+	w.dequeues(peeked)
+	w.nothingIn()
+}
+
+// While the domain does not answer, the actor that has the old content may confirm it.
+func TestDeletedContent_ThatTheDomainDoesNotMakeAgainKeepsTheBundleOpen(t *testing.T) {
+	w, d, _ := newNumbering(t)
+	w.sent(1, charges)
+	peeked := w.peeks()
+	w.loses(peeked)
+	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
+	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
+		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+	}
+	require.Equal(t, 1, w.isUnanswered("dataset-not-found").Trouble.Failures)
+	require.Equal(t, 2, w.isUnanswered("dataset-not-found").Trouble.Failures)
+	_, err := w.hub.Dequeue(w.ctx, w.actor, peeked.ID)
+	require.NoError(t, err)
+	w.nothingIn()
+}
+
+// The list of events and the content are deleted together, as by a lifecycle rule.
+func TestDeletedContent_IsRequestedWithItsListOfEvents(t *testing.T) {
+	w, d, _ := newNumbering(t)
+	w.sent(3, charges)
+	peeked := w.peeks()
+	require.NoError(t, d.exchange.Delete(w.ctx, peeked.List))
+	w.loses(peeked)
+	w.cannotRead(peeked)
+	require.Equal(t, "content 2", w.body(w.peeks()))
+	list, err := d.exchange.Open(w.ctx, repository.Section{Object: peeked.List, Length: 3 * 16})
+	require.NoError(t, err)
+	require.NoError(t, list.Close())
+}
+
+// Content is deleted a second time while the domain makes it again, after its answer was recorded
+// and before the hub has handed it out.
+func TestContentDeletedWhileItIsMadeAgain_IsRequestedOnceMore(t *testing.T) {
+	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.leaves(r, fmt.Sprint("content ", n))
+	}
+	var w *world
+	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
+		found, _, err := store.Find(t.Context(), w.actor, id)
+		require.NoError(t, err)
+		require.NoError(t, store.Delete(t.Context(), found.Object))
+		require.NoError(t, w.hub.ContentGone(t.Context(), found.Object))
+	}}
+	w = askingOver(t, store, d, func(o *hub.Options) { o.Answers = answers })
+	w.sent(1, charges)
+	require.Equal(t, "content 2", w.body(w.peeks()))
+}
+
+func TestConcurrentPeeksOfDeletedContent_GetOneNewContent(t *testing.T) {
+	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.leaves(r, fmt.Sprint("content ", n))
+	}
+	nodes := []*world{askingOver(t, store, d), askingOver(t, store, d)}
+	nodes[1].actor = nodes[0].actor
+	nodes[0].sent(1, charges)
+	peeked := nodes[0].peeks()
+	nodes[0].loses(peeked)
+	require.NoError(t, nodes[1].hub.ContentGone(t.Context(), peeked.Object))
+	bodies := make([]string, 8)
+	var peeks sync.WaitGroup
+	for i := range bodies {
+		peeks.Go(func() {
+			p, err := nodes[i%2].hub.Peek(t.Context(), nodes[0].request())
+			if err != nil {
+				bodies[i] = err.Error()
+				return
+			}
+			bodies[i] = nodes[0].body(p)
+		})
+	}
+	peeks.Wait()
+	for _, body := range bodies {
+		require.Equal(t, bodies[0], body)
+		require.Contains(t, body, "content ")
+		require.NotEqual(t, "content 1", body)
+	}
+}
+
+func TestADeletedPayload_IsReportedAndDamage(t *testing.T) {
+	var missing []hub.MissingContent
+	w := newWorld(t, hub.Options{
+		Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline},
+		Missing: func(m hub.MissingContent) { missing = append(missing, m) },
+	})
+	w.sent(1, func(e *domain.Event) { e.Payload = []byte(`{"a":1}`) })
+	next, err := w.store.NextUnacknowledged(w.ctx, w.actor, rt.AllGroups)
+	require.NoError(t, err)
+	for e, err := range next.Run.Events(w.ctx) {
+		require.NoError(t, err)
+		require.NoError(t, w.store.Delete(w.ctx, e.PayloadAt.Object))
+	}
+	require.Equal(t, domain.Damaged, domain.KindOf(writeBody(w.ctx, w.peeks(), io.Discard)))
+	require.Equal(t, []hub.MissingContent{hub.MissingPayload}, missing)
+}

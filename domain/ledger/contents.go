@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Contents are the objects that the hub keeps for itself.
+type Contents interface {
+	// Gone is called when the object with a key does not exist any longer. It may be called
+	// again for the same object, also after it has failed.
+	Gone(ctx context.Context, key string) error
+}
+
+// WatchContents returns objects whose Ingest also tells contents which objects of a bucket do not
+// exist any longer, whatever event says so: one of the store, of a crawl or of an inventory.
+//
+// An event whose call of Gone could not be made fails with Uncertain: it is stored, and when it is
+// delivered again it is a duplicate, for which Gone is called again. So a crash between the two loses
+// nothing either, unless the event is not delivered again.
+func WatchContents(objects repository.Objects, bucket string, contents Contents, logger *slog.Logger) repository.Objects {
+	return &watchedContents{Objects: objects, bucket: bucket, contents: contents, logger: logger}
+}
+
+type watchedContents struct {
+	repository.Objects
+	bucket   string
+	contents Contents
+	logger   *slog.Logger
+}
+
+// Ingest implements [repository.Objects].
+func (w *watchedContents) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	results, err := w.Objects.Ingest(ctx, reports)
+	if err != nil {
+		return results, err
+	}
+	told := make(map[domain.ObjectName]error)
+	for i := range results {
+		name, r := reports[i].Name, &results[i]
+		if name.Bucket() != w.bucket || r.Err != nil || r.Exists {
+			continue
+		}
+		failure, isTold := told[name]
+		if !isTold {
+			failure = w.gone(ctx, name)
+			told[name] = failure
+		}
+		if failure != nil {
+			*r = repository.ObjectResult{Err: failure}
+		}
+	}
+	return results, nil
+}
+
+// gone calls Gone. A failure that another call may not have is Uncertain; any other is logged, because
+// the event would fail whenever it is delivered.
+func (w *watchedContents) gone(ctx context.Context, name domain.ObjectName) error {
+	err := w.contents.Gone(ctx, name.Key())
+	switch kind := domain.KindOf(err); {
+	case err == nil:
+		return nil
+	case kind == domain.Busy || kind == domain.Unavailable || kind == domain.Uncertain || ctx.Err() != nil:
+		return domain.Errorf(domain.Uncertain, "the event is stored, and the hub does not know of the deleted content: %w", err)
+	}
+	w.logger.LogAttrs(ctx, slog.LevelError, "the hub was not told of a deleted content; the next download of its bundle finds that it is missing",
+		slog.String("object", name.Key()), slog.String("error", err.Error()))
+	return nil
+}

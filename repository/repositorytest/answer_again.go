@@ -1,0 +1,244 @@
+package repositorytest
+
+import (
+	"sync/atomic"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// markGone marks the content of a bundle, and returns the bundle as it is from then on.
+func (f *fixture) markGone(b Peeked) Peeked {
+	f.Helper()
+	b.Gone = true
+	stored, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, b.Object)
+	require.NoError(f, err)
+	f.sameBundle(b.Bundle, stored)
+	require.True(f, b.LacksContent())
+	require.False(f, b.IsUnanswered())
+	return b
+}
+
+// answerAgain replaces the content of a bundle, which is marked, and returns the bundle as it is from
+// then on.
+func (f *fixture) answerAgain(b Peeked, object string) Peeked {
+	f.Helper()
+	gone := b.Object
+	b.Object, b.Gone, b.Trouble = object, false, domain.Trouble{}
+	b.Body = domain.Body{Length: int64(len(object)), Digest: domain.Digest{3: 7}}
+	stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, b.Body)
+	require.NoError(f, err)
+	f.sameBundle(b.Bundle, stored)
+	return b
+}
+
+// staysAs requires that calls which come too late change nothing.
+func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
+	f.Helper()
+	for _, call := range calls {
+		stored, err := call()
+		require.NoError(f, err)
+		f.sameBundle(b.Bundle, stored)
+	}
+	f.everywhere(b)
+}
+
+func (f *fixture) marksGone(b Peeked, object string) func() (domain.Bundle, error) {
+	return func() (domain.Bundle, error) { return f.Answers.MarkGone(f.ctx, f.actor, b.ID, object) }
+}
+
+func (f *fixture) answersAgain(b Peeked, gone, object string) func() (domain.Bundle, error) {
+	return func() (domain.Bundle, error) {
+		return f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, domain.Body{Length: 9})
+	}
+}
+
+func (f *fixture) answers(b Peeked, object string) func() (domain.Bundle, error) {
+	return func() (domain.Bundle, error) {
+		return f.Answers.Answer(f.ctx, f.actor, b.ID, object, domain.Body{Length: 9})
+	}
+}
+
+var answerAgainRules = []rule{
+	{name: "a mark is seen by all who look for the bundle, until another answer replaces the content", test: func(f *fixture) {
+		events := f.stored(3)
+		b := f.answer(f.asked(), "made")
+		b = f.markGone(b)
+		f.everywhere(b)
+		f.staysAs(b, f.marksGone(b, "made"))
+		b = f.answerAgain(b, "made-again")
+		f.everywhere(b)
+		f.same(events, b.Events)
+		b = f.answerAgain(f.markGone(b), "made-a-third-time")
+		f.everywhere(b)
+		f.acknowledge(b)
+		f.nothing()
+	}},
+
+	{name: "a marked bundle can be dequeued, skipped and released", test: func(f *fixture) {
+		f.stored(1)
+		b := f.markGone(f.answer(f.asked(), "made"))
+		f.acknowledge(b)
+		f.stored(1)
+		b = f.markGone(f.answer(f.asked(), "made-too"))
+		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
+		f.notOpen(b.ID)
+		events := f.stored(1)
+		b = f.markGone(f.answer(f.asked(), "made-as-well"))
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+		f.notOpen(b.ID)
+		released := f.asked()
+		require.False(f, released.Gone)
+		f.acknowledge(f.answer(released, "made-for-another"))
+		f.same(events, released.Events)
+	}},
+
+	{name: "a mark of another object, or of a bundle without an answer, changes nothing", test: func(f *fixture) {
+		f.stored(1)
+		b := f.asked()
+		f.staysAs(b, f.marksGone(b, "made"))
+		b = f.answer(b, "made")
+		f.staysAs(b, f.marksGone(b, "made-not"), f.marksGone(b, "mad"))
+		b = f.answerAgain(f.markGone(b), "made-again")
+		f.staysAs(b, f.marksGone(b, "made"))
+		f.acknowledge(b)
+	}},
+
+	{name: "an answer replaces only the object that it names, and only if that is marked", test: func(f *fixture) {
+		f.stored(1)
+		b := f.asked()
+		f.staysAs(b, f.answersAgain(b, "made", "late"))
+		b = f.answer(b, "made")
+		f.staysAs(b, f.answersAgain(b, "made", "late"), f.answers(b, "late"))
+		b = f.markGone(b)
+		f.staysAs(b, f.answersAgain(b, "made-not", "late"), f.answers(b, "late"), f.answers(b, "made"))
+		b = f.answerAgain(b, "made-again")
+		f.staysAs(b, f.answersAgain(b, "made", "late"), f.answers(b, "late"), f.answers(b, "made"))
+		b = f.markGone(b)
+		f.staysAs(b, f.answersAgain(b, "made", "late"), f.answers(b, "late"), f.answers(b, "made"))
+		f.acknowledge(f.answerAgain(b, "made-at-last"))
+	}},
+
+	{name: "failures with content that is gone are counted in a row, and an answer ends the row", test: func(f *fixture) {
+		f.stored(1)
+		b := f.markGone(f.answer(f.fail(f.asked(), "busy"), "made"))
+		require.Zero(f, b.Trouble)
+		b = f.fail(f.fail(b, "no-answer"), "internal")
+		f.everywhere(b)
+		b = f.answerAgain(b, "made-again")
+		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "late"})
+		require.NoError(f, err)
+		f.sameBundle(b.Bundle, stored)
+		f.acknowledge(b)
+	}},
+
+	{name: "a Replay opens a marked bundle again with its mark", test: func(f *fixture) {
+		f.stored(2)
+		b := f.markGone(f.answer(f.asked(), "made"))
+		f.acknowledge(b)
+		_, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", "late", someBody)
+		f.refuses(domain.NotFound, err)
+		again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		require.NoError(f, err)
+		f.sameBundle(b.Bundle, again)
+		f.everywhere(b)
+		f.acknowledge(f.answerAgain(b, "made-again"))
+	}},
+
+	{name: "unknown, foreign, closed and other bundles take no mark and no second answer", test: func(f *fixture) {
+		f.stored(1)
+		closed := f.answer(f.asked(), "made")
+		f.acknowledge(closed)
+		f.stored(1)
+		inline, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = domain.Inline })
+		require.NoError(f, err)
+		other := f.withActor(NewActor())
+		other.stored(1)
+		foreign := other.answer(other.asked(), "made")
+		for id, kind := range map[domain.BundleID]domain.Kind{
+			NewBundleID(): domain.NotFound, closed.ID: domain.NotFound, foreign.ID: domain.NotFound, inline.ID: domain.Invalid,
+		} {
+			_, err := f.Answers.MarkGone(f.ctx, f.actor, id, "made")
+			f.refuses(kind, err)
+			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, id, "made", "late", someBody)
+			f.refuses(kind, err)
+		}
+		other.everywhere(foreign)
+		f.everywhere(inline)
+	}},
+
+	{name: "a mark and an answer that name no object are Invalid", test: func(f *fixture) {
+		f.stored(1)
+		b := f.markGone(f.answer(f.asked(), "made"))
+		for _, object := range []string{"", "a//b", "a' or true or '"} {
+			_, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, object)
+			f.refuses(domain.Invalid, err)
+			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, object, "late", someBody)
+			f.refuses(domain.Invalid, err)
+			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", object, someBody)
+			f.refuses(domain.Invalid, err)
+		}
+		f.acknowledge(b)
+	}},
+
+	{name: "the recipients of a bundle are those that have it open", test: func(f *fixture) {
+		f.stored(1)
+		b := f.asked()
+		other := f.withActor(NewActor())
+		other.stored(2)
+		same, err := Peek(f.ctx, f.Stores, other.actor, AllGroups, b.ID, Requested)
+		require.NoError(f, err)
+		recipients := func(want ...domain.ActorID) {
+			f.Helper()
+			found, err := f.Answers.BundleRecipients(f.ctx, b.ID)
+			require.NoError(f, err)
+			require.ElementsMatch(f, want, found)
+		}
+		recipients(f.actor, other.actor)
+		f.acknowledge(f.answer(b, "made"))
+		recipients(other.actor)
+		other.acknowledge(other.answer(same, "made-too"))
+		recipients()
+		found, err := f.Answers.BundleRecipients(f.ctx, NewBundleID())
+		require.NoError(f, err)
+		require.Empty(f, found)
+	}},
+
+	{name: "of concurrent marks and answers one object is the content, and a Dequeue is not kept", test: func(f *fixture) {
+		for range 5 {
+			f.stored(1)
+			b := f.answer(f.asked(), "made")
+			const domains = 4
+			var dequeued atomic.Bool
+			f.together(domains+2, func(i int) error {
+				switch i {
+				case domains:
+					_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
+					dequeued.Store(err == nil)
+					return err
+				case domains + 1:
+					_, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, "made")
+					return unlessClosed(err)
+				}
+				object := "made-by-" + string(rune('a'+i))
+				stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", object, domain.Body{Length: int64(i)})
+				if err == nil && stored.Object == object && stored.Gone {
+					return domain.Errorf(domain.Damaged, "the answer did not end the mark")
+				}
+				return unlessClosed(err)
+			})
+			require.True(f, dequeued.Load())
+			f.notOpen(b.ID)
+			f.nothing()
+		}
+	}},
+}
+
+// unlessClosed returns err, but nil for a bundle that is not open.
+func unlessClosed(err error) error {
+	if domain.KindOf(err) == domain.NotFound {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+package repositorytest
+
+import (
+	"slices"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain/objecttest"
+)
+
+var objectExistsRules = []objectRule{
+	{"AResultSaysWhetherTheObjectExistsThen", func(f *objectFixture) {
+		for _, table := range slices.Concat(objecttest.NativeTables, objecttest.NullTables) {
+			f := f.copyFor(f.T)
+			for range 2 { // the second time all are duplicates
+				for _, events := range objecttest.Calls(table.Script) {
+					results, err := f.Ingest(f.ctx, f.reports(events...))
+					require.NoError(f, err)
+					current := f.reads().Current
+					for i := range results {
+						require.Equal(f, current != nil, results[i].Exists, "%s, event %d", table.Name, i)
+					}
+				}
+			}
+		}
+	}},
+}
