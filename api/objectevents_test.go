@@ -34,7 +34,7 @@ func (o *failingObjects) Ingest(ctx context.Context, reports []repository.Object
 	return results, err
 }
 
-func serveFailingObjects(t *testing.T, change ...func(*api.Options, *hub.Options)) (*fixture, *failingObjects) {
+func serveObjectEvents(t *testing.T, change ...func(*api.Options, *hub.Options)) (*fixture, *failingObjects) {
 	t.Helper()
 	objects := &failingObjects{memory.NewObjects(), map[string]error{}}
 	f := serve(t, append(change, func(o *api.Options, _ *hub.Options) {
@@ -58,7 +58,7 @@ func objectRecords(all ...string) string { return `{"Records":[` + strings.Join(
 const validation = `[{"id":"1","topic":"/x","subject":"","data":{"validationCode":"512d38b6"},"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","eventTime":"2026-03-01T12:00:00Z"}]`
 
 func TestObjectEvents_AreStoredEachByItself(t *testing.T) {
-	f, objects := serveFailingObjects(t)
+	f, objects := serveObjectEvents(t)
 	body := objectRecords(objectRecord("a"), `{"eventName":"ObjectTagging:Put"}`, objectRecord("%FF"), objectRecord("a"), `{`+`}`, objectRecord("b"))
 	got := f.postObjectEvents(body).wants(http.StatusOK)
 	require.JSONEq(t, `{"accepted":2,"duplicates":1,"ignored":1,"refused":[
@@ -74,7 +74,7 @@ func TestObjectEvents_AreStoredEachByItself(t *testing.T) {
 }
 
 func TestObjectEvents_AreUnavailableOnlyIfOneThatIsSoundIsNotStored(t *testing.T) {
-	f, objects := serveFailingObjects(t)
+	f, objects := serveObjectEvents(t)
 	full := fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403"))
 	for _, tc := range []struct {
 		err  error
@@ -101,7 +101,7 @@ func TestObjectEvents_AreUnavailableOnlyIfOneThatIsSoundIsNotStored(t *testing.T
 }
 
 func TestObjectEvents_ThatCannotBeReadAreRefused(t *testing.T) {
-	f, _ := serveFailingObjects(t)
+	f, _ := serveObjectEvents(t)
 	for body, typ := range map[string]string{`{`: "not-json", ``: "unsupported-media-type", `[{} {}]`: "not-json"} {
 		f.postObjectEvents(body).problem(map[string]int{"not-json": 400, "unsupported-media-type": 415}[typ], typ)
 	}
@@ -116,7 +116,7 @@ func TestObjectEvents_ThatCannotBeReadAreRefused(t *testing.T) {
 }
 
 func TestObjectEvents_InEveryForm(t *testing.T) {
-	f, _ := serveFailingObjects(t)
+	f, _ := serveObjectEvents(t)
 	const subject, topic = "/blobServices/default/containers/c/blobs/", "/providers/Microsoft.Storage/storageAccounts/account"
 	event := `{"specversion":"1.0","type":"Microsoft.Storage.BlobCreated","source":"` + topic + `","subject":"` + subject + `a","id":"1","time":"2026-03-01T12:00:00Z","data":{"api":"PutBlob","sequencer":"1"}}`
 	const accepted = `{"accepted":1,"duplicates":0,"ignored":0,"refused":[]}`
@@ -131,7 +131,7 @@ func TestObjectEvents_InEveryForm(t *testing.T) {
 }
 
 func TestObjectEvents_HandshakeOfEventGrid(t *testing.T) {
-	f, _ := serveFailingObjects(t)
+	f, _ := serveObjectEvents(t)
 	require.JSONEq(t, `{"validationResponse":"512d38b6"}`, f.postObjectEvents(validation).wants(200).body)
 	p := f.postObjectEvents(strings.Replace(validation, `"validationCode":"512d38b6"`, "", 1)).problem(400, "invalid")
 	require.Equal(t, []string{"/0/data/validationCode"}, p.pointers())
@@ -141,7 +141,7 @@ func TestObjectEvents_HandshakeOfEventGrid(t *testing.T) {
 }
 
 func TestObjectEvents_HandshakeOfCloudEvents(t *testing.T) {
-	f, _ := serveFailingObjects(t)
+	f, _ := serveObjectEvents(t)
 	got := f.do(http.MethodOptions, "/v1/object-events", "", "WebHook-Request-Origin", "eventgrid.azure.net", "WebHook-Request-Rate", "120").wants(200)
 	require.Equal(t, "eventgrid.azure.net", got.header.Get("WebHook-Allowed-Origin"))
 	require.Equal(t, "*", got.header.Get("WebHook-Allowed-Rate"))

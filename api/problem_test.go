@@ -155,7 +155,7 @@ var provoke = map[string]func(f *fixture) answer{
 		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
 	"partition-full": func(f *fixture) answer {
-		f, objects := serveFailingObjects(f.t, func(o *api.Options, _ *hub.Options) {
+		f, objects := serveObjectEvents(f.t, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
 		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))

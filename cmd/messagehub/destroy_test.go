@@ -24,7 +24,7 @@ func TestDestroy_DeletesWhatProvisionHasCreated(t *testing.T) {
 	d := newDeployment(t)
 	d.environ = append(
 		d.environ, "MESSAGEHUB_COSMOS_DATABASE=test-1", "MESSAGEHUB_BLOB_CONTAINER=test-1",
-		"MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=test-fifo", "MESSAGEHUB_SERVICEBUS_PLAIN_QUEUE=test-plain",
+		"MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=test-fifo", "MESSAGEHUB_SERVICEBUS_PLAIN_QUEUE=test-plain", "MESSAGEHUB_OBJECTS_QUEUE=test-objects",
 		"MESSAGEHUB_DOMAINS="+testDomains,
 	)
 	created := d.provision(0)

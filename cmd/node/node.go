@@ -327,7 +327,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.exchange.serve(background) })
 	var taking sync.WaitGroup
 	taking.Go(func() { _ = n.domains.ingestion.Run(intake) }) // which never fails
-	taking.Go(func() { n.objects.runReceiver(intake) })
+	taking.Go(func() { n.objects.takeEvents(intake) })
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })

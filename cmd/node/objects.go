@@ -95,8 +95,8 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	})
 }
 
-// runReceiver takes events from the queue until ctx ends, and finishes what is in hand.
-func (o *objects) runReceiver(ctx context.Context) {
+// takeEvents takes events from the queue until ctx ends, and finishes what is in hand.
+func (o *objects) takeEvents(ctx context.Context) {
 	if o.receiver != nil {
 		o.receiver.Run(ctx)
 	}

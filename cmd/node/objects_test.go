@@ -47,8 +47,8 @@ func TestEventsOfObjects_ComeInByHTTPAndByTheBus(t *testing.T) {
 				}
 			}
 		}
-		return stored["duplicate"] == 2 && stored["refused"] == 1
-	}, time.Minute, 5*time.Millisecond, "the same body is the same delivery")
+		return stored["stored"] == 1 && stored["duplicate"] == 1 && stored["refused"] == 1
+	}, time.Minute, 5*time.Millisecond, "in another message, the event without sequencer is another one")
 
 	require.NoError(t, stop())
 	n, _ = start(t, cfg, node.Options{})

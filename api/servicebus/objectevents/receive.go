@@ -18,6 +18,7 @@ import (
 
 // A Ledger stores events. It is a [ledger.Service].
 type Ledger interface {
+	// Ingest stores events, each of which ends alone.
 	Ingest(ctx context.Context, reports []ledger.Report) ledger.Ingested
 }
 
