@@ -221,11 +221,12 @@ func TestObjects_ReadersNeedATokenUnlessTheHubIsPrivate(t *testing.T) {
 		f := serveObjects(t, change)
 		f.ingests("b", "k", "[C@01]")
 		for _, path := range []string{"/v1/objects", "/v1/objects/count", "/v1/objects/AQFiAWsBAQRudWxsAjAx", "/v1/objects/AQFiAWsBAQRudWxsAjAx/history"} {
-			f.do("GET", path, "").problem(401, "missing-token")
+			f.do("GET", path, "", "Authorization", "").problem(401, "missing-token")
 			f.do("GET", path, "", "Authorization", "Bearer "+token).wants(200)
 		}
 	}
-	serveObjects(t).do("PATCH", "/v1/objects/AQFiAWsBAQRudWxsAjAx", "[]").problem(401, "missing-token")
+	serveObjects(t).do("GET", "/v1/objects", "", "Authorization", "").wants(200)
+	serveObjects(t).do("PATCH", "/v1/objects/AQFiAWsBAQRudWxsAjAx", "[]", "Authorization", "").problem(401, "missing-token")
 	withoutStore := serveObjects(t, func(o *api.Options, _ *hub.Options) { o.Objects = nil })
 	withoutStore.do("GET", "/v1/objects", "").problem(503, "not-provisioned")
 }
