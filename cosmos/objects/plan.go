@@ -21,19 +21,26 @@ const maxLookups = 16
 
 // plan decides what events change of an object, and sets their outcomes.
 func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*plan, error) {
-	object := domain.Object{Name: name}
+	object := domain.Object{Name: name, ForgottenTo: h.store.horizon()}
 	if doc != nil {
 		var err error
 		if object, err = doc.object(); err != nil {
 			return nil, err
 		}
 	}
-	answers := make(domain.SpilledAnswers)
-	for range maxLookups {
-		u := object.Update(answers, ids...)
+	return h.decide(ctx, c, doc, &object, ids, func(u *domain.ObjectUpdate) {
 		for _, g := range groups {
 			g.outcomes = u.Apply(g.events)
 		}
+	})
+}
+
+// decide returns what an update of the object of a document changes.
+func (h *shard) decide(ctx context.Context, c *client.Call, doc *objectDoc, object *domain.Object, ids []string, do func(*domain.ObjectUpdate)) (*plan, error) {
+	answers := make(domain.SpilledAnswers)
+	for range maxLookups {
+		u := object.Update(answers, ids...)
+		do(u)
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
 			return &plan{doc, changes}, nil
@@ -56,9 +63,12 @@ func (p *plan) operations() int {
 func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	c, key := &p.changes, p.changes.Object.Name.Key()
 	d := newObjectDoc(partition, &c.Object, p.doc)
-	if p.doc == nil {
+	switch {
+	case p.doc == nil:
 		b.CreateItem(client.Encode(d), nil)
-	} else {
+	case c.IsGone:
+		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+	default:
 		b.ReplaceItem(d.ID, client.Encode(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
 	}
 	for i := range c.Create {

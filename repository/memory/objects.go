@@ -16,6 +16,8 @@ import (
 type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object
+	keeping repository.ObjectKeeping
+	sweep   storedSweep
 }
 
 var _ repository.Objects = (*Objects)(nil)
@@ -40,7 +42,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 	for name, places := range places {
 		object := s.objects[name]
 		if object == nil {
-			object = &domain.Object{Name: name}
+			object = &domain.Object{Name: name, ForgottenTo: s.horizon()}
 		}
 		events := make([]domain.ObjectEvent, len(places))
 		for i, place := range places {
@@ -54,7 +56,9 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		if len(queries) > 0 {
 			panic("an object that spills nothing asks for spilled rows")
 		}
-		s.objects[name] = &changes.Object
+		if !changes.IsEmpty {
+			s.objects[name] = &changes.Object
+		}
 	}
 	return results, nil
 }
