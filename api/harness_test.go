@@ -179,7 +179,7 @@ func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request 
 		f.t.Fatal(err)
 	}
 	req.Header.Set("X-Actor-Id", actor)
-	if strings.HasPrefix(path, "/v1/admin/") {
+	if strings.HasPrefix(path, "/v1/admin/") || strings.HasPrefix(path, "/v1/objects") {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	if req.ContentLength != 0 {

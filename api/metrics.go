@@ -19,6 +19,9 @@ type metrics struct {
 	sent        *prometheus.CounterVec   // route
 	published   *prometheus.CounterVec   // outcome
 
+	objectEvents        *prometheus.CounterVec // outcome
+	objectEventsRefused *prometheus.CounterVec // reason
+
 	accepted, duplicates, conflicts, peeked, dequeued prometheus.Counter // events
 
 	loginsFailed, loginsRefused prometheus.Counter
@@ -63,6 +66,15 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "messagehub_push_events_total",
 			Help: "Events sent to topics, by outcome: accepted, duplicate, or conflict (sent before with other content).",
 		}, []string{"outcome"}),
+
+		objectEvents: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_object_events_total",
+			Help: "Events of objects that came by HTTP, by outcome: stored, duplicate, refused (it can never be stored), or ignored (its name says nothing about an object).",
+		}, []string{"outcome"}),
+		objectEventsRefused: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_object_events_refused_total",
+			Help: "Events of objects that came by HTTP and can never be stored, by reason.",
+		}, []string{"reason"}),
 
 		accepted:   counter("messagehub_events_accepted_total", "Events stored."),
 		duplicates: counter("messagehub_events_duplicates_total", "Events that were stored before with the same content."),

@@ -52,9 +52,12 @@ const (
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
 
+	crawlUnderWay problemType = "crawl-under-way"
+
 	notProvisioned       problemType = "not-provisioned"
 	tooManySubscriptions problemType = "too-many-subscriptions"
 	tooManyTests         problemType = "too-many-tests"
+	partitionFull        problemType = "partition-full"
 
 	missingCredentials problemType = "missing-credentials"
 	wrongCredentials   problemType = "wrong-credentials" //nolint:gosec // a name
@@ -86,6 +89,7 @@ var problems = map[problemType]struct {
 	conflict:           {status: 409, title: "The request conflicts with what is there"},
 	idConflict:         {status: 409, title: "One id stands for different contents"},
 	alreadyStored:      {status: 409, title: "Events are stored with other content"},
+	crawlUnderWay:      {status: 409, title: "A crawl of the bucket is under way"},
 	preconditionFailed: {status: 412, title: "A precondition does not hold"},
 	bodyTooLarge:       {status: 413, title: "The body is too large"},
 	tooManyEvents:      {status: 413, title: "Too many events in one request"},
@@ -130,6 +134,10 @@ var problems = map[problemType]struct {
 	notProvisioned: {
 		status: 503, title: "Subscriptions are not provisioned", retry: true, pause: 30,
 		detail: "The store of this hub has no containers for subscriptions and events. Everything else works. Ask the operator.",
+	},
+	partitionFull: {
+		status: 503, title: "The store has no room for the object", retry: true, pause: 300,
+		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; tell the operator.",
 	},
 	newerFormat: {
 		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,

@@ -18,8 +18,10 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 )
 
 // failing makes the store of f fail a Peek with err.
@@ -128,6 +130,17 @@ var provoke = map[string]func(f *fixture) answer{
 	"wrong-credentials": func(f *fixture) answer {
 		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
 	},
+	"crawl-under-way": func(f *fixture) answer {
+		random := uint64(0)
+		f = serve(f.t, func(o *api.Options, _ *hub.Options) {
+			o.Objects = ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: memory.NewSource("bucket")}, ledger.Options{
+				Clock: func() time.Time { return time.Unix(0, 0) }, Random: func() uint64 { random++; return random },
+			})
+			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+		})
+		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
+		return f.do("POST", crawls, `{"bucket":"bucket"}`)
+	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 }
 
@@ -195,7 +208,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

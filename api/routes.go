@@ -6,6 +6,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/broker"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // routes returns the router of every route there is.
@@ -35,6 +36,13 @@ func (s *Server) routes() chi.Router {
 
 	// Senders publish events.
 	r.With(s.requireEvents).Post("/v1/events", s.handle(s.postEvents))
+
+	// Stores report about their objects. A sender asks without a token whether it may.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireObjects)
+		r.With(s.requireOperator).Post(objectEventsPath, s.handle(s.postObjectEvents))
+		r.Options(objectEventsPath, s.handle(s.allowObjectEvents))
+	})
 
 	// Actors that would rather be called subscribe.
 	r.Group(func(r chi.Router) {
@@ -82,10 +90,29 @@ func (s *Server) routes() chi.Router {
 		r.Delete("/v1/resources/{name}", s.handle(s.deleteResource))
 	})
 
+	// What stores report about their objects, and the state that follows from it.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireObjects, s.requireObjectReader)
+		r.Get(objectsPath, s.handle(s.listObjects))
+		r.Get(objectsPath+"/count", s.handle(s.countObjects))
+		r.Get(objectsPath+"/{objectId}", s.handle(s.getObject))
+		r.Get(objectsPath+"/{objectId}/history", s.handle(s.objectHistory))
+	})
+	r.With(s.requireOperator, s.requireObjects).Patch(objectsPath+"/{objectId}", s.handle(s.patchObject))
+
 	// The webhook broker: producers broadcast to channels, whose consumers are called.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireBroker)
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
+	})
+
+	// Operators have the objects of stores compared with what is known of them.
+	r.Group(func(r chi.Router) {
+		r.Use(s.requireOperator, s.requireObjects)
+		r.Get(crawlsPath, s.handle(s.listJobs(domain.CrawlJob)))
+		r.Post(crawlsPath, s.handle(s.startCrawl))
+		r.Get(crawlsPath+"/{jobId}", s.handle(s.getJob(domain.CrawlJob)))
+		r.Delete(crawlsPath+"/{jobId}", s.handle(s.stopJob(domain.CrawlJob)))
 	})
 
 	// Peek and Dequeue for the clients of the original, in its words.
@@ -139,7 +166,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) error {
 	}
 	routes := chi.RouteContext(r.Context()).Routes
 	var allowed []string
-	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
+	for _, method := range [...]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 		if routes.Match(chi.NewRouteContext(), method, path) {
 			allowed = append(allowed, method)
 		}

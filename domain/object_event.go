@@ -37,6 +37,7 @@ const (
 	StorageClassChanged            ObjectReason = "StorageClassChanged"
 	Crawl                          ObjectReason = "Crawl"
 	CrawlRestored                  ObjectReason = "CrawlRestored"
+	Confirmed                      ObjectReason = "Confirmed" // by the store, because of Object.Doubt
 	UnknownReason                  ObjectReason = "Unknown"
 )
 

@@ -195,6 +195,7 @@ func (u *ObjectUpdate) insert(row ObjectRow) {
 	u.countReordered(&row)
 	u.put(row)
 	u.moveBehind(&row)
+	u.settleDoubt(&row)
 }
 
 // put stores a row where it belongs: in the object, or below its floor.
@@ -208,18 +209,6 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 	u.below.put(row)
 	u.below.noteVersion(row.Version)
 	o.noteSpilled(&row)
-}
-
-// noteDoubt flags the object if no store documents the order of row and another one.
-func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
-	o := &u.object
-	for i := range o.Rows {
-		s := o.Rows[i].Sequencer
-		if s.IsNull() {
-			s = o.Rows[i].Base
-		}
-		o.Doubt = o.Doubt || !s.IsNull() && s.isDoubtfulBeside(row.Sequencer)
-	}
 }
 
 // Finish returns what is to be stored, or if that depends on spilled rows, queries. The caller finds

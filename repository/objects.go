@@ -2,6 +2,8 @@ package repository
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -28,11 +30,31 @@ type Objects interface {
 	// in their results, or be in both.
 	History(ctx context.Context, name domain.ObjectName, below domain.ObjectOrder, limit int) ([]domain.ObjectRow, error)
 
-	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys
-	// with the same first 600 bytes may be in another order, which does not change. It may be a
-	// stale read.
+	// Row returns a row of an object. It may be a stale read. It fails with NotFound if the object has
+	// no such row.
+	Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error)
+
+	// List returns up to limit objects of a range, in the order of their keys, byte by byte. Keys of
+	// more than OrderedKey bytes that share these may be in another order, which does not change.
+	// It may be a stale read.
 	List(ctx context.Context, r ObjectRange, limit int) (ObjectPage, error)
+
+	// Count returns how many objects a range has, wherever a list of it would begin. It may be
+	// a stale read.
+	Count(ctx context.Context, r ObjectRange) (int64, error)
+
+	// Buckets returns the buckets of which an event was to be stored, in order. It may be a stale read.
+	Buckets(ctx context.Context) ([]string, error)
+
+	// Amend changes the facts of a row, all or none, and returns it as it is then: the row with
+	// an id or, with the zero id, the current one. change gets the facts as they are stored. It may be
+	// called several times, and has no effect of its own. If it fails, nothing is changed, and
+	// Amend fails with its error. It fails with NotFound if there is no such row.
+	Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error)
 }
+
+// OrderedKey is how many first bytes of a key decide its place in a list.
+const OrderedKey = 600
 
 // An ObjectReport is an event of an object.
 type ObjectReport struct {
@@ -43,24 +65,46 @@ type ObjectReport struct {
 // An ObjectResult says what became of a report.
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
+	Doubt   bool                 // Object.Doubt, in the state that includes the event
 	// Err is nil, or why the event failed. After Uncertain, it may be stored. Any other kind means
-	// that it is not.
+	// that it is not. It is ErrFull, which is Unavailable, if only deleting helps.
 	Err error
 }
+
+// ErrFull reports that the part of the store to which an object belongs has no room.
+var ErrFull = errors.New("the part of the store to which the object belongs is full")
 
 // An ObjectRange is a part of the objects of a bucket.
 type ObjectRange struct {
 	Bucket      string
-	Prefix      string // of the keys
-	After       string // objects that are listed behind this key
-	OnlyCurrent bool   // objects that have a current row
+	Prefix      string        // of the keys
+	UpTo        string        // objects that are not listed behind this key; empty: no limit
+	OnlyCurrent bool          // objects that have a current row
+	Matches     []ObjectMatch // all of which their current row has; with OnlyCurrent
+
+	// AnyOrder lists the objects in an order that is cheap: it does not change, and has no meaning.
+	AnyOrder bool
+	After    string // objects that are listed behind the object with this key
+}
+
+// An ObjectMatch demands one of some values in a field of a row. A row without a value in the field
+// has none of them.
+type ObjectMatch struct {
+	Field  domain.ObjectField
+	Values []string // not empty
+}
+
+// Has reports whether a row has one of the values.
+func (m ObjectMatch) Has(r *domain.ObjectRow) bool {
+	text := r.Field(m.Field)
+	return text != "" && slices.Contains(m.Values, text)
 }
 
 // An ObjectPage is a page of a list.
 type ObjectPage struct {
 	Objects []domain.Object
-	// More reports that the page ended at its limit, or at what one call looks at; it may be empty
-	// then. The next page begins after the key After.
+	// More reports that the page ended at its limit. The next page begins after the key After; it
+	// may be empty.
 	More  bool
 	After string
 }

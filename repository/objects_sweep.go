@@ -10,8 +10,8 @@ import (
 // ObjectSweeper forgets old rows of objects; see [domain.ObjectRetention]. Any node may call any method
 // at any time, while others ingest events.
 type ObjectSweeper interface {
-	// Shards returns the shards of all buckets, in an order that does not change. One that is new may
-	// be missing.
+	// Shards returns the shards of all buckets, in the order of buckets, then of numbers. One that is new
+	// may be missing.
 	Shards(ctx context.Context) ([]ObjectShard, error)
 
 	// Forget forgets what the retention of the store permits now, of up to limit objects of a shard after

@@ -322,6 +322,7 @@ func (n *Node) Run(ctx context.Context) error {
 	pushing, stopPushing := context.WithCancel(work)
 	defer stopPushing()
 	taking.Go(func() { n.push.run(pushing) })
+	taking.Go(func() { n.objects.run(pushing) })
 	taking.Go(func() { n.runFailSafe(pushing) })
 	taking.Go(func() { n.parties.run(pushing) })
 	parts.Go(func() error {

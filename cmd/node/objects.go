@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -19,6 +21,7 @@ import (
 // account lacks its container runs without one.
 type objects struct {
 	ledger *ledger.Service
+	doubts *ledger.Doubts // nil without stores
 
 	fault error // why there is nothing of the above
 }
@@ -39,7 +42,34 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	return &objects{ledger: ledger.New(ledger.Ports{Objects: documents}, ledger.Options{Clock: opts.Clock, Logger: opts.Logger})}, nil
+	o := &objects{}
+	ports := ledger.Ports{Objects: documents, Jobs: documents}
+	options := ledger.Options{
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+	}
+	stores, err := openSources(cfg, opts, s)
+	if err != nil {
+		return nil, err
+	}
+	if len(stores) > 0 {
+		ports.Source = stores
+		o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
+		ports.Objects = o.doubts
+	}
+	o.ledger = ledger.New(ports, options)
+	return o, nil
+}
+
+// run works on jobs, and settles doubts, until ctx ends.
+func (o *objects) run(ctx context.Context) {
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	if o.doubts != nil {
+		loops.Go(func() { o.doubts.Run(ctx) })
+	}
+	if o.ledger != nil {
+		o.ledger.RunJobs(ctx)
+	}
 }
 
 // provisionObjects creates the container if it is missing and a key allows that, and checks it.

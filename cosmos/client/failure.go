@@ -77,8 +77,8 @@ func FailureOf(err error) *Failure {
 // ErrPartitionFull reports that a logical partition has reached the maximum size that
 // Cosmos allows, 20 GB. It is Unavailable like other refusals (403), but the account is
 // reachable and the credential valid: only deleting documents of the partition helps.
-// A batch that is refused for it fails like any other 403, because azcosmos reports no
-// substatus of the operations of a batch.
+// Azcosmos reports no substatus of the operations of a batch. So each 403 of an operation
+// counts as one: an account or a credential that is refused fails the whole request.
 var ErrPartitionFull = errors.New("the logical partition is full; writes succeed again when documents of it are deleted")
 
 func isFull(answer *azcore.ResponseError) bool {

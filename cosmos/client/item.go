@@ -92,10 +92,11 @@ func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, k
 func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 	for i, result := range results {
 		if status := int(result.StatusCode); status >= 400 && status != http.StatusFailedDependency {
-			return &Failure{
-				status: status, operation: i,
-				err: fmt.Errorf("operation %d of a batch of %d: %d %s", i, len(results), status, http.StatusText(status)),
+			err := fmt.Errorf("operation %d of a batch of %d: %d %s", i, len(results), status, http.StatusText(status))
+			if status == http.StatusForbidden { // see ErrPartitionFull
+				err = fmt.Errorf("%w: %w", ErrPartitionFull, err)
 			}
+			return &Failure{status: status, operation: i, err: err}
 		}
 	}
 	return &Failure{status: http.StatusInternalServerError, err: errors.New("a batch was rolled back without a reason")}

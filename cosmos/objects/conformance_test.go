@@ -41,6 +41,20 @@ func (n *nodes) List(ctx context.Context, r repository.ObjectRange, limit int) (
 	return n.node().List(ctx, r, limit)
 }
 
+func (n *nodes) Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error) {
+	return n.node().Row(ctx, name, id)
+}
+
+func (n *nodes) Count(ctx context.Context, r repository.ObjectRange) (int64, error) {
+	return n.node().Count(ctx, r)
+}
+
+func (n *nodes) Buckets(ctx context.Context) ([]string, error) { return n.node().Buckets(ctx) }
+
+func (n *nodes) Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error) {
+	return n.node().Amend(ctx, name, id, change)
+}
+
 // conformance runs the suite on two nodes of one account.
 func conformance(t *testing.T, opts Options, histories uint64) {
 	t.Parallel()

@@ -41,6 +41,15 @@
 // An event that is too old changes nothing and needs no write: what an object has forgotten only
 // grows, so what is too old for an old read is too old.
 //
+// A change of the facts of a row is written as a round of its own is: 1 to 4, with one object.
+//
+// # Lists
+//
+// A list in the order of keys reads from each shard its share of the page, and some more; a shard that
+// has more of the page is read again. A list in any order reads one shard after the other, which costs
+// one query a page. The key of the last object tells the shard to continue with. The current row
+// of an object is in its document with each fact by itself, and what a list may look for is indexed.
+//
 // # Sweep
 //
 // One node sweeps at a time, page by page. Its turn is a lease, which each page prolongs; if two

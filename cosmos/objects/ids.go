@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 	firstID    = "0"  // of objects; other ids begin with a dash
 	lastRowID  = "-z" // behind all others than those of objects
 
-	plainKey = 600 // bytes of a key that are in the id
+	plainKey = repository.OrderedKey // bytes of a key that are in the id
 )
 
 // keyEncoding keeps the order of bytes.

@@ -28,6 +28,7 @@ type objectEvents struct {
 	events   []domain.ObjectEvent
 	places   []int // in the call
 	outcomes []domain.ObjectOutcome
+	doubt    bool // Object.Doubt then
 	err      error
 }
 
@@ -84,6 +85,7 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 			results[place].Err = g.err
 		} else {
 			results[place].Outcome = g.outcomes[i]
+			results[place].Doubt = g.doubt
 		}
 	}
 }

@@ -28,19 +28,29 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 			return nil, err
 		}
 	}
-	return h.decide(ctx, c, doc, &object, ids, func(u *domain.ObjectUpdate) {
+	decided, err := h.decide(ctx, c, &object, doc, ids, func(u *domain.ObjectUpdate) error {
 		for _, g := range groups {
 			g.outcomes = u.Apply(g.events)
 		}
+		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		g.doubt = decided.changes.Object.Doubt
+	}
+	return decided, nil
 }
 
-// decide returns what an update of the object of a document changes.
-func (h *shard) decide(ctx context.Context, c *client.Call, doc *objectDoc, object *domain.Object, ids []string, do func(*domain.ObjectUpdate)) (*plan, error) {
+// decide makes the plan of an update, which is repeated until all that it asks for is read.
+func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Object, doc *objectDoc, ids []string, update func(u *domain.ObjectUpdate) error) (*plan, error) {
 	answers := make(domain.SpilledAnswers)
 	for range maxLookups {
 		u := object.Update(answers, ids...)
-		do(u)
+		if err := update(u); err != nil {
+			return nil, err
+		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
 			return &plan{doc, changes}, nil

@@ -62,3 +62,45 @@ func TestEventsKeepToTheirPrice(t *testing.T) {
 	}
 	measure("hot key", 26, hot...)
 }
+
+// TestListsKeepToTheirPrice measures request units for a page of 100 objects of 2,000 in 16 shards.
+func TestListsKeepToTheirPrice(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	s := New(a.Connect(), Options{})
+	for from := 0; from < 2000; from += 500 {
+		var reports []repository.ObjectReport
+		for i := range 500 {
+			e := objecttest.Calls("[C@C1]")[0][0]
+			e.ETag = fmt.Sprintf(`"%d"`, from+i)
+			reports = append(reports, repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", fmt.Sprintf("key%05d", from+i))), ObjectEvent: e})
+		}
+		_, err := s.Ingest(t.Context(), reports)
+		require.NoError(t, err)
+	}
+	one := repository.ObjectMatch{Field: domain.FieldETag, Values: []string{`"777"`}}
+	for _, tc := range []struct {
+		name  string
+		r     repository.ObjectRange
+		want  int
+		limit float64
+	}{
+		{"in order", repository.ObjectRange{}, 100, 65},
+		{"in any order", repository.ObjectRange{AnyOrder: true}, 100, 12},
+		{"with a prefix", repository.ObjectRange{Prefix: "key01"}, 100, 75},
+		{"with one ETag", repository.ObjectRange{OnlyCurrent: true, Matches: []repository.ObjectMatch{one}}, 1, 95},
+	} {
+		tc.r.Bucket = "bucket"
+		before := a.Engine.RequestUnits()
+		page, err := s.List(t.Context(), tc.r, 100)
+		require.NoError(t, err)
+		require.Len(t, page.Objects, tc.want, tc.name)
+		price := a.Engine.RequestUnits() - before
+		t.Logf("%s: %.1f RU", tc.name, price)
+		require.LessOrEqual(t, price, tc.limit, tc.name)
+	}
+	before := a.Engine.RequestUnits()
+	n, err := s.Count(t.Context(), repository.ObjectRange{Bucket: "bucket", OnlyCurrent: true})
+	require.NoError(t, err)
+	require.EqualValues(t, 2000, n)
+	require.LessOrEqual(t, a.Engine.RequestUnits()-before, 65.0, "a count")
+}

@@ -1,15 +1,12 @@
 package objects
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
-	"github.com/messagehub/messagehub/repository"
 )
 
 // History implements [repository.Objects].
@@ -63,57 +60,43 @@ func (s *Store) readHistory(ctx context.Context, c *client.Call, name domain.Obj
 	return rows, nil
 }
 
-// List implements [repository.Objects].
-func (s *Store) List(ctx context.Context, r repository.ObjectRange, limit int) (repository.ObjectPage, error) {
+// Row implements [repository.Objects].
+func (s *Store) Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error) {
 	if err := ctx.Err(); err != nil {
-		return repository.ObjectPage{}, fmt.Errorf("list objects: %w", err)
+		return domain.ObjectRow{}, fmt.Errorf("read row: %w", err)
 	}
-	c := s.client.Begin("list objects")
-	page, err := s.list(ctx, c, r, limit)
-	return page, c.Outcome("list objects", err)
+	c := s.client.Begin("read row")
+	row, err := s.readRow(ctx, c, name, id)
+	return row, c.Outcome("read row", err)
 }
 
-// list merges the objects of all shards.
-func (s *Store) list(ctx context.Context, c *client.Call, r repository.ObjectRange, limit int) (page repository.ObjectPage, err error) {
-	shards, err := s.shardsOf(ctx, c, r.Bucket)
+func (s *Store) readRow(ctx context.Context, c *client.Call, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error) {
+	d, err := s.readObject(ctx, c, name)
 	if err != nil {
-		return page, err
+		return domain.ObjectRow{}, err
 	}
-	p := &params{}
-	from, to := idRange(r.Prefix)
-	where := "c.id >= " + p.add(from)
-	if to != "" {
-		where += " AND c.id < " + p.add(to)
+	o, err := d.object()
+	if err != nil {
+		return domain.ObjectRow{}, err
 	}
-	if r.After != "" {
-		where += " AND c.id > " + p.add(objectID(r.After))
-	}
-	if r.OnlyCurrent {
-		where += " AND c.live = true"
-	}
-	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE %s ORDER BY c.id", limit+1, where)
-	var docs []*objectDoc
-	for shard := range shards {
-		found, err := client.All[objectDoc](ctx, c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...))
-		if err != nil {
-			return page, err
+	for _, r := range o.Rows {
+		if r.ID() == id {
+			return r, nil
 		}
-		docs = append(docs, found...)
 	}
-	slices.SortFunc(docs, func(a, b *objectDoc) int { return cmp.Compare(a.ID, b.ID) })
-	if len(docs) > limit {
-		docs = docs[:limit]
-		page.More, page.After = true, docs[limit-1].Key
+	if o.Spilled == 0 {
+		return domain.ObjectRow{}, noSuchRow(name)
 	}
-	for _, d := range docs {
-		if !strings.HasPrefix(d.Key, r.Prefix) {
-			continue // the id has only the first part of a long key
-		}
-		o, err := d.object()
-		if err != nil {
-			return page, err
-		}
-		page.Objects = append(page.Objects, o)
+	spilled := &rowDoc{}
+	if _, err = c.Read(ctx, s.objects, d.PartitionKey, rowID(name.Key(), id), spilled); client.IsNotFound(err) {
+		return domain.ObjectRow{}, noSuchRow(name)
 	}
-	return page, nil
+	if err != nil {
+		return domain.ObjectRow{}, err
+	}
+	return spilled.row()
+}
+
+func noSuchRow(name domain.ObjectName) error {
+	return domain.Errorf(domain.NotFound, "object %q has no such row", domain.Clip(name.Key()))
 }

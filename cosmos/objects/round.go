@@ -3,12 +3,14 @@ package objects
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 const (
@@ -80,7 +82,12 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 		}
 		return
 	}
-	if err = c.Outcome("ingest", err); err != nil {
+	if errors.Is(err, client.ErrPartitionFull) {
+		err = fmt.Errorf("%w: %w", repository.ErrFull, c.Outcome("ingest", err))
+	} else {
+		err = c.Outcome("ingest", err)
+	}
+	if err != nil {
 		for _, g := range groups {
 			g.err = err
 		}
@@ -133,8 +140,8 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		}
 	})
 	switch {
-	case client.IsRefused(err) && len(names) > 1:
-		return errSplit
+	case (client.IsRefused(err) || errors.Is(err, client.ErrPartitionFull)) && len(names) > 1:
+		return errSplit // a full partition still accepts what does not grow
 	case client.IsRefused(err):
 		return client.ErrStale
 	}

@@ -123,8 +123,9 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 		return step, err
 	}
 	now := h.store.opts.Clock()
-	p, err := h.decide(ctx, c, doc, &object, nil, func(u *domain.ObjectUpdate) {
+	p, err := h.decide(ctx, c, &object, doc, nil, func(u *domain.ObjectUpdate) error {
 		step.last, step.hasMore = u.Forget(h.store.opts.Retention, now, after)
+		return nil
 	})
 	if err != nil {
 		return step, err

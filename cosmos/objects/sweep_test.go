@@ -169,7 +169,9 @@ func TestASweepKeepsToItsPrice(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	now := objecttest.FirstMoment
 	s := New(a.Connect(), Options{Shards: 1, Retention: domain.ObjectRetention(time.Hour), Clock: func() time.Time { return now }})
-	name := func(key string) domain.ObjectName { return must(domain.ParseObjectName("bucket", fmt.Sprintf("%40s", key))) }
+	name := func(key string) domain.ObjectName {
+		return must(domain.ParseObjectName("bucket", fmt.Sprintf("%40s", key)))
+	}
 	ingest := func(key, script string) {
 		for _, call := range objecttest.Calls(script) {
 			_, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: name(key), ObjectEvent: call[0]}})

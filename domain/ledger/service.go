@@ -3,13 +3,17 @@
 //
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
+//	queries          ─▶ List, Count, Find, History, Pairs
+//	users            ─▶ Amend
 //
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
 package ledger
 
 import (
+	"cmp"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/messagehub/messagehub/repository"
@@ -18,27 +22,49 @@ import (
 // Ports are what a Service works on.
 type Ports struct {
 	Objects repository.Objects
+	Jobs    repository.Jobs
+	Source  repository.Source // has the stores that are configured; nil: none
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
+	Random func() uint64    // of ids and jitter; default: the system's
 	Logger *slog.Logger     // default: none
+
+	CrawlPage int // objects that a crawl lists at once; default 1000
+
+	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
+	// attributes need it; this package checks their operations and limits.
+	JSONPatch func(document, operations []byte) ([]byte, error)
+
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used; default repository.MaxLinkTime
+	LinkLimit int64         // bytes of an object that may have a link; 0: no limit
+}
+
+func (o Options) withDefaults() Options {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Random == nil {
+		o.Random = rand.Uint64
+	}
+	o.CrawlPage = cmp.Or(o.CrawlPage, 1000)
+	o.LinkTime = cmp.Or(o.LinkTime, repository.MaxLinkTime)
+	return o
 }
 
 // A Service is safe for concurrent use.
 type Service struct {
 	Ports
 	opts Options
+	jobs jobRunner
 }
 
 // New returns a Service. It starts nothing.
 func New(ports Ports, opts Options) *Service {
-	if opts.Clock == nil {
-		opts.Clock = time.Now
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	return &Service{Ports: ports, opts: opts}
+	return &Service{Ports: ports, opts: opts.withDefaults(), jobs: newJobRunner()}
 }

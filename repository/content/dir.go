@@ -119,7 +119,7 @@ func (d *Dir) Close() error { return d.root.Close() }
 
 // Put implements [repository.Content].
 func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
-	file, err := fileOf(name)
+	file, err := FileOf(name)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (d *Dir) makeFolderLocked(folder string) error {
 
 // Open implements [repository.Content].
 func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
-	file, err := fileOf(s.Object)
+	file, err := FileOf(s.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ type section struct {
 
 // Delete implements [repository.Content]. It, too, is durable once it returns.
 func (d *Dir) Delete(ctx context.Context, name string) error {
-	file, err := fileOf(name)
+	file, err := FileOf(name)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (d *Dir) remove(file string) error {
 
 // DeleteFolder implements [repository.Content]. It is durable once it returns.
 func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
-	file, err := fileOf(folder)
+	file, err := FileOf(folder)
 	if err != nil {
 		return err
 	}

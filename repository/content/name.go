@@ -8,14 +8,14 @@ import (
 
 const maxSegment = 200 // of a file name; most file systems take 255 bytes
 
-// fileOf returns the path of the object name below the root: the name itself,
+// FileOf returns the path of the object name below the root of a Dir: the name itself,
 // marked at its end as an object. No two names have the same path, and none has
 // a path that is a folder of another. A segment that is too long for a file name
 // goes on in a folder, marked as well:
 //
 //	a/b            a/b=
 //	a/bbbb…bbbb    a/bbb…+/…bbb=
-func fileOf(name string) (string, error) {
+func FileOf(name string) (string, error) {
 	if err := repository.CheckObjectName(name); err != nil {
 		return "", err
 	}

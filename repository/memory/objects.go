@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -56,6 +57,9 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		if len(queries) > 0 {
 			panic("an object that spills nothing asks for spilled rows")
 		}
+		for _, place := range places {
+			results[place].Doubt = changes.Object.Doubt
+		}
 		if !changes.IsEmpty {
 			s.objects[name] = &changes.Object
 		}
@@ -92,22 +96,104 @@ func (s *Objects) History(ctx context.Context, name domain.ObjectName, below dom
 	return rows, nil
 }
 
+// Row implements [repository.Objects].
+func (s *Objects) Row(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID) (domain.ObjectRow, error) {
+	object, err := s.Object(ctx, name)
+	if err != nil {
+		return domain.ObjectRow{}, err
+	}
+	for _, r := range object.Rows {
+		if r.ID() == id {
+			return r, nil
+		}
+	}
+	return domain.ObjectRow{}, noSuchRow(name)
+}
+
+func noSuchRow(name domain.ObjectName) error {
+	return domain.Errorf(domain.NotFound, "object %q has no such row", domain.Clip(name.Key()))
+}
+
 // List implements [repository.Objects].
 func (s *Objects) List(ctx context.Context, r repository.ObjectRange, limit int) (repository.ObjectPage, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.ObjectPage{}, fmt.Errorf("list objects: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []domain.Object
-	for name, object := range s.objects {
-		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && name.Key() > r.After && (object.Current != nil || !r.OnlyCurrent) {
-			found = append(found, object.Clone())
-		}
-	}
-	slices.SortFunc(found, func(a, b domain.Object) int { return cmp.Compare(a.Name.Key(), b.Name.Key()) })
+	found := s.objectsOf(r)
 	if len(found) <= limit {
 		return repository.ObjectPage{Objects: found}, nil
 	}
 	return repository.ObjectPage{Objects: found[:limit], More: true, After: found[limit-1].Name.Key()}, nil
+}
+
+// objectsOf returns the objects of a range. Any order is that of the keys, turned around.
+func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	compare := cmp.Compare[string]
+	if r.AnyOrder {
+		compare = func(a, b string) int { return cmp.Compare(b, a) }
+	}
+	for name, object := range s.objects {
+		if name.Bucket() == r.Bucket && strings.HasPrefix(name.Key(), r.Prefix) && (r.UpTo == "" || name.Key() <= r.UpTo) && (r.After == "" || compare(name.Key(), r.After) > 0) && hasCurrent(object, r) {
+			found = append(found, object.Clone())
+		}
+	}
+	slices.SortFunc(found, func(a, b domain.Object) int { return compare(a.Name.Key(), b.Name.Key()) })
+	return found
+}
+
+func hasCurrent(object *domain.Object, r repository.ObjectRange) bool {
+	if !r.OnlyCurrent {
+		return true
+	}
+	misses := func(m repository.ObjectMatch) bool { return !m.Has(object.Current) }
+	return object.Current != nil && !slices.ContainsFunc(r.Matches, misses)
+}
+
+// Count implements [repository.Objects].
+func (s *Objects) Count(ctx context.Context, r repository.ObjectRange) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("count objects: %w", err)
+	}
+	r.After = ""
+	return int64(len(s.objectsOf(r))), nil
+}
+
+// Buckets implements [repository.Objects].
+func (s *Objects) Buckets(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("list buckets: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	buckets := make(map[string]struct{})
+	for name := range s.objects {
+		buckets[name.Bucket()] = struct{}{}
+	}
+	return slices.Sorted(maps.Keys(buckets)), nil
+}
+
+// Amend implements [repository.Objects].
+func (s *Objects) Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error) {
+	if err := ctx.Err(); err != nil {
+		return domain.ObjectRow{}, fmt.Errorf("amend object: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object := s.objects[name]
+	if object == nil {
+		return domain.ObjectRow{}, domain.Errorf(domain.NotFound, "object %q is not known", domain.Clip(name.Key()))
+	}
+	u := object.Update(nil)
+	row, err := u.Amend(id, change)
+	switch {
+	case err != nil:
+		return domain.ObjectRow{}, err
+	case row == nil:
+		return domain.ObjectRow{}, noSuchRow(name)
+	}
+	changes, _ := u.Finish(domain.ObjectLimits{})
+	s.objects[name] = &changes.Object
+	return *row, nil
 }

@@ -30,7 +30,10 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 		{"Object", objectRules},
 		{"History", historyRules},
 		{"List", listRules},
+		{"Range", rangeRules},
+		{"Amend", amendRules},
 		{"Race", objectRaceRules},
+		{"Doubt", doubtRules},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {

@@ -79,7 +79,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 type cloudEvent struct {
 	faults *Faults
 	place  place
-	shape  *shapeChecker
+	shape  *ShapeChecker
 
 	id, subject string
 }
@@ -133,8 +133,8 @@ func (c *cloudEvent) attribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
 	}
-	if f := c.shape.check(m.Value); f != nil {
-		c.faults.addInside(c.place, name, f.pointer, name+": "+f.detail)
+	if f := c.shape.Check(m.Value); f != nil {
+		c.faults.addInside(c.place, name, f.Pointer, name+": "+f.Detail)
 		return nil
 	}
 	switch name {

@@ -1,6 +1,30 @@
 package eventjson
 
-import "io"
+import (
+	"io"
+	"iter"
+)
+
+// Elements returns the elements of the text of a JSON array, which begins with its bracket. An element
+// may not be JSON itself. An error ends it.
+func Elements(text []byte) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		array := inMemory(text, 0)
+		if err := array.open("events"); err != nil {
+			yield(nil, err)
+			return
+		}
+		for {
+			element, err := array.next()
+			if err == io.EOF { //nolint:errorlint // next returns it itself
+				return
+			}
+			if !yield(element, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // elements takes a JSON array apart while it is read. It sees only so much of
 // the grammar as tells where an element ends; whether the element is JSON is

@@ -34,7 +34,7 @@ type eventDecoder struct {
 	faults  *Faults
 	place   place // of the event at hand
 	compact bytes.Buffer
-	shape   shapeChecker
+	shape   ShapeChecker
 
 	recipients    words[domain.ActorID]
 	origins       words[domain.Origin]
@@ -46,7 +46,7 @@ func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 	return &eventDecoder{
 		limits:        limits,
 		faults:        f,
-		shape:         newShapeChecker(limits),
+		shape:         NewShapeChecker(limits),
 		recipients:    newWords(domain.ParseActorID),
 		origins:       newWords(domain.ParseOrigin),
 		contentTypes:  newWords(domain.ParseContentType),
@@ -224,9 +224,9 @@ func (d *eventDecoder) payload(m Member, payload *[]byte) error {
 	if err := json.Compact(&d.compact, m.Value); err != nil {
 		return notJSONAt(err, m.at)
 	}
-	if f := d.shape.check(d.compact.Bytes()); f != nil {
+	if f := d.shape.Check(d.compact.Bytes()); f != nil {
 		name := fieldNames[fieldPayload]
-		d.faults.addInside(d.place, name, f.pointer, name+": "+f.detail)
+		d.faults.addInside(d.place, name, f.Pointer, name+": "+f.Detail)
 		return nil
 	}
 	*payload = bytes.Clone(d.compact.Bytes())

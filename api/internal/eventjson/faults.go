@@ -53,13 +53,13 @@ func (p place) pointer(field string) string {
 		pointer += "/" + strconv.Itoa(p.index)
 	}
 	if field != "" {
-		pointer += "/" + escapePointer(domain.Clip(field))
+		pointer += "/" + EscapePointer(domain.Clip(field))
 	}
 	return pointer
 }
 
-// escapePointer returns a name as a JSON pointer has it.
-func escapePointer(name string) string {
+// EscapePointer returns a name as a JSON pointer has it.
+func EscapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 

@@ -18,10 +18,10 @@ const (
 	DefaultPayloadNumber = 400
 )
 
-// A shapeChecker reports what is valid JSON but not read alike by all parsers:
+// A ShapeChecker reports what is valid JSON but not read alike by all parsers:
 // nesting that is too deep, numbers that are too long, names that are repeated in an
 // object, and halves of surrogate pairs. Its memory is reused from text to text.
-type shapeChecker struct {
+type ShapeChecker struct {
 	maxDepth  int
 	maxNumber int
 
@@ -30,8 +30,9 @@ type shapeChecker struct {
 	decoded []byte   // holds the names that are written with escapes
 }
 
-func newShapeChecker(limits Limits) shapeChecker {
-	return shapeChecker{
+// NewShapeChecker returns a checker that applies the limits of payloads.
+func NewShapeChecker(limits Limits) ShapeChecker {
+	return ShapeChecker{
 		maxDepth:  cmp.Or(limits.PayloadDepth, DefaultPayloadDepth),
 		maxNumber: cmp.Or(limits.PayloadNumber, DefaultPayloadNumber),
 	}
@@ -44,22 +45,31 @@ type level struct {
 	first  int // index in names of the first name of an object
 }
 
-// A shapeFault is the first fault of a text.
-type shapeFault struct {
-	pointer string // to the value at fault, within the text
-	detail  string
+// A ShapeFault is the first fault of a text.
+type ShapeFault struct {
+	Pointer string // to the value at fault, within the text
+	Reason  string // one of those below
+	Detail  string
 }
 
-// check checks a text that is one valid JSON value. It returns nil if there is no
+// The reasons of a ShapeFault.
+const (
+	TooDeep        = "too-deep"
+	NumberTooLong  = "number-too-long"
+	DuplicateField = "duplicate-field"
+	LoneSurrogate  = "lone-surrogate"
+)
+
+// Check checks a text that is one valid JSON value. It returns nil if there is no
 // fault.
-func (c *shapeChecker) check(text []byte) *shapeFault {
+func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 	c.levels, c.names, c.decoded = c.levels[:0], c.names[:0], c.decoded[:0]
 	isName := false // the next string is the name of a member
 	for i := 0; i < len(text); i++ {
 		switch b := text[i]; b {
 		case '{', '[':
 			if len(c.levels) == c.maxDepth {
-				return c.fault(fmt.Sprintf("want at most %d levels of nesting", c.maxDepth))
+				return c.fault(TooDeep, fmt.Sprintf("want at most %d levels of nesting", c.maxDepth))
 			}
 			c.levels = append(c.levels, level{object: b == '{', first: len(c.names)})
 			isName = b == '{'
@@ -82,7 +92,7 @@ func (c *shapeChecker) check(text []byte) *shapeFault {
 				if isName { // which no pointer can name
 					c.pop()
 				}
-				return c.fault(`want both halves of a surrogate pair, got only ` + string(text[lone:lone+6]))
+				return c.fault(LoneSurrogate, `want both halves of a surrogate pair, got only `+string(text[lone:lone+6]))
 			}
 			if isName {
 				c.addName(text[i+1:end], escaped)
@@ -91,7 +101,7 @@ func (c *shapeChecker) check(text []byte) *shapeFault {
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			end := numberEnd(text, i)
 			if n := end - i; n > c.maxNumber {
-				return c.fault(fmt.Sprintf("want numbers of at most %d characters, got %d", c.maxNumber, n))
+				return c.fault(NumberTooLong, fmt.Sprintf("want numbers of at most %d characters, got %d", c.maxNumber, n))
 			}
 			i = end - 1
 		}
@@ -149,7 +159,7 @@ func numberEnd(text []byte, start int) int {
 }
 
 // addName adds a name of the innermost object.
-func (c *shapeChecker) addName(name []byte, escaped bool) {
+func (c *ShapeChecker) addName(name []byte, escaped bool) {
 	if escaped {
 		start := len(c.decoded)
 		c.decoded = appendUnescaped(c.decoded, name)
@@ -200,18 +210,18 @@ func hexRune(text []byte) rune {
 
 // closeObject ends the innermost object and reports a name that it has twice. The
 // time is that of sorting the names, so that no object makes it quadratic.
-func (c *shapeChecker) closeObject() *shapeFault {
+func (c *ShapeChecker) closeObject() *ShapeFault {
 	first := c.levels[len(c.levels)-1].first
 	if repeated, ok := repeatedName(c.names[first:]); ok {
 		c.names = append(c.names[:first], repeated)
-		return c.fault("want each name once in an object")
+		return c.fault(DuplicateField, "want each name once in an object")
 	}
 	c.pop()
 	return nil
 }
 
 // pop removes the innermost level.
-func (c *shapeChecker) pop() {
+func (c *ShapeChecker) pop() {
 	last := len(c.levels) - 1
 	c.names = c.names[:c.levels[last].first]
 	c.levels = c.levels[:last]
@@ -242,7 +252,7 @@ func repeatedName(names [][]byte) ([]byte, bool) {
 
 // fault returns a fault of the current value. Its pointer leads to the value, or to
 // the innermost value around it whose pointer is short.
-func (c *shapeChecker) fault(detail string) *shapeFault {
+func (c *ShapeChecker) fault(reason, detail string) *ShapeFault {
 	const maxPointer = 200
 	var pointer strings.Builder
 	for i, l := range c.levels {
@@ -252,7 +262,7 @@ func (c *shapeChecker) fault(detail string) *shapeFault {
 			if i+1 < len(c.levels) {
 				last = c.levels[i+1].first
 			}
-			token = escapePointer(string(c.names[last-1]))
+			token = EscapePointer(string(c.names[last-1]))
 		} else {
 			token = strconv.Itoa(l.index)
 		}
@@ -261,5 +271,5 @@ func (c *shapeChecker) fault(detail string) *shapeFault {
 		}
 		pointer.WriteString("/" + token)
 	}
-	return &shapeFault{pointer.String(), detail}
+	return &ShapeFault{pointer.String(), reason, detail}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -182,7 +183,7 @@ func (d *decoder) judge(a *announcement) *rejection {
 	text := "Nothing of the message was taken, because of " + counted(total) + ". Mend it and send the message again."
 	for _, f := range faults {
 		text += fmt.Sprintf("\n%s: %s", cmp.Or(f.Pointer, "the body"), f.Detail)
-		if len(text) > maxDescription {
+		if len(text) > receiver.MaxDescription {
 			break
 		}
 	}

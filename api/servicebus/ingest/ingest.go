@@ -3,7 +3,6 @@ package ingest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -121,13 +121,13 @@ func New(o Options) *Ingestion {
 
 // ErrAtOnce as the cause of the end of its context tells Run to finish nothing: what is
 // in hand goes back to the bus.
-var ErrAtOnce = errors.New("end at once")
+var ErrAtOnce = busclient.ErrAtOnce
 
 // Run consumes the queues until ctx ends, finishes what is in hand, and returns
 // nil. It never gives up: whatever is wrong with the bus, it keeps trying.
 func (in *Ingestion) Run(ctx context.Context) error {
-	work, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
+	work, stop := busclient.WithGrace(ctx, in.opts.Grace)
+	defer stop()
 	var queues sync.WaitGroup
 	if in.opts.SessionQueue != "" {
 		queues.Go(func() { in.serveSessions(ctx, work, in.opts.SessionQueue) })
@@ -136,23 +136,11 @@ func (in *Ingestion) Run(ctx context.Context) error {
 		queues.Go(func() { in.serveQueue(ctx, work, in.opts.Queue) })
 	}
 	<-ctx.Done()
-	if errors.Is(context.Cause(ctx), ErrAtOnce) {
-		cut()
-	}
-	grace := time.AfterFunc(in.opts.Grace, cut)
-	defer grace.Stop()
 	queues.Wait()
 	return nil
 }
 
-// delay returns how long to wait before trying again after so many failures in a
-// row: exponential from 50 ms to 30 s, of which the jitter takes up to a half, so
-// that many who failed together do not come back together.
+// delay returns how long to wait before trying again after so many failures in a row.
 func (in *Ingestion) delay(failures int) time.Duration {
-	const first, longest = 50 * time.Millisecond, 30 * time.Second
-	d := longest
-	if failures < 10 {
-		d = min(longest, first<<max(0, failures-1))
-	}
-	return d - time.Duration(in.opts.Random()*float64(d)/2)
+	return busclient.Backoff(failures, in.opts.Random)
 }

@@ -7,13 +7,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// ingestMetrics are what Prometheus gets to see of an Ingestion. The label queue
-// takes its values from the configuration, and reason from this package.
+// ingestMetrics are what Prometheus gets to see of an Ingestion.
 type ingestMetrics struct {
 	loops *receiver.Metrics
-
-	connected    *prometheus.GaugeVec   // queue
-	deadLettered *prometheus.CounterVec // queue, reason
 
 	accepted, duplicates, conflicts, inversions, retries prometheus.Counter
 	sessions, holding                                    prometheus.Gauge
@@ -27,17 +23,8 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return make.NewGauge(prometheus.GaugeOpts{Name: "messagehub_servicebus_" + name, Help: help})
 	}
-	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return make.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, append(labels, "queue"))
-	}
 	return &ingestMetrics{
 		loops: receiver.NewMetrics(registerer),
-
-		connected: make.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "messagehub_servicebus_connected",
-			Help: "Whether the last attempt to receive from the queue succeeded: 1 or 0. There is no value before the first attempt has ended.",
-		}, []string{"queue"}),
-		deadLettered: counters("messages_dead_lettered_total", "Messages that cannot be stored, by reason. Each leaves a gap.", "reason"),
 
 		accepted:   counter("events_accepted_total", "Events stored."),
 		duplicates: counter("events_duplicates_total", "Events that were stored before with the same content, redeliveries included."),

@@ -1,12 +1,6 @@
 package ingest
 
-import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
-)
+import "github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 
 // The reasons for which a message is dead-lettered: words that never change their
 // meaning, so that an operator can sort dead letters by them. Where HTTP knows the
@@ -28,23 +22,6 @@ const (
 // A rejection is what a dead letter says.
 type rejection = receiver.Rejection
 
-// maxDescription is how many bytes of a description the bus keeps.
-const maxDescription = 4096
-
 func reject(reason, format string, args ...any) *rejection {
-	return &rejection{Reason: reason, Description: cut(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), maxDescription)}
-}
-
-// cut returns the beginning of s that has up to limit bytes, with a mark if that is
-// not all.
-func cut(s string, limit int) string {
-	const mark = "…"
-	if len(s) <= limit {
-		return s
-	}
-	end := limit - len(mark)
-	for !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + mark
+	return receiver.Reject(reason, format, args...)
 }

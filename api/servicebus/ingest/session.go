@@ -20,7 +20,7 @@ const acceptors = 8
 func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	s := &sessions{
 		Ingestion: in, queue: queue,
-		bus:     newQueueConnection(&in.opts, queue, in.metrics.connected),
+		bus:     receiver.NewConnection(queue, in.opts.Open, in.metrics.loops, in.opts.Logger),
 		slots:   newSessionSlots(in.opts.Sessions, acceptors),
 		parked:  make(chan struct{}, in.opts.Sessions),
 		backoff: newBackoff(in.delay),
@@ -31,14 +31,14 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 	}
 	looking.Wait()
 	s.loops.Wait()
-	s.bus.close(ctx)
+	s.bus.Close(ctx)
 }
 
 // sessions are those of one queue that are being served.
 type sessions struct {
 	*Ingestion
 	queue   string
-	bus     *queueConnection
+	bus     *receiver.Connection
 	slots   *sessionSlots
 	parked  chan struct{} // holds a token for each session that is parked
 	backoff *backoff
@@ -69,11 +69,11 @@ func (s *sessions) look(ctx, work context.Context) {
 		switch {
 		case err == nil || busclient.ReasonOf(err) == busclient.Timeout:
 			failures, wait = 0, s.limits.Wait
-			s.bus.reportSuccess()
+			s.bus.ReportSuccess()
 		case ctx.Err() != nil:
 		default:
 			failures, wait = failures+1, shortWait
-			s.bus.reportFailure(ctx, client, err)
+			s.bus.ReportFailure(ctx, client, err)
 			busclient.Sleep(ctx, s.delay(failures))
 		}
 	}
@@ -111,7 +111,7 @@ func (e earlier) Deadline() (time.Time, bool) {
 // serve runs the loop of a session, from when it was accepted to when it is closed.
 func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionReceiver) {
 	id := r.SessionID()
-	store := &eventStore{in: s.Ingestion, queue: s.queue, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true}
+	store := &eventStore{in: s.Ingestion, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true}
 	store.loop = receiver.NewSession(store.loopOptions(s.queue), r, s.slots)
 	if wait := s.backoff.wait(id); wait > 0 {
 		s.parkSession(ctx, store.loop, min(wait, store.loop.LockDuration()/2))

@@ -18,7 +18,6 @@ import (
 type eventStore struct {
 	in        *Ingestion
 	loop      *receiver.Loop[[]domain.Event]
-	queue     string
 	logger    *slog.Logger
 	isSession bool // its messages have one recipient
 
@@ -51,7 +50,6 @@ func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (events []domain.
 
 // DeadLettered implements receiver.Handler.
 func (s *eventStore) DeadLettered(m *message) {
-	s.in.metrics.deadLettered.WithLabelValues(m.Rejection.Reason, s.queue).Inc()
 	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.Content), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,10 @@ type TokenSource struct {
 	File     string
 	Variable string // of the environment
 	Value    Secret // of the variable, or of the configuration itself
+	what     string // in keys and errors; "": token
 }
+
+func (s *TokenSource) name() string { return cmp.Or(s.what, "token") }
 
 // maxTokenFile is the limit for the file of a token, in bytes.
 const maxTokenFile = 4 << 10
@@ -37,28 +41,28 @@ const maxTokenFile = 4 << 10
 func (s *TokenSource) Read() (token Secret, ok bool, err error) {
 	switch {
 	case s.File != "":
-		token, err = readTokenFile(s.File)
+		token, err = readTokenFile(s.name(), s.File)
 		return token, err == nil, err
 	case s.Variable != "" && s.Value == "":
-		return "", false, fmt.Errorf("token-env: the variable %s is not set", s.Variable)
+		return "", false, fmt.Errorf("%s-env: the variable %s is not set", s.name(), s.Variable)
 	}
 	return s.Value, s.Value != "", nil
 }
 
-// readTokenFile returns the text of a file without blanks around it.
-func readTokenFile(name string) (token Secret, err error) {
+// readTokenFile returns the text of a file without blanks around it. what says what the text is.
+func readTokenFile(what, name string) (token Secret, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", fmt.Errorf("token-file: %w", err)
+		return "", fmt.Errorf("%s-file: %w", what, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
 	if err != nil {
-		return "", fmt.Errorf("token-file: read %s: %w", name, err)
+		return "", fmt.Errorf("%s-file: read %s: %w", what, name, err)
 	}
 	trimmed := strings.TrimSpace(string(text))
 	if trimmed == "" || len(text) > maxTokenFile {
-		return "", fmt.Errorf("token-file: want a token alone in %s", name)
+		return "", fmt.Errorf("%s-file: want a %s alone in %s", what, what, name)
 	}
 	return Secret(trimmed), nil
 }
@@ -195,21 +199,9 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 	if v.isOfConsumers() {
 		known = append(known, "channel", "callback-url")
 	}
-	texts := make(map[string]string)
-	for i := 0; i < len(item.Content); i += 2 {
-		name, value := item.Content[i].Value, resolved(item.Content[i+1])
-		_, isTwice := texts[name]
-		switch {
-		case !slices.Contains(known, name):
-			return p, fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
-		case isTwice:
-			return p, fmt.Errorf("%s stands there twice; keep one", name)
-		case value.Kind != yaml.ScalarNode || value.Tag == "!!null" || value.Value == "":
-			return p, fmt.Errorf("%s: want a text", name)
-		case name != "token" && hasSecret(value.Value):
-			return p, fmt.Errorf("%s: the value holds a secret, so it is not shown; a token belongs in token-file or token-env", name)
-		}
-		texts[name] = value.Value
+	texts, err := readEntry(item, known, "token")
+	if err != nil {
+		return p, err
 	}
 	p.Name = texts["name"]
 	if p.ID, err = v.parseID(texts); err != nil {
@@ -223,8 +215,30 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 			return p, fmt.Errorf("callback-url of %s: %w", p.ID.FullName(), err)
 		}
 	}
-	p.Token, err = tokenSourceOf(texts, folder)
+	p.Token, err = tokenSourceOf(texts, "token", folder)
 	return p, asKey(p.ID.FullName(), err)
+}
+
+// readEntry returns the texts of an entry of a list by their keys. secret is the key of which the text may
+// be a secret.
+func readEntry(item *yaml.Node, known []string, secret string) (map[string]string, error) {
+	texts := make(map[string]string)
+	for i := 0; i < len(item.Content); i += 2 {
+		name, value := item.Content[i].Value, resolved(item.Content[i+1])
+		_, isTwice := texts[name]
+		switch {
+		case !slices.Contains(known, name):
+			return nil, fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
+		case isTwice:
+			return nil, fmt.Errorf("%s stands there twice; keep one", name)
+		case value.Kind != yaml.ScalarNode || value.Tag == "!!null" || value.Value == "":
+			return nil, fmt.Errorf("%s: want a text", name)
+		case name != secret && hasSecret(value.Value):
+			return nil, fmt.Errorf("%s: the value holds a secret, so it is not shown; a %s belongs in %s-file or %s-env", name, secret, secret, secret)
+		}
+		texts[name] = value.Value
+	}
+	return texts, nil
 }
 
 // parseID returns the id of an entry.
@@ -247,22 +261,26 @@ func (v partiesValue) parseID(texts map[string]string) (domain.PartyID, error) {
 	return id, asKey("id", err)
 }
 
-// tokenSourceOf returns where an entry says that its token is.
-func tokenSourceOf(texts map[string]string, folder string) (TokenSource, error) {
-	s := TokenSource{File: texts["token-file"], Variable: texts["token-env"], Value: Secret(texts["token"])}
+// tokenSourceOf returns where an entry says that its token is. what is the key of the token itself.
+func tokenSourceOf(texts map[string]string, what, folder string) (TokenSource, error) {
+	inFile, inVariable := what+"-file", what+"-env"
+	s := TokenSource{File: texts[inFile], Variable: texts[inVariable], Value: Secret(texts[what])}
+	if what != "token" {
+		s.what = what
+	}
 	n := 0
-	for _, name := range []string{"token-file", "token-env", "token"} {
+	for _, name := range []string{inFile, inVariable, what} {
 		if texts[name] != "" {
 			n++
 		}
 	}
 	switch {
 	case n > 1:
-		return s, errors.New("want one of token-file, token-env and token")
+		return s, fmt.Errorf("want one of %s, %s and %s", inFile, inVariable, what)
 	case strings.HasPrefix(s.Variable, envPrefix):
-		return s, fmt.Errorf("token-env: want the name of a variable that does not begin with %s, which the settings of the hub do", envPrefix)
+		return s, fmt.Errorf("%s: want the name of a variable that does not begin with %s, which the settings of the hub do", inVariable, envPrefix)
 	case strings.Trim(s.Variable, variableLetters) != "":
-		return s, fmt.Errorf("token-env: want the name of a variable, of letters, digits and _")
+		return s, fmt.Errorf("%s: want the name of a variable, of letters, digits and _", inVariable)
 	}
 	if s.File != "" && !filepath.IsAbs(s.File) {
 		s.File = filepath.Join(folder, s.File)

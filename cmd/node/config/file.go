@@ -81,8 +81,11 @@ type listValue interface {
 // mayHaveSecrets reports whether a value has places for secrets in n, and refuses those in other
 // places by itself.
 func mayHaveSecrets(v value, n *yaml.Node) bool {
-	_, hasTokens := v.(partiesValue)
-	return hasTokens && n.Kind == yaml.SequenceNode
+	switch v.(type) {
+	case partiesValue, *storesValue:
+		return n.Kind == yaml.SequenceNode
+	}
+	return false
 }
 
 // mayTextHaveSecrets is mayHaveSecrets for the text of a variable or a flag.

@@ -121,6 +121,7 @@ func Load(in Inputs) (Config, error) {
 		return Config{}, errors.Join(faults...)
 	}
 	c.Broker.readVariables(in.Environ)
+	c.Objects.Stores.readVariables(in.Environ)
 	return c, c.Validate()
 }
 
@@ -189,7 +190,7 @@ func unknown(name, where string, spelled func(string) string, known []string) er
 
 // hasFileSecret reports whether a secret came from the file.
 func (c *Config) hasFileSecret() bool {
-	return c.Broker.hasTokens() || slices.ContainsFunc(keys, func(k key) bool {
+	return c.Broker.hasTokens() || c.Objects.Stores.hasKeys() || slices.ContainsFunc(keys, func(k key) bool {
 		return c.isSecretKey(k) && c.from[k.name].layer == byFile
 	})
 }

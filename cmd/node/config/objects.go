@@ -3,16 +3,21 @@ package config
 import (
 	"errors"
 	"strconv"
+	"time"
 )
 
 // Objects says how what stores report about their objects is kept.
 type Objects struct {
 	Shards int // partitions of a bucket whose first event comes; those of other buckets stay
+
+	Stores    ObjectStores
+	LinkTime  time.Duration // limit, and default, for the time in which a link can be used
+	LinkLimit Size          // of an object that may have a link; 0: no limit
 }
 
 const maxObjectShards = 256
 
-func defaultObjects() Objects { return Objects{Shards: 16} }
+func defaultObjects() Objects { return Objects{Shards: 16, LinkTime: maxLinkTime} }
 
 // A shardsValue is a number of partitions of a bucket.
 type shardsValue int
@@ -25,5 +30,24 @@ func (v *shardsValue) Set(s string) error {
 		return errors.New("want a whole number of 1 to 256")
 	}
 	*v = shardsValue(n)
+	return nil
+}
+
+// A linkTimeValue is a time in which a link can be used.
+type linkTimeValue time.Duration
+
+const (
+	minLinkTime = time.Second
+	maxLinkTime = 7 * day // the limit of S3 and of Azure
+)
+
+func (v *linkTimeValue) String() string { return daysText(time.Duration(*v)) }
+
+func (v *linkTimeValue) Set(s string) error {
+	d, err := parseDays(s)
+	if err != nil || d < minLinkTime || d > maxLinkTime {
+		return errors.New("want a time of 1s to 7d, such as 5m")
+	}
+	*v = linkTimeValue(d)
 	return nil
 }

@@ -26,8 +26,9 @@
 //     and the blocks that nobody commits. Content is never held in memory, unless
 //     the account is.
 //
-// Requests are signed with the account's key (SharedKey); nothing can be done
-// without. Shared access signatures, tokens of Microsoft Entra ID and anonymous
+// Requests are signed with the account's key (SharedKey), or carry a service SAS that the
+// key has signed and that permits to read one blob (sr=b, sp=r); nothing can be done
+// without. Other shared access signatures, tokens of Microsoft Entra ID and anonymous
 // access are refused with 403. So is, with 400 or 501 and a code that says so, all
 // else that Azure has: append and page blobs, copies, leases, snapshots and
 // versions, tags, tiers, changing the metadata or the properties of a blob, deleting

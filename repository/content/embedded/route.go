@@ -48,7 +48,13 @@ func (a *Account) answer(r *http.Request, most int) (*answer, error) {
 	if err != nil {
 		return nil, refuse(400, "InvalidUri", "the query cannot be read")
 	}
-	if err := a.authorize(r, query); err != nil {
+	var set http.Header // in the answer, by a link
+	if query.Has("sig") && r.Header.Get("Authorization") == "" {
+		set, err = a.authorizeLink(r, query)
+	} else {
+		err = a.authorize(r, query)
+	}
+	if err != nil {
 		return nil, err
 	}
 	c, err := a.understand(r, query)
@@ -59,7 +65,14 @@ func (a *Account) answer(r *http.Request, most int) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return do(c)
+	answered, err := do(c)
+	if err != nil {
+		return nil, err
+	}
+	for name := range set {
+		answered.header.Set(name, set.Get(name))
+	}
+	return answered, nil
 }
 
 // understand reads what all requests have.

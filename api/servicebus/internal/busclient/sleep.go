@@ -2,6 +2,7 @@ package busclient
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -14,5 +15,37 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
+	}
+}
+
+// Backoff returns how long to wait before trying again after a number of failures in a
+// row: exponential from 50 ms to 30 s, of which the jitter takes up to a half, so
+// that clients that failed together do not retry together. random is from 0 to 1.
+func Backoff(failures int, random func() float64) time.Duration {
+	const first, longest = 50 * time.Millisecond, 30 * time.Second
+	d := longest
+	if failures < 10 {
+		d = min(longest, first<<max(0, failures-1))
+	}
+	return d - time.Duration(random()*float64(d)/2)
+}
+
+// ErrAtOnce as the cause of the end of a context says that nothing is to be finished: what is in hand goes
+// back to the bus.
+var ErrAtOnce = errors.New("end at once")
+
+// WithGrace returns a context that ends a grace later than ctx, or at once if [ErrAtOnce] is the cause. stop
+// releases it.
+func WithGrace(ctx context.Context, grace time.Duration) (work context.Context, stop func()) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), ErrAtOnce) {
+			Sleep(work, grace)
+		}
+		cancel()
+	})
+	return work, func() {
+		forget()
+		cancel()
 	}
 }

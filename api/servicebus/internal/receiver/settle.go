@@ -54,6 +54,7 @@ func (l *Loop[T]) settle(m *Message[T]) (err error) {
 	}
 	err = l.receiver.DeadLetterMessage(ctx, m.ReceivedMessage, &azservicebus.DeadLetterOptions{Reason: &m.Rejection.Reason, ErrorDescription: &m.Rejection.Description})
 	if err == nil {
+		l.Metrics.deadLettered.WithLabelValues(m.Rejection.Reason, l.Queue).Inc()
 		l.Handler.DeadLettered(m)
 	}
 	return err

@@ -1,19 +1,20 @@
-package ingest
+package receiver
 
 import (
 	"context"
 	"log/slog"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// A queueConnection is the connection to one queue. It logs and counts whether the queue
+// A Connection is the connection to one queue. It logs and counts whether the queue
 // can be received from.
-type queueConnection struct {
+type Connection struct {
 	*busclient.Connection
+	queue     string
 	logger    *slog.Logger
 	connected func(value float64) // not called until the bus has answered once: 0 would be a false alarm
 
@@ -21,22 +22,24 @@ type queueConnection struct {
 	failures int // in a row
 }
 
-func newQueueConnection(o *Options, queue string, connected *prometheus.GaugeVec) *queueConnection {
-	logger := o.Logger.With("queue", queue)
-	return &queueConnection{
-		Connection: busclient.NewConnection(busclient.Options{Open: o.Open, Logger: logger}),
+// NewConnection returns a connection that is opened when it is first used. open makes a client.
+func NewConnection(queue string, open func() (*azservicebus.Client, error), metrics *Metrics, logger *slog.Logger) *Connection {
+	logger = logger.With("queue", queue)
+	return &Connection{
+		Connection: busclient.NewConnection(busclient.Options{Open: open, Logger: logger}),
+		queue:      queue,
 		logger:     logger,
-		connected:  func(value float64) { connected.WithLabelValues(queue).Set(value) },
+		connected:  func(value float64) { metrics.connected.WithLabelValues(queue).Set(value) },
 	}
 }
 
-// close waits until the clients are closed, which must have no users.
-func (c *queueConnection) close(ctx context.Context) {
-	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Close) // it always reports success
+// Close waits until the clients are closed, which must have no users.
+func (c *Connection) Close(ctx context.Context) {
+	_ = busclient.Outlast(ctx, busclient.CloseTimeout, c.Connection.Close) // it always reports success
 }
 
-// reportSuccess logs that the queue can be received from, if it could not before.
-func (c *queueConnection) reportSuccess() {
+// ReportSuccess logs that the queue can be received from, if it could not before.
+func (c *Connection) ReportSuccess() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failures > 0 {
@@ -46,10 +49,10 @@ func (c *queueConnection) reportSuccess() {
 	c.connected(1)
 }
 
-// reportFailure logs that the queue cannot be received from. A client that failed several
+// ReportFailure logs that the queue cannot be received from. A client that failed several
 // times, or whose credentials are refused, is retired; used is nil if none could be
 // opened.
-func (c *queueConnection) reportFailure(ctx context.Context, used *busclient.Client, err error) {
+func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, err error) {
 	const enough = 3
 	c.mu.Lock()
 	defer c.mu.Unlock()

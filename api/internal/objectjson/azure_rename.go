@@ -1,0 +1,71 @@
+package objectjson
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// addSource adds the deletion of the source of a renamed blob. renamed is the event of the destination.
+//
+// The source is known by a URL alone, and it is not documented whether its path is encoded. The
+// destination is known by a URL and by the subject, which is not encoded: so where the path of that
+// URL ends in the key of the subject as it is, and does not if it is decoded, paths are not encoded.
+func (a *azureEvent) addSource(e *event, renamed change) {
+	source := a.data.get("sourceUrl")
+	container, key, ok := blobOfURL(source.value(), a.pathsAreEncoded(renamed.key))
+	account, _, _ := strings.Cut(renamed.bucket, "/")
+	bucket := account + "/" + container
+	switch {
+	case e.fault != nil:
+		return
+	case !ok:
+		source.fail(InvalidSubject, "sourceUrl: want the URL of a blob, got %q", domain.Clip(source.value()))
+		return
+	case bucket == renamed.bucket && key == renamed.key:
+		source.fail(InvalidSubject, "sourceUrl: want another blob than that of the subject")
+		return
+	}
+	e.add(change{
+		bucket: bucket, bucketAt: source, key: key, keyAt: source,
+		ObjectEvent: domain.ObjectEvent{
+			Type: domain.ObjectDeleted, Sequencer: renamed.Sequencer, Time: renamed.Time,
+			ObjectFacts: domain.ObjectFacts{Reason: domain.DeletedByRequest},
+		},
+	}, a.ownID())
+}
+
+// pathsAreEncoded reports whether the paths of the URLs of the event are encoded, as URLs should be.
+func (a *azureEvent) pathsAreEncoded(key string) bool {
+	destination := a.data.get("destinationUrl")
+	if destination.text == nil {
+		return true
+	}
+	text := destination.value()
+	_, decoded, ok := blobOfURL(text, true)
+	if ok && decoded == key {
+		return true
+	}
+	_, plain, ok := blobOfURL(text, false)
+	return !ok || plain != key
+}
+
+// blobOfURL returns the container and the key in the path of a URL.
+func blobOfURL(text string, isEncoded bool) (container, key string, ok bool) {
+	_, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		return "", "", false
+	}
+	_, path, _ := strings.Cut(rest, "/")
+	container, key, _ = strings.Cut(path, "/")
+	if isEncoded {
+		key, _, _ = strings.Cut(key, "?")
+		decoded, err := url.PathUnescape(key)
+		if err != nil {
+			return "", "", false
+		}
+		key = decoded
+	}
+	return container, key, container != "" && key != ""
+}

@@ -1,0 +1,20 @@
+// Package jsonpatch applies JSON Patches (RFC 6902) to documents.
+package jsonpatch
+
+import jsonpatch "github.com/evanphx/json-patch/v5"
+
+// maxCopied is the limit for what the copies of one call add to a document, in bytes.
+const maxCopied = 64 << 10
+
+// Apply returns a document as it is after operations, a JSON array. It fails if one of them does.
+func Apply(document, operations []byte) ([]byte, error) {
+	patch, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		return nil, err
+	}
+	options := jsonpatch.NewApplyOptions()
+	options.SupportNegativeIndices = false // RFC 6902 has none
+	options.AccumulatedCopySizeLimit = maxCopied
+	options.EscapeHTML = false
+	return patch.ApplyWithOptions(document, options)
+}

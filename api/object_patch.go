@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/internal/query"
+	"github.com/messagehub/messagehub/domain/ledger"
+)
+
+// maxObjectPatch is the limit for the body of a patch, in bytes.
+const maxObjectPatch = 64 << 10
+
+// jsonPatchType is the media type of RFC 6902.
+const jsonPatchType = "application/json-patch+json"
+
+// patchObject changes the attributes or the ingest id of a row.
+func (s *Server) patchObject(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query.Parse(r); err != nil {
+		return err
+	}
+	id, err := objectID(r)
+	if err != nil {
+		return err
+	}
+	patch, err := readObjectPatch(w, r)
+	if err != nil {
+		return err
+	}
+	row, err := s.opts.Objects.Amend(r.Context(), id, patch)
+	if err != nil {
+		return asPatchProblem(r.Context(), err)
+	}
+	writeJSON(w, http.StatusOK, documentOfObject(&row))
+	return nil
+}
+
+func readObjectPatch(w http.ResponseWriter, r *http.Request) (p ledger.Patch, err error) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonPatchType {
+		if err := checkContentType(w, r); err != nil {
+			w.Header().Set("Accept-Patch", jsonPatchType+", application/json")
+			return p, err
+		}
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxObjectPatch))
+	if err != nil {
+		return p, unreadable(err, maxObjectPatch)
+	}
+	if p, err = ledger.ParsePatch(text); err != nil {
+		return p, asPatchProblem(r.Context(), err)
+	}
+	return p, nil
+}
+
+// asPatchProblem returns the problem of an error that may begin with a JSON pointer.
+func asPatchProblem(ctx context.Context, err error) error {
+	p := asProblem(ctx, err)
+	if p.problem != invalid {
+		return p
+	}
+	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && strings.HasPrefix(pointer, "/") {
+		p.detail, p.faults = "Nothing was changed, because of what errors names.", []fault{{Pointer: pointer, Detail: detail}}
+	} else {
+		p.detail = fmt.Sprintf("Nothing was changed: %s.", p.detail)
+	}
+	return p
+}

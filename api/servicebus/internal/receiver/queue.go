@@ -1,0 +1,65 @@
+package receiver
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+)
+
+// ServeQueue takes the messages of a queue without sessions, with one loop at a
+// time, until ctx ends. Messages are held until work ends. delay returns how long to wait
+// after a number of failures in a row. It closes the connection.
+func ServeQueue[T any](ctx, work context.Context, bus *Connection, delay func(failures int) time.Duration, newLoop func(*azservicebus.Receiver) *Loop[T]) {
+	defer bus.Close(ctx)
+	for failures := 0; ctx.Err() == nil; {
+		client, err := bus.Acquire()
+		if err == nil {
+			var received int
+			received, err = receiveFrom(ctx, work, bus, client, newLoop)
+			bus.Release(ctx, client)
+			if received > 0 {
+				failures = 0
+			}
+		}
+		switch {
+		case err == nil || ctx.Err() != nil:
+			continue
+		case busclient.IsPanic(err): // the queue works; the lock of the message has to end before it comes again
+		default:
+			bus.ReportFailure(ctx, client, err)
+		}
+		failures++
+		busclient.Sleep(ctx, delay(failures))
+	}
+}
+
+// receiveFrom runs the loop of one receiver.
+func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busclient.Client, newLoop func(*azservicebus.Receiver) *Loop[T]) (received int, err error) {
+	r, err := client.NewReceiverForQueue(bus.queue, nil)
+	if err != nil {
+		return 0, err
+	}
+	loop := newLoop(r)
+	defer loop.Close(ctx)
+	if err := reach(ctx, r); err != nil {
+		return 0, err
+	}
+	bus.ReportSuccess()
+	err = loop.Run(ctx, work)
+	return loop.Received(), err
+}
+
+// reach finds out whether the queue can be received from. A receiver tells of that
+// only when there is something to receive, which may be never. It asks for what comes
+// after the last message, so it reads none: there may be one that the client cannot.
+func reach(ctx context.Context, r *azservicebus.Receiver) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	afterTheLast := int64(math.MaxInt64)
+	_, err := r.PeekMessages(ctx, 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &afterTheLast})
+	return err
+}

@@ -1,0 +1,29 @@
+package receiver
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxDescription is how many bytes of a description the bus keeps.
+const MaxDescription = 4096
+
+// Reject returns a Rejection whose description has up to MaxDescription bytes.
+func Reject(reason, format string, args ...any) *Rejection {
+	return &Rejection{Reason: reason, Description: cut(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), MaxDescription)}
+}
+
+// cut returns the beginning of s that has up to limit bytes, with a mark if that is
+// not all.
+func cut(s string, limit int) string {
+	const mark = "…"
+	if len(s) <= limit {
+		return s
+	}
+	end := limit - len(mark)
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + mark
+}

@@ -1,0 +1,23 @@
+// Package objectevents takes what stores report about their objects from a queue of Service Bus, and
+// stores it. Package objectjson says which forms of events there are.
+//
+// What it promises:
+//
+//   - A message is completed only when each of its events is stored, was stored before, is ignored,
+//     or is one that can never be stored while others of the message are. Such events are logged
+//     and counted, by their reasons.
+//   - A message of which no event can be stored becomes a dead letter, alone. Its reason is that
+//     of its first event.
+//   - A message with an event for which the store has no room becomes the dead letter
+//     partition-full, once its other events are stored. The dead letter has all of them; those
+//     are duplicates when it is sent again.
+//   - While the store fails, the messages stay held and locked until it recovers, and events
+//     that are stored are not sent to it again.
+//   - The messages that are held are bounded, in number and bytes. Others stay in the queue.
+//
+// Events may be stored in any order, since the state of an object does not depend on it. So one
+// receiver takes what has come, and stores it together.
+//
+// A process that ends leaves messages locked, and perhaps stored. The bus delivers them again; then their
+// events are counted as duplicates, and change nothing else.
+package objectevents

@@ -1,0 +1,32 @@
+package objectevents
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+)
+
+// metrics are those of a Receiver. The label reason takes its values from package objectjson and from this one.
+type metrics struct {
+	loops   *receiver.Metrics
+	events  *prometheus.CounterVec // outcome
+	refused *prometheus.CounterVec // reason
+	retries prometheus.Counter
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	make := promauto.With(registerer)
+	counters := func(name, help, label string) *prometheus.CounterVec {
+		return make.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, []string{label})
+	}
+	return &metrics{
+		loops: receiver.NewMetrics(registerer),
+		events: counters("object_events_total",
+			"Events of objects that came by the queue, by outcome: stored, duplicate (redeliveries included), refused, or ignored.", "outcome"),
+		refused: counters("object_events_refused_total", "Events of objects that can never be stored, by reason.", "reason"),
+		retries: make.NewCounter(prometheus.CounterOpts{
+			Name: "messagehub_servicebus_object_events_retries_total", Help: "Attempts to store events of objects that failed and were repeated.",
+		}),
+	}
+}

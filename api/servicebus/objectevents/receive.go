@@ -1,0 +1,102 @@
+package objectevents
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+	"github.com/messagehub/messagehub/domain/ledger"
+)
+
+// A Ledger stores events. It is a [ledger.Service].
+type Ledger interface {
+	Ingest(ctx context.Context, reports []ledger.Report) ledger.Ingested
+}
+
+// Options set up a Receiver. Ledger, Open and Queue are required.
+type Options struct {
+	Ledger Ledger
+
+	// Open returns a client that has no other user. It is called again when a client has
+	// failed, so that new credentials are found.
+	Open func() (*azservicebus.Client, error)
+
+	Queue string // without sessions
+
+	Body   int           // limit in bytes of one message; default 32 MB
+	Events int           // limit of one message; default 10,000
+	Grace  time.Duration // for what is in hand when Run is told to stop; default 20 s
+
+	Logger     *slog.Logger          // default: none
+	Registerer prometheus.Registerer // default: none
+	Clock      func() time.Time      // default: the system's
+	Random     func() float64        // from 0 to 1, for jitter; default: the system's
+}
+
+// ErrAtOnce as the cause of the end of its context tells Run to finish nothing.
+var ErrAtOnce = busclient.ErrAtOnce
+
+// Limits of the messages in hand, and of one attempt to store them.
+const (
+	maxMessages   = 256
+	maxBytes      = 8 << 20
+	attempt       = 30 * time.Second
+	settleTimeout = 5 * time.Second
+)
+
+// A Receiver takes events from a queue. Any number of them may do so at the same time, in one process or
+// several.
+type Receiver struct {
+	opts    Options
+	metrics *metrics
+	inHand  *receiver.Budget
+	stores  *semaphore.Weighted
+}
+
+// New returns a Receiver. It makes no call; Run does.
+func New(o Options) *Receiver {
+	o.Body = cmp.Or(o.Body, 32<<20)
+	o.Events = cmp.Or(o.Events, 10_000)
+	o.Grace = cmp.Or(o.Grace, 20*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler)).With("queue", o.Queue)
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	return &Receiver{
+		opts: o, metrics: newMetrics(o.Registerer),
+		inHand: receiver.NewBudget(maxMessages, maxBytes), stores: semaphore.NewWeighted(1),
+	}
+}
+
+// Run takes messages until ctx ends, and stores those in hand within the grace. It does not fail:
+// whatever is wrong with the bus, it retries. With [ErrAtOnce] as its cause, the end of ctx leaves what is in
+// hand to the bus.
+func (r *Receiver) Run(ctx context.Context) {
+	work, stop := busclient.WithGrace(ctx, r.opts.Grace)
+	defer stop()
+	bus := receiver.NewConnection(r.opts.Queue, r.opts.Open, r.metrics.loops, r.opts.Logger)
+	receiver.ServeQueue(ctx, work, bus, r.delay, func(from *azservicebus.Receiver) *receiver.Loop[content] {
+		s := &store{receiver: r}
+		s.loop = receiver.NewQueue(receiver.Options[content]{
+			Queue: r.opts.Queue, Handler: s,
+			Limits: receiver.Limits{Messages: maxMessages, Bytes: maxBytes, Settle: settleTimeout},
+			InHand: r.inHand, Stores: r.stores, Metrics: r.metrics.loops, Logger: r.opts.Logger, Clock: r.opts.Clock,
+		}, from)
+		return s.loop
+	})
+}
+
+func (r *Receiver) delay(failures int) time.Duration {
+	return busclient.Backoff(failures, r.opts.Random)
+}

@@ -1,0 +1,60 @@
+package objects
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Each request of an amendment is broken once in every way. The change is made once, in the
+// object, in the document of the row, and in the copy of the newest one of its version.
+func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
+	for _, fault := range faulty.Faults() {
+		t.Run(fault.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				for n := 1; ; n++ {
+					a := accounttest.New(t, embedded.Options{}, Containers())
+					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1}})
+					name := must(domain.ParseObjectName("bucket", "key"))
+					for _, call := range objecttest.Calls("[C@0001/old] [C@0002/v] [D@0003/v] [C@0004/w] [D@0005/w]") {
+						_, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: call[0]}})
+						require.NoError(t, err)
+					}
+					a.Line.BreakOne(n, fault)
+					_, err := node.Amend(t.Context(), name, domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
+						facts.Attributes += "x"
+						return facts, nil
+					})
+					require.NoError(t, err, "request %d", n)
+					broken := a.Line.Calls() >= n
+					a.Line.Break(nil)
+					o, err := node.Object(t.Context(), name)
+					require.NoError(t, err)
+					require.EqualValues(t, 4, o.Spilled)
+					require.Equal(t, "x", o.Current.Attributes, "request %d", n)
+					row, err := node.Row(t.Context(), name, o.Current.ID())
+					require.NoError(t, err)
+					require.Equal(t, "x", row.Attributes, "request %d", n)
+					heads, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: objecttest.Calls("[D@0006/z]")[0][0]}})
+					require.NoError(t, err)
+					require.NoError(t, heads[0].Err)
+					o, err = node.Object(t.Context(), name) // whose current row is read from the copy
+					require.NoError(t, err)
+					require.Equal(t, "x", o.Current.Attributes, "request %d", n)
+					if !broken {
+						require.Greater(t, n, 3)
+						return
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,135 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// crawl crawls the bucket over a node with a store, and returns the counts of the job.
+func crawl(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
+	t.Helper()
+	service := ledger.New(ledger.Ports{Objects: node, Jobs: node, Source: source}, ledger.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		service.RunJobs(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	job, err := service.StartCrawl(ctx, "bucket", "")
+	require.NoError(t, err)
+	job, err = service.WaitForJob(ctx, job)
+	require.NoError(t, err)
+	require.Equal(t, domain.JobCompleted, job.State, job.Report)
+	return job.Counts
+}
+
+func listed(key string) repository.SourceObject {
+	size := int64(len(key))
+	return repository.SourceObject{Key: key, ObjectFacts: domain.ObjectFacts{
+		Size: &size, ETag: "0123456789abcdef0123456789abcdef", StorageClass: domain.ClassStandard, LastModified: objecttest.FirstMoment,
+	}}
+}
+
+// TestCrawlOfUnchangedObjectsKeepsToItsPrice is the price of objects with keys of 40 characters.
+func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
+	const n, limit = 3000, 0.15 // request units an object
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	node, source := New(a.Connect(), Options{}), memory.NewSource("bucket")
+	for i := range n {
+		source.Put("bucket", listed(fmt.Sprintf("%040d", i)))
+	}
+	require.EqualValues(t, n, crawl(t, node, source).Created)
+	before, units := a.Engine.RequestUnits(), 0.0
+	require.Equal(t, domain.JobCounts{Seen: n, Unchanged: n}, crawl(t, node, source))
+	units = (a.Engine.RequestUnits() - before) / n
+	t.Logf("%.3f RU an object", units)
+	require.LessOrEqual(t, units, limit)
+}
+
+// A bucket and what is known of it differ at random, with short and long keys. One request of twelve is
+// broken, or reads are old at random.
+func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing.T) {
+	for _, isStale := range []bool{false, true} {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprint(isStale, seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					time.Sleep(objecttest.FirstMoment.Add(time.Hour).Sub(time.Now()))
+					rng := rand.New(rand.NewPCG(seed, 1))
+					isOld := false
+					opts := embedded.Options{}
+					if isStale {
+						opts = embedded.Options{Consistency: "Session", Stale: func() int {
+							if !isOld {
+								return 0
+							}
+							return rng.IntN(4)
+						}}
+					}
+					a := accounttest.New(t, opts, Containers())
+					node, source := New(a.Connect(), Options{Shards: 3, Limits: domain.ObjectLimits{Rows: 2}, Retries: 1000}), memory.NewSource("bucket")
+					exists := make(map[string]bool)
+					for i := range 60 {
+						key := fmt.Sprint(strings.Repeat("k", []int{1, 599, 600, 700}[rng.IntN(4)]), i)
+						exists[key] = rng.IntN(3) > 0
+						if exists[key] {
+							source.Put("bucket", listed(key))
+						}
+						name := must(domain.ParseObjectName("bucket", key))
+						for _, e := range objecttest.RandomBucket(rng, 6, false, time.Millisecond).Events {
+							e.Version = domain.VersionID{}
+							_, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: e}})
+							require.NoError(t, err)
+						}
+					}
+					isOld = true
+					if !isStale {
+						faults := faulty.Faults()
+						a.Line.Break(func(int, *http.Request) faulty.Fault {
+							if rng.IntN(12) > 0 {
+								return faulty.None
+							}
+							return faults[rng.IntN(len(faults))]
+						})
+					}
+					crawl(t, node, source)
+					isOld = false
+					a.Line.Break(nil)
+					counts := crawl(t, node, source)
+					if !isStale { // or the second one finds what an old read hid
+						require.Zero(t, counts.Created+counts.Deleted)
+					}
+					for key, want := range exists {
+						o, err := node.Object(t.Context(), must(domain.ParseObjectName("bucket", key)))
+						if !want && domain.KindOf(err) == domain.NotFound {
+							continue
+						}
+						require.NoError(t, err)
+						require.Equal(t, want, o.Current != nil, "key of %d bytes", len(key))
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// matchMembers are the members of the current row in an object's document that are indexed, so that
+// objects are found by them.
+var matchMembers = map[domain.ObjectField]string{
+	domain.FieldVersion: "version", domain.FieldSize: "size", domain.FieldETag: "eTag", domain.FieldSHA256: "sha256",
+	domain.FieldStorageClass: "storageClass", domain.FieldArchiveStatus: "archiveStatus", domain.FieldReason: "reason", domain.FieldIngestID: "ingestId",
+}
+
+// List implements [repository.Objects].
+func (s *Store) List(ctx context.Context, r repository.ObjectRange, limit int) (repository.ObjectPage, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.ObjectPage{}, fmt.Errorf("list objects: %w", err)
+	}
+	c := s.client.Begin("list objects")
+	page, err := s.list(ctx, c, r, limit)
+	return page, c.Outcome("list objects", err)
+}
+
+func (s *Store) list(ctx context.Context, c *client.Call, r repository.ObjectRange, limit int) (page repository.ObjectPage, err error) {
+	shards, err := s.shardsOf(ctx, c, r.Bucket)
+	if err != nil || shards == 0 || limit < 1 {
+		return page, err
+	}
+	var docs []*objectDoc
+	if r.AnyOrder {
+		docs, page.More, err = s.listShards(ctx, c, r, shards, limit)
+	} else {
+		docs, page.More, err = s.mergeShards(ctx, c, r, shards, limit)
+	}
+	if err != nil {
+		return repository.ObjectPage{}, err
+	}
+	for _, d := range docs {
+		o, err := d.object()
+		if err != nil {
+			return repository.ObjectPage{}, err
+		}
+		page.Objects = append(page.Objects, o)
+		page.After = d.Key
+	}
+	return page, nil
+}
+
+// rangeCondition returns the condition for the objects of a range in a shard.
+func rangeCondition(r repository.ObjectRange, after string, p *params) string {
+	from, to := idRange(r.Prefix)
+	where := "c.id >= " + p.add(from)
+	if to != "" {
+		where += " AND c.id < " + p.add(to)
+	}
+	if len(r.Prefix) > plainKey { // the id has only the first part of a long key
+		where += " AND STARTSWITH(c.key, " + p.add(r.Prefix) + ")"
+	}
+	if after != "" {
+		where += " AND c.id > " + p.add(objectID(after))
+	}
+	if r.UpTo != "" {
+		where += " AND c.id <= " + p.add(objectID(r.UpTo))
+	}
+	if !r.OnlyCurrent {
+		return where
+	}
+	where += " AND c.live = true"
+	for _, m := range r.Matches {
+		where += " AND " + matchCondition(m, p)
+	}
+	return where
+}
+
+func matchCondition(m repository.ObjectMatch, p *params) string {
+	member := "c.current." + matchMembers[m.Field]
+	var parts, names []string
+	for _, value := range m.Values {
+		if m.Field == domain.FieldVersion && value == (domain.VersionID{}).String() {
+			parts = append(parts, "NOT IS_DEFINED("+member+")")
+			continue
+		}
+		names = append(names, p.add(value))
+	}
+	switch {
+	case len(names) == 1:
+		parts = append(parts, member+" = "+names[0])
+	case len(names) > 1:
+		parts = append(parts, member+" IN ("+strings.Join(names, ", ")+")")
+	}
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
+
+// A shardReader reads the objects of a range in one shard, in the order of their ids.
+type shardReader struct {
+	query *client.Query
+	docs  []*objectDoc // that were read, and not taken
+}
+
+func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, after string) *shardReader {
+	p := &params{}
+	text := "SELECT * FROM c WHERE " + rangeCondition(r, after, p) + " ORDER BY c.id"
+	return &shardReader{query: c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...)}
+}
+
+// fill reads up to n objects if there are none that were read before. Only if the shard has no more,
+// there are none then.
+func (r *shardReader) fill(ctx context.Context, n int) error {
+	for len(r.docs) == 0 && !r.query.IsDone() {
+		items, err := r.query.Next(ctx, n)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			d := &objectDoc{}
+			if err := r.query.Decode(item, d); err != nil {
+				return err
+			}
+			r.docs = append(r.docs, d)
+		}
+	}
+	return nil
+}
+
+func (r *shardReader) hasMore() bool { return len(r.docs) > 0 || !r.query.IsDone() }
+
+// listShards returns up to limit objects, one shard after the other. The key After tells the shard
+// to begin with.
+func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int) (docs []*objectDoc, hasMore bool, err error) {
+	first := 0
+	if r.After != "" {
+		first = shardOf(r.After, shards)
+	}
+	for shard := first; shard < shards; shard++ {
+		after := ""
+		if shard == first {
+			after = r.After
+		}
+		reader := s.readShard(c, r, shard, after)
+		for reader.hasMore() {
+			if len(docs) == limit {
+				return docs, true, nil
+			}
+			if err := reader.fill(ctx, limit-len(docs)); err != nil {
+				return nil, false, err
+			}
+			n := min(len(reader.docs), limit-len(docs))
+			docs, reader.docs = append(docs, reader.docs[:n]...), reader.docs[n:]
+		}
+		if len(docs) == limit {
+			return docs, shard+1 < shards, nil
+		}
+	}
+	return docs, false, nil
+}
+
+// mergeShards returns up to limit objects of all shards in the order of their keys. Of each shard, it
+// reads its share of the page and some more, and more again only if that was not enough.
+func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int) (docs []*objectDoc, hasMore bool, err error) {
+	share := (limit + shards - 1) / shards
+	if shards > 1 {
+		share += 1 + int(2*math.Sqrt(float64(share)))
+	}
+	readers := make([]*shardReader, shards)
+	g, all := errgroup.WithContext(ctx)
+	for shard := range readers {
+		readers[shard] = s.readShard(c, r, shard, r.After)
+		g.Go(func() error { return readers[shard].fill(all, min(share, limit)) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, false, err
+	}
+	for len(docs) < limit {
+		var first *shardReader
+		for _, reader := range readers {
+			if err := reader.fill(ctx, min(share, limit-len(docs))); err != nil {
+				return nil, false, err
+			}
+			if len(reader.docs) > 0 && (first == nil || cmp.Compare(reader.docs[0].ID, first.docs[0].ID) < 0) {
+				first = reader
+			}
+		}
+		if first == nil {
+			return docs, false, nil
+		}
+		docs, first.docs = append(docs, first.docs[0]), first.docs[1:]
+	}
+	return docs, slices.ContainsFunc(readers, (*shardReader).hasMore), nil
+}
+
+// Count implements [repository.Objects].
+func (s *Store) Count(ctx context.Context, r repository.ObjectRange) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, fmt.Errorf("count objects: %w", err)
+	}
+	c := s.client.Begin("count objects")
+	n, err := s.count(ctx, c, r)
+	return n, c.Outcome("count objects", err)
+}
+
+func (s *Store) count(ctx context.Context, c *client.Call, r repository.ObjectRange) (total int64, err error) {
+	shards, err := s.shardsOf(ctx, c, r.Bucket)
+	if err != nil {
+		return 0, err
+	}
+	counts := make([]int64, shards)
+	g, ctx := errgroup.WithContext(ctx)
+	for shard := range counts {
+		g.Go(func() (err error) {
+			counts[shard], err = s.countShard(ctx, c, r, shard)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, err
+	}
+	for _, n := range counts {
+		total += n
+	}
+	return total, nil
+}
+
+// countShard counts the objects of a range in a shard. Each result page has a part of the count.
+func (s *Store) countShard(ctx context.Context, c *client.Call, r repository.ObjectRange, shard int) (total int64, err error) {
+	p := &params{}
+	text := "SELECT VALUE COUNT(1) FROM c WHERE " + rangeCondition(r, "", p)
+	q := c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...)
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 1000)
+		if err != nil {
+			return 0, err
+		}
+		for _, item := range items {
+			var n int64
+			if err := json.Unmarshal(item, &n); err != nil {
+				return 0, domain.Errorf(domain.Unavailable, "count objects: %w", err)
+			}
+			total += n
+		}
+	}
+	return total, nil
+}
+
+// Buckets implements [repository.Objects].
+func (s *Store) Buckets(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("list buckets: %w", err)
+	}
+	c := s.client.Begin("list buckets")
+	docs, err := client.All[bucketDoc](ctx, c.QueryAllPartitions(s.objects, shardsID, "SELECT * FROM c WHERE c.shards > 0"))
+	if err != nil {
+		return nil, c.Outcome("list buckets", err)
+	}
+	buckets := make([]string, len(docs))
+	for i, d := range docs {
+		buckets[i] = d.Bucket
+	}
+	slices.Sort(buckets)
+	return buckets, nil
+}

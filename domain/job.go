@@ -1,0 +1,141 @@
+package domain
+
+import (
+	"strings"
+	"time"
+)
+
+// A JobKind says what a job does.
+type JobKind string
+
+// The kinds of jobs.
+const (
+	CrawlJob     JobKind = "crawl"     // compares the objects of a bucket with those of its store
+	InventoryJob JobKind = "inventory" // takes over the objects of a list that a store has made
+	PatchJob     JobKind = "patch"     // changes the attributes of many objects
+)
+
+// A JobState says whether a job is under way.
+type JobState string
+
+// The states of jobs. Only a running one ever changes.
+const (
+	JobRunning   JobState = "running"
+	JobCompleted JobState = "completed"
+	JobFailed    JobState = "failed"
+	JobStopped   JobState = "stopped" // by a request
+)
+
+// A JobID names a job. Its UUID is made at a time, so the ids of one kind sort as the jobs began.
+type JobID struct {
+	Kind JobKind
+	uuid [16]byte
+}
+
+// NewJobID returns the id of a job that begins at a time.
+func NewJobID(kind JobKind, at time.Time, random [10]byte) JobID {
+	return JobID{kind, [16]byte(NewWatchID(at, random))}
+}
+
+// ParseJobID reads the 36-character form of the UUID of a job of a kind. Other text is an Invalid error.
+func ParseJobID(kind JobKind, s string) (JobID, error) {
+	uuid, err := parseUUID(string(kind)+" id", s)
+	return JobID{kind, uuid}, err
+}
+
+// UUID returns the 36-character form of the UUID, in lower case.
+func (id JobID) UUID() string { return formatUUID(id.uuid) }
+
+// IsZero reports whether the id names no job.
+func (id JobID) IsZero() bool { return id.uuid == [16]byte{} }
+
+// Compare orders the ids of one kind as the jobs began.
+func (id JobID) Compare(other JobID) int { return strings.Compare(id.UUID(), other.UUID()) }
+
+// A Job is a long task on objects. Nodes work on it one after another, each by a lease. What a job
+// has done before its cursor is stored; what it does twice after a crash changes nothing.
+type Job struct {
+	ID      JobID
+	Bucket  string // empty: the job is not about one bucket
+	Request string // JSON, as the kind of job defines it
+	State   JobState
+	Started time.Time
+	Ended   time.Time // zero: it has not ended
+	Cursor  string    // where to resume, as the kind of job defines it
+	Counts  JobCounts
+	// Report says why the job failed or, of a running one, why its last attempt failed.
+	Report   string
+	Attempts int // that failed since the cursor moved
+	// Failures are those of single objects, up to MaxJobFailures.
+	Failures []JobFailure
+	Lease    JobLease
+}
+
+// MaxJobFailures is how many failures of single objects a job keeps.
+const MaxJobFailures = 100
+
+// JobCounts count the objects of a job.
+type JobCounts struct {
+	Seen      int64 // that were listed
+	Created   int64 // for which a Created was stored
+	Deleted   int64 // for which a Deleted was stored
+	Unchanged int64
+	Refused   int64 // that cannot be stored, or not be patched
+}
+
+// A JobFailure says why a job left an object as it was.
+type JobFailure struct {
+	Object string // as the request named it
+	Reason string
+}
+
+// AddFailure counts an object that the job left as it was.
+func (j *Job) AddFailure(object, reason string) {
+	j.Counts.Refused++
+	if len(j.Failures) < MaxJobFailures {
+		j.Failures = append(j.Failures, JobFailure{object, reason})
+	}
+}
+
+// A JobLease says which node works on a job, and how long no other one does.
+type JobLease struct {
+	Owner  string // empty: no node has had it
+	Number int64  // of leases of the job, from 1
+	Until  time.Time
+}
+
+// IsExclusive reports whether a bucket has one running job of the kind at most.
+func (k JobKind) IsExclusive() bool { return k == CrawlJob }
+
+// Claim gives an owner the lease until a time. It is a Conflict if the job does not run, or if the
+// lease of another owner has not passed now.
+func (j *Job) Claim(owner string, now, until time.Time) error {
+	switch l := &j.Lease; {
+	case j.State != JobRunning:
+		return Errorf(Conflict, "%s %s is %s", j.ID.Kind, j.ID.UUID(), j.State)
+	case l.Owner != owner && now.Before(l.Until):
+		return Errorf(Conflict, "%s %s has the lease of another node", j.ID.Kind, j.ID.UUID())
+	case l.Owner != owner:
+		*l = JobLease{Owner: owner, Number: l.Number + 1}
+	}
+	j.Lease.Until = until
+	return nil
+}
+
+// CheckLease returns a Conflict unless the job runs with a lease.
+func (j *Job) CheckLease(held JobLease) error {
+	switch {
+	case j.State != JobRunning:
+		return Errorf(Conflict, "%s %s is %s", j.ID.Kind, j.ID.UUID(), j.State)
+	case j.Lease.Number != held.Number:
+		return Errorf(Conflict, "another node has taken over %s %s", j.ID.Kind, j.ID.UUID())
+	}
+	return nil
+}
+
+// End ends a job that runs.
+func (j *Job) End(state JobState, at time.Time) {
+	if j.State == JobRunning {
+		j.State, j.Ended, j.Lease.Until = state, at, at
+	}
+}

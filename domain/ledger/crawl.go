@@ -1,0 +1,183 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	listTimeout   = 30 * time.Second
+	maxEmptyPages = 1000 // of a listing, one after another
+)
+
+// A CrawlRequest says what a crawl compares.
+type CrawlRequest struct {
+	Prefix string `json:"prefix,omitempty"` // of the keys
+}
+
+// StartCrawl starts a crawl of the objects of a bucket whose keys have a prefix. It fails with a
+// *repository.JobRunsError if a crawl of the bucket is under way, and with repository.ErrNoStore if the
+// store of the bucket is not configured.
+//
+// A crawl compares what a store lists with the objects that are known, page by page in the order of
+// their keys, and writes only what differs:
+//
+//  1. List a page, and take the time before that as the time of its events: whatever happened since is
+//     later than they are. A crash leaves nothing, here and in 2.
+//  2. Demand that the keys ascend, within the page and from the page before, and list the next page.
+//     Only then the page is believed: a listing out of order proves no absence.
+//  3. Read the objects of the range between the page before and the last key of this one, and store
+//     the events that follow; see [domain.Object.EventsOfListing]. A crash leaves some of them.
+//  4. Store where the next page begins. After a crash before that, the page is listed again. Events
+//     that are stored already are not differences any longer, and where a stale read shows one, the
+//     event has the identity of the stored one: the job and a digest of what it says.
+func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
+	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
+		return domain.Job{}, err
+	}
+	if prefix != "" {
+		if _, err := domain.ParseObjectName(bucket, prefix); err != nil {
+			return domain.Job{}, err
+		}
+	}
+	if s.Source == nil {
+		return domain.Job{}, repository.ErrNoStore
+	}
+	if _, err := s.listPage(ctx, bucket, prefix, "", 1); err != nil {
+		return domain.Job{}, err
+	}
+	return s.createJob(ctx, domain.CrawlJob, bucket, CrawlRequest{prefix})
+}
+
+// A crawlCursor is where a crawl resumes. JSON has no texts that end within a character.
+type crawlCursor struct {
+	Page  []byte `json:"page,omitempty"`  // cursor of the listing
+	After []byte `json:"after,omitempty"` // objects up to this key are done; up to repository.OrderedKey bytes
+	Last  []byte `json:"last,omitempty"`  // key of the listing
+}
+
+// A crawlPage is a page of a listing that has objects, or the last one.
+type crawlPage struct {
+	asked   time.Time // for it
+	cursor  string
+	objects []repository.SourceObject
+	next    string // cursor
+}
+
+// crawl does a crawl from its cursor on.
+func (t *task) crawl(ctx context.Context) error {
+	var request CrawlRequest
+	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
+		return domain.Errorf(domain.Damaged, "request of the crawl: %w", err)
+	}
+	var at crawlCursor
+	if t.job.Cursor != "" {
+		if err := json.Unmarshal([]byte(t.job.Cursor), &at); err != nil {
+			return domain.Errorf(domain.Damaged, "cursor of the crawl: %w", err)
+		}
+	}
+	if t.Source == nil {
+		return repository.ErrNoStore
+	}
+	l := &listing{task: t, prefix: request.Prefix, last: string(at.Last)}
+	page, err := l.read(ctx, string(at.Page))
+	if err != nil {
+		return err
+	}
+	for {
+		var following *crawlPage
+		if page.next != "" {
+			if following, err = l.read(ctx, page.next); err != nil {
+				return err
+			}
+		}
+		if err := t.comparePage(ctx, request.Prefix, string(at.After), page); err != nil {
+			return err
+		}
+		if following == nil {
+			return t.complete(ctx)
+		}
+		at = crawlCursor{Page: []byte(following.cursor), After: []byte(page.end()), Last: []byte(page.objects[len(page.objects)-1].Key)}
+		text, err := json.Marshal(at)
+		if err != nil {
+			return err
+		}
+		t.job.Cursor = string(text)
+		if err := t.save(ctx); err != nil {
+			return err
+		}
+		page = following
+	}
+}
+
+// end returns the key up to which the page proves absence. Long keys with the same beginning are in
+// another order in the list of objects, so a range ends before all of them.
+func (p *crawlPage) end() string {
+	if p.next == "" {
+		return ""
+	}
+	last := p.objects[len(p.objects)-1].Key
+	return last[:min(len(last), repository.OrderedKey)]
+}
+
+// A listing reads the pages of a store, and demands their order.
+type listing struct {
+	*task
+	prefix string
+	last   string // key that was listed
+}
+
+// errDisorder is an error of a listing that proves nothing.
+func errDisorder(format string, args ...any) error {
+	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
+}
+
+// read returns the page at a cursor. It passes over empty pages.
+func (l *listing) read(ctx context.Context, cursor string) (*crawlPage, error) {
+	asked := l.opts.Clock().UTC()
+	for range maxEmptyPages {
+		if err := l.prolongLate(ctx); err != nil {
+			return nil, err
+		}
+		found, err := l.listPage(ctx, l.job.Bucket, l.prefix, cursor, l.opts.CrawlPage)
+		if err != nil {
+			return nil, err
+		}
+		if found.Cursor != "" && found.Cursor == cursor {
+			return nil, errDisorder("it repeats the page behind key %q", domain.Clip(l.last))
+		}
+		if len(found.Objects) == 0 && found.Cursor != "" {
+			cursor = found.Cursor
+			continue
+		}
+		for i := range found.Objects {
+			switch key := found.Objects[i].Key; {
+			case key <= l.last:
+				return nil, errDisorder("key %q comes after key %q", domain.Clip(key), domain.Clip(l.last))
+			case !strings.HasPrefix(key, l.prefix):
+				return nil, errDisorder("key %q is without prefix %q", domain.Clip(key), domain.Clip(l.prefix))
+			default:
+				l.last = key
+			}
+		}
+		return &crawlPage{asked: asked, cursor: cursor, objects: found.Objects, next: found.Cursor}, nil
+	}
+	return nil, errDisorder("%d pages in a row are empty", maxEmptyPages)
+}
+
+// listPage lists a page of a store within listTimeout.
+func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
+	limited, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	page, err := s.Source.List(limited, bucket, prefix, cursor, limit)
+	if err != nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return page, domain.Errorf(domain.Unavailable, "the store listed no page within %v: %w", listTimeout, err)
+	}
+	return page, err
+}

@@ -1,0 +1,236 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	knownPageSize   = 1100 // objects that are known: one read for a page that has not changed
+	historyPageSize = 1000 // rows
+	ingestSize      = 200  // events
+)
+
+// A comparison compares a page of a listing with the objects that are known.
+type comparison struct {
+	*task
+	page   *crawlPage
+	short  []repository.SourceObject // whose keys are in the order of the list of objects
+	long   map[string]bool           // the keys of the others
+	batch  []repository.ObjectReport
+	counts domain.JobCounts // of what is stored
+}
+
+// comparePage compares a page with the objects behind a key, and stores what differs.
+func (t *task) comparePage(ctx context.Context, prefix, after string, page *crawlPage) error {
+	c := &comparison{task: t, page: page, long: make(map[string]bool), counts: t.job.Counts}
+	c.counts.Seen += int64(len(page.objects))
+	for i := range page.objects {
+		o := &page.objects[i]
+		if len(o.Key) <= repository.OrderedKey {
+			c.short = append(c.short, *o)
+			continue
+		}
+		c.long[o.Key] = true
+		if err := c.compareByName(ctx, o); err != nil {
+			return err
+		}
+	}
+	if err := c.merge(ctx, repository.ObjectRange{Bucket: t.job.Bucket, Prefix: prefix, After: after, UpTo: page.end(), OnlyCurrent: true}); err != nil {
+		return err
+	}
+	if err := c.compareBefore(ctx, ""); err != nil {
+		return err
+	}
+	if err := c.ingest(ctx); err != nil {
+		return err
+	}
+	t.job.Counts = c.counts
+	return nil
+}
+
+// merge goes through the known objects of a range and the listed ones, both in the order of their keys.
+func (c *comparison) merge(ctx context.Context, r repository.ObjectRange) error {
+	if r.UpTo != "" && r.UpTo <= r.After {
+		return nil // the page has only long keys
+	}
+	for {
+		known, err := c.Objects.List(ctx, r, knownPageSize)
+		if err != nil {
+			return err
+		}
+		for i := range known.Objects {
+			if err := c.compareKnown(ctx, &known.Objects[i]); err != nil {
+				return err
+			}
+		}
+		if !known.More {
+			return nil
+		}
+		r.After = known.After
+		if err := c.prolongLate(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// compareBefore compares the listed objects before a key, or with no key all that are left. They are not
+// known, or have no current row.
+func (c *comparison) compareBefore(ctx context.Context, key string) error {
+	for ; len(c.short) > 0 && (key == "" || c.short[0].Key < key); c.short = c.short[1:] {
+		if c.short[0].Marker {
+			c.counts.Unchanged++
+			continue
+		}
+		if err := c.compareByName(ctx, &c.short[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareKnown compares a known object, and the listed ones before it.
+func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
+	key := o.Name.Key()
+	if len(key) > repository.OrderedKey {
+		return c.compareLong(ctx, o)
+	}
+	if err := c.compareBefore(ctx, key); err != nil {
+		return err
+	}
+	if len(c.short) == 0 || c.short[0].Key != key {
+		return c.compare(ctx, o, nil, c.page.asked)
+	}
+	listed := &c.short[0]
+	c.short = c.short[1:]
+	return c.compare(ctx, o, listed, c.page.asked)
+}
+
+// compareByName reads a listed object, and compares it.
+func (c *comparison) compareByName(ctx context.Context, listed *repository.SourceObject) error {
+	name, err := domain.ParseObjectName(c.job.Bucket, listed.Key)
+	if err != nil {
+		c.counts.Refused++
+		return nil
+	}
+	o, err := c.Objects.Object(ctx, name)
+	if domain.KindOf(err) == domain.NotFound {
+		o, err = domain.Object{Name: name}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.compare(ctx, &o, listed, c.page.asked)
+}
+
+// compareLong compares a known object with a long key. The page has it, or another page: only the store
+// knows whether it is absent.
+func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
+	if c.long[o.Name.Key()] {
+		return nil
+	}
+	asked := c.opts.Clock().UTC()
+	_, err := c.Source.Stat(ctx, o.Name, nil)
+	if domain.KindOf(err) == domain.NotFound {
+		return c.compare(ctx, o, nil, asked)
+	}
+	return err
+}
+
+// compare adds the events that follow for an object.
+func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repository.SourceObject, asked time.Time) error {
+	var l *domain.ListedObject
+	if listed != nil {
+		l = &domain.ListedObject{Version: listed.Version, Marker: listed.Marker, ObjectFacts: listed.ObjectFacts}
+		if l.ETag != "" {
+			l.ETag = domain.QuoteETag(l.ETag)
+		}
+		if l.Reason == "" {
+			l.Reason = domain.Crawl
+		}
+	}
+	newest := domain.NewestRows(o.Rows)
+	events := o.EventsOfListing(newest, l, asked)
+	if len(events) > 0 && o.HasVersionsOutside() {
+		var err error
+		if newest, err = c.readNewest(ctx, o.Name); err != nil {
+			return err
+		}
+		events = o.EventsOfListing(newest, l, asked)
+	}
+	if len(events) == 0 && listed != nil {
+		c.counts.Unchanged++
+	}
+	for i := range events {
+		e := &events[i]
+		e.Carrier = domain.Carrier{Message: "crawl/" + c.job.ID.UUID() + "/" + digestOf(e)}
+		c.batch = append(c.batch, repository.ObjectReport{Name: o.Name, ObjectEvent: *e})
+	}
+	if len(c.batch) < ingestSize {
+		return nil
+	}
+	return c.ingest(ctx)
+}
+
+// readNewest reads each version's newest row among all rows of an object.
+func (c *comparison) readNewest(ctx context.Context, name domain.ObjectName) (newest []domain.ObjectRow, err error) {
+	var below domain.ObjectOrder
+	for {
+		rows, err := c.Objects.History(ctx, name, below, historyPageSize)
+		if err != nil {
+			return nil, err
+		}
+		newest = domain.NewestRows(slices.Concat(newest, rows))
+		if len(rows) < historyPageSize {
+			return newest, nil
+		}
+		below = rows[len(rows)-1].Order()
+	}
+}
+
+// digestOf returns a digest of what an event says, but for its time: that of a page that is listed
+// again is another one.
+func digestOf(e *domain.ObjectEvent) string {
+	size := int64(-1)
+	if e.Size != nil {
+		size = *e.Size
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %v %v %d %q %q %q %q %q %q %q %d", e.Version.String(), e.Type, e.Marker, size,
+		e.ETag, e.SHA256, e.StorageClass, e.ArchiveStatus, e.Reason, e.IngestID, e.Attributes, e.LastModified.UnixNano())
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// ingest stores the events of the batch.
+func (c *comparison) ingest(ctx context.Context) error {
+	if len(c.batch) == 0 {
+		return nil
+	}
+	if err := c.prolongLate(ctx); err != nil {
+		return err
+	}
+	results, err := c.Objects.Ingest(ctx, c.batch)
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		switch {
+		case r.Err != nil:
+			return fmt.Errorf("store what the crawl found of key %q: %w", domain.Clip(c.batch[i].Name.Key()), r.Err)
+		case r.Outcome != domain.ObjectStored:
+		case c.batch[i].Type == domain.ObjectCreated:
+			c.counts.Created++
+		default:
+			c.counts.Deleted++
+		}
+	}
+	c.batch = c.batch[:0]
+	return nil
+}

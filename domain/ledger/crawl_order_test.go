@@ -1,0 +1,123 @@
+package ledger_test
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// hashedOrder lists long keys with the same beginning by a hash, as a store may.
+type hashedOrder struct{ repository.Objects }
+
+func place(key string) string {
+	if len(key) <= repository.OrderedKey {
+		return key
+	}
+	return fmt.Sprintf("%s\x00%x", key[:repository.OrderedKey], sha256.Sum256([]byte(key)))
+}
+
+func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit int) (repository.ObjectPage, error) {
+	all := r
+	all.After, all.UpTo = "", ""
+	page, err := h.Objects.List(ctx, all, 1_000_000)
+	objects := slices.DeleteFunc(page.Objects, func(o domain.Object) bool {
+		at := place(o.Name.Key())
+		return r.After != "" && at <= place(r.After) || r.UpTo != "" && at > place(r.UpTo)
+	})
+	slices.SortFunc(objects, func(a, b domain.Object) int { return cmp.Compare(place(a.Name.Key()), place(b.Name.Key())) })
+	if len(objects) <= limit {
+		return repository.ObjectPage{Objects: objects}, err
+	}
+	return repository.ObjectPage{Objects: objects[:limit], More: true, After: objects[limit-1].Name.Key()}, err
+}
+
+// Keys up to and above the length from which on a hash orders them, with a character across it.
+func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
+	var keys []string
+	for _, begin := range []string{
+		"a", strings.Repeat("b", repository.OrderedKey-1), strings.Repeat("b", repository.OrderedKey), strings.Repeat("b", 700),
+		strings.Repeat("b", repository.OrderedKey-1) + "日", "c",
+	} {
+		for i := range 7 {
+			keys = append(keys, begin, fmt.Sprint(begin, i), fmt.Sprint(begin, "z", i))
+		}
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	for _, page := range []int{1, 2, 3, 5, 1000} {
+		for shift := range 4 {
+			inWorld(t, func(w *world) {
+				w.page = page
+				w.ports.Objects = &hashedOrder{w.objects}
+				var want domain.JobCounts
+				for i, key := range keys {
+					isKnown, isListed := (i+shift)%4 < 3, (i+shift)%4 > 0
+					if isKnown {
+						w.reports(key, script("[C@C1]")...)
+					}
+					if isListed {
+						w.lists(key, repository.SourceObject{})
+						want.Seen++
+					}
+					switch {
+					case isKnown && isListed:
+						want.Unchanged++
+					case isKnown:
+						want.Deleted++
+					default:
+						want.Created++
+					}
+				}
+				require.Equal(t, want, w.completes())
+				for i, key := range keys {
+					require.Equal(t, (i+shift)%4 > 0, strings.HasSuffix(w.describe(key), "+"), "key %d", i)
+				}
+				require.Equal(t, domain.JobCounts{Seen: want.Seen, Unchanged: want.Seen}, w.completes())
+			})
+		}
+	}
+}
+
+// blindObjects stores what it is given, and has seen nothing of it yet.
+type blindObjects struct{ repository.Objects }
+
+func (blindObjects) List(context.Context, repository.ObjectRange, int) (repository.ObjectPage, error) {
+	return repository.ObjectPage{}, nil
+}
+
+func (blindObjects) Object(context.Context, domain.ObjectName) (domain.Object, error) {
+	return domain.Object{}, domain.Errorf(domain.NotFound, "not seen yet")
+}
+
+func TestCrawlPageThatIsDoneAgainOnAStaleReadAddsNoRow(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.lists("a", repository.SourceObject{ObjectFacts: sized(1)})
+		w.lists("b", repository.SourceObject{ObjectFacts: sized(2)})
+		dying, crash := context.WithCancel(w.Context())
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // between the page and its cursor
+		w.ports.Objects, w.ports.Jobs = c, c
+		node := w.node()
+		job, err := node.StartCrawl(w.Context(), bucket, "")
+		require.NoError(t, err)
+		w.ports.Objects, w.ports.Jobs = blindObjects{w.objects}, w.jobs
+		stopFirst := w.runs(dying, node)
+		time.Sleep(time.Second)
+		second := w.node()
+		defer w.runs(w.Context(), second)()
+		ended := w.waits(second, job)
+		stopFirst()
+		require.Equal(t, domain.JobCompleted, ended.State)
+		require.Equal(t, "a: C@0-01+1\nb: C@0-01+1\n", w.state(), "a delivery of the same events counts as a duplicate")
+		require.Equal(t, domain.JobCounts{Seen: 2}, ended.Counts)
+	})
+}

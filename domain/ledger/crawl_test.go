@@ -1,0 +1,465 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+func sized(n int64) domain.ObjectFacts {
+	return domain.ObjectFacts{
+		Size: &n, ETag: "e", StorageClass: domain.ClassStandard, LastModified: objecttest.FirstMoment, SHA256: "sha",
+		ArchiveStatus: "ARCHIVE_ACCESS", IngestID: "ingest", Attributes: `{"a":1}`,
+	}
+}
+
+func TestCrawlOfUnchangedObjectsWritesNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i := range 25 {
+			w.lists(fmt.Sprint("key", i), repository.SourceObject{ObjectFacts: sized(int64(i))})
+		}
+		w.page = 4
+		require.Equal(t, domain.JobCounts{Seen: 25, Created: 25}, w.completes())
+		before := w.state()
+		require.Equal(t, domain.JobCounts{Seen: 25, Unchanged: 25}, w.completes())
+		require.Equal(t, before, w.state())
+		require.Equal(t, "C@0-01+", w.describe("key7"))
+		o, err := w.objects.Object(w.Context(), w.name("key7"))
+		require.NoError(t, err)
+		want := sized(7)
+		want.ETag, want.Reason = `"e"`, domain.Crawl
+		require.Equal(t, want, o.Current.ObjectFacts)
+	})
+}
+
+// TestCrawlAddsARowForEachFactThatDiffers is FM-76.
+func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
+	for name, change := range map[string]func(*domain.ObjectFacts){
+		"size":           func(f *domain.ObjectFacts) { f.Size = new(int64) },
+		"eTag":           func(f *domain.ObjectFacts) { f.ETag = "another" },
+		"sha256":         func(f *domain.ObjectFacts) { f.SHA256 = "another" },
+		"storage class":  func(f *domain.ObjectFacts) { f.StorageClass = domain.ClassGlacier },
+		"last modified":  func(f *domain.ObjectFacts) { f.LastModified = f.LastModified.Add(time.Second) },
+		"archive status": func(f *domain.ObjectFacts) { f.ArchiveStatus = "DEEP_ARCHIVE_ACCESS" },
+		"ingest id":      func(f *domain.ObjectFacts) { f.IngestID = "another" },
+		"attributes":     func(f *domain.ObjectFacts) { f.Attributes = `{"a":2}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				facts := sized(1)
+				w.lists("key", repository.SourceObject{ObjectFacts: facts})
+				w.completes()
+				time.Sleep(time.Second)
+				change(&facts)
+				w.lists("key", repository.SourceObject{ObjectFacts: facts})
+				require.EqualValues(t, 1, w.completes().Created)
+				require.Equal(t, "C@0-01· C@0-02+", w.describe("key"))
+				require.EqualValues(t, 1, w.completes().Unchanged)
+				require.Equal(t, "C@0-01· C@0-02+", w.describe("key"))
+			})
+		})
+	}
+	for name, change := range map[string]func(*repository.SourceObject){
+		"the reason alone is no difference": func(o *repository.SourceObject) { o.Reason = domain.CrawlRestored },
+		"the listing may know less":         func(o *repository.SourceObject) { o.ObjectFacts = domain.ObjectFacts{ETag: "e"} },
+		"milliseconds are no difference":    func(o *repository.SourceObject) { o.LastModified = o.LastModified.Add(123 * time.Millisecond) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := repository.SourceObject{ObjectFacts: sized(1)}
+				w.lists("key", o)
+				w.completes()
+				change(&o)
+				w.lists("key", o)
+				require.EqualValues(t, 1, w.completes().Unchanged)
+				require.Equal(t, "C@0-01+", w.describe("key"))
+			})
+		})
+	}
+}
+
+func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.lists("key", repository.SourceObject{ObjectFacts: sized(1)})
+		w.completes()
+		time.Sleep(time.Second)
+		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e", StorageClass: domain.ClassGlacier}})
+		w.completes()
+		o, err := w.objects.Object(w.Context(), w.name("key"))
+		require.NoError(t, err)
+		require.Equal(t, domain.ClassGlacier, o.Current.StorageClass)
+		require.JSONEq(t, `{"a":1}`, o.Current.Attributes)
+		require.Equal(t, "sha", o.Current.SHA256)
+		time.Sleep(time.Second)
+		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "another content"}})
+		w.completes()
+		o, err = w.objects.Object(w.Context(), w.name("key"))
+		require.NoError(t, err)
+		require.Empty(t, o.Current.Attributes)
+	})
+}
+
+// TestCrawlDeletesWhatTheListingHasPassed is FM-77.
+func TestCrawlDeletesWhatTheListingHasPassed(t *testing.T) {
+	for _, page := range []int{1, 2, 100} {
+		inWorld(t, func(w *world) {
+			w.page = page
+			for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
+				w.reports(key, script("[C@C1]")...)
+			}
+			w.reports("dead", script("[C@C1, D@D1]")...)
+			for _, key := range []string{"b", "c", "e"} {
+				w.lists(key, repository.SourceObject{})
+			}
+			require.Equal(t, domain.JobCounts{Seen: 3, Deleted: 3, Unchanged: 3}, w.completes())
+			for _, key := range []string{"a", "d", "f"} {
+				require.Equal(t, "C@C1· D@C1-01·", w.describe(key))
+			}
+			require.Equal(t, "C@C1+", w.describe("b"))
+			require.Equal(t, "C@C1· D@D1·", w.describe("dead"))
+			require.Equal(t, domain.JobCounts{Seen: 3, Unchanged: 3}, w.completes())
+		})
+	}
+}
+
+func TestCrawlKeepsToItsPrefix(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, key := range []string{"a", "b/1", "b/2", "c"} {
+			w.reports(key, script("[C@C1]")...)
+		}
+		w.lists("b/2", repository.SourceObject{})
+		job := w.crawls("b/")
+		require.Equal(t, domain.JobCounts{Seen: 1, Deleted: 1, Unchanged: 1}, job.Counts)
+		require.Equal(t, "a: C@C1+\nb/1: C@C1· D@C1-01·\nb/2: C@C1+\nc: C@C1+\n", w.state())
+	})
+}
+
+// TestCrawlMakesTheListedVersionCurrent is what a listing says of versions.
+func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
+	latest := func(v string) *repository.SourceObject { return &repository.SourceObject{Version: version(v)} }
+	for _, tc := range []struct {
+		name, script string
+		listed       *repository.SourceObject
+		want         string
+	}{
+		{"the known one", "[C@C1/1, C@C2/2]", latest("2"), "C@C1/1· C@C2/2+"},
+		{"a newer one was deleted", "[C@C1/1, C@C2/2]", latest("1"), "C@C1/1· C@C1-01/1+ C@C2/2· D@C2-02/2·"},
+		{"a marker was deleted", "[C@C1/1, M@D1/2]", latest("1"), "C@C1/1· C@C1-01/1+ M@D1/2· D@D1-02/2·"},
+		{"a marker was made", "[C@C1/1, C@C2/2]", &repository.SourceObject{Version: version("3"), Marker: true}, "C@C1/1· C@C2/2· M@C2-01/3·"},
+		{"a marker of what is deleted says nothing", "[C@C1, D@D1]", &repository.SourceObject{Version: version("3"), Marker: true}, "C@C1· D@D1·"},
+		{"no version", "[C@C1/1, C@C2/2, M@D2/3, D@D2F/3]", nil, "C@C1/1· D@C1-02/1· C@C2/2· D@C2-01/2· M@D2/3· D@D2F/3·"},
+		{"it was deleted, and made again", "[C@C1, D@D1]", latest(""), "C@C1· D@D1· C@D1-01+"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.reports("key", script(tc.script)...)
+				if tc.listed != nil {
+					w.lists("key", *tc.listed)
+				}
+				w.completes()
+				require.Equal(t, tc.want, w.describe("key"))
+				counts := w.completes()
+				require.Zero(t, counts.Created+counts.Deleted)
+				require.Equal(t, tc.want, w.describe("key"))
+			})
+		})
+	}
+}
+
+// TestCrawlThatFindsAnObjectMakesItCurrent is FM-79, with one key for each subset of events.
+func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
+	kinds := make([]domain.ObjectEvent, 0, 12)
+	for _, facts := range []domain.ObjectFacts{
+		{Reason: domain.CreatedPut},
+		{Reason: domain.CreatedPut, StorageClass: domain.ClassStandard},
+		{Reason: domain.CreatedPut, StorageClass: domain.ClassStandard, IngestID: "id"},
+	} {
+		for _, e := range script("[C@C1, D@D1, C@-, D@-]") {
+			if !e.Sequencer.IsNull() { // another one for each of the facts
+				s, err := domain.ParseSequencer(domain.HexSequencer, e.Sequencer.String()+fmt.Sprint(len(kinds)))
+				require.NoError(t, err)
+				e.Sequencer = s
+			}
+			e.ObjectFacts = facts
+			kinds = append(kinds, e)
+		}
+	}
+	require.Len(t, kinds, 12)
+	for _, v := range []string{"", "V"} {
+		inWorld(t, func(w *world) {
+			key := func(subset uint) string { return fmt.Sprintf("%04d", subset) }
+			listed := repository.SourceObject{Version: version(v), ObjectFacts: domain.ObjectFacts{ETag: "crawl", StorageClass: domain.ClassGlacier}}
+			for subset := range uint(1 << len(kinds)) {
+				for rest := subset; rest > 0; rest &= rest - 1 {
+					e := kinds[bits.TrailingZeros(rest)]
+					e.Version = version(v)
+					w.reports(key(subset), e)
+				}
+				w.lists(key(subset), listed)
+			}
+			require.EqualValues(t, 1<<len(kinds), w.completes().Created)
+			for subset := range uint(1 << len(kinds)) {
+				o, err := w.objects.Object(w.Context(), w.name(key(subset)))
+				require.NoError(t, err)
+				require.NotNil(t, o.Current, "subset %b", subset)
+				require.Equal(t, domain.ObjectFacts{ETag: `"crawl"`, StorageClass: domain.ClassGlacier, Reason: domain.Crawl}, o.Current.ObjectFacts)
+			}
+		})
+	}
+}
+
+// TestABucketHasOneCrawl is FM-80.
+func TestABucketHasOneCrawl(t *testing.T) {
+	inWorld(t, func(w *world) {
+		node := w.node()
+		first, err := node.StartCrawl(w.Context(), bucket, "")
+		require.NoError(t, err)
+		_, err = node.StartCrawl(w.Context(), bucket, "")
+		require.Equal(t, &repository.JobRunsError{ID: first.ID, Bucket: bucket}, err)
+		other, err := node.StartCrawl(w.Context(), "another", "")
+		require.NoError(t, err)
+		defer w.runs(w.Context(), node)()
+		require.Equal(t, domain.JobCompleted, w.waits(node, first).State)
+		require.Equal(t, domain.JobCompleted, w.waits(node, other).State)
+		_, err = node.StartCrawl(w.Context(), bucket, "")
+		require.NoError(t, err)
+	})
+}
+
+func TestCrawlIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, err := w.node().StartCrawl(w.Context(), "unknown", "")
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+		_, err = w.node().StartCrawl(w.Context(), "", "")
+		require.Equal(t, domain.Invalid, domain.KindOf(err))
+		_, err = w.node().StartCrawl(w.Context(), bucket, "\xff")
+		require.Equal(t, domain.Invalid, domain.KindOf(err))
+		w.ports.Source = nil
+		_, err = w.node().StartCrawl(w.Context(), bucket, "")
+		require.ErrorIs(t, err, repository.ErrNoStore)
+	})
+}
+
+// What happens after a page was asked for, whether the listing has it or not, is later than the crawl.
+func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
+	inWorld(t, func(w *world) {
+		now := func(text string) domain.ObjectEvent {
+			e := script(text)[0]
+			e.Time = time.Now()
+			return e
+		}
+		w.reports("made again", script("[C@C1, D@D1]")...)
+		w.reports("deleted", script("[C@C1]")...)
+		w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+		w.lists("last", repository.SourceObject{})
+		w.reports("last", script("[C@C1]")...)
+		calls := 0
+		w.source.BeforeList = func(string) error {
+			if calls++; calls == 2 { // the first one is that of StartCrawl
+				time.Sleep(time.Second)
+				w.reports("made again", now("[C@C2]"))
+				w.reports("new", now("[C@C2]"))
+				w.reports("deleted", now("[D@D2]"))
+			}
+			return nil
+		}
+		w.completes()
+		require.Equal(t, "C@C1+", w.describe("last"))
+		require.Equal(t, "C@C1· D@D1· C@C2+", w.describe("made again"))
+		require.Equal(t, "C@C2+", w.describe("new"))
+		require.Equal(t, "C@C1· D@D2·", w.describe("deleted"))
+	})
+}
+
+// A badListing is a Source with given pages, by their cursors.
+type badListing struct {
+	repository.Source
+	pages map[string]repository.SourcePage
+}
+
+func (b *badListing) List(_ context.Context, _, _, cursor string, _ int) (repository.SourcePage, error) {
+	return b.pages[cursor], nil
+}
+
+func keysOf(keys string, cursor string) repository.SourcePage {
+	page := repository.SourcePage{Cursor: cursor}
+	for key := range strings.FieldsSeq(keys) {
+		page.Objects = append(page.Objects, repository.SourceObject{Key: key})
+	}
+	return page
+}
+
+func TestCrawlOfAListingOutOfOrderFailsAndDeletesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		pages  map[string]repository.SourcePage
+		prefix string
+		report string
+	}{
+		"keys that do not ascend": {map[string]repository.SourcePage{"": keysOf("a c b", "")}, "", `key "b" comes after key "c"`},
+		"a key twice":             {map[string]repository.SourcePage{"": keysOf("a b b", "")}, "", `key "b" comes after key "b"`},
+		"a page that is repeated": {map[string]repository.SourcePage{"": keysOf("a c", "1"), "1": keysOf("a c", "2"), "2": {}}, "", `key "a" comes after key "c"`},
+		"the same cursor":         {map[string]repository.SourcePage{"": keysOf("a c", "1"), "1": keysOf("x", "1")}, "", `it repeats the page behind key "c"`},
+		"a page before the last":  {map[string]repository.SourcePage{"": keysOf("a c", "1"), "1": keysOf("b", "")}, "", `key "b" comes after key "c"`},
+		"another prefix":          {map[string]repository.SourcePage{"": keysOf("aa ab b", "")}, "a", `key "b" is without prefix "a"`},
+		"empty pages for ever":    {map[string]repository.SourcePage{"": keysOf("a", "1"), "1": keysOf("", "2"), "2": keysOf("", "1")}, "", "1000 pages in a row are empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				for _, key := range []string{"a", "b", "bb", "d"} {
+					w.reports(key, script("[C@C1]")...)
+				}
+				before := w.state()
+				w.ports.Source = &badListing{pages: tc.pages}
+				job := w.crawls(tc.prefix)
+				require.Equal(t, domain.JobFailed, job.State)
+				require.Contains(t, job.Report, "out of order")
+				require.Contains(t, job.Report, tc.report)
+				require.Equal(t, before, w.state())
+				w.ports.Source = w.source
+				w.completes()
+			})
+		})
+	}
+}
+
+func TestCrawlRepeatsAStepThatFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.page = 1
+		for _, key := range []string{"a", "b", "c"} {
+			w.lists(key, repository.SourceObject{})
+		}
+		failures := 0
+		w.source.BeforeList = func(cursor string) error {
+			if cursor == "b" && failures < 5 {
+				failures++
+				return domain.Errorf(domain.Unavailable, "the store does not answer")
+			}
+			return nil
+		}
+		require.Equal(t, domain.JobCounts{Seen: 3, Created: 3}, w.completes())
+		require.Equal(t, 5, failures)
+		failures = -1000
+		job := w.crawls("")
+		require.Equal(t, domain.JobFailed, job.State)
+		require.Equal(t, "the store does not answer", job.Report)
+	})
+}
+
+func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.page = 1
+		for _, key := range []string{"a", "b", "c", "d"} {
+			w.lists(key, repository.SourceObject{})
+		}
+		node := w.node()
+		var id domain.JobID
+		w.source.BeforeList = func(cursor string) error {
+			if cursor != "c" {
+				return nil
+			}
+			_, err := node.StopJob(w.Context(), id)
+			return err
+		}
+		job, err := node.StartCrawl(w.Context(), bucket, "")
+		require.NoError(t, err)
+		id = job.ID
+		defer w.runs(w.Context(), node)()
+		require.Equal(t, domain.JobStopped, w.waits(node, job).State)
+		w.completes()
+		require.Len(t, strings.Split(strings.TrimSpace(w.state()), "\n"), 4)
+	})
+}
+
+var errCrash = errors.New("the node has crashed")
+
+// A crasher ends a node at its n-th call of Ingest or SaveJob, before or after that is carried out.
+type crasher struct {
+	repository.Objects
+	repository.Jobs
+	n     int
+	after bool
+	crash context.CancelFunc
+}
+
+func (c *crasher) call(do func() error) error {
+	if c.n--; c.n > 0 {
+		return do()
+	}
+	if c.n == 0 && c.after {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	c.crash()
+	return errCrash
+}
+
+func (c *crasher) Ingest(ctx context.Context, reports []repository.ObjectReport) (results []repository.ObjectResult, err error) {
+	err = c.call(func() (err error) {
+		results, err = c.Objects.Ingest(ctx, reports)
+		return err
+	})
+	return results, err
+}
+
+func (c *crasher) SaveJob(ctx context.Context, job *domain.Job) error {
+	return c.call(func() error { return c.Jobs.SaveJob(ctx, job) })
+}
+
+func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
+	prepare := func(w *world) {
+		w.page = 3
+		for i := range 10 {
+			key := fmt.Sprint("key", i)
+			if i%3 > 0 {
+				w.reports(key, script("[C@C1]")...)
+			}
+			if i%4 > 0 {
+				w.lists(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
+			}
+		}
+	}
+	want := ""
+	inWorld(t, func(w *world) {
+		prepare(w)
+		w.completes()
+		want = w.state()
+	})
+	for _, after := range []bool{false, true} {
+		for n, crashed := 1, true; crashed; n++ {
+			inWorld(t, func(w *world) {
+				prepare(w)
+				dying, crash := context.WithCancel(w.Context())
+				c := &crasher{Objects: w.objects, Jobs: w.jobs, n: n, after: after, crash: crash}
+				healthy := w.node()
+				w.ports.Objects, w.ports.Jobs = c, c
+				node := w.node()
+				job, err := node.StartCrawl(w.Context(), bucket, "")
+				require.NoError(t, err)
+				stopFirst := w.runs(dying, node)
+				time.Sleep(time.Second) // no real time
+				defer w.runs(w.Context(), healthy)()
+				ended := w.waits(healthy, job)
+				stopFirst()
+				crash()
+				crashed = c.n <= 0
+				require.Equal(t, domain.JobCompleted, ended.State, ended.Report)
+				require.EqualValues(t, 7, ended.Counts.Seen)
+				require.Equal(t, want, w.state(), "call %d", n)
+				if crashed {
+					require.Less(t, ended.Ended.Sub(ended.Started), 2*time.Minute)
+				}
+			})
+		}
+	}
+}

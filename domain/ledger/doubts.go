@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Doubts are objects whose Ingest also notes those in doubt, for which Run asks their store: what it has
+// of an object is stored as one more event, of reason Confirmed.
+//
+//	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, ask the store, ingest
+//
+// Names are in memory only, and of a full list they are left out. An object that was not asked for
+// remains in doubt, until its next event, or a crawl that finds it changed.
+type Doubts struct {
+	repository.Objects
+	source repository.Source
+	opts   Options
+
+	names   chan domain.ObjectName
+	mu      sync.Mutex
+	waiting map[domain.ObjectName]struct{} // in names
+}
+
+const (
+	maxDoubts      = 1000 // names that wait
+	maxAsked       = 4    // times for an object that changes meanwhile, or whose store does not answer
+	firstAskPause  = time.Second
+	settleDeadline = 2 * time.Minute
+)
+
+// WatchDoubts returns objects whose doubts are settled by source.
+func WatchDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
+	return &Doubts{
+		Objects: objects, source: source, opts: opts.withDefaults(),
+		names: make(chan domain.ObjectName, maxDoubts), waiting: make(map[domain.ObjectName]struct{}),
+	}
+}
+
+// Ingest implements [repository.Objects].
+func (d *Doubts) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+	results, err := d.Objects.Ingest(ctx, reports)
+	for i := range results {
+		if results[i].Doubt {
+			d.note(reports[i].Name)
+		}
+	}
+	return results, err
+}
+
+// note has Run ask for an object, unless there are too many.
+func (d *Doubts) note(name domain.ObjectName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, waits := d.waiting[name]; waits {
+		return
+	}
+	select {
+	case d.names <- name:
+		d.waiting[name] = struct{}{}
+	default:
+		d.opts.Logger.Warn("too many objects are in doubt; the state of one is not confirmed", "bucket", name.Bucket(), "key", domain.Clip(name.Key()))
+	}
+}
+
+// Run asks for one object after the other until ctx ends.
+func (d *Doubts) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case name := <-d.names:
+			d.mu.Lock()
+			delete(d.waiting, name) // an event that comes now may not be in what is read
+			d.mu.Unlock()
+			if err := d.settle(ctx, name); err != nil && ctx.Err() == nil {
+				d.opts.Logger.Warn("the store of an object in doubt cannot confirm its state", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
+			}
+		}
+	}
+}
+
+// settle asks the store of an object, again if the object has changed meanwhile: what came then may be
+// later than the answer.
+func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
+	defer cancel()
+	pause, hasChanged := firstAskPause, false
+	for range maxAsked {
+		before, err := d.Object(ctx, name)
+		if err != nil || !before.Doubt && !hasChanged {
+			return err
+		}
+		isStored, failure := d.ask(ctx, &before)
+		if err = failure; err == nil {
+			if !isStored {
+				return nil
+			}
+			after, err := d.Object(ctx, name)
+			if hasChanged = err == nil && after.Events > before.Events+1; !hasChanged {
+				return err
+			}
+			continue
+		}
+		if kind := domain.KindOf(err); kind != domain.Busy && kind != domain.Unavailable && kind != domain.Uncertain {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+			pause *= 4
+		}
+	}
+	return err
+}
+
+// ask stores what the store has of an object, and returns false if that settles nothing.
+func (d *Doubts) ask(ctx context.Context, o *domain.Object) (isStored bool, err error) {
+	found := d.opts.Clock()
+	stored, err := d.source.Stat(ctx, o.Name, nil)
+	isGone := domain.KindOf(err) == domain.NotFound
+	switch {
+	case errors.Is(err, repository.ErrNoStore), err == nil && stored.ETag == "": // as in a folder
+		return false, nil
+	case err != nil && !isGone:
+		return false, err
+	}
+	event, isKnown := o.Confirm(stored.ETag, found)
+	if !isKnown {
+		d.opts.Logger.Debug("the store has a content of an object in doubt that no event has reported", "bucket", o.Name.Bucket(), "key", domain.Clip(o.Name.Key()))
+		return false, nil
+	}
+	results, err := d.Objects.Ingest(ctx, []repository.ObjectReport{{Name: o.Name, ObjectEvent: event}})
+	if err == nil {
+		err = results[0].Err
+	}
+	return err == nil, err
+}

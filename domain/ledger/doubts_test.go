@@ -1,0 +1,169 @@
+package ledger_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// runDoubts runs body with objects whose doubts are settled, and waits until they are.
+func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *store)) {
+	synctest.Test(t, func(t *testing.T) {
+		stored := newStore()
+		d := ledger.WatchDoubts(memory.NewObjects(), stored, ledger.Options{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			d.Run(ctx)
+		}()
+		body(t, d, stored)
+		stop()
+		<-ended
+	})
+}
+
+// sleep lets the clock of synctest run.
+func sleep(d time.Duration) { <-time.After(d) }
+
+func created(t *testing.T, text, eTag string) domain.ObjectEvent {
+	return domain.ObjectEvent{
+		Type: domain.ObjectCreated, Sequencer: sequencer(t, text), Time: time.Now(), ObjectFacts: domain.ObjectFacts{ETag: eTag},
+	}
+}
+
+// doubt brings an object into doubt: the event that came later has a sequencer that counts as earlier.
+func doubt(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
+	t.Helper()
+	name := nameOf(t, "bucket", key)
+	ingest(t, d, name, created(t, "000", `"1"`))
+	ingest(t, d, name, created(t, "ff", `"2"`))
+	return name
+}
+
+func object(t *testing.T, d *ledger.Doubts, name domain.ObjectName) domain.Object {
+	t.Helper()
+	o, err := d.Object(t.Context(), name)
+	require.NoError(t, err)
+	return o
+}
+
+func TestDoubtIsSettledByTheStore(t *testing.T) {
+	for eTag, want := range map[string]string{`"1"`: `"1"`, `"2"`: `"2"`, "": ""} {
+		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
+			stored.put("a", eTag, domain.ObjectFacts{})
+			o := object(t, d, doubt(t, d, "a"))
+			require.EqualValues(t, 2, o.Events, "Ingest does not wait for the store")
+			synctest.Wait()
+			o = object(t, d, o.Name)
+			require.False(t, o.Doubt)
+			require.EqualValues(t, 3, o.Events)
+			if want == "" {
+				require.Nil(t, o.Current)
+			} else {
+				require.Equal(t, want, o.Current.ETag)
+			}
+			ingest(t, d, o.Name, created(t, "111", `"3"`)) // longer than the one of the doubt, as before
+			ingest(t, d, o.Name, created(t, "222", `"4"`))
+			require.Equal(t, `"4"`, object(t, d, o.Name).Current.ETag)
+		})
+	}
+}
+
+func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
+	t.Run("a content that no event has reported", func(t *testing.T) {
+		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
+			stored.put("a", `"3"`, domain.ObjectFacts{})
+			name := doubt(t, d, "a")
+			synctest.Wait()
+			require.True(t, object(t, d, name).Doubt)
+			ingest(t, d, name, created(t, "fff", `"3"`)) // its event
+			synctest.Wait()
+			require.False(t, object(t, d, name).Doubt)
+			require.Equal(t, `"3"`, object(t, d, name).Current.ETag)
+		})
+	})
+	t.Run("no store", func(t *testing.T) {
+		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
+			name := nameOf(t, "elsewhere", "a")
+			ingest(t, d, name, created(t, "000", `"1"`))
+			ingest(t, d, name, created(t, "ff", `"2"`))
+			synctest.Wait()
+			require.True(t, object(t, d, name).Doubt)
+			require.Equal(t, 1, stored.n)
+		})
+	})
+	t.Run("a store that refuses", func(t *testing.T) {
+		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
+			stored.put("a", `"2"`, domain.ObjectFacts{})
+			for range 10 {
+				stored.failing = append(stored.failing, domain.Errorf(domain.Unavailable, "refused"))
+			}
+			name := doubt(t, d, "a")
+			sleep(time.Hour)
+			require.True(t, object(t, d, name).Doubt)
+			require.Equal(t, 4, stored.n)
+		})
+	})
+}
+
+// A store that throttles is asked again, after a pause.
+func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
+	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
+		stored.put("a", `"2"`, domain.ObjectFacts{})
+		stored.failing = []error{domain.Errorf(domain.Busy, "throttled"), domain.Errorf(domain.Unavailable, "refused")}
+		name := doubt(t, d, "a")
+		synctest.Wait()
+		require.True(t, object(t, d, name).Doubt)
+		sleep(5 * time.Second)
+		synctest.Wait()
+		require.False(t, object(t, d, name).Doubt)
+		require.Equal(t, `"2"`, object(t, d, name).Current.ETag)
+	})
+}
+
+// An event that comes while the store is asked may be later than the answer: so it is asked again.
+func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
+	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
+		stored.put("a", `"2"`, domain.ObjectFacts{})
+		name := nameOf(t, "bucket", "a")
+		stored.asked = func() {
+			switch stored.n {
+			case 1:
+				ingest(t, d, name, domain.ObjectEvent{Type: domain.ObjectDeleted, Sequencer: sequencer(t, "fe"), Time: time.Now()})
+			case 2:
+				delete(stored.objects, "a")
+			}
+		}
+		doubt(t, d, "a")
+		synctest.Wait()
+		require.Equal(t, 2, stored.n)
+		require.False(t, object(t, d, name).Doubt)
+		require.Nil(t, object(t, d, name).Current)
+	})
+}
+
+// Any number of objects may be in doubt: what does not wait remains in doubt, and ingest never waits.
+func TestDoubtsAreBounded(t *testing.T) {
+	d := ledger.WatchDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // nothing runs
+	var reports []repository.ObjectReport
+	for i := range 1500 {
+		name := nameOf(t, "bucket", fmt.Sprint(i))
+		reports = append(reports, repository.ObjectReport{Name: name, ObjectEvent: created(t, "000", `"1"`)}, repository.ObjectReport{Name: name, ObjectEvent: created(t, strings.Repeat("f", 2), `"2"`)})
+	}
+	results, err := d.Ingest(t.Context(), reports)
+	require.NoError(t, err)
+	for _, r := range results {
+		require.True(t, r.Doubt)
+	}
+}

@@ -1,0 +1,9 @@
+package ledger
+
+import "github.com/messagehub/messagehub/repository"
+
+// ErrNoStore reports a bucket whose store is not configured.
+var ErrNoStore = repository.ErrNoStore
+
+// A JobRunsError reports that a bucket has a running job of a kind of which it has one at a time.
+type JobRunsError = repository.JobRunsError

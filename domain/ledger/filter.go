@@ -1,0 +1,279 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Filter says which rows are wanted. Its zero value wants every row.
+type Filter struct {
+	OnlyCurrent bool
+	conditions  []condition // all of them hold
+	fingerprint string      // of the parameters
+}
+
+// A condition is about one field of a row.
+type condition struct {
+	field  string
+	path   []string // of an attribute
+	every  bool     // all values have to match, not one of them
+	values []value
+}
+
+// A value is one that a field may have: a text, or a moment.
+type value struct {
+	pattern  pattern
+	time     time.Time
+	isMoment bool
+}
+
+const (
+	maxValues = 100 // in a filter
+	maxDepth  = 10  // of attributes
+)
+
+// A fieldKind says how a field is compared.
+type fieldKind int
+
+const (
+	plainText fieldKind = iota // as it is
+	wildText                   // with wildcards
+	momentText
+	sizeText
+	boolText
+	typeText
+	tagText
+)
+
+const attributesField = "attributes"
+
+// fieldKinds are the fields that a filter may name.
+var fieldKinds = map[string]fieldKind{
+	"bucket": wildText, "key": wildText, "versionId": wildText, attributesField: wildText,
+	"eventTime": momentText, "lastModifiedDate": momentText,
+	"size": sizeText, "isDeleteMarker": boolText, "isAccessible": boolText, "eventType": typeText, "eTag": tagText,
+	"sha256": plainText, "storageClass": plainText, "reason": plainText, "archiveStatus": plainText, "ingestId": plainText,
+}
+
+// ParseFilter reads a filter from parameters. Other fields have to match all; values of one field
+// are written in one of these forms, of which [] and [or][] want one of several values, [and][] all:
+//
+//	field=value  field[]=value  field[or][]=value  field[and][]=value  attributes[a][b]=value
+//
+// currentState=false asks for every row, not only for current ones, and caseSensitive=false ignores
+// the case of texts. Parameters named in others are left to the caller. What is wrong is Invalid.
+func ParseFilter(params map[string][]string, others ...string) (Filter, error) {
+	f := Filter{OnlyCurrent: true}
+	isCaseSensitive := true
+	options := map[string]*bool{"currentState": &f.OnlyCurrent, "caseSensitive": &isCaseSensitive}
+	var names []string // of conditions
+	hash := sha256.New()
+	count := 0
+	for _, name := range slices.Sorted(maps.Keys(params)) { // so that one query gets one answer
+		values := params[name]
+		if slices.Contains(others, name) {
+			continue
+		}
+		fmt.Fprintf(hash, "%q%q", name, values)
+		count += len(values)
+		option := options[name]
+		if option == nil {
+			names = append(names, name)
+			continue
+		}
+		var err error
+		if *option, err = parseOption(name, values); err != nil {
+			return Filter{}, err
+		}
+	}
+	if count > maxValues {
+		return Filter{}, domain.Errorf(domain.Invalid, "the query has %d values; want at most %d", count, maxValues)
+	}
+	for _, name := range names {
+		c, err := parseCondition(name, params[name], !isCaseSensitive, others)
+		if err != nil {
+			return Filter{}, err
+		}
+		f.conditions = append(f.conditions, c)
+	}
+	f.fingerprint = hex.EncodeToString(hash.Sum(nil)[:12])
+	return f, nil
+}
+
+func parseOption(name string, values []string) (bool, error) {
+	if len(values) == 1 && (values[0] == "true" || values[0] == "false") {
+		return values[0] == "true", nil
+	}
+	return false, domain.Errorf(domain.Invalid, "%s: want true or false, once, got %q", name, domain.Clip(strings.Join(values, " ")))
+}
+
+// parseCondition reads a parameter.
+func parseCondition(name string, texts []string, ignoreCase bool, others []string) (condition, error) {
+	field, path, isList, every, err := parseName(name)
+	c := condition{field: field, path: path, every: every}
+	kind, isKnown := fieldKinds[field]
+	switch {
+	case err != nil:
+		return c, err
+	case !isKnown:
+		return c, unknownParameter(name, others)
+	case field != attributesField && len(path) > 0:
+		return c, domain.Errorf(domain.Invalid, "%s: only attributes have parts; several values are %s[]=, %s[or][]= or %s[and][]=", domain.Clip(name), field, field, field)
+	case field == attributesField && len(path) == 0:
+		return c, domain.Errorf(domain.Invalid, "%s: want the name of an attribute, as in attributes[name]=value", domain.Clip(name))
+	case len(path) > maxDepth:
+		return c, domain.Errorf(domain.Invalid, "%s: attributes have up to %d levels, got %d", domain.Clip(name), maxDepth, len(path))
+	case !isList && len(texts) > 1:
+		return c, domain.Errorf(domain.Invalid, "%s is there %d times; for one of several values, use %s[]=", domain.Clip(name), len(texts), domain.Clip(name))
+	}
+	for _, text := range texts {
+		v, err := parseValue(kind, text, ignoreCase)
+		if err != nil {
+			return c, domain.Errorf(domain.Invalid, "%s: %w", domain.Clip(name), err)
+		}
+		c.values = append(c.values, v)
+	}
+	return c, nil
+}
+
+func unknownParameter(name string, others []string) error {
+	known := append(slices.Clone(others), "currentState", "caseSensitive")
+	for field := range fieldKinds {
+		known = append(known, field)
+	}
+	slices.Sort(known)
+	return domain.Errorf(domain.Invalid, "unknown query parameter %q; known are %s", domain.Clip(name), strings.Join(known, ", "))
+}
+
+// parseName takes the name of a parameter apart.
+func parseName(name string) (field string, path []string, isList, every bool, err error) {
+	field, rest, hasParts := strings.Cut(name, "[")
+	if !hasParts {
+		return field, nil, false, false, nil
+	}
+	malformed := domain.Errorf(domain.Invalid, "%s: want parts in square brackets, as in attributes[name]", domain.Clip(name))
+	inner, isClosed := strings.CutSuffix(rest, "]")
+	if !isClosed {
+		return field, nil, false, false, malformed
+	}
+	path = strings.Split(inner, "][")
+	if last := len(path) - 1; path[last] == "" {
+		isList, path = true, path[:last]
+		if last := len(path) - 1; last >= 0 && (path[last] == "or" || path[last] == "and") {
+			every, path = path[last] == "and", path[:last]
+		}
+	}
+	for _, part := range path {
+		if part == "" || strings.ContainsAny(part, "[]") {
+			return field, nil, false, false, malformed
+		}
+	}
+	return field, path, isList, every, nil
+}
+
+func parseValue(kind fieldKind, text string, ignoreCase bool) (v value, err error) {
+	switch kind {
+	case wildText:
+		v.pattern, err = parsePattern(text, ignoreCase)
+		return v, err
+	case momentText:
+		if v.time, err = time.Parse(time.RFC3339Nano, text); err == nil {
+			v.isMoment = true
+			return v, nil
+		}
+		if !strings.ContainsAny(text, "*?") {
+			return v, domain.Errorf(domain.Invalid, "want a time such as 2026-03-04T05:06:07Z, or a part of one with wildcards, such as 2026-03-*, got %q", domain.Clip(text))
+		}
+		v.pattern, err = parsePattern(text, ignoreCase)
+		return v, err
+	case sizeText:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return v, domain.Errorf(domain.Invalid, "want a whole number of bytes, got %q", domain.Clip(text))
+		}
+		text = strconv.FormatInt(n, 10)
+	case boolText:
+		if text != "true" && text != "false" {
+			return v, domain.Errorf(domain.Invalid, "want true or false, got %q", domain.Clip(text))
+		}
+	case typeText:
+		if text != domain.ObjectCreated.String() && text != domain.ObjectDeleted.String() {
+			return v, domain.Errorf(domain.Invalid, "want Created or Deleted, got %q", domain.Clip(text))
+		}
+	case tagText:
+		text = domain.QuoteETag(text)
+	case plainText:
+	}
+	v.pattern = plainPattern(text, ignoreCase)
+	return v, nil
+}
+
+// matches reports whether a row is wanted.
+func (f *Filter) matches(r *Row) bool {
+	if f.OnlyCurrent && !r.IsCurrent {
+		return false
+	}
+	for i := range f.conditions {
+		if !f.conditions[i].holds(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether a row has the values of a condition. What a row does not know has no value.
+func (c *condition) holds(r *Row) bool {
+	text, has := c.textOf(r)
+	if !has {
+		return false
+	}
+	fits := func(v value) bool {
+		if v.isMoment {
+			return v.time.Equal(c.timeOf(r))
+		}
+		return v.pattern.matches(text)
+	}
+	if c.every {
+		return !slices.ContainsFunc(c.values, func(v value) bool { return !fits(v) })
+	}
+	return slices.ContainsFunc(c.values, fits)
+}
+
+func (c *condition) timeOf(r *Row) time.Time {
+	if c.field == "eventTime" {
+		return r.Time
+	}
+	return r.LastModified
+}
+
+// textOf returns the text of the field of a row, and whether the row has one.
+func (c *condition) textOf(r *Row) (text string, has bool) {
+	switch c.field {
+	case "bucket":
+		return r.Name.Bucket(), true
+	case "key":
+		return r.Name.Key(), true
+	case "eventType":
+		return r.Type.String(), true
+	case "isDeleteMarker":
+		return strconv.FormatBool(r.IsMarker()), true
+	case "isAccessible":
+		return strconv.FormatBool(r.IsAccessible()), true
+	case "eventTime", "lastModifiedDate":
+		t := c.timeOf(r)
+		return t.UTC().Format(time.RFC3339Nano), !t.IsZero()
+	case attributesField:
+		return attributeText(r.Attributes, c.path)
+	default:
+		text = r.Field(domain.ObjectField(c.field))
+		return text, text != ""
+	}
+}

@@ -1,0 +1,115 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// maxPaired is the limit for the rows of an object whose pairs are shown.
+const maxPaired = 10_000
+
+// Find returns the row with an id. It fails with NotFound if there is none.
+func (s *Service) Find(ctx context.Context, id RowID) (Row, error) {
+	o, r, err := s.find(ctx, id)
+	if err != nil {
+		return Row{}, err
+	}
+	return rowOf(o, r), nil
+}
+
+// find returns a row and its object.
+func (s *Service) find(ctx context.Context, id RowID) (*domain.Object, domain.ObjectRow, error) {
+	o, err := s.Objects.Object(ctx, id.Name)
+	if err != nil {
+		return nil, domain.ObjectRow{}, err
+	}
+	if o.Current != nil && o.Current.ID() == id.Row {
+		return &o, *o.Current, nil
+	}
+	for _, r := range o.Rows {
+		if r.ID() == id.Row {
+			return &o, r, nil
+		}
+	}
+	r, err := s.Objects.Row(ctx, id.Name, id.Row)
+	return &o, r, err
+}
+
+// History returns a page of the rows of the object that a row is of, from the newest to the oldest. It
+// fails with NotFound if there is no such row.
+func (s *Service) History(ctx context.Context, id RowID, limit int, token string) (Page, error) {
+	if limit == 0 {
+		limit = DefaultPage
+	}
+	if limit < 1 || limit > MaxPage {
+		return Page{}, domain.Errorf(domain.Invalid, "limit: want 1 to %d, got %d", MaxPage, limit)
+	}
+	at, err := parseToken(token, "history of "+id.String())
+	if err != nil {
+		return Page{}, err
+	}
+	below, err := at.Below.order()
+	if err != nil {
+		return Page{}, err
+	}
+	o, rows, err := s.history(ctx, id, below, limit+1)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Rows: make([]Row, 0, limit)}
+	for i := range rows[:min(limit, len(rows))] {
+		page.Rows = append(page.Rows, rowOf(o, rows[i]))
+	}
+	if len(rows) > limit {
+		at.Below = newRowOrder(rows[limit-1].Order())
+		page.Next = at.token()
+	}
+	return page, nil
+}
+
+// history returns an object and up to limit of its rows below an order, the newest first.
+func (s *Service) history(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
+	o, _, err := s.find(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, err := s.Objects.History(ctx, id.Name, below, limit)
+	return o, rows, err
+}
+
+// A Pair is a row as paired mode shows it. Either may be nil.
+type Pair struct {
+	Created, Deleted *Row
+	Duplicates       int64
+	Reordered        int64
+}
+
+// Pairs returns the history of the object that a row is of as paired mode shows it, from the newest
+// to the oldest. It is Invalid if the object has more than 10,000 rows.
+func (s *Service) Pairs(ctx context.Context, id RowID) ([]Pair, error) {
+	o, rows, err := s.history(ctx, id, domain.ObjectOrder{}, maxPaired+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > maxPaired {
+		return nil, domain.Errorf(domain.Invalid, "paired: the object has more than %d rows, whose pairs are not shown; leave paired out, and read its history by pages", maxPaired)
+	}
+	slices.Reverse(rows)
+	found := domain.PairRows(rows)
+	pairs := make([]Pair, len(found))
+	for i, p := range found {
+		pair := &pairs[len(found)-1-i]
+		*pair = Pair{Duplicates: p.Duplicates(), Reordered: p.Reordered()}
+		if p.Created != nil {
+			r := rowOf(o, *p.Created)
+			pair.Created = &r
+		}
+		if p.Deleted != nil {
+			r := rowOf(o, *p.Deleted)
+			pair.Deleted = &r
+		}
+	}
+	return pairs, nil
+}

@@ -1,0 +1,156 @@
+package ledger_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const bucket = "bucket"
+
+// A world is a store with a bucket, and what the hub knows of its objects.
+type world struct {
+	*testing.T
+	objects *memory.Objects
+	jobs    *memory.Jobs
+	source  *memory.Source
+	ports   ledger.Ports // of a node; a test may replace some
+	page    int          // objects that a crawl lists at once
+	events  int          // that were reported
+}
+
+// inWorld runs a test where waiting takes no time.
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, objects: memory.NewObjects(), jobs: memory.NewJobs(), source: memory.NewSource(bucket, "another")}
+		w.ports = ledger.Ports{Objects: w.objects, Jobs: w.jobs, Source: w.source}
+		time.Sleep(objecttest.FirstMoment.Add(time.Hour).Sub(time.Now())) // no real time: events of scripts are earlier
+		test(w)
+	})
+}
+
+// node returns a node of the hub.
+func (w *world) node() *ledger.Service {
+	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page})
+}
+
+// runs has a node work until ctx ends or the test does.
+func (w *world) runs(ctx context.Context, node *ledger.Service) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		node.RunJobs(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// crawls crawls the bucket on one node, and returns the job after its end.
+func (w *world) crawls(prefix string) domain.Job {
+	w.Helper()
+	node := w.node()
+	defer w.runs(w.Context(), node)()
+	job, err := node.StartCrawl(w.Context(), bucket, prefix)
+	require.NoError(w, err)
+	return w.waits(node, job)
+}
+
+// waits returns a job after its end.
+func (w *world) waits(node *ledger.Service, job domain.Job) domain.Job {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), 24*time.Hour)
+	defer cancel()
+	job, err := node.WaitForJob(ctx, job)
+	require.NoError(w, err)
+	require.NotEqual(w, domain.JobRunning, job.State, job.Report)
+	return job
+}
+
+// completes is crawls for a crawl that has to succeed, and returns its counts.
+func (w *world) completes() domain.JobCounts {
+	w.Helper()
+	job := w.crawls("")
+	require.Equal(w, domain.JobCompleted, job.State, job.Report)
+	return job.Counts
+}
+
+func (w *world) name(key string) domain.ObjectName {
+	w.Helper()
+	name, err := domain.ParseObjectName(bucket, key)
+	require.NoError(w, err)
+	return name
+}
+
+// reports has the store report an event of each script for a key.
+func (w *world) reports(key string, events ...domain.ObjectEvent) {
+	w.Helper()
+	for i := range events {
+		w.events++
+		if events[i].Sequencer.IsNull() {
+			events[i].Carrier = domain.Carrier{Message: fmt.Sprint("message-", w.events)}
+		}
+		results, err := w.objects.Ingest(w.Context(), []repository.ObjectReport{{Name: w.name(key), ObjectEvent: events[i]}})
+		require.NoError(w, err)
+		require.NoError(w, results[0].Err)
+	}
+}
+
+// script returns the events of a script.
+func script(text string) []domain.ObjectEvent { return slices.Concat(objecttest.Calls(text)...) }
+
+// lists sets the latest version that the store has of a key.
+func (w *world) lists(key string, o repository.SourceObject) {
+	o.Key = key
+	w.source.Put(bucket, o)
+}
+
+// describe returns the rows of a key in the form of a table.
+func (w *world) describe(key string) string {
+	w.Helper()
+	o, err := w.objects.Object(w.Context(), w.name(key))
+	if domain.KindOf(err) == domain.NotFound {
+		return ""
+	}
+	require.NoError(w, err)
+	return objecttest.Describe(o.Rows, o.Current)
+}
+
+// state returns the rows of all objects of the bucket.
+func (w *world) state() string {
+	w.Helper()
+	page, err := w.objects.List(w.Context(), repository.ObjectRange{Bucket: bucket}, 1_000_000)
+	require.NoError(w, err)
+	var all strings.Builder
+	for i := range page.Objects {
+		o := &page.Objects[i]
+		fmt.Fprintf(&all, "%s: %s\n", o.Name.Key(), objecttest.Describe(o.Rows, o.Current))
+	}
+	return all.String()
+}
+
+func version(text string) domain.VersionID {
+	v, err := domain.ParseVersionID(text)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -1,0 +1,70 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Report is an event of an object, as an edge has decoded it.
+type Report = repository.ObjectReport
+
+// Ingested says what became of events.
+type Ingested struct {
+	Stored     int
+	Duplicates int       // that were stored before, or that the call has twice
+	Failures   []Failure // in the order of the events
+}
+
+// A Failure is why an event is not stored, or perhaps not.
+type Failure struct {
+	Event int // its index in the call
+	Err   error
+}
+
+// IsInvalid reports whether no store accepts the event.
+func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Invalid }
+
+// IsFull reports whether the store has no room for the object. The event can be stored once
+// other objects of its part of the store are gone.
+func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrFull) }
+
+// Ingest stores events, each of which ends alone: where one fails, the others do not. What is stored
+// or a duplicate is durable, and the state of its object includes it. The others can be passed
+// to Ingest again: what was stored in spite of its failure is a duplicate then.
+func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
+	var done Ingested
+	valid := make([]Report, 0, len(reports))
+	indices := make([]int, 0, len(reports)) // of the valid ones
+	errs := make(map[int]error)
+	for i := range reports {
+		if err := reports[i].Check(); err != nil {
+			errs[i] = err
+			continue
+		}
+		valid, indices = append(valid, reports[i]), append(indices, i)
+	}
+	if len(valid) > 0 {
+		results, err := s.Objects.Ingest(ctx, valid)
+		for place, i := range indices {
+			switch {
+			case err != nil:
+				errs[i] = err
+			case results[place].Err != nil:
+				errs[i] = results[place].Err
+			case results[place].Outcome == domain.ObjectDuplicate:
+				done.Duplicates++
+			default:
+				done.Stored++
+			}
+		}
+	}
+	for i := range reports {
+		if err := errs[i]; err != nil {
+			done.Failures = append(done.Failures, Failure{i, err})
+		}
+	}
+	return done
+}

@@ -1,0 +1,128 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"path"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A LinkRequest says what a link is for.
+type LinkRequest struct {
+	Row         *domain.ObjectRowID // that is to be the current one; nil: whichever is
+	Expires     time.Duration       // 0: Options.LinkTime, which is the limit
+	Attachment  bool                // a browser is to save the content, and not to show it
+	ContentType string              // of the answer; empty: that of the store
+	Encoding    string              // Content-Encoding of the answer; empty: that of the store
+}
+
+// A Link is a URL by which anyone may read the content of an object until it expires, or why there is
+// none.
+type Link struct {
+	URL     string
+	Expires time.Time
+	Missing LinkMissing // empty: there is a URL
+}
+
+// LinkMissing says why there is no link.
+type LinkMissing string
+
+// The reasons why there is no link.
+const (
+	LinkDeleted    LinkMissing = "deleted"     // no version of the object is current
+	LinkNotCurrent LinkMissing = "not-current" // the row is not the current one
+	LinkArchived   LinkMissing = "archived"    // the content cannot be read at once
+	LinkTooLarge   LinkMissing = "too-large"   // the content is over the limit
+	LinkChanged    LinkMissing = "changed"     // the store has another content, of which no event has come yet
+	LinkNoStore    LinkMissing = "no-store"    // the store is not configured
+	LinkNoLinks    LinkMissing = "no-links"    // the store has none
+)
+
+// Link returns a link to the current content of an object. It asks the store first, since a link is no
+// use if the content is gone, and must not lead to another one. It fails with NotFound if the object is
+// not known.
+func (s *Service) Link(ctx context.Context, name domain.ObjectName, r LinkRequest) (Link, error) {
+	if r.Expires == 0 {
+		r.Expires = s.opts.LinkTime
+	}
+	if r.Expires < time.Second || r.Expires > s.opts.LinkTime {
+		return Link{}, domain.Errorf(domain.Invalid, "expires: want a time from 1s to %s, got %s", s.opts.LinkTime, r.Expires)
+	}
+	object, err := s.Objects.Object(ctx, name)
+	if err != nil {
+		return Link{}, err
+	}
+	current := object.Current
+	switch {
+	case current == nil:
+		return Link{Missing: LinkDeleted}, nil
+	case r.Row != nil && current.ID() != *r.Row:
+		return Link{Missing: LinkNotCurrent}, nil
+	}
+	if missing := s.missingContent(&current.ObjectEvent); missing != "" {
+		return Link{Missing: missing}, nil
+	}
+	missing, err := s.missingInStore(ctx, name, current)
+	if err != nil || missing != "" {
+		return Link{Missing: missing}, err
+	}
+	expires := s.opts.Clock().Add(r.Expires)
+	url, err := s.Source.Link(ctx, name, current.Version, repository.LinkOptions{
+		Expires: r.Expires, Disposition: disposition(r.Attachment, name.Key()), ContentType: r.ContentType, ContentEncoding: r.Encoding,
+	})
+	switch {
+	case errors.Is(err, repository.ErrNoLinks):
+		return Link{Missing: LinkNoLinks}, nil
+	case err != nil:
+		return Link{}, err
+	}
+	return Link{URL: url, Expires: expires}, nil
+}
+
+// missingContent returns why the content of an event has no link, if its facts say so.
+func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
+	switch {
+	case !e.IsAccessible():
+		return LinkArchived
+	case s.opts.LinkLimit > 0 && e.Size != nil && *e.Size > s.opts.LinkLimit:
+		return LinkTooLarge
+	}
+	return ""
+}
+
+// missingInStore returns why the content of the current row has no link, as the store says.
+func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, current *domain.ObjectRow) (LinkMissing, error) {
+	if s.Source == nil {
+		return LinkNoStore, nil
+	}
+	found, err := s.Source.Stat(ctx, name, &current.Version)
+	switch {
+	case errors.Is(err, repository.ErrNoStore):
+		return LinkNoStore, nil
+	case domain.KindOf(err) == domain.NotFound || err == nil && found.Marker:
+		return LinkDeleted, nil
+	case err != nil:
+		return "", err
+	case found.ETag != "" && current.ETag != "" && found.ETag != current.ETag:
+		return LinkChanged, nil
+	}
+	return s.missingContent(&domain.ObjectEvent{Type: domain.ObjectCreated, ObjectFacts: found.ObjectFacts}), nil
+}
+
+// disposition returns the value of the header Content-Disposition for the file name that a key ends with,
+// as RFC 6266 has it.
+func disposition(isAttachment bool, key string) string {
+	kind := "inline"
+	if isAttachment {
+		kind = "attachment"
+	}
+	name := path.Base(key)
+	if key[len(key)-1] == '/' || name == "." || name == ".." {
+		return kind
+	}
+	return mime.FormatMediaType(kind, map[string]string{"filename": name})
+}

@@ -1,0 +1,322 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The limits of lists.
+const (
+	DefaultPage = 100
+	MaxPage     = 1000
+
+	maxLooks  = 2_000  // rows that a page looks at
+	maxCounts = 10_000 // rows that a count looks at
+	maxChunk  = 500    // objects that are read at once
+)
+
+// A Query asks for a page of rows.
+type Query struct {
+	Filter
+	AnyOrder bool // of the objects of a bucket, which is cheap; default: that of their keys
+	Limit    int  // 1 to MaxPage; default DefaultPage
+	Token    string
+}
+
+// A Page is a part of a list.
+type Page struct {
+	Rows []Row
+	Next string // token of the next page; empty: this is the last one
+}
+
+// List returns a page of rows: the buckets in the order of their names, and in each the objects in the
+// order of their keys and the rows of an object from the newest to the oldest. A page ends at its
+// limit, or when 2,000 rows have been looked at; it may be empty then, and have a next one.
+func (s *Service) List(ctx context.Context, q Query) (Page, error) {
+	if q.Limit == 0 {
+		q.Limit = DefaultPage
+	}
+	if q.Limit < 1 || q.Limit > MaxPage {
+		return Page{}, domain.Errorf(domain.Invalid, "limit: want 1 to %d, got %d", MaxPage, q.Limit)
+	}
+	query := q.fingerprint
+	if q.AnyOrder {
+		query += " in any order"
+	}
+	at, err := parseToken(q.Token, query)
+	if err != nil {
+		return Page{}, err
+	}
+	w := walk{service: s, filter: &q.Filter, plan: q.plan(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, looks: maxLooks}
+	if err := w.run(ctx); err != nil {
+		return Page{}, err
+	}
+	page := Page{Rows: w.found}
+	if !w.isDone {
+		page.Next = w.at.token()
+	}
+	return page, nil
+}
+
+// A Count says how many rows a filter wants.
+type Count struct {
+	Rows int64
+	Next string // token that continues the count; empty: Rows are all of them
+}
+
+// Count returns how many rows a filter wants. If the store cannot tell, it looks at 10,000 rows, and
+// the next call continues with the token.
+func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
+	query := f.fingerprint + " count"
+	at, err := parseToken(token, query)
+	if err != nil {
+		return Count{}, err
+	}
+	w := walk{service: s, filter: &f, plan: f.plan(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
+	if w.plan.isExact && w.plan.keys == nil {
+		n, err := w.countAll(ctx)
+		return Count{Rows: n}, err
+	}
+	if err := w.run(ctx); err != nil {
+		return Count{}, err
+	}
+	count := Count{Rows: w.counted}
+	if !w.isDone {
+		count.Next = w.at.token()
+	}
+	return count, nil
+}
+
+// A walk looks at the rows that a filter may want.
+type walk struct {
+	service   *Service
+	filter    *Filter
+	plan      plan
+	anyOrder  bool
+	onlyCount bool
+	limit     int // of found; with onlyCount: none
+	looks     int // that are left
+
+	at      position // up to where it has looked
+	found   []Row
+	counted int64
+	isDone  bool // it has looked at all
+}
+
+// isFull reports whether the walk is to end.
+func (w *walk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
+
+// buckets returns the names of the buckets from the position on.
+func (w *walk) buckets(ctx context.Context) (names []string, err error) {
+	all := w.plan.buckets
+	if all == nil {
+		if all, err = w.service.Objects.Buckets(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, bucket := range all {
+		if bucket >= w.at.Bucket && w.filter.mayHaveBucket(bucket) {
+			names = append(names, bucket)
+		}
+	}
+	return names, nil
+}
+
+// mayHaveBucket reports whether the conditions about the bucket hold.
+func (f *Filter) mayHaveBucket(bucket string) bool {
+	name, err := domain.ParseObjectName(bucket, "any")
+	if err != nil {
+		return false // no object has such a bucket
+	}
+	r := &Row{Name: name}
+	fails := func(c condition) bool { return c.field == "bucket" && !c.holds(r) }
+	return !slices.ContainsFunc(f.conditions, fails)
+}
+
+func (w *walk) countAll(ctx context.Context) (total int64, err error) {
+	buckets, err := w.buckets(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, bucket := range buckets {
+		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// rangeOf returns what the filter asks of a bucket.
+func (w *walk) rangeOf(bucket string) repository.ObjectRange {
+	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
+}
+
+// run looks at rows until the walk is full or has looked at all.
+func (w *walk) run(ctx context.Context) error {
+	buckets, err := w.buckets(ctx)
+	if err != nil {
+		return err
+	}
+	for i, bucket := range buckets {
+		if bucket != w.at.Bucket {
+			w.at.Bucket, w.at.Key, w.at.Below = bucket, "", nil
+		}
+		hasMore, err := w.runBucket(ctx, bucket)
+		if err != nil {
+			return err
+		}
+		if hasMore {
+			return nil
+		}
+		if w.isFull() && i+1 < len(buckets) {
+			w.at.Bucket, w.at.Key, w.at.Below = buckets[i+1], "", nil
+			return nil
+		}
+	}
+	w.isDone = true
+	return nil
+}
+
+// runBucket looks at the rows of a bucket, and reports whether it may have more.
+func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
+	if w.at.Below != nil { // the page before ended within an object
+		if hasMore, err = w.lookUp(ctx, w.at.Key); hasMore || err != nil {
+			return hasMore, err
+		}
+	}
+	if w.plan.keys != nil {
+		return w.runKeys(ctx)
+	}
+	r := w.rangeOf(bucket)
+	r.After = w.at.Key
+	for chunk := w.firstChunk(); ; chunk = min(2*chunk, maxChunk) {
+		if w.isFull() {
+			return true, nil
+		}
+		page, err := w.service.Objects.List(ctx, r, min(chunk, w.looks))
+		if err != nil {
+			return false, err
+		}
+		for i := range page.Objects {
+			if w.isFull() {
+				return true, nil
+			}
+			if hasMore, err := w.look(ctx, &page.Objects[i]); hasMore || err != nil {
+				return hasMore, err
+			}
+		}
+		if !page.More {
+			return false, nil
+		}
+		r.After, w.at.Key = page.After, page.After
+	}
+}
+
+// firstChunk returns how many objects are read first. If each is wanted, that is all that the page has.
+func (w *walk) firstChunk() int {
+	if w.onlyCount {
+		return maxChunk
+	}
+	return w.limit
+}
+
+// runKeys looks at the objects with the keys of the plan, each by itself.
+func (w *walk) runKeys(ctx context.Context) (hasMore bool, err error) {
+	for _, key := range w.plan.keys {
+		if key <= w.at.Key {
+			continue
+		}
+		if w.isFull() {
+			return true, nil
+		}
+		if hasMore, err := w.lookUp(ctx, key); hasMore || err != nil {
+			return hasMore, err
+		}
+	}
+	return false, nil
+}
+
+// lookUp looks at the rows of the object with a key, if there is one.
+func (w *walk) lookUp(ctx context.Context, key string) (hasMore bool, err error) {
+	name, err := domain.ParseObjectName(w.at.Bucket, key)
+	if err != nil {
+		return false, nil //nolint:nilerr // no object has such a key
+	}
+	o, err := w.service.Objects.Object(ctx, name)
+	if domain.KindOf(err) == domain.NotFound {
+		w.looks--
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return w.look(ctx, &o)
+}
+
+// look looks at the rows of an object, and reports whether the walk has ended within it.
+func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
+	if w.at.Key != o.Name.Key() {
+		w.at.Key, w.at.Below = o.Name.Key(), nil
+	}
+	if w.filter.OnlyCurrent {
+		w.looks--
+		if o.Current != nil {
+			w.add(rowOf(o, *o.Current))
+		}
+		return false, nil
+	}
+	below, err := w.at.Below.order()
+	if err != nil {
+		return false, err
+	}
+	for !w.isFull() {
+		limit := min(w.looks, maxChunk)
+		rows, err := w.rowsBelow(ctx, o, below, limit)
+		if err != nil {
+			return false, err
+		}
+		for i := range rows {
+			if w.isFull() {
+				return true, nil
+			}
+			w.looks--
+			below = rows[i].Order()
+			w.at.Below = newRowOrder(below)
+			w.add(rowOf(o, rows[i]))
+		}
+		if len(rows) < limit {
+			w.at.Below = nil
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// rowsBelow returns up to limit rows of an object below an order, the newest first.
+func (w *walk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
+	if o.Spilled > 0 {
+		return w.service.Objects.History(ctx, o.Name, below, limit)
+	}
+	for _, r := range slices.Backward(o.Rows) {
+		if len(rows) < limit && (below == domain.ObjectOrder{} || r.Order().Compare(below) < 0) {
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+// add takes a row that is wanted.
+func (w *walk) add(r Row) {
+	if !w.filter.matches(&r) {
+		return
+	}
+	w.counted++
+	if !w.onlyCount {
+		w.found = append(w.found, r)
+	}
+}

@@ -1,0 +1,119 @@
+package ledger
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A pattern is text with wildcards, which has to match all of another text: * stands for any
+// characters, ? for one. A backslash before *, ? or a backslash makes that plain.
+type pattern struct {
+	parts      []rune // characters and wildcards
+	ignoreCase bool
+}
+
+// The wildcards in a pattern.
+const (
+	anyText rune = -1 - iota
+	anyCharacter
+)
+
+// parsePattern reads a pattern. Any other escape than those above is an Invalid error.
+func parsePattern(text string, ignoreCase bool) (pattern, error) {
+	p := pattern{ignoreCase: ignoreCase}
+	isEscaped := false
+	for _, c := range text {
+		switch {
+		case isEscaped:
+			if !strings.ContainsRune(`*?\`, c) {
+				return pattern{}, domain.Errorf(domain.Invalid, `a backslash stands before *, ? or a backslash only, not before %q`, c)
+			}
+			isEscaped = false
+			p.addCharacter(c)
+		case c == '\\':
+			isEscaped = true
+		case c == '*':
+			if n := len(p.parts); n == 0 || p.parts[n-1] != anyText {
+				p.parts = append(p.parts, anyText)
+			}
+		case c == '?':
+			p.parts = append(p.parts, anyCharacter)
+		default:
+			p.addCharacter(c)
+		}
+	}
+	if isEscaped {
+		return pattern{}, domain.Errorf(domain.Invalid, `a backslash stands before *, ? or a backslash only, not at the end`)
+	}
+	return p, nil
+}
+
+// plainPattern returns the pattern that a text without wildcards is.
+func plainPattern(text string, ignoreCase bool) pattern {
+	p := pattern{ignoreCase: ignoreCase}
+	for _, c := range text {
+		p.addCharacter(c)
+	}
+	return p
+}
+
+func (p *pattern) addCharacter(c rune) {
+	if p.ignoreCase {
+		c = foldCase(c)
+	}
+	p.parts = append(p.parts, c)
+}
+
+func foldCase(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
+
+// matches reports whether the pattern matches all of a text. Only the last * is tried at other
+// places, so many of them cost no more than one.
+func (p *pattern) matches(text string) bool {
+	characters := []rune(text)
+	part, at := 0, 0
+	star, starAt := -1, 0 // the last *, and where the text behind it begins
+	for at < len(characters) {
+		switch {
+		case part < len(p.parts) && p.parts[part] == anyText:
+			star, starAt = part, at
+			part++
+		case part < len(p.parts) && p.hasAt(part, characters[at]):
+			part++
+			at++
+		case star >= 0:
+			starAt++
+			part, at = star+1, starAt
+		default:
+			return false
+		}
+	}
+	if part < len(p.parts) && p.parts[part] == anyText {
+		part++
+	}
+	return part == len(p.parts)
+}
+
+func (p *pattern) hasAt(part int, c rune) bool {
+	if p.ignoreCase {
+		c = foldCase(c)
+	}
+	return p.parts[part] == anyCharacter || p.parts[part] == c
+}
+
+// prefix returns the text that all matches begin with, and whether it is the only match.
+func (p *pattern) prefix() (prefix string, isPlain bool) {
+	for i, c := range p.parts {
+		if c < 0 {
+			return string(p.parts[:i]), false
+		}
+	}
+	return string(p.parts), true
+}
+
+// isPrefix reports whether the pattern matches all texts with its prefix.
+func (p *pattern) isPrefix() bool {
+	prefix, isPlain := p.prefix()
+	return !isPlain && len([]rune(prefix)) == len(p.parts)-1 && p.parts[len(p.parts)-1] == anyText
+}

@@ -1,0 +1,105 @@
+package ledger
+
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A plan is what a filter asks of a store. The store finds all objects with rows that are wanted, and
+// others, too, unless isExact.
+type plan struct {
+	buckets []string // nil: those that the store knows
+	keys    []string // nil: any with the prefix
+	prefix  string
+	matches []repository.ObjectMatch
+	isExact bool
+}
+
+// plan returns what the filter asks of a store.
+func (f *Filter) plan() plan {
+	p := plan{isExact: f.OnlyCurrent}
+	for i := range f.conditions {
+		c := &f.conditions[i]
+		texts, isPlain := c.plainValues()
+		switch {
+		case c.field == "bucket": // each bucket is compared with all of these conditions
+			if isPlain && p.buckets == nil {
+				p.buckets = texts
+			}
+		case c.field == "key" && isPlain && p.keys == nil:
+			p.keys = texts
+		case c.field == "key":
+			p.isExact = p.isExact && p.prefix == "" && c.isPrefix()
+			if prefix := c.prefix(); len(prefix) > len(p.prefix) {
+				p.prefix = prefix
+			}
+		case f.OnlyCurrent && isPlain && isMatchField(c.field) && !slices.Contains(texts, ""):
+			p.matches = append(p.matches, repository.ObjectMatch{Field: domain.ObjectField(c.field), Values: texts})
+		default:
+			p.isExact = false
+		}
+	}
+	return p
+}
+
+func isMatchField(field string) bool {
+	switch domain.ObjectField(field) {
+	case domain.FieldVersion, domain.FieldSize, domain.FieldETag, domain.FieldSHA256, domain.FieldStorageClass, domain.FieldArchiveStatus, domain.FieldReason, domain.FieldIngestID:
+		return true
+	default:
+		return false
+	}
+}
+
+// plainValues returns the values of a condition that asks for one of them, if they have no wildcards
+// and their case matters.
+func (c *condition) plainValues() (texts []string, ok bool) {
+	if c.every && len(c.values) > 1 {
+		return nil, false
+	}
+	for i := range c.values {
+		v := &c.values[i]
+		text, isPlain := v.pattern.prefix()
+		if !isPlain || v.isMoment || v.pattern.ignoreCase {
+			return nil, false
+		}
+		texts = append(texts, text)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts), true
+}
+
+// isPrefix reports whether the condition asks for all texts with its prefix.
+func (c *condition) isPrefix() bool {
+	return len(c.values) == 1 && c.values[0].pattern.isPrefix() && !c.values[0].pattern.ignoreCase
+}
+
+// prefix returns a text that all texts which the condition matches begin with.
+func (c *condition) prefix() string {
+	if c.values[0].pattern.ignoreCase {
+		return ""
+	}
+	prefix, _ := c.values[0].pattern.prefix()
+	for i := range c.values[1:] {
+		next, _ := c.values[i+1].pattern.prefix()
+		switch {
+		case !c.every:
+			prefix = commonPrefix(prefix, next)
+		case len(next) > len(prefix):
+			prefix = next
+		}
+	}
+	return prefix
+}
+
+// commonPrefix returns what two texts begin with, in whole characters.
+func commonPrefix(a, b string) string {
+	for n, c := range a {
+		if size := len(string(c)); n+size > len(b) || a[n:n+size] != b[n:n+size] {
+			return a[:n]
+		}
+	}
+	return a
+}

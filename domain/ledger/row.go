@@ -1,0 +1,23 @@
+package ledger
+
+import "github.com/messagehub/messagehub/domain"
+
+// A Row is a row of an object, with what follows from the others.
+type Row struct {
+	Name domain.ObjectName
+	domain.ObjectRow
+	IsCurrent bool
+	// IsDoubtful reports that no store documents the order of the sequencers of the object.
+	IsDoubtful bool
+}
+
+// RowID returns the id of the row in the API.
+func (r *Row) RowID() RowID { return RowID{r.Name, r.ObjectRow.ID()} }
+
+// IsAccessible reports whether the row is the current one, and its content can be read at once.
+func (r *Row) IsAccessible() bool { return r.IsCurrent && r.ObjectRow.IsAccessible() }
+
+// rowOf returns a row of an object.
+func rowOf(o *domain.Object, r domain.ObjectRow) Row {
+	return Row{Name: o.Name, ObjectRow: r, IsCurrent: o.Current != nil && o.Current.ID() == r.ID(), IsDoubtful: o.Doubt}
+}

@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A position is where a list continues: behind an object or, in a list of all rows, within one.
+type position struct {
+	Query  string    `json:"q"` // fingerprint
+	Bucket string    `json:"b,omitempty"`
+	Key    string    `json:"k,omitempty"` // of the object; empty: at the beginning of the bucket
+	Below  *rowOrder `json:"r,omitempty"` // rows of the object below this one follow
+}
+
+// A rowOrder is a domain.ObjectOrder.
+type rowOrder struct {
+	Base      string `json:"b,omitempty"`
+	Rank      int    `json:"k,omitempty"`
+	Time      int64  `json:"t,omitempty"`
+	Number    int64  `json:"n,omitempty"`
+	Type      int    `json:"e,omitempty"`
+	Version   string `json:"v,omitempty"`
+	Sequencer string `json:"s,omitempty"`
+}
+
+func newRowOrder(o domain.ObjectOrder) *rowOrder {
+	return &rowOrder{o.Base, int(o.Rank), o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
+}
+
+// order returns the order in the domain. The zero order stands for the beginning.
+func (r *rowOrder) order() (o domain.ObjectOrder, err error) {
+	if r == nil {
+		return o, nil
+	}
+	o = domain.ObjectOrder{Base: r.Base, Rank: domain.PlacementRank(r.Rank), Time: r.Time, Number: r.Number, Type: domain.ObjectEventType(r.Type), Sequencer: r.Sequencer}
+	o.Version, err = domain.ParseVersionID(r.Version)
+	return o, err
+}
+
+var tokenEncoding = base64.RawURLEncoding.Strict()
+
+// token returns the text of a position, which the next request of the same query sends.
+func (p *position) token() string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // all of its fields can be written
+	}
+	return tokenEncoding.EncodeToString(text)
+}
+
+// parseToken reads the position of a query. No token is the beginning. A token of another query is an
+// Invalid error.
+func parseToken(text, query string) (p position, err error) {
+	if text == "" {
+		return position{Query: query}, nil
+	}
+	malformed := domain.Errorf(domain.Invalid, "pageToken: want the one in links.next of the page before, got %q", domain.Clip(text))
+	decoded, err := tokenEncoding.DecodeString(text)
+	if err != nil {
+		return p, malformed
+	}
+	d := json.NewDecoder(strings.NewReader(string(decoded)))
+	d.DisallowUnknownFields()
+	if d.Decode(&p) != nil {
+		return p, malformed
+	}
+	if _, err := p.Below.order(); err != nil {
+		return p, malformed
+	}
+	if p.Query != query {
+		return p, domain.Errorf(domain.Invalid, "pageToken: it is of another query; send it with the same parameters as the page before")
+	}
+	return p, nil
+}

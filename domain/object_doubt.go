@@ -1,0 +1,62 @@
+package domain
+
+import (
+	"strconv"
+	"time"
+)
+
+// noteDoubt flags the object if no store documents the order of row and another one.
+func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
+	o := &u.object
+	for i := range o.Rows {
+		s := o.Rows[i].Sequencer
+		if s.IsNull() {
+			s = o.Rows[i].Base
+		}
+		o.Doubt = o.Doubt || !s.IsNull() && s.isDoubtfulBeside(row.Sequencer)
+	}
+}
+
+// settleDoubt removes the flag if a row says what the store itself had after all other rows: then the
+// order among these does not matter.
+func (u *ObjectUpdate) settleDoubt(row *ObjectRow) {
+	o := &u.object
+	if !o.Doubt || !row.isStateOfStore() || len(o.Rows) == 0 || o.Rows[len(o.Rows)-1].ID() != row.ID() {
+		return
+	}
+	for i := range o.Rows {
+		if isEarlier(row.Time, o.Rows[i].Time) {
+			return
+		}
+	}
+	o.Doubt = false
+}
+
+// isStateOfStore reports whether the row was not reported by an event, but found in the store.
+func (r *ObjectRow) isStateOfStore() bool {
+	return r.IsGenerated() && (r.Reason == Confirmed || r.Reason == Crawl || r.Reason == CrawlRestored)
+}
+
+// Confirm returns the event of what a store has been found to have of an object in doubt, by the ETag of
+// its content; an empty one stands for no content. found is when the store was asked, after o was read:
+// what it says is later than all rows of o. It returns false if it confirms no row of o, as while
+// events are outstanding, or if the object has versions, whose state an ETag does not tell.
+func (o *Object) Confirm(eTag string, found time.Time) (ObjectEvent, bool) {
+	e := ObjectEvent{Type: ObjectDeleted, Time: found}
+	isFound := eTag == ""
+	for i := range o.Rows {
+		r := &o.Rows[i]
+		if r.Version != (VersionID{}) {
+			return ObjectEvent{}, false
+		}
+		if r.Time.After(e.Time) {
+			e.Time = r.Time // the clock of the store is ahead
+		}
+		if eTag != "" && r.Type == ObjectCreated && r.ETag == eTag {
+			e.Type, e.ObjectFacts, isFound = ObjectCreated, r.ObjectFacts, true
+		}
+	}
+	e.Reason = Confirmed
+	e.Carrier = Carrier{Message: "confirmed:" + strconv.FormatInt(o.Events, 10) + ":" + eTag}
+	return e, isFound
+}

@@ -1,0 +1,82 @@
+package domain_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// What the store has of an object in doubt becomes its state, and the doubt ends.
+func TestConfirmSettlesDoubt(t *testing.T) {
+	short := must(domain.ParseSequencer(domain.OpaqueSequencer, "ff"))
+	long := must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	created := func(s domain.Sequencer, eTag string, at time.Time) domain.ObjectEvent {
+		return domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s, Time: at, ObjectFacts: domain.ObjectFacts{ETag: eTag, Attributes: `{"of":"` + s.String() + `"}`}}
+	}
+	for _, tc := range []struct {
+		name  string
+		eTag  string
+		found time.Time
+		want  string // ETag of the current row
+	}{
+		{"the row that counts as the earlier one", `"short"`, at.Add(time.Minute), `"short"`},
+		{"the row that counts as the later one", `"long"`, at.Add(time.Minute), `"long"`},
+		{"no content", "", at.Add(time.Minute), ""},
+		{"the clock of the store is ahead", `"short"`, at.Add(-time.Hour), `"short"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, limits := range limitsOfTables {
+				s := newObjectStore(t, limits)
+				s.ingest([]domain.ObjectEvent{created(long, `"long"`, at.Add(-time.Second))})
+				s.ingest([]domain.ObjectEvent{created(short, `"short"`, at)})
+				require.True(t, s.object.Doubt)
+				require.Equal(t, `"long"`, s.object.Current.ETag)
+				all := s.object
+				e, ok := all.Confirm(tc.eTag, tc.found)
+				if !ok { // the row is spilled
+					require.Len(t, all.Rows, 1)
+					continue
+				}
+				s.ingest([]domain.ObjectEvent{e})
+				require.False(t, s.object.Doubt)
+				if tc.want == "" {
+					require.Nil(t, s.object.Current)
+					continue
+				}
+				require.Equal(t, tc.want, s.object.Current.ETag)
+				require.Equal(t, domain.Confirmed, s.object.Current.Reason)
+				require.NotEmpty(t, s.object.Current.Attributes)
+			}
+		})
+	}
+}
+
+// A row of the store's state does not settle what happened after it.
+func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	event := func(text string, at time.Time) domain.ObjectEvent {
+		return domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(domain.OpaqueSequencer, text)), Time: at}
+	}
+	state := domain.ObjectEvent{Type: domain.ObjectDeleted, Time: at, Carrier: domain.Carrier{Message: "x"}, ObjectFacts: domain.ObjectFacts{Reason: domain.Confirmed}}
+	s := newObjectStore(t, domain.ObjectLimits{})
+	s.ingest([]domain.ObjectEvent{event("000", at.Add(-time.Second)), event("ff", at.Add(time.Second))})
+	s.ingest([]domain.ObjectEvent{state})
+	require.True(t, s.object.Doubt)
+}
+
+func TestConfirmDoesNotGuess(t *testing.T) {
+	v := must(domain.ParseVersionID("v"))
+	one := domain.ObjectEvent{Type: domain.ObjectCreated, Carrier: domain.Carrier{Message: "m"}, ObjectFacts: domain.ObjectFacts{ETag: `"e"`}}
+	s := newObjectStore(t, domain.ObjectLimits{})
+	s.ingest([]domain.ObjectEvent{one})
+	_, ok := s.object.Confirm(`"other"`, time.Now())
+	require.False(t, ok, "an ETag that no row has")
+	one.Version, one.Carrier.Index = v, 1
+	s.ingest([]domain.ObjectEvent{one})
+	_, ok = s.object.Confirm(`"e"`, time.Now())
+	require.False(t, ok, "an object with versions")
+}

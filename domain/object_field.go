@@ -1,0 +1,55 @@
+package domain
+
+import "strconv"
+
+// An ObjectField names a value of a row that may be looked for as it is, in the words of the API.
+type ObjectField string
+
+// The fields of a row.
+const (
+	FieldVersion       ObjectField = "versionId"
+	FieldSize          ObjectField = "size"
+	FieldETag          ObjectField = "eTag"
+	FieldSHA256        ObjectField = "sha256"
+	FieldStorageClass  ObjectField = "storageClass"
+	FieldArchiveStatus ObjectField = "archiveStatus"
+	FieldReason        ObjectField = "reason"
+	FieldIngestID      ObjectField = "ingestId"
+)
+
+// Field returns the text of a field, which is empty if the value is unknown.
+func (r *ObjectRow) Field(f ObjectField) string {
+	switch f {
+	case FieldVersion:
+		return r.Version.String()
+	case FieldSize:
+		if r.Size == nil {
+			return ""
+		}
+		return strconv.FormatInt(*r.Size, 10)
+	case FieldETag:
+		return r.ETag
+	case FieldSHA256:
+		return r.SHA256
+	case FieldStorageClass:
+		return r.StorageClass
+	case FieldArchiveStatus:
+		return r.ArchiveStatus
+	case FieldReason:
+		return string(r.Reason)
+	case FieldIngestID:
+		return r.IngestID
+	default:
+		return ""
+	}
+}
+
+// ParseIngestID reads the id that users give to objects which belong together: a UUID in any case.
+// It returns it in lower case. Any other text is an Invalid error.
+func ParseIngestID(s string) (string, error) {
+	id, err := parseUUID("ingest id", s)
+	if err != nil {
+		return "", err
+	}
+	return formatUUID(id), nil
+}

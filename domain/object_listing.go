@@ -1,0 +1,100 @@
+package domain
+
+import (
+	"slices"
+	"time"
+)
+
+// A ListedObject is what a store lists of an object: its latest version.
+type ListedObject struct {
+	Version VersionID
+	Marker  bool // the latest version is a delete marker
+	ObjectFacts
+}
+
+// NewestRows returns each version's newest row among rows of an object, the highest one first.
+func NewestRows(rows []ObjectRow) (newest []ObjectRow) {
+	var f fold
+	sorted := slices.SortedFunc(slices.Values(rows), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
+	for i := range sorted {
+		if f.observe(sorted[i].Version) {
+			newest = append(newest, sorted[i])
+		}
+	}
+	return newest
+}
+
+// HasVersionsOutside reports whether the newest row of a version may be spilled.
+func (o *Object) HasVersionsOutside() bool {
+	return o.Spilled > 0 && (len(o.SpilledVersions) == MaxSpilledVersions || slices.ContainsFunc(o.SpilledVersions, func(v VersionID) bool {
+		return !slices.ContainsFunc(o.Rows, func(r ObjectRow) bool { return r.Version == v })
+	}))
+}
+
+// EventsOfListing returns the events that a listing proves and that no store has reported. They have no
+// sequencer and no carrier, and the time at which the listing was asked for: what happened since may be
+// in the listing or not, and is later than they are. newest are the rows of o that NewestRows returns;
+// if the listing has nothing of the object, listed is nil.
+//
+//   - An object that the listing does not have has no version.
+//   - The version that the listing has is the latest one. What the listing says of it is its state; what
+//     it does not say remains known, if the content is the same.
+//   - A version above it cannot exist: it would be the latest one.
+func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked time.Time) []ObjectEvent {
+	c := o.Current
+	switch {
+	case c != nil && isEarlier(asked, c.Time), c == nil && len(newest) > 0 && isEarlier(asked, newest[0].Time):
+		return nil
+	case c == nil && (listed == nil || listed.Marker), c != nil && listed != nil && listed.isKnown(c):
+		return nil
+	case listed == nil:
+		return deleteVersions(newest, asked)
+	case listed.Marker:
+		return []ObjectEvent{{Version: listed.Version, Type: ObjectDeleted, Marker: true, Time: asked, ObjectFacts: listed.ObjectFacts}}
+	}
+	e := ObjectEvent{Version: listed.Version, Type: ObjectCreated, Time: asked, ObjectFacts: listed.ObjectFacts}
+	if c != nil && c.Version == e.Version {
+		e.keepFacts(&c.ObjectFacts)
+	}
+	above := newest
+	if i := slices.IndexFunc(newest, func(r ObjectRow) bool { return r.Version == e.Version }); i >= 0 {
+		above = newest[:i]
+	}
+	return append(deleteVersions(above, asked), e)
+}
+
+// deleteVersions returns a Deleted of each version that is live.
+func deleteVersions(newest []ObjectRow, asked time.Time) (events []ObjectEvent) {
+	for i := range newest {
+		if r := &newest[i]; r.isLive() && !isEarlier(asked, r.Time) {
+			events = append(events, ObjectEvent{Version: r.Version, Type: ObjectDeleted, Time: asked, ObjectFacts: ObjectFacts{Reason: Crawl}})
+		}
+	}
+	return events
+}
+
+// isKnown reports whether the current row of an object has all that the listing says.
+func (l *ListedObject) isKnown(current *ObjectRow) bool {
+	known := &current.ObjectFacts
+	isSame := func(listed, known string) bool { return listed == "" || listed == known }
+	return !l.Marker && l.Version == current.Version &&
+		(l.Size == nil || known.Size != nil && *l.Size == *known.Size) &&
+		(l.LastModified.IsZero() || l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // headers of HTTP have seconds
+		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) && isSame(l.StorageClass, known.StorageClass) &&
+		isSame(l.ArchiveStatus, known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
+}
+
+// keepFacts takes over what was known of the same content, and is not known from the event.
+func (f *ObjectFacts) keepFacts(known *ObjectFacts) {
+	if f.ETag == "" || f.ETag != known.ETag {
+		return
+	}
+	for _, fact := range []struct {
+		now  *string
+		then string
+	}{{&f.SHA256, known.SHA256}, {&f.IngestID, known.IngestID}, {&f.Attributes, known.Attributes}} {
+		if *fact.now == "" {
+			*fact.now = fact.then
+		}
+	}
+}

@@ -1,0 +1,377 @@
+package repositorytest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A SourceStore is a store under test, with a bucket that is empty.
+type SourceStore struct {
+	repository.Source
+	Bucket, Absent string // the latter is a bucket of the store that is not there
+
+	// Put stores an object, and Delete deletes it, as a client of the store does. Delete with a version
+	// deletes the version.
+	Put    func(t testing.TB, key, content string) domain.VersionID
+	Delete func(t testing.TB, key string, version *domain.VersionID)
+
+	HasVersions bool          // the bucket keeps versions, and Delete makes markers
+	HasETags    bool          // all objects have an ETag
+	HasAnyKey   bool          // keys are any UTF-8, not only names of repository.Content
+	HasLinks    bool          // links can be made, and HTTP follows them
+	HTTP        *http.Client  // follows links
+	Faults      *SourceFaults // breaks requests; nil: the store makes none
+}
+
+type sourceFixture struct {
+	*testing.T
+	SourceStore
+	ctx context.Context
+}
+
+type sourceRule struct {
+	name    string
+	applies func(*SourceStore) bool // nil: to every store
+	test    func(f *sourceFixture)
+}
+
+// RunSource holds an implementation to the contract of repository.Source.
+func RunSource(t *testing.T, open func(t *testing.T) SourceStore) {
+	what := open(t)
+	for _, r := range slices.Concat(sourceRules, sourceFaultRules) {
+		if r.applies == nil || r.applies(&what) {
+			t.Run(r.name, func(t *testing.T) { r.test(&sourceFixture{t, open(t), t.Context()}) })
+		}
+	}
+}
+
+// sourceKeys are keys whose order by bytes is not that of their parts or of their letters.
+var sourceKeys = []string{
+	"a", "a-b", "a/b", "a/c/d", "a.b", "b/1", "b/10", "b/2", "B", "b0", "z",
+	"long/" + strings.Repeat("x", 200), "long/" + strings.Repeat("x", 200) + "-a", "long/" + strings.Repeat("x", 200) + "/b", "long/" + strings.Repeat("x", 201),
+	"long/" + strings.Repeat("x", 401) + "/c",
+}
+
+// sourceAnyKeys are keys that must be escaped somewhere on their way.
+var sourceAnyKeys = []string{
+	"a+b", "a b", "100%", "a%2Fb", "a&b=c", "café", "cafe\u0301", "日本/語", "x?y#z", `"quoted"`, "<tag>", "~", strings.Repeat("k", 1024), "é" + strings.Repeat("m", 1022),
+}
+
+func (f *sourceFixture) keys() []string {
+	keys := slices.Clone(sourceKeys)
+	if f.HasAnyKey {
+		keys = append(keys, sourceAnyKeys...)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (f *sourceFixture) nameOf(key string) domain.ObjectName {
+	f.Helper()
+	name, err := domain.ParseObjectName(f.Bucket, key)
+	require.NoError(f, err)
+	return name
+}
+
+// list returns all objects of a listing in pages of a size.
+func (f *sourceFixture) list(prefix string, size int) (all []repository.SourceObject) {
+	f.Helper()
+	cursor := ""
+	for {
+		page, err := f.List(f.ctx, f.Bucket, prefix, cursor, size)
+		require.NoError(f, err)
+		require.LessOrEqual(f, len(page.Objects), size)
+		all = append(all, page.Objects...)
+		if page.Cursor == "" {
+			return all
+		}
+		cursor = page.Cursor
+	}
+}
+
+func keysOf(objects []repository.SourceObject) (keys []string) {
+	for i := range objects {
+		keys = append(keys, objects[i].Key)
+	}
+	return keys
+}
+
+func (f *sourceFixture) fails(kind domain.Kind, err error) {
+	f.Helper()
+	require.Error(f, err)
+	require.Equal(f, kind, domain.KindOf(err), "%v", err)
+}
+
+var sourceRules = []sourceRule{
+	{name: "a listing has each object once, in the order of keys, in pages of any size", test: func(f *sourceFixture) {
+		keys := f.keys()
+		for i, key := range keys {
+			f.Put(f, key, strings.Repeat("x", i+1))
+		}
+		for _, size := range []int{1, 2, 3, 7, len(keys), 1000} {
+			all := f.list("", size)
+			require.Equal(f, keys, keysOf(all), "pages of %d", size)
+			for i := range all {
+				require.EqualValues(f, i+1, *all[i].Size)
+				require.Equal(f, domain.Crawl, all[i].Reason)
+				require.WithinDuration(f, time.Now(), all[i].LastModified, time.Hour)
+				require.Equal(f, f.HasETags, all[i].ETag != "")
+			}
+		}
+	}},
+
+	{name: "a listing has the keys with a prefix", test: func(f *sourceFixture) {
+		keys := f.keys()
+		for _, key := range keys {
+			f.Put(f, key, "x")
+		}
+		for _, prefix := range []string{"a", "a/", "a/c", "b/1", "long/" + strings.Repeat("x", 150), "long/" + strings.Repeat("x", 201), "none", "z"} {
+			var want []string
+			for _, key := range keys {
+				if strings.HasPrefix(key, prefix) {
+					want = append(want, key)
+				}
+			}
+			for _, size := range []int{1, 2, 1000} {
+				require.Equal(f, want, keysOf(f.list(prefix, size)), "prefix %s, pages of %d", prefix, size)
+			}
+		}
+	}},
+
+	{name: "Stat says what a listing says", test: func(f *sourceFixture) {
+		for _, key := range f.keys() {
+			f.Put(f, key, "content of "+key)
+		}
+		for _, listed := range f.list("", 1000) {
+			for _, version := range []*domain.VersionID{nil, &listed.Version} {
+				found, err := f.Stat(f.ctx, f.nameOf(listed.Key), version)
+				require.NoError(f, err, "%q", listed.Key)
+				require.Equal(f, listed.Key, found.Key)
+				require.Equal(f, *listed.Size, *found.Size)
+				require.Equal(f, [2]string{listed.ETag, listed.StorageClass}, [2]string{found.ETag, found.StorageClass})
+				require.Equal(f, listed.Reason, found.Reason)
+				require.WithinDuration(f, listed.LastModified, found.LastModified, time.Second)
+			}
+		}
+	}},
+
+	{name: "an empty bucket has one page, and one that is not there has none", test: func(f *sourceFixture) {
+		page, err := f.List(f.ctx, f.Bucket, "", "", 10)
+		require.NoError(f, err)
+		require.Equal(f, repository.SourcePage{}, page)
+		if f.Absent != "" {
+			_, err = f.List(f.ctx, f.Absent, "", "", 10)
+			f.fails(domain.NotFound, err)
+		}
+	}},
+
+	{name: "an object that is not there is NotFound, and a bucket that is not there is not", test: func(f *sourceFixture) {
+		f.Put(f, "there", "x")
+		_, err := f.Stat(f.ctx, f.nameOf("other"), nil)
+		f.fails(domain.NotFound, err)
+		_, err = f.Stat(f.ctx, f.nameOf("there/not"), nil)
+		f.fails(domain.NotFound, err)
+		f.Delete(f, "there", nil)
+		_, err = f.Stat(f.ctx, f.nameOf("there"), nil)
+		f.fails(domain.NotFound, err)
+		if f.Absent != "" {
+			name, err := domain.ParseObjectName(f.Absent, "x")
+			require.NoError(f, err)
+			_, err = f.Stat(f.ctx, name, nil)
+			f.fails(domain.Unavailable, err)
+		}
+	}},
+
+	{name: "a listing goes on where it was while objects change", test: func(f *sourceFixture) {
+		for _, key := range []string{"b", "d", "f", "h"} {
+			f.Put(f, key, "x")
+		}
+		first, err := f.List(f.ctx, f.Bucket, "", "", 2)
+		require.NoError(f, err)
+		require.Equal(f, []string{"b", "d"}, keysOf(first.Objects))
+		require.NotEmpty(f, first.Cursor)
+		f.Delete(f, "d", nil) // the last one of the page
+		f.Put(f, "a", "x")    // behind the listing
+		f.Put(f, "g", "x")    // before it
+		var rest []string
+		for cursor := first.Cursor; cursor != ""; {
+			page, err := f.List(f.ctx, f.Bucket, "", cursor, 2)
+			require.NoError(f, err)
+			rest, cursor = append(rest, keysOf(page.Objects)...), page.Cursor
+		}
+		require.Equal(f, []string{"f", "g", "h"}, rest)
+	}},
+
+	{name: "a listing has the latest version of a key, which may be a marker", applies: hasVersions, test: func(f *sourceFixture) {
+		versions := make(map[string]domain.VersionID)
+		for _, key := range []string{"a", "b", "c"} {
+			for n := range 5 {
+				versions[key] = f.Put(f, key, strings.Repeat("x", n+1))
+			}
+		}
+		f.Delete(f, "b", nil)
+		for _, size := range []int{1, 2, 3, 1000} {
+			all := f.list("", size)
+			require.Equal(f, []string{"a", "b", "c"}, keysOf(all), "pages of %d", size)
+			require.Equal(f, []bool{false, true, false}, []bool{all[0].Marker, all[1].Marker, all[2].Marker})
+			require.Equal(f, versions["a"], all[0].Version)
+			require.EqualValues(f, 5, *all[0].Size)
+			require.NotEqual(f, versions["b"], all[1].Version)
+			require.Nil(f, all[1].Size)
+		}
+		_, err := f.Stat(f.ctx, f.nameOf("b"), nil)
+		f.fails(domain.NotFound, err)
+	}},
+
+	{name: "a version is found by its id", applies: hasVersions, test: func(f *sourceFixture) {
+		first := f.Put(f, "a", "1")
+		second := f.Put(f, "a", "22")
+		for version, size := range map[domain.VersionID]int64{first: 1, second: 2} {
+			found, err := f.Stat(f.ctx, f.nameOf("a"), &version)
+			require.NoError(f, err)
+			require.Equal(f, size, *found.Size)
+			require.Equal(f, version, found.Version)
+		}
+		f.Delete(f, "a", &first)
+		_, err := f.Stat(f.ctx, f.nameOf("a"), &first)
+		f.fails(domain.NotFound, err)
+	}},
+
+	{name: "a store with one version of an object has no other one", applies: func(s *SourceStore) bool { return !s.HasVersions && s.Faults == nil }, test: func(f *sourceFixture) {
+		f.Put(f, "a", "1")
+		version, err := domain.ParseVersionID("other")
+		require.NoError(f, err)
+		_, err = f.Stat(f.ctx, f.nameOf("a"), &version)
+		f.fails(domain.NotFound, err)
+	}},
+
+	{name: "a link is for one object, and sets the headers of the answer", applies: hasLinks, test: func(f *sourceFixture) {
+		for _, key := range f.keys() {
+			version := f.Put(f, key, "content of "+key)
+			link, err := f.Link(f.ctx, f.nameOf(key), version, repository.LinkOptions{
+				Expires: time.Minute, Disposition: `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`, ContentType: "text/x-test",
+			})
+			require.NoError(f, err)
+			status, body, header := f.follow(link)
+			require.Equal(f, http.StatusOK, status, "%q: %s", key, body)
+			require.Equal(f, "content of "+key, body)
+			require.Equal(f, `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`, header.Get("Content-Disposition"))
+			require.Equal(f, "text/x-test", header.Get("Content-Type"))
+		}
+	}},
+
+	{name: "a link is for one version", applies: func(s *SourceStore) bool { return hasLinks(s) && s.HasVersions }, test: func(f *sourceFixture) {
+		first := f.Put(f, "a", "first")
+		f.Put(f, "a", "second")
+		link, err := f.Link(f.ctx, f.nameOf("a"), first, repository.LinkOptions{Expires: time.Minute})
+		require.NoError(f, err)
+		_, body, _ := f.follow(link)
+		require.Equal(f, "first", body)
+	}},
+
+	{name: "a link has a time of up to seven days", applies: hasLinks, test: func(f *sourceFixture) {
+		version := f.Put(f, "a", "x")
+		for _, expires := range []time.Duration{-time.Second, 0, time.Millisecond, 7*24*time.Hour + time.Second} {
+			_, err := f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: expires})
+			f.fails(domain.Invalid, err)
+		}
+		_, err := f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: 7 * 24 * time.Hour})
+		require.NoError(f, err)
+		_, err = f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: time.Hour, Disposition: "inline\r\nX-Other: y"})
+		f.fails(domain.Invalid, err)
+	}},
+
+	{name: "a store without links says so", applies: func(s *SourceStore) bool { return !s.HasLinks }, test: func(f *sourceFixture) {
+		version := f.Put(f, "a", "x")
+		_, err := f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: time.Hour})
+		require.ErrorIs(f, err, repository.ErrNoLinks)
+	}},
+
+	{name: "a call ends with its context", test: func(f *sourceFixture) {
+		f.Put(f, "a", "x")
+		ctx, cancel := context.WithCancel(f.ctx)
+		cancel()
+		_, err := f.List(ctx, f.Bucket, "", "", 10)
+		require.ErrorIs(f, err, context.Canceled)
+		if f.Faults != nil {
+			_, err = f.Stat(ctx, f.nameOf("a"), nil)
+			require.ErrorIs(f, err, context.Canceled)
+		}
+	}},
+}
+
+func hasVersions(s *SourceStore) bool { return s.HasVersions }
+
+func hasLinks(s *SourceStore) bool { return s.HasLinks }
+
+// follow reads what a link leads to.
+func (f *sourceFixture) follow(link string) (status int, body string, header http.Header) {
+	f.Helper()
+	r, err := http.NewRequestWithContext(f.ctx, http.MethodGet, link, http.NoBody)
+	require.NoError(f, err)
+	answer, err := f.HTTP.Do(r)
+	require.NoError(f, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(f, err)
+	return answer.StatusCode, string(text), answer.Header
+}
+
+var sourceFaultRules = []sourceRule{
+	{name: "a request that is throttled is repeated", applies: hasFaults, test: func(f *sourceFixture) {
+		f.Put(f, "a", "x")
+		f.Faults.Throttle(1)
+		require.Equal(f, []string{"a"}, keysOf(f.list("", 10)))
+		f.Faults.Throttle(1)
+		_, err := f.Stat(f.ctx, f.nameOf("a"), nil)
+		require.NoError(f, err)
+	}},
+
+	{name: "a store that throttles all requests is Busy, one that refuses them Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
+		f.Put(f, "a", "x")
+		for status, kind := range map[int]domain.Kind{429: domain.Busy, 503: domain.Busy, 403: domain.Unavailable, 401: domain.Unavailable, 500: domain.Unavailable} {
+			f.Faults.Answer(status)
+			_, err := f.List(f.ctx, f.Bucket, "", "", 10)
+			f.fails(kind, err)
+			_, err = f.Stat(f.ctx, f.nameOf("a"), nil)
+			f.fails(kind, err)
+		}
+		f.Faults.Answer(0)
+		require.Equal(f, []string{"a"}, keysOf(f.list("", 10)))
+	}},
+
+	{name: "a store that cannot be reached is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
+		f.Faults.Answer(-1)
+		_, err := f.List(f.ctx, f.Bucket, "", "", 10)
+		f.fails(domain.Unavailable, err)
+		_, err = f.Stat(f.ctx, f.nameOf("a"), nil)
+		f.fails(domain.Unavailable, err)
+	}},
+
+	{name: "a listing that repeats a page fails, and the page can be asked for again", applies: hasFaults, test: func(f *sourceFixture) {
+		for n := range 6 {
+			f.Put(f, fmt.Sprint("key", n), "x")
+		}
+		first, err := f.List(f.ctx, f.Bucket, "", "", 2)
+		require.NoError(f, err)
+		f.Faults.RepeatNext()
+		_, err = f.List(f.ctx, f.Bucket, "", first.Cursor, 2)
+		f.fails(domain.Unavailable, err)
+		second, err := f.List(f.ctx, f.Bucket, "", first.Cursor, 2)
+		require.NoError(f, err)
+		require.Equal(f, []string{"key2", "key3"}, keysOf(second.Objects))
+	}},
+}
+
+func hasFaults(s *SourceStore) bool { return s.Faults != nil }

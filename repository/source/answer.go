@@ -1,0 +1,33 @@
+package source
+
+import (
+	"net/http"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// ErrorOf returns the error of an answer whose status is no success. It is the one place that
+// interprets a status; an adapter only interprets what its protocol says besides. said is what the
+// store has answered, without secrets.
+func ErrorOf(status int, said string) error {
+	switch {
+	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
+		return domain.Errorf(domain.Busy, "%s", said)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return domain.Errorf(domain.Unavailable, "%s: check the key or the identity, what it may do, the firewall of the store, and the clock of this machine", said)
+	case status == http.StatusNotFound:
+		return domain.Errorf(domain.NotFound, "%s", said)
+	case status >= 300 && status < 400:
+		return domain.Errorf(domain.Unavailable, "%s: check the endpoint and the region", said)
+	case status == http.StatusRequestTimeout, status >= 500:
+		return domain.Errorf(domain.Unavailable, "%s", said)
+	default:
+		return domain.Errorf(domain.Unknown, "%s", said)
+	}
+}
+
+// NoBucket returns the error of Stat in a bucket that a store does not have. It is not NotFound, which
+// would mean that the object was deleted.
+func NoBucket(said string) error {
+	return domain.Errorf(domain.Unavailable, "%s: check which store has the bucket", said)
+}

@@ -1,0 +1,185 @@
+// Package folder reads a folder in the layout of [content.Dir], such as that of the hub's own content. It
+// has one version of each object, the null version, and no links.
+package folder
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/content"
+	"github.com/messagehub/messagehub/repository/source"
+)
+
+// A Store is a folder. It has any bucket that it is asked for. It is safe for concurrent use.
+type Store struct{ root *os.Root }
+
+var _ repository.Source = (*Store)(nil)
+
+// Open opens a folder to read it. The caller closes it.
+func Open(dir string) (*Store, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, domain.Errorf(domain.Unavailable, "open folder: %w", err)
+	}
+	return &Store{root}, nil
+}
+
+// Close releases the folder.
+func (s *Store) Close() error { return s.root.Close() }
+
+// List implements [repository.Source]. A cursor is the last key before the page.
+func (s *Store) List(ctx context.Context, _, prefix, cursor string, limit int) (repository.SourcePage, error) {
+	w := walk{ctx: ctx, root: s.root, prefix: prefix, after: cursor, limit: limit}
+	if err := w.visit(".", ""); err != nil {
+		return repository.SourcePage{}, failed(ctx, err)
+	}
+	page := repository.SourcePage{Objects: w.found}
+	if len(page.Objects) > limit { // there is one for the next page
+		page.Objects = page.Objects[:limit]
+		page.Cursor = page.Objects[limit-1].Key
+	}
+	return page, nil
+}
+
+// Stat implements [repository.Source].
+func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domain.VersionID) (repository.SourceObject, error) {
+	file, err := content.FileOf(name.Key())
+	if err != nil || version != nil && *version != (domain.VersionID{}) {
+		return repository.SourceObject{}, errNoObject
+	}
+	info, err := s.root.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		if _, err := s.root.Stat("."); err != nil {
+			return repository.SourceObject{}, source.NoBucket("the folder is gone")
+		}
+		return repository.SourceObject{}, errNoObject
+	}
+	if err != nil {
+		return repository.SourceObject{}, failed(ctx, err)
+	}
+	return objectOf(name.Key(), info), nil
+}
+
+var errNoObject = domain.Errorf(domain.NotFound, "the folder has no such object")
+
+// Link implements [repository.Source].
+func (*Store) Link(context.Context, domain.ObjectName, domain.VersionID, repository.LinkOptions) (string, error) {
+	return "", repository.ErrNoLinks
+}
+
+func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
+	size := info.Size()
+	object.Key, object.Size, object.LastModified, object.Reason = key, &size, info.ModTime().UTC(), domain.Crawl
+	return object
+}
+
+// A walk finds objects in the order of their keys. It does not enter folders that have none of its page.
+type walk struct {
+	ctx    context.Context //nolint:containedctx // that of the call
+	root   *os.Root
+	prefix string
+	after  string
+	limit  int
+	found  []repository.SourceObject // one more than limit, if there are more
+}
+
+// An entry is a file or a folder. All keys in a folder begin with its key.
+type entry struct {
+	key, path string
+	isFolder  bool
+}
+
+// mayHave reports whether the page may have the object of a file, or objects in a folder.
+func (w *walk) mayHave(e entry) bool {
+	if !e.isFolder {
+		return strings.HasPrefix(e.key, w.prefix) && e.key > w.after
+	}
+	return (strings.HasPrefix(e.key, w.prefix) || strings.HasPrefix(w.prefix, e.key)) && (e.key > w.after || strings.HasPrefix(w.after, e.key))
+}
+
+// visit adds the objects in a folder. key is what their keys begin with.
+func (w *walk) visit(folder, key string) error {
+	entries, err := w.read(folder, key)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	for _, e := range entries {
+		switch {
+		case len(w.found) > w.limit:
+			return nil
+		case !w.mayHave(e):
+			continue
+		case e.isFolder:
+			err = w.visit(e.path, e.key)
+		default:
+			err = w.add(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns what is in a folder. A folder whose name ends with a plus sign has the rest of segments
+// that are too long for a file name, so what is in it is among what is beside it.
+func (w *walk) read(folder, key string) (entries []entry, err error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	list, err := fs.ReadDir(w.root.FS(), folder)
+	if errors.Is(err, fs.ErrNotExist) && folder != "." { // it was removed meanwhile
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range list {
+		name := in.Name()
+		at := path.Join(folder, name)
+		begin, isContinued := strings.CutSuffix(name, "+")
+		object, isObject := strings.CutSuffix(name, "=")
+		switch {
+		case strings.HasPrefix(name, "+"): // of the store itself
+		case in.IsDir() && isContinued:
+			more, err := w.read(at, key+begin)
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, more...)
+		case in.IsDir():
+			entries = append(entries, entry{key + name + "/", at, true})
+		case in.Type().IsRegular() && isObject:
+			entries = append(entries, entry{key + object, at, false})
+		}
+	}
+	return entries, nil
+}
+
+func (w *walk) add(e entry) error {
+	info, err := w.root.Lstat(e.path)
+	if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
+		return nil
+	}
+	if err == nil {
+		w.found = append(w.found, objectOf(e.key, info))
+	}
+	return err
+}
+
+// failed returns the error of a call in the terms of the port.
+func failed(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		return ended
+	}
+	return domain.Errorf(domain.Unavailable, "the folder cannot be read: %w", err)
+}
