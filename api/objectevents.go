@@ -21,6 +21,7 @@ const objectEventsPath = "/v1/object-events"
 type objectEventsDocument struct {
 	counts
 	Ignored int            `json:"ignored"`
+	TooOld  int            `json:"tooOld,omitempty"`
 	Refused []refusedEvent `json:"refused"`
 }
 
@@ -51,7 +52,7 @@ func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error 
 		reports[i] = ledger.Report{Name: sent.Events[i].Name, ObjectEvent: sent.Events[i].ObjectEvent}
 	}
 	done := s.opts.Objects.Ingest(r.Context(), reports)
-	answer := objectEventsDocument{counts: counts{Accepted: done.Stored, Duplicates: done.Duplicates}, Ignored: sent.Ignored}
+	answer := objectEventsDocument{counts: counts{Accepted: done.Stored, Duplicates: done.Duplicates}, Ignored: sent.Ignored, TooOld: done.TooOld}
 	answer.Refused = refusedEvents(sent, done.Failures)
 	s.noteObjectEvents(r, sent, &answer)
 	if failed := slices.DeleteFunc(slices.Clone(done.Failures), func(f ledger.Failure) bool { return f.IsInvalid() }); len(failed) > 0 {
@@ -154,11 +155,14 @@ func (s *Server) noteObjectEvents(r *http.Request, sent *objectjson.Events, answ
 	if sent.Ignored > 0 {
 		rec.note(slog.Int("ignored", sent.Ignored), slog.Any("ignored_names", sent.IgnoredNames))
 	}
+	if answer.TooOld > 0 {
+		rec.note(slog.Int("too_old", answer.TooOld))
+	}
 	if n := len(answer.Refused); n > 0 {
 		first := &answer.Refused[0]
 		rec.note(slog.Int("refused", n), slog.String("first_refused", fmt.Sprintf("%s: %s", first.Pointer, first.Reason)))
 	}
-	for outcome, n := range map[string]int{"stored": answer.Accepted, "duplicate": answer.Duplicates, "ignored": answer.Ignored, "refused": len(answer.Refused)} {
+	for outcome, n := range map[string]int{"stored": answer.Accepted, "duplicate": answer.Duplicates, "ignored": answer.Ignored, "too-old": answer.TooOld, "refused": len(answer.Refused)} {
 		s.metrics.objectEvents.WithLabelValues(outcome).Add(float64(n))
 	}
 	for i := range answer.Refused {

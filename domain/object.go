@@ -33,7 +33,7 @@ type Object struct {
 
 	Current *ObjectRow // nil: none. It may be one that is spilled.
 
-	Events     int64 // rows that were stored
+	Events     int64 // rows that are stored
 	Duplicates int64
 	Generated  int64 // the last ObjectRow.Number
 	// Doubt reports sequencers whose order no store documents, such as those of Azure with
@@ -46,6 +46,11 @@ type Object struct {
 	SpilledVersions  []VersionID // if there are MaxSpilledVersions, it may lack others
 	SpilledGenerated int64       // rows with a generated place
 	SpilledTo        time.Time   // not before the times of these
+
+	// What was forgotten; see ObjectRetention.
+	Forgotten     ObjectOrder // not below any of it
+	ForgottenTo   time.Time   // not before the times of it
+	ForgottenRows int64       // not counted in Events
 
 	Writes []string // the last updates that were stored, up to MaxObjectWrites
 }

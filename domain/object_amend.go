@@ -22,7 +22,7 @@ func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFac
 		if err != nil {
 			return nil, err
 		}
-		row.ObjectFacts = facts
+		row.ObjectFacts, u.hasEffect = facts, true
 		u.below.noteChange(id)
 	}
 	amended := *row

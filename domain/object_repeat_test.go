@@ -41,15 +41,15 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 			s.storesOthers(others)
 			want := s.object
 			changes, outcomes := s.update([]string{"second"}, events[:1])
-			require.True(t, changes.IsRepeated)
+			require.True(t, changes.IsEmpty)
 			require.Equal(t, again, outcomes)
 			changes, outcomes = s.update([]string{"half", "quarter", "second"}, events[:1])
-			require.True(t, changes.IsRepeated, "the whole was stored")
+			require.True(t, changes.IsEmpty, "the whole was stored")
 			require.Equal(t, again, outcomes)
 			require.Equal(t, want, s.object)
 			if others < domain.MaxObjectWrites-1 {
 				changes, outcomes = s.update([]string{"first"}, events)
-				require.True(t, changes.IsRepeated)
+				require.True(t, changes.IsEmpty)
 				require.Equal(t, first, outcomes)
 			}
 		}

@@ -34,6 +34,9 @@ const (
 // IsGenerated reports whether the place of the row was generated.
 func (r *ObjectRow) IsGenerated() bool { return r.Number > 0 }
 
+// isAnchor reports whether generated places of its version may be behind the row.
+func (r *ObjectRow) isAnchor() bool { return !r.IsGenerated() || r.IsMarker() }
+
 // An ObjectOrder is the place of a row among all rows of its object. Its fields are in the order in
 // which they decide. They are exported for stores, which only copy them.
 type ObjectOrder struct {

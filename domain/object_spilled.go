@@ -11,9 +11,9 @@ import (
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
 	ID      ObjectRowID // of SpilledByID
-	Version VersionID   // of SpilledHead, SpilledBelow, SpilledNeighbors, SpilledAnchor
-	Order   ObjectOrder // of SpilledBelow, SpilledNeighbors
-	Time    int64       // of SpilledAnchor, SpilledOver, SpilledGenerated: microseconds
+	Version VersionID   // of SpilledHead, SpilledBelow, SpilledNeighbors, SpilledAnchor, SpilledRecent
+	Order   ObjectOrder // of SpilledBelow, SpilledNeighbors, SpilledOld
+	Time    int64       // of SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld, SpilledRecent: microseconds
 }
 
 // SpilledQueryKind says what a query asks for.
@@ -29,6 +29,8 @@ const (
 	SpilledAnchor                                // a version's row, no later than a time, that a null sequencer is placed behind
 	SpilledOver                                  // the native row of any version, no later than a time, that a marker is placed over
 	SpilledGenerated                             // rows with a generated place later than a time
+	SpilledOld                                   // the lowest rows above an order that are earlier than a time, up to MaxForgotten
+	SpilledRecent                                // a version's newest row of an unknown time, or not earlier than a time
 )
 
 // SpilledAnswers hold the rows of queries.
@@ -72,8 +74,18 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 		return q.selectAnchor(rows, &ObjectEvent{Type: ObjectDeleted, Marker: true})
 	case SpilledGenerated:
 		return selectRows(rows, func(r *ObjectRow) bool { return r.IsGenerated() && orderedTime(r.Time) > q.Time })
+	case SpilledOld:
+		old := selectRows(rows, func(r *ObjectRow) bool { return q.isOld(r) && r.Order().Compare(q.Order) > 0 })
+		slices.SortFunc(old, CompareObjectRows)
+		return old[:min(len(old), MaxForgotten)]
+	case SpilledRecent:
+		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isOld(r) }), CompareObjectRows)
 	}
 	return nil
+}
+
+func (q SpilledQuery) isOld(r *ObjectRow) bool {
+	return !r.Time.IsZero() && orderedTime(r.Time) < q.Time
 }
 
 // selectAnchor returns the row that has the highest placement for e.
@@ -125,7 +137,8 @@ type spilledRows struct {
 	answers  SpilledAnswers
 	queries  []SpilledQuery // without an answer
 	rows     map[ObjectRowID]*spilledRow
-	versions map[VersionID]struct{} // whose newest spilled row may have changed
+	versions map[VersionID]struct{}     // whose newest spilled row may have changed
+	recent   map[VersionID]SpilledQuery // for the newest spilled row of versions of which the others are forgotten
 }
 
 // lookUp returns the rows that answer a query, with the changes of this update. It returns false if
@@ -207,6 +220,15 @@ func (s *spilledRows) noteVersion(v VersionID) {
 	s.versions[v] = struct{}{}
 }
 
+// noteRecent notes that only recent rows of a version are left, and the query for the newest of them.
+func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
+	if s.recent == nil {
+		s.recent = make(map[VersionID]SpilledQuery)
+	}
+	s.recent[v] = q
+	s.noteVersion(v)
+}
+
 // addTo adds the changes of spilled rows to those of an update.
 func (s *spilledRows) addTo(changes *ObjectChanges) {
 	for id, known := range s.rows {
@@ -236,7 +258,11 @@ func compareRowIDs(a, b ObjectRowID) int {
 // newestSpilled returns the newest spilled row of a version, or nil.
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 	// A row that is spilled no longer hides the one below it from the query.
-	for q := (SpilledQuery{Kind: SpilledHead, Version: v}); ; {
+	q, areForgotten := u.below.recent[v]
+	if !areForgotten {
+		q = SpilledQuery{Kind: SpilledHead, Version: v}
+	}
+	for {
 		stored, answered := u.below.load(q)
 		if !answered {
 			return nil
@@ -246,7 +272,7 @@ func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 		}
 		q = SpilledQuery{Kind: SpilledBelow, Version: v, Order: stored[0].Order()}
 	}
-	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v})
+	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // of what is left
 	if len(found) == 0 {
 		return nil
 	}

@@ -14,6 +14,9 @@ type ObjectUpdate struct {
 	repeated bool // one of ids is stored already: nothing is changed
 	changed  bool // rows were added, or moved
 
+	hasEffect bool // there is something to store
+	isGone    bool // nothing is left of the object
+
 	claimed map[ObjectRowID]struct{} // by events of this update, which stored them, now or before a retry
 	below   spilledRows
 }
@@ -25,6 +28,7 @@ type ObjectOutcome int
 const (
 	ObjectStored    ObjectOutcome = iota + 1 // by this update
 	ObjectDuplicate                          // it was there
+	ObjectTooOld                             // it is not stored: see ObjectRetention
 )
 
 // ObjectChanges are what an update stores. All of it is stored, or nothing, and only if the object
@@ -36,8 +40,11 @@ type ObjectChanges struct {
 	Delete  []ObjectRowID // of rows that are spilled no longer
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
 	NoHeads []VersionID   // that have no spilled row any longer
-	// IsRepeated reports that the update is stored already, and there is nothing to store.
-	IsRepeated bool
+	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
+	// are too old, or it has forgotten nothing.
+	IsEmpty bool
+	// IsGone reports that the object is to be deleted: it has no rows, and has none to remember.
+	IsGone bool
 }
 
 // Update begins an update of o with answers to queries about spilled rows, which describe o and not
@@ -60,17 +67,25 @@ func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 		outcomes[0] = u.apply(&events[0], events[0].ID())
 		return outcomes
 	}
-	seen := make(map[ObjectRowID]struct{}, len(events))
+	seen := make(map[ObjectRowID]ObjectOutcome, len(events))
 	for _, i := range sortedEvents(events) {
 		id := events[i].ID()
-		if _, twice := seen[id]; twice {
-			outcomes[i] = ObjectDuplicate
+		if first, twice := seen[id]; twice {
+			outcomes[i] = first.OfRepeat()
 			continue
 		}
-		seen[id] = struct{}{}
 		outcomes[i] = u.apply(&events[i], id)
+		seen[id] = outcomes[i]
 	}
 	return outcomes
+}
+
+// OfRepeat returns the outcome of an event that its call has twice, from that of the first one.
+func (o ObjectOutcome) OfRepeat() ObjectOutcome {
+	if o == ObjectStored {
+		return ObjectDuplicate
+	}
+	return o
 }
 
 // sortedEvents returns the indexes of events in the order in which a call applies them.
@@ -98,6 +113,8 @@ func (u *ObjectUpdate) apply(e *ObjectEvent, id ObjectRowID) ObjectOutcome {
 	switch {
 	case !answered:
 		return 0
+	case row == nil && u.object.isTooOld(e):
+		return ObjectTooOld
 	case row == nil && u.repeated:
 		return ObjectStored
 	case row == nil:
@@ -106,6 +123,7 @@ func (u *ObjectUpdate) apply(e *ObjectEvent, id ObjectRowID) ObjectOutcome {
 		if !u.repeated {
 			row.Duplicates++
 			u.object.Duplicates++
+			u.hasEffect = true
 			u.below.noteChange(id)
 		}
 		return ObjectDuplicate
@@ -173,7 +191,7 @@ func (u *ObjectUpdate) insert(row ObjectRow) {
 		u.noteDoubt(&row)
 	}
 	o.Events++
-	u.changed = true
+	u.changed, u.hasEffect = true, true
 	u.countReordered(&row)
 	u.put(row)
 	u.moveBehind(&row)
@@ -198,7 +216,7 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 // begins a new update of the same object.
 func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
 	if u.repeated {
-		return ObjectChanges{Object: u.object, IsRepeated: true}, u.below.queries
+		return ObjectChanges{Object: u.object, IsEmpty: true}, u.below.queries
 	}
 	o := &u.object
 	u.setCurrent()
@@ -214,13 +232,16 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	if len(u.below.queries) > 0 {
 		return ObjectChanges{}, u.below.queries
 	}
+	if !u.hasEffect {
+		return ObjectChanges{Object: u.object, IsEmpty: true}, nil
+	}
 	u.spill(limits, heads)
 	changes.NoHeads = slices.DeleteFunc(changes.NoHeads, func(v VersionID) bool { _, has := heads[v]; return has })
 	if len(u.ids) > 0 {
 		o.Writes = append(o.Writes, u.ids[0])
 		o.Writes = o.Writes[max(len(o.Writes)-MaxObjectWrites, 0):]
 	}
-	changes.Object = *o
+	changes.Object, changes.IsGone = *o, u.isGone
 	u.below.addTo(&changes)
 	changes.Heads = slices.SortedFunc(maps.Values(heads), CompareObjectRows)
 	slices.SortFunc(changes.NoHeads, func(a, b VersionID) int { return compareVersions(a, b) })

@@ -15,6 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/inventory"
@@ -27,6 +28,7 @@ type objects struct {
 	doubts   *ledger.Doubts         // nil without stores
 	stored   repository.Objects     // as the hub's own reports are stored
 	receiver *objectevents.Receiver // nil: no events come by a queue
+	sweeps   *ledger.Sweeper
 
 	fault error // why there is nothing of the above
 }
@@ -38,7 +40,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		return &objects{}, nil
 	}
 	documents := objectstore.New(s.db, objectstore.Options{
-		Shards: cfg.Objects.Shards, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
 	})
 	if err := provisionObjects(ctx, cfg, documents); err != nil {
 		if !client.IsContainerFault(err) {
@@ -61,16 +63,20 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	}
 	o.doubts = ledger.WatchDoubts(ports.Objects, stores, options)
 	ports.Objects, ports.Source = o.doubts, stores
+	o.sweeps = ledger.NewSweeper(documents, reportShards(metrics), options)
 	o.ledger = ledger.New(ports, options)
 	return o, nil
 }
 
-// run works on jobs, and settles doubts, until ctx ends.
+// run works on jobs, settles doubts, and sweeps, until ctx ends.
 func (o *objects) run(ctx context.Context) {
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	if o.doubts != nil {
 		loops.Go(func() { o.doubts.Run(ctx) })
+	}
+	if o.sweeps != nil {
+		loops.Go(func() { o.sweeps.Run(ctx) })
 	}
 	if o.ledger != nil {
 		o.ledger.RunJobs(ctx)

@@ -9,6 +9,7 @@
 //	shard|<nn>|<bucket> <key in base32hex>  object: its counts, its current row and its newest rows
 //	                    -r.<hash>           a row that is spilled from the object
 //	                    -v.<hash>           a copy of the newest spilled row of a version
+//	sweep               sweep               the sweep that began last, and how far it has come
 //
 // The shard of an object is a hash of its key, so that one batch can store events of many objects.
 // The ids of objects sort as their keys do. Ids have up to 1,023 bytes: of a key above 600 bytes,
@@ -38,6 +39,9 @@
 //     a batch that is too large is halved. The parts know the ids of the batches that they come from.
 //
 // Duplicates are counted in the same way, so an old read costs a retry and is never a wrong answer.
+// An event that is too old changes nothing and needs no write: what an object has forgotten only
+// grows, so what is too old for an old read is too old.
+//
 // A change of the facts of a row is written as a round of its own is: 1 to 4, with one object.
 //
 // # Lists
@@ -46,4 +50,21 @@
 // has more of the page is read again. A list in any order reads one shard after the other, which costs
 // one query a page. The key of the last object tells the shard to continue with. The current row
 // of an object is in its document with each fact by itself, and what a list may look for is indexed.
+//
+// # Sweep
+//
+// One node sweeps at a time, page by page. Its turn is a lease, which each page prolongs; if two
+// sweep after all, they cost each other retries. For each object of a page:
+//
+//  1. Decide by domain.ObjectUpdate.Forget, as an ingest decides, with the same proof of what is read. A
+//     crash leaves nothing.
+//  2. Write one batch: the object If-Match with what it has forgotten, without the spilled rows that go and
+//     with other copies. A crash, or a lost reply, leaves all of it or nothing. Of an object
+//     with many spilled rows, a batch has domain.MaxForgotten; each leaves a valid object.
+//  3. An object of which nothing is left is deleted If-Match. Nothing remains to say what it has
+//     forgotten: all of that is an hour older than the horizon, before which no event makes an
+//     object. So an ingest that has decided, but was paused for an hour before its write, is the one
+//     case in which an event comes back; so is a retention that is made longer than 14 days
+//     after objects were forgotten by a shorter one.
+//  4. Note the end of the page. A crash before repeats the page, which finds nothing to forget.
 package objects

@@ -17,6 +17,7 @@ var (
 	objectDocument = client.DocumentKind{Name: "object", Format: 1}
 	rowDocument    = client.DocumentKind{Name: "row", Format: 1}
 	headDocument   = client.DocumentKind{Name: "head", Format: 1}
+	sweepDocument  = client.DocumentKind{Name: "sweep", Format: 1}
 )
 
 // A bucketDoc says how many shards a bucket has.
@@ -57,6 +58,9 @@ type objectDoc struct {
 	Versions     []string    `json:"spilledVersions,omitempty"`
 	SpilledPlace int64       `json:"spilledGenerated,omitempty"`
 	SpilledTo    string      `json:"spilledTo,omitempty"`
+	Forgotten    *orderDoc   `json:"forgotten,omitempty"`
+	ForgottenTo  string      `json:"forgottenTo,omitempty"`
+	ForgottenN   int64       `json:"forgottenRows,omitempty"`
 	Writes       []string    `json:"writes"`
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
@@ -215,6 +219,7 @@ func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc 
 		ID: objectID(o.Name.Key()), PartitionKey: key, Kind: objectDocument.Name, Bucket: o.Name.Bucket(), Key: o.Name.Key(),
 		Live: o.Current != nil, Events: o.Events, Duplicates: o.Duplicates, Generated: o.Generated, Doubt: o.Doubt,
 		Spilled: o.Spilled, SpilledPlace: o.SpilledGenerated, SpilledTo: timeText(o.SpilledTo), Writes: o.Writes,
+		Floor: newOrderDoc(o.Floor), Forgotten: newOrderDoc(o.Forgotten), ForgottenTo: timeText(o.ForgottenTo), ForgottenN: o.ForgottenRows,
 	}
 	if replaced != nil {
 		d.Document = replaced.Document
@@ -229,13 +234,28 @@ func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc 
 	for _, v := range o.SpilledVersions {
 		d.Versions = append(d.Versions, versionText(v))
 	}
-	if f := o.Floor; f != (domain.ObjectOrder{}) {
-		d.Floor = &orderDoc{
-			Base: f.Base, Rank: int(f.Rank), Time: strconv.FormatInt(f.Time, 10), Number: f.Number,
-			Type: int(f.Type), Version: versionText(f.Version), Sequencer: f.Sequencer,
-		}
-	}
 	return d
+}
+
+// newOrderDoc returns nil for the zero order.
+func newOrderDoc(o domain.ObjectOrder) *orderDoc {
+	if o == (domain.ObjectOrder{}) {
+		return nil
+	}
+	return &orderDoc{
+		Base: o.Base, Rank: int(o.Rank), Time: strconv.FormatInt(o.Time, 10), Number: o.Number,
+		Type: int(o.Type), Version: versionText(o.Version), Sequencer: o.Sequencer,
+	}
+}
+
+func (p *parser) order(d *orderDoc) domain.ObjectOrder {
+	if d == nil {
+		return domain.ObjectOrder{}
+	}
+	return domain.ObjectOrder{
+		Base: d.Base, Rank: domain.PlacementRank(d.Rank), Time: p.number(d.Time), Number: d.Number,
+		Type: domain.ObjectEventType(d.Type), Version: p.version(d.Version), Sequencer: d.Sequencer,
+	}
 }
 
 // object returns the object of a document.
@@ -246,6 +266,7 @@ func (d *objectDoc) object() (domain.Object, error) {
 	o := domain.Object{
 		Name: name, Events: d.Events, Duplicates: d.Duplicates, Generated: d.Generated, Doubt: d.Doubt,
 		Spilled: d.Spilled, SpilledGenerated: d.SpilledPlace, SpilledTo: p.time(d.SpilledTo), Writes: d.Writes,
+		Floor: p.order(d.Floor), Forgotten: p.order(d.Forgotten), ForgottenTo: p.time(d.ForgottenTo), ForgottenRows: d.ForgottenN,
 	}
 	if d.Current != nil {
 		current := p.row(d.Current)
@@ -256,12 +277,6 @@ func (d *objectDoc) object() (domain.Object, error) {
 	}
 	for _, v := range d.Versions {
 		o.SpilledVersions = append(o.SpilledVersions, p.version(v))
-	}
-	if f := d.Floor; f != nil {
-		o.Floor = domain.ObjectOrder{
-			Base: f.Base, Rank: domain.PlacementRank(f.Rank), Time: p.number(f.Time), Number: f.Number,
-			Type: domain.ObjectEventType(f.Type), Version: p.version(f.Version), Sequencer: f.Sequencer,
-		}
 	}
 	return o, d.damage(p.err)
 }

@@ -82,11 +82,12 @@ func TestADocumentHasAllOfItsRow(t *testing.T) {
 func TestADocumentHasAllOfItsObject(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
-		current, floor := randomRow(rng), randomRow(rng)
+		current, floor, forgotten := randomRow(rng), randomRow(rng), randomRow(rng)
 		o := domain.Object{
 			Name: must(domain.ParseObjectName("bucket", "a b/é\x00")), Rows: []domain.ObjectRow{randomRow(rng), randomRow(rng)},
 			Events: 5, Duplicates: 4, Generated: 3, Doubt: rng.IntN(2) == 0, Spilled: 2, SpilledGenerated: 1, SpilledTo: randomRow(rng).Time,
 			SpilledVersions: []domain.VersionID{current.Version, floor.Version}, Writes: []string{"a", "b"}, Floor: floor.Order(),
+			Forgotten: forgotten.Order(), ForgottenTo: forgotten.Time, ForgottenRows: rng.Int64N(3),
 		}
 		if rng.IntN(2) == 0 {
 			o.Current = &current

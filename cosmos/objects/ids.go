@@ -16,7 +16,8 @@ const (
 	shardsID   = "shards"
 	rowPrefix  = "-r."
 	headPrefix = "-v."
-	firstID    = "0" // of objects; other ids begin with a dash
+	firstID    = "0"  // of objects; other ids begin with a dash
+	lastRowID  = "-z" // behind all others than those of objects
 
 	plainKey = repository.OrderedKey // bytes of a key that are in the id
 )

@@ -73,7 +73,7 @@ func (s *Store) Ingest(ctx context.Context, reports []repository.ObjectReport) (
 	wait.Wait()
 	for place, first := range repeats {
 		if results[place] = results[first]; results[place].Err == nil {
-			results[place].Outcome = domain.ObjectDuplicate
+			results[place].Outcome = results[first].Outcome.OfRepeat()
 		}
 	}
 	return results, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
@@ -54,6 +55,8 @@ func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answ
 			parts = append(parts, "c.kind = '"+headDocument.Name+"'")
 		case domain.SpilledGenerated:
 			parts = append(parts, "c.kind = '"+rowDocument.Name+"' AND c.isGenerated = true AND c.micros > "+p.add(float64(q.Time)))
+		case domain.SpilledRecent:
+			parts = append(parts, "c.kind = '"+rowDocument.Name+"'"+ofVersion(q.Version, p)+" AND (c.micros >= "+p.add(float64(q.Time))+" OR c.micros = "+p.add(micros(time.Time{}))+")")
 		default:
 			for _, n := range nearestRows(q) {
 				part, err := l.nearestCondition(ctx, n, p)
@@ -71,11 +74,20 @@ func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answ
 	return l.read(ctx, where, p, queries, answers)
 }
 
-// A nearest is a question for the first spilled row of an object that meets a condition, in the
+// A nearest is a question for the first spilled rows of an object that meet a condition, in the
 // order of rows or against it.
 type nearest struct {
 	condition func(p *params) string
 	direction string
+	limit     int // rows
+}
+
+// ofVersion returns a condition for the rows of a version.
+func ofVersion(v domain.VersionID, p *params) string {
+	if v == (domain.VersionID{}) {
+		return " AND NOT IS_DEFINED(c.version)"
+	}
+	return " AND c.version = " + p.add(v.String())
 }
 
 // nearestRows returns what to ask for the answer to a query.
@@ -84,17 +96,15 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 		isRow    = "c.kind = 'row'"
 		isNative = isRow + " AND NOT IS_DEFINED(c.isGenerated)"
 	)
-	ofVersion := func(p *params) string {
-		if q.Version == (domain.VersionID{}) {
-			return " AND NOT IS_DEFINED(c.version)"
-		}
-		return " AND c.version = " + p.add(q.Version.String())
-	}
+	ofVersion := func(p *params) string { return ofVersion(q.Version, p) }
 	inTime := func(p *params) string { return " AND c.micros <= " + p.add(float64(q.Time)) }
 	below := func(p *params) string { return " AND c['order'] < " + p.add(orderText(q.Order)) }
 	above := func(p *params) string { return " AND c['order'] > " + p.add(orderText(q.Order)) }
+	isOld := func(p *params) string {
+		return " AND c.micros < " + p.add(float64(q.Time)) + " AND c.micros > " + p.add(micros(time.Time{}))
+	}
 	ask := func(direction, kind string, conditions ...func(p *params) string) nearest {
-		return nearest{direction: direction, condition: func(p *params) string {
+		return nearest{direction: direction, limit: 1, condition: func(p *params) string {
 			text := kind
 			for _, c := range conditions {
 				text += c(p)
@@ -111,6 +121,10 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 		return []nearest{ask("DESC", isRow+" AND c.isAnchor = true", ofVersion, inTime)}
 	case domain.SpilledOver:
 		return []nearest{ask("DESC", isNative, inTime)}
+	case domain.SpilledOld:
+		lowest := ask("ASC", isRow, isOld, above)
+		lowest.limit = domain.MaxForgotten
+		return []nearest{lowest}
 	default:
 		panic("this query asks for no nearest row")
 	}
@@ -120,15 +134,15 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 // which may be stale. So the nearest one is among them.
 func (l *lookup) nearestCondition(ctx context.Context, n nearest, p *params) (string, error) {
 	first := &params{}
-	text := "SELECT TOP 1 * FROM c WHERE c.object = " + first.add(l.doc.ID) + " AND " + n.condition(first) + " ORDER BY c['order'] " + n.direction
+	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND %s ORDER BY c['order'] %s", n.limit, first.add(l.doc.ID), n.condition(first), n.direction)
 	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))
 	if err != nil {
 		return "", err
 	}
 	condition := n.condition(p)
-	if len(found) > 0 {
+	if len(found) == n.limit {
 		reach := map[string]string{"DESC": " >= ", "ASC": " <= "}[n.direction]
-		condition += " AND c['order']" + reach + p.add(found[0].Order)
+		condition += " AND c['order']" + reach + p.add(found[n.limit-1].Order)
 	}
 	return condition, nil
 }

@@ -21,7 +21,7 @@ const maxLookups = 16
 
 // plan decides what events change of an object, and sets their outcomes.
 func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*plan, error) {
-	object := domain.Object{Name: name}
+	object := domain.Object{Name: name, ForgottenTo: h.store.horizon()}
 	if doc != nil {
 		var err error
 		if object, err = doc.object(); err != nil {
@@ -73,9 +73,12 @@ func (p *plan) operations() int {
 func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	c, key := &p.changes, p.changes.Object.Name.Key()
 	d := newObjectDoc(partition, &c.Object, p.doc)
-	if p.doc == nil {
+	switch {
+	case p.doc == nil:
 		b.CreateItem(client.Encode(d), nil)
-	} else {
+	case c.IsGone:
+		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+	default:
 		b.ReplaceItem(d.ID, client.Encode(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
 	}
 	for i := range c.Create {

@@ -176,7 +176,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		if err != nil {
 			return err
 		}
-		if !p.changes.IsRepeated {
+		if !p.changes.IsEmpty {
 			plans = append(plans, p)
 			operations += p.operations()
 		}

@@ -23,13 +23,14 @@ const (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Shards     int                   // of a bucket that is new; default 16, 1 to 256
-	Limits     domain.ObjectLimits   // of the rows in the document of an object; default domain.DefaultObjectLimits
-	Retries    int                   // of the requests of one call; default 24, negative: none
-	Clock      func() time.Time      // default time.Now
-	Random     func() uint64         // ids and jitter; default: the system's
-	Logger     *slog.Logger          // default: none
-	Registerer prometheus.Registerer // default: none
+	Shards     int                    // of a bucket that is new; default 16, 1 to 256
+	Limits     domain.ObjectLimits    // of the rows in the document of an object; default domain.DefaultObjectLimits
+	Retention  domain.ObjectRetention // default: for ever
+	Retries    int                    // of the requests of one call; default 24, negative: none
+	Clock      func() time.Time       // default time.Now
+	Random     func() uint64          // ids and jitter; default: the system's
+	Logger     *slog.Logger           // default: none
+	Registerer prometheus.Registerer  // default: none
 }
 
 // A Store keeps objects in Cosmos. It is safe for concurrent use.
@@ -43,13 +44,16 @@ type Store struct {
 	shards map[string]*shard // by partition
 }
 
-var _ repository.Objects = (*Store)(nil)
+var _ repository.ObjectLedger = (*Store)(nil)
 
 // New returns a Store over db. It makes no call and starts nothing.
 func New(db *client.Database, opts Options) *Store {
 	opts.Shards = min(max(cmp.Or(opts.Shards, defaultShards), 1), maxShards)
 	opts.Limits = cmp.Or(opts.Limits, domain.DefaultObjectLimits)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
 	objects, err := db.Container(objectsContainer)
 	if err != nil {
 		panic(err) // the name is a constant
@@ -62,6 +66,9 @@ func New(db *client.Database, opts Options) *Store {
 		objects: objects, opts: opts, counts: make(map[string]int), shards: make(map[string]*shard),
 	}
 }
+
+// horizon returns the time of the latest events that are too old for an object that is not stored.
+func (s *Store) horizon() time.Time { return s.opts.Retention.Horizon(s.opts.Clock()) }
 
 // shardsOf returns how many shards a bucket has. If no event of it is stored, it is 0.
 func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {

@@ -15,6 +15,7 @@ type Report = repository.ObjectReport
 type Ingested struct {
 	Stored     int
 	Duplicates int       // that were stored before, or that the call has twice
+	TooOld     int       // that the retention refuses: see domain.ObjectRetention
 	Failures   []Failure // in the order of the events
 }
 
@@ -56,6 +57,8 @@ func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
 				errs[i] = results[place].Err
 			case results[place].Outcome == domain.ObjectDuplicate:
 				done.Duplicates++
+			case results[place].Outcome == domain.ObjectTooOld:
+				done.TooOld++
 			default:
 				done.Stored++
 			}

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// report returns the creation of an object.
-func report(t *testing.T, key, sequencer string) ledger.Report {
+// creation returns the creation of an object.
+func creation(t *testing.T, key, sequencer string) ledger.Report {
 	t.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func (f *failing) Ingest(ctx context.Context, reports []repository.ObjectReport)
 
 func TestIngest_CountsWhatIsStoredAndWhatWasBefore(t *testing.T) {
 	s := ledger.New(ledger.Ports{Objects: memory.NewObjects()}, ledger.Options{})
-	events := []ledger.Report{report(t, "a", "1"), report(t, "b", "1"), report(t, "a", "1")}
+	events := []ledger.Report{creation(t, "a", "1"), creation(t, "b", "1"), creation(t, "a", "1")}
 	require.Equal(t, ledger.Ingested{Stored: 2, Duplicates: 1}, s.Ingest(t.Context(), events))
 	require.Equal(t, ledger.Ingested{Duplicates: 3}, s.Ingest(t.Context(), events))
 	require.Equal(t, ledger.Ingested{}, s.Ingest(t.Context(), nil))
@@ -52,9 +52,9 @@ func TestIngest_EndsEachEventAlone(t *testing.T) {
 	down := domain.Errorf(domain.Unavailable, "down")
 	store := &failing{memory.NewObjects(), map[string]error{"down": down, "full": fmt.Errorf("%w: %w", repository.ErrFull, down)}}
 	s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{})
-	bad := report(t, "bad", "1")
+	bad := creation(t, "bad", "1")
 	bad.Type = 0
-	done := s.Ingest(t.Context(), []ledger.Report{report(t, "down", "1"), bad, report(t, "a", "1"), report(t, "full", "1")})
+	done := s.Ingest(t.Context(), []ledger.Report{creation(t, "down", "1"), bad, creation(t, "a", "1"), creation(t, "full", "1")})
 	require.Equal(t, 1, done.Stored)
 	require.Len(t, done.Failures, 3)
 	require.Equal(t, ledger.Failure{Event: 0, Err: down}, done.Failures[0])
@@ -70,7 +70,7 @@ func TestIngest_ReportsEveryEventOfACallThatFails(t *testing.T) {
 	s := ledger.New(ledger.Ports{Objects: memory.NewObjects()}, ledger.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	done := s.Ingest(ctx, []ledger.Report{report(t, "a", "1"), report(t, "b", "1")})
+	done := s.Ingest(ctx, []ledger.Report{creation(t, "a", "1"), creation(t, "b", "1")})
 	require.Len(t, done.Failures, 2)
 	for _, f := range done.Failures {
 		require.True(t, errors.Is(f.Err, context.Canceled))

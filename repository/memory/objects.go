@@ -17,6 +17,8 @@ import (
 type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object
+	keeping repository.ObjectKeeping
+	sweep   storedSweep
 }
 
 var _ repository.Objects = (*Objects)(nil)
@@ -41,7 +43,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 	for name, places := range places {
 		object := s.objects[name]
 		if object == nil {
-			object = &domain.Object{Name: name}
+			object = &domain.Object{Name: name, ForgottenTo: s.horizon()}
 		}
 		events := make([]domain.ObjectEvent, len(places))
 		for i, place := range places {
@@ -59,7 +61,9 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 			results[place].Doubt = changes.Object.Doubt
 			results[place].Exists = changes.Object.Current != nil
 		}
-		s.objects[name] = &changes.Object
+		if !changes.IsEmpty {
+			s.objects[name] = &changes.Object
+		}
 	}
 	return results, nil
 }

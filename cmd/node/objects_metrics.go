@@ -1,0 +1,30 @@
+package node
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/repository"
+)
+
+// reportShards returns a function that sets the metrics of shards of objects. Only the node that has
+// swept a shard last has a recent value of it.
+func reportShards(metrics prometheus.Registerer) func(repository.ObjectShard, repository.ShardUsage) {
+	labels := []string{"bucket", "shard"}
+	documents := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "messagehub_object_shard_documents", Help: "Documents of a shard of objects when this node has swept it, by kind.",
+	}, append([]string{"kind"}, labels...))
+	bytes := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "messagehub_object_shard_bytes", Help: "Estimated bytes of a shard of objects when this node has swept it, of 20 GB that it can hold.",
+	}, labels)
+	if metrics != nil {
+		metrics.MustRegister(documents, bytes)
+	}
+	return func(shard repository.ObjectShard, usage repository.ShardUsage) {
+		number := strconv.Itoa(shard.Number)
+		documents.WithLabelValues("object", shard.Bucket, number).Set(float64(usage.Objects))
+		documents.WithLabelValues("row", shard.Bucket, number).Set(float64(usage.Rows))
+		bytes.WithLabelValues(shard.Bucket, number).Set(float64(usage.Bytes))
+	}
+}

@@ -1,0 +1,199 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// sweepConformance runs the suite of sweeps on two nodes of one account.
+func sweepConformance(t *testing.T, opts Options) {
+	t.Parallel()
+	repositorytest.RunObjectSweeps(t, func(t *testing.T, keeping repository.ObjectKeeping) repository.ObjectLedger {
+		opts := opts
+		opts.Retention, opts.Clock = keeping.Retention, keeping.Clock
+		a := accounttest.New(t, embedded.Options{}, Containers())
+		return &nodes{all: []*Store{New(a.Connect(), opts), New(a.Connect(), opts)}}
+	})
+}
+
+func TestSweepConformance(t *testing.T) { sweepConformance(t, Options{Retries: 100}) }
+
+func TestSweepConformanceWithManySpilledRows(t *testing.T) {
+	sweepConformance(t, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 3}, Retries: 100})
+}
+
+func (n *nodes) Shards(ctx context.Context) ([]repository.ObjectShard, error) {
+	return n.node().Shards(ctx)
+}
+
+func (n *nodes) Forget(ctx context.Context, shard repository.ObjectShard, after string, limit int) (repository.SweptObjects, error) {
+	return n.node().Forget(ctx, shard, after, limit)
+}
+
+func (n *nodes) Usage(ctx context.Context, shard repository.ObjectShard) (repository.ShardUsage, error) {
+	return n.node().Usage(ctx, shard)
+}
+
+func (n *nodes) TakeSweep(ctx context.Context, now time.Time, every, lease time.Duration) (repository.ObjectSweep, bool, error) {
+	return n.node().TakeSweep(ctx, now, every, lease)
+}
+
+func (n *nodes) MoveSweep(ctx context.Context, sweep repository.ObjectSweep, now time.Time) (repository.ObjectSweep, error) {
+	return n.node().MoveSweep(ctx, sweep, now)
+}
+
+const (
+	testRetention = 2 * time.Second // the histories of objecttest take some seconds
+	sweptAt       = 7 * time.Second
+)
+
+// sweepAll forgets all that may be forgotten.
+func sweepAll(ctx context.Context, s repository.ObjectSweeper) error {
+	shards, err := s.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shard := range shards {
+		for page := (repository.SweptObjects{More: true}); page.More; {
+			if page, err = s.Forget(ctx, shard, page.After, 2); err != nil {
+				return err
+			}
+			if page.Failure != nil {
+				return page.Failure
+			}
+		}
+	}
+	return nil
+}
+
+// A setClock is set to times after the first moment.
+type setClock struct{ after time.Duration }
+
+func (c *setClock) keeping() repository.ObjectKeeping {
+	return repository.ObjectKeeping{
+		Retention: domain.ObjectRetention(testRetention), Clock: func() time.Time { return objecttest.FirstMoment.Add(c.after) },
+	}
+}
+
+// wantSwept returns what is left of a script after a sweep at a time, by the oracle.
+func wantSwept(t *testing.T, s *script, at time.Duration) []string {
+	clock := &setClock{sweptAt}
+	oracle := memory.NewObjectsWithRetention(clock.keeping())
+	require.NoError(t, s.run(t.Context(), oracle))
+	clock.after = at
+	require.NoError(t, sweepAll(t.Context(), oracle))
+	return s.describe(t, oracle)
+}
+
+// Each request of a sweep is broken once in every way. What is left is what the oracle leaves.
+func TestEveryRequestOfASweepBrokenOnce(t *testing.T) {
+	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
+		for _, fault := range faulty.Faults() {
+			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+					s := newScript(t, 5, 3, 20, true)
+					want := wantSwept(t, s, at)
+					require.NotEqual(t, s.want, want)
+					for n := 1; ; n++ {
+						a := accounttest.New(t, embedded.Options{}, Containers())
+						clock := &setClock{sweptAt}
+						k := clock.keeping()
+						node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: k.Retention, Clock: k.Clock})
+						require.NoError(t, s.run(t.Context(), node))
+						clock.after = at
+						a.Line.BreakOne(n, fault)
+						require.NoError(t, sweepAll(t.Context(), node), "request %d", n)
+						broken := a.Line.Calls() >= n
+						a.Line.Break(nil)
+						require.Equal(t, want, s.describe(t, node), "request %d", n)
+						if !broken {
+							require.Greater(t, n, 8)
+							return
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// Reads of the replicas of a session account are old at random.
+func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(10) {
+			rng := rand.New(rand.NewPCG(seed, seed))
+			isOld := false
+			a := accounttest.New(t, embedded.Options{Consistency: "Session", Stale: func() int {
+				if !isOld || rng.IntN(2) == 0 {
+					return 0
+				}
+				return rng.IntN(7)
+			}}, Containers())
+			s := newScript(t, seed, 3, 16, true)
+			k := (&setClock{sweptAt}).keeping()
+			node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1 + int(seed%4)}, Retries: 1000, Retention: k.Retention, Clock: k.Clock})
+			require.NoError(t, s.run(t.Context(), node), "seed %d", seed)
+			isOld = true
+			require.NoError(t, sweepAll(t.Context(), node), "seed %d", seed)
+			require.NoError(t, s.run(t.Context(), node), "seed %d", seed)
+			isOld = false
+			require.NoError(t, sweepAll(t.Context(), node), "seed %d", seed)
+			oracle := memory.NewObjectsWithRetention(k)
+			for range 2 {
+				require.NoError(t, s.run(t.Context(), oracle))
+				require.NoError(t, sweepAll(t.Context(), oracle))
+			}
+			require.Equal(t, s.describe(t, oracle), s.describe(t, node), "seed %d", seed)
+		}
+	})
+}
+
+// TestASweepKeepsToItsPrice measures request units for each row that is forgotten.
+func TestASweepKeepsToItsPrice(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	now := objecttest.FirstMoment
+	s := New(a.Connect(), Options{Shards: 1, Retention: domain.ObjectRetention(time.Hour), Clock: func() time.Time { return now }})
+	name := func(key string) domain.ObjectName {
+		return must(domain.ParseObjectName("bucket", fmt.Sprintf("%40s", key)))
+	}
+	ingest := func(key, script string) {
+		for _, call := range objecttest.Calls(script) {
+			_, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: name(key), ObjectEvent: call[0]}})
+			require.NoError(t, err)
+		}
+	}
+	sweep := func(what string, n int, limit float64) {
+		before := a.Engine.RequestUnits()
+		require.NoError(t, sweepAll(t.Context(), s))
+		price := (a.Engine.RequestUnits() - before) / float64(n)
+		t.Logf("%s: %.1f RU", what, price)
+		require.LessOrEqual(t, price, limit, what)
+	}
+	for i := range 40 {
+		ingest(fmt.Sprint("k", i), "[C@1] [C@2]")
+	}
+	sweep("an object with nothing to forget", 40, 4)
+	now = now.Add(2 * time.Hour)
+	sweep("an object with a row to forget", 40, 20)
+	for i := range 200 {
+		ingest("hot", fmt.Sprintf("[C@%04X+9000]", i+16))
+	}
+	now = now.Add(5 * time.Hour)
+	sweep("a row of a hot key", 199, 16)
+}

@@ -1,0 +1,132 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Sweeper forgets what the retention permits, and counts the documents of each shard. One node sweeps at a
+// time: a sweep that a crash interrupts is resumed by any node where it was.
+type Sweeper struct {
+	store  repository.ObjectSweeper
+	report func(repository.ObjectShard, repository.ShardUsage)
+	opts   Options
+}
+
+const (
+	sweepEvery   = 24 * time.Hour
+	sweepLease   = 15 * time.Minute
+	sweepTurn    = 10 * time.Minute // between two looks whether a sweep is due
+	sweptObjects = 100              // in a page
+)
+
+// A shard that has more than ShardWarning of ShardLimit bytes is reported: it refuses objects when it is full.
+const (
+	ShardLimit   = int64(20 << 30)
+	ShardWarning = ShardLimit / 10 * 8
+)
+
+// NewSweeper returns a Sweeper that calls report with what each shard holds. It starts nothing.
+func NewSweeper(store repository.ObjectSweeper, report func(repository.ObjectShard, repository.ShardUsage), opts Options) *Sweeper {
+	return &Sweeper{store: store, report: report, opts: opts.withDefaults()}
+}
+
+// Run sweeps when it is due, until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) {
+	for {
+		jitter := time.Duration(s.opts.Random() % uint64(sweepTurn/2))
+		timer := time.NewTimer(sweepTurn/2 + jitter)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.opts.Logger.ErrorContext(ctx, "the sweep of objects is not complete; the next one continues", "error", err)
+		}
+	}
+}
+
+// Sweep sweeps all shards, if that is due and no other node does. Objects that cannot be swept are left, and
+// logged.
+func (s *Sweeper) Sweep(ctx context.Context) error {
+	sweep, isTaken, err := s.store.TakeSweep(ctx, s.opts.Clock(), sweepEvery, sweepLease)
+	if err != nil || !isTaken {
+		return err
+	}
+	shards, err := s.store.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	began := s.opts.Clock()
+	var total repository.SweptObjects
+	for _, shard := range shards {
+		if compareShards(shard, sweep.Shard) < 0 {
+			continue // it was swept before
+		}
+		if shard != sweep.Shard {
+			sweep.Shard, sweep.After = shard, ""
+			if sweep, err = s.store.MoveSweep(ctx, sweep, s.opts.Clock()); err != nil {
+				return err
+			}
+		}
+		if sweep, err = s.sweepShard(ctx, sweep, &total); err != nil {
+			return err
+		}
+	}
+	sweep.IsDone = true
+	if _, err = s.store.MoveSweep(ctx, sweep, s.opts.Clock()); err != nil {
+		return err
+	}
+	s.opts.Logger.InfoContext(ctx, "swept the objects", "objects", total.Objects, "rows", total.Rows, "gone", total.Gone, "failed", total.Failed,
+		"duration_ms", float64(s.opts.Clock().Sub(began).Microseconds())/1000)
+	return nil
+}
+
+// sweepShard sweeps the shard of a sweep from where that is, and counts what is left.
+func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, total *repository.SweptObjects) (repository.ObjectSweep, error) {
+	for hasMore := true; hasMore; {
+		page, err := s.store.Forget(ctx, sweep.Shard, sweep.After, sweptObjects)
+		if err != nil {
+			return sweep, fmt.Errorf("sweep shard %d of bucket %s: %w", sweep.Shard.Number, sweep.Shard.Bucket, err)
+		}
+		total.Objects += page.Objects
+		total.Rows += page.Rows
+		total.Gone += page.Gone
+		total.Failed += page.Failed
+		if page.Failure != nil {
+			s.opts.Logger.ErrorContext(ctx, "objects are not swept", shardAttr(sweep.Shard), "failed", page.Failed, "error", page.Failure)
+		}
+		if hasMore = page.More; hasMore {
+			sweep.After = page.After
+			if sweep, err = s.store.MoveSweep(ctx, sweep, s.opts.Clock()); err != nil {
+				return sweep, err
+			}
+		}
+	}
+	usage, err := s.store.Usage(ctx, sweep.Shard)
+	if err != nil {
+		return sweep, fmt.Errorf("count shard %d of bucket %s: %w", sweep.Shard.Number, sweep.Shard.Bucket, err)
+	}
+	s.report(sweep.Shard, usage)
+	if usage.Bytes > ShardWarning {
+		s.opts.Logger.WarnContext(ctx, "a shard of objects is more than 80 % full; set objects.retention, or delete objects, before it refuses events",
+			shardAttr(sweep.Shard), "objects", usage.Objects, "rows", usage.Rows, "bytes", usage.Bytes)
+	}
+	return sweep, nil
+}
+
+func shardAttr(shard repository.ObjectShard) slog.Attr {
+	return slog.Group("shard", "bucket", shard.Bucket, "number", shard.Number)
+}
+
+// compareShards orders shards as [repository.ObjectSweeper.Shards] does.
+func compareShards(a, b repository.ObjectShard) int {
+	return cmp.Or(cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Number, b.Number))
+}

@@ -1,0 +1,133 @@
+package ledger_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A failingSweeper is a store that fails a number of pages, and whose shards have a size.
+type failingSweeper struct {
+	repository.ObjectSweeper
+	pages int // until one fails; negative: none fails
+	bytes int64
+}
+
+var errPage = errors.New("the node is killed")
+
+func (s *failingSweeper) Forget(ctx context.Context, shard repository.ObjectShard, after string, limit int) (repository.SweptObjects, error) {
+	if s.pages == 0 {
+		s.pages--
+		return repository.SweptObjects{}, errPage
+	}
+	s.pages--
+	return s.ObjectSweeper.Forget(ctx, shard, after, limit)
+}
+
+func (s *failingSweeper) Usage(ctx context.Context, shard repository.ObjectShard) (repository.ShardUsage, error) {
+	usage, err := s.ObjectSweeper.Usage(ctx, shard)
+	usage.Bytes = s.bytes
+	return usage, err
+}
+
+// fill stores n objects with a row to forget.
+func fill(t *testing.T, store repository.Objects, bucket string, n int) {
+	var reports []repository.ObjectReport
+	for i := range n {
+		name, err := domain.ParseObjectName(bucket, fmt.Sprintf("key%03d", i))
+		require.NoError(t, err)
+		for _, e := range objecttest.Calls("[C@1, C@2]")[0] {
+			reports = append(reports, repository.ObjectReport{Name: name, ObjectEvent: e})
+		}
+	}
+	_, err := store.Ingest(t.Context(), reports)
+	require.NoError(t, err)
+}
+
+func sweepStore(now *time.Time) (*memory.Objects, ledger.Options) {
+	clock := func() time.Time { return *now }
+	return memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: clock}), ledger.Options{Clock: clock}
+}
+
+// A sweep that fails at each of its pages is resumed there by another node once its lease has passed.
+func TestSweep_IsResumedWhereItWas(t *testing.T) {
+	for failsAt := range 6 {
+		now := objecttest.FirstMoment
+		store, opts := sweepStore(&now)
+		fill(t, store, "a", 250)
+		fill(t, store, "b", 150)
+		now = now.Add(2 * time.Hour)
+		reported := make(map[string]int64)
+		report := func(shard repository.ObjectShard, usage repository.ShardUsage) {
+			reported[shard.Bucket] = usage.Objects
+		}
+		err := ledger.NewSweeper(&failingSweeper{store, failsAt, 0}, report, opts).Sweep(t.Context())
+		if failsAt == 5 {
+			require.NoError(t, err, "it has five pages")
+		} else {
+			require.ErrorIs(t, err, errPage)
+		}
+		second := &failingSweeper{store, -1, 0}
+		sweeper := ledger.NewSweeper(second, report, opts)
+		require.NoError(t, sweeper.Sweep(t.Context()))
+		require.Equal(t, -1, second.pages, "the lease of the first node has not passed")
+		now = now.Add(20 * time.Minute)
+		require.NoError(t, sweeper.Sweep(t.Context()))
+		require.Equal(t, -1-(5-failsAt), second.pages, "pages that were swept are not repeated")
+		require.Equal(t, map[string]int64{"a": 250, "b": 150}, reported)
+		for _, shard := range []string{"a", "b"} {
+			page, err := store.Forget(t.Context(), repository.ObjectShard{Bucket: shard}, "", 1000)
+			require.NoError(t, err)
+			require.Zero(t, page.Rows, "nothing is left to forget")
+		}
+	}
+}
+
+func TestSweep_WarnsOfAShardThatIsNearlyFull(t *testing.T) {
+	for _, tc := range []struct {
+		bytes int64
+		want  bool
+	}{{ledger.ShardWarning, false}, {ledger.ShardWarning + 1, true}} {
+		now := objecttest.FirstMoment
+		store, opts := sweepStore(&now)
+		fill(t, store, "a", 1)
+		var log bytes.Buffer
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		var got int64
+		report := func(_ repository.ObjectShard, usage repository.ShardUsage) { got = usage.Bytes }
+		require.NoError(t, ledger.NewSweeper(&failingSweeper{store, -1, tc.bytes}, report, opts).Sweep(t.Context()))
+		require.Equal(t, tc.bytes, got)
+		require.Equal(t, tc.want, bytes.Contains(log.Bytes(), []byte("80 % full")))
+	}
+}
+
+func TestSweeperRunsUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := objecttest.FirstMoment
+		store, opts := sweepStore(&now)
+		fill(t, store, "a", 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		swept, ended := make(chan struct{}, 1), make(chan struct{})
+		report := func(repository.ObjectShard, repository.ShardUsage) { swept <- struct{}{} }
+		go func() {
+			defer close(ended)
+			ledger.NewSweeper(store, report, opts).Run(ctx)
+		}()
+		<-swept
+		cancel()
+		<-ended
+	})
+}

@@ -1,0 +1,296 @@
+package domain_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+)
+
+const day = 24 * time.Hour
+
+// A forgettingStore is an objectStore with a retention and a clock.
+type forgettingStore struct {
+	*objectStore
+	retention domain.ObjectRetention
+	now       time.Time
+	isStored  bool
+	forgotten map[domain.ObjectRowID]bool
+}
+
+func newForgettingStore(t testing.TB, limits domain.ObjectLimits, retention time.Duration) *forgettingStore {
+	return &forgettingStore{
+		objectStore: newObjectStore(t, limits), retention: domain.ObjectRetention(retention),
+		now: objecttest.FirstMoment, forgotten: make(map[domain.ObjectRowID]bool),
+	}
+}
+
+// ingest ingests one event, and demands that it has a row afterwards, unless it is too old.
+func (s *forgettingStore) ingest(e domain.ObjectEvent) domain.ObjectOutcome {
+	s.t.Helper()
+	if !s.isStored {
+		s.object.ForgottenTo = s.retention.Horizon(s.now)
+	}
+	outcome := s.objectStore.ingest([]domain.ObjectEvent{e})[0]
+	s.isStored = s.isStored || outcome == domain.ObjectStored
+	isThere := slices.ContainsFunc(s.rows(), func(r domain.ObjectRow) bool { return r.ID() == e.ID() })
+	require.Equal(s.t, outcome != domain.ObjectTooOld, isThere, "outcome %v", outcome)
+	if s.forgotten[e.ID()] {
+		require.Equal(s.t, domain.ObjectTooOld, outcome, "a forgotten event of %v came back at %v", e.Time, s.now)
+	}
+	s.check()
+	return outcome
+}
+
+// sweep forgets what may be forgotten now.
+func (s *forgettingStore) sweep() {
+	s.t.Helper()
+	if !s.isStored {
+		return
+	}
+	before, forgotten := s.rows(), s.object.ForgottenRows
+	var after domain.ObjectOrder
+	for hasMore := true; hasMore; {
+		var changes domain.ObjectChanges
+		changes, after, hasMore = s.forget(after)
+		s.store(changes)
+		s.checkForgotten(before)
+		if changes.IsGone {
+			require.Empty(s.t, s.rows())
+			require.Empty(s.t, s.heads)
+			s.object, s.isStored = domain.Object{Name: s.object.Name}, false
+			return
+		}
+		hasMore = hasMore || !changes.IsEmpty
+	}
+	require.EqualValues(s.t, len(before)-len(s.rows()), s.object.ForgottenRows-forgotten)
+}
+
+// forget returns what one update forgets.
+func (s *forgettingStore) forget(after domain.ObjectOrder) (changes domain.ObjectChanges, last domain.ObjectOrder, hasMore bool) {
+	changes, _ = s.updateBy(nil, func(u *domain.ObjectUpdate) []domain.ObjectOutcome {
+		last, hasMore = u.Forget(s.retention, s.now, after)
+		return nil
+	})
+	return changes, last, hasMore
+}
+
+// checkForgotten notes which of the rows before are forgotten, and demands that they were allowed to be.
+func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
+	s.t.Helper()
+	s.check()
+	left := make(map[domain.ObjectRowID]bool)
+	leftOf := make(map[domain.VersionID]bool)
+	for _, r := range s.rows() {
+		left[r.ID()], leftOf[r.Version] = true, true
+	}
+	newest := make(map[domain.VersionID]domain.ObjectRow)
+	for _, r := range before {
+		newest[r.Version] = r
+	}
+	for _, r := range before {
+		if left[r.ID()] {
+			continue
+		}
+		s.forgotten[r.ID()] = true
+		require.False(s.t, r.Time.IsZero())
+		age := s.now.Sub(r.Time)
+		require.Greater(s.t, age, time.Duration(s.retention))
+		if n := newest[r.Version]; n.ID() == r.ID() {
+			require.False(s.t, n.Type == domain.ObjectCreated || n.IsMarker(), "the newest row of a version that exists is forgotten")
+			require.Greater(s.t, age, domain.MinDeadRetention)
+			require.False(s.t, leftOf[r.Version], "an older row of the version is left")
+		}
+	}
+}
+
+// slowed returns events between which days pass, and not seconds.
+func slowed(events []domain.ObjectEvent) []domain.ObjectEvent {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Time = objecttest.FirstMoment.Add(events[i].Time.Sub(objecttest.FirstMoment) * time.Duration(2*day/time.Second))
+	}
+	return events
+}
+
+func TestObjectForgets(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		script    string // in days
+		retention time.Duration
+		at        time.Duration
+		want      string
+	}{
+		{"nothing without a retention", "[C@1+0, C@2+1]", 0, 900 * day, "C@1· C@2+"},
+		{"rows that are older than it", "[C@1+0, C@2+1, C@3+2]", 3 * day, 4*day + time.Second, "C@3+"},
+		{"no row as old as it", "[C@1+0, C@2+1, C@3+2]", 3 * day, 3 * day, "C@1· C@2· C@3+"},
+		{"no newest row of a version that exists", "[C@1/a+0, C@2/b+1, M@3/c+2]", day, 900 * day, "C@1/a· C@2/b· M@3/c·"},
+		{"a deleted version only after 14 days", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 14 * day, "D@2/a· C@3/b+"},
+		{"then whole", "[C@1/a+0, D@2/a+1, C@3/b+2]", day, 16 * day, "C@3/b+"},
+		{"a dead object whole", "[C@1/a+0, D@2/a+1, M@3/b+2, D@4/b+3]", day, 18 * day, ""},
+		{"a dead object not before its retention", "[C@1+0, D@2+1]", 30 * day, 31*day + time.Second, "D@2·"},
+		{"a marker that was deleted", "[C@1/a+0, M@2/b+1, D@3/b+2]", day, 900 * day, "C@1/a+"},
+		{"no row of unknown time", "[C@1!, C@2+1, C@3+2]", day, 900 * day, "C@1· C@3+"},
+		{"no deletion that has such a row below", "[C@1!, D@2+1]", day, 900 * day, "C@1· D@2·"},
+		{"rows without sequencer, and not the one that they are behind", "[C@1+0, C@2+1] [C@-+2] [C@-+3]", day, 5 * day, "C@2· C@2-02+"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, limits := range limitsOfTables {
+				s := newForgettingStore(t, limits, tc.retention)
+				for _, events := range objecttest.Calls(tc.script) {
+					for _, e := range events {
+						if !e.Time.IsZero() {
+							e.Time = objecttest.FirstMoment.Add(e.Time.Sub(objecttest.FirstMoment) * time.Duration(day/time.Second))
+						}
+						s.ingest(e)
+					}
+				}
+				s.now = s.now.Add(tc.at)
+				s.sweep()
+				require.Equal(t, tc.want, s.describe(), "limits %v", limits)
+				require.Equal(t, tc.want != "", s.isStored)
+			}
+		})
+	}
+}
+
+// An event whose rows are in doubt has no known order.
+func TestObjectInDoubtForgetsNothing(t *testing.T) {
+	s := newForgettingStore(t, domain.ObjectLimits{Rows: 2}, day)
+	for i, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963", "00000000000004420000000000028964"} {
+		sequencer := must(domain.ParseSequencer(domain.OpaqueSequencer, text))
+		s.ingest(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer, Time: s.now.Add(time.Duration(i))})
+	}
+	s.now = s.now.Add(900 * day)
+	s.sweep()
+	require.Len(t, s.rows(), 3)
+}
+
+// A second report of a forgotten event is too old, whatever its time is.
+func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
+	s := newForgettingStore(t, domain.ObjectLimits{}, day)
+	events := objecttest.Calls("[C@1, C@2, C@3]")[0]
+	for _, e := range events {
+		s.ingest(e)
+	}
+	s.now = s.now.Add(2 * day)
+	s.sweep()
+	require.Equal(t, "C@3+", s.describe())
+	for _, at := range []time.Time{{}, events[0].Time.Add(time.Second), s.now} {
+		e := events[1]
+		e.Time = at
+		require.Equal(t, domain.ObjectTooOld, s.ingest(e))
+	}
+	events[2].Time = time.Time{}
+	require.Equal(t, domain.ObjectDuplicate, s.ingest(events[2]), "its row is there")
+	longer := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(domain.OpaqueSequencer, "x")), Time: s.now}
+	require.Equal(t, domain.ObjectStored, s.ingest(longer), "its order is not known")
+}
+
+// An object that was forgotten whole is not stored again by its old events, not even after a new one.
+func TestObjectThatIsForgottenWholeStaysForgotten(t *testing.T) {
+	for _, retention := range []time.Duration{day, 30 * day} {
+		s := newForgettingStore(t, domain.ObjectLimits{}, retention)
+		events := objecttest.Calls("[C@1, D@2, D@-]")[0]
+		for _, e := range events {
+			s.ingest(e)
+		}
+		s.now = s.now.Add(31 * day)
+		s.sweep()
+		require.False(t, s.isStored)
+		for range 2 {
+			for _, e := range events {
+				require.Equal(t, domain.ObjectTooOld, s.ingest(e))
+			}
+			e := objecttest.Calls("[C@3]")[0][0]
+			e.Time = s.now
+			s.ingest(e)
+			require.Len(t, s.rows(), 1)
+			s.now = s.now.Add(day)
+		}
+	}
+}
+
+// TestObjectForgottenStaysForgotten delivers random histories in any order, each event again and again,
+// and sweeps between them. Stores that spill, and one that does not, forget the same.
+func TestObjectForgottenStaysForgotten(t *testing.T) {
+	forgotten, gone, queries := 0, 0, 0
+	for seed := range uint64(histories(t, 150)) {
+		rng := newRNG(seed)
+		events := slowed(objecttest.RandomBucket(rng, 40, seed%2 == 0, time.Millisecond).Events)
+		limits := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 5}}[rng.IntN(3)]
+		retention := time.Duration(1+rng.IntN(20)) * day
+		s, plain := newForgettingStore(t, limits, retention), newForgettingStore(t, domain.ObjectLimits{}, retention)
+		for range 3 {
+			for _, i := range rng.Perm(len(events)) {
+				require.Equal(t, plain.ingest(events[i]), s.ingest(events[i]), "seed %d", seed)
+				if rng.IntN(4) > 0 {
+					continue
+				}
+				moved := time.Duration(rng.Int64N(int64(9 * day)))
+				for _, s := range []*forgettingStore{s, plain} {
+					s.now = s.now.Add(moved)
+					s.sweep()
+				}
+				require.Equal(t, plain.describe(), s.describe(), "seed %d", seed)
+				require.Equal(t, plain.isStored, s.isStored, "seed %d", seed)
+				if len(s.forgotten) > 0 && !s.isStored {
+					gone++
+				}
+			}
+		}
+		forgotten += len(s.forgotten)
+		queries += s.queries
+	}
+	require.Positive(t, forgotten)
+	require.Positive(t, gone)
+	require.Positive(t, queries)
+}
+
+// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the retention, and
+// sweeps between them: then the current state is that of the bucket.
+func TestObjectRetentionLeavesTheCurrentState(t *testing.T) {
+	forgotten := 0
+	for seed := range uint64(histories(t, 1500)) {
+		rng := newRNG(seed)
+		b := objecttest.RandomBucket(rng, 30, seed%2 == 0, time.Millisecond)
+		events := slowed(b.Events)
+		retention := time.Duration(1+rng.IntN(10)) * day
+		s := newForgettingStore(t, domain.ObjectLimits{Rows: rng.IntN(4)}, retention)
+		for _, d := range deliveriesWithin(rng, events, retention) {
+			s.now = d.at
+			s.ingest(events[d.event])
+			if rng.IntN(2) == 0 {
+				s.sweep()
+			}
+		}
+		current := ""
+		if s.object.Current != nil {
+			current = s.object.Current.ETag
+		}
+		require.Equal(t, b.Current(), current, "seed %d", seed)
+		forgotten += len(s.forgotten)
+	}
+	require.Positive(t, forgotten)
+}
+
+type delivery struct {
+	event int
+	at    time.Time
+}
+
+// deliveriesWithin returns deliveries in the order of their times: the first of each event is less than a
+// time after it, and others at any time after that.
+func deliveriesWithin(rng *rand.Rand, events []domain.ObjectEvent, within time.Duration) (all []delivery) {
+	for i := range events {
+		first := events[i].Time.Add(time.Duration(rng.Int64N(int64(within))))
+		all = append(all, delivery{i, first}, delivery{i, first.Add(time.Duration(rng.Int64N(int64(40 * day))))})
+	}
+	slices.SortStableFunc(all, func(a, b delivery) int { return a.at.Compare(b.at) })
+	return all
+}
