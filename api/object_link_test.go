@@ -89,7 +89,7 @@ func TestObjectLink_RefusesRequests(t *testing.T) {
 	f := serveLinks(t)
 	f.ingests("bucket", "a", "[C@C1]")
 	id := f.ids("a")[0]
-	f.do("GET", "/v1/objects/"+id+"/link", "").wants(401)
+	f.do("GET", "/v1/objects/"+id+"/link", "", "Authorization", "").wants(401)
 	for _, query := range []string{"?expires=0", "?expires=604801", "?expires=1h", "?disposition=download", "?other=1"} {
 		f.do("GET", "/v1/objects/"+id+"/link"+query, "", "Authorization", "Bearer "+token).wants(400)
 	}

@@ -15,14 +15,13 @@ import (
 // the row that an event without sequencer will be placed behind.
 //
 // What was forgotten does not come back. An object keeps the highest order and the latest time of what
-// it has forgotten, and an event that has no row is too old in three cases:
+// it has forgotten, and an event that has no row is too old in two cases:
 //
 //   - Its time is not later than that time. An object that is not stored has the time of
 //     [ObjectRetention.Horizon] instead, and keeps it when it is stored again.
 //   - Its sequencer is not above that order: a second report of one event may give it another time,
-//     or none.
-//   - There is no third one for an event without sequencer: its order depends on the rows that are there
-//     when it comes. The message that carried it gives it the same time each time.
+//     or none. The order of an event without sequencer depends on the rows that are there when it
+//     comes, and the message that carried it gives it the same time each time.
 //
 // A row whose time is unknown is never forgotten, nor is the object that has it: no event of unknown
 // time could be told from a forgotten one. Of an object in doubt nothing is forgotten, since the

@@ -170,7 +170,7 @@ func (l *objectWorld) simulate() error {
 // direct has all messages delivered, and compares what is stored with the buckets.
 func (l *objectWorld) direct() {
 	for i := range 1 + l.d.n(4) {
-		c := &objectCarrier{party: l.newParty(fmt.Sprint("carrier-", i), uint64(objectUses+1000+i)), l: l} //nolint:gosec // positive
+		c := &objectCarrier{party: l.newParty(fmt.Sprint("carrier-", i), uint64(objectUses+1000+i)), l: l}
 		l.ghosts.Go(c.deliverAll)
 	}
 	reader := &objectReader{party: l.newParty("reader", objectUses+1500), l: l}

@@ -169,7 +169,7 @@ func TestAReportThatFails_IsTriedAgainAndThenLost(t *testing.T) {
 				r.run(ctx, &awayObjects{Objects: memory.NewObjects(), fails: tc.fails, key: tc.key})
 				close(done)
 			}()
-			time.Sleep(time.Hour) // of the bubble
+			<-time.After(time.Hour) // of the bubble
 			cancel()
 			<-done
 			require.EqualValues(t, tc.stored, testutil.ToFloat64(r.stored), "%+v", tc)

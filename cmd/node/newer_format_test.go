@@ -18,12 +18,13 @@ import (
 type newerHeads struct {
 	next  policy.Transporter
 	isOn  atomic.Bool
-	wrote atomic.Int64 // requests that may have changed something while it was on
+	wrote atomic.Int64 // requests that may have changed something of mailboxes while it was on
 }
 
 func (h *newerHeads) Do(req *http.Request) (*http.Response, error) {
 	isRead := req.Method == http.MethodGet || req.Header.Get("x-ms-documentdb-query") != ""
-	if h.isOn.Load() && !isRead {
+	isOfObjects := strings.Contains(req.URL.Path, "/colls/objects/") // a sweep begins with the node
+	if h.isOn.Load() && !isRead && !isOfObjects {
 		h.wrote.Add(1)
 	}
 	resp, err := h.next.Do(req)

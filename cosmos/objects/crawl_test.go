@@ -75,7 +75,7 @@ func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing
 			t.Run(fmt.Sprint(isStale, seed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					time.Sleep(objecttest.FirstMoment.Add(time.Hour).Sub(time.Now()))
+					<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour)))
 					rng := rand.New(rand.NewPCG(seed, 1))
 					isOld := false
 					opts := embedded.Options{}

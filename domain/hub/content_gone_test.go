@@ -57,8 +57,8 @@ func TestDeletedContent_IsMadeAgainAfterADownloadFindsNothing(t *testing.T) {
 
 	again := w.peeks()
 	require.Equal(t, "content 2", w.body(again))
-	require.NotEqual(t, first.Bundle.Body.Digest, again.Bundle.Body.Digest)
-	first.Object, first.Bundle.Body = again.Object, again.Bundle.Body
+	require.NotEqual(t, first.Body.Digest, again.Body.Digest)
+	first.Object, first.Body = again.Object, again.Body
 	require.Equal(t, first.Bundle, again.Bundle, "only the content has changed")
 	require.Equal(t, "content 2", w.body(w.peeks()))
 	require.Len(t, d.requests(), 2)

@@ -118,7 +118,7 @@ func (c *comparison) compareByName(ctx context.Context, listed *repository.Sourc
 	name, err := domain.ParseObjectName(c.job.Bucket, listed.Key)
 	if err != nil {
 		c.counts.Refused++
-		return nil
+		return nil //nolint:nilerr // the crawl continues with the others
 	}
 	o, err := c.readObject(ctx, name)
 	if err != nil {

@@ -111,7 +111,7 @@ func TestCrawlPageThatIsDoneAgainOnAStaleReadAddsNoRow(t *testing.T) {
 		require.NoError(t, err)
 		w.ports.Objects, w.ports.Jobs = blindObjects{w.objects}, w.jobs
 		stopFirst := w.runs(dying, node)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		second := w.node()
 		defer w.runs(w.Context(), second)()
 		ended := w.waits(second, job)

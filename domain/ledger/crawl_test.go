@@ -59,7 +59,7 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 				facts := sized(1)
 				w.lists("key", repository.SourceObject{ObjectFacts: facts})
 				w.completes()
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				change(&facts)
 				w.lists("key", repository.SourceObject{ObjectFacts: facts})
 				require.EqualValues(t, 1, w.completes().Created)
@@ -92,7 +92,7 @@ func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.lists("key", repository.SourceObject{ObjectFacts: sized(1)})
 		w.completes()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e", StorageClass: domain.ClassGlacier}})
 		w.completes()
 		o, err := w.objects.Object(w.Context(), w.name("key"))
@@ -100,7 +100,7 @@ func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
 		require.Equal(t, domain.ClassGlacier, o.Current.StorageClass)
 		require.JSONEq(t, `{"a":1}`, o.Current.Attributes)
 		require.Equal(t, "sha", o.Current.SHA256)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "another content"}})
 		w.completes()
 		o, err = w.objects.Object(w.Context(), w.name("key"))
@@ -266,7 +266,7 @@ func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 		calls := 0
 		w.source.BeforeList = func(string) error {
 			if calls++; calls == 2 { // the first one is that of StartCrawl
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				w.reports("made again", now("[C@C2]"))
 				w.reports("new", now("[C@C2]"))
 				w.reports("deleted", now("[D@D2]"))
@@ -447,7 +447,7 @@ func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 				job, err := node.StartCrawl(w.Context(), bucket, "")
 				require.NoError(t, err)
 				stopFirst := w.runs(dying, node)
-				time.Sleep(time.Second) // no real time
+				<-time.After(time.Second) // no real time
 				defer w.runs(w.Context(), healthy)()
 				ended := w.waits(healthy, job)
 				stopFirst()

@@ -40,7 +40,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, objects: memory.NewObjects(), jobs: memory.NewJobs(), source: memory.NewSource(bucket, "another")}
 		w.ports = ledger.Ports{Objects: w.objects, Jobs: w.jobs, Source: w.source}
-		time.Sleep(objecttest.FirstMoment.Add(time.Hour).Sub(time.Now())) // no real time: events of scripts are earlier
+		<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // no real time: events of scripts are earlier
 		test(w)
 	})
 }

@@ -336,7 +336,7 @@ func TestInventoryIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 			job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 			require.NoError(t, err)
 			stopFirst := w.runs(dying, node)
-			time.Sleep(time.Second) // no real time
+			<-time.After(time.Second) // no real time
 			defer w.runs(w.Context(), healthy)()
 			ended := w.waits(healthy, job)
 			stopFirst()

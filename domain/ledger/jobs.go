@@ -82,7 +82,7 @@ func (s *Service) createJob(ctx context.Context, kind domain.JobKind, bucket str
 
 func (s *Service) randomBytes() (random [10]byte) {
 	binary.LittleEndian.PutUint64(random[:], s.opts.Random())
-	binary.LittleEndian.PutUint16(random[8:], uint16(s.opts.Random()&0xffff)) //nolint:gosec // masked
+	binary.LittleEndian.PutUint16(random[8:], uint16(s.opts.Random()&0xffff))
 	return random
 }
 
@@ -140,7 +140,7 @@ func (s *Service) RunJobs(ctx context.Context) {
 		if err := s.takeJobs(ctx, owner, &working); err != nil && ctx.Err() == nil {
 			s.opts.Logger.WarnContext(ctx, "the jobs on objects could not be read; the next look follows", "error", err)
 		}
-		look := time.NewTimer(minJobLook + time.Duration(s.opts.Random()%uint64(maxJobLook-minJobLook))) //nolint:gosec // positive
+		look := time.NewTimer(minJobLook + time.Duration(s.opts.Random()%uint64(maxJobLook-minJobLook)))
 		select {
 		case <-look.C:
 		case <-s.jobs.started:
@@ -217,8 +217,9 @@ func isTransient(err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
 		return !errors.Is(err, repository.ErrNoStore)
+	default:
+		return false
 	}
-	return false
 }
 
 // release gives the lease back, so that any node may resume the job after a pause.

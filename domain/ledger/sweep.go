@@ -101,7 +101,7 @@ func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, 
 		total.Gone += page.Gone
 		total.Failed += page.Failed
 		if page.Failure != nil {
-			s.opts.Logger.ErrorContext(ctx, "objects are not swept", shardAttr(sweep.Shard), "failed", page.Failed, "error", page.Failure)
+			s.opts.Logger.ErrorContext(ctx, "objects are not swept", shardAttr(sweep.Shard), slog.Int("failed", page.Failed), slog.Any("error", page.Failure))
 		}
 		if hasMore = page.More; hasMore {
 			sweep.After = page.After
@@ -117,7 +117,7 @@ func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, 
 	s.report(sweep.Shard, usage)
 	if usage.Bytes > ShardWarning {
 		s.opts.Logger.WarnContext(ctx, "a shard of objects is more than 80 % full; set objects.retention, or delete objects, before it refuses events",
-			shardAttr(sweep.Shard), "objects", usage.Objects, "rows", usage.Rows, "bytes", usage.Bytes)
+			shardAttr(sweep.Shard), slog.Int64("objects", usage.Objects), slog.Int64("rows", usage.Rows), slog.Int64("bytes", usage.Bytes))
 	}
 	return sweep, nil
 }

@@ -165,6 +165,7 @@ func (l *leaf) text(v parquet.Value) string {
 		return strconv.FormatInt(v.Int64(), 10)
 	case parquet.ByteArray, parquet.FixedLenByteArray:
 		return string(v.ByteArray())
+	default:
+		return v.String()
 	}
-	return v.String()
 }

@@ -48,9 +48,9 @@ func (f *fixture) marksGone(b Peeked, object string) func() (domain.Bundle, erro
 	return func() (domain.Bundle, error) { return f.Answers.MarkGone(f.ctx, f.actor, b.ID, object) }
 }
 
-func (f *fixture) answersAgain(b Peeked, gone, object string) func() (domain.Bundle, error) {
+func (f *fixture) answersAgain(b Peeked, gone string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
-		return f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, domain.Body{Length: 9})
+		return f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, "late", domain.Body{Length: 9})
 	}
 }
 
@@ -108,15 +108,15 @@ var answerAgainRules = []rule{
 	{name: "an answer replaces only the object that it names, and only if that is marked", test: func(f *fixture) {
 		f.stored(1)
 		b := f.asked()
-		f.staysAs(b, f.answersAgain(b, "made", "late"))
+		f.staysAs(b, f.answersAgain(b, "made"))
 		b = f.answer(b, "made")
-		f.staysAs(b, f.answersAgain(b, "made", "late"), f.answers(b, "late"))
+		f.staysAs(b, f.answersAgain(b, "made"), f.answers(b, "late"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made-not", "late"), f.answers(b, "late"), f.answers(b, "made"))
+		f.staysAs(b, f.answersAgain(b, "made-not"), f.answers(b, "late"), f.answers(b, "made"))
 		b = f.answerAgain(b, "made-again")
-		f.staysAs(b, f.answersAgain(b, "made", "late"), f.answers(b, "late"), f.answers(b, "made"))
+		f.staysAs(b, f.answersAgain(b, "made"), f.answers(b, "late"), f.answers(b, "made"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made", "late"), f.answers(b, "late"), f.answers(b, "made"))
+		f.staysAs(b, f.answersAgain(b, "made"), f.answers(b, "late"), f.answers(b, "made"))
 		f.acknowledge(f.answerAgain(b, "made-at-last"))
 	}},
 

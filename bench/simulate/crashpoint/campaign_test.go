@@ -172,7 +172,7 @@ How often a hub has died just before and just after each step:
 		for _, step := range stepsOf(apart, s) {
 			name := string(step)
 			switch s {
-			case living, pushing:
+			case living, pushing, storing:
 			case sweeping:
 				name += ", of a sweep"
 			case watching:

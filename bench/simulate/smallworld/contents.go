@@ -61,7 +61,7 @@ func answered(m *Member) {
 	m.Peeks()
 }
 
-func marks(name string) Party { return does(name, (*Member).MarksGone) }
+func marks() Party { return does("mark", (*Member).MarksGone) }
 
 func fetches(name string) Party { return does(name, (*Member).Fetches) }
 
@@ -73,17 +73,17 @@ func contentScenarios() []*Scenario {
 		{
 			Name: "content-gone-fetch-dequeue", Quick: true, Text: "the content of a bundle is deleted while it is peeked and dequeued; a lost reply",
 			Requests: true, Lost: 1, Prepare: opened,
-			Parties: []Party{marks("mark"), fetches("fetch"), dequeues("dequeue")},
+			Parties: []Party{marks(), fetches("fetch"), dequeues("dequeue")},
 		},
 		{
 			Name: "content-gone-fetch-stale", Quick: true, Text: "the same without a Dequeue on a Session account, a crash, a stale read",
 			Requests: true, Session: true, Stale: 1, Behind: 2, Crashes: 1, Prepare: opened,
-			Parties: []Party{marks("mark"), fetches("fetch")},
+			Parties: []Party{marks(), fetches("fetch")},
 		},
 		{
 			Name: "content-gone-then-fetch", Quick: true, Text: "a Peek begins when the mark is answered, on a Session account; a lost reply, a stale read",
 			Requests: true, Session: true, Lost: 1, Stale: 1, Behind: 2, Prepare: opened,
-			Parties: []Party{marks("mark"), fetches("fetch").startingAfter(1)},
+			Parties: []Party{marks(), fetches("fetch").startingAfter(1)},
 		},
 		{
 			Name: "content-gone-fetch-fetch", Quick: true, Text: "two processes have deleted content made again; a crash, a lost reply",
@@ -93,7 +93,7 @@ func contentScenarios() []*Scenario {
 		{
 			Name: "content-gone-twice", Text: "deleted content is made again while its mark comes a second time, and it is dequeued; a lost reply, a stale read",
 			Requests: true, Session: true, Lost: 1, Stale: 1, Prepare: marked,
-			Parties: []Party{marks("mark"), fetches("fetch"), dequeues("dequeue")},
+			Parties: []Party{marks(), fetches("fetch"), dequeues("dequeue")},
 		},
 	}
 }

@@ -100,7 +100,9 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		}
 	case "row", "head":
 		of := key{k.partition, d.Object}
-		changed[of] = changed[of]
+		if _, is := changed[of]; !is {
+			changed[of] = false
+		}
 		spilled := o.object(of).spilled
 		if c.JSON == nil {
 			delete(spilled, k.id)
