@@ -36,7 +36,7 @@ build: ## build bin/messagehub: static, stamped with its version
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
 
-test: ## run every test, and the simulation over 50 fresh seeds
+test: ## run every test, and the simulation over 20 fresh seeds
 	@SEEDS='$(SEEDS)' .ci/test
 
 race: ## test the packages that share state with the race detector

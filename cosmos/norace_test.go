@@ -20,5 +20,5 @@ func TestConformanceOnDisk(t *testing.T) {
 		repositorytest.Run(t, openOn(true, true, 0))
 		return
 	}
-	repositorytest.RunOnly(t, openOn(true, true, 0), "Save", "Bundle", "Race")
+	repositorytest.RunOnly(t, openOn(true, true, 0), "Save", "Bundle")
 }

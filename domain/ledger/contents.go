@@ -15,7 +15,7 @@ type Contents interface {
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents returns objects whose Ingest also tells contents which objects of a bucket do not
+// WatchContents returns objects whose Ingest also notifies contents of the objects of a bucket that do not
 // exist any longer, whatever event says so: one of the store, of a crawl or of an inventory.
 //
 // An event whose call of Gone could not be made fails with Uncertain: it is stored, and when it is
@@ -38,16 +38,16 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 	if err != nil {
 		return results, err
 	}
-	told := make(map[domain.ObjectName]error)
+	notified := make(map[domain.ObjectName]error)
 	for i := range results {
 		name, r := reports[i].Name, &results[i]
 		if name.Bucket() != w.bucket || r.Err != nil || r.Exists {
 			continue
 		}
-		failure, isTold := told[name]
-		if !isTold {
-			failure = w.gone(ctx, name)
-			told[name] = failure
+		failure, isNotified := notified[name]
+		if !isNotified {
+			failure = w.notify(ctx, name)
+			notified[name] = failure
 		}
 		if failure != nil {
 			*r = repository.ObjectResult{Err: failure}
@@ -56,9 +56,9 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 	return results, nil
 }
 
-// gone calls Gone. A failure that another call may not have is Uncertain; any other is logged, because
+// notify calls Gone. A failure that another call may not have is Uncertain; any other is logged, because
 // the event would fail whenever it is delivered.
-func (w *watchedContents) gone(ctx context.Context, name domain.ObjectName) error {
+func (w *watchedContents) notify(ctx context.Context, name domain.ObjectName) error {
 	err := w.contents.Gone(ctx, name.Key())
 	switch kind := domain.KindOf(err); {
 	case err == nil:
@@ -66,7 +66,7 @@ func (w *watchedContents) gone(ctx context.Context, name domain.ObjectName) erro
 	case kind == domain.Busy || kind == domain.Unavailable || kind == domain.Uncertain || ctx.Err() != nil:
 		return domain.Errorf(domain.Uncertain, "the event is stored, and the hub does not know of the deleted content: %w", err)
 	}
-	w.logger.LogAttrs(ctx, slog.LevelError, "the hub was not told of a deleted content; the next download of its bundle finds that it is missing",
+	w.logger.LogAttrs(ctx, slog.LevelError, "the hub does not know that a content was deleted; the next download of its bundle finds that it is missing",
 		slog.String("object", name.Key()), slog.String("error", err.Error()))
 	return nil
 }

@@ -69,7 +69,7 @@ func TestParquetRowsAreTexts(t *testing.T) {
 
 func TestParquetFileThatIsDamagedIsInvalid(t *testing.T) {
 	whole := write(t, []row{{Bucket: "bucket", Key: "key"}})
-	for at := range whole {
+	for at := 0; at < len(whole); at += 3 {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= 0xff
 		if _, err := read(t, damaged); err != nil {

@@ -170,7 +170,7 @@ const covered = "./cosmos,./domain/hub,./api/servicebus"
 // build makes the test binary of the simulation.
 func build(ctx context.Context, folder string, f flags) (*process, error) {
 	binary := filepath.Join(folder, "simulate.test")
-	args := []string{"test", "-c", "-o", binary}
+	args := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", binary}
 	switch overlay, err := seeded.Overlay(ctx, folder, nil); {
 	case errors.Is(err, seeded.ErrOther):
 		fmt.Fprintln(os.Stderr, "prove: the same seed may leave another trace now and then:", err)

@@ -107,7 +107,11 @@ func (c *Client) Object(ctx context.Context, id string) (row json.RawMessage, er
 
 // getObject makes a request and decodes its answer into v.
 func (c *Client) getObject(ctx context.Context, path string, v any) error {
-	resp, err := c.Do(ctx, http.MethodGet, path, "", nil)
+	return c.objectCall(ctx, http.MethodGet, path, nil, v)
+}
+
+func (c *Client) objectCall(ctx context.Context, method, path string, body []byte, v any) error {
+	resp, err := c.Do(ctx, method, path, "", body)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/cmd/terminal"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// crawlLook is the time between two looks at a crawl.
+const crawlLook = 500 * time.Millisecond
+
+func (p *process) objectsCrawl() *cobra.Command {
+	o := &objectsCommand{p: p}
+	var bucket, prefix string
+	cmd := &cobra.Command{
+		Use: "crawl BUCKET", Short: "Compare the objects of a bucket with those of its store",
+		Long: "Have the hub list the store of a bucket, which is among objects.stores, and store what differs from what it\n" +
+			"knows; and wait for the end. The crawl continues in the hub if this command ends before. It needs the\n" +
+			"operator's token.",
+		Example: "  messagehub objects crawl results --prefix run7/", Args: cobra.ExactArgs(1),
+	}
+	o.command(cmd, func(args []string) error {
+		if bucket = args[0]; bucket == "" {
+			return errors.New("the bucket is empty")
+		}
+		return nil
+	}, func(ctx context.Context) error {
+		crawl, err := o.hub.StartCrawl(ctx, bucket, prefix)
+		if err != nil {
+			return err
+		}
+		if crawl, err = o.awaitCrawl(ctx, crawl); err != nil {
+			return err
+		}
+		return o.showCrawl(crawl)
+	})
+	cmd.Flags().StringVar(&prefix, "prefix", "", "only objects whose keys begin with this `TEXT`")
+	return cmd
+}
+
+// awaitCrawl returns a crawl after its end.
+func (o *objectsCommand) awaitCrawl(ctx context.Context, crawl *hubclient.Crawl) (*hubclient.Crawl, error) {
+	look := time.NewTicker(crawlLook)
+	defer look.Stop()
+	id := crawl.ID
+	for crawl.State == string(domain.JobRunning) {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("crawl %s has not ended within %s; it continues in the hub, GET /v1/objects/crawls/%s shows it", id, o.timeout, id)
+		}
+		found, err := o.hub.Crawl(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("crawl %s has begun, and cannot be read: %w", id, err)
+		}
+		if err == nil {
+			crawl = found
+		}
+	}
+	return crawl, nil
+}
+
+// showCrawl prints what a crawl has found. It fails if the crawl has not completed.
+func (o *objectsCommand) showCrawl(c *hubclient.Crawl) error {
+	if o.json {
+		if err := json.NewEncoder(o.p.out).Encode(c); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(o.p.out, "%s listed: %d created or changed, %d deleted, %d unchanged\n",
+			terminal.CountOf(c.Counts.Seen, "object"), c.Counts.Created, c.Counts.Deleted, c.Counts.Unchanged)
+		if c.Counts.Refused > 0 {
+			fmt.Fprintf(o.p.out, "%s cannot be stored, such as one whose key is not UTF-8\n", terminal.CountOf(c.Counts.Refused, "object"))
+		}
+	}
+	if c.State != string(domain.JobCompleted) {
+		return fmt.Errorf("crawl %s has %s: %s", c.ID, c.State, c.Report)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+func TestObjectsCrawl_PrintsWhatDiffers(t *testing.T) {
+	store, source := memory.New(memory.Options{}), memory.NewSource("bucket")
+	for _, key := range []string{"a/1", "a/2", "b/1"} {
+		source.Put("bucket", repository.SourceObject{Key: key})
+	}
+	known := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	var jobs sync.WaitGroup
+	jobs.Go(func() { known.RunJobs(ctx) })
+	server := httptest.NewServer(api.New(api.Options{
+		Hub: hub.New(store, store, store, hub.Options{}), Objects: known,
+		IsOwnHost: loopback.IsHost, NoProxies: true, AdminToken: operatorToken,
+	}).Handler())
+	t.Cleanup(func() {
+		server.Close()
+		stop()
+		jobs.Wait()
+	})
+	require.Equal(t, result{0, "2 objects listed: 2 created or changed, 0 deleted, 0 unchanged\n", ""}, objects(t, server.URL, "crawl", "bucket", "--prefix", "a/"))
+	require.Equal(t, result{0, "3 objects listed: 1 created or changed, 0 deleted, 2 unchanged\n", ""}, objects(t, server.URL, "crawl", "bucket"))
+	require.Regexp(t, `^{"id":"[^"]+","bucket":"bucket","state":"completed",.*"counts":{"seen":3,"created":0,`, objects(t, server.URL, "crawl", "bucket", "--json").out)
+	got := objects(t, server.URL, "crawl", "other")
+	require.Equal(t, 1, got.status)
+	require.Contains(t, got.err, `there is no bucket "other"`)
+	require.Equal(t, 2, objects(t, server.URL, "crawl").status)
+	require.Equal(t, 2, objects(t, server.URL, "crawl", "").status)
+}
