@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,6 +69,16 @@ func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
 	require.LessOrEqual(t, units, limit)
 }
 
+// lockedDraws returns rng.IntN for concurrent use.
+func lockedDraws(rng *rand.Rand) func(n int) int {
+	var mu sync.Mutex
+	return func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return rng.IntN(n)
+	}
+}
+
 // A bucket and what is known of it differ at random, with short and long keys. One request of twelve is
 // broken, or reads are old at random.
 func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing.T) {
@@ -77,14 +89,15 @@ func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing
 				synctest.Test(t, func(t *testing.T) {
 					<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour)))
 					rng := rand.New(rand.NewPCG(seed, 1))
-					isOld := false
+					var isOld atomic.Bool
+					draw := lockedDraws(rand.New(rand.NewPCG(seed, 2)))
 					opts := embedded.Options{}
 					if isStale {
 						opts = embedded.Options{Consistency: "Session", Stale: func() int {
-							if !isOld {
+							if !isOld.Load() {
 								return 0
 							}
-							return rng.IntN(4)
+							return draw(4)
 						}}
 					}
 					a := accounttest.New(t, opts, Containers())
@@ -103,18 +116,18 @@ func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing
 							require.NoError(t, err)
 						}
 					}
-					isOld = true
+					isOld.Store(true)
 					if !isStale {
 						faults := faulty.Faults()
 						a.Line.Break(func(int, *http.Request) faulty.Fault {
-							if rng.IntN(12) > 0 {
+							if draw(12) > 0 {
 								return faulty.None
 							}
-							return faults[rng.IntN(len(faults))]
+							return faults[draw(len(faults))]
 						})
 					}
 					crawl(t, node, source)
-					isOld = false
+					isOld.Store(false)
 					a.Line.Break(nil)
 					counts := crawl(t, node, source)
 					if !isStale { // or the second one finds what an old read hid
