@@ -76,7 +76,7 @@ func open(t *testing.T, endpoint string, hasVersions bool) repositorytest.Source
 	web := &http.Client{Transport: transport}
 	faults := &repositorytest.SourceFaults{Next: web}
 	host := strings.TrimPrefix(endpoint, "http://")
-	client, err := minio.New(host, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1", Transport: transport, MaxRetries: 1})
+	client, err := minio.New(host, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1", Transport: transport, MaxRetries: 3})
 	require.NoError(t, err)
 	return repositorytest.SourceStore{
 		Source: source.Stores{{Buckets: "*", Source: connect(t, endpoint, faults)}},
