@@ -15,7 +15,7 @@ const (
 	expiresParameter     = "expires"
 )
 
-// A linkDocument is a link to the content of an object, or why there is none.
+// A linkDocument is a link to the content of an object, or the reason for its absence.
 type linkDocument struct {
 	Link    *string    `json:"link"`
 	Expires *time.Time `json:"expires,omitempty"`

@@ -24,7 +24,7 @@ import (
 //     comes, and the message that carried it gives it the same time each time.
 //
 // A row whose time is unknown is never forgotten, nor is the object that has it: no event of unknown
-// time could be told from a forgotten one. Of an object in doubt nothing is forgotten, since the
+// time could be distinguished from a forgotten one. Of an object in doubt nothing is forgotten, since the
 // order of its rows is not known.
 //
 // The retention is the limit for how late events may come. An event that comes later than that is

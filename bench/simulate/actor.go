@@ -95,7 +95,7 @@ func (a *actor) peek() (id string, ok bool) {
 		case " domain-failed":
 			a.w.reached("a Peek was told that the domain has failed")
 		case " content-gone":
-			a.w.reached("a Peek was told that its content was deleted")
+			a.w.reached("a Peek found that its content was deleted")
 		case " frozen":
 			a.w.isFrozen(a.name)
 		}

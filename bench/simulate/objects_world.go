@@ -23,7 +23,7 @@ type objectWorld struct {
 	*world
 	d        dice
 	observer *objects.Observer
-	options  objectstore.Options // of each node, but for its clock and dice
+	options  objectstore.Options // of each node, without its clock and its randomness
 	buckets  []*observedObject
 
 	omu       sync.Mutex
@@ -193,7 +193,7 @@ func (l *objectWorld) direct() {
 	l.rouse()
 }
 
-// take returns a message to deliver, nil if there is none at the moment.
+// take returns a message to deliver, or nil if none is waiting.
 func (l *objectWorld) take() *objectMessage {
 	l.omu.Lock()
 	defer l.omu.Unlock()

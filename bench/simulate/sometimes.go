@@ -56,7 +56,7 @@ var rare = []string{
 	"a domain could not make content",
 	"a domain panicked",
 	"a domain was slow with its content",
-	"a Peek was told that its content was deleted",
+	"a Peek found that its content was deleted",
 	"a content was deleted under an open bundle",
 	"deleted content was made again",
 	"a domain did not take a notice",

@@ -280,7 +280,7 @@ var table = []row{
 	{
 		packages: []string{"api/internal/objectjson"},
 		may:      []string{"domain", "api/internal/cloudevent", "api/internal/eventjson"},
-		why:      "one form of an event of an object, whichever edge it comes to",
+		why:      "one form of an event of an object, at both edges",
 	},
 	{
 		packages: []string{"api/servicebus/contract"},

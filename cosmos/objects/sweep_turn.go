@@ -17,7 +17,7 @@ const (
 	sweepID  = "sweep"
 )
 
-// A sweepDoc is the sweep that began last. The node that has written it last may go on with it.
+// A sweepDoc is the sweep that began last. The node that has written it last may continue it.
 type sweepDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`

@@ -197,7 +197,7 @@ func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.B
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.inquiries.finish(i, bundle, outcome) // before the tidying, for which nobody need wait
+	h.inquiries.finish(i, bundle, outcome) // before the clean-up, for which no request waits
 	if err == nil && bundle.Object != object {
 		h.tidied(ctx, i, h.content.Delete(ctx, object))
 	}

@@ -201,7 +201,7 @@ func (c *comparison) readNewest(ctx context.Context, name domain.ObjectName) (ne
 	}
 }
 
-// digestOf returns a digest of what an event says, but for its time: that of a page that is listed
+// digestOf returns a digest of what an event says, without its time: that of a page that is listed
 // again is another one.
 func digestOf(e *domain.ObjectEvent) string {
 	size := int64(-1)

@@ -10,7 +10,7 @@ import (
 // maxPaired is the limit for the rows of an object whose pairs are shown.
 const maxPaired = 10_000
 
-// Find returns the row with an id. It fails with NotFound if there is none.
+// Find returns the row with an id, or fails with NotFound.
 func (s *Service) Find(ctx context.Context, id RowID) (Row, error) {
 	o, r, err := s.find(ctx, id)
 	if err != nil {

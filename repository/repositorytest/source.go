@@ -193,7 +193,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "a listing goes on where it was while objects change", test: func(f *sourceFixture) {
+	{name: "a listing continues where it was while objects change", test: func(f *sourceFixture) {
 		for _, key := range []string{"b", "d", "f", "h"} {
 			f.Put(f, key, "x")
 		}

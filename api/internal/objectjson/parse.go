@@ -45,7 +45,7 @@ type Fault struct {
 // The reasons of faults. The others are those of [eventjson.ShapeFault].
 const (
 	NotJSON           = "not-json"            // the text of the event is not JSON in UTF-8
-	UnknownForm       = "unknown-form"        // it is none of the forms that are known
+	UnknownForm       = "unknown-form"        // the form is not known
 	TooManyShells     = "too-many-shells"     // messages are nested too deep
 	MissingField      = "missing-field"       // or it is null
 	WrongType         = "wrong-type"          // the field has another type than the form says

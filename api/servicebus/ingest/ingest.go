@@ -41,7 +41,7 @@ type Options struct {
 	Sessions int // that are served at the same time; default 64
 	Message  MessageLimits
 	Limits   Limits
-	Grace    time.Duration // for what is in hand when Run is told to stop; default 20 s
+	Grace    time.Duration // to finish what is in hand when the context of Run ends; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
@@ -140,7 +140,7 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	return nil
 }
 
-// delay returns how long to wait before trying again after so many failures in a row.
+// delay returns the pause before the next attempt, after a number of failures in a row.
 func (in *Ingestion) delay(failures int) time.Duration {
 	return busclient.Backoff(failures, in.opts.Random)
 }

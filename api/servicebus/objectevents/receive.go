@@ -34,7 +34,7 @@ type Options struct {
 
 	Body   int           // limit in bytes of one message; default 32 MB
 	Events int           // limit of one message; default 10,000
-	Grace  time.Duration // for what is in hand when Run is told to stop; default 20 s
+	Grace  time.Duration // to finish what is in hand when the context of Run ends; default 20 s
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none

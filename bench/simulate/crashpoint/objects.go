@@ -102,7 +102,7 @@ func (s *objectSender) send(ctx context.Context, bucket string, message []sentEv
 	}
 	err = s.w.load.retry(ctx, func() error {
 		for _, e := range message {
-			s.of(bucket, e).sent++
+			s.countOf(bucket, e).sent++
 		}
 		_, err := s.w.load.ask(ctx, http.MethodPost, "/"+bucket, "", body)
 		return err
@@ -111,13 +111,13 @@ func (s *objectSender) send(ctx context.Context, bucket string, message []sentEv
 		return fmt.Errorf("send events of %s: %w", bucket, err)
 	}
 	for _, e := range message {
-		s.of(bucket, e).answered++
+		s.countOf(bucket, e).answered++
 	}
 	return nil
 }
 
-// of returns the deliveries of an event.
-func (s *objectSender) of(bucket string, e sentEvent) *deliveryCount {
+// countOf returns the deliveries of an event.
+func (s *objectSender) countOf(bucket string, e sentEvent) *deliveryCount {
 	object := bucket + "/" + e.Key
 	if s.deliveries[object] == nil {
 		s.deliveries[object] = make(map[string]*deliveryCount)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An ObjectLink is a link to the content of an object, or why there is none.
+// An ObjectLink is a link to the content of an object, or the reason for its absence.
 type ObjectLink struct {
 	URL     *string    `json:"link"`
 	Expires *time.Time `json:"expires,omitempty"`
