@@ -57,6 +57,18 @@ func exchangeBucket(cfg *config.Config) string {
 	return storageAccount(cfg) + "/" + cfg.Blob.ExchangeContainer()
 }
 
+// ownRetentions returns how long the rows of the hub's own objects are kept: not longer than what was
+// acknowledged. The hub deletes each of its contents in the end; the rows of the deleted ones would
+// accumulate otherwise.
+func ownRetentions(cfg *config.Config) map[string]domain.ObjectRetention {
+	own := cfg.Retention
+	if longest := cfg.Objects.Retention; longest > 0 && (own <= 0 || longest < own) {
+		own = longest
+	}
+	kept := domain.ObjectRetention(own)
+	return map[string]domain.ObjectRetention{contentBucket(cfg): kept, exchangeBucket(cfg): kept}
+}
+
 // storageAccount returns the name of the storage account. It is the first part of the host, or, of an
 // emulator that is reached by an address, of the path.
 func storageAccount(cfg *config.Config) string {

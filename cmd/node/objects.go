@@ -40,7 +40,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 		return &objects{}, nil
 	}
 	documents := objectstore.New(s.db, objectstore.Options{
-		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
 	})
 	if err := provisionObjects(ctx, cfg, documents); err != nil {
 		if !client.IsContainerFault(err) {

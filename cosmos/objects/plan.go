@@ -21,7 +21,7 @@ const maxLookups = 16
 
 // plan decides what events change of an object, and sets their outcomes.
 func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*plan, error) {
-	object := domain.Object{Name: name, ForgottenTo: h.store.horizon()}
+	object := domain.Object{Name: name, ForgottenTo: h.store.horizon(name.Bucket())}
 	if doc != nil {
 		var err error
 		if object, err = doc.object(); err != nil {

@@ -23,14 +23,15 @@ const (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Shards     int                    // of a bucket that is new; default 16, 1 to 256
-	Limits     domain.ObjectLimits    // of the rows in the document of an object; default domain.DefaultObjectLimits
-	Retention  domain.ObjectRetention // default: for ever
-	Retries    int                    // of the requests of one call; default 24, negative: none
-	Clock      func() time.Time       // default time.Now
-	Random     func() uint64          // ids and jitter; default: the system's
-	Logger     *slog.Logger           // default: none
-	Registerer prometheus.Registerer  // default: none
+	Shards     int                               // of a bucket that is new; default 16, 1 to 256
+	Limits     domain.ObjectLimits               // of the rows in the document of an object; default domain.DefaultObjectLimits
+	Retention  domain.ObjectRetention            // default: for ever
+	Retentions map[string]domain.ObjectRetention // of some buckets, in place of Retention
+	Retries    int                               // of the requests of one call; default 24, negative: none
+	Clock      func() time.Time                  // default time.Now
+	Random     func() uint64                     // ids and jitter; default: the system's
+	Logger     *slog.Logger                      // default: none
+	Registerer prometheus.Registerer             // default: none
 }
 
 // A Store keeps objects in Cosmos. It is safe for concurrent use.
@@ -67,8 +68,17 @@ func New(db *client.Database, opts Options) *Store {
 	}
 }
 
-// horizon returns the time of the latest events that are too old for an object that is not stored.
-func (s *Store) horizon() time.Time { return s.opts.Retention.Horizon(s.opts.Clock()) }
+// retention returns how long the rows of objects of a bucket are kept.
+func (s *Store) retention(bucket string) domain.ObjectRetention {
+	if r, has := s.opts.Retentions[bucket]; has {
+		return r
+	}
+	return s.opts.Retention
+}
+
+// horizon returns the time of the latest events that are too old for an object of a bucket that is not
+// stored.
+func (s *Store) horizon(bucket string) time.Time { return s.retention(bucket).Horizon(s.opts.Clock()) }
 
 // shardsOf returns how many shards a bucket has. If no event of it is stored, it is 0.
 func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {

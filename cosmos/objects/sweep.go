@@ -39,7 +39,7 @@ func (s *Store) Forget(ctx context.Context, shard repository.ObjectShard, after 
 	if err := ctx.Err(); err != nil {
 		return page, fmt.Errorf("sweep objects: %w", err)
 	}
-	if s.opts.Retention <= 0 {
+	if s.retention(shard.Bucket) <= 0 {
 		return page, nil
 	}
 	c := s.client.Begin("sweep objects")
@@ -124,7 +124,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 	}
 	now := h.store.opts.Clock()
 	p, err := h.decide(ctx, c, &object, doc, nil, func(u *domain.ObjectUpdate) error {
-		step.last, step.hasMore = u.Forget(h.store.opts.Retention, now, after)
+		step.last, step.hasMore = u.Forget(h.store.retention(object.Name.Bucket()), now, after)
 		return nil
 	})
 	if err != nil {

@@ -197,3 +197,31 @@ func TestASweepKeepsToItsPrice(t *testing.T) {
 	now = now.Add(5 * time.Hour)
 	sweep("a row of a hot key", 199, 16)
 }
+
+func TestARetentionOfABucket_IsThatOfNoOther(t *testing.T) {
+	clock := objecttest.FirstMoment
+	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{
+		Shards: 1, Clock: func() time.Time { return clock },
+		Retentions: map[string]domain.ObjectRetention{"own": domain.ObjectRetention(time.Hour)},
+	})
+	ingest := func(bucket string) {
+		name := must(domain.ParseObjectName(bucket, "key"))
+		for _, call := range objecttest.Calls("[C@01] [D@02]") {
+			_, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: call[0]}})
+			require.NoError(t, err)
+		}
+	}
+	ingest("own")
+	ingest("other")
+	clock = clock.Add(15 * 24 * time.Hour)
+	require.NoError(t, sweepAll(t.Context(), node))
+	_, err := node.Object(t.Context(), must(domain.ParseObjectName("own", "key")))
+	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
+	other, err := node.Object(t.Context(), must(domain.ParseObjectName("other", "key")))
+	require.NoError(t, err)
+	require.Len(t, other.Rows, 2)
+
+	results, err := node.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("own", "key")), ObjectEvent: objecttest.Calls("[C@01]")[0][0]}})
+	require.NoError(t, err)
+	require.Equal(t, domain.ObjectTooOld, results[0].Outcome)
+}
