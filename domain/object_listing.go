@@ -92,7 +92,7 @@ func (f *ObjectFacts) keepFacts(known *ObjectFacts) {
 	for _, fact := range []struct {
 		now  *string
 		then string
-	}{{&f.SHA256, known.SHA256}, {&f.IngestID, known.IngestID}, {&f.Attributes, known.Attributes}} {
+	}{{&f.SHA256, known.SHA256}, {&f.IngestID, known.IngestID}, {&f.Attributes, known.Attributes}, {&f.Patches, known.Patches}} {
 		if *fact.now == "" {
 			*fact.now = fact.then
 		}

@@ -101,5 +101,5 @@ func (r *ObjectRow) SequencerText() string {
 func (r *ObjectRow) size() int {
 	const names = 200 // of the fields, with numbers and times
 	return names + len(r.Version.s) + len(r.Sequencer.text) + len(r.Base.text) + len(r.Carrier.Message) + len(r.WriteID) +
-		len(r.ETag) + len(r.SHA256) + len(r.StorageClass) + len(r.ArchiveStatus) + len(r.Reason) + len(r.IngestID) + len(r.Attributes)
+		len(r.ETag) + len(r.SHA256) + len(r.StorageClass) + len(r.ArchiveStatus) + len(r.Reason) + len(r.IngestID) + len(r.Attributes) + len(r.Patches)
 }

@@ -121,6 +121,7 @@ type rowFields struct {
 	Reason     string `json:"reason,omitempty"`
 	IngestID   string `json:"ingestId,omitempty"`
 	Attributes string `json:"attributes,omitempty"`
+	Patches    string `json:"patches,omitempty"`
 	BaseForm   int    `json:"baseForm,omitempty"`
 	Base       string `json:"base,omitempty"`
 	Rank       int    `json:"rank,omitempty"`
@@ -135,7 +136,7 @@ func encodeRow(r *domain.ObjectRow) rowFields {
 		Version: versionText(r.Version), Type: int(r.Type), IsMarker: r.Marker,
 		Form: int(r.Sequencer.Form()), Sequencer: r.Sequencer.String(), Message: r.Carrier.Message, Index: r.Carrier.Index,
 		Time: timeText(r.Time), ETag: r.ETag, SHA256: r.SHA256, Class: r.StorageClass, Archive: r.ArchiveStatus,
-		Modified: timeText(r.LastModified), Reason: string(r.Reason), IngestID: r.IngestID, Attributes: r.Attributes,
+		Modified: timeText(r.LastModified), Reason: string(r.Reason), IngestID: r.IngestID, Attributes: r.Attributes, Patches: r.Patches,
 		BaseForm: int(r.Base.Form()), Base: r.Base.String(), Rank: int(r.Rank), Number: r.Number,
 		Duplicates: r.Duplicates, Reordered: r.Reordered, WriteID: r.WriteID,
 	}
@@ -199,7 +200,7 @@ func (p *parser) row(f *rowFields) domain.ObjectRow {
 			Time: p.time(f.Time),
 			ObjectFacts: domain.ObjectFacts{
 				ETag: f.ETag, SHA256: f.SHA256, StorageClass: f.Class, ArchiveStatus: f.Archive,
-				LastModified: p.time(f.Modified), Reason: domain.ObjectReason(f.Reason), IngestID: f.IngestID, Attributes: f.Attributes,
+				LastModified: p.time(f.Modified), Reason: domain.ObjectReason(f.Reason), IngestID: f.IngestID, Attributes: f.Attributes, Patches: f.Patches,
 			},
 		},
 		Base: p.sequencer(f.BaseForm, f.Base), Rank: domain.PlacementRank(f.Rank), Number: f.Number,

@@ -45,7 +45,7 @@ func randomRow(rng *rand.Rand) domain.ObjectRow {
 			Sequencer: sequencer(), Time: at(),
 			ObjectFacts: domain.ObjectFacts{
 				ETag: text(), SHA256: text(), StorageClass: text(), ArchiveStatus: text(), LastModified: at(),
-				Reason: domain.ObjectReason(text()), IngestID: text(), Attributes: text(),
+				Reason: domain.ObjectReason(text()), IngestID: text(), Attributes: text(), Patches: text(),
 			},
 		},
 		Duplicates: rng.Int64N(3), Reordered: rng.Int64N(3), WriteID: text(),

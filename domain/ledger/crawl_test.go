@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -382,20 +383,25 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 
 var errCrash = errors.New("the node has crashed")
 
-// A crasher ends a node at its n-th call of Ingest or SaveJob, before or after that is carried out.
+// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after that is carried out.
 type crasher struct {
 	repository.Objects
 	repository.Jobs
+	mu    sync.Mutex
 	n     int
 	after bool
 	crash context.CancelFunc
 }
 
 func (c *crasher) call(do func() error) error {
-	if c.n--; c.n > 0 {
+	c.mu.Lock()
+	c.n--
+	left := c.n
+	c.mu.Unlock()
+	if left > 0 {
 		return do()
 	}
-	if c.n == 0 && c.after {
+	if left == 0 && c.after {
 		if err := do(); err != nil {
 			return err
 		}
@@ -410,6 +416,14 @@ func (c *crasher) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		return err
 	})
 	return results, err
+}
+
+func (c *crasher) Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (row domain.ObjectRow, err error) {
+	err = c.call(func() (err error) {
+		row, err = c.Objects.Amend(ctx, name, id, change)
+		return err
+	})
+	return row, err
 }
 
 func (c *crasher) SaveJob(ctx context.Context, job *domain.Job) error {
