@@ -57,6 +57,9 @@ func randomRow(rng *rand.Rand) domain.ObjectRow {
 	if r.Sequencer.IsNull() {
 		r.Base, r.Rank, r.Number = sequencer(), domain.PlacementRank(1+rng.IntN(2)), 1+rng.Int64N(300)
 		r.Carrier = domain.Carrier{Message: "m" + text(), Index: rng.IntN(3)}
+		if r.Rank == domain.OverRow {
+			r.After = at()
+		}
 	}
 	return r
 }

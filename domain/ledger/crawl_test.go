@@ -154,8 +154,10 @@ func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 		want         string
 	}{
 		{"the known one", "[C@C1/1, C@C2/2]", latest("2"), "C@C1/1· C@C2/2+"},
-		{"a newer one was deleted", "[C@C1/1, C@C2/2]", latest("1"), "C@C1/1· C@C1-01/1+ C@C2/2· D@C2-02/2·"},
-		{"a marker was deleted", "[C@C1/1, M@D1/2]", latest("1"), "C@C1/1· C@C1-01/1+ M@D1/2· D@D1-02/2·"},
+		{"a newer one was deleted", "[C@C1/1, C@C2/2]", latest("1"), "C@C1/1· C@C2/2· D@C2-02/2· C@C2-01/1+"},
+		{"a marker was deleted", "[C@C1/1, M@D1/2]", latest("1"), "C@C1/1· M@D1/2· D@D1-02/2· C@D1-01/1+"},
+		{"one of which no event has come", "[C@C1/1, C@C2/2]", latest("3"), "C@C1/1· C@C2/2· C@C2-01/3+"},
+		{"one of which no event has come, over a marker", "[C@C1/1, M@D1/2]", latest("3"), "C@C1/1· M@D1/2· C@D1-01/3+"},
 		{"a marker was made", "[C@C1/1, C@C2/2]", &repository.SourceObject{Version: version("3"), Marker: true}, "C@C1/1· C@C2/2· M@C2-01/3·"},
 		{"a marker of what is deleted says nothing", "[C@C1, D@D1]", &repository.SourceObject{Version: version("3"), Marker: true}, "C@C1· D@D1·"},
 		{"no version", "[C@C1/1, C@C2/2, M@D2/3, D@D2F/3]", nil, "C@C1/1· D@C1-02/1· C@C2/2· D@C2-01/2· M@D2/3· D@D2F/3·"},

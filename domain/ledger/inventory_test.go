@@ -147,6 +147,18 @@ func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 	})
 }
 
+// An inventory may lack what was stored shortly before it was made, so it hides no known version. One
+// that is not known is over all known ones.
+func TestInventoryHidesNoKnownVersion(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.reports("known", script("[C@C1/1+1, C@C2/2+2]")...)
+		w.reports("not known", script("[C@C1/1+1, C@C2/2+2]")...)
+		m := w.inventoryOf([]byte(strings.Join([]string{`"bucket","known","1","true","false","5"`, `"bucket","not known","3","true","false","5"`}, "\n")))
+		require.Equal(t, domain.JobCounts{Seen: 2, Created: 1, Unchanged: 1}, w.takesOverManifest(m).Counts)
+		require.Equal(t, "known: C@C1/1· C@C2/2+\nnot known: C@C1/1· C@C2/2· C@C2-01/3+\n", w.state())
+	})
+}
+
 // TestFormsOfInventories is FM-74.
 func TestFormsOfInventories(t *testing.T) {
 	for name, tc := range map[string]struct {
