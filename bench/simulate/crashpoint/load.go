@@ -29,6 +29,8 @@ type load struct {
 	http   *http.Client
 	ledger *crashLedger
 	stop   chan struct{} // closed: no more is sent
+
+	content string // folder of the hub's content, from which that of open bundles is deleted; "": nothing is
 }
 
 // actors are so many that some always go on: where a hub has died in the middle of a
@@ -144,7 +146,11 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 		default:
 		}
 		id, err := l.peek(ctx, actor)
-		if err == nil && id != "" && random.IntN(4) == 0 {
+		isDeleted := false
+		if err == nil && id != "" && l.content != "" && random.IntN(2) == 0 {
+			isDeleted, err = l.deleteContent(id)
+		}
+		if err == nil && id != "" && (isDeleted || random.IntN(4) == 0) {
 			var again string
 			if again, err = l.peek(ctx, actor); err == nil && again != id {
 				err = l.ledger.Report("%s was given bundle %s and then, before its Dequeue, %q", actor, id, again)

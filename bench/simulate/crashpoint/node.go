@@ -61,8 +61,9 @@ type orders struct {
 	When     When
 	Nth      int64
 	Sweeping bool
-	Push     bool // it calls receivers
-	Objects  bool // it stores the events of objects, and is no hub
+	Push     bool          // it calls receivers
+	Objects  stage         // it is a node that stores objects, and no hub; "": it is one
+	Ahead    time.Duration // how far its clock is ahead, if it stores objects
 }
 
 // settings is what an operator would say.
@@ -134,7 +135,7 @@ func beNode(text string) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	if o.Objects {
+	if o.Objects != "" {
 		return beObjectNode(ctx, &o, listener)
 	}
 	n, err := node.Open(ctx, cfg, o.options(listener))

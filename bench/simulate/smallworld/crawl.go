@@ -62,7 +62,7 @@ func (m *Member) Crawls() {
 	m.see(sight{what: "crawled", err: err})
 }
 
-func crawls(name string) Party { return does(name, (*Member).Crawls) }
+func crawls() Party { return does("crawl", (*Member).Crawls) }
 
 // crawlScenarios returns those in which a page of a crawl meets events of the same object.
 func crawlScenarios() []*Scenario {
@@ -73,27 +73,27 @@ func crawlScenarios() []*Scenario {
 		{
 			Name: "object-crawl-made", Quick: true, Text: "a crawl does not list an object that is made just then; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1, Current: "C@20+"},
-			Parties: []Party{crawls("crawl"), ingester("made", reports("key", "[C@20+40]"))},
+			Parties: []Party{crawls(), ingester("made", reports("key", "[C@20+40]"))},
 		},
 		{
 			Name: "object-crawl-deleted", Quick: true, Text: "a crawl lists an object that is deleted just then; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Listed: isListed, Rows: 1},
-			Parties: []Party{crawls("crawl"), ingester("deleted", reports("key", "[D@20+40]"))},
+			Parties: []Party{crawls(), ingester("deleted", reports("key", "[D@20+40]"))},
 		},
 		{
 			Name: "object-crawl-late", Quick: true, Text: "the event comes late of what a crawl finds to be deleted; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1},
-			Parties: []Party{crawls("crawl"), ingester("late", reports("key", "[D@20+20]"))},
+			Parties: []Party{crawls(), ingester("late", reports("key", "[D@20+20]"))},
 		},
 		{
 			Name: "object-crawl-late-stale", Quick: true, Text: "the same on a Session account, two stale reads",
 			Objects: true, Session: true, Stale: 2, Behind: 2, Prepare: known, Crawl: &Crawl{Rows: 1},
-			Parties: []Party{crawls("crawl"), ingester("late", reports("key", "[D@20+20]"))},
+			Parties: []Party{crawls(), ingester("late", reports("key", "[D@20+20]"))},
 		},
 		{
 			Name: "object-crawl-versions", Quick: true, Text: "a crawl finds that no version exists while late events delete two, one of them spilled; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: versions, Crawl: &Crawl{Rows: 2},
-			Parties: []Party{crawls("crawl"), ingester("late", reports("key", "[D@50/3+20] [D@60/1+21]"))},
+			Parties: []Party{crawls(), ingester("late", reports("key", "[D@50/3+20] [D@60/1+21]"))},
 		},
 	}
 }
