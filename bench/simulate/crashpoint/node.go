@@ -42,6 +42,8 @@ const (
 // drawerCapacity is so small that drawers are filled, sealed and left all the time.
 const drawerCapacity = 3
 
+const operatorToken = "token-of-the-operators"
+
 // tailEvents is how many events a tail has at most, where there are any: so few that
 // tails are flushed all the time.
 const tailEvents = 2
@@ -74,7 +76,7 @@ func (o *orders) settings() (config.Config, error) {
 	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
 	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
-	cfg.Admin.Token = "token-of-the-operators"
+	cfg.Admin.Token = operatorToken
 	cfg.Objects.Queue = "" // no event of an object comes by the bus
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey

@@ -153,6 +153,7 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
 	if w.stage == marking {
 		w.load.content = filepath.Join(w.orders.Data, "content")
+		w.orders.Push = true // with the ledger of objects
 	}
 	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
 	return nil
