@@ -167,7 +167,7 @@ type observers struct {
 	hub  *truth.Observer
 	push *push.Observer
 
-	objects *objects.Observer // nil: rows are forgotten, which its rules do not permit
+	objects *objects.Observer // nil: rows are forgotten, or are of a crawl whose job is in memory
 }
 
 // Commit compares a commit with the rules.
@@ -200,7 +200,7 @@ func (w *world) observe(from int, r *request, changes commit) error {
 	if w.Requests {
 		o.hub.Deleted(firstObject)
 	}
-	if w.Forgets {
+	if w.Forgets || w.Crawl != nil {
 		o.objects = nil
 	}
 	slices.Reverse(way)
