@@ -253,34 +253,84 @@ func TestCrawlIsRefused(t *testing.T) {
 	})
 }
 
+// storeClocks are how the times of events may differ from those of the hub.
+var storeClocks = map[string]func() time.Time{
+	"the clock of the hub":  time.Now,
+	"in whole seconds":      func() time.Time { return time.Now().Truncate(time.Second) },
+	"behind, whole seconds": func() time.Time { return time.Now().Add(-30 * time.Second).Truncate(time.Second) },
+	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
+}
+
 // What happens after a page was asked for, whether the listing has it or not, is later than the crawl.
 func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
+	for name, clock := range storeClocks {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				<-time.After(300 * time.Millisecond)
+				now := func(text string) domain.ObjectEvent {
+					e := script(text)[0]
+					e.Time = clock()
+					return e
+				}
+				w.reports("made again", script("[C@C1, D@D1]")...)
+				w.reports("deleted", script("[C@C1]")...)
+				w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+				w.lists("last", repository.SourceObject{})
+				w.reports("last", script("[C@C1]")...)
+				calls := 0
+				w.source.BeforeList = func(string) error {
+					if calls++; calls == 2 { // the first one is that of StartCrawl
+						<-time.After(500 * time.Millisecond)
+						w.reports("made again", now("[C@C2]"))
+						w.reports("new", now("[C@C2]"))
+						w.reports("deleted", now("[D@D2]"))
+						<-time.After(time.Second)
+					}
+					return nil
+				}
+				w.completes()
+				require.Equal(t, "C@C1+", w.describe("last"))
+				require.Equal(t, "C@C1· D@D1· C@C2+", w.describe("made again"))
+				require.Equal(t, "C@C2+", w.describe("new"))
+				require.Equal(t, "C@C1· D@D2·", w.describe("deleted"))
+			})
+		})
+	}
+}
+
+func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
+	for name, clock := range storeClocks {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				<-time.After(300 * time.Millisecond)
+				w.reports("made again", script("[C@C1]")...)
+				w.reports("deleted", script("[C@C1, D@D1]")...)
+				w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+				require.Equal(t, domain.JobCounts{Seen: 1, Created: 1, Deleted: 1}, w.completes())
+				<-time.After(500 * time.Millisecond)
+				created, deleted := script("[C@C2]")[0], script("[D@D2]")[0]
+				created.Time, deleted.Time = clock(), clock()
+				w.reports("made again", created)
+				w.reports("deleted", deleted)
+				require.Equal(t, "C@C1· D@C1-01· C@C2+", w.describe("made again"))
+				require.Equal(t, "C@C1· D@D1· C@D1-01· D@D2·", w.describe("deleted"))
+			})
+		})
+	}
+}
+
+// What has changed within the margin is left to its event, or to the next crawl.
+func TestCrawlLeavesWhatHasJustChanged(t *testing.T) {
 	inWorld(t, func(w *world) {
-		now := func(text string) domain.ObjectEvent {
-			e := script(text)[0]
-			e.Time = time.Now()
-			return e
-		}
-		w.reports("made again", script("[C@C1, D@D1]")...)
-		w.reports("deleted", script("[C@C1]")...)
-		w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
-		w.lists("last", repository.SourceObject{})
-		w.reports("last", script("[C@C1]")...)
-		calls := 0
-		w.source.BeforeList = func(string) error {
-			if calls++; calls == 2 { // the first one is that of StartCrawl
-				<-time.After(time.Second)
-				w.reports("made again", now("[C@C2]"))
-				w.reports("new", now("[C@C2]"))
-				w.reports("deleted", now("[D@D2]"))
-			}
-			return nil
-		}
+		created := script("[C@C1]")[0]
+		created.Time = time.Now()
+		w.reports("key", created)
+		<-time.After(domain.ClockMargin - time.Second)
 		w.completes()
-		require.Equal(t, "C@C1+", w.describe("last"))
-		require.Equal(t, "C@C1· D@D1· C@C2+", w.describe("made again"))
-		require.Equal(t, "C@C2+", w.describe("new"))
-		require.Equal(t, "C@C1· D@D2·", w.describe("deleted"))
+		require.Equal(t, "C@C1+", w.describe("key"))
+		<-time.After(time.Second)
+		w.completes()
+		require.Equal(t, "C@C1· D@C1-01·", w.describe("key"))
 	})
 }
 

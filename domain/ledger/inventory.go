@@ -42,8 +42,8 @@ type inventoryCursor struct {
 // StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
 // its files cannot be read, and with Invalid if the manifest is wrong.
 //
-// An inventory says what the latest versions were when it was made, and that is the time of its events:
-// whatever happened since is later. It says nothing of objects that it does not have. A row that is done
+// An inventory says what the latest versions were when it was made, and that is the time of its events, less
+// [domain.ClockMargin]: whatever happened since is later. It says nothing of objects that it does not have. A row that is done
 // again after a crash, or by another job of the same manifest, changes nothing: its event has the
 // identity of the manifest and a digest of what it says.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
