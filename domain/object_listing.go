@@ -71,15 +71,21 @@ func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	return events
 }
 
-// isKnown reports whether the current row of an object has all that the listing says.
+// isKnown reports whether nothing that the listing says differs from the current row of an object. A fact that one
+// of them lacks is no difference, if their ETags say that the content is the same: events have fewer facts than
+// listings. But a content that cannot be read at once has to be known as such.
 func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	known := &current.ObjectFacts
-	isSame := func(listed, known string) bool { return listed == "" || listed == known }
+	hasContent := l.ETag != "" && l.ETag == known.ETag
+	isSame := func(listed, known string) bool { return listed == "" || listed == known || hasContent && known == "" }
+	listed := ObjectEvent{Type: ObjectCreated, ObjectFacts: l.ObjectFacts}
 	return !l.Marker && l.Version == current.Version &&
-		(l.Size == nil || known.Size != nil && *l.Size == *known.Size) &&
-		(l.LastModified.IsZero() || l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // headers of HTTP have seconds
-		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) && isSame(l.StorageClass, known.StorageClass) &&
-		isSame(l.ArchiveStatus, known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
+		(l.Size == nil || known.Size == nil && hasContent || known.Size != nil && *l.Size == *known.Size) &&
+		(l.LastModified.IsZero() || known.LastModified.IsZero() && hasContent ||
+			l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // headers of HTTP have seconds
+		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) &&
+		isSame(l.StorageClass, known.StorageClass) && (known.StorageClass != "" || listed.IsAccessible()) &&
+		(l.ArchiveStatus == "" || l.ArchiveStatus == known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
 }
 
 // keepFacts takes over what was known of the same content, and is not known from the event.

@@ -89,6 +89,39 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	}
 }
 
+// Events of stores have fewer facts than listings. What a listing adds to them is no difference, if the content
+// is the same and can be read at once.
+func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
+	reported := script("[C@C1]")[0]
+	reported.Size, reported.ETag = new(int64), `"e"`
+	facts := domain.ObjectFacts{Size: new(int64), ETag: "e", StorageClass: domain.ClassStandard, LastModified: objecttest.FirstMoment}
+	for name, tc := range map[string]struct {
+		change func(reported *domain.ObjectEvent, listed *domain.ObjectFacts)
+		want   string
+	}{
+		"time and storage class":        {func(*domain.ObjectEvent, *domain.ObjectFacts) {}, "C@C1+"},
+		"size":                          {func(r *domain.ObjectEvent, _ *domain.ObjectFacts) { r.Size = nil }, "C@C1+"},
+		"digest, ingest id, attributes": {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { *l = sized(0); l.ArchiveStatus = "" }, "C@C1+"},
+		"another ETag":                  {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.ETag = "another" }, "C@C1· C@C1-01+"},
+		"no ETag in the event":          {func(r *domain.ObjectEvent, _ *domain.ObjectFacts) { r.ETag = "" }, "C@C1· C@C1-01+"},
+		"no ETag in the listing":        {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.ETag = "" }, "C@C1· C@C1-01+"},
+		"an archived content":           {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.StorageClass = domain.ClassGlacier }, "C@C1· C@C1-01+"},
+		"an archive status":             {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.ArchiveStatus = "ARCHIVE_ACCESS" }, "C@C1· C@C1-01+"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				event, listed := reported, facts
+				tc.change(&event, &listed)
+				w.reports("key", event)
+				w.lists("key", repository.SourceObject{ObjectFacts: listed})
+				w.completes()
+				require.Equal(t, tc.want, w.describe("key"))
+				require.Equal(t, domain.JobCounts{Seen: 1, Unchanged: 1}, w.completes())
+			})
+		})
+	}
+}
+
 func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.lists("key", repository.SourceObject{ObjectFacts: sized(1)})
