@@ -276,6 +276,8 @@ func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, do
 			if err := t.leave(ctx, done, key, r.Err); err != nil {
 				return fmt.Errorf("store what was found of key %q: %w", domain.Clip(key), err)
 			}
+		case r.Outcome == domain.ObjectTooOld:
+			done.AddFailure(domain.Clip(reports[i].Name.Key()), "what was found is older than objects.retention")
 		case r.Outcome != domain.ObjectStored:
 		case reports[i].Type == domain.ObjectCreated:
 			done.Counts.Created++

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 )
 
 // brokenObjects has objects that cannot be read, and others of which no event can be stored.
@@ -117,6 +119,19 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 			require.Equal(t, domain.JobCompleted, job.State, job.Report)
 			require.Equal(t, domain.JobCounts{Seen: 3, Changed: 3, Refused: 2}, job.Counts)
 		})
+	})
+}
+
+// An inventory that is older than the retention stores nothing, and says so.
+func TestInventory_CountsWhatIsTooOld(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.ports.Objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
+		<-time.After(100 * 24 * time.Hour)
+		job := w.takesOverManifest(w.inventoryOf([]byte(`"bucket","a"` + "\n" + `"bucket","b"`)))
+		require.Equal(t, domain.JobCompleted, job.State, job.Report)
+		require.Equal(t, domain.JobCounts{Seen: 2, Refused: 2}, job.Counts)
+		const reason = "what was found is older than objects.retention"
+		require.Equal(t, map[string]string{"a": reason, "b": reason}, reasonsOf(job))
 	})
 }
 
