@@ -80,15 +80,36 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (ver
 	if err != nil {
 		return 0, c.Outcome("watch object", err)
 	}
-	ops := client.NewPatch(objectDocument, "c.live = true")
-	ops.AppendSet("/watched", true)
-	var d objectDoc
-	// A crash after this write leaves an object whose changes are published for no watch.
-	err = c.Patch(ctx, s.objects, partition, objectID(name.Key()), ops, &d)
-	if client.IsNotFound(err) || client.StatusOf(err) == http.StatusPreconditionFailed {
-		err = noSuchObject()
+	err = c.Retry(ctx, func() error {
+		ops := client.NewPatch(objectDocument, "c.live = true")
+		ops.AppendSet("/watched", true)
+		var d objectDoc
+		// A crash after this write leaves an object whose changes are published for no watch.
+		err := c.Patch(ctx, s.objects, partition, objectID(name.Key()), ops, &d)
+		switch {
+		case err == nil:
+			version = d.Changes
+		case client.IsNotFound(err):
+			err = noSuchObject()
+		case client.StatusOf(err) == http.StatusPreconditionFailed:
+			err = s.checkDeleted(ctx, c, name)
+		}
+		return err
+	})
+	return version, c.Outcome("watch object", err)
+}
+
+// checkDeleted returns a NotFound error for an object that was not to be marked, unless it has a current row:
+// then another attempt may succeed.
+func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.ObjectName) error {
+	d, err := s.readObject(ctx, c, name)
+	switch {
+	case err != nil:
+		return err
+	case d.Live:
+		return client.ErrStale
 	}
-	return d.Changes, c.Outcome("watch object", err)
+	return noSuchObject()
 }
 
 // noSuchObject does not say whether there was one.
