@@ -124,14 +124,32 @@ func (s *Store) partitionOf(ctx context.Context, c *client.Call, r domain.Resour
 	if err != nil {
 		return "", name, err
 	}
-	n, err := s.shardsOf(ctx, c, name.Bucket())
-	if err == nil && n == 0 {
-		err = noSuchObject()
-	}
+	var n int
+	err = c.Retry(ctx, func() error {
+		if n, err = s.shardsOf(ctx, c, name.Bucket()); n == 0 && err == nil {
+			return s.confirmNoBucket(ctx, c, name.Bucket())
+		}
+		return err
+	})
 	if err != nil {
 		return "", name, err
 	}
 	return shardKey(name.Bucket(), shardOf(name.Key(), n)), name, nil
+}
+
+// confirmNoBucket returns a NotFound error for a bucket that was not found, unless that was a stale read: a
+// patch shows the current state, and this one has a condition that no document meets.
+func (s *Store) confirmNoBucket(ctx context.Context, c *client.Call, bucket string) error {
+	ops := client.NewPatch(bucketDocument, "c.shards = 0")
+	ops.AppendSet("/kind", bucketDocument.Name)
+	err := c.Patch(ctx, s.objects, bucketKey(bucket), shardsID, ops, &struct{}{})
+	switch {
+	case client.IsNotFound(err):
+		return noSuchObject()
+	case client.StatusOf(err) == http.StatusPreconditionFailed:
+		return client.ErrNotYetVisible
+	}
+	return err
 }
 
 // Changes implements [repository.StoredChanges].

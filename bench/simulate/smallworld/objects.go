@@ -1,6 +1,8 @@
 package smallworld
 
 import (
+	"time"
+
 	"github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/objecttest"
@@ -24,7 +26,7 @@ func reports(key, script string) (all []repository.ObjectReport) {
 // objectOptions returns the options of a store of objects. Two rows are in an object, so that most
 // decisions are about spilled ones.
 func (s *Scenario) objectOptions(random func() uint64) objects.Options {
-	return objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Random: random}
+	return objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Clock: func() time.Time { return now }, Random: random}
 }
 
 // Ingests delivers a message.
