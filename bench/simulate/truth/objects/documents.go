@@ -169,6 +169,13 @@ type document struct {
 	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
 	Version string `json:"version"`
 	Row     row    `json:"row"`
+
+	IsWatched bool  `json:"watched"`
+	Changes   int64 `json:"changes"` // that it had while it was watched
+
+	Resource string `json:"resource"` // of a stored change, as the following ones
+	Number   int64  `json:"number"`
+	Event    string `json:"event"`
 }
 
 // A floor is an order as it is stored. Its base is the sequencer without its last zeros.
