@@ -38,6 +38,7 @@ func (b *objectBench) pages(ctx context.Context) error {
 			s.forget()
 			before := heapInUse()
 			for s.objects < many.objects {
+				b.progress(0.8+0.2*float64(s.objects)/float64(many.objects), "report %d objects", many.objects)
 				if err := b.fill(ctx, url, s, min(few.objects, many.objects-s.objects)); err != nil {
 					return err
 				}
