@@ -182,7 +182,7 @@ func crawlContents(ctx context.Context, hub *hubclient.Client) error {
 		case <-ctx.Done():
 			return fmt.Errorf("the crawl of its contents has not ended: %w", context.Cause(ctx))
 		}
-		if crawl, err = hub.Crawl(ctx, crawl.ID); err != nil {
+		if crawl, err = hub.ObjectJob(ctx, hubclient.CrawlsPath, crawl.ID); err != nil {
 			return err
 		}
 	}
