@@ -225,7 +225,7 @@ func objectReport(e objectclient.Event) (report repository.ObjectReport, err err
 
 // crawls measures a crawl that finds all objects unchanged.
 func (b *objectBench) crawls(ctx context.Context) error {
-	n := pick(b.run, 20_000, 3_000)
+	n := pick(b.run, 20_000, 2_000)
 	source := memory.NewSource(objectBucket)
 	for i := range n {
 		size := int64(1_000 + i)
