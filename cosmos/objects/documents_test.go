@@ -45,7 +45,7 @@ func randomRow(rng *rand.Rand) domain.ObjectRow {
 			Sequencer: sequencer(), Time: at(),
 			ObjectFacts: domain.ObjectFacts{
 				ETag: text(), SHA256: text(), StorageClass: text(), ArchiveStatus: text(), LastModified: at(),
-				Reason: domain.ObjectReason(text()), IngestID: text(), Attributes: text(),
+				Reason: domain.ObjectReason(text()), IngestID: text(), Attributes: text(), Patches: text(),
 			},
 		},
 		Duplicates: rng.Int64N(3), Reordered: rng.Int64N(3), WriteID: text(),
@@ -57,6 +57,9 @@ func randomRow(rng *rand.Rand) domain.ObjectRow {
 	if r.Sequencer.IsNull() {
 		r.Base, r.Rank, r.Number = sequencer(), domain.PlacementRank(1+rng.IntN(2)), 1+rng.Int64N(300)
 		r.Carrier = domain.Carrier{Message: "m" + text(), Index: rng.IntN(3)}
+		if r.Rank == domain.OverRow {
+			r.After = at()
+		}
 	}
 	return r
 }
