@@ -26,6 +26,11 @@ func TestRequestsOfTheLedgerHaveNames(t *testing.T) {
 		{http.MethodPost, shard, "", `[{"operationType":"Create","resourceBody":{"kind":"object"}}]`, "batch", steps.CreateObjects},
 		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Replace","resourceBody":{"kind":"object"}}]`, "batch", steps.UpdateObjects},
 		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Replace"},{"operationType":"Create","resourceBody":{"kind":"row"}}]`, "batch", steps.Spill},
+		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Replace"},{"operationType":"Create","resourceBody":{"kind":"change"}}]`, "batch", steps.Change},
+		{http.MethodPatch, shard, "D5MMU", `{"operations":[{"op":"set","path":"/watched","value":true}]}`, "", steps.Mark},
+		{http.MethodDelete, shard, "-c.00.00000000000000000001", "", "", steps.RemoveChange},
+		{http.MethodPost, shard, "", `{"query":"SELECT * FROM c WHERE c.id >= @p0","parameters":[{"name":"@p0","value":"-c.00."}]}`, "query", steps.ReadChanges},
+		{http.MethodPost, shard, "", `{"query":"SELECT c.resource FROM c WHERE c.id >= '-c.'"}`, "query", steps.ReadChanges},
 	} {
 		url := "https://x/dbs/messagehub/colls/objects/docs"
 		if tc.id != "" {
