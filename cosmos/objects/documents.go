@@ -258,10 +258,17 @@ func (p *parser) order(d *orderDoc) domain.ObjectOrder {
 	if d == nil {
 		return domain.ObjectOrder{}
 	}
-	return domain.ObjectOrder{
-		Base: d.Base, Rank: domain.PlacementRank(d.Rank), After: p.number(d.After), Time: p.number(d.Time), Number: d.Number,
+	o := domain.ObjectOrder{
+		Base: d.Base, Rank: domain.PlacementRank(d.Rank), Time: p.number(d.Time), Number: d.Number,
 		Type: domain.ObjectEventType(d.Type), Version: p.version(d.Version), Sequencer: d.Sequencer,
 	}
+	switch {
+	case d.After != "":
+		o.After = p.number(d.After)
+	case o.Rank == domain.OverRow: // it was stored before orders had the member, and so before rows could follow it
+		o.After = o.Time
+	}
+	return o
 }
 
 // object returns the object of a document.

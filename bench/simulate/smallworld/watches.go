@@ -30,7 +30,7 @@ func watchID(name byte) domain.WatchID { return domain.NewWatchID(now, [10]byte{
 // newMember returns a member on stores of its own.
 func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *process, options cosmos.Options, name byte) *Member {
 	m := &Member{ctx: ctx, scenario: s, proc: proc, name: name, node: cosmos.New(db, s.content(), options)}
-	m.objects = objects.New(db, s.objectOptions(options.Random))
+	m.objects = objects.New(db, s.objectOptions(options.Random, name == preparer))
 	m.push = push.New(db, s.content(), push.Options{Clock: options.Clock, Random: options.Random})
 	m.changes = watch.WithObjects(m.push, m.objects)
 	m.relay = watch.NewRelay(m.changes, m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{Clock: options.Clock, Random: options.Random})
