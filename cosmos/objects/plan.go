@@ -86,9 +86,6 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	default:
 		b.ReplaceItem(d.ID, client.Encode(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
 	}
-	if p.change != nil {
-		b.CreateItem(client.Encode(newChangeDoc(partition, key, p.change)), nil)
-	}
 	for i := range c.Create {
 		b.CreateItem(client.Encode(newRowDoc(partition, key, &c.Create[i])), nil)
 	}
@@ -104,6 +101,9 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	}
 	for _, v := range c.NoHeads {
 		b.DeleteItem(headID(key, v), existing())
+	}
+	if p.change != nil {
+		b.CreateItem(client.Encode(newChangeDoc(partition, key, p.change)), nil)
 	}
 }
 
