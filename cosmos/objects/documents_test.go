@@ -99,6 +99,20 @@ func TestADocumentHasAllOfItsObject(t *testing.T) {
 	}
 }
 
+// Orders were stored without the time of the row over others before rows could follow one.
+func TestAnOrderWithoutAfterIsRead(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 100 {
+		r := randomRow(rng)
+		r.After = time.Time{}
+		d := newOrderDoc(r.Order())
+		d.After = ""
+		var p parser
+		require.Equal(t, r.Order(), p.order(d))
+		require.NoError(t, p.err)
+	}
+}
+
 // Cosmos orders rows by the text of their order.
 func TestTheTextOfAnOrderSortsAsTheOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))

@@ -14,6 +14,7 @@ import (
 type plan struct {
 	doc     *objectDoc // before; nil: none is stored
 	changes domain.ObjectChanges
+	change  *domain.Change // what those who watch the object are notified of, or nil
 }
 
 // maxLookups is the limit for the lookups of one plan: the answers to some queries raise others.
@@ -53,7 +54,7 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
-			return &plan{doc, changes}, nil
+			return &plan{doc, changes, h.store.newChange(&changes)}, nil
 		}
 		l := lookup{shard: h, call: c, doc: doc}
 		if err := l.answer(ctx, queries, answers); err != nil {
@@ -66,7 +67,11 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 // operations returns how many operations of a batch the plan has.
 func (p *plan) operations() int {
 	c := &p.changes
-	return 1 + len(c.Create) + len(c.Replace) + len(c.Delete) + len(c.Heads) + len(c.NoHeads)
+	n := 1
+	if p.change != nil {
+		n++
+	}
+	return n + len(c.Create) + len(c.Replace) + len(c.Delete) + len(c.Heads) + len(c.NoHeads)
 }
 
 // addTo adds the plan to a batch. The condition of the object holds for all documents of it.
@@ -97,6 +102,28 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	for _, v := range c.NoHeads {
 		b.DeleteItem(headID(key, v), existing())
 	}
+	if p.change != nil {
+		b.CreateItem(client.Encode(newChangeDoc(partition, key, p.change)), nil)
+	}
+}
+
+// write stores plans in one batch. What those who watch an object are notified of is in it: so there is no
+// change without it.
+func (h *shard) write(ctx context.Context, c *client.Call, plans ...*plan) error {
+	_, err := c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
+		for _, p := range plans {
+			p.addTo(b, h.key)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		if p.change != nil {
+			h.store.observe(*p.change) // one whose outcome is not known is found by looking
+		}
+	}
+	return nil
 }
 
 // existing is the condition that a document exists.

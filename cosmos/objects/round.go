@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -187,11 +185,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	case operations > maxOperations && len(groups) > 1:
 		return errSplit
 	}
-	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
-		for _, p := range plans {
-			p.addTo(b, h.key)
-		}
-	})
+	err = h.write(ctx, c, plans...)
 	switch {
 	case client.IsFull(err) && len(names) > 1:
 		return errSplit // a full partition still accepts what does not grow
