@@ -73,7 +73,8 @@ func (r *row) identity() identity {
 // facts returns what never changes of a row.
 func (r *row) facts() row {
 	f := *r
-	f.BaseForm, f.Base, f.Rank, f.Duplicates, f.Reordered, f.Attributes = 0, "", 0, 0, 0, ""
+	f.BaseForm, f.Base, f.Rank, f.Duplicates, f.Reordered = 0, "", 0, 0, 0
+	f.Attributes, f.IngestID = "", "" // see judgePatches
 	return f
 }
 
@@ -81,9 +82,14 @@ func (r *row) isGenerated() bool { return r.Sequencer == "" }
 
 func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
 
+// isLive reports whether the version exists after the event.
+func (r *row) isLive() bool { return r.Type == created || r.isDeleteMarker() }
+
 // happened returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happened() (int64, bool) {
-	t, err := time.Parse(time.RFC3339Nano, r.Time)
+func (r *row) happened() (int64, bool) { return microsOf(r.Time) }
+
+func microsOf(text string) (int64, bool) {
+	t, err := time.Parse(time.RFC3339Nano, text)
 	return t.UnixMicro(), err == nil
 }
 
@@ -148,6 +154,9 @@ type document struct {
 	Spilled          int64    `json:"spilled"`
 	SpilledGenerated int64    `json:"spilledGenerated"`
 	Writes           []string `json:"writes"`
+	Forgotten        *floor   `json:"forgotten"`
+	ForgottenTo      string   `json:"forgottenTo"`
+	ForgottenRows    int64    `json:"forgottenRows"`
 
 	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
 	Version string `json:"version"`
