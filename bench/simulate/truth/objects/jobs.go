@@ -44,8 +44,12 @@ func (o *Observer) jobChanged(k key, kind string, text []byte) {
 		delete(o.running, k.id)
 	case kind == "running":
 		o.running[k.id] = after.UUID
-	case text == nil:
-		o.violated("L8", k, "a job is gone")
+	case text == nil: // jobs that have ended expire
+		for uuid, j := range o.jobs {
+			if j.Kind+"."+uuid == k.id && j.Live {
+				o.violated("L8", k, "a job runs, and is gone")
+			}
+		}
 	default:
 		if before, existed := o.jobs[after.UUID]; existed {
 			o.judgeJob(k, &before, &after)

@@ -24,7 +24,7 @@ type Observer struct {
 	Forgets func() (rows, dead time.Time)
 
 	mu        sync.Mutex
-	patches   []Patch
+	patches   []*expectedPatch
 	jobs      map[string]job    // by UUID
 	running   map[string]string // UUIDs of jobs, by the ids of the documents that say that they run
 	documents map[key]document

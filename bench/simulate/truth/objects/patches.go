@@ -11,11 +11,25 @@ type Patch struct {
 	IngestID   string            // which it sets
 }
 
-// Expect notes a patch that may be applied from now on.
-func (o *Observer) Expect(p Patch) {
+// Expect notes a patch that may be applied from now on, and returns its number.
+func (o *Observer) Expect(p Patch) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.patches = append(o.patches, p)
+	o.patches = append(o.patches, &expectedPatch{Patch: p})
+	return len(o.patches) - 1
+}
+
+// Applied returns how often a patch was applied.
+func (o *Observer) Applied(n int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.patches[n].applied
+}
+
+// An expectedPatch is one that may be applied.
+type expectedPatch struct {
+	Patch
+	applied int
 }
 
 // judgePatches holds changes of attributes and ingest ids to L10.
@@ -52,6 +66,7 @@ func (j *objectCheck) isPatched(before, after *row) bool {
 	}
 	for _, p := range j.patches {
 		if maps.Equal(p.Attributes, now) && (after.IngestID == before.IngestID && p.IngestID == "" || p.IngestID != "" && after.IngestID == p.IngestID) {
+			p.applied++
 			return true
 		}
 	}

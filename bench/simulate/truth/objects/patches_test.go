@@ -12,13 +12,15 @@ import (
 func observePatches(t *testing.T) *observed {
 	t.Helper()
 	o := observe(t, "[C@10/1+10] [C@20/2+20] [C@30/3+30]")
-	o.Expect(Patch{Attributes: map[string]string{"a": "1", "b": `{"c":2}`}})
+	n := o.Expect(Patch{Attributes: map[string]string{"a": "1", "b": `{"c":2}`}})
+	require.Zero(t, o.Applied(n))
 	_, err := o.store.Amend(t.Context(), o.name(), domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		facts.Attributes = `{"a":1,"b":{"c":2}}`
 		return facts, nil
 	})
 	require.NoError(t, err)
 	require.Positive(t, o.reached["a row was patched"])
+	require.Equal(t, 1, o.Applied(n))
 	o.Expect(Patch{Attributes: map[string]string{"d": "1", "e": "2"}})
 	o.Expect(Patch{IngestID: "id"})
 	return o
