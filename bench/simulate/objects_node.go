@@ -143,6 +143,7 @@ func (l *objectWorld) mishapsOfObjectNodes() {
 		d := time.Duration(l.mishaps.n(2*int(maxObjectSkew/time.Second)))*time.Second - maxObjectSkew
 		l.tell(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
+		l.hasJumped = true
 		l.reached("a clock jumped")
 	}
 }

@@ -58,7 +58,7 @@ func (l *objectWorld) tasks() (tasks []objectTask) {
 		tasks = append(tasks, objectTask{"bucket", "changes", 20 * time.Second, (*objectParty).change})
 	}
 	if l.plan.crawls {
-		tasks = append(tasks, objectTask{"crawler", "starts a crawl", time.Minute, (*objectParty).crawl})
+		tasks = append(tasks, objectTask{"crawler", "starts a crawl", 10 * time.Second, (*objectParty).crawl})
 	}
 	if l.plan.patches {
 		tasks = append(tasks, objectTask{"user", "patches", 20 * time.Second, (*objectParty).patch})

@@ -35,6 +35,8 @@ type objectWorld struct {
 	calls atomic.Int64 // of nodes that have not ended
 	rests atomic.Bool  // no node is started
 
+	hasJumped bool // the clock of a node
+
 	omu       sync.Mutex
 	nodes     [objectNodes]*objectNode // nil: down
 	starts    [objectNodes]int
@@ -125,7 +127,11 @@ func newObjectWorld(o *Options) (*objectWorld, error) {
 		Shards: 1 + l.d.n(2), Limits: domain.ObjectLimits{Rows: 1 + l.d.n(4)}, Retries: []int{0, 0, 5}[l.d.n(3)],
 		Retention: domain.ObjectRetention(l.plan.retention),
 	}
-	for i := range 1 + l.d.n(3) {
+	limit := 3
+	if l.plan.crawls { // so that nodes die within a crawl
+		limit = 8
+	}
+	for i := range 1 + l.d.n(limit) {
 		b, failure := l.newObject(fmt.Sprint("key-", i))
 		l.buckets, err = append(l.buckets, b), errors.Join(err, failure)
 	}

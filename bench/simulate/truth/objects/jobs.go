@@ -23,7 +23,6 @@ type job struct {
 	Deleted  int64  `json:"deleted"`
 	Owner    string `json:"owner"`
 	Lease    int64  `json:"lease"`
-	WriteID  string `json:"writeId"`
 	Attempts int    `json:"attempts"`
 }
 
