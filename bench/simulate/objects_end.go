@@ -30,11 +30,10 @@ func (l *objectWorld) judgeObjects() error {
 	defer cancel()
 	l.ghosts.Go(func() { node.RunJobs(ctx) })
 
-	wasCrawled, err := l.endCrawl(ctx, node)
-	if err != nil {
+	if err := l.endCrawl(ctx, node); err != nil {
 		return fmt.Errorf("a crawl that was under way: %w", err)
 	}
-	isRight := !l.hasJumped && (!l.plan.loses || wasCrawled && l.plan.changes == 0)
+	isRight := !l.hasJumped && (!l.plan.loses || l.plan.crawlsOnce())
 	if isRight {
 		if err := l.judgeStates(store); err != nil {
 			return err
@@ -54,18 +53,16 @@ func (l *objectWorld) judgeObjects() error {
 	return l.checkObjects(store)
 }
 
-// endCrawl has a node complete the crawl that runs, if one does, and reports whether any was completed.
-func (l *objectWorld) endCrawl(ctx context.Context, node *ledger.Service) (wasCrawled bool, err error) {
+// endCrawl has a node complete the crawl that runs, if one does.
+func (l *objectWorld) endCrawl(ctx context.Context, node *ledger.Service) error {
 	jobs, err := node.ListJobs(ctx, domain.JobID{Kind: domain.CrawlJob}, 1000)
 	for i := 0; i < len(jobs) && err == nil; i++ {
-		job := jobs[i]
-		if job.State == domain.JobRunning {
-			job, err = node.WaitForJob(ctx, job)
+		if jobs[i].State == domain.JobRunning {
+			_, err = node.WaitForJob(ctx, jobs[i])
 			l.reached("a crawl was completed after the death of its node")
 		}
-		wasCrawled = wasCrawled || job.State == domain.JobCompleted
 	}
-	return wasCrawled, err
+	return err
 }
 
 // crawlLast crawls the bucket once more. If the state is right already, it finds nothing.

@@ -64,7 +64,7 @@ func (l *objectWorld) startNode(i int) (*objectNode, error) {
 	options.Random = newDice(l.o.Seed, uint64(objectUses+600+100*i+l.starts[i])).next //nolint:gosec // positive
 	options.Clock = func() time.Time { return l.clock.now().Add(time.Duration(n.skew.Load())) }
 	n.store = objectstore.New(db, options)
-	n.ledger = l.newLedger(n.store, &objectSource{l.source, l.newParty(n.who, objectUses+900)}, options)
+	n.ledger = l.newLedger(n.store, &objectSource{l.source, n, l.newParty(n.who, objectUses+900)}, options)
 	l.nodes[i] = n
 	return n, nil
 }

@@ -16,20 +16,28 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectSource is the bucket as a node lists it. A page is listed some time after it was asked for,
-// and may fail.
+// An objectSource is the bucket as a node lists it. A page is listed some time after it was asked for, and
+// comes some time after that. It may fail, and the node may die meanwhile.
 type objectSource struct {
 	*memory.Source
+	node  *objectNode
 	party party
 }
 
 // List implements [repository.Source].
 func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
-	failed, ok := s.party.turn("lists behind "+strconv.Quote(cursor), fault{name: "no listing"})
+	const fails, dies = "no listing", "its node dies"
+	failed, ok := s.party.turn("lists behind "+strconv.Quote(cursor), fault{name: fails}, fault{name: dies})
+	if failed == dies {
+		s.node.kill()
+		s.node.l.reached("a node died within a crawl")
+	}
 	if !ok || failed != "" {
 		return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store does not answer")
 	}
-	return s.Source.List(ctx, bucket, prefix, cursor, limit)
+	page, err := s.Source.List(ctx, bucket, prefix, cursor, limit)
+	_, _ = s.party.turn("has listed")
+	return page, err
 }
 
 // newLedger returns the use cases of a node over its store.
@@ -57,7 +65,7 @@ func (l *objectWorld) tasks() (tasks []objectTask) {
 	if l.plan.changes > 0 {
 		tasks = append(tasks, objectTask{"bucket", "changes", 20 * time.Second, (*objectParty).change})
 	}
-	if l.plan.crawls {
+	if l.plan.crawls && !l.plan.crawlsOnce() {
 		tasks = append(tasks, objectTask{"crawler", "starts a crawl", 10 * time.Second, (*objectParty).crawl})
 	}
 	if l.plan.patches {
@@ -137,6 +145,29 @@ func (p *objectParty) crawl(n *objectNode) error {
 		p.noteFailure(ctx, err)
 	})
 	return nil
+}
+
+// crawlOnce has nodes do one crawl, and waits for its end.
+func (p *objectParty) crawlOnce() {
+	for isStarted := false; !isStarted || p.l.observer.Running() > 0; {
+		if !p.pause(time.Second) {
+			return
+		}
+		n := p.l.objectNode(p.d.n(objectNodes))
+		if isStarted || n == nil {
+			continue
+		}
+		if _, ok := p.turn("starts the only crawl"); !ok {
+			return
+		}
+		var err error
+		hasEnded := n.call(func(ctx context.Context) {
+			_, failed := n.ledger.StartCrawl(ctx, objectBucket, "")
+			p.noteFailure(ctx, failed)
+			err = failed
+		})
+		isStarted = hasEnded && err == nil || p.l.observer.Running() > 0
+	}
 }
 
 // noteFailure fails the world if no fault of it explains an error.

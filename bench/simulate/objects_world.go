@@ -56,9 +56,12 @@ type objectPlan struct {
 	changes   int           // of the bucket while nodes work
 }
 
+// crawlsOnce reports whether one crawl has to find all that was never reported, after all that was.
+func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
+
 func newObjectPlan(d dice) (p objectPlan) {
 	if p.crawls = d.n(2) == 0; p.crawls {
-		p.loses, p.changes = d.n(2) == 0, d.n(12)
+		p.loses, p.changes = d.n(2) == 0, max(d.n(24)-12, 0)
 	}
 	p.patches = d.n(2) == 0
 	if d.n(3) == 0 {
@@ -122,7 +125,9 @@ func newObjectWorld(o *Options) (*objectWorld, error) {
 		}
 	}
 	w.shelf, w.plan.vandal, w.plan.receivers, w.numbers = nil, false, false, objectFaults
-	w.weather.lasts = 60 + l.d.n(300)
+	if w.weather.lasts = 60 + l.d.n(300); l.plan.crawlsOnce() {
+		w.weather.lasts += 400
+	}
 	l.options = objectstore.Options{
 		Shards: 1 + l.d.n(2), Limits: domain.ObjectLimits{Rows: 1 + l.d.n(4)}, Retries: []int{0, 0, 5}[l.d.n(3)],
 		Retention: domain.ObjectRetention(l.plan.retention),
@@ -246,6 +251,10 @@ func (l *objectWorld) direct() {
 		l.rests.Store(false)
 		l.messages = l.mixAgain()
 		err = l.phase(1)
+	}
+	if err == nil && l.plan.crawlsOnce() {
+		p := &objectParty{party: l.newParty("crawler", objectUses+6000), l: l}
+		p.crawlOnce()
 	}
 	if err == nil && l.ctx.Err() == nil {
 		err = l.judgeObjects()

@@ -144,6 +144,7 @@ var rare = []string{
 	"a row was patched",
 	"a crawl has stored a row",
 	"a job was taken over",
+	"a node died within a crawl",
 	"two nodes stored events of one object at the same time",
 	"events of objects were stored, and the answer was lost",
 	"the duplicates of an event were counted exactly",

@@ -131,3 +131,15 @@ func (j *objectCheck) judgeCrawled(r *row) {
 	}
 	j.reached("a crawl has stored a row")
 }
+
+// Running returns how many jobs run.
+func (o *Observer) Running() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, j := range o.jobs {
+		if j.Live {
+			n++
+		}
+	}
+	return n
+}
