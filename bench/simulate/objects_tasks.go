@@ -35,9 +35,18 @@ func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, 
 	if !ok || failed != "" {
 		return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store does not answer")
 	}
+	s.changeNow()
 	page, err := s.Source.List(ctx, bucket, prefix, cursor, limit)
+	s.changeNow()
 	_, _ = s.party.turn("has listed")
 	return page, err
+}
+
+// changeNow has the bucket change while it is listed, now and then.
+func (s *objectSource) changeNow() {
+	if s.party.d.n(3) == 0 {
+		s.node.l.change(s.party.d)
+	}
 }
 
 // newLedger returns the use cases of a node over its store.
@@ -100,12 +109,16 @@ func (p *objectParty) work(task objectTask) {
 
 // change does something to an object of the bucket, which then lists it so. What it reports is delivered.
 func (p *objectParty) change(*objectNode) error {
-	l := p.l
-	o := l.buckets[p.d.n(len(l.buckets))]
+	p.l.change(p.d)
+	return nil
+}
+
+func (l *objectWorld) change(d dice) {
+	o := l.buckets[d.n(len(l.buckets))]
 	l.omu.Lock()
 	defer l.omu.Unlock()
 	if l.changes == 0 {
-		return nil
+		return
 	}
 	events := o.bucket.Act(l.clock.now())
 	for i := range events {
@@ -115,7 +128,6 @@ func (p *objectParty) change(*objectNode) error {
 	l.messages = append(l.messages, l.mix(o.reports(events))...)
 	l.changes--
 	l.closeDelivered()
-	return nil
 }
 
 // show has the bucket list an object as it is.
