@@ -27,9 +27,13 @@ func (s *Server) patchObject(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	patch, err := readObjectPatch(w, r)
+	text, err := readObjectPatch(w, r)
 	if err != nil {
 		return err
+	}
+	patch, err := ledger.ParsePatch(text)
+	if err != nil {
+		return asPatchProblem(r.Context(), err)
 	}
 	row, err := s.opts.Objects.Amend(r.Context(), id, patch)
 	if err != nil {
@@ -39,21 +43,36 @@ func (s *Server) patchObject(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func readObjectPatch(w http.ResponseWriter, r *http.Request) (p ledger.Patch, err error) {
+// startPatch starts to patch all rows that the query asks for.
+func (s *Server) startPatch(w http.ResponseWriter, r *http.Request) error {
+	values, _, err := listValues(r)
+	if err != nil {
+		return err
+	}
+	text, err := readObjectPatch(w, r)
+	if err != nil {
+		return err
+	}
+	job, err := s.opts.Objects.StartPatch(r.Context(), values, text)
+	if err != nil {
+		return asPatchProblem(r.Context(), err)
+	}
+	return s.answerStarted(w, r, patchesPath, &job)
+}
+
+// readObjectPatch returns the text of a patch.
+func readObjectPatch(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != jsonPatchType {
 		if err := checkContentType(w, r); err != nil {
 			w.Header().Set("Accept-Patch", jsonPatchType+", application/json")
-			return p, err
+			return nil, err
 		}
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxObjectPatch))
 	if err != nil {
-		return p, unreadable(err, maxObjectPatch)
+		return nil, unreadable(err, maxObjectPatch)
 	}
-	if p, err = ledger.ParsePatch(text); err != nil {
-		return p, asPatchProblem(r.Context(), err)
-	}
-	return p, nil
+	return text, nil
 }
 
 // asPatchProblem returns the problem of an error that may begin with a JSON pointer.

@@ -21,6 +21,7 @@ import (
 const (
 	crawlsPath      = "/v1/objects/crawls"
 	inventoriesPath = "/v1/objects/inventories"
+	patchesPath     = "/v1/objects/patches"
 
 	crawlBytes     = 16 * kilobyte // of a request
 	inventoryBytes = 768 * kilobyte
@@ -51,6 +52,7 @@ type jobCounts struct {
 	Seen      int64 `json:"seen"`
 	Created   int64 `json:"created"`
 	Deleted   int64 `json:"deleted"`
+	Changed   int64 `json:"changed"`
 	Unchanged int64 `json:"unchanged"`
 	Refused   int64 `json:"refused"`
 }

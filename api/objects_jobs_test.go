@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -20,7 +21,7 @@ const crawls = "/v1/objects/crawls"
 // withObjects gives a server objects in memory, and a store with a bucket. Its jobs wait for work.
 func withObjects() (*ledger.Service, *memory.Source, func(*api.Options, *hub.Options)) {
 	source := memory.NewSource("bucket", "another")
-	objects := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{})
+	objects := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{JSONPatch: jsonpatch.Apply})
 	return objects, source, func(o *api.Options, _ *hub.Options) { o.Objects = objects }
 }
 
@@ -92,7 +93,7 @@ func TestACrawlIsAnsweredOnceItHasEnded_IfTheClientWaits(t *testing.T) {
 	require.Equal(t, "wait=20", a.header.Get("Preference-Applied"))
 	job := readJob(t, a)
 	require.Equal(t, "completed", job.State)
-	require.Equal(t, map[string]int{"seen": 2, "created": 2, "deleted": 0, "unchanged": 0, "refused": 0}, job.Counts)
+	require.Equal(t, map[string]int{"seen": 2, "created": 2, "deleted": 0, "changed": 0, "unchanged": 0, "refused": 0}, job.Counts)
 	for _, preference := range []string{"wait", "wait=0", "wait=x", "wait=-1", "waiting=5"} {
 		a := f.do("POST", crawls, `{"bucket":"another"}`, "Prefer", preference)
 		require.Empty(t, a.header.Get("Preference-Applied"), preference)
@@ -152,4 +153,58 @@ func TestAnInventory_IsTakenOver(t *testing.T) {
 		f.do("POST", inventories, body).problem(400, "invalid")
 	}
 	f.do("POST", inventories, `{"bucket":"another","key":"none"}`).problem(404, "not-found")
+}
+
+const patches = "/v1/objects/patches"
+
+func TestManyRowsArePatched(t *testing.T) {
+	objects, source, with := withObjects()
+	for _, key := range []string{"a/1", "a/2", "b/1"} {
+		source.Put("bucket", repository.SourceObject{Key: key})
+	}
+	works(t, objects)
+	f := serve(t, with)
+	f.do("POST", crawls, `{"bucket":"bucket"}`, "Prefer", "wait=20").wants(200)
+	const add = `[{"op": "add", "path": "/lane", "value": 3}]`
+	a := f.do("POST", patches+"?bucket=bucket&key=a/*", add, "Prefer", "wait=20", "Content-Type", "application/json-patch+json").wants(200)
+	job := readJob(t, a)
+	require.Equal(t, patches+"/"+job.ID, a.header.Get("Location"))
+	require.Equal(t, "completed", job.State)
+	require.Equal(t, map[string]int{"seen": 2, "created": 0, "deleted": 0, "changed": 2, "unchanged": 0, "refused": 0}, job.Counts)
+	require.Equal(t, map[string]any{"bucket": []any{"bucket"}, "key": []any{"a/*"}}, job.Request["query"])
+	require.Equal(t, job, readJob(t, f.do("GET", patches+"/"+job.ID, "").wants(200)))
+	require.Contains(t, f.do("GET", patches, "").wants(200).body, job.ID)
+	f.do("DELETE", patches+"/"+job.ID, "").wants(200)
+
+	var refused struct {
+		Counts   map[string]int
+		Failures []struct{ Object, Reason string }
+	}
+	a = f.do("POST", patches+"?key[]=a/1&key[]=b/1", `{"attributes":`+add+`}`, "Prefer", "wait=20").wants(200)
+	require.NoError(t, json.Unmarshal([]byte(a.body), &refused))
+	require.Equal(t, []int{2, 1, 1}, []int{refused.Counts["seen"], refused.Counts["changed"], refused.Counts["refused"]})
+	require.Len(t, refused.Failures, 1)
+	require.Contains(t, refused.Failures[0].Reason, "there is a value at the path")
+	require.Contains(t, f.do("GET", "/v1/objects/"+refused.Failures[0].Object, "").wants(200).body, `"key":"a/1"`)
+}
+
+func TestAPatchOfManyRowsIsRefused(t *testing.T) {
+	_, _, with := withObjects()
+	f := serve(t, with)
+	const add = `[{"op": "add", "path": "/lane", "value": 3}]`
+	for query, want := range map[string]string{
+		"":                    "Nothing was changed: the query asks for no field of the rows to patch",
+		"?currentState=false": "Nothing was changed: the query asks for no field",
+		"?key=a&limit=3":      "unknown query parameter",
+		"?key=a&page=3":       "pages have no numbers",
+		"?key=%ff":            "Nothing was changed: key: want UTF-8",
+	} {
+		require.Contains(t, f.do("POST", patches+query, add).problem(400, "invalid").Detail, want)
+	}
+	p := f.do("POST", patches+"?key=a", `[{"op": "remove", "path": "/lane"}]`).problem(400, "invalid")
+	require.Equal(t, []string{"/0/op"}, p.pointers())
+	f.do("POST", patches+"?key=a", add, "Content-Type", "text/plain").wants(415)
+	f.do("POST", patches+"?key=a", add, "Authorization", "Bearer wrong").problem(401, "missing-token")
+	f.do("GET", patches+"/"+id(1), "").problem(404, "not-found")
+	require.NotContains(t, f.do("GET", patches, "").wants(200).body, "state")
 }

@@ -139,8 +139,8 @@ var problems = map[problemType]struct {
 	missingCredentials:   {status: 401, title: "The request shows no credentials"},
 	wrongCredentials:     {status: 403, title: "The credentials are wrong"},
 	notProvisioned: {
-		status: 503, title: "Subscriptions are not provisioned", retry: true, pause: 30,
-		detail: "The store of this hub has no containers for subscriptions and events. Everything else works. Ask the operator.",
+		status: 503, title: "A container of the store is not provisioned", retry: true, pause: 30,
+		detail: "The store of this hub lacks the containers that this route needs; the operator creates them with messagehub provision. Routes that need others work.",
 	},
 	partitionFull: {
 		status: 503, title: "The store has no room for the object", retry: true, pause: 300,

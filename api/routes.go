@@ -107,7 +107,7 @@ func (s *Server) routes() chi.Router {
 		broker.Mount(r, s.opts.Broker, brokerHost{s})
 	})
 
-	// Operators have the objects of stores compared with what is known of them.
+	// Operators have the objects of stores compared with what is known of them, and change many at once.
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator, s.requireObjects)
 		r.Get(crawlsPath, s.handle(s.listJobs(domain.CrawlJob)))
@@ -118,6 +118,10 @@ func (s *Server) routes() chi.Router {
 		r.Post(inventoriesPath, s.handle(s.startInventory))
 		r.Get(inventoriesPath+"/{jobId}", s.handle(s.getJob(domain.InventoryJob)))
 		r.Delete(inventoriesPath+"/{jobId}", s.handle(s.stopJob(domain.InventoryJob)))
+		r.Get(patchesPath, s.handle(s.listJobs(domain.PatchJob)))
+		r.Post(patchesPath, s.handle(s.startPatch))
+		r.Get(patchesPath+"/{jobId}", s.handle(s.getJob(domain.PatchJob)))
+		r.Delete(patchesPath+"/{jobId}", s.handle(s.stopJob(domain.PatchJob)))
 	})
 
 	// Peek and Dequeue for the clients of the original, in its words.

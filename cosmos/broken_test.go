@@ -251,6 +251,20 @@ var brokenOperations = []broken{
 		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
 	},
 	{
+		name:    "deleted content that is reported by its name",
+		prepare: (*breakage).answered,
+		act: func(s *breakage, node *Repository) error {
+			recipients, err := node.BundleRecipients(context.Background(), s.open.ID)
+			if err != nil {
+				return err
+			}
+			require.Equal(s, []domain.ActorID{s.actor}, recipients)
+			_, err = node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
+			return err
+		},
+		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
+	},
+	{
 		name:    "answer in place of deleted content",
 		prepare: (*breakage).gone,
 		act: func(s *breakage, node *Repository) error {

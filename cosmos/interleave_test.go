@@ -182,7 +182,7 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 		most = n
 	}
 	var path []int
-	orders, interrupted := 0, sample{oneOf: 7}
+	orders, interrupted := 0, sample{oneOf: 17}
 	if most < 2 || os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS") != "" {
 		interrupted.oneOf = 1
 	}

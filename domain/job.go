@@ -79,6 +79,7 @@ type JobCounts struct {
 	Seen      int64 // that were listed
 	Created   int64 // for which a Created was stored
 	Deleted   int64 // for which a Deleted was stored
+	Changed   int64 // that were patched
 	Unchanged int64
 	Refused   int64 // that cannot be stored, or not be patched
 }

@@ -61,6 +61,7 @@ type ObjectFacts struct {
 	Reason        ObjectReason
 	IngestID      string
 	Attributes    string // a JSON object
+	Patches       string // ids of the last patch jobs that have changed the two above; see NotePatch
 }
 
 // An ObjectEvent is what a store reports about a version of an object.

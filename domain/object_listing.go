@@ -39,7 +39,8 @@ func (o *Object) HasVersionsOutside() bool {
 //   - An object that the listing does not have has no version.
 //   - The version that the listing has is the latest one. What the listing says of it is its state; what
 //     it does not say remains known, if the content is the same.
-//   - A version above it cannot exist: it would be the latest one.
+//   - A version above it cannot exist: it would be the latest one. Below a version that has no row yet
+//     there may be any.
 func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked time.Time) []ObjectEvent {
 	c := o.Current
 	switch {
@@ -56,11 +57,8 @@ func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked
 	if c != nil && c.Version == e.Version {
 		e.keepFacts(&c.ObjectFacts)
 	}
-	above := newest
-	if i := slices.IndexFunc(newest, func(r ObjectRow) bool { return r.Version == e.Version }); i >= 0 {
-		above = newest[:i]
-	}
-	return append(deleteVersions(above, asked), e)
+	above := max(0, slices.IndexFunc(newest, func(r ObjectRow) bool { return r.Version == e.Version }))
+	return append(deleteVersions(newest[:above], asked), e)
 }
 
 // deleteVersions returns a Deleted of each version that is live.
@@ -92,7 +90,7 @@ func (f *ObjectFacts) keepFacts(known *ObjectFacts) {
 	for _, fact := range []struct {
 		now  *string
 		then string
-	}{{&f.SHA256, known.SHA256}, {&f.IngestID, known.IngestID}, {&f.Attributes, known.Attributes}} {
+	}{{&f.SHA256, known.SHA256}, {&f.IngestID, known.IngestID}, {&f.Attributes, known.Attributes}, {&f.Patches, known.Patches}} {
 		if *fact.now == "" {
 			*fact.now = fact.then
 		}

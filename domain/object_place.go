@@ -15,54 +15,72 @@ import (
 // it. It is placed over the highest native row of any version, since the store made it the
 // newest version; what follows for its version is placed behind it. The original places it
 // below all versions, and what it hides remains current there.
+//
+// A version that a listing has as the latest one is placed in the same way: when the store was asked,
+// no other version was above it, whether its own native row is known or not.
 
 // A placement is where a generated place is: the row that it follows.
 type placement struct {
-	base Sequencer
-	rank PlacementRank
+	base  Sequencer
+	rank  PlacementRank
+	after time.Time // of that row, if it is over others
 }
 
 func (p placement) compare(q placement) int {
-	return cmp.Or(cmp.Compare(p.base.order, q.base.order), cmp.Compare(p.rank, q.rank))
+	return cmp.Or(cmp.Compare(p.base.order, q.base.order), cmp.Compare(p.rank, q.rank), cmp.Compare(orderedTime(p.after), orderedTime(q.after)))
+}
+
+// placement returns where the row is.
+func (r *ObjectRow) placement() placement { return placement{r.Base, r.Rank, r.After} }
+
+// moveTo changes where the row is.
+func (r *ObjectRow) moveTo(p placement) { r.Base, r.Rank, r.After = p.base, p.rank, p.after }
+
+// isOver reports whether the event, which has no sequencer, says that its version was the newest of all.
+func (e *ObjectEvent) isOver() bool {
+	return e.IsMarker() || e.Type == ObjectCreated && (e.Reason == Crawl || e.Reason == CrawlRestored)
 }
 
 // placementBehind returns the placement of an event without sequencer behind a row, and false if
 // the row has no influence on it.
 func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	switch {
-	case e.IsMarker():
-		return placement{r.Sequencer, OverRow}, !r.IsGenerated()
+	case e.isOver() && r.IsGenerated(): // the base of r may be forgotten
+		return placement{base: r.Base, rank: OverRow}, r.isOver()
+	case e.isOver():
+		return placement{base: r.Sequencer, rank: OverRow}, true
 	case r.Version != e.Version:
 		return placement{}, false
 	case r.IsGenerated():
-		return placement{r.Base, r.Rank}, r.IsMarker()
+		return placement{r.Base, r.Rank, r.Time}, r.isOver()
 	default:
-		return placement{r.Sequencer, BehindRow}, true
+		return placement{base: r.Sequencer, rank: BehindRow}, true
 	}
 }
 
 // place gives a row that is new its generated place. All rows that are there came before it.
 func (u *ObjectUpdate) place(row *ObjectRow) {
 	row.Rank = BehindRow
-	if row.IsMarker() {
+	if row.isOver() {
 		row.Rank = OverRow
 	}
 	found := false
 	follow := func(r *ObjectRow) {
 		p, anchors := placementBehind(r, &row.ObjectEvent)
-		if anchors && orderedTime(r.Time) <= lastTime(row.Time) && p.compare(placement{row.Base, row.Rank}) >= 0 {
-			row.Base, row.Rank, found = p.base, p.rank, true
+		if anchors && orderedTime(r.Time) <= lastTime(row.Time) && p.compare(row.placement()) >= 0 {
+			row.moveTo(p)
+			found = true
 		}
 	}
 	for i := range u.object.Rows {
 		follow(&u.object.Rows[i])
 	}
 	q := SpilledQuery{Kind: SpilledAnchor, Version: row.Version, Time: lastTime(row.Time)}
-	if row.IsMarker() {
+	if row.isOver() {
 		q = SpilledQuery{Kind: SpilledOver, Time: lastTime(row.Time)}
 	}
 	// A row in the object is above all spilled ones.
-	if found || u.object.Spilled == 0 || !row.IsMarker() && !u.object.hasSpilled(row.Version) {
+	if found || u.object.Spilled == 0 || !row.isOver() && !u.object.hasSpilled(row.Version) {
 		return
 	}
 	below, _ := u.below.lookUp(q)
@@ -79,16 +97,16 @@ func isEarlier(a, b time.Time) bool {
 // moveBehind moves rows with a generated place behind a row that has come after them, and happened
 // before them.
 func (u *ObjectUpdate) moveBehind(row *ObjectRow) {
-	if row.IsGenerated() && !row.IsMarker() || row.Time.IsZero() {
+	if !row.IsAnchor() || row.Time.IsZero() {
 		return
 	}
 	later := u.generatedLater(row.Time)
-	// Markers come first: those that move take with them what follows them.
+	// Anchors come first: those that move take with them what follows them.
 	anchors := []*ObjectRow{row}
-	for _, wantMarkers := range []bool{true, false} {
+	for _, wantAnchors := range []bool{true, false} {
 		for i := range later {
 			g := &later[i]
-			if g.IsMarker() == wantMarkers && u.moveBehindAny(g, anchors) && wantMarkers {
+			if g.IsAnchor() == wantAnchors && u.moveBehindAny(g, anchors) && wantAnchors {
 				anchors = append(anchors, g)
 			}
 		}
@@ -116,14 +134,14 @@ func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 // whether it did.
 func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	from := g.Order()
-	to := placement{g.Base, g.Rank}
+	to := g.placement()
 	for _, r := range anchors {
 		p, influences := placementBehind(r, &g.ObjectEvent)
 		if influences && (isEarlier(r.Time, g.Time) || r.Number > 0 && r.Number < g.Number && orderedTime(r.Time) == orderedTime(g.Time)) && p.compare(to) > 0 {
 			to = p
 		}
 	}
-	if to == (placement{g.Base, g.Rank}) {
+	if to == g.placement() {
 		return false
 	}
 	if i, isInside := u.index(from); isInside {
@@ -133,7 +151,7 @@ func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 		u.below.noteVersion(g.Version)
 		u.object.noteUnspilled()
 	}
-	g.Base, g.Rank = to.base, to.rank
+	g.moveTo(to)
 	u.put(*g)
 	u.changed = true
 	return true

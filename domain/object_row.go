@@ -13,12 +13,15 @@ import (
 // place: behind Base, by its time and number; see object_place.go.
 type ObjectRow struct {
 	ObjectEvent
-	Base       Sequencer     // of a generated place; null: before all native rows
-	Rank       PlacementRank // of a generated place
-	Number     int64         // of the generated places of the object, from 1; 0: native
-	Duplicates int64         // deliveries after the first
-	Reordered  int64         // see object_pair.go
-	WriteID    string        // of the update that stored the row
+	Base Sequencer     // of a generated place; null: before all native rows
+	Rank PlacementRank // of a generated place
+	// After is the time of the row over others that a row follows, if it does; so it remains below others
+	// that are over both. Zero: it follows none, or one whose time is unknown.
+	After      time.Time
+	Number     int64  // of the generated places of the object, from 1; 0: native
+	Duplicates int64  // deliveries after the first
+	Reordered  int64  // see object_pair.go
+	WriteID    string // of the update that stored the row
 }
 
 // A PlacementRank orders what has one sequencer as base.
@@ -28,20 +31,21 @@ type PlacementRank int
 const (
 	NativeRank PlacementRank = iota // the row that has the sequencer
 	BehindRow                       // behind a native row of the same version
-	OverRow                         // a marker over a native row of any version, and its version from then on
+	OverRow                         // over a native row of any version, with what follows of its version from then on
 )
 
 // IsGenerated reports whether the place of the row was generated.
 func (r *ObjectRow) IsGenerated() bool { return r.Number > 0 }
 
-// isAnchor reports whether generated places of its version may be behind the row.
-func (r *ObjectRow) isAnchor() bool { return !r.IsGenerated() || r.IsMarker() }
+// IsAnchor reports whether generated places of its version may be behind the row.
+func (r *ObjectRow) IsAnchor() bool { return !r.IsGenerated() || r.isOver() }
 
 // An ObjectOrder is the place of a row among all rows of its object. Its fields are in the order in
 // which they decide. They are exported for stores, which only copy them.
 type ObjectOrder struct {
 	Base      string
 	Rank      PlacementRank
+	After     int64 // with OverRow: the time of the row over others, for those that follow it, too
 	Time      int64 // of a generated place: microseconds; an unknown time is the least one
 	Number    int64
 	Type      ObjectEventType // of a native row, as the following ones
@@ -54,7 +58,14 @@ func (r *ObjectRow) Order() ObjectOrder {
 	if !r.IsGenerated() {
 		return ObjectOrder{Base: r.Sequencer.order, Type: r.Type, Version: r.Version, Sequencer: r.Sequencer.identity()}
 	}
-	return ObjectOrder{Base: r.Base.order, Rank: r.Rank, Time: orderedTime(r.Time), Number: r.Number}
+	o := ObjectOrder{Base: r.Base.order, Rank: r.Rank, Time: orderedTime(r.Time), Number: r.Number}
+	if o.Rank == OverRow {
+		o.After = o.Time
+		if !r.After.IsZero() {
+			o.After = orderedTime(r.After)
+		}
+	}
+	return o
 }
 
 func orderedTime(t time.Time) int64 {
@@ -70,7 +81,7 @@ func (o ObjectOrder) Compare(p ObjectOrder) int {
 		return c
 	}
 	return cmp.Or(
-		cmp.Compare(o.Rank, p.Rank), cmp.Compare(o.Time, p.Time), cmp.Compare(o.Number, p.Number),
+		cmp.Compare(o.Rank, p.Rank), cmp.Compare(o.After, p.After), cmp.Compare(o.Time, p.Time), cmp.Compare(o.Number, p.Number),
 		cmp.Compare(o.Type, p.Type), cmp.Compare(o.Version.s, p.Version.s), cmp.Compare(o.Sequencer, p.Sequencer),
 	)
 }
@@ -101,5 +112,5 @@ func (r *ObjectRow) SequencerText() string {
 func (r *ObjectRow) size() int {
 	const names = 200 // of the fields, with numbers and times
 	return names + len(r.Version.s) + len(r.Sequencer.text) + len(r.Base.text) + len(r.Carrier.Message) + len(r.WriteID) +
-		len(r.ETag) + len(r.SHA256) + len(r.StorageClass) + len(r.ArchiveStatus) + len(r.Reason) + len(r.IngestID) + len(r.Attributes)
+		len(r.ETag) + len(r.SHA256) + len(r.StorageClass) + len(r.ArchiveStatus) + len(r.Reason) + len(r.IngestID) + len(r.Attributes) + len(r.Patches)
 }

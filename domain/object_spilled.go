@@ -27,7 +27,7 @@ const (
 	SpilledBelow                                 // a version's newest row below an order
 	SpilledNeighbors                             // a version's native rows just below and just above an order
 	SpilledAnchor                                // a version's row, no later than a time, that a null sequencer is placed behind
-	SpilledOver                                  // the native row of any version, no later than a time, that a marker is placed over
+	SpilledOver                                  // a row of any version, no later than a time, that one over others is placed over
 	SpilledGenerated                             // rows with a generated place later than a time
 	SpilledOld                                   // the lowest rows above an order that are earlier than a time, up to MaxForgotten
 	SpilledRecent                                // a version's newest row of an unknown time, or not earlier than a time

@@ -12,6 +12,8 @@ import (
 // has a lease of it, and stores what it has done by SaveJob. Another node takes the job over once the
 // lease has passed. A node that does not notice that its lease has passed can store nothing.
 //
+// A job that has ended is kept for JobRetention, and then deleted.
+//
 // Any method may fail with Busy, Unavailable and Uncertain. After Uncertain, calling again with the
 // same arguments is safe.
 type Jobs interface {
@@ -42,6 +44,9 @@ type Jobs interface {
 	// is. It fails with NotFound if there is no such job.
 	StopJob(ctx context.Context, id domain.JobID, at time.Time) (domain.Job, error)
 }
+
+// JobRetention is how long a job is kept after its end.
+const JobRetention = 30 * 24 * time.Hour
 
 // A JobRunsError reports that a bucket has a running job of an exclusive kind. Its kind is Conflict.
 type JobRunsError struct {

@@ -34,12 +34,11 @@ type Source interface {
 	// store whether there is such a version. It fails with ErrNoLinks if the store has none, and with
 	// Invalid for a time that is not from a second to MaxLinkTime.
 	Link(ctx context.Context, name domain.ObjectName, version domain.VersionID, opts LinkOptions) (string, error)
-}
 
-// An Opener is a Source whose objects can be read.
-type Opener interface {
-	// Open returns the content of the latest version of an object. The caller closes it. It is NotFound if
-	// there is none.
+	// Open returns the content of the latest version of an object, as it is stored. The caller closes it.
+	// Reading it fails as a method does: with Unavailable if the content is cut, or if the store sends nothing
+	// for a minute, and when ctx ends. It is NotFound if there is no such object, or no such bucket, and
+	// Invalid if the content is archived.
 	Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error)
 }
 

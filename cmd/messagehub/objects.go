@@ -35,7 +35,7 @@ func (p *process) objectsCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.objectsList(), p.objectsShow(), p.objectsHistory(), p.objectsLink(), p.objectsCrawl())
+	cmd.AddCommand(p.objectsList(), p.objectsShow(), p.objectsHistory(), p.objectsLink(), p.objectsCrawl(), p.objectsPatch())
 	return cmd
 }
 

@@ -2,20 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/terminal"
-	"github.com/messagehub/messagehub/domain"
 )
-
-// crawlLook is the time between two looks at a crawl.
-const crawlLook = 500 * time.Millisecond
 
 func (p *process) objectsCrawl() *cobra.Command {
 	o := &objectsCommand{p: p}
@@ -37,7 +31,7 @@ func (p *process) objectsCrawl() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if crawl, err = o.awaitCrawl(ctx, crawl); err != nil {
+		if crawl, err = o.awaitJob(ctx, "crawl", hubclient.CrawlsPath, crawl); err != nil {
 			return err
 		}
 		return o.showCrawl(crawl)
@@ -46,43 +40,13 @@ func (p *process) objectsCrawl() *cobra.Command {
 	return cmd
 }
 
-// awaitCrawl returns a crawl after its end.
-func (o *objectsCommand) awaitCrawl(ctx context.Context, crawl *hubclient.Crawl) (*hubclient.Crawl, error) {
-	look := time.NewTicker(crawlLook)
-	defer look.Stop()
-	id := crawl.ID
-	for crawl.State == string(domain.JobRunning) {
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("crawl %s has not ended within %s; it continues in the hub, GET /v1/objects/crawls/%s shows it", id, o.timeout, id)
-		}
-		found, err := o.hub.Crawl(ctx, id)
-		if err != nil && ctx.Err() == nil {
-			return nil, fmt.Errorf("crawl %s has begun, and cannot be read: %w", id, err)
-		}
-		if err == nil {
-			crawl = found
-		}
-	}
-	return crawl, nil
-}
-
 // showCrawl prints what a crawl has found. It fails if the crawl has not completed.
-func (o *objectsCommand) showCrawl(c *hubclient.Crawl) error {
-	if o.json {
-		if err := json.NewEncoder(o.p.out).Encode(c); err != nil {
-			return err
-		}
-	} else {
+func (o *objectsCommand) showCrawl(c *hubclient.ObjectJob) error {
+	return o.showJob("crawl", c, func() {
 		fmt.Fprintf(o.p.out, "%s listed: %d created or changed, %d deleted, %d unchanged\n",
 			terminal.CountOf(c.Counts.Seen, "object"), c.Counts.Created, c.Counts.Deleted, c.Counts.Unchanged)
 		if c.Counts.Refused > 0 {
 			fmt.Fprintf(o.p.out, "%s cannot be stored, such as one whose key is not UTF-8\n", terminal.CountOf(c.Counts.Refused, "object"))
 		}
-	}
-	if c.State != string(domain.JobCompleted) {
-		return fmt.Errorf("crawl %s has %s: %s", c.ID, c.State, c.Report)
-	}
-	return nil
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -16,12 +17,14 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-func TestObjectsCrawl_PrintsWhatDiffers(t *testing.T) {
+// serveJobs serves a hub whose bucket has three objects in its store, and which works on jobs.
+func serveJobs(t *testing.T) (url string) {
+	t.Helper()
 	store, source := memory.New(memory.Options{}), memory.NewSource("bucket")
 	for _, key := range []string{"a/1", "a/2", "b/1"} {
 		source.Put("bucket", repository.SourceObject{Key: key})
 	}
-	known := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{})
+	known := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{JSONPatch: jsonpatch.Apply})
 	ctx, stop := context.WithCancel(t.Context())
 	var jobs sync.WaitGroup
 	jobs.Go(func() { known.RunJobs(ctx) })
@@ -34,12 +37,17 @@ func TestObjectsCrawl_PrintsWhatDiffers(t *testing.T) {
 		stop()
 		jobs.Wait()
 	})
-	require.Equal(t, result{0, "2 objects listed: 2 created or changed, 0 deleted, 0 unchanged\n", ""}, objects(t, server.URL, "crawl", "bucket", "--prefix", "a/"))
-	require.Equal(t, result{0, "3 objects listed: 1 created or changed, 0 deleted, 2 unchanged\n", ""}, objects(t, server.URL, "crawl", "bucket"))
-	require.Regexp(t, `^{"id":"[^"]+","bucket":"bucket","state":"completed",.*"counts":{"seen":3,"created":0,`, objects(t, server.URL, "crawl", "bucket", "--json").out)
-	got := objects(t, server.URL, "crawl", "other")
+	return server.URL
+}
+
+func TestObjectsCrawl_PrintsWhatDiffers(t *testing.T) {
+	url := serveJobs(t)
+	require.Equal(t, result{0, "2 objects listed: 2 created or changed, 0 deleted, 0 unchanged\n", ""}, objects(t, url, "crawl", "bucket", "--prefix", "a/"))
+	require.Equal(t, result{0, "3 objects listed: 1 created or changed, 0 deleted, 2 unchanged\n", ""}, objects(t, url, "crawl", "bucket"))
+	require.Regexp(t, `^{"id":"[^"]+","bucket":"bucket","state":"completed",.*"counts":{"seen":3,"created":0,`, objects(t, url, "crawl", "bucket", "--json").out)
+	got := objects(t, url, "crawl", "other")
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, `there is no bucket "other"`)
-	require.Equal(t, 2, objects(t, server.URL, "crawl").status)
-	require.Equal(t, 2, objects(t, server.URL, "crawl", "").status)
+	require.Equal(t, 2, objects(t, url, "crawl").status)
+	require.Equal(t, 2, objects(t, url, "crawl", "").status)
 }

@@ -15,6 +15,7 @@ func Containers() []client.ContainerSpec {
 		Name: objectsContainer, Holds: "what stores report about their objects",
 		PartitionKey: "/partitionKey", KeyBytes: 255 + len("shard|999|"), Throughput: 4000,
 		Index:      indexPaths(),
+		Expires:    true,
 		WiderIndex: "an event costs up to twice as much",
 		Remedy:     "delete the container objects with what it holds, and run messagehub provision",
 	}}

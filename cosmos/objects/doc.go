@@ -10,6 +10,9 @@
 //	                    -r.<hash>           a row that is spilled from the object
 //	                    -v.<hash>           a copy of the newest spilled row of a version
 //	sweep               sweep               the sweep that began last, and how far it has come
+//	jobs                <kind>.<uuid>       a job; it expires some time after its end
+//	                    running.<kind>.<bucket in base32hex>
+//	                                        which job of an exclusive kind runs for a bucket
 //
 // The shard of an object is a hash of its key, so that one batch can store events of many objects.
 // The ids of objects sort as their keys do. Ids have up to 1,023 bytes: of a key above 600 bytes,

@@ -72,7 +72,8 @@ func (*objectDoc) DocumentKind() client.DocumentKind { return objectDocument }
 type orderDoc struct {
 	Base      string `json:"base,omitempty"`
 	Rank      int    `json:"rank,omitempty"`
-	Time      string `json:"time,omitempty"` // a number; as a JSON number it would not be exact
+	After     string `json:"after,omitempty"` // a number; as a JSON number it would not be exact
+	Time      string `json:"time,omitempty"`  // likewise
 	Number    int64  `json:"number,omitempty"`
 	Type      int    `json:"type,omitempty"`
 	Version   string `json:"version,omitempty"`
@@ -121,9 +122,11 @@ type rowFields struct {
 	Reason     string `json:"reason,omitempty"`
 	IngestID   string `json:"ingestId,omitempty"`
 	Attributes string `json:"attributes,omitempty"`
+	Patches    string `json:"patches,omitempty"`
 	BaseForm   int    `json:"baseForm,omitempty"`
 	Base       string `json:"base,omitempty"`
 	Rank       int    `json:"rank,omitempty"`
+	After      string `json:"after,omitempty"`
 	Number     int64  `json:"number,omitempty"`
 	Duplicates int64  `json:"duplicates,omitempty"`
 	Reordered  int64  `json:"reordered,omitempty"`
@@ -135,8 +138,8 @@ func encodeRow(r *domain.ObjectRow) rowFields {
 		Version: versionText(r.Version), Type: int(r.Type), IsMarker: r.Marker,
 		Form: int(r.Sequencer.Form()), Sequencer: r.Sequencer.String(), Message: r.Carrier.Message, Index: r.Carrier.Index,
 		Time: timeText(r.Time), ETag: r.ETag, SHA256: r.SHA256, Class: r.StorageClass, Archive: r.ArchiveStatus,
-		Modified: timeText(r.LastModified), Reason: string(r.Reason), IngestID: r.IngestID, Attributes: r.Attributes,
-		BaseForm: int(r.Base.Form()), Base: r.Base.String(), Rank: int(r.Rank), Number: r.Number,
+		Modified: timeText(r.LastModified), Reason: string(r.Reason), IngestID: r.IngestID, Attributes: r.Attributes, Patches: r.Patches,
+		BaseForm: int(r.Base.Form()), Base: r.Base.String(), Rank: int(r.Rank), After: timeText(r.After), Number: r.Number,
 		Duplicates: r.Duplicates, Reordered: r.Reordered, WriteID: r.WriteID,
 	}
 	if r.Size != nil {
@@ -199,10 +202,10 @@ func (p *parser) row(f *rowFields) domain.ObjectRow {
 			Time: p.time(f.Time),
 			ObjectFacts: domain.ObjectFacts{
 				ETag: f.ETag, SHA256: f.SHA256, StorageClass: f.Class, ArchiveStatus: f.Archive,
-				LastModified: p.time(f.Modified), Reason: domain.ObjectReason(f.Reason), IngestID: f.IngestID, Attributes: f.Attributes,
+				LastModified: p.time(f.Modified), Reason: domain.ObjectReason(f.Reason), IngestID: f.IngestID, Attributes: f.Attributes, Patches: f.Patches,
 			},
 		},
-		Base: p.sequencer(f.BaseForm, f.Base), Rank: domain.PlacementRank(f.Rank), Number: f.Number,
+		Base: p.sequencer(f.BaseForm, f.Base), Rank: domain.PlacementRank(f.Rank), After: p.time(f.After), Number: f.Number,
 		Duplicates: f.Duplicates, Reordered: f.Reordered, WriteID: f.WriteID,
 	}
 	if f.Size != "" {
@@ -243,7 +246,7 @@ func newOrderDoc(o domain.ObjectOrder) *orderDoc {
 		return nil
 	}
 	return &orderDoc{
-		Base: o.Base, Rank: int(o.Rank), Time: strconv.FormatInt(o.Time, 10), Number: o.Number,
+		Base: o.Base, Rank: int(o.Rank), After: strconv.FormatInt(o.After, 10), Time: strconv.FormatInt(o.Time, 10), Number: o.Number,
 		Type: int(o.Type), Version: versionText(o.Version), Sequencer: o.Sequencer,
 	}
 }
@@ -252,10 +255,17 @@ func (p *parser) order(d *orderDoc) domain.ObjectOrder {
 	if d == nil {
 		return domain.ObjectOrder{}
 	}
-	return domain.ObjectOrder{
+	o := domain.ObjectOrder{
 		Base: d.Base, Rank: domain.PlacementRank(d.Rank), Time: p.number(d.Time), Number: d.Number,
 		Type: domain.ObjectEventType(d.Type), Version: p.version(d.Version), Sequencer: d.Sequencer,
 	}
+	switch {
+	case d.After != "":
+		o.After = p.number(d.After)
+	case o.Rank == domain.OverRow: // it was stored before orders had the member, and so before rows could follow it
+		o.After = o.Time
+	}
+	return o
 }
 
 // object returns the object of a document.
@@ -293,7 +303,7 @@ func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	return &rowDoc{
 		ID: rowID(key, r.ID()), PartitionKey: partition, Kind: rowDocument.Name, Object: objectID(key), Version: versionText(r.Version),
 		Order: orderText(r.Order()), Row: encodeRow(r), Micros: micros(r.Time),
-		IsGenerated: r.IsGenerated(), IsAnchor: !r.IsGenerated() || r.IsMarker(),
+		IsGenerated: r.IsGenerated(), IsAnchor: r.IsAnchor(),
 	}
 }
 

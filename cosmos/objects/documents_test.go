@@ -45,7 +45,7 @@ func randomRow(rng *rand.Rand) domain.ObjectRow {
 			Sequencer: sequencer(), Time: at(),
 			ObjectFacts: domain.ObjectFacts{
 				ETag: text(), SHA256: text(), StorageClass: text(), ArchiveStatus: text(), LastModified: at(),
-				Reason: domain.ObjectReason(text()), IngestID: text(), Attributes: text(),
+				Reason: domain.ObjectReason(text()), IngestID: text(), Attributes: text(), Patches: text(),
 			},
 		},
 		Duplicates: rng.Int64N(3), Reordered: rng.Int64N(3), WriteID: text(),
@@ -57,6 +57,9 @@ func randomRow(rng *rand.Rand) domain.ObjectRow {
 	if r.Sequencer.IsNull() {
 		r.Base, r.Rank, r.Number = sequencer(), domain.PlacementRank(1+rng.IntN(2)), 1+rng.Int64N(300)
 		r.Carrier = domain.Carrier{Message: "m" + text(), Index: rng.IntN(3)}
+		if r.Rank == domain.OverRow {
+			r.After = at()
+		}
 	}
 	return r
 }
@@ -93,6 +96,20 @@ func TestADocumentHasAllOfItsObject(t *testing.T) {
 			o.Current = &current
 		}
 		require.Equal(t, o, must(decodes(t, newObjectDoc("partition", &o, nil), &objectDoc{}).object()))
+	}
+}
+
+// Orders were stored without the time of the row over others before rows could follow one.
+func TestAnOrderWithoutAfterIsRead(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 100 {
+		r := randomRow(rng)
+		r.After = time.Time{}
+		d := newOrderDoc(r.Order())
+		d.After = ""
+		var p parser
+		require.Equal(t, r.Order(), p.order(d))
+		require.NoError(t, p.err)
 	}
 }
 

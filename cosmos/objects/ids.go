@@ -79,7 +79,11 @@ func shardOf(key string, shards int) int {
 func orderText(o domain.ObjectOrder) string {
 	var b strings.Builder
 	// An exclamation mark is less than any character of a base or a number.
-	fmt.Fprintf(&b, "%s!%d%016x%016x%d%x!%s", o.Base, o.Rank, uint64(o.Time)^1<<63, uint64(o.Number), o.Type, versionText(o.Version), o.Sequencer) //nolint:gosec // the bits of a time
+	fmt.Fprintf(&b, "%s!%d", o.Base, o.Rank)
+	if o.Rank == domain.OverRow {
+		fmt.Fprintf(&b, "%016x", uint64(o.After)^1<<63) //nolint:gosec // the bits of a time
+	}
+	fmt.Fprintf(&b, "%016x%016x%d%x!%s", uint64(o.Time)^1<<63, uint64(o.Number), o.Type, versionText(o.Version), o.Sequencer) //nolint:gosec // the bits of a time
 	return b.String()
 }
 

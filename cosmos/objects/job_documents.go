@@ -1,10 +1,13 @@
 package objects
 
 import (
+	"time"
+
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 )
 
 var (
@@ -32,6 +35,7 @@ type jobDoc struct {
 	Seen         int64        `json:"seen,omitempty"`
 	Created      int64        `json:"created,omitempty"`
 	Deleted      int64        `json:"deleted,omitempty"`
+	Changed      int64        `json:"changed,omitempty"`
 	Unchanged    int64        `json:"unchanged,omitempty"`
 	Refused      int64        `json:"refused,omitempty"`
 	Report       string       `json:"report,omitempty"`
@@ -41,6 +45,7 @@ type jobDoc struct {
 	Lease        int64        `json:"lease,omitempty"`
 	Until        string       `json:"until,omitempty"`
 	WriteID      string       `json:"writeId"`
+	TTL          int64        `json:"ttl,omitempty"` // seconds after the last write; once it has ended
 	ETag         azcore.ETag  `json:"_etag,omitempty"`
 	client.Document
 }
@@ -81,11 +86,14 @@ func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	d := &jobDoc{
 		ID: jobDocID(j.ID), PartitionKey: jobsKey, Kind: jobDocument.Name, JobKind: string(j.ID.Kind), UUID: j.ID.UUID(), Bucket: j.Bucket,
 		Live: j.State == domain.JobRunning, Request: j.Request, State: string(j.State), Started: timeText(j.Started), Ended: timeText(j.Ended),
-		Cursor: j.Cursor, Seen: j.Counts.Seen, Created: j.Counts.Created, Deleted: j.Counts.Deleted, Unchanged: j.Counts.Unchanged, Refused: j.Counts.Refused,
+		Cursor: j.Cursor, Seen: j.Counts.Seen, Created: j.Counts.Created, Deleted: j.Counts.Deleted, Changed: j.Counts.Changed, Unchanged: j.Counts.Unchanged, Refused: j.Counts.Refused,
 		Report: j.Report, Attempts: j.Attempts, Owner: j.Lease.Owner, Lease: j.Lease.Number, Until: timeText(j.Lease.Until), WriteID: writeID,
 	}
 	if replaced != nil {
 		d.Document = replaced.Document
+	}
+	if !d.Live {
+		d.TTL = int64(repository.JobRetention / time.Second)
 	}
 	for _, f := range j.Failures {
 		d.Failures = append(d.Failures, failureDoc(f))
@@ -100,7 +108,7 @@ func (d *jobDoc) job() (domain.Job, error) {
 	p.note(err)
 	j := domain.Job{
 		ID: id, Bucket: d.Bucket, Request: d.Request, State: domain.JobState(d.State), Started: p.time(d.Started), Ended: p.time(d.Ended), Cursor: d.Cursor,
-		Counts: domain.JobCounts{Seen: d.Seen, Created: d.Created, Deleted: d.Deleted, Unchanged: d.Unchanged, Refused: d.Refused},
+		Counts: domain.JobCounts{Seen: d.Seen, Created: d.Created, Deleted: d.Deleted, Changed: d.Changed, Unchanged: d.Unchanged, Refused: d.Refused},
 		Report: d.Report, Attempts: d.Attempts, Lease: domain.JobLease{Owner: d.Owner, Number: d.Lease, Until: p.time(d.Until)},
 	}
 	for _, f := range d.Failures {

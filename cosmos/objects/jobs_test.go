@@ -164,3 +164,33 @@ func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 		}
 	})
 }
+
+// A job that has ended is deleted, one that runs is not.
+func TestAJobThatHasEndedIsKeptForAMonth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := accounttest.New(t, embedded.Options{}, Containers())
+		node := New(a.Connect(), Options{})
+		ended, running := newJob(1), newJob(2)
+		running.Bucket = "another"
+		require.NoError(t, node.CreateJob(t.Context(), ended))
+		require.NoError(t, node.CreateJob(t.Context(), running))
+		_, err := node.StopJob(t.Context(), ended.ID, jobTime)
+		require.NoError(t, err)
+		lists := func() (ids []domain.JobID) {
+			all, err := node.ListJobs(t.Context(), domain.JobID{Kind: domain.CrawlJob}, 10)
+			require.NoError(t, err)
+			for i := range all {
+				ids = append(ids, all[i].ID)
+			}
+			return ids
+		}
+		<-time.After(repository.JobRetention - time.Minute)
+		require.Equal(t, []domain.JobID{running.ID, ended.ID}, lists())
+		<-time.After(2 * time.Minute)
+		require.Equal(t, []domain.JobID{running.ID}, lists())
+		_, err = node.Job(t.Context(), ended.ID)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+		<-time.After(10 * repository.JobRetention)
+		require.Equal(t, []domain.JobID{running.ID}, lists())
+	})
+}

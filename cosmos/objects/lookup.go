@@ -120,7 +120,7 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	case domain.SpilledAnchor:
 		return []nearest{ask("DESC", isRow+" AND c.isAnchor = true", ofVersion, inTime)}
 	case domain.SpilledOver:
-		return []nearest{ask("DESC", isNative, inTime)}
+		return []nearest{ask("DESC", isRow+" AND c.isAnchor = true", inTime)}
 	case domain.SpilledOld:
 		lowest := ask("ASC", isRow, isOld, above)
 		lowest.limit = domain.MaxForgotten

@@ -16,7 +16,7 @@ func TestDelivery(t *testing.T) {
 		case raced && i == 0:
 			continue
 		case raced:
-			oneOf = 4
+			oneOf = 8
 		case i == 0:
 			oneOf = 3
 		}

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/messagehub/messagehub/domain"
@@ -217,8 +218,12 @@ func (d *dispatcher) close() {
 	}
 }
 
+// send grants permits, and before each of them offers the processor to what else is ready to run: a
+// message to ten thousand cursors would otherwise keep the processors from the deliveries of other
+// streams.
 func (d *dispatcher) send(all []*permit) {
 	for _, p := range all {
+		runtime.Gosched()
 		d.grant(p)
 	}
 }

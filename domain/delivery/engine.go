@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -436,6 +437,7 @@ func (t *topic) wake() {
 	t.mu.Unlock()
 	for _, s := range all {
 		s.wake()
+		runtime.Gosched() // as the dispatcher does
 	}
 	for _, w := range watched {
 		w.visitSoon()
@@ -477,5 +479,6 @@ func (p *pool) work() {
 		f := p.queue.next()
 		p.mu.Unlock()
 		f()
+		runtime.Gosched() // as the dispatcher does
 	}
 }

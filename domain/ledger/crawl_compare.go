@@ -162,14 +162,9 @@ func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repo
 			l.Reason = domain.Crawl
 		}
 	}
-	newest := domain.NewestRows(o.Rows)
-	events := o.EventsOfListing(newest, l, asked)
-	if len(events) > 0 && o.HasVersionsOutside() {
-		var err error
-		if newest, err = c.readNewest(ctx, o.Name); err != nil {
-			return err
-		}
-		events = o.EventsOfListing(newest, l, asked)
+	events, err := c.eventsOfListing(ctx, o, l, asked)
+	if err != nil {
+		return err
 	}
 	if len(events) == 0 && listed != nil {
 		c.counts.Unchanged++
@@ -185,11 +180,24 @@ func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repo
 	return c.ingest(ctx)
 }
 
+// eventsOfListing returns the events that follow for an object; see [domain.Object.EventsOfListing].
+func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, asked time.Time) ([]domain.ObjectEvent, error) {
+	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, asked)
+	if len(events) == 0 || !o.HasVersionsOutside() {
+		return events, nil
+	}
+	newest, err := t.readNewest(ctx, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	return o.EventsOfListing(newest, listed, asked), nil
+}
+
 // readNewest reads each version's newest row among all rows of an object.
-func (c *comparison) readNewest(ctx context.Context, name domain.ObjectName) (newest []domain.ObjectRow, err error) {
+func (t *task) readNewest(ctx context.Context, name domain.ObjectName) (newest []domain.ObjectRow, err error) {
 	var below domain.ObjectOrder
 	for {
-		rows, err := c.Objects.History(ctx, name, below, historyPageSize)
+		rows, err := t.Objects.History(ctx, name, below, historyPageSize)
 		if err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -153,8 +154,10 @@ func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 		want         string
 	}{
 		{"the known one", "[C@C1/1, C@C2/2]", latest("2"), "C@C1/1· C@C2/2+"},
-		{"a newer one was deleted", "[C@C1/1, C@C2/2]", latest("1"), "C@C1/1· C@C1-01/1+ C@C2/2· D@C2-02/2·"},
-		{"a marker was deleted", "[C@C1/1, M@D1/2]", latest("1"), "C@C1/1· C@C1-01/1+ M@D1/2· D@D1-02/2·"},
+		{"a newer one was deleted", "[C@C1/1, C@C2/2]", latest("1"), "C@C1/1· C@C2/2· D@C2-02/2· C@C2-01/1+"},
+		{"a marker was deleted", "[C@C1/1, M@D1/2]", latest("1"), "C@C1/1· M@D1/2· D@D1-02/2· C@D1-01/1+"},
+		{"one of which no event has come", "[C@C1/1, C@C2/2]", latest("3"), "C@C1/1· C@C2/2· C@C2-01/3+"},
+		{"one of which no event has come, over a marker", "[C@C1/1, M@D1/2]", latest("3"), "C@C1/1· M@D1/2· C@D1-01/3+"},
 		{"a marker was made", "[C@C1/1, C@C2/2]", &repository.SourceObject{Version: version("3"), Marker: true}, "C@C1/1· C@C2/2· M@C2-01/3·"},
 		{"a marker of what is deleted says nothing", "[C@C1, D@D1]", &repository.SourceObject{Version: version("3"), Marker: true}, "C@C1· D@D1·"},
 		{"no version", "[C@C1/1, C@C2/2, M@D2/3, D@D2F/3]", nil, "C@C1/1· D@C1-02/1· C@C2/2· D@C2-01/2· M@D2/3· D@D2F/3·"},
@@ -382,20 +385,25 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 
 var errCrash = errors.New("the node has crashed")
 
-// A crasher ends a node at its n-th call of Ingest or SaveJob, before or after that is carried out.
+// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after that is carried out.
 type crasher struct {
 	repository.Objects
 	repository.Jobs
+	mu    sync.Mutex
 	n     int
 	after bool
 	crash context.CancelFunc
 }
 
 func (c *crasher) call(do func() error) error {
-	if c.n--; c.n > 0 {
+	c.mu.Lock()
+	c.n--
+	left := c.n
+	c.mu.Unlock()
+	if left > 0 {
 		return do()
 	}
-	if c.n == 0 && c.after {
+	if left == 0 && c.after {
 		if err := do(); err != nil {
 			return err
 		}
@@ -410,6 +418,14 @@ func (c *crasher) Ingest(ctx context.Context, reports []repository.ObjectReport)
 		return err
 	})
 	return results, err
+}
+
+func (c *crasher) Amend(ctx context.Context, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (row domain.ObjectRow, err error) {
+	err = c.call(func() (err error) {
+		row, err = c.Objects.Amend(ctx, name, id, change)
+		return err
+	})
+	return row, err
 }
 
 func (c *crasher) SaveJob(ctx context.Context, job *domain.Job) error {

@@ -20,6 +20,9 @@ type Filter struct {
 	fingerprint string      // of the parameters
 }
 
+// HasConditions reports whether the filter asks for a field of the rows.
+func (f *Filter) HasConditions() bool { return len(f.conditions) > 0 }
+
 // A condition is about one field of a row.
 type condition struct {
 	field  string

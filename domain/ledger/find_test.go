@@ -56,6 +56,9 @@ func TestRowIDsOfAnyRow(t *testing.T) {
 
 func TestRowIDsThatAreNone(t *testing.T) {
 	const id = "AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0"
+	none := ledger.RowID{Name: newFixture(t).name("bucket", "key")} // for a store, that is the current row
+	_, err := ledger.ParseRowID(none.String())
+	require.Equal(t, domain.Invalid, domain.KindOf(err), none)
 	for _, text := range []string{"", "x", "!", id + "A", id + "AA", id[:len(id)-4], "Ag" + id[2:], "AQ", "AQZidWNrZXQA", "AQD_____________________w", id + "=", strings.ToLower(id)} {
 		_, err := ledger.ParseRowID(text)
 		require.Equal(t, domain.Invalid, domain.KindOf(err), text)

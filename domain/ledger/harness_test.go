@@ -47,7 +47,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 
 // node returns a node of the hub.
 func (w *world) node() *ledger.Service {
-	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page})
+	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page, JSONPatch: applyPatch})
 }
 
 // runs has a node work until ctx ends or the test does.

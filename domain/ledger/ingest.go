@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -32,20 +33,30 @@ func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Inval
 // other objects of its part of the store are gone.
 func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrFull) }
 
+// maxAhead is how far the clock of a store may be ahead of the hub's. A time that is later is as good as
+// unknown: all that came after it would be taken for earlier, a deletion too, until that time has come.
+const maxAhead = 24 * time.Hour
+
 // Ingest stores events, each of which ends alone: where one fails, the others do not. What is stored
 // or a duplicate is durable, and the state of its object includes it. The others can be passed
-// to Ingest again: what was stored in spite of its failure is a duplicate then.
+// to Ingest again: what was stored in spite of its failure is a duplicate then. An event whose time is
+// more than a day ahead is stored without it.
 func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
 	var done Ingested
 	valid := make([]Report, 0, len(reports))
 	indices := make([]int, 0, len(reports)) // of the valid ones
 	errs := make(map[int]error)
+	latest := s.opts.Clock().Add(maxAhead)
 	for i := range reports {
 		if err := reports[i].Check(); err != nil {
 			errs[i] = err
 			continue
 		}
-		valid, indices = append(valid, reports[i]), append(indices, i)
+		report := reports[i]
+		if report.Time.After(latest) {
+			report.Time = time.Time{}
+		}
+		valid, indices = append(valid, report), append(indices, i)
 	}
 	if len(valid) > 0 {
 		results, err := s.Objects.Ingest(ctx, valid)

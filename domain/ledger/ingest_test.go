@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,6 +65,28 @@ func TestIngest_EndsEachEventAlone(t *testing.T) {
 	require.Equal(t, 3, done.Failures[2].Event)
 	require.True(t, done.Failures[2].IsFull())
 	require.False(t, done.Failures[0].IsFull() || done.Failures[0].IsInvalid())
+}
+
+// A deletion without a sequencer follows a creation whose time is years ahead, as that of a store whose clock is wrong.
+func TestIngest_TakesATimeThatIsFarAheadAsUnknown(t *testing.T) {
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	for ahead, want := range map[time.Duration]time.Time{24 * time.Hour: now.Add(24 * time.Hour), 24*time.Hour + 1: {}, 9000 * time.Hour: {}} {
+		store := memory.NewObjects()
+		s := ledger.New(ledger.Ports{Objects: store}, ledger.Options{Clock: func() time.Time { return now }})
+		made := creation(t, "a", "1")
+		made.Time = now.Add(ahead)
+		gone := ledger.Report{Name: made.Name, ObjectEvent: domain.ObjectEvent{Type: domain.ObjectDeleted, Carrier: domain.Carrier{Message: "1"}, Time: now}}
+		require.Equal(t, ledger.Ingested{Stored: 2}, s.Ingest(t.Context(), []ledger.Report{made, gone}))
+		require.Equal(t, now.Add(ahead), made.Time, "what the caller has stays as it is")
+		o, err := store.Object(t.Context(), made.Name)
+		require.NoError(t, err)
+		for i := range o.Rows {
+			if r := &o.Rows[i]; r.Type == domain.ObjectCreated {
+				require.Equal(t, want, r.Time)
+			}
+		}
+		require.Equal(t, want.IsZero(), o.Current == nil)
+	}
 }
 
 func TestIngest_ReportsEveryEventOfACallThatFails(t *testing.T) {

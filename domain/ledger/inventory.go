@@ -219,9 +219,14 @@ func (v *inventory) compare(ctx context.Context) (reports []repository.ObjectRep
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		events := objects[i].EventsOfListing(domain.NewestRows(objects[i].Rows), &row.ListedObject, v.madeAt)
-		// Other versions have rows of their own, or none: that proves no absence.
-		events = slices.DeleteFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version })
+		events, err := v.eventsOfListing(ctx, &objects[i], &row.ListedObject, v.madeAt)
+		if err != nil {
+			return nil, err
+		}
+		// That another version is not the latest any longer would be an absence.
+		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
+			events = nil
+		}
 		if len(events) == 0 {
 			v.done.Counts.Unchanged++
 		}

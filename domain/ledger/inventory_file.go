@@ -36,15 +36,11 @@ func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadClos
 	if s.Source == nil {
 		return nil, repository.ErrNoStore
 	}
-	opener, can := s.Source.(repository.Opener)
-	if !can {
-		return nil, domain.Errorf(domain.Invalid, "the store of bucket %q has no objects that can be read", domain.Clip(bucket))
-	}
 	name, err := domain.ParseObjectName(bucket, key)
 	if err != nil {
 		return nil, err
 	}
-	return opener.Open(ctx, name)
+	return s.Source.Open(ctx, name)
 }
 
 // readFile reads a small object.
@@ -64,9 +60,32 @@ func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64)
 	return text, nil
 }
 
+// openLeased opens an object of a store. Reading it prolongs the lease, however long that takes.
+func (t *task) openLeased(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
+	r, err := t.openFile(ctx, bucket, key)
+	if err != nil {
+		return nil, err
+	}
+	return &leasedFile{r, func() error { return t.prolongLate(ctx) }}, nil
+}
+
+// A leasedFile prolongs a lease before each read.
+type leasedFile struct {
+	io.ReadCloser
+	prolong func() error
+}
+
+// Read implements [io.Reader].
+func (f *leasedFile) Read(p []byte) (int, error) {
+	if err := f.prolong(); err != nil {
+		return 0, err
+	}
+	return f.ReadCloser.Read(p)
+}
+
 // checkSum demands the MD5 of a file, and returns how many bytes it has.
-func (s *Service) checkSum(ctx context.Context, bucket string, f *manifestFile) (int64, error) {
-	r, err := s.openFile(ctx, bucket, f.Key)
+func (t *task) checkSum(ctx context.Context, bucket string, f *manifestFile) (int64, error) {
+	r, err := t.openLeased(ctx, bucket, f.Key)
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +93,7 @@ func (s *Service) checkSum(ctx context.Context, bucket string, f *manifestFile) 
 	sum := md5.New() //nolint:gosec // the sums of inventories are MD5
 	n, err := io.Copy(sum, r)
 	if err != nil {
-		return 0, domain.Errorf(domain.Unavailable, "read %q: %w", domain.Clip(f.Key), err)
+		return 0, asFileError(f, err)
 	}
 	return n, compareSum(f, sum)
 }
@@ -89,14 +108,14 @@ func compareSum(f *manifestFile, sum hash.Hash) error {
 
 // records returns the rows of a file. Its sum is compared before the first one, and after the last one
 // again: the file is read twice, and need not fit in memory.
-func (s *Service) records(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[record, error] {
+func (t *task) records(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
-		size, err := s.checkSum(ctx, m.DestinationBucket, f)
+		size, err := t.checkSum(ctx, m.DestinationBucket, f)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		r, err := s.openFile(ctx, m.DestinationBucket, f.Key)
+		r, err := t.openLeased(ctx, m.DestinationBucket, f.Key)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -104,7 +123,7 @@ func (s *Service) records(ctx context.Context, m *manifest, f *manifestFile) ite
 		defer r.Close()
 		sum := md5.New() //nolint:gosec // the sums of inventories are MD5
 		content := io.TeeReader(r, sum)
-		rows := s.readParquet(content, size)
+		rows := t.readParquet(content, size)
 		if m.FileFormat == formatCSV {
 			rows = readCSV(content, size, m.FileSchema)
 		}

@@ -147,6 +147,18 @@ func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 	})
 }
 
+// An inventory may lack what was stored shortly before it was made, so it hides no known version. One
+// that is not known is over all known ones.
+func TestInventoryHidesNoKnownVersion(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.reports("known", script("[C@C1/1+1, C@C2/2+2]")...)
+		w.reports("not known", script("[C@C1/1+1, C@C2/2+2]")...)
+		m := w.inventoryOf([]byte(strings.Join([]string{`"bucket","known","1","true","false","5"`, `"bucket","not known","3","true","false","5"`}, "\n")))
+		require.Equal(t, domain.JobCounts{Seen: 2, Created: 1, Unchanged: 1}, w.takesOverManifest(m).Counts)
+		require.Equal(t, "known: C@C1/1· C@C2/2+\nnot known: C@C1/1· C@C2/2· C@C2-01/3+\n", w.state())
+	})
+}
+
 // TestFormsOfInventories is FM-74.
 func TestFormsOfInventories(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -301,18 +313,46 @@ func TestInventoryInParquet(t *testing.T) {
 	})
 }
 
-// A storeWithoutContents has objects that cannot be read.
-type storeWithoutContents struct{ repository.Source }
-
-func TestInventoryInAStoreThatCannotBeReadIsRefused(t *testing.T) {
+func TestInventoryWithoutStoresIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf([]byte(threeRows))
-		w.ports.Source = storeWithoutContents{w.source}
-		_, err := w.node().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
-		require.Equal(t, domain.Invalid, domain.KindOf(err))
 		w.ports.Source = nil
-		_, err = w.node().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
+		_, err := w.node().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 		require.ErrorIs(t, err, repository.ErrNoStore)
+	})
+}
+
+// A slowSource has contents of which 4 KB take 20 seconds.
+type slowSource struct{ repository.Source }
+
+func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
+	r, err := s.Source.Open(ctx, name)
+	return slowContent{r}, err
+}
+
+type slowContent struct{ io.ReadCloser }
+
+func (c slowContent) Read(p []byte) (int, error) {
+	<-time.After(20 * time.Second) // no real time
+	return c.ReadCloser.Read(p[:min(len(p), 4<<10)])
+}
+
+// A file whose reading takes longer than a lease is read by one node.
+func TestInventoryKeepsItsLeaseWhileItReads(t *testing.T) {
+	inWorld(t, func(w *world) {
+		m := w.inventoryOf([]byte(strings.Repeat("bucket,a\n", 4000)))
+		w.ports.Source = slowSource{w.source}
+		node := w.node()
+		job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
+		require.NoError(t, err)
+		defer w.runs(w.Context(), node)()
+		<-time.After(time.Second)
+		other := w.node()
+		defer w.runs(w.Context(), other)()
+		ended := w.waits(other, job)
+		require.Equal(t, domain.JobCompleted, ended.State, ended.Report)
+		require.EqualValues(t, 1, ended.Lease.Number)
+		require.Greater(t, ended.Ended.Sub(ended.Started), 5*time.Minute)
 	})
 }
 

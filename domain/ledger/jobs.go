@@ -244,6 +244,8 @@ func (t *task) run(ctx context.Context) error {
 		return t.crawl(ctx)
 	case domain.InventoryJob:
 		return t.inventory(ctx)
+	case domain.PatchJob:
+		return t.patch(ctx)
 	default:
 		return domain.Errorf(domain.Invalid, "a job of kind %q is not known to this version", t.job.ID.Kind)
 	}

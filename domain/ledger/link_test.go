@@ -39,6 +39,10 @@ func TestLinkIsForTheCurrentContent(t *testing.T) {
 		{name: "deleted in the store alone", events: []domain.ObjectEvent{created}, want: ledger.LinkDeleted},
 		{name: "archived", events: []domain.ObjectEvent{archived}, eTag: `"e"`, want: ledger.LinkArchived},
 		{name: "archived in the store alone", events: []domain.ObjectEvent{created}, eTag: `"e"`, stored: facts(domain.ClassDeepArchive), want: ledger.LinkArchived},
+		{
+			name: "archived by tiering in the store alone, as a listing does not say", events: []domain.ObjectEvent{created}, eTag: `"e"`,
+			stored: domain.ObjectFacts{StorageClass: domain.ClassIntelligentTiering, ArchiveStatus: "ARCHIVE_ACCESS"}, want: ledger.LinkArchived,
+		},
 		{name: "another content in the store", events: []domain.ObjectEvent{created}, eTag: `"f"`, want: ledger.LinkChanged},
 		{name: "a store without links", key: "in a folder", events: []domain.ObjectEvent{created}, eTag: `"e"`, want: ledger.LinkNoLinks},
 	} {

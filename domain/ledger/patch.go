@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/messagehub/messagehub/domain"
@@ -24,6 +25,9 @@ type operation struct {
 	kind    string
 	path    []string
 }
+
+// testOperation is the kind of operations that change nothing.
+const testOperation = "test"
 
 const (
 	maxPatch      = 64 << 10 // bytes
@@ -113,7 +117,7 @@ func parseOperation(pointer string, text json.RawMessage, members map[string]jso
 	}
 	needs := "value"
 	switch o.kind {
-	case "test", "add":
+	case testOperation, "add":
 	case "copy":
 		needs = "from"
 	default:
@@ -209,14 +213,14 @@ func (s *Service) Apply(p Patch, facts domain.ObjectFacts) (domain.ObjectFacts, 
 			return domain.ObjectFacts{}, domain.Errorf(domain.Invalid, "%s: %w", o.pointer, err)
 		}
 	}
-	if len(p.attributes) > 0 {
+	if slices.ContainsFunc(p.attributes, func(o operation) bool { return o.kind != testOperation }) {
 		facts.Attributes = string(document)
 	}
 	return facts, nil
 }
 
 func (s *Service) applyOperation(document []byte, o operation) ([]byte, error) {
-	if o.kind != "test" && hasTarget(document, o.path) {
+	if o.kind != testOperation && hasTarget(document, o.path) {
 		return nil, domain.Errorf(domain.Invalid, "there is a value at the path, which %s does not replace", o.kind)
 	}
 	patched, err := s.opts.JSONPatch(document, append(append([]byte{'['}, o.text...), ']'))

@@ -71,7 +71,7 @@ func ParseRowID(s string) (RowID, error) {
 	case generatedRow:
 		id.Row.Carrier = domain.Carrier{Message: r.text(), Index: int(r.number())} //nolint:gosec // checked below, by its text
 	}
-	if err != nil || id.String() != s {
+	if err != nil || id.Row == (domain.ObjectRowID{}) || id.String() != s {
 		return RowID{}, malformed
 	}
 	return id, nil

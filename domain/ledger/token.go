@@ -20,6 +20,7 @@ type position struct {
 type rowOrder struct {
 	Base      string `json:"b,omitempty"`
 	Rank      int    `json:"k,omitempty"`
+	After     int64  `json:"a,omitempty"`
 	Time      int64  `json:"t,omitempty"`
 	Number    int64  `json:"n,omitempty"`
 	Type      int    `json:"e,omitempty"`
@@ -28,7 +29,7 @@ type rowOrder struct {
 }
 
 func newRowOrder(o domain.ObjectOrder) *rowOrder {
-	return &rowOrder{o.Base, int(o.Rank), o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
+	return &rowOrder{o.Base, int(o.Rank), o.After, o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
 }
 
 // order returns the order in the domain. The zero order stands for the beginning.
@@ -36,7 +37,7 @@ func (r *rowOrder) order() (o domain.ObjectOrder, err error) {
 	if r == nil {
 		return o, nil
 	}
-	o = domain.ObjectOrder{Base: r.Base, Rank: domain.PlacementRank(r.Rank), Time: r.Time, Number: r.Number, Type: domain.ObjectEventType(r.Type), Sequencer: r.Sequencer}
+	o = domain.ObjectOrder{Base: r.Base, Rank: domain.PlacementRank(r.Rank), After: r.After, Time: r.Time, Number: r.Number, Type: domain.ObjectEventType(r.Type), Sequencer: r.Sequencer}
 	o.Version, err = domain.ParseVersionID(r.Version)
 	return o, err
 }

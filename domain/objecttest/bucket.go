@@ -40,7 +40,7 @@ type modelVersion struct {
 }
 
 // RandomBucket returns a bucket in which something was done up to limit times. With nulls, lifecycle
-// rules do something, too, and their events have no sequencers. The times of events are whole
+// rules do something and listings show the object, too, and their events have no sequencers. The times of events are whole
 // multiples of grain.
 func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *Bucket {
 	b := &Bucket{rng: rng, mode: bucketMode(rng.IntN(3)), now: FirstMoment, grain: grain, hasNulls: nulls}
@@ -72,7 +72,7 @@ func (b *Bucket) Latest() (id domain.VersionID, isMarker bool, eTag string, exis
 func (b *Bucket) act() {
 	n := 7
 	if b.hasNulls {
-		n = 11
+		n = 12
 	}
 	switch b.rng.IntN(n) {
 	case 0, 1, 2:
@@ -100,6 +100,17 @@ func (b *Bucket) act() {
 		} else if n == 1 && b.versions[0].isMarker {
 			b.deleteVersion(0, false)
 		}
+	case 11:
+		b.list()
+	}
+}
+
+// list lists the object, if it exists.
+func (b *Bucket) list() {
+	if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
+		v := &b.versions[n-1]
+		v.change = b.report(v.id, domain.ObjectCreated, false, false)
+		b.Events[len(b.Events)-1].Reason = domain.Crawl
 	}
 }
 

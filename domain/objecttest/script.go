@@ -17,7 +17,7 @@ var Sequencers = map[string]string{
 }
 
 // Calls returns the events of a script, by call. Each [...] is a call. An event is C for Created, D
-// for Deleted or M for a delete marker, and @ with a sequencer or - for none. What follows is
+// for Deleted, M for a delete marker or L for a Created that a listing shows, and @ with a sequencer or - for none. What follows is
 // optional: /version, +seconds after the first moment, and !, for a time that is unknown. Each null
 // sequencer has a message of its own.
 //
@@ -61,6 +61,8 @@ func parseEvent(text string) domain.ObjectEvent {
 	switch kind {
 	case "C":
 		e.Type = domain.ObjectCreated
+	case "L":
+		e.Type, e.Reason = domain.ObjectCreated, domain.Crawl
 	case "D", "M":
 		e.Type, e.Marker = domain.ObjectDeleted, kind == "M"
 	default:

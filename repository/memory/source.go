@@ -107,7 +107,7 @@ func (s *Source) Link(context.Context, domain.ObjectName, domain.VersionID, repo
 	return "", repository.ErrNoLinks
 }
 
-// Open implements [repository.Opener].
+// Open implements [repository.Source].
 func (s *Source) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

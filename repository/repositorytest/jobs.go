@@ -90,7 +90,7 @@ var jobRules = []jobRule{
 		job = f.claims(job.ID, "node")
 		require.Equal(f, domain.JobLease{Owner: "node", Number: 1, Until: f.now.Add(time.Minute)}, job.Lease)
 		job.Cursor, job.Report, job.Attempts = "page 7 é", "no answer", 3
-		job.Counts = domain.JobCounts{Seen: 1 << 40, Created: 2, Deleted: 3, Unchanged: 4}
+		job.Counts = domain.JobCounts{Seen: 1 << 40, Created: 2, Deleted: 3, Changed: 5, Unchanged: 4}
 		job.AddFailure("key", "is too long")
 		job.Lease.Until = f.now.Add(2 * time.Minute)
 		require.NoError(f, f.SaveJob(f.ctx, job))

@@ -298,6 +298,54 @@ var sourceRules = []sourceRule{
 		require.ErrorIs(f, err, repository.ErrNoLinks)
 	}},
 
+	{name: "a content is as it was stored", test: func(f *sourceFixture) {
+		contents := map[string]string{"large": strings.Repeat("0123456789abcdef", 1<<17)}
+		for _, key := range f.keys() {
+			contents[key] = "content of " + key
+		}
+		for key, content := range contents {
+			f.Put(f, key, content)
+			require.Equal(f, content, f.reads(key), "%q", key)
+		}
+	}},
+
+	{name: "a content that is not there is not found", test: func(f *sourceFixture) {
+		fails := func(name domain.ObjectName) {
+			_, err := f.Open(f.ctx, name)
+			f.fails(domain.NotFound, err)
+		}
+		f.Put(f, "a/b", "x")
+		fails(f.nameOf("other"))
+		fails(f.nameOf("a"))
+		fails(f.nameOf("a/b/c"))
+		f.Delete(f, "a/b", nil)
+		fails(f.nameOf("a/b"))
+		if f.Absent != "" {
+			name, err := domain.ParseObjectName(f.Absent, "x")
+			require.NoError(f, err)
+			fails(name)
+		}
+	}},
+
+	{name: "a content is that of the latest version", applies: hasVersions, test: func(f *sourceFixture) {
+		f.Put(f, "a", "first")
+		f.Put(f, "a", "second")
+		require.Equal(f, "second", f.reads("a"))
+	}},
+
+	{name: "reading a content ends with its context", test: func(f *sourceFixture) {
+		f.Put(f, "a", strings.Repeat("0123456789abcdef", 1<<17))
+		ctx, cancel := context.WithCancel(f.ctx)
+		content, err := f.Open(ctx, f.nameOf("a"))
+		require.NoError(f, err)
+		cancel()
+		_, err = io.ReadAll(content)
+		require.ErrorIs(f, err, context.Canceled)
+		require.NoError(f, content.Close())
+		_, err = f.Open(ctx, f.nameOf("a"))
+		require.ErrorIs(f, err, context.Canceled)
+	}},
+
 	{name: "a call ends with its context", test: func(f *sourceFixture) {
 		f.Put(f, "a", "x")
 		ctx, cancel := context.WithCancel(f.ctx)
@@ -309,6 +357,17 @@ var sourceRules = []sourceRule{
 			require.ErrorIs(f, err, context.Canceled)
 		}
 	}},
+}
+
+// reads returns the content of an object.
+func (f *sourceFixture) reads(key string) string {
+	f.Helper()
+	content, err := f.Open(f.ctx, f.nameOf(key))
+	require.NoError(f, err, "%q", key)
+	text, err := io.ReadAll(content)
+	require.NoError(f, err, "%q", key)
+	require.NoError(f, content.Close())
+	return string(text)
 }
 
 func hasVersions(s *SourceStore) bool { return s.HasVersions }
@@ -346,6 +405,8 @@ var sourceFaultRules = []sourceRule{
 			f.fails(kind, err)
 			_, err = f.Stat(f.ctx, f.nameOf("a"), nil)
 			f.fails(kind, err)
+			_, err = f.Open(f.ctx, f.nameOf("a"))
+			f.fails(kind, err)
 		}
 		f.Faults.Answer(0)
 		require.Equal(f, []string{"a"}, keysOf(f.list("", 10)))
@@ -357,6 +418,18 @@ var sourceFaultRules = []sourceRule{
 		f.fails(domain.Unavailable, err)
 		_, err = f.Stat(f.ctx, f.nameOf("a"), nil)
 		f.fails(domain.Unavailable, err)
+	}},
+
+	{name: "a content that is cut is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
+		f.Put(f, "a", strings.Repeat("x", 1000))
+		f.Faults.CutNext()
+		content, err := f.Open(f.ctx, f.nameOf("a"))
+		require.NoError(f, err)
+		_, err = io.ReadAll(content)
+		f.fails(domain.Unavailable, err)
+		require.NotErrorIs(f, err, io.ErrUnexpectedEOF)
+		require.NoError(f, content.Close())
+		require.Len(f, f.reads("a"), 1000)
 	}},
 
 	{name: "a listing that repeats a page fails, and the page can be asked for again", applies: hasFaults, test: func(f *sourceFixture) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"testing/iotest"
 )
 
 // SourceFaults break the requests that a store sends by HTTP. They are a transport of their own. They are
@@ -20,6 +21,7 @@ type SourceFaults struct {
 	status   int    // of all answers; -1: there are none
 	last     []byte // body of the last listing
 	repeats  bool
+	cuts     bool
 }
 
 // Throttle has the next n requests answered 503.
@@ -30,6 +32,9 @@ func (f *SourceFaults) Answer(status int) { f.set(func() { f.status = status }) 
 
 // RepeatNext has the next listing answered as the last one.
 func (f *SourceFaults) RepeatNext() { f.set(func() { f.repeats = true }) }
+
+// CutNext has the next answer with a body cut.
+func (f *SourceFaults) CutNext() { f.set(func() { f.cuts = true }) }
 
 func (f *SourceFaults) set(change func()) {
 	f.mu.Lock()
@@ -65,6 +70,10 @@ func (f *SourceFaults) Do(r *http.Request) (*http.Response, error) {
 	f.last, err = io.ReadAll(answer.Body)
 	answer.Body.Close()
 	answer.Body = io.NopCloser(bytes.NewReader(f.last))
+	if f.cuts {
+		f.cuts = false
+		answer.Body = io.NopCloser(io.MultiReader(bytes.NewReader(f.last[:len(f.last)/2]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	}
 	return answer, err
 }
 

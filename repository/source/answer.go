@@ -26,6 +26,9 @@ func ErrorOf(status int, said string) error {
 	}
 }
 
+// ErrArchived reports a content that cannot be read before it is restored.
+var ErrArchived = domain.Errorf(domain.Invalid, "the content is archived; restore it first")
+
 // NoBucket returns the error of Stat in a bucket that a store does not have. It is not NotFound, which
 // would mean that the object was deleted.
 func NoBucket(said string) error {

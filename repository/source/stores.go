@@ -5,7 +5,7 @@
 //	  └ checks what the adapter returns, and what a caller asks for
 //
 // An adapter only translates. What holds for all stores is checked here, once: the order of a listing,
-// the time that a call may take, and the options of a link.
+// the time that a call or a read of content may take, and the options of a link.
 package source
 
 import (
@@ -46,22 +46,30 @@ const callTimeout = time.Minute
 
 // do calls the store of a bucket. verb says what for.
 func (s Stores) do(ctx context.Context, verb, bucket string, call func(context.Context, repository.Source) error) error {
-	for i := range s {
-		if !s[i].has(bucket) {
-			continue
-		}
-		inner, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		err := call(inner, s[i].Source)
-		if err != nil && inner.Err() != nil && ctx.Err() == nil {
-			err = domain.Errorf(domain.Unavailable, "no answer within %s", callTimeout)
-		}
-		if err != nil {
-			return fmt.Errorf("%s bucket %s: %w", verb, bucket, err)
-		}
-		return nil
+	store := s.storeOf(bucket)
+	if store == nil {
+		return fmt.Errorf("%s bucket %s: %w", verb, bucket, repository.ErrNoStore)
 	}
-	return fmt.Errorf("%s bucket %s: %w", verb, bucket, repository.ErrNoStore)
+	inner, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := call(inner, store)
+	if err != nil && inner.Err() != nil && ctx.Err() == nil {
+		err = domain.Errorf(domain.Unavailable, "no answer within %s", callTimeout)
+	}
+	if err != nil {
+		return fmt.Errorf("%s bucket %s: %w", verb, bucket, err)
+	}
+	return nil
+}
+
+// storeOf returns the store of a bucket, or nil.
+func (s Stores) storeOf(bucket string) repository.Source {
+	for i := range s {
+		if s[i].has(bucket) {
+			return s[i].Source
+		}
+	}
+	return nil
 }
 
 // A cursor is where a page of a listing begins.

@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"context"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,6 +82,8 @@ func TestABucketHasTheFirstStoreThatFits(t *testing.T) {
 		require.ErrorIs(t, err, repository.ErrNoStore)
 		_, err = stores.Link(t.Context(), name, domain.VersionID{}, repository.LinkOptions{Expires: time.Hour})
 		require.ErrorIs(t, err, repository.ErrNoStore)
+		_, err = stores.Open(t.Context(), name)
+		require.ErrorIs(t, err, repository.ErrNoStore)
 	}
 }
 
@@ -114,6 +117,60 @@ func TestAStoreThatDoesNotAnswerIsUnavailable(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = stores.Stat(ctx, name, nil)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func (slowStore) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
+	if name.Key() == "k" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return &slowContent{ctx: ctx}, nil
+}
+
+// A slowContent sends a byte every 40 seconds, and after 5 of them nothing.
+type slowContent struct {
+	ctx  context.Context //nolint:containedctx // that of Open
+	sent int
+}
+
+func (c *slowContent) Read(p []byte) (int, error) {
+	if c.sent++; c.sent > 5 {
+		<-c.ctx.Done()
+		return 0, c.ctx.Err()
+	}
+	<-time.After(40 * time.Second) // no real time
+	p[0] = 'x'
+	return 1, nil
+}
+
+func (*slowContent) Close() error { return nil }
+
+// A content may take as long as it needs, if the store sends something of it from time to time.
+func TestAContentOfWhichTheStoreSendsNothingIsUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores := source.Stores{{Buckets: "*", Source: slowStore{}}}
+		open := func(ctx context.Context, key string) (io.ReadCloser, error) {
+			name, err := domain.ParseObjectName("b", key)
+			require.NoError(t, err)
+			return stores.Open(ctx, name)
+		}
+		began := time.Now()
+		_, err := open(t.Context(), "k")
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.Equal(t, time.Minute, time.Since(began))
+		content, err := open(t.Context(), "slow")
+		require.NoError(t, err)
+		began = time.Now()
+		text, err := io.ReadAll(content)
+		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+		require.Equal(t, "xxxxx", string(text))
+		require.Equal(t, 5*40*time.Second+time.Minute, time.Since(began))
+		require.NoError(t, content.Close())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = open(ctx, "k")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

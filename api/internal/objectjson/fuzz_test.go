@@ -15,6 +15,7 @@ func FuzzParse(f *testing.F) {
 		records(record("ObjectCreated:Put", "a+b%2B"), record("Other", "k"), `{}`), records(sqs("1", sns("2", records(record("ObjectRemoved:Delete", "k"))))),
 		"[" + bridge("Object Created", `"key":"k","size":1`, `,"reason":"PutObject"`) + "," + grid("Microsoft.Storage.BlobRenamed", `"sourceUrl":"https://h/c/k"`) + "]",
 		cloud("Microsoft.Storage.BlobCreated", `"sequencer":"1"`), `{"Messages":[{"Body":"[]"}]}`, `{"Sns":{"TopicArn":"","Message":"{}"}}`,
+		nested("Records", 20),
 		`[{"eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","data":{"validationCode":"1"}}]`,
 	} {
 		f.Add([]byte(text))

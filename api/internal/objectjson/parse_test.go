@@ -320,18 +320,26 @@ func TestShells(t *testing.T) {
 	require.Equal(t, 2, both.Events[2].Index)
 }
 
+// nested returns lists within lists.
+func nested(name string, depth int) string {
+	return strings.Repeat(`{"`+name+`":[`, depth) + strings.Repeat("]}", depth)
+}
+
 func TestBadShells(t *testing.T) {
 	deep := records(record("ObjectCreated:Put", "a"))
 	for range 5 {
 		deep = sqs("1", deep)
 	}
 	for text, want := range map[string]string{
-		deep:                          "0 /body/body/body/body too-many-shells",
-		sqs("1", ""):                  "0 /body not-json",
-		sqs("1", "x"):                 "0 /body not-json",
-		sqs("1", "[1,"):               "1 /body not-json",
-		`{"messageId":"1","body":7}`:  "0 /body wrong-type",
-		`{"messageId":1,"body":"{}"}`: "0 /messageId wrong-type",
+		deep:                             "0 /body/body/body/body too-many-shells",
+		nested("Records", 100_000):       "0 /Records/0/Records/0/Records too-many-shells",
+		nested("Messages", 3):            "0 /Messages/0/Messages/0/Messages too-many-shells",
+		"[" + nested("Records", 2) + "]": "0 /0/Records/0/Records too-many-shells",
+		sqs("1", ""):                     "0 /body not-json",
+		sqs("1", "x"):                    "0 /body not-json",
+		sqs("1", "[1,"):                  "1 /body not-json",
+		`{"messageId":"1","body":7}`:     "0 /body wrong-type",
+		`{"messageId":1,"body":"{}"}`:    "0 /messageId wrong-type",
 		`{"Type":"SubscriptionConfirmation","TopicArn":"a","Message":"Confirm","SubscribeURL":"https://x"}`: "0  subscription-not-confirmed",
 		`{"Sns":7}`:                   "0 /Sns wrong-type",
 		`{"Records":[],"Records":[]}`: "0 /Records duplicate-field",

@@ -9,20 +9,23 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// maxShells is the limit for messages within messages. SNS in SQS are two.
-const maxShells = 4
+const (
+	maxShells = 4 // messages within messages; SNS in SQS are two
+	maxLists  = 2 // lists within lists of a message; a list of messages with Records are two
+)
 
 // value reads the events of a value, which is inside a number of messages.
 func (p *parser) value(n *node, from *delivery, shells int) error {
 	n.text = bytes.Trim(n.text, " \t\r\n")
 	if len(n.text) > 0 && n.text[0] == '[' {
-		return p.elements(n, from, shells)
+		return p.elements(n, from, shells, 1)
 	}
-	return p.one(n, from, shells)
+	return p.one(n, from, shells, 0)
 }
 
-// elements reads the events of an array.
-func (p *parser) elements(n *node, from *delivery, shells int) error {
+// elements reads the events of an array, which is inside a number of messages, and is in that many lists
+// of its message, itself one of them.
+func (p *parser) elements(n *node, from *delivery, shells, lists int) error {
 	index := 0
 	for text, err := range eventjson.Elements(n.text) {
 		switch {
@@ -33,7 +36,7 @@ func (p *parser) elements(n *node, from *delivery, shells int) error {
 			n.fail(NotJSON, "%v", err)
 			return p.end(n.event, from)
 		}
-		if err := p.one(n.element(index, text), from, shells); err != nil {
+		if err := p.one(n.element(index, text), from, shells, lists); err != nil {
 			return err
 		}
 		index++
@@ -42,11 +45,15 @@ func (p *parser) elements(n *node, from *delivery, shells int) error {
 }
 
 // one reads what is not an array: an event, or a message with events.
-func (p *parser) one(n *node, from *delivery, shells int) error {
+func (p *parser) one(n *node, from *delivery, shells, lists int) error {
 	n.event = p.newEvent(from)
 	for _, name := range [...]string{"Records", "Messages"} {
 		if list := n.get(name); len(list.text) > 0 && list.text[0] == '[' && n.count(name) == 1 {
-			return p.elements(list, from, shells)
+			if lists == maxLists {
+				list.fail(TooManyShells, "want at most %d lists within lists", maxLists)
+				return p.end(n.event, from)
+			}
+			return p.elements(list, from, shells, lists+1)
 		}
 	}
 	if !p.check(n) {

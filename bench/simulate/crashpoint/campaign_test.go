@@ -173,6 +173,14 @@ How often a hub has died just before and just after each step:
 			name := string(step)
 			switch s {
 			case living, pushing, storing:
+			case marking:
+				name += ", of deleted content"
+			case crawling:
+				name += ", of a crawl"
+			case patching:
+				name += ", of a patch"
+			case forgetting:
+				name += ", of a retention"
 			case sweeping:
 				name += ", of a sweep"
 			case watching:

@@ -26,9 +26,19 @@ const (
 	pushing  stage = "pushing"  // events are published, and receivers called
 	watching stage = "watching" // watched documents change, and watches come and go
 	storing  stage = "storing"  // events of objects are stored
+
+	marking    stage = "marking"    // as living, and the content of open bundles is deleted
+	crawling   stage = "crawling"   // objects are compared with a store
+	patching   stage = "patching"   // attributes of objects are changed
+	forgetting stage = "forgetting" // rows of objects are removed by sweeps
 )
 
-var stages = []stage{living, tailing, sweeping, pushing, watching, storing}
+var stages = []stage{living, tailing, sweeping, pushing, watching, storing, marking, crawling, patching, forgetting}
+
+// isOfObjects reports whether the process that dies is a node that stores objects, and no hub.
+func (s stage) isOfObjects() bool {
+	return s == storing || s == crawling || s == patching || s == forgetting
+}
 
 // A cell is one point at which a process is to be killed.
 type cell struct {
@@ -66,13 +76,14 @@ func stepsOf(p place, s stage) []steps.Name {
 			steps.Settle, steps.DeleteWatch, steps.Cancel, steps.Retire, steps.Unlist,
 		}
 	}
-	if s == storing {
+	if s.isOfObjects() {
+		return stepsOfObjects(p, s)
+	}
+	if s == marking {
 		if p == apart {
-			return nil // the engine is that of the node
+			return nil // the content is deleted from the folder of the hub
 		}
-		return []steps.Name{
-			steps.ReadShards, steps.StoreShards, steps.ReadObjects, steps.ReadSpilled, steps.CreateObjects, steps.UpdateObjects, steps.Spill,
-		}
+		return []steps.Name{steps.MarkGone, ask, hear, steps.Answer}
 	}
 	all := []steps.Name{
 		receive, steps.ReadHead, steps.Reserve, steps.Insert, steps.Count, steps.Point, steps.Commit, settle,
@@ -85,6 +96,25 @@ func stepsOf(p place, s stage) []steps.Name {
 		all = append(all, steps.Want, steps.Prove, keep, share)
 	}
 	return all
+}
+
+// stepsOfObjects are those of a node that stores objects. Its engine is its own.
+func stepsOfObjects(p place, s stage) []steps.Name {
+	switch {
+	case p == apart:
+		return nil
+	case s == crawling:
+		return []steps.Name{
+			steps.StartJob, steps.ClaimJob, steps.ReadObjects, steps.CreateObjects, steps.Spill, steps.MoveJob, steps.ReadJobs, steps.EndJob,
+		}
+	case s == patching:
+		return []steps.Name{steps.ReadSpilled, steps.Amend}
+	case s == forgetting:
+		return []steps.Name{steps.ReadSweep, steps.MoveSweep, steps.ReadSpilled, steps.Forget}
+	}
+	return []steps.Name{
+		steps.ReadShards, steps.StoreShards, steps.ReadObjects, steps.ReadSpilled, steps.CreateObjects, steps.UpdateObjects, steps.Spill,
+	}
 }
 
 // cells are all points of a place at a stage.

@@ -58,6 +58,7 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		w.domain.breakOff() // its bus is gone as well
 	}
 	w.orders.Step, w.orders.When = c.Step, c.When
+	w.orders.Ahead += lifeOfLease
 	var err error
 	if w.hub, err = startNode(&w.orders, w.listener); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		}
 		return err
 	}
-	if w.stage == storing {
+	if w.stage.isOfObjects() {
 		return nil // it has no bus
 	}
 	if w.place == apart {

@@ -41,6 +41,15 @@
 // deaths at the step spill are before, between and after the halves. In the end each event is
 // stored once, and counted as often as it was answered, or as often more as it was not.
 //
+// Other worlds of such a node are about what it does with objects that are stored. Crawls compare buckets with a
+// store, two for each bucket: each difference has one row, and the second crawl finds none. The clock of
+// each node is ahead of the one before, so that it resumes the job of a dead one at once. Patches add
+// attributes, each of which is there once in the end. Sweeps forget rows and objects, and what they leave is
+// what a store in memory has, also after all events were delivered again.
+//
+// In worlds of deleted content, the content of open bundles is deleted from the folder of the hub. The next Peek
+// marks the bundle, and its domain makes the content again.
+//
 // A step that a hub does not come to within a minute is missed, and is another world's.
 // The campaign goes on until each cell has had its deaths; a world that misses all of
 // its cells is a failure.

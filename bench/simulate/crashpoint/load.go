@@ -29,6 +29,8 @@ type load struct {
 	http   *http.Client
 	ledger *crashLedger
 	stop   chan struct{} // closed: no more is sent
+
+	content string // folder of the hub's content, from which that of open bundles is deleted; "": nothing is
 }
 
 // actors are so many that some always go on: where a hub has died in the middle of a
@@ -144,6 +146,9 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 		default:
 		}
 		id, err := l.peek(ctx, actor)
+		if err == nil && id != "" && l.content != "" && random.IntN(2) == 0 {
+			err = l.loseContent(ctx, actor, id, random.IntN(2) == 0)
+		}
 		if err == nil && id != "" && random.IntN(4) == 0 {
 			var again string
 			if again, err = l.peek(ctx, actor); err == nil && again != id {
@@ -160,9 +165,17 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 }
 
 func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
+	return l.peekOnce(ctx, actor, false)
+}
+
+// peekOnce peeks until that is answered. If all contents that are missing were reported, none may be found to be so.
+func (l *load) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retry(ctx, func() error {
 		asked := l.ledger.Now()
 		a, err := l.ask(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
+		if refused, is := errors.AsType[*refusal](err); is && areReported && bytes.Contains(refused.body, []byte("content-gone")) {
+			return l.ledger.Report("L9: %s is handed out a content that was reported to be deleted: %s", actor, refused.body)
+		}
 		if id = a.id; err != nil || id == "" {
 			return err
 		}
@@ -239,6 +252,9 @@ func (l *load) ask(ctx context.Context, method, path, actor string, body []byte)
 	}
 	if strings.HasPrefix(path, "/v1/events") {
 		req.Header.Set("Content-Type", "application/cloudevents+json")
+	}
+	if path == objectEventsPath {
+		req.Header.Set("Authorization", "Bearer "+operatorToken)
 	}
 	if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)

@@ -42,6 +42,8 @@ const (
 // drawerCapacity is so small that drawers are filled, sealed and left all the time.
 const drawerCapacity = 3
 
+const operatorToken = "token-of-the-operators"
+
 // tailEvents is how many events a tail has at most, where there are any: so few that
 // tails are flushed all the time.
 const tailEvents = 2
@@ -61,8 +63,9 @@ type orders struct {
 	When     When
 	Nth      int64
 	Sweeping bool
-	Push     bool // it calls receivers
-	Objects  bool // it stores the events of objects, and is no hub
+	Push     bool          // it calls receivers
+	Objects  stage         // it is a node that stores objects, and no hub; "": it is one
+	Ahead    time.Duration // how far its clock is ahead, if it stores objects
 }
 
 // settings is what an operator would say.
@@ -73,7 +76,7 @@ func (o *orders) settings() (config.Config, error) {
 	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
 	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
-	cfg.Admin.Token = "token-of-the-operators"
+	cfg.Admin.Token = operatorToken
 	cfg.Objects.Queue = "" // no event of an object comes by the bus
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
@@ -134,7 +137,7 @@ func beNode(text string) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	if o.Objects {
+	if o.Objects != "" {
 		return beObjectNode(ctx, &o, listener)
 	}
 	n, err := node.Open(ctx, cfg, o.options(listener))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -21,16 +22,18 @@ const (
 	sentRounds = 12
 )
 
-// store has the node die at each of the cells while it stores the events of objects, and demands in the
-// end that each event is stored once, and counted as often as it came.
+// lifeOfLease is longer than the lease of a job. The clock of each node is ahead of the one before by as much,
+// so that it resumes the jobs of a dead one at once.
+const lifeOfLease = 2 * time.Minute
+
+// store has the node die at each of the cells while it works for clients, each of which demands in the end that
+// what is stored is what it was answered.
 func (w *world) store(ctx context.Context, cells []cell) error {
-	w.orders.Objects, w.domain.silent = true, true
-	senders := make([]*objectSender, objectSenders)
+	w.orders.Objects, w.domain.silent = w.stage, true
 	stop := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
-	for i := range senders {
-		senders[i] = &objectSender{w: w, number: i, deliveries: make(map[string]map[string]*deliveryCount)}
-		all.Go(func() error { return senders[i].sendUntil(ctx, stop) })
+	for _, work := range w.objectClients() {
+		all.Go(func() error { return work(ctx, stop) })
 	}
 	all.Go(func() error {
 		defer close(stop)
@@ -41,19 +44,64 @@ func (w *world) store(ctx context.Context, cells []cell) error {
 		}
 		return w.restart(ctx, cell{})
 	})
-	err := all.Wait()
-	for _, s := range senders {
-		if err == nil {
-			err = s.compareAll(context.WithoutCancel(ctx))
-		}
-	}
-	if err != nil {
+	if err := all.Wait(); err != nil {
 		w.hub.kill()
 		return fmt.Errorf("%w\nthe node had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience)
 	defer cancel()
 	return w.hub.stop(ctx)
+}
+
+// objectClients are what the clients of a node do until a channel is closed.
+func (w *world) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
+	if w.stage == forgetting { // one: the retention depends on one clock
+		return append(all, (&sweepClient{w: w}).sweepUntil)
+	}
+	for i := range objectSenders {
+		switch w.stage {
+		case crawling:
+			all = append(all, (&crawlClient{w: w, number: i}).crawlUntil)
+		case patching:
+			all = append(all, (&patchClient{w: w, number: i}).patchUntil)
+		default:
+			all = append(all, (&objectSender{w: w, number: i, deliveries: make(map[string]map[string]*deliveryCount)}).sendUntil)
+		}
+	}
+	return all
+}
+
+// sendEvents has a node store a message, and tries until it is answered. before is called before each attempt.
+func (w *world) sendEvents(ctx context.Context, path string, message []sentEvent, before func()) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	err = w.load.retry(ctx, func() error {
+		before()
+		_, err := w.load.ask(ctx, http.MethodPost, path, "", body)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("send events to %s: %w", path, err)
+	}
+	return nil
+}
+
+// objectsOf returns the objects of a bucket, by their keys.
+func (w *world) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
+	err = w.load.retry(ctx, func() error {
+		a, err := w.load.ask(ctx, http.MethodGet, "/"+bucket, "", nil)
+		if err == nil {
+			of = make(map[string]storedObject)
+			err = json.Unmarshal(a.body, &of)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", bucket, err)
+	}
+	return of, nil
 }
 
 // A deliveryCount is how often an event was sent, and how often that was answered.
@@ -72,7 +120,7 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 		for round := 1; round <= sentRounds; round++ {
 			select {
 			case <-stop:
-				return nil
+				return s.compareAll(ctx)
 			default:
 			}
 			var newest []sentEvent
@@ -91,24 +139,18 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 			}
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // send sends a message until it is answered.
 func (s *objectSender) send(ctx context.Context, bucket string, message []sentEvent) error {
-	body, err := json.Marshal(message)
-	if err != nil {
-		return err
-	}
-	err = s.w.load.retry(ctx, func() error {
+	err := s.w.sendEvents(ctx, "/"+bucket, message, func() {
 		for _, e := range message {
 			s.countOf(bucket, e).sent++
 		}
-		_, err := s.w.load.ask(ctx, http.MethodPost, "/"+bucket, "", body)
-		return err
 	})
 	if err != nil {
-		return fmt.Errorf("send events of %s: %w", bucket, err)
+		return err
 	}
 	for _, e := range message {
 		s.countOf(bucket, e).answered++
@@ -138,13 +180,9 @@ func (s *objectSender) compareAll(ctx context.Context) error {
 	for object, events := range s.deliveries {
 		bucket, key, _ := strings.Cut(object, "/")
 		if stored[bucket] == nil {
-			of := make(map[string]storedObject)
-			a, err := s.w.load.ask(ctx, http.MethodGet, "/"+bucket, "", nil)
-			if err == nil {
-				err = json.Unmarshal(a.body, &of)
-			}
+			of, err := s.w.objectsOf(ctx, bucket)
 			if err != nil {
-				return fmt.Errorf("list %s: %w", bucket, err)
+				return err
 			}
 			stored[bucket] = of
 		}

@@ -72,7 +72,7 @@ func (w *world) run(ctx context.Context, cells []cell) (err error) {
 	if w.stage == watching {
 		return w.watch(ctx, cells)
 	}
-	if w.stage == storing {
+	if w.stage.isOfObjects() {
 		return w.store(ctx, cells)
 	}
 	return w.workUnderLoad(ctx, func(ctx context.Context) error {
@@ -151,6 +151,10 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 		w.orders.TailEvents = tailEvents
 	}
 	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
+	if w.stage == marking {
+		w.load.content = filepath.Join(w.orders.Data, "content")
+		w.orders.Push = true // with the ledger of objects
+	}
 	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
 	return nil
 }

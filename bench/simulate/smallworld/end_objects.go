@@ -25,7 +25,10 @@ func (j *judge) judgeObjects(s *state) error {
 	if err != nil {
 		return err
 	}
-	store := objects.New(j.db, j.objectOptions(seeded(77)))
+	store := objects.New(j.db, j.objectOptions(seeded(77), false))
+	if j.Forgets {
+		return j.judgeForgotten(s, store, messages)
+	}
 	names := slices.SortedFunc(maps.Keys(tallies), domain.CompareObjectNames)
 	for _, name := range names {
 		if err := compareCounts(store, name, tallies[name]); err != nil {
@@ -33,18 +36,13 @@ func (j *judge) judgeObjects(s *state) error {
 		}
 	}
 	oracle := memory.NewObjects()
-	for _, message := range messages {
-		for _, o := range []repository.Objects{store, oracle} {
-			results, err := o.Ingest(context.Background(), message)
-			for _, r := range results {
-				if err == nil {
-					err = r.Err
-				}
-			}
-			if err != nil {
-				return fmt.Errorf("a fresh node delivers a message again: %w", err)
-			}
+	for _, o := range []repository.Objects{store, oracle} {
+		if err := deliver(o, messages); err != nil {
+			return err
 		}
+	}
+	if j.Crawl != nil {
+		return j.Crawl.judge(store, names)
 	}
 	for _, name := range names {
 		got, err := describe(store, name)
@@ -57,6 +55,22 @@ func (j *judge) judgeObjects(s *state) error {
 		}
 		if got != want {
 			return fmt.Errorf("object %s is %s, want %s", name.Key(), got, want)
+		}
+	}
+	return nil
+}
+
+// deliver has a fresh node deliver all messages again.
+func deliver(o repository.Objects, messages [][]repository.ObjectReport) error {
+	for _, message := range messages {
+		results, err := o.Ingest(context.Background(), message)
+		for _, r := range results {
+			if err == nil {
+				err = r.Err
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("a fresh node delivers a message again: %w", err)
 		}
 	}
 	return nil

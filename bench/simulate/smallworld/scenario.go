@@ -28,6 +28,8 @@ type Scenario struct {
 	Requests bool   // the content of bundles is made on request
 	Watches  bool   // it is about watches and documents of clients, and not about events
 	Objects  bool   // it is about the events of objects
+	Forgets  bool   // of objects, old rows are forgotten
+	Crawl    *Crawl // of the bucket of objects; nil: none is made
 	Session  bool   // the account promises no more than Session
 	Prepare  func(*Member)
 	Parties  []Party
@@ -75,7 +77,7 @@ type Member struct {
 
 // A sight is what a party was told.
 type sight struct {
-	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served; ingested
+	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served; ingested, forgot, crawled
 	events []domain.Event
 	bundle repositorytest.Peeked
 	watch  domain.WatchID

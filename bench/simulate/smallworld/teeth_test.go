@@ -174,6 +174,14 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 			"no condition on an object whose rows spill", "object-late-spill",
 			func(s *Scenario) { s.mutate = without(steps.Spill) }, "L5: ",
 		},
+		{
+			"no condition on an object whose rows are forgotten", "object-forget-again",
+			func(s *Scenario) { s.mutate = without(steps.Forget) }, "L1: event ",
+		},
+		{
+			"no condition on an object that is crawled", "object-crawl-late",
+			func(s *Scenario) { s.mutate = without(steps.UpdateObjects, steps.Spill) }, "L5: ",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := find(t, tc.scenario)

@@ -29,7 +29,7 @@ func watchID(name byte) domain.WatchID { return domain.NewWatchID(now, [10]byte{
 // newMember returns a member on stores of its own.
 func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *process, options cosmos.Options, name byte) *Member {
 	m := &Member{ctx: ctx, scenario: s, proc: proc, name: name, node: cosmos.New(db, s.content(), options)}
-	m.objects = objects.New(db, s.objectOptions(options.Random))
+	m.objects = objects.New(db, s.objectOptions(options.Random, name == preparer))
 	m.push = push.New(db, s.content(), push.Options{Clock: options.Clock, Random: options.Random})
 	m.relay = watch.NewRelay(m.push, m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{Clock: options.Clock, Random: options.Random})
 	m.service = watch.New(watch.Ports{Watches: m.push, Resources: m.push, Changes: m.push, Cursors: m.push, Streams: m.push, Bundles: m.node}, watch.Options{

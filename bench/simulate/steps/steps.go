@@ -83,6 +83,13 @@ const (
 	CreateObjects Name = "create objects" // all of a batch are new
 	UpdateObjects Name = "update objects" // new ones may be among them
 	Spill         Name = "spill"          // as the two above, with rows that are spilled
+	Amend         Name = "amend"          // facts that users keep; or an update of an object that has such
+	Forget        Name = "forget"         // rows, by a sweep; or an update of an object that has forgotten some
+	MoveSweep     Name = "move sweep"     // a node begins a sweep, or says how far it has come
+	StartJob      Name = "start job"
+	ClaimJob      Name = "claim job" // one that has no cursor yet
+	MoveJob       Name = "move job"  // its cursor; or a claim of one that has a cursor
+	EndJob        Name = "end job"
 )
 
 // The reads of the ledger of objects.
@@ -90,6 +97,8 @@ const (
 	ReadShards  Name = "read shards"
 	ReadObjects Name = "read objects"
 	ReadSpilled Name = "read spilled rows"
+	ReadJobs    Name = "read jobs"
+	ReadSweep   Name = "read sweep"
 )
 
 // The reads of the push side.

@@ -1,22 +1,58 @@
 package steps
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+)
+
+// The partitions of the container objects that have no objects.
+const (
+	jobsKey  = "jobs"
+	sweepKey = "sweep"
+)
 
 // objectsName names a request about documents of the ledger of objects.
 func (r *request) objectsName(isRead bool) Name {
 	switch ofBucket := strings.HasPrefix(r.key, "bucket|"); {
+	case r.key == jobsKey:
+		return r.jobsName(isRead)
+	case r.key == sweepKey && isRead:
+		return ReadSweep
+	case r.key == sweepKey:
+		return MoveSweep
 	case ofBucket && isRead:
 		return ReadShards
 	case ofBucket:
 		return StoreShards
+	case isRead && r.has("ORDER BY c.id"):
+		return ReadObjects
 	case isRead && r.has("c.object ="), isRead && r.has(`"-`):
 		return ReadSpilled // also by the ids of spilled rows, which begin with a dash
 	case isRead:
 		return ReadObjects
+	case r.has(`"forgottenRows":`), r.has(`"operationType":"Delete"`):
+		return Forget
 	case r.has(`"kind":"row"`):
 		return Spill
+	case r.has(`"attributes":`):
+		return Amend
 	case r.has(`"ifMatch":`):
 		return UpdateObjects
 	}
 	return CreateObjects
+}
+
+// jobsName names a request about jobs.
+func (r *request) jobsName(isRead bool) Name {
+	switch {
+	case isRead, r.method == http.MethodPatch:
+		return ReadJobs // a patch changes nothing: other than a read, it is never stale
+	case r.has(`"operationType":"Create"`):
+		return StartJob
+	case r.has(`"ended":`):
+		return EndJob
+	case r.has(`"cursor":`):
+		return MoveJob
+	}
+	return ClaimJob
 }

@@ -11,7 +11,10 @@ import (
 )
 
 func TestRequestsOfTheLedgerHaveNames(t *testing.T) {
-	const shard = "shard|00|bucket"
+	const (
+		shard   = "shard|00|bucket"
+		replace = `[{"ifMatch":"1","operationType":"Replace","resourceBody":{`
+	)
 	for _, tc := range []struct {
 		method, key, id, body string
 		kind                  string // of the request: batch or query
@@ -22,10 +25,22 @@ func TestRequestsOfTheLedgerHaveNames(t *testing.T) {
 		{http.MethodGet, shard, "D5MMU", "", "", steps.ReadObjects},
 		{http.MethodPost, shard, "", `{"query":"SELECT * FROM c WHERE c.id IN (@p0)","parameters":[{"name":"@p0","value":"D5MMU"}]}`, "query", steps.ReadObjects},
 		{http.MethodPost, shard, "", `{"query":"SELECT * FROM c WHERE c.id IN (@p0, @p1)","parameters":[{"name":"@p1","value":"-r.00"}]}`, "query", steps.ReadSpilled},
+		{http.MethodPost, shard, "", `{"query":"SELECT TOP 100 * FROM c WHERE c.id > @p0 ORDER BY c.id","parameters":[{"name":"@p0","value":"-z"}]}`, "query", steps.ReadObjects},
 		{http.MethodPost, shard, "", `{"query":"SELECT TOP 1 * FROM c WHERE c.object = @p0"}`, "query", steps.ReadSpilled},
 		{http.MethodPost, shard, "", `[{"operationType":"Create","resourceBody":{"kind":"object"}}]`, "batch", steps.CreateObjects},
 		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Replace","resourceBody":{"kind":"object"}}]`, "batch", steps.UpdateObjects},
 		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Replace"},{"operationType":"Create","resourceBody":{"kind":"row"}}]`, "batch", steps.Spill},
+		{http.MethodPost, shard, "", replace + `"current":{"attributes":"{}"}}}]`, "batch", steps.Amend},
+		{http.MethodPost, shard, "", replace + `"forgottenRows":1}}]`, "batch", steps.Forget},
+		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Delete"}]`, "batch", steps.Forget},
+		{http.MethodGet, "sweep", "sweep", "", "", steps.ReadSweep},
+		{http.MethodPut, "sweep", "sweep", `{"kind":"sweep"}`, "", steps.MoveSweep},
+		{http.MethodPost, "jobs", "", `{"query":"SELECT * FROM c WHERE c.live = true"}`, "query", steps.ReadJobs},
+		{http.MethodPatch, "jobs", "crawl.1", `{"operations":[{"op":"set","path":"/kind","value":"job"}]}`, "", steps.ReadJobs},
+		{http.MethodPost, "jobs", "", `[{"operationType":"Create","resourceBody":{"kind":"job"}},{"operationType":"Create"}]`, "batch", steps.StartJob},
+		{http.MethodPost, "jobs", "", replace + `"kind":"job","owner":"node"}}]`, "batch", steps.ClaimJob},
+		{http.MethodPost, "jobs", "", replace + `"kind":"job","cursor":"{}"}}]`, "batch", steps.MoveJob},
+		{http.MethodPost, "jobs", "", replace + `"kind":"job","cursor":"{}","ended":"now"}},{"operationType":"Delete"}]`, "batch", steps.EndJob},
 	} {
 		url := "https://x/dbs/messagehub/colls/objects/docs"
 		if tc.id != "" {

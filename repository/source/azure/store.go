@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
 	"path"
 	"strings"
@@ -155,6 +157,23 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	object.ETag = domain.QuoteETag(string(deref(p.ETag)))
 	object.StorageClass, object.ArchiveStatus = deref(p.AccessTier), deref(p.ArchiveStatus)
 	return object, nil
+}
+
+// Open implements [repository.Source].
+func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
+	c, ok := s.container(name.Bucket())
+	if !ok {
+		return nil, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
+	}
+	ctx = policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // the content is not to be decompressed
+	answer, err := c.NewBlobClient(name.Key()).DownloadStream(ctx, nil)
+	switch {
+	case bloberror.HasCode(err, bloberror.BlobArchived):
+		return nil, source.ErrArchived
+	case err != nil:
+		return nil, failed(ctx, err)
+	}
+	return answer.Body, nil
 }
 
 var errNoVersion = domain.Errorf(domain.NotFound, "the store has the current blob only, as the null version")

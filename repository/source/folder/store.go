@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -67,6 +68,29 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 		return repository.SourceObject{}, failed(ctx, err)
 	}
 	return objectOf(name.Key(), info), nil
+}
+
+// Open implements [repository.Source].
+func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
+	file, err := content.FileOf(name.Key())
+	if err != nil {
+		return nil, errNoObject
+	}
+	info, err := s.root.Lstat(file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, errNoObject
+	}
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	opened, err := s.root.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoObject
+	}
+	if err != nil {
+		return nil, failed(ctx, err)
+	}
+	return opened, nil
 }
 
 var errNoObject = domain.Errorf(domain.NotFound, "the folder has no such object")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -114,6 +115,17 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	default:
 		return repository.SourceObject{}, err
 	}
+}
+
+// Open implements [repository.Source].
+func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
+	opts := minio.GetObjectOptions{}
+	opts.Set("Accept-Encoding", "identity") // the content is not to be decompressed
+	content, _, _, err := minio.Core{Client: s.client}.GetObject(ctx, name.Bucket(), name.Key(), opts)
+	if minio.ToErrorResponse(err).Code == minio.InvalidObjectState {
+		return nil, source.ErrArchived
+	}
+	return content, failed(ctx, err)
 }
 
 // Link implements [repository.Source].

@@ -34,6 +34,7 @@ type row struct {
 	BaseForm   int    `json:"baseForm"`
 	Base       string `json:"base"`
 	Rank       int    `json:"rank"`
+	After      string `json:"after"`
 	Number     int64  `json:"number"`
 	Duplicates int64  `json:"duplicates"`
 	Reordered  int64  `json:"reordered"`
@@ -73,7 +74,7 @@ func (r *row) identity() identity {
 // facts returns what never changes of a row.
 func (r *row) facts() row {
 	f := *r
-	f.BaseForm, f.Base, f.Rank, f.Duplicates, f.Reordered = 0, "", 0, 0, 0
+	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
 	f.Attributes, f.IngestID = "", "" // see judgePatches
 	return f
 }
@@ -85,18 +86,28 @@ func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
 // isLive reports whether the version exists after the event.
 func (r *row) isLive() bool { return r.Type == created || r.isDeleteMarker() }
 
-// happened returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happened() (int64, bool) { return microsOf(r.Time) }
+// isOver reports whether the event says that its version was the newest of all.
+func (r *row) isOver() bool {
+	return r.isDeleteMarker() || r.Type == created && (r.Reason == "Crawl" || r.Reason == "CrawlRestored")
+}
 
-func microsOf(text string) (int64, bool) {
+// happened returns the time of the event in microseconds, and false if it is unknown.
+func (r *row) happened() (int64, bool) { return micros(r.Time) }
+
+// micros returns a time in microseconds. An unknown one is the least one, and false.
+func micros(text string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
-	return t.UnixMicro(), err == nil
+	if err != nil {
+		return math.MinInt64, false
+	}
+	return t.UnixMicro(), true
 }
 
 // An order is the place of a row among all rows of its object.
 type order struct {
 	base      string
 	rank      int
+	after     int64
 	time      int64
 	number    int64
 	kind      int
@@ -120,16 +131,20 @@ func (r *row) order() order {
 	if !r.isGenerated() {
 		return order{base: baseOf(r.Form, r.Sequencer), kind: r.Type, version: r.Version, sequencer: r.identity().sequencer}
 	}
-	t, known := r.happened()
-	if !known {
-		t = math.MinInt64
+	t, _ := r.happened()
+	o := order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
+	if o.rank == overRow {
+		o.after = t
+		if after, known := micros(r.After); known {
+			o.after = after
+		}
 	}
-	return order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
+	return o
 }
 
 func (o order) compare(p order) int {
 	return cmp.Or(
-		cmp.Compare(o.base, p.base), cmp.Compare(o.rank, p.rank), cmp.Compare(o.time, p.time), cmp.Compare(o.number, p.number),
+		cmp.Compare(o.base, p.base), cmp.Compare(o.rank, p.rank), cmp.Compare(o.after, p.after), cmp.Compare(o.time, p.time), cmp.Compare(o.number, p.number),
 		cmp.Compare(o.kind, p.kind), cmp.Compare(o.version, p.version), cmp.Compare(o.sequencer, p.sequencer),
 	)
 }
@@ -167,6 +182,7 @@ type document struct {
 type floor struct {
 	Base      string `json:"base"`
 	Rank      int    `json:"rank"`
+	After     int64  `json:"after,string"`
 	Time      int64  `json:"time,string"`
 	Number    int64  `json:"number"`
 	Type      int    `json:"type"`
@@ -179,7 +195,7 @@ func (f *floor) order() order {
 	if f == nil {
 		return order{rank: -1} // below all rows
 	}
-	o := order{rank: f.Rank, time: f.Time, number: f.Number, kind: f.Type, version: f.Version, sequencer: f.Sequencer}
+	o := order{rank: f.Rank, after: f.After, time: f.Time, number: f.Number, kind: f.Type, version: f.Version, sequencer: f.Sequencer}
 	if text, isOpaque := strings.CutPrefix(f.Base, "~"); isOpaque {
 		_, text, _ = strings.Cut(text, ":")
 		o.base = baseOf(hexForm+1, text)

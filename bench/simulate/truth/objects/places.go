@@ -4,27 +4,32 @@ import "cmp"
 
 // A place is the row that a generated place is behind.
 type place struct {
-	base string
-	rank int
+	base  string
+	rank  int
+	after string // the time of that row, if it is over others
 }
 
 func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank))
+	pAfter, _ := micros(p.after)
+	qAfter, _ := micros(q.after)
+	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank), cmp.Compare(pAfter, qAfter))
 }
 
-// placeBehind returns the place of g if a anchors it, and false if it does not. A delete marker is
-// over the native rows of all versions. Other rows are behind the native rows of their version, and
-// behind a marker that made it.
+// placeBehind returns the place of g if a anchors it, and false if it does not. A delete marker, and a
+// version that a listing has as the latest one, are over the native rows of all versions. Other rows are
+// behind the native rows of their version, and behind what is over others.
 func placeBehind(a, g *row) (place, bool) {
 	switch isNative := !a.isGenerated(); {
-	case g.isDeleteMarker():
-		return place{baseOf(a.Form, a.Sequencer), overRow}, isNative
+	case g.isOver() && isNative:
+		return place{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
+	case g.isOver(): // the row that a is over may be forgotten
+		return place{base: baseOf(a.BaseForm, a.Base), rank: overRow}, a.isOver() && a != g
 	case a.Version != g.Version || a == g:
 		return place{}, false
 	case isNative:
-		return place{baseOf(a.Form, a.Sequencer), behindRow}, true
+		return place{base: baseOf(a.Form, a.Sequencer), rank: behindRow}, true
 	}
-	return place{baseOf(a.BaseForm, a.Base), a.Rank}, a.isDeleteMarker()
+	return place{baseOf(a.BaseForm, a.Base), a.Rank, a.Time}, a.isOver()
 }
 
 // judgePlaces holds generated places to L6. Where times are equal or unknown, the order of arrival
@@ -58,7 +63,7 @@ func (j *objectCheck) judgePlaces(rows []row) {
 func (j *objectCheck) judgePlace(g *row, rows []row) {
 	at, _ := g.happened()
 	rank := behindRow
-	if g.isDeleteMarker() {
+	if g.isOver() {
 		rank = overRow
 	}
 	lowest, highest := place{rank: rank}, place{rank: rank}
@@ -84,7 +89,7 @@ func (j *objectCheck) judgePlace(g *row, rows []row) {
 	for i := range j.gone {
 		note(&j.gone[i], false)
 	}
-	if got := (place{baseOf(g.BaseForm, g.Base), g.Rank}); got.compare(lowest) < 0 || got.compare(highest) > 0 {
+	if got := (place{baseOf(g.BaseForm, g.Base), g.Rank, g.After}); got.compare(lowest) < 0 || got.compare(highest) > 0 {
 		j.violated("L6", "row %+v is behind %+v, want a place from %+v to %+v", g.identity(), got, lowest, highest)
 	}
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// jobLook is the time between two looks at a job.
+const jobLook = 500 * time.Millisecond
+
+// awaitJob returns a job after its end. path is that of the jobs of its kind.
+func (o *objectsCommand) awaitJob(ctx context.Context, kind, path string, job *hubclient.ObjectJob) (*hubclient.ObjectJob, error) {
+	look := time.NewTicker(jobLook)
+	defer look.Stop()
+	id := job.ID
+	for job.State == string(domain.JobRunning) {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s %s has not ended within %s; it continues in the hub, GET %s/%s shows it", kind, id, o.timeout, path, id)
+		}
+		found, err := o.hub.ObjectJob(ctx, path, id)
+		if err != nil && ctx.Err() == nil {
+			return nil, fmt.Errorf("%s %s has begun, and cannot be read: %w", kind, id, err)
+		}
+		if err == nil {
+			job = found
+		}
+	}
+	return job, nil
+}
+
+// showJob prints what a job has done: as JSON, or as text says. It fails if the job has not completed.
+func (o *objectsCommand) showJob(kind string, job *hubclient.ObjectJob, text func()) error {
+	if o.json {
+		if err := json.NewEncoder(o.p.out).Encode(job); err != nil {
+			return err
+		}
+	} else {
+		text()
+	}
+	if job.State != string(domain.JobCompleted) {
+		return fmt.Errorf("%s %s has %s: %s", kind, job.ID, job.State, job.Report)
+	}
+	return nil
+}

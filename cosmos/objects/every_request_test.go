@@ -1,0 +1,382 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A protocol is what a node does by some requests, and repeats when it has failed. It has one result.
+type protocol struct {
+	name      string
+	retention bool // rows are forgotten
+	prepare   func(*trial)
+	run       func(*trial, *Store) error
+}
+
+// protocols are those other than an ingest, which has tests of its own.
+var protocols = []protocol{
+	{name: "crawl", prepare: prepareCrawl, run: runCrawl},
+	{name: "patch", prepare: preparePatch, run: runPatch},
+	{name: "forget", retention: true, prepare: prepareForget, run: runForget},
+}
+
+// A trial runs a protocol once, with faults.
+type trial struct {
+	*testing.T
+	protocol
+	account *accounttest.Account
+	watcher *Store // nothing of what it requests is broken
+	source  *memory.Source
+	clock   setClock // of a store that forgets
+	sweeps  time.Duration
+
+	hasCrashed func() bool
+}
+
+// newTrial prepares a protocol in an account.
+func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
+	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // no real time
+	r := &trial{
+		T: t, protocol: p, account: accounttest.New(t, opts, Containers()), source: memory.NewSource("bucket"),
+		clock: setClock{sweptAt}, hasCrashed: func() bool { return false },
+	}
+	r.watcher = r.node(r.account.Engine.Transport())
+	p.prepare(r)
+	return r
+}
+
+// node returns a node on a line. Two rows are in an object, so most of what it decides is about spilled ones.
+func (r *trial) node(line policy.Transporter) *Store {
+	options := Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}}
+	if r.retention {
+		k := r.clock.keeping()
+		options.Retention, options.Clock = k.Retention, k.Clock
+	}
+	return New(r.account.ConnectBy(line), options)
+}
+
+// ingests stores each event of a script for a key.
+func (r *trial) ingests(key, script string) {
+	for _, call := range objecttest.Calls(script) {
+		call[0].Carrier.Message += key
+		results, err := r.watcher.Ingest(r.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: call[0]}})
+		require.NoError(r, err)
+		require.NoError(r, results[0].Err)
+	}
+}
+
+// prepareCrawl has a bucket and objects that differ in each way, on three pages of a crawl.
+func prepareCrawl(r *trial) {
+	r.ingests("a", "[C@10]")
+	r.ingests("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
+	r.ingests("c", "[C@10] [D@20]")
+	r.ingests("e", "[C@10] [C@20] [D@30] [C@40]")
+	r.ingests("f", "[C@10]")
+	for _, key := range []string{"a", "c", "d", "g"} {
+		r.source.Put("bucket", repository.SourceObject{Key: key})
+	}
+	r.source.Put("bucket", listed("e"))
+}
+
+var (
+	errNotEnded = errors.New("the job has not ended")
+	errCrashed  = errors.New("the node has crashed")
+)
+
+// runCrawl crawls the bucket, or waits for the crawl that runs.
+func runCrawl(r *trial, node *Store) error {
+	ports := ledger.Ports{Objects: node, Jobs: node, Source: r.source}
+	job, err := ledger.New(ports, ledger.Options{}).StartCrawl(r.Context(), "bucket", "")
+	if runs, is := errors.AsType[*repository.JobRunsError](err); is {
+		job.ID, err = runs.ID, nil
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ledger.New(ports, ledger.Options{CrawlPage: 2}).RunJobs(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	for range 600 {
+		<-time.After(time.Second)
+		if r.hasCrashed() {
+			return errCrashed
+		}
+		switch found, err := r.watcher.Job(ctx, job.ID); {
+		case err != nil:
+			return err
+		case found.State == domain.JobCompleted:
+			return nil
+		case found.State != domain.JobRunning:
+			return fmt.Errorf("the job is %s: %s", found.State, found.Report)
+		}
+	}
+	return errNotEnded
+}
+
+func preparePatch(r *trial) { r.ingests("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
+
+// runPatch changes the current row, and another one.
+func runPatch(r *trial, node *Store) error {
+	other := objecttest.Calls("[C@04/w]")[0][0]
+	for _, id := range []domain.ObjectRowID{{}, other.ID()} {
+		_, err := node.Amend(r.Context(), must(domain.ParseObjectName("bucket", "key")), id, func(f domain.ObjectFacts) (domain.ObjectFacts, error) {
+			f.Attributes = `{"a":1}`
+			return f, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareForget has an object with many spilled rows, one that forgets nothing, and one that goes whole.
+func prepareForget(r *trial) {
+	r.ingests("many", "[C@10/1+1] [C@20/2+2] [C@-/2+2] [C@30/2+3] [D@40/1+3] [C@50/2+3] [C@60/2+4]")
+	r.ingests("new", "[C@10]")
+	r.ingests("dead", "[C@10+1] [C@20+1] [C@30+1] [D@40+2]")
+	r.clock.after = 15 * 24 * time.Hour
+}
+
+// runForget sweeps all shards. Each sweep is due, and begins after the lease of the one before.
+func runForget(r *trial, node *Store) error {
+	r.sweeps += 25 * time.Hour
+	now := func() time.Time { return objecttest.FirstMoment.Add(r.sweeps) }
+	if err := ledger.NewSweeper(node, func(repository.ObjectShard, repository.ShardUsage) {}, ledger.Options{Clock: now}).Sweep(r.Context()); err != nil {
+		return err
+	}
+	var sweep sweepDoc
+	_, err := r.watcher.client.Begin("test").Read(r.Context(), r.watcher.objects, sweepKey, sweepID, &sweep)
+	if err == nil && !sweep.Done {
+		return errNotEnded
+	}
+	return err
+}
+
+// finish runs the protocol on a node, and again after a failure, until it succeeds. After a crash a node
+// continues by which nothing is broken.
+func (r *trial) finish() {
+	r.Helper()
+	var err error
+	for range 5 {
+		if err = r.run(r, r.node(r.account.Line)); err == nil {
+			return
+		}
+		if r.hasCrashed() {
+			r.account.Line.Break(nil)
+			r.hasCrashed = func() bool { return false }
+		}
+	}
+	require.NoError(r, err)
+}
+
+// volatile are the members of documents that differ from run to run: what the engine adds, ids of
+// writes, and moments at which something was done.
+var volatile = []string{
+	"_etag", "_rid", "_self", "_ts", "_attachments", "writes", "writeId", "time", "micros", "order", "spilledTo",
+	"message", "began", "moved",
+}
+
+// documents returns what is stored, without what is volatile. Jobs have ended: what they count depends on
+// what a node did before it died.
+func (r *trial) documents() (all []string) {
+	r.Helper()
+	q := r.watcher.client.Begin("test").QueryAllPartitions(r.watcher.objects, "", "SELECT * FROM c")
+	for !q.IsDone() {
+		items, err := q.Next(context.Background(), 1000)
+		require.NoError(r, err)
+		for _, item := range items {
+			var d map[string]any
+			require.NoError(r, json.Unmarshal(item, &d))
+			switch d["kind"] {
+			case "job":
+				require.Equal(r, "completed", d["state"])
+				continue
+			case "row":
+				delete(d, "id") // a hash of what is volatile
+			}
+			text, err := json.Marshal(withoutVolatile(d))
+			require.NoError(r, err)
+			all = append(all, string(text))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func withoutVolatile(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range volatile {
+			delete(v, name)
+		}
+		for name := range v {
+			v[name] = withoutVolatile(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutVolatile(v[i])
+		}
+	}
+	return v
+}
+
+// withoutFaults returns what a protocol stores, and by how many requests.
+func withoutFaults(t *testing.T, p protocol) (documents []string, requests int) {
+	r := newTrial(t, p, embedded.Options{})
+	r.account.Line.Break(nil)
+	before := r.documents()
+	r.account.Line.Break(nil)
+	r.finish()
+	requests = r.account.Line.Calls()
+	documents = r.documents()
+	require.NotEqual(t, before, documents)
+	require.NoError(t, r.run(r, r.watcher))
+	require.Equal(t, documents, r.documents(), "to repeat it changes nothing")
+	return documents, requests
+}
+
+// eachRequest returns the numbers of the requests that are broken: all as make campaign does, and some
+// otherwise, for each of the faults others.
+func eachRequest(requests, fault int) (all []int) {
+	step := 5
+	if triesEveryCase {
+		step = 1
+	}
+	for n := 1 + fault%step; n <= requests; n += step {
+		all = append(all, n)
+	}
+	return all
+}
+
+// Each request is broken once in every way, and what failed for it is repeated.
+func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
+	faults := slices.Concat(faulty.Faults(), faulty.More())
+	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // it is not repeated
+	for _, p := range protocols {
+		for i, fault := range faults {
+			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+					want, requests := withoutFaults(t, p)
+					for _, n := range eachRequest(requests, i) {
+						r := newTrial(t, p, embedded.Options{})
+						r.account.Line.BreakOne(n, fault)
+						r.finish()
+						r.account.Line.Break(nil)
+						require.Equal(t, want, r.documents(), "request %d", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A node ends at a request, before or after that is carried out. Another node continues, or repeats it.
+func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
+	for _, p := range protocols {
+		for i, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					want, requests := withoutFaults(t, p)
+					for _, n := range eachRequest(requests, i) {
+						r := newTrial(t, p, embedded.Options{})
+						r.account.Line.CrashAt(n, fault)
+						r.hasCrashed = func() bool { return r.account.Line.Fired() > 0 }
+						r.finish()
+						require.Equal(t, want, r.documents(), "request %d", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Each read is answered by a replica that is some commits old.
+func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
+	for _, p := range protocols {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var reads, oldRead, age atomic.Int64
+				opts := embedded.Options{Consistency: "Session", Stale: func() int {
+					if n := reads.Add(1); n == oldRead.Load() {
+						return int(age.Load())
+					}
+					return 0
+				}}
+				// What a stale read hides from a crawl, the next one finds.
+				state := func(n, commits int) []string {
+					oldRead.Store(0)
+					r := newTrial(t, p, opts)
+					reads.Store(0)
+					age.Store(int64(commits))
+					oldRead.Store(int64(n))
+					r.finish()
+					requests := int(reads.Load())
+					oldRead.Store(0)
+					require.NoError(t, r.run(r, r.watcher))
+					reads.Store(int64(requests))
+					return r.states()
+				}
+				want := state(0, 0)
+				last := int(reads.Load())
+				for commits := 1; commits <= 4; commits++ {
+					for _, n := range eachRequest(last, commits) {
+						require.Equal(t, want, state(n, commits), "read %d, %d commits old", n, commits)
+					}
+				}
+			})
+		})
+	}
+}
+
+// states returns the rows of each object, without their duplicates, and the jobs that run.
+func (r *trial) states() (all []string) {
+	r.Helper()
+	page, err := r.watcher.List(context.Background(), repository.ObjectRange{Bucket: "bucket"}, 100)
+	require.NoError(r, err)
+	for i := range page.Objects {
+		o := &page.Objects[i]
+		rows, err := r.watcher.History(context.Background(), o.Name, domain.ObjectOrder{}, 100)
+		require.NoError(r, err)
+		slices.Reverse(rows)
+		text := o.Name.Key() + ": "
+		for k := range rows {
+			rows[k].Duplicates = 0
+			text += rows[k].Attributes
+		}
+		all = append(all, text+objecttest.Describe(rows, o.Current))
+	}
+	running, err := r.watcher.RunningJobs(context.Background())
+	require.NoError(r, err)
+	require.Empty(r, running)
+	return all
+}

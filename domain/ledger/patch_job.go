@@ -1,0 +1,173 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+const (
+	patchBatch  = 100 // rows between two steps of the cursor
+	patchWrites = 8   // objects that are patched at once
+)
+
+// patchJob is the request of a job.
+type patchJob struct {
+	Query map[string][]string `json:"query"`
+	Patch json.RawMessage     `json:"patch"`
+}
+
+// parse returns what the request asks for. What is wrong is Invalid.
+func (r *patchJob) parse() (f Filter, p Patch, err error) {
+	if p, err = ParsePatch(r.Patch); err != nil {
+		return f, p, err
+	}
+	if f, err = ParseFilter(r.Query); err != nil {
+		return f, p, err
+	}
+	if !f.HasConditions() {
+		return f, p, domain.Errorf(domain.Invalid, "the query asks for no field of the rows to patch; to patch all rows, say so by key=*")
+	}
+	for name, values := range r.Query {
+		for _, text := range append([]string{name}, values...) {
+			if !utf8.ValidString(text) {
+				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Clip(name), domain.Clip(text)) // JSON has nothing else
+			}
+		}
+	}
+	return f, p, nil
+}
+
+// StartPatch starts to change the rows that a query asks for by a patch; see [ParseFilter] and
+// [ParsePatch]. It fails with Invalid if one of these is wrong, or if the query has no condition.
+//
+// Each row is patched by itself, all of it or nothing. A row to which the patch cannot be applied remains
+// as it is, and the job has the reason.
+//
+//  1. List a page of rows. A crash leaves nothing.
+//  2. Patch each row. The row keeps the id of the job, in the same write. A crash leaves some of them.
+//  3. Store where the next page begins. After a crash before that, the page is listed again, and rows that
+//     have the id of the job are patched already.
+//
+// So no row is patched twice. A row that is patched, and does not match the query since, is missing in
+// the counts of a page that is listed again.
+func (s *Service) StartPatch(ctx context.Context, query map[string][]string, patch []byte) (domain.Job, error) {
+	request := patchJob{query, patch}
+	filter, _, err := request.parse()
+	if err != nil {
+		return domain.Job{}, err
+	}
+	bucket := "" // of any
+	if buckets := filter.plan().buckets; len(buckets) == 1 {
+		bucket = buckets[0]
+	}
+	return s.createJob(ctx, domain.PatchJob, bucket, request)
+}
+
+// patch patches the rows from the cursor on, which is the token of a page.
+func (t *task) patch(ctx context.Context) error {
+	var request patchJob
+	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
+		return domain.Errorf(domain.Damaged, "request of the patch: %w", err)
+	}
+	filter, patch, err := request.parse()
+	if err != nil {
+		return err
+	}
+	for {
+		page, err := t.List(ctx, Query{Filter: filter, AnyOrder: true, Limit: patchBatch, Token: t.job.Cursor})
+		if err != nil {
+			return err
+		}
+		if err := t.patchPage(ctx, patch, page.Rows); err != nil {
+			return err
+		}
+		if t.job.Cursor = page.Next; page.Next == "" {
+			return t.complete(ctx)
+		}
+		if err := t.save(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// patchPage patches the rows of a page, and counts them.
+func (t *task) patchPage(ctx context.Context, p Patch, rows []Row) error {
+	if err := t.prolongLate(ctx); err != nil {
+		return err
+	}
+	done := *t.job
+	done.Failures = slices.Clone(t.job.Failures)
+	for i, err := range t.patchRows(ctx, p, rows) {
+		done.Counts.Seen++
+		switch {
+		case err == nil:
+			done.Counts.Changed++
+		case errors.Is(err, errUnchanged):
+			done.Counts.Unchanged++
+		case ctx.Err() != nil || isTransient(err):
+			return err
+		default:
+			done.AddFailure(rows[i].RowID().String(), err.Error())
+		}
+	}
+	t.job.Counts, t.job.Failures = done.Counts, done.Failures
+	return nil
+}
+
+// patchRows patches rows, those of one object one after another, and returns the error of each.
+func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
+	errs := make([]error, len(rows))
+	objects := make(chan []int)
+	var writers sync.WaitGroup
+	for range patchWrites {
+		writers.Go(func() {
+			for places := range objects {
+				for _, i := range places {
+					errs[i] = t.patchRow(ctx, p, &rows[i])
+				}
+			}
+		})
+	}
+	for first, end := 0, 0; first < len(rows); first = end {
+		var places []int
+		for ; end < len(rows) && rows[end].Name == rows[first].Name; end++ {
+			places = append(places, end)
+		}
+		objects <- places
+	}
+	close(objects)
+	writers.Wait()
+	return errs
+}
+
+// Reasons for which patchRow stores nothing.
+var (
+	errUnchanged = domain.Errorf(domain.Invalid, "the patch changes nothing")
+	errPatched   = domain.Errorf(domain.Invalid, "the job has patched the row")
+)
+
+// patchRow patches a row, unless the job has patched it before. It fails with errUnchanged if the patch
+// changes nothing.
+func (t *task) patchRow(ctx context.Context, p Patch, r *Row) error {
+	_, err := t.Objects.Amend(ctx, r.Name, r.ID(), func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
+		if facts.HasPatch(t.job.ID) {
+			return facts, errPatched
+		}
+		patched, err := t.Apply(p, facts)
+		if err == nil && patched == facts {
+			err = errUnchanged
+		}
+		patched.NotePatch(t.job.ID)
+		return patched, err
+	})
+	if errors.Is(err, errPatched) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Open implements [repository.Source]. The time that a call may take is that of each read, too.
+func (s Stores) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
+	store := s.storeOf(name.Bucket())
+	if store == nil {
+		return nil, fmt.Errorf("read bucket %s: %w", name.Bucket(), repository.ErrNoStore)
+	}
+	c := &content{caller: ctx}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	err := c.limit(func() (err error) {
+		c.r, err = store.Open(c.ctx, name)
+		return err
+	})
+	if err != nil {
+		c.cancel()
+		return nil, fmt.Errorf("read bucket %s: %w", name.Bucket(), err)
+	}
+	return c, nil
+}
+
+// A content is that of an object. It ends with an error if the store sends nothing for too long.
+type content struct {
+	r      io.ReadCloser
+	caller context.Context //nolint:containedctx // that of Open
+	ctx    context.Context //nolint:containedctx // of r, until Close
+	cancel context.CancelFunc
+}
+
+// limit calls the store, unless the caller's context has ended, and returns an error in the terms of the port.
+func (c *content) limit(call func() error) error {
+	if err := c.caller.Err(); err != nil {
+		return err
+	}
+	timer := time.AfterFunc(callTimeout, c.cancel)
+	err := call()
+	timer.Stop()
+	_, isClassified := errors.AsType[*domain.Error](err)
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return err
+	case c.caller.Err() != nil:
+		return c.caller.Err()
+	case c.ctx.Err() != nil:
+		return domain.Errorf(domain.Unavailable, "the store sent nothing for %s", callTimeout)
+	case isClassified:
+		return err
+	default:
+		// Not wrapped: a content that is cut is not a file that is damaged.
+		return domain.Errorf(domain.Unavailable, "the content broke off: %v", err)
+	}
+}
+
+// Read implements [io.Reader].
+func (c *content) Read(p []byte) (n int, err error) {
+	err = c.limit(func() (err error) {
+		n, err = c.r.Read(p)
+		return err
+	})
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (c *content) Close() error {
+	c.cancel()
+	return c.r.Close()
+}
