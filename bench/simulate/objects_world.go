@@ -116,7 +116,7 @@ func newObjectWorld(o *Options) (*objectWorld, error) {
 		return nil, err
 	}
 	l := &objectWorld{world: w, d: newDice(o.Seed, objectUses+501), plan: newObjectPlan(newDice(o.Seed, objectUses+502)), source: memory.NewSource(objectBucket)}
-	l.clock.shift = objecttest.FirstMoment.Add(time.Hour).Sub(time.Now())
+	l.clock.shift = time.Until(objecttest.FirstMoment.Add(time.Hour))
 	l.observer = w.judges[containers.TruthObjects].(*objects.Observer)
 	if l.plan.retention > 0 {
 		l.observer.Forgets = func() (rows, dead time.Time) {
@@ -245,22 +245,21 @@ func (l *objectWorld) simulate() error {
 
 // direct has all messages delivered, perhaps in two phases, and compares what is stored with the bucket.
 func (l *objectWorld) direct() {
-	err := l.phase(0)
-	if err == nil && l.plan.retention > 0 && l.ctx.Err() == nil {
+	l.phase(0)
+	if l.plan.retention > 0 && l.ctx.Err() == nil {
 		l.rest(15 * 24 * time.Hour)
 		l.rests.Store(false)
 		l.messages = l.mixAgain()
-		err = l.phase(1)
+		l.phase(1)
 	}
-	if err == nil && l.plan.crawlsOnce() {
+	if l.plan.crawlsOnce() {
 		p := &objectParty{party: l.newParty("crawler", objectUses+6000), l: l}
 		p.crawlOnce()
 	}
-	if err == nil && l.ctx.Err() == nil {
-		err = l.judgeObjects()
-	}
-	if err != nil && l.ctx.Err() == nil {
-		l.fail(err)
+	if l.ctx.Err() == nil {
+		if err := l.judgeObjects(); err != nil && l.ctx.Err() == nil {
+			l.fail(err)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,7 +268,7 @@ func (l *objectWorld) direct() {
 }
 
 // phase has parties work until all messages are delivered.
-func (l *objectWorld) phase(n int) error {
+func (l *objectWorld) phase(n int) {
 	use := uint64(objectUses + 1000 + 2000*n) //nolint:gosec // small
 	l.delivered, l.changes = make(chan struct{}), l.plan.changes
 	if len(l.messages)+l.changes == 0 { // the buckets were left alone
@@ -291,7 +290,6 @@ func (l *objectWorld) phase(n int) error {
 	case <-l.ctx.Done():
 	}
 	parties.Wait()
-	return nil
 }
 
 // rest stops all nodes until nothing that they have requested can arrive, and lets time pass.
