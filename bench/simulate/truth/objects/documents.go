@@ -74,13 +74,17 @@ func (r *row) identity() identity {
 // facts returns what never changes of a row.
 func (r *row) facts() row {
 	f := *r
-	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered, f.Attributes = 0, "", 0, "", 0, 0, ""
+	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
+	f.Attributes, f.IngestID = "", "" // see judgePatches
 	return f
 }
 
 func (r *row) isGenerated() bool { return r.Sequencer == "" }
 
 func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
+
+// isLive reports whether the version exists after the event.
+func (r *row) isLive() bool { return r.Type == created || r.isDeleteMarker() }
 
 // isOver reports whether the event says that its version was the newest of all.
 func (r *row) isOver() bool {
@@ -165,6 +169,9 @@ type document struct {
 	Spilled          int64    `json:"spilled"`
 	SpilledGenerated int64    `json:"spilledGenerated"`
 	Writes           []string `json:"writes"`
+	Forgotten        *floor   `json:"forgotten"`
+	ForgottenTo      string   `json:"forgottenTo"`
+	ForgottenRows    int64    `json:"forgottenRows"`
 
 	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
 	Version string `json:"version"`
