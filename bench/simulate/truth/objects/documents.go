@@ -92,10 +92,10 @@ func (r *row) isOver() bool {
 }
 
 // happened returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happened() (int64, bool) { return microsOf(r.Time) }
+func (r *row) happened() (int64, bool) { return micros(r.Time) }
 
-// microsOf returns a time in microseconds. An unknown one is the least one, and false.
-func microsOf(text string) (int64, bool) {
+// micros returns a time in microseconds. An unknown one is the least one, and false.
+func micros(text string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return math.MinInt64, false
@@ -135,7 +135,7 @@ func (r *row) order() order {
 	o := order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
 	if o.rank == overRow {
 		o.after = t
-		if after, known := microsOf(r.After); known {
+		if after, known := micros(r.After); known {
 			o.after = after
 		}
 	}
