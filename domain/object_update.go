@@ -18,6 +18,7 @@ type ObjectUpdate struct {
 	isGone    bool // nothing is left of the object
 
 	claimed map[ObjectRowID]struct{} // by events of this update, which stored them, now or before a retry
+	moved   map[ObjectRowID]ObjectRow
 	below   spilledRows
 }
 
@@ -40,6 +41,7 @@ type ObjectChanges struct {
 	Delete  []ObjectRowID // of rows that are spilled no longer
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
 	NoHeads []VersionID   // that have no spilled row any longer
+	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
 	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
 	// are too old, or it has forgotten nothing.
 	IsEmpty bool
@@ -243,6 +245,7 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	}
 	changes.Object, changes.IsGone = *o, u.isGone
 	u.below.addTo(&changes)
+	changes.Moved = slices.SortedFunc(maps.Values(u.moved), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 	changes.Heads = slices.SortedFunc(maps.Values(heads), CompareObjectRows)
 	slices.SortFunc(changes.NoHeads, func(a, b VersionID) int { return compareVersions(a, b) })
 	return changes, nil

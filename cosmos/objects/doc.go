@@ -41,6 +41,11 @@
 //     few times, the object for which it was refused is stored by itself, and the others in a batch;
 //     a batch that is too large is halved. The parts know the ids of the batches that they come from.
 //
+// A late event may move more spilled rows than a batch can have. Then batches without an id move some of
+// them after the other to where they belong with the event, and 1 to 4 follow for what remains. A crash in
+// between leaves a valid object, as if a row had been moved by an event that was forgotten since. When
+// the event is delivered again, it moves the others.
+//
 // Duplicates are counted in the same way, so an old read costs a retry and is never a wrong answer.
 // An event that is too old changes nothing and needs no write: what an object has forgotten only
 // grows, so what is too old for an old read is too old.

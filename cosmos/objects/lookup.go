@@ -100,6 +100,9 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	inTime := func(p *params) string { return " AND c.micros <= " + p.add(float64(q.Time)) }
 	below := func(p *params) string { return " AND c['order'] < " + p.add(orderText(q.Order)) }
 	above := func(p *params) string { return " AND c['order'] > " + p.add(orderText(q.Order)) }
+	isEarlier := func(p *params) string {
+		return " AND (NOT IS_DEFINED(c.isGenerated) OR c.micros <= " + p.add(float64(q.Time)) + ")"
+	}
 	isOld := func(p *params) string {
 		return " AND c.micros < " + p.add(float64(q.Time)) + " AND c.micros > " + p.add(micros(time.Time{}))
 	}
@@ -113,8 +116,8 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 		}}
 	}
 	switch q.Kind {
-	case domain.SpilledBelow:
-		return []nearest{ask("DESC", isRow, ofVersion, below)}
+	case domain.SpilledEarlier:
+		return []nearest{ask("DESC", isRow, ofVersion, isEarlier)}
 	case domain.SpilledNeighbors:
 		return []nearest{ask("DESC", isNative, ofVersion, below), ask("ASC", isNative, ofVersion, above)}
 	case domain.SpilledAnchor:

@@ -16,6 +16,9 @@ import (
 const (
 	roundTimeout  = 30 * time.Second
 	maxOperations = 90 // of a batch; Cosmos permits 100
+	// maxMoves is the limit for the spilled rows that a batch moves in advance. With the copies of the newest
+	// rows of their versions, and with the rows of the object, which may be spilled, it has up to maxOperations.
+	maxMoves = 24
 	// maxRefusals is the limit for refusals of a batch before the object for which it was refused last is
 	// stored by itself. Below it, the nodes that compete win in turns, and a smaller batch costs more for
 	// each event. Other nodes may change one object faster than a large batch is made.
@@ -181,11 +184,14 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 			operations += p.operations()
 		}
 	}
+	isLarge := operations > maxOperations
 	switch {
 	case len(plans) == 0:
 		return nil
-	case operations > maxOperations && len(groups) > 1:
+	case isLarge && len(groups) > 1:
 		return errSplit
+	case isLarge && len(plans[0].changes.Moved) > 0:
+		return h.moveInAdvance(ctx, c, plans[0])
 	}
 	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, p := range plans {
@@ -199,6 +205,31 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		return &refusedError{refusedObject(err, plans)}
 	}
 	return err
+}
+
+// moveInAdvance stores a part of what a plan moves, by a batch of its own. It needs no id: what was stored
+// already is not moved again. It returns client.ErrStale, since the object has changed then.
+func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *plan) error {
+	object, err := large.doc.object()
+	if err != nil {
+		return err
+	}
+	p, err := h.decide(ctx, c, &object, large.doc, nil, func(u *domain.ObjectUpdate) error {
+		u.Move(large.changes.Moved, maxMoves)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) { p.addTo(b, h.key) })
+	switch {
+	case client.IsRefused(err):
+		return client.ErrStale
+	case err != nil:
+		return err
+	}
+	c.AddRetries(1)
+	return client.ErrStale
 }
 
 // refusedObject returns the object for which a batch of plans was refused.
