@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -50,7 +48,7 @@ func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectNam
 			return noSuchRow(name)
 		}
 		amended = *row
-		_, err = c.Batch(ctx, s.objects, h.key, false, func(b *azcosmos.TransactionalBatch) { p.addTo(b, h.key) })
+		_, err = c.Batch(ctx, s.objects, h.key, false, p.addTo)
 		if client.IsRefused(err) {
 			return client.ErrStale
 		}

@@ -12,8 +12,10 @@ import (
 
 // A plan is what a batch changes of one object.
 type plan struct {
-	doc     *objectDoc // before; nil: none is stored
-	changes domain.ObjectChanges
+	doc        *objectDoc // before; nil: none is stored
+	changes    domain.ObjectChanges
+	operations []func(*azcosmos.TransactionalBatch) // each adds itself to a batch
+	bytes      int                                  // of the documents in operations
 }
 
 // maxLookups is the limit for the lookups of one plan: the answers to some queries raise others.
@@ -53,7 +55,11 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
-			return &plan{doc, changes}, nil
+			p := &plan{doc: doc, changes: changes}
+			if !changes.IsEmpty {
+				p.encode(h.key)
+			}
+			return p, nil
 		}
 		l := lookup{shard: h, call: c, doc: doc}
 		if err := l.answer(ctx, queries, answers); err != nil {
@@ -63,39 +69,54 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 	return nil, domain.Errorf(domain.Damaged, "object %s: its spilled rows contradict it", doc.ID)
 }
 
-// operations returns how many operations of a batch the plan has.
-func (p *plan) operations() int {
-	c := &p.changes
-	return 1 + len(c.Create) + len(c.Replace) + len(c.Delete) + len(c.Heads) + len(c.NoHeads)
-}
+// encode makes the operations of the plan. The condition of the object holds for all documents of it.
+func (p *plan) encode(partition string) {
+	type batch = *azcosmos.TransactionalBatch
+	add := func(doc any, operation func(b batch, body []byte)) {
+		body := client.Encode(doc)
+		p.bytes += len(body)
+		p.operations = append(p.operations, func(b batch) { operation(b, body) })
+	}
+	remove := func(id string, condition *azcosmos.TransactionalBatchItemOptions) {
+		p.operations = append(p.operations, func(b batch) { b.DeleteItem(id, condition) })
+	}
+	create := func(b batch, body []byte) { b.CreateItem(body, nil) }
+	replace := func(id string, condition *azcosmos.TransactionalBatchItemOptions) func(batch, []byte) {
+		return func(b batch, body []byte) { b.ReplaceItem(id, body, condition) }
+	}
 
-// addTo adds the plan to a batch. The condition of the object holds for all documents of it.
-func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	c, key := &p.changes, p.changes.Object.Name.Key()
 	d := newObjectDoc(partition, &c.Object, p.doc)
 	switch {
 	case p.doc == nil:
-		b.CreateItem(client.Encode(d), nil)
+		add(d, create)
 	case c.IsGone:
-		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+		remove(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
 	default:
-		b.ReplaceItem(d.ID, client.Encode(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+		add(d, replace(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag}))
 	}
 	for i := range c.Create {
-		b.CreateItem(client.Encode(newRowDoc(partition, key, &c.Create[i])), nil)
+		add(newRowDoc(partition, key, &c.Create[i]), create)
 	}
 	for i := range c.Replace {
 		d := newRowDoc(partition, key, &c.Replace[i])
-		b.ReplaceItem(d.ID, client.Encode(d), existing())
+		add(d, replace(d.ID, existing()))
 	}
 	for _, id := range c.Delete {
-		b.DeleteItem(rowID(key, id), existing())
+		remove(rowID(key, id), existing())
 	}
 	for i := range c.Heads {
-		b.UpsertItem(client.Encode(newHeadDoc(partition, key, &c.Heads[i])), nil)
+		add(newHeadDoc(partition, key, &c.Heads[i]), func(b batch, body []byte) { b.UpsertItem(body, nil) })
 	}
 	for _, v := range c.NoHeads {
-		b.DeleteItem(headID(key, v), existing())
+		remove(headID(key, v), existing())
+	}
+}
+
+// addTo adds the operations of the plan to a batch.
+func (p *plan) addTo(b *azcosmos.TransactionalBatch) {
+	for _, add := range p.operations {
+		add(b)
 	}
 }
 

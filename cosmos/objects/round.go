@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -15,7 +16,8 @@ import (
 
 const (
 	roundTimeout  = 30 * time.Second
-	maxOperations = 90 // of a batch; Cosmos permits 100
+	maxOperations = 90      // of a batch; Cosmos permits 100
+	maxBytes      = 1 << 20 // of the documents of a batch; Cosmos permits requests of 2 MB
 	// maxMoves is the limit for the spilled rows that a batch moves in advance. With the copies of the newest
 	// rows of their versions, and with the rows of the object, which may be spilled, it has up to maxOperations.
 	maxMoves = 24
@@ -25,7 +27,7 @@ const (
 	maxRefusals = 4
 )
 
-// errSplit reports a batch that has too many operations.
+// errSplit reports a batch that is too large.
 var errSplit = errors.New("the batch is to be halved")
 
 // A refusedError reports a batch that was refused for an object: it has changed, or an earlier attempt
@@ -173,7 +175,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		return err
 	}
 	var plans []*plan
-	operations := 0
+	operations, bytes := 0, 0
 	for _, name := range names {
 		p, err := h.plan(ctx, c, name, found[objectID(name.Key())], of[name], ids)
 		if err != nil {
@@ -181,10 +183,11 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		}
 		if !p.changes.IsEmpty {
 			plans = append(plans, p)
-			operations += p.operations()
+			operations += len(p.operations)
+			bytes += p.bytes
 		}
 	}
-	isLarge := operations > maxOperations
+	isLarge := operations > maxOperations || bytes > maxBytes
 	switch {
 	case len(plans) == 0:
 		return nil
@@ -195,12 +198,14 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	}
 	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, p := range plans {
-			p.addTo(b, h.key)
+			p.addTo(b)
 		}
 	})
 	switch {
 	case client.IsFull(err) && len(names) > 1:
 		return errSplit // a full partition still accepts what does not grow
+	case client.StatusOf(err) == http.StatusRequestEntityTooLarge && len(groups) > 1:
+		return errSplit
 	case client.IsRefused(err):
 		return &refusedError{refusedObject(err, plans)}
 	}
@@ -221,7 +226,7 @@ func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *plan) 
 	if err != nil {
 		return err
 	}
-	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) { p.addTo(b, h.key) })
+	_, err = c.Batch(ctx, h.store.objects, h.key, false, p.addTo)
 	switch {
 	case client.IsRefused(err):
 		return client.ErrStale
@@ -239,7 +244,7 @@ func refusedObject(err error, plans []*plan) domain.ObjectName {
 		at = f.Operation()
 	}
 	for _, p := range plans {
-		if at -= p.operations(); at < 0 {
+		if at -= len(p.operations); at < 0 {
 			return p.changes.Object.Name
 		}
 	}

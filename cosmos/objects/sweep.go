@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -137,7 +135,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 	step.isGone = p.changes.IsGone
 	// What is forgotten below may permit more in the object.
 	step.hasMore = step.hasMore || object.Spilled > 0
-	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) { p.addTo(b, h.key) })
+	_, err = c.Batch(ctx, h.store.objects, h.key, false, p.addTo)
 	if client.IsRefused(err) {
 		return step, client.ErrStale
 	}
