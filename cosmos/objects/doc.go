@@ -31,7 +31,8 @@
 //  3. If the decision depends on spilled rows, read them and the object by one query. They are
 //     believed only if the object has the etag that was read: a replica applies the writes of a
 //     partition in order, every change of a spilled row is in one batch with a change of its object,
-//     and 4 proves that the object has not changed. A query for the nearest row may be stale;
+//     and 4 proves that the object has not changed. If there are several result pages, each of them has
+//     the object, since each may be answered by another replica. A query for the nearest row may be stale;
 //     it only bounds what the one that proves has to read.
 //  4. Write one batch: each object If-Match or as a creation, with the id of the round, its spilled
 //     rows and their copies. A crash, or a lost reply, leaves all of it or nothing.
