@@ -42,11 +42,7 @@ type life struct{ save, peek, dequeue, cleanUp float64 }
 func (l life) whole() float64 { return l.save + l.peek + l.dequeue + l.cleanUp }
 
 func (l life) report(r *run, name string, batch int, standard bool) {
-	profile := "pessimistic"
-	if standard {
-		profile = "standard"
-	}
-	what := fmt.Sprintf("batches of %d, %s", batch, profile)
+	what := fmt.Sprintf("batches of %d, %s", batch, profileName(standard))
 	var ofSave, ofLife *figure.Target
 	if name == hub.Name && batch == 125 {
 		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
@@ -56,6 +52,14 @@ func (l life) report(r *run, name string, batch int, standard bool) {
 	r.curve(figure.Bars, name+", "+what, figure.PerEvent,
 		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
 		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})
+}
+
+// profileName returns the name of the profile by which queries are charged.
+func profileName(standard bool) string {
+	if standard {
+		return "standard"
+	}
+	return "pessimistic"
 }
 
 // lifeOf has events of one cabinet saved in batches of a size. There are as many as two

@@ -20,5 +20,6 @@ var scenarios = []Scenario{
 	{"push", "events are published over HTTP and delivered to one receiver and to five, beside one that hangs, 300 a second, and by a relay that keeps nothing", push},
 	{"broker", "messages are broadcast to one consumer and to five, one by one, in a burst, and beside one that hangs", broker},
 	{"watches", "a document with 100,000 watches is changed, beside a loop of the same calls, and bundles that are watched are confirmed, 100 a second", watches},
+	{"ledger", "stores report objects over HTTP in messages of 10 to 100 events and one by one, to one node and to two; up to a million objects are listed, in pages of 100", objectLedger},
 	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others go on", noisyNeighbour},
 }

@@ -53,6 +53,9 @@ type Object struct {
 	ForgottenRows int64       // not counted in Events
 
 	Writes []string // the last updates that were stored, up to MaxObjectWrites
+
+	IsWatched bool  // a change of the current row has a Change
+	Changes   int64 // the version of the last one
 }
 
 // MaxSpilledVersions is how many versions with spilled rows an object lists.

@@ -23,6 +23,8 @@ import (
 //     or none. The order of an event without sequencer depends on the rows that are there when it
 //     comes, and the message that carried it gives it the same time each time.
 //
+// An object that is watched is not forgotten whole: what says so is kept, and what it has forgotten.
+//
 // A row whose time is unknown is never forgotten, nor is the object that has it: no event of unknown
 // time could be distinguished from a forgotten one. Of an object in doubt nothing is forgotten, since the
 // order of its rows is not known.
@@ -93,7 +95,8 @@ func (u *ObjectUpdate) Forget(r ObjectRetention, now time.Time, after ObjectOrde
 		last, hasMore = f.forgetSpilled(after)
 	}
 	f.forgetInside()
-	u.isGone = len(o.Rows) == 0 && o.Spilled == 0 && !o.ForgottenTo.IsZero() && isOlder(o.ForgottenTo, f.dead)
+	// An object that is watched remains, so that the versions of its changes continue.
+	u.isGone = !o.IsWatched && len(o.Rows) == 0 && o.Spilled == 0 && !o.ForgottenTo.IsZero() && isOlder(o.ForgottenTo, f.dead)
 	u.hasEffect = u.hasEffect || u.isGone
 	return last, hasMore
 }

@@ -10,6 +10,7 @@ import (
 // Its zero value is not usable; Object.Update makes one. It is not safe for concurrent use.
 type ObjectUpdate struct {
 	object   Object
+	current  *ObjectRow // of the object before
 	ids      []string
 	repeated bool // one of ids is stored already: nothing is changed
 	changed  bool // rows were added, or moved
@@ -42,6 +43,8 @@ type ObjectChanges struct {
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
 	NoHeads []VersionID   // that have no spilled row any longer
 	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
+	// Event is what those who watch the object are notified of, with the version Object.Changes; "": nothing.
+	Event ChangeEvent
 	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
 	// are too old, or it has forgotten nothing.
 	IsEmpty bool
@@ -54,7 +57,7 @@ type ObjectChanges struct {
 // is a part; where it is stored, with no reply, any of them is a proof of that. There may be no id.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	return &ObjectUpdate{
-		object: o.Clone(), ids: ids, repeated: o.HasWrite(ids...),
+		object: o.Clone(), current: o.Current, ids: ids, repeated: o.HasWrite(ids...),
 		below: spilledRows{answers: answers},
 	}
 }
@@ -242,6 +245,11 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	if len(u.ids) > 0 {
 		o.Writes = append(o.Writes, u.ids[0])
 		o.Writes = o.Writes[max(len(o.Writes)-MaxObjectWrites, 0):]
+	}
+	if o.IsWatched {
+		if changes.Event = currentChange(u.current, o.Current); changes.Event != "" {
+			o.Changes++
+		}
 	}
 	changes.Object, changes.IsGone = *o, u.isGone
 	u.below.addTo(&changes)

@@ -26,6 +26,7 @@ const (
 	BundleResource                               // /v1/bundles/{id}
 	SubscriptionResource                         // /v1/subscriptions/{id}
 	PartyResource                                // of the broker: /broker/producer/{id}, /broker/channel/{id}, /broker/channel/{id}/consumer/{id}
+	ObjectResource                               // of a store: /v1/objects/{id}
 )
 
 // The paths of resources before the name.
@@ -36,6 +37,7 @@ const (
 	producerPath     = "/broker/producer/"
 	channelPath      = "/broker/channel/"
 	consumerPath     = "/consumer/" // behind that of its channel
+	objectPath       = "/v1/objects/"
 )
 
 // Kept returns the resource of a document that clients keep. Its name is what ParseActorID accepts,
@@ -72,7 +74,11 @@ func ParseResource(path string, actor ActorID) (Resource, error) {
 	if party, ok, err := parsePartyPath(path); ok {
 		return PartyOf(party), err
 	}
-	return Resource{}, Errorf(Invalid, "it cannot be watched; bundles, subscriptions, producers, channels, consumers and /v1/resources/{name} can")
+	if name, ok := strings.CutPrefix(path, objectPath); ok {
+		id, err := ParseObjectID(name)
+		return ObjectResourceOf(id.Name), err
+	}
+	return Resource{}, Errorf(Invalid, "it cannot be watched; bundles, subscriptions, producers, channels, consumers, objects of stores and /v1/resources/{name} can")
 }
 
 // parsePartyPath returns the party with a path, and false if the path is not that of one.
@@ -95,6 +101,12 @@ func parsePartyPath(path string) (id PartyID, isParty bool, err error) {
 // SubscriptionResourceOf returns the resource of a subscription of an actor.
 func SubscriptionResourceOf(owner ActorID, id SubscriptionID) Resource {
 	return Resource{SubscriptionResource, subscriptionPath + id.String(), id.String(), owner}
+}
+
+// ObjectResourceOf returns the resource of an object of a store. The ids of its rows are other names of it.
+func ObjectResourceOf(name ObjectName) Resource {
+	id := ObjectID{Name: name}.String()
+	return Resource{kind: ObjectResource, path: objectPath + id, name: id}
 }
 
 // PartyOf returns the resource of a party of the broker.
@@ -172,6 +184,15 @@ func (r Resource) Party() (PartyID, error) {
 		err = Errorf(Invalid, "%s is not a party of the broker", r)
 	}
 	return id, err
+}
+
+// Object returns the name of the object that r is. It fails if r is another resource.
+func (r Resource) Object() (ObjectName, error) {
+	id, err := ParseObjectID(r.name)
+	if err == nil && r.kind != ObjectResource {
+		err = Errorf(Invalid, "%s is not an object of a store", r)
+	}
+	return id.Name, err
 }
 
 // Stream returns the stream of the changes of r. The entry of a change, of priority 0, has the number

@@ -47,6 +47,31 @@ func TestAResource_HasOneFormWhateverItsURI(t *testing.T) {
 	}
 }
 
+func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
+	b := base(t, "https://hub.example.org")
+	name, err := domain.ParseObjectName("bucket", "a key/é")
+	require.NoError(t, err)
+	want := domain.ObjectResourceOf(name)
+	for _, id := range []string{"AQZidWNrZXQIYSBrZXkvw6k", "AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA", "AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0"} {
+		r, err := b.Parse("https://hub.example.org/v1/objects/"+id, resourceActor)
+		require.NoError(t, err)
+		require.Equal(t, want, r)
+	}
+	require.Equal(t, "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6k", b.URI(want))
+	found, err := want.Object()
+	require.NoError(t, err)
+	require.Equal(t, name, found)
+	parsed, err := domain.ParseResourceKey(want.Key())
+	require.NoError(t, err)
+	require.Equal(t, want, parsed)
+	_, err = domain.ParseResourceKey("/v1/objects/AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0")
+	require.Equal(t, domain.Invalid, domain.KindOf(err), "stores have one name of an object")
+	kept, err := domain.Kept("a")
+	require.NoError(t, err)
+	_, err = kept.Object()
+	require.Equal(t, domain.Invalid, domain.KindOf(err))
+}
+
 func TestAURI_ThatIsNoResourceSaysWhy(t *testing.T) {
 	const below = "https://hub.example.org/v1/resources/a"
 	b := base(t, "https://hub.example.org")
@@ -76,6 +101,9 @@ func TestAURI_ThatIsNoResourceSaysWhy(t *testing.T) {
 		"https://hub.example.org/v1/resources/..":  "meaning",
 		"https://hub.example.org/v1/resources/%2e": "meaning",
 		"https://hub.example.org/v1/bundles/a":     "bundle id",
+		"https://hub.example.org/v1/objects/AQ":    "object id",
+		"https://hub.example.org/v1/objects/x/y":   "object id",
+		"https://hub.example.org/v1/objects":       "objects of stores",
 		"https://hub.example.org/v1/peek":          "cannot be watched",
 		"https://hub.example.org/V1/resources/a":   "cannot be watched",
 		below + strings.Repeat("a", 64):            "1 to 64",
@@ -105,7 +133,7 @@ func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
 // FuzzResourceURI holds that a URI which is accepted has one form, and that this is the resource at
 // which a server would answer.
 func FuzzResourceURI(f *testing.F) {
-	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561"} {
+	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561", "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA"} {
 		f.Add(seed)
 	}
 	b, err := domain.ParseResourceBase("https://hub.example.org")
@@ -121,7 +149,13 @@ func FuzzResourceURI(f *testing.F) {
 		require.Equal(t, r, again)
 		u, err := url.Parse(uri)
 		require.NoError(t, err)
-		require.Equal(t, r.String(), u.Path)
+		if r.Kind() == domain.ObjectResource { // the ids of rows are other names of their object
+			id, err := domain.ParseObjectID(strings.TrimPrefix(u.Path, "/v1/objects/"))
+			require.NoError(t, err)
+			require.Equal(t, domain.ObjectResourceOf(id.Name), r)
+		} else {
+			require.Equal(t, r.String(), u.Path)
+		}
 		parsed, err := domain.ParseResourceKey(r.Key())
 		require.NoError(t, err)
 		require.Equal(t, r, parsed)

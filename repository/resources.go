@@ -42,6 +42,17 @@ type ResourceVersion string
 // to their streams: those of documents ([Resources]), subscriptions ([Definitions]) and parties
 // ([Parties]). Any node may call any method at any time, and a call may be repeated.
 type Changes interface {
+	StoredChanges
+
+	// TakeTurn reports whether it is the turn of this node to look for changes: no node has taken a turn
+	// in the time every before now. If so, it is taken. A turn that is taken by a clock which is ahead
+	// lasts no longer. A failure says nothing about whose turn it is.
+	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
+}
+
+// StoredChanges are the [Changes] of the resources of one store. Those of objects ([Objects]) are in the
+// store of these: a change of the current row of an object, or of its facts, is stored by the write that makes it.
+type StoredChanges interface {
 	// Observe has f called with each change that this process stores, soon after it is stored. It is
 	// called before the first change. f does not wait.
 	Observe(f func(domain.Change))
@@ -62,11 +73,6 @@ type Changes interface {
 	// [Ahead] of it that the clock of the node which stored it is wrong. An empty result means that
 	// there are none. Those that it returns along with an error have one all the same.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
-
-	// TakeTurn reports whether it is the turn of this node to look for changes: no node has taken a turn
-	// in the time every before now. If so, it is taken. A turn that is taken by a clock which is ahead
-	// lasts no longer. A failure says nothing about whose turn it is.
-	TakeTurn(ctx context.Context, now time.Time, every time.Duration) (bool, error)
 }
 
 // BundleWatches marks bundles whose Dequeues leave notices for watchers.

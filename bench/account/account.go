@@ -48,9 +48,12 @@ type Options struct {
 	Physics *Physics
 
 	// Dir is a folder for the documents of the embedded engine, which has nothing in it
-	// yet. Then the heap of this process is not theirs; nobody waits for the disk,
-	// which is not what is measured. Default: they are in memory.
+	// yet. Then the heap of this process is not theirs. Default: they are in memory.
 	Dir string
+
+	// Synced makes each write wait until it is on the disk. Default: no write waits, for the
+	// disk is not what is measured.
+	Synced bool
 
 	// Consistency is the default level of the embedded engine. Default: Strong.
 	Consistency string
@@ -93,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	if o.Endpoint != "" {
 		return a, nil
 	}
-	settings := embedded.Options{Dir: o.Dir, Unsynced: true, Pessimistic: !o.Standard, Consistency: o.Consistency, Clock: o.Clock}
+	settings := embedded.Options{Dir: o.Dir, Unsynced: !o.Synced, Pessimistic: !o.Standard, Consistency: o.Consistency, Clock: o.Clock}
 	if o.Physics != nil {
 		settings.Throttle = true
 		settings.Latency = &o.Physics.Latency

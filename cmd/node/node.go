@@ -156,10 +156,10 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
-	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.URL(), n.registry); err != nil {
+	if n.objects, err = openObjects(ctx, &cfg, &opts, n.store, n.registry); err != nil {
 		return nil, err
 	}
-	if n.objects, err = openObjects(ctx, &cfg, &opts, n.store, n.registry); err != nil {
+	if n.push, err = openPush(ctx, &cfg, &opts, n.store, n.URL(), n.objects.changes, n.registry); err != nil {
 		return nil, err
 	}
 	n.parties = newBrokerSetup(&cfg, n.push.broker, &opts)

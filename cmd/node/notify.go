@@ -13,8 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // A NotifyReport says what was done by Notify.
@@ -59,7 +61,14 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	opts.pushFor = max(duration-time.Since(began), 1)
 	counts := new(countingCaller)
 	opts.wrapCaller = counts.wrap
-	p, err := openPush(ctx, &cfg, &opts, s, configuredURL(&cfg), metrics)
+	var changes repository.StoredChanges
+	switch objects, err := openObjectStore(ctx, &cfg, &opts, s, metrics); {
+	case err == nil:
+		changes = objects
+	case !client.IsContainerFault(err):
+		return report, err
+	}
+	p, err := openPush(ctx, &cfg, &opts, s, configuredURL(&cfg), changes, metrics)
 	if err != nil {
 		return report, err
 	}

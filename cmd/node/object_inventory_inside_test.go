@@ -2,7 +2,7 @@ package node
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // the sums of inventories are MD5
+	"crypto/md5"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -64,10 +64,10 @@ func TestAnInventoryIsReadFromTheStoreThatHasIt(t *testing.T) {
 		t.Run(tc.bucket, func(t *testing.T) {
 			data := fmt.Sprintf("measurements,%d/a\nmeasurements,%d/b\n", i, i)
 			manifest := fmt.Sprintf(`{"sourceBucket":"measurements","destinationBucket":%q,"creationTimestamp":"1790000000000","fileFormat":"CSV","files":[{"key":"daily/data.csv","MD5checksum":"%x"}]}`,
-				tc.bucket, md5.Sum([]byte(data))) //nolint:gosec // the sums of inventories are MD5
+				tc.bucket, md5.Sum([]byte(data)))
 			tc.put("daily/data.csv", data)
 			tc.put("daily/manifest.json", manifest)
-			tc.put("daily/manifest.checksum", fmt.Sprintf("%x\n", md5.Sum([]byte(manifest)))) //nolint:gosec // the sums of inventories are MD5
+			tc.put("daily/manifest.checksum", fmt.Sprintf("%x\n", md5.Sum([]byte(manifest))))
 			job, err := n.objects.ledger.StartInventory(t.Context(), ledger.InventoryRequest{Bucket: tc.bucket, Key: "daily/manifest.checksum"})
 			require.NoError(t, err)
 			job, err = n.objects.ledger.WaitForJob(t.Context(), job)

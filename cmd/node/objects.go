@@ -29,6 +29,7 @@ type objects struct {
 	stored   repository.Objects     // as the hub's own reports are stored
 	receiver *objectevents.Receiver // nil: no events come by a queue
 	sweeps   *ledger.Sweeper
+	changes  repository.StoredChanges // of objects that are watched
 
 	fault error // why there is nothing of the above
 }
@@ -39,17 +40,15 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	if opts.PullOnly {
 		return &objects{}, nil
 	}
-	documents := objectstore.New(s.db, objectstore.Options{
-		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
-	})
-	if err := provisionObjects(ctx, cfg, documents); err != nil {
+	documents, err := openObjectStore(ctx, cfg, opts, s, metrics)
+	if err != nil {
 		if !client.IsContainerFault(err) {
 			return nil, err
 		}
 		opts.Logger.Warn("the hub keeps no objects; run messagehub provision, and restart the hub", "error", err)
 		return &objects{fault: err}, nil
 	}
-	o := &objects{}
+	o := &objects{changes: documents}
 	ports := ledger.Ports{Objects: documents, Jobs: documents}
 	options := ledger.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
@@ -66,6 +65,14 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	o.sweeps = ledger.NewSweeper(documents, reportShards(metrics), options)
 	o.ledger = ledger.New(ports, options)
 	return o, nil
+}
+
+// openObjectStore opens what keeps objects, over the store of a node.
+func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*objectstore.Store, error) {
+	documents := objectstore.New(s.db, objectstore.Options{
+		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+	})
+	return documents, provisionObjects(ctx, cfg, documents)
 }
 
 // run works on jobs, settles doubts, and sweeps, until ctx ends.

@@ -24,6 +24,7 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // A push is the part of a node that calls receivers: what senders publish and owners subscribe
@@ -53,8 +54,8 @@ const testTimeout = 20 * time.Second
 
 // openPush builds the push side over the store of a node. It creates the containers that are
 // missing where a key allows it. Without them the push has a fault, and no error. own is the address of
-// the node.
-func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, own string, metrics prometheus.Registerer) (*push, error) {
+// the node. objects are the changes of objects, nil if the node keeps none.
+func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, own string, objects repository.StoredChanges, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
 	}
@@ -109,7 +110,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Parties: documents, Streams: streams, Cursors: documents, Shards: documents, Content: s.content,
 	}, sealerOf(keys), clock)
 	consumers.broker = p.broker
-	if p.watches, err = p.openWatches(cfg, opts, s, documents, streams, own); err != nil {
+	if p.watches, err = p.openWatches(cfg, opts, s, documents, objects, streams, own); err != nil {
 		return nil, err
 	}
 	consumers.watches = p.watches

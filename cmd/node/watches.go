@@ -24,7 +24,7 @@ type watches struct {
 
 // openWatches returns the use cases of watches over the push side of a node. own is the address of the
 // node.
-func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, documents *pushstore.Store, streams repository.Streams, own string) (*watches, error) {
+func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, documents *pushstore.Store, objects repository.StoredChanges, streams repository.Streams, own string) (*watches, error) {
 	w := &watches{policy: cfg.Watches.Policy()}
 	text := cfg.Watches.Base
 	if text == "" {
@@ -34,10 +34,14 @@ func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, document
 	if w.base, err = domain.ParseResourceBase(text); err != nil {
 		return nil, fmt.Errorf("watches.base: %w", err)
 	}
-	w.relay = watch.NewRelay(documents, streams, p.engine.Published, watch.RelayOptions{
+	changes := repository.Changes(documents)
+	if objects != nil {
+		changes = watch.WithObjects(documents, objects)
+	}
+	w.relay = watch.NewRelay(changes, streams, p.engine.Published, watch.RelayOptions{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,
 	})
-	w.service = watch.New(watch.Ports{Watches: documents, Resources: documents, Changes: documents, Cursors: documents, Streams: streams, Bundles: s}, watch.Options{
+	w.service = watch.New(watch.Ports{Watches: documents, Resources: documents, Changes: changes, Cursors: documents, Streams: streams, Bundles: s}, watch.Options{
 		Base: w.base, CheckURL: p.checkWatchURL, Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
 	})
 	return w, nil

@@ -48,7 +48,7 @@ func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectNam
 			return noSuchRow(name)
 		}
 		amended = *row
-		_, err = c.Batch(ctx, s.objects, h.key, false, p.addTo)
+		err = h.write(ctx, c, p)
 		if client.IsRefused(err) {
 			return client.ErrStale
 		}

@@ -9,6 +9,7 @@
 //	shard|<nn>|<bucket> <key in base32hex>  object: its counts, its current row and its newest rows
 //	                    -r.<hash>           a row that is spilled from the object
 //	                    -v.<hash>           a copy of the newest spilled row of a version
+//	                    -c.<hash>.<number>  a change of an object that is watched
 //	sweep               sweep               the sweep that began last, and how far it has come
 //	jobs                <kind>.<uuid>       a job; it expires some time after its end
 //	                    running.<kind>.<bucket in base32hex>
@@ -52,6 +53,16 @@
 // grows, so what is too old for an old read is too old.
 //
 // A change of the facts of a row is written as a round of its own is: 1 to 4, with one object.
+//
+// # Watches
+//
+// A watch marks its object by a patch, on condition that it has a current row. The batch of an update that
+// has another row current, or none, or changes the facts of the current one, also creates a change if the object
+// is marked: its batch is If-Match, so an update that has read the object before is refused and sees the
+// mark. An object that is not marked pays nothing. The change is in the partition of its object, until it is in
+// the stream of the object; those that a node has left are found by a query over the ids of changes, which are
+// between those of others. The rest is as package cosmos/push has it for other resources. A mark is never
+// removed, and the sweep does not delete an object that has it: its versions continue when it is created again.
 //
 // # Lists
 //

@@ -62,6 +62,8 @@ type objectDoc struct {
 	ForgottenTo  string      `json:"forgottenTo,omitempty"`
 	ForgottenN   int64       `json:"forgottenRows,omitempty"`
 	Writes       []string    `json:"writes"`
+	IsWatched    bool        `json:"watched,omitempty"`
+	Changes      int64       `json:"changes,omitempty"` // the version of the last one
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -223,6 +225,7 @@ func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc 
 		Live: o.Current != nil, Events: o.Events, Duplicates: o.Duplicates, Generated: o.Generated, Doubt: o.Doubt,
 		Spilled: o.Spilled, SpilledPlace: o.SpilledGenerated, SpilledTo: timeText(o.SpilledTo), Writes: o.Writes,
 		Floor: newOrderDoc(o.Floor), Forgotten: newOrderDoc(o.Forgotten), ForgottenTo: timeText(o.ForgottenTo), ForgottenN: o.ForgottenRows,
+		IsWatched: o.IsWatched, Changes: o.Changes,
 	}
 	if replaced != nil {
 		d.Document = replaced.Document
@@ -277,6 +280,7 @@ func (d *objectDoc) object() (domain.Object, error) {
 		Name: name, Events: d.Events, Duplicates: d.Duplicates, Generated: d.Generated, Doubt: d.Doubt,
 		Spilled: d.Spilled, SpilledGenerated: d.SpilledPlace, SpilledTo: p.time(d.SpilledTo), Writes: d.Writes,
 		Floor: p.order(d.Floor), Forgotten: p.order(d.Forgotten), ForgottenTo: p.time(d.ForgottenTo), ForgottenRows: d.ForgottenN,
+		IsWatched: d.IsWatched, Changes: d.Changes,
 	}
 	if d.Current != nil {
 		current := p.row(d.Current)

@@ -36,6 +36,7 @@ type protocol struct {
 var protocols = []protocol{
 	{name: "crawl", prepare: prepareCrawl, run: runCrawl},
 	{name: "patch", prepare: preparePatch, run: runPatch},
+	{name: "patch job", prepare: preparePatch, run: runPatchJob},
 	{name: "forget", retention: true, prepare: prepareForget, run: runForget},
 }
 
@@ -104,11 +105,27 @@ var (
 
 // runCrawl crawls the bucket, or waits for the crawl that runs.
 func runCrawl(r *trial, node *Store) error {
+	return r.runJob(node, func(s *ledger.Service) (domain.Job, error) {
+		job, err := s.StartCrawl(r.Context(), "bucket", "")
+		if runs, is := errors.AsType[*repository.JobRunsError](err); is {
+			job.ID, err = runs.ID, nil
+		}
+		return job, err
+	})
+}
+
+// runPatchJob changes all rows of an object. A second job has nothing to change.
+func runPatchJob(r *trial, node *Store) error {
+	return r.runJob(node, func(s *ledger.Service) (domain.Job, error) {
+		query := map[string][]string{"bucket": {"bucket"}, "key": {"key"}, "currentState": {"false"}}
+		return s.StartPatch(r.Context(), query, []byte(`[{"op":"add","path":"/a","value":1}]`))
+	})
+}
+
+// runJob starts a job, and returns when no job runs: a node that died may have started another one.
+func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, error)) error {
 	ports := ledger.Ports{Objects: node, Jobs: node, Source: r.source}
-	job, err := ledger.New(ports, ledger.Options{}).StartCrawl(r.Context(), "bucket", "")
-	if runs, is := errors.AsType[*repository.JobRunsError](err); is {
-		job.ID, err = runs.ID, nil
-	}
+	job, err := start(ledger.New(ports, ledger.Options{}))
 	if err != nil {
 		return err
 	}
@@ -116,7 +133,7 @@ func runCrawl(r *trial, node *Store) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ledger.New(ports, ledger.Options{CrawlPage: 2}).RunJobs(ctx)
+		ledger.New(ports, ledger.Options{CrawlPage: 2, JSONPatch: applyPatch}).RunJobs(ctx)
 	}()
 	defer func() {
 		cancel()
@@ -127,14 +144,20 @@ func runCrawl(r *trial, node *Store) error {
 		if r.hasCrashed() {
 			return errCrashed
 		}
+		running, err := r.watcher.RunningJobs(ctx)
+		if err != nil {
+			return err
+		}
+		if len(running) > 0 {
+			continue
+		}
 		switch found, err := r.watcher.Job(ctx, job.ID); {
 		case err != nil:
 			return err
-		case found.State == domain.JobCompleted:
-			return nil
-		case found.State != domain.JobRunning:
+		case found.State != domain.JobCompleted:
 			return fmt.Errorf("the job is %s: %s", found.State, found.Report)
 		}
+		return nil
 	}
 	return errNotEnded
 }
@@ -200,7 +223,7 @@ func (r *trial) finish() {
 // writes, and moments at which something was done.
 var volatile = []string{
 	"_etag", "_rid", "_self", "_ts", "_attachments", "writes", "writeId", "time", "micros", "order", "spilledTo",
-	"message", "began", "moved",
+	"message", "began", "moved", "after", "patches",
 }
 
 // documents returns what is stored, without what is volatile. Jobs have ended: what they count depends on

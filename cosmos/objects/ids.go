@@ -16,8 +16,12 @@ const (
 	shardsID   = "shards"
 	rowPrefix  = "-r."
 	headPrefix = "-v."
-	firstID    = "0"  // of objects; other ids begin with a dash
-	lastRowID  = "-z" // behind all others than those of objects
+
+	changePrefix  = "-c."
+	behindChanges = "-c/" // behind the ids of all changes
+
+	firstID   = "0"  // of objects; other ids begin with a dash
+	lastRowID = "-z" // behind all others than those of objects
 
 	plainKey = repository.OrderedKey // bytes of a key that are in the id
 )
@@ -63,6 +67,18 @@ func rowID(key string, id domain.ObjectRowID) string {
 
 // headID returns the id of the copy of the newest spilled row of a version.
 func headID(key string, v domain.VersionID) string { return headPrefix + hashOf(key, v.String()) }
+
+// changeID returns the id of a change of the object with a key. It sorts as the version.
+func changeID(key string, version int64) string {
+	from, _ := changeIDs(key)
+	return fmt.Sprintf("%s%020d", from, version)
+}
+
+// changeIDs returns the ids between which those of the changes of an object are.
+func changeIDs(key string) (from, to string) {
+	hash := hashOf(key)
+	return changePrefix + hash + ".", changePrefix + hash + "/"
+}
 
 func bucketKey(bucket string) string { return "bucket|" + bucket }
 

@@ -187,7 +187,7 @@ func (s *Store) changeJob(ctx context.Context, what string, id domain.JobID, cha
 				job, err = d.change(writeID, change)
 			}
 		}
-		if err != nil || d.WriteID == writeID {
+		if err != nil || d.WriteID == writeID || !d.Live { // a job that has ended never changes
 			return err
 		}
 		next := newJobDoc(&job, writeID, d)

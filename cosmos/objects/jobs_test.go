@@ -186,6 +186,8 @@ func TestAJobThatHasEndedIsKeptForAMonth(t *testing.T) {
 		}
 		<-time.After(repository.JobRetention - time.Minute)
 		require.Equal(t, []domain.JobID{running.ID, ended.ID}, lists())
+		_, err = node.StopJob(t.Context(), ended.ID, jobTime) // changes nothing
+		require.NoError(t, err)
 		<-time.After(2 * time.Minute)
 		require.Equal(t, []domain.JobID{running.ID}, lists())
 		_, err = node.Job(t.Context(), ended.ID)

@@ -18,16 +18,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
+func applyPatch(document, operations []byte) ([]byte, error) {
+	p, err := jsonpatch.DecodePatch(operations)
+	if err != nil {
+		return nil, err
+	}
+	return p.Apply(document)
+}
+
 // patch adds an element to the list in the attributes of each row, and returns the counts of the job.
 func patch(t *testing.T, node *Store) domain.JobCounts {
 	t.Helper()
-	service := ledger.New(ledger.Ports{Objects: node, Jobs: node}, ledger.Options{JSONPatch: func(document, operations []byte) ([]byte, error) {
-		p, err := jsonpatch.DecodePatch(operations)
-		if err != nil {
-			return nil, err
-		}
-		return p.Apply(document)
-	}})
+	service := ledger.New(ledger.Ports{Objects: node, Jobs: node}, ledger.Options{JSONPatch: applyPatch})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

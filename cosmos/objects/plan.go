@@ -14,6 +14,7 @@ import (
 type plan struct {
 	doc        *objectDoc // before; nil: none is stored
 	changes    domain.ObjectChanges
+	change     *domain.Change                       // what those who watch the object are notified of, or nil
 	operations []func(*azcosmos.TransactionalBatch) // each adds itself to a batch
 	bytes      int                                  // of the documents in operations
 }
@@ -55,7 +56,7 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
-			p := &plan{doc: doc, changes: changes}
+			p := &plan{doc: doc, changes: changes, change: h.store.newChange(&changes)}
 			if !changes.IsEmpty {
 				p.encode(h.key)
 			}
@@ -111,6 +112,9 @@ func (p *plan) encode(partition string) {
 	for _, v := range c.NoHeads {
 		remove(headID(key, v), existing())
 	}
+	if p.change != nil {
+		add(newChangeDoc(partition, key, p.change), create)
+	}
 }
 
 // addTo adds the operations of the plan to a batch.
@@ -118,6 +122,25 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch) {
 	for _, add := range p.operations {
 		add(b)
 	}
+}
+
+// write stores plans in one batch. What those who watch an object are notified of is in it: so there is no
+// change without it.
+func (h *shard) write(ctx context.Context, c *client.Call, plans ...*plan) error {
+	_, err := c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
+		for _, p := range plans {
+			p.addTo(b)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		if p.change != nil {
+			h.store.observe(*p.change) // one whose outcome is not known is found by looking
+		}
+	}
+	return nil
 }
 
 // existing is the condition that a document exists.

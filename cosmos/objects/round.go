@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
-
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -196,11 +194,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	case isLarge && len(plans[0].changes.Moved) > 0:
 		return h.moveInAdvance(ctx, c, plans[0])
 	}
-	_, err = c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
-		for _, p := range plans {
-			p.addTo(b)
-		}
-	})
+	err = h.write(ctx, c, plans...)
 	switch {
 	case client.IsFull(err) && len(names) > 1:
 		return errSplit // a full partition still accepts what does not grow
@@ -226,7 +220,7 @@ func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *plan) 
 	if err != nil {
 		return err
 	}
-	_, err = c.Batch(ctx, h.store.objects, h.key, false, p.addTo)
+	err = h.write(ctx, c, p)
 	switch {
 	case client.IsRefused(err):
 		return client.ErrStale

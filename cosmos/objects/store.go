@@ -39,6 +39,7 @@ type Store struct {
 	client  *client.Client
 	objects *azcosmos.ContainerClient
 	opts    Options
+	observe func(domain.Change) // of what is stored
 
 	mu     sync.Mutex
 	counts map[string]int    // of the shards of buckets
@@ -64,7 +65,7 @@ func New(db *client.Database, opts Options) *Store {
 			Containers: Containers(), Retries: opts.Retries,
 			Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
 		}),
-		objects: objects, opts: opts, counts: make(map[string]int), shards: make(map[string]*shard),
+		objects: objects, opts: opts, observe: func(domain.Change) {}, counts: make(map[string]int), shards: make(map[string]*shard),
 	}
 }
 

@@ -135,7 +135,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 	step.isGone = p.changes.IsGone
 	// What is forgotten below may permit more in the object.
 	step.hasMore = step.hasMore || object.Spilled > 0
-	_, err = c.Batch(ctx, h.store.objects, h.key, false, p.addTo)
+	err = h.write(ctx, c, p)
 	if client.IsRefused(err) {
 		return step, client.ErrStale
 	}

@@ -216,7 +216,8 @@
 //	empty   delete the page, If-Match, if it is the only one and its last watch was retired, and then what
 //	        the shard says, If-Match. A crash between them leaves a stream without a page
 //
-// Changes that a node has left are found by one query over all partitions, by their kind.
+// Changes that a node has left are found by one query over all partitions, by their kind. Those of objects of
+// stores are in the container of these: package cosmos/objects has their steps.
 //
 // # Rules, and the tests that notice their absence
 //

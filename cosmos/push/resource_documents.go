@@ -100,6 +100,8 @@ func watchableOf(r domain.Resource) (watchable, error) {
 			id.Cursor().String(), definitionID, definitionDocument,
 			"(NOT IS_DEFINED(c.state) or c.state = '') and c.owner = '" + r.Actor().String() + "'",
 		}, err
+	case domain.ObjectResource:
+		return watchable{}, domain.Errorf(domain.Unavailable, "the hub keeps no objects; run messagehub provision, and restart the hub")
 	default:
 		return watchable{}, domain.Errorf(domain.Invalid, "%s cannot be watched here", r)
 	}

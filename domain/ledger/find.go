@@ -25,8 +25,12 @@ func (s *Service) find(ctx context.Context, id RowID) (*domain.Object, domain.Ob
 	if err != nil {
 		return nil, domain.ObjectRow{}, err
 	}
-	if o.Current != nil && o.Current.ID() == id.Row {
+	isOfObject := id.Row == (domain.ObjectRowID{})
+	if o.Current != nil && (isOfObject || o.Current.ID() == id.Row) {
 		return &o, *o.Current, nil
+	}
+	if isOfObject {
+		return &o, domain.ObjectRow{}, domain.Errorf(domain.NotFound, "object %q has no current row", domain.Clip(id.Name.Key()))
 	}
 	for _, r := range o.Rows {
 		if r.ID() == id.Row {
@@ -72,7 +76,8 @@ func (s *Service) History(ctx context.Context, id RowID, limit int, token string
 // history returns an object and up to limit of its rows below an order, the newest first.
 func (s *Service) history(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
 	o, _, err := s.find(ctx, id)
-	if err != nil {
+	isOfDeletedObject := o != nil && id.Row == (domain.ObjectRowID{})
+	if err != nil && !isOfDeletedObject {
 		return nil, nil, err
 	}
 	rows, err := s.Objects.History(ctx, id.Name, below, limit)

@@ -54,11 +54,28 @@ func TestRowIDsOfAnyRow(t *testing.T) {
 	}
 }
 
+func TestTheIDOfAnObject_IsThatOfItsCurrentRow(t *testing.T) {
+	f := newFixture(t)
+	f.ingests("b", "k", "[C@01] [C@02]")
+	id := ledger.RowID{Name: f.name("b", "k")}
+	parsed, err := ledger.ParseRowID(id.String())
+	require.NoError(t, err)
+	require.Equal(t, id, parsed)
+	found, err := f.Find(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, f.rowsOf("b", "k")[0], found.ObjectRow)
+	f.ingests("b", "k", "[D@03]")
+	_, err = f.Find(t.Context(), id)
+	require.Equal(t, domain.NotFound, domain.KindOf(err))
+	page, err := f.History(t.Context(), id, 10, "")
+	require.NoError(t, err)
+	require.Len(t, page.Rows, 3)
+	_, err = f.History(t.Context(), ledger.RowID{Name: f.name("b", "other")}, 10, "")
+	require.Equal(t, domain.NotFound, domain.KindOf(err))
+}
+
 func TestRowIDsThatAreNone(t *testing.T) {
 	const id = "AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0"
-	none := ledger.RowID{Name: newFixture(t).name("bucket", "key")} // for a store, that is the current row
-	_, err := ledger.ParseRowID(none.String())
-	require.Equal(t, domain.Invalid, domain.KindOf(err), none)
 	for _, text := range []string{"", "x", "!", id + "A", id + "AA", id[:len(id)-4], "Ag" + id[2:], "AQ", "AQZidWNrZXQA", "AQD_____________________w", id + "=", strings.ToLower(id)} {
 		_, err := ledger.ParseRowID(text)
 		require.Equal(t, domain.Invalid, domain.KindOf(err), text)

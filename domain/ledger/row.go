@@ -12,7 +12,7 @@ type Row struct {
 }
 
 // RowID returns the id of the row in the API.
-func (r *Row) RowID() RowID { return RowID{r.Name, r.ID()} }
+func (r *Row) RowID() RowID { return RowID{Name: r.Name, Row: r.ID()} }
 
 // IsAccessible reports whether the row is the current one, and its content can be read at once.
 func (r *Row) IsAccessible() bool { return r.IsCurrent && r.ObjectRow.IsAccessible() }

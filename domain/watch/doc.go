@@ -28,6 +28,9 @@
 //	remove   the change that is in the stream. A crash before leaves a change that is a duplicate
 //	delete   delete the watch. The owner of its cursor cancels what is outstanding, and retires it
 //
+// An object of a store has its changes in the store of objects: [WithObjects] joins them with the others. The
+// ids of its rows are other names of it.
+//
 // A bundle leaves a notice in the outbox of the hub instead of a change, when it is dequeued: the
 // courier of any node brings it to [Relay.Notify], in the order in which bundles were closed. Only an open
 // bundle can be watched.

@@ -70,9 +70,9 @@ type Draft struct {
 	IsOperator  bool // the owner has shown the token of the operators
 }
 
-// ErrOperatorsOnly reports a watch on a party of the broker, which only operators may read. Its kind is
-// Invalid.
-var ErrOperatorsOnly = errors.New("only operators may watch producers, channels and consumers")
+// ErrOperatorsOnly reports a watch on a party of the broker or an object of a store, which only operators
+// may read. Its kind is Invalid.
+var ErrOperatorsOnly = errors.New("only operators may watch producers, channels, consumers and objects of stores")
 
 // A Watch is what an owner gets to see of one.
 type Watch struct {
@@ -113,7 +113,8 @@ func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (do
 	if err != nil {
 		return domain.WatchID{}, err
 	}
-	if r.Kind() == domain.PartyResource && !d.IsOperator {
+	isOfOperators := r.Kind() == domain.PartyResource || r.Kind() == domain.ObjectResource
+	if isOfOperators && !d.IsOperator {
 		return domain.WatchID{}, domain.Errorf(domain.Invalid, "%w", ErrOperatorsOnly)
 	}
 	version, err := s.mark(ctx, r, d.MayBeAbsent)

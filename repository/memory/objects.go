@@ -18,6 +18,8 @@ type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object
 	keeping repository.ObjectKeeping
+	changes map[domain.Resource][]domain.Change // that were not removed
+	observe func(domain.Change)                 // nil: none
 	sweep   storedSweep
 }
 
@@ -25,7 +27,7 @@ var _ repository.Objects = (*Objects)(nil)
 
 // NewObjects returns an empty Objects.
 func NewObjects() *Objects {
-	return &Objects{objects: make(map[domain.ObjectName]*domain.Object)}
+	return &Objects{objects: make(map[domain.ObjectName]*domain.Object), changes: make(map[domain.Resource][]domain.Change)}
 }
 
 // Ingest implements [repository.Objects].
@@ -62,7 +64,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 			results[place].Exists = changes.Object.Current != nil
 		}
 		if !changes.IsEmpty {
-			s.objects[name] = &changes.Object
+			s.store(&changes)
 		}
 	}
 	return results, nil
@@ -195,6 +197,6 @@ func (s *Objects) Amend(ctx context.Context, name domain.ObjectName, id domain.O
 		return domain.ObjectRow{}, noSuchRow(name)
 	}
 	changes, _ := u.Finish(domain.ObjectLimits{})
-	s.objects[name] = &changes.Object
+	s.store(&changes)
 	return *row, nil
 }

@@ -108,7 +108,7 @@ func stepsOfObjects(p place, s stage) []steps.Name {
 			steps.StartJob, steps.ClaimJob, steps.ReadObjects, steps.CreateObjects, steps.Spill, steps.MoveJob, steps.ReadJobs, steps.EndJob,
 		}
 	case s == patching:
-		return []steps.Name{steps.ReadSpilled, steps.Amend}
+		return []steps.Name{steps.ReadSpilled, steps.Spill, steps.Amend, steps.StartJob, steps.ClaimJob, steps.MoveJob, steps.EndJob}
 	case s == forgetting:
 		return []steps.Name{steps.ReadSweep, steps.MoveSweep, steps.ReadSpilled, steps.Forget}
 	}

@@ -44,7 +44,7 @@
 // Other worlds of such a node are about what it does with objects that are stored. Crawls compare buckets with a
 // store, two for each bucket: each difference has one row, and the second crawl finds none. The clock of
 // each node is ahead of the one before, so that it resumes the job of a dead one at once. Patches add
-// attributes, each of which is there once in the end. Sweeps forget rows and objects, and what they leave is
+// attributes to single rows, and by jobs to all; each is there once in the end. Sweeps forget rows and objects, and what they leave is
 // what a store in memory has, also after all events were delivered again.
 //
 // In worlds of deleted content, the content of open bundles is deleted from the folder of the hub. The next Peek

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	"github.com/messagehub/messagehub/domain"
 )
 
 const (
@@ -102,6 +105,31 @@ func (w *world) objectsOf(ctx context.Context, bucket string) (of map[string]sto
 		return nil, fmt.Errorf("list %s: %w", bucket, err)
 	}
 	return of, nil
+}
+
+// awaitJob starts a job and returns it when it has ended.
+func (w *world) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
+	ask := func(method, path string, body []byte) error {
+		return w.load.retry(ctx, func() error {
+			a, err := w.load.ask(ctx, method, path, "", body)
+			if err == nil {
+				err = json.Unmarshal(a.body, &found)
+			}
+			return err
+		})
+	}
+	if err := ask(http.MethodPost, path, body); err != nil {
+		return found, fmt.Errorf("start a job by %s: %w", path, err)
+	}
+	for found.State == domain.JobRunning {
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // until the next look
+			return found, err
+		}
+		if err := ask(http.MethodGet, fmt.Sprintf("/jobs/%s/%s", found.Kind, found.ID), nil); err != nil {
+			return found, fmt.Errorf("read %s %s: %w", found.Kind, found.ID, err)
+		}
+	}
+	return found, nil
 }
 
 // A deliveryCount is how often an event was sent, and how often that was answered.

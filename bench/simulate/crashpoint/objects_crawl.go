@@ -4,12 +4,8 @@ package crashpoint
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"time"
 
-	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -101,7 +97,7 @@ func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 		return err
 	}
 	for _, isFirst := range []bool{true, false} {
-		found, err := c.await(ctx, bucket)
+		found, err := c.w.awaitJob(ctx, "/"+bucket+"/crawls", nil)
 		if err != nil {
 			return err
 		}
@@ -140,33 +136,4 @@ func (k *crawledKey) compare(o storedObject, events int) error {
 		}
 	}
 	return nil
-}
-
-// await starts a crawl and returns it when it has ended.
-func (c *crawlClient) await(ctx context.Context, bucket string) (found crawledBucket, err error) {
-	path := "/" + bucket + "/crawls"
-	ask := func(method, path string) func() error {
-		return func() error {
-			a, err := c.w.load.ask(ctx, method, path, "", nil)
-			if err == nil {
-				err = json.Unmarshal(a.body, &found)
-			}
-			return err
-		}
-	}
-	if err := c.w.load.retry(ctx, ask(http.MethodPost, path)); err != nil {
-		return found, fmt.Errorf("start a crawl: %w", err)
-	}
-	id := found.ID
-	for {
-		if err := c.w.load.retry(ctx, ask(http.MethodGet, path+"/"+id)); err != nil {
-			return found, fmt.Errorf("read crawl %s: %w", id, err)
-		}
-		if found.State != domain.JobRunning {
-			return found, nil
-		}
-		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // until the next look
-			return found, err
-		}
-	}
 }

@@ -72,7 +72,7 @@ func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err er
 		_ = server.Shutdown(context.WithoutCancel(ctx)) // the process ends
 	}()
 	var jobs sync.WaitGroup
-	if o.Objects == crawling {
+	if o.Objects == crawling || o.Objects == patching {
 		jobs.Go(func() { d.service.RunJobs(ctx) })
 	}
 	fmt.Println(firstWords)
@@ -118,7 +118,8 @@ func (d *objectDoor) routes() http.Handler {
 	routes.HandleFunc("GET /{bucket}", d.list)
 	routes.HandleFunc("PATCH /{bucket}/{key}", d.patch)
 	routes.HandleFunc("POST /{bucket}/crawls", d.startCrawl)
-	routes.HandleFunc("GET /{bucket}/crawls/{id}", d.crawl)
+	routes.HandleFunc("POST /{bucket}/patches", d.startPatch)
+	routes.HandleFunc("GET /jobs/{kind}/{id}", d.job)
 	routes.HandleFunc("POST /sweeps", d.sweep)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if now, err := strconv.ParseInt(req.URL.Query().Get("now"), 10, 64); err == nil {
@@ -195,38 +196,50 @@ func (d *objectDoor) patch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// A crawledBucket is a crawl as a node knows it.
-type crawledBucket struct {
+// A startedJob is a job as a node knows it.
+type startedJob struct {
+	Kind   domain.JobKind   `json:"kind"`
 	ID     string           `json:"id"`
 	State  domain.JobState  `json:"state"`
 	Report string           `json:"report"`
 	Counts domain.JobCounts `json:"counts"`
 }
 
+func answerJob(w http.ResponseWriter, job *domain.Job, err error) {
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has gone needs no answer
+}
+
 // startCrawl starts a crawl of a bucket, or answers with the one that runs.
 func (d *objectDoor) startCrawl(w http.ResponseWriter, req *http.Request) {
 	job, err := d.service.StartCrawl(req.Context(), req.PathValue("bucket"), "")
 	if runs, is := errors.AsType[*repository.JobRunsError](err); is {
-		job.ID, err = runs.ID, nil
+		job, err = d.service.Job(req.Context(), runs.ID)
 	}
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(crawledBucket{ID: job.ID.UUID()}) // a client that has gone needs no answer
+	answerJob(w, &job, err)
 }
 
-func (d *objectDoor) crawl(w http.ResponseWriter, req *http.Request) {
-	id, err := domain.ParseJobID(domain.CrawlJob, req.PathValue("id"))
+// startPatch starts to patch all rows of a bucket.
+func (d *objectDoor) startPatch(w http.ResponseWriter, req *http.Request) {
+	patch, err := io.ReadAll(req.Body)
+	var job domain.Job
+	if err == nil {
+		query := map[string][]string{"bucket": {req.PathValue("bucket")}, "key": {"*"}, "currentState": {"false"}}
+		job, err = d.service.StartPatch(req.Context(), query, patch)
+	}
+	answerJob(w, &job, err)
+}
+
+func (d *objectDoor) job(w http.ResponseWriter, req *http.Request) {
+	id, err := domain.ParseJobID(domain.JobKind(req.PathValue("kind")), req.PathValue("id"))
 	var job domain.Job
 	if err == nil {
 		job, err = d.service.Job(req.Context(), id)
 	}
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(crawledBucket{id.UUID(), job.State, job.Report, job.Counts}) // a client that has gone needs no answer
+	answerJob(w, &job, err)
 }
 
 // sweep sweeps all shards, if that is due.

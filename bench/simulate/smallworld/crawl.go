@@ -24,6 +24,20 @@ type Crawl struct {
 // crawledAt is the time of a crawl: before that of events with +40, and after the others.
 func crawledAt() time.Time { return objecttest.FirstMoment.Add(30 * time.Second) }
 
+// startedCrawl returns the job of a scenario, which its preparation starts.
+func startedCrawl() *domain.Job {
+	return &domain.Job{
+		ID: domain.NewJobID(domain.CrawlJob, crawledAt(), [10]byte{}), Bucket: "bucket", Request: "{}", State: domain.JobRunning, Started: crawledAt(),
+	}
+}
+
+// StartsCrawl stores the job of a crawl.
+func (m *Member) StartsCrawl() {
+	if err := m.objects.CreateJob(m.ctx, startedCrawl()); err != nil {
+		panic(err) // nothing else is under way
+	}
+}
+
 // endingJobs call ended when a node has saved a job for the last time.
 type endingJobs struct {
 	repository.Jobs
@@ -39,22 +53,24 @@ func (j *endingJobs) SaveJob(ctx context.Context, job *domain.Job) error {
 	return err
 }
 
-// Crawls crawls the bucket. Its job is in memory: what is explored is how its page meets events.
+// Crawls does the crawl that was started. Its leases and cursors are in memory: what is explored is how its
+// page meets events.
 func (m *Member) Crawls() {
-	source := memory.NewSource("bucket")
+	source, job := memory.NewSource("bucket"), startedCrawl()
 	for _, o := range m.scenario.Crawl.Listed {
 		source.Put("bucket", o)
 	}
 	ctx, cancel := context.WithCancel(m.ctx)
 	defer cancel()
+	jobs := &endingJobs{memory.NewJobs(), cancel}
 	service := ledger.New(
-		ledger.Ports{Objects: m.objects, Jobs: &endingJobs{memory.NewJobs(), cancel}, Source: source},
+		ledger.Ports{Objects: m.objects, Jobs: jobs, Source: source},
 		ledger.Options{Clock: crawledAt, Random: seeded(uint64(m.name) + 500)},
 	)
-	job, err := service.StartCrawl(ctx, "bucket", "")
+	err := jobs.CreateJob(ctx, job)
 	if err == nil {
 		service.RunJobs(ctx)
-		job, err = service.Job(m.ctx, job.ID)
+		*job, err = service.Job(m.ctx, job.ID)
 	}
 	if err == nil && job.State != domain.JobCompleted {
 		err = domain.Errorf(domain.Unavailable, "the crawl has failed: %s", job.Report)
@@ -66,8 +82,8 @@ func crawls() Party { return does("crawl", (*Member).Crawls) }
 
 // crawlScenarios returns those in which a page of a crawl meets events of the same object.
 func crawlScenarios() []*Scenario {
-	known := prepare(ingests(reports("key", "[C@10+10]")))
-	versions := prepare(ingests(reports("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]"))) // version 1 is spilled
+	known := prepare(ingests(reports("key", "[C@10+10]")), (*Member).StartsCrawl)
+	versions := prepare(ingests(reports("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartsCrawl) // version 1 is spilled
 	isListed := []repository.SourceObject{{Key: "key", ObjectFacts: domain.ObjectFacts{ETag: "crawl"}}}
 	return []*Scenario{
 		{

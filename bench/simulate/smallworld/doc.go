@@ -77,6 +77,6 @@
 //
 // At every end of a scenario in which rows of objects are forgotten, all messages are delivered again. If a party
 // was answered that it has forgotten all that may be forgotten, nothing of that is there. After another
-// sweep, the objects are those of a node in memory. In a scenario of a crawl, the job is in memory, and the
+// sweep, the objects are those of a node in memory. In a scenario of a crawl, its leases and cursors are in memory, and the
 // current row of the object is in the end that of the store that was crawled.
 package smallworld

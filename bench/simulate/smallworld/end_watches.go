@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/watch"
@@ -20,14 +21,14 @@ func (j *judge) judgeWatches(s *state) error {
 			}
 		}
 	}
-	if err := m.relay.Publish(m.ctx, domain.Change{Resource: document}); err != nil {
+	if err := m.relay.Publish(m.ctx, domain.Change{Resource: j.watched()}); err != nil {
 		return fmt.Errorf("a fresh node publishes: %w", err)
 	}
-	left, err := m.push.Changes(m.ctx, document)
+	left, err := m.changes.Changes(m.ctx, j.watched())
 	if err != nil || len(left) > 0 {
 		return errors.Join(fmt.Errorf("%d changes are left that were published", len(left)), err)
 	}
-	versions, err := m.push.MarkWatched(m.ctx, document, true)
+	versions, err := m.versions()
 	if err != nil {
 		return err
 	}
@@ -37,15 +38,24 @@ func (j *judge) judgeWatches(s *state) error {
 	return j.judgeEachWatch(m, s, versions)
 }
 
+// versions returns how many changes the resource has.
+func (m *Member) versions() (int64, error) {
+	if m.scenario.Objects {
+		o, err := m.objects.Object(m.ctx, objectName("key"))
+		return o.Changes, err
+	}
+	return m.push.MarkWatched(m.ctx, document, true)
+}
+
 // isPublished demands that the stream has each version once, in order.
 func (m *Member) isPublished(versions int64) error {
-	found, err := m.push.Read(m.ctx, document.Stream(), domain.Position{}, 100)
+	found, err := m.push.Read(m.ctx, m.scenario.watched().Stream(), domain.Position{}, 100)
 	if err != nil || int64(len(found.Entries)) != versions {
-		return errors.Join(fmt.Errorf("the document has %d changes, and the stream %d", versions, len(found.Entries)), err)
+		return errors.Join(fmt.Errorf("the resource has %d changes, and the stream %d", versions, len(found.Entries)), err)
 	}
 	for i, e := range found.Entries {
 		c, err := domain.ChangeOf(&e.Message, e.Position.Number)
-		if err != nil || c.Version != int64(i+1) || c.Resource != document {
+		if err != nil || c.Version != int64(i+1) || c.Resource != m.scenario.watched() {
 			return errors.Join(fmt.Errorf("entry %d is version %d of %s", i, c.Version, c.Resource), err)
 		}
 	}
@@ -119,7 +129,7 @@ func (j *judge) isWatchHonest(at *sight) error {
 		return nil
 	case at.what == "served" && (kind == domain.Conflict || kind == domain.NotFound):
 		return nil
-	case at.what == "watched" && isMissing && j.Name == "watch-delete":
+	case at.what == "watched" && isMissing && strings.HasSuffix(j.Name, "-delete"):
 		return nil // it is deleted
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && j.Lost+j.Stale+j.Crashes > 0:
 		return nil

@@ -27,7 +27,7 @@ type Scenario struct {
 	Sweeps   bool   // what is acknowledged is removed by the next sweep
 	Requests bool   // the content of bundles is made on request
 	Watches  bool   // it is about watches and documents of clients, and not about events
-	Objects  bool   // it is about the events of objects
+	Objects  bool   // it is about the events of objects; with Watches: about watches of one
 	Forgets  bool   // of objects, old rows are forgotten
 	Crawl    *Crawl // of the bucket of objects; nil: none is made
 	Session  bool   // the account promises no more than Session
@@ -71,6 +71,7 @@ type Member struct {
 	name     byte
 	bundles  byte
 
+	changes repository.Changes
 	service *watch.Service
 	relay   *watch.Relay
 }

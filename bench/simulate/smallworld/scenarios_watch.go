@@ -77,6 +77,31 @@ func watchScenarios() []*Scenario {
 			Parties: []Party{does("put a", putAndPublish...), does("put b", putAndPublish...)},
 		},
 		{
+			Name: "watch-object", Quick: true, Text: "an object is watched for the first time while an event changes it; a crash, a lost reply",
+			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepare(reportsKey("[C@10]")),
+			Parties: []Party{watches("watch"), does("event", reportsKey("[C@20]"))},
+		},
+		{
+			Name: "watch-object-stale", Quick: true, Text: "the same on a Session account, a stale read",
+			Watches: true, Objects: true, Session: true, Stale: 1, Behind: 2, Prepare: prepare(reportsKey("[C@10]")),
+			Parties: []Party{watches("watch"), does("event", reportsKey("[C@20]"))},
+		},
+		{
+			Name: "watch-object-delete", Quick: true, Text: "an object is watched for the first time while an event deletes it; a crash",
+			Watches: true, Objects: true, Crashes: 1, Prepare: prepare(reportsKey("[C@10]")),
+			Parties: []Party{watches("watch"), does("event", reportsKey("[D@20]"))},
+		},
+		{
+			Name: "watch-object-publish", Quick: true, Text: "an event changes an object when its watch is answered, and its node publishes; a lost reply, a stale read",
+			Watches: true, Objects: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: prepare(reportsKey("[C@10]")),
+			Parties: []Party{watches("watch"), does("event", reportsKey("[C@20]"), (*Member).Publishes).startingAfter(1)},
+		},
+		{
+			Name: "watch-object-events", Text: "two events change a watched object, and their nodes publish; a crash, a lost reply",
+			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepare(reportsKey("[C@10]"), (*Member).Watches),
+			Parties: []Party{does("a", reportsKey("[C@20]"), (*Member).Publishes), does("b", reportsKey("[C@30]"), (*Member).Publishes)},
+		},
+		{
 			Name: "publish-publish", Quick: true, Text: "two processes publish two changes of a document",
 			Watches: true, Prepare: prepare(watched, put, put),
 			Parties: []Party{does("publish a", (*Member).Publishes), does("publish b", (*Member).Publishes)},

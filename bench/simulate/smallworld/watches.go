@@ -2,6 +2,7 @@ package smallworld
 
 import (
 	"context"
+	"errors"
 
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -31,11 +32,31 @@ func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *pro
 	m := &Member{ctx: ctx, scenario: s, proc: proc, name: name, node: cosmos.New(db, s.content(), options)}
 	m.objects = objects.New(db, s.objectOptions(options.Random, name == preparer))
 	m.push = push.New(db, s.content(), push.Options{Clock: options.Clock, Random: options.Random})
-	m.relay = watch.NewRelay(m.push, m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{Clock: options.Clock, Random: options.Random})
-	m.service = watch.New(watch.Ports{Watches: m.push, Resources: m.push, Changes: m.push, Cursors: m.push, Streams: m.push, Bundles: m.node}, watch.Options{
+	m.changes = watch.WithObjects(m.push, m.objects)
+	m.relay = watch.NewRelay(m.changes, m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{Clock: options.Clock, Random: options.Random})
+	m.service = watch.New(watch.Ports{Watches: m.push, Resources: m.push, Changes: m.changes, Cursors: m.push, Streams: m.push, Bundles: m.node}, watch.Options{
 		Base: watchBase, Clock: options.Clock, Random: func() [10]byte { return [10]byte{name} },
 	})
 	return m
+}
+
+// watched returns what the scenario watches.
+func (s *Scenario) watched() domain.Resource {
+	if s.Objects {
+		return domain.ObjectResourceOf(objectName("key"))
+	}
+	return document
+}
+
+// reportsKey returns what a member does that delivers events of the object that is watched.
+func reportsKey(script string) func(*Member) {
+	return func(m *Member) {
+		results, err := m.objects.Ingest(m.ctx, reports("key", script))
+		for _, r := range results {
+			err = errors.Join(err, r.Err)
+		}
+		m.see(sight{what: "changed", err: err})
+	}
 }
 
 // Puts stores a version of the document.
@@ -49,14 +70,14 @@ func (m *Member) Deletes() {
 	m.see(sight{what: "changed", err: m.service.DeleteDocument(m.ctx, document, watch.Condition{})})
 }
 
-// Publishes publishes what the document has.
+// Publishes publishes what the resource has.
 func (m *Member) Publishes() {
-	m.see(sight{what: "published", err: m.relay.Publish(m.ctx, domain.Change{Resource: document})})
+	m.see(sight{what: "published", err: m.relay.Publish(m.ctx, domain.Change{Resource: m.scenario.watched()})})
 }
 
-// Watches watches the document.
+// Watches watches the resource.
 func (m *Member) Watches() {
-	id, err := m.service.Create(m.ctx, actor, watch.Draft{Resource: watchBase.URI(document), CallbackURL: "https://example.org"})
+	id, err := m.service.Create(m.ctx, actor, watch.Draft{Resource: watchBase.URI(m.scenario.watched()), CallbackURL: "https://example.org", IsOperator: true})
 	m.see(sight{what: "watched", watch: id, err: err})
 }
 
@@ -98,7 +119,7 @@ func (m *Member) serve() error {
 
 // deliver takes what the stream has behind the cursor, and settles it as delivered.
 func (m *Member) deliver(cursor *domain.Cursor) error {
-	found, err := m.push.Read(m.ctx, document.Stream(), cursor.Position(0), 100)
+	found, err := m.push.Read(m.ctx, m.scenario.watched().Stream(), cursor.Position(0), 100)
 	if err != nil {
 		return err
 	}

@@ -69,8 +69,8 @@ const (
 
 // The writes about watches.
 const (
-	Mark         Name = "mark watched" // a document of clients, or a bundle
-	Change       Name = "change"       // of a watched document of clients, and what says so
+	Mark         Name = "mark watched" // a document of clients, a bundle or an object
+	Change       Name = "change"       // of a watched document of clients or object, and what says so
 	PutDocument  Name = "put document" // of clients, one that is not watched
 	RemoveChange Name = "remove change"
 	StoreWatch   Name = "store watch"
@@ -97,6 +97,7 @@ const (
 	ReadShards  Name = "read shards"
 	ReadObjects Name = "read objects"
 	ReadSpilled Name = "read spilled rows"
+	ReadChanges Name = "read changes" // of objects that are watched
 	ReadJobs    Name = "read jobs"
 	ReadSweep   Name = "read sweep"
 )

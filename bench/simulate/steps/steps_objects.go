@@ -20,16 +20,24 @@ func (r *request) objectsName(isRead bool) Name {
 		return ReadSweep
 	case r.key == sweepKey:
 		return MoveSweep
-	case ofBucket && isRead:
-		return ReadShards
+	case ofBucket && (isRead || r.method == http.MethodPatch):
+		return ReadShards // a patch changes nothing: other than a read, it is never stale
 	case ofBucket:
 		return StoreShards
+	case isRead && r.has(`"-c.`), isRead && r.has("'-c."):
+		return ReadChanges
+	case r.method == http.MethodPatch:
+		return Mark
+	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "-c."):
+		return RemoveChange
 	case isRead && r.has("ORDER BY c.id"):
 		return ReadObjects
 	case isRead && r.has("c.object ="), isRead && r.has(`"-`):
 		return ReadSpilled // also by the ids of spilled rows, which begin with a dash
 	case isRead:
 		return ReadObjects
+	case r.has(`"kind":"change"`):
+		return Change
 	case r.has(`"forgottenRows":`), r.has(`"operationType":"Delete"`):
 		return Forget
 	case r.has(`"kind":"row"`):

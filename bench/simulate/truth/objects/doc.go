@@ -16,6 +16,8 @@
 //	L6  numbers of generated places are dense and never given out twice; such a place is behind the
 //	    highest row that anchors it and happened before, and not behind one that happened later
 //	batch  a spilled row and a copy change only together with their object
+//	P14    a watched object has one stored change for each change of its current row or of the facts of that,
+//	       in the same commit; a mark is never removed
 //	shard  the number of shards of a bucket never changes; an object is in the shard of its key, and
 //	    its id is made of its key
 //

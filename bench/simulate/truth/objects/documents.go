@@ -88,10 +88,10 @@ func (r *row) isOver() bool {
 }
 
 // happened returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happened() (int64, bool) { return micros(r.Time) }
+func (r *row) happened() (int64, bool) { return microsOf(r.Time) }
 
-// micros returns a time in microseconds. An unknown one is the least one, and false.
-func micros(text string) (int64, bool) {
+// microsOf returns a time in microseconds. An unknown one is the least one, and false.
+func microsOf(text string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return math.MinInt64, false
@@ -131,7 +131,7 @@ func (r *row) order() order {
 	o := order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
 	if o.rank == overRow {
 		o.after = t
-		if after, known := micros(r.After); known {
+		if after, known := microsOf(r.After); known {
 			o.after = after
 		}
 	}
@@ -169,6 +169,13 @@ type document struct {
 	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
 	Version string `json:"version"`
 	Row     row    `json:"row"`
+
+	IsWatched bool  `json:"watched"`
+	Changes   int64 `json:"changes"` // that it had while it was watched
+
+	Resource string `json:"resource"` // of a stored change, as the following ones
+	Number   int64  `json:"number"`
+	Event    string `json:"event"`
 }
 
 // A floor is an order as it is stored. Its base is the sequencer without its last zeros.

@@ -21,7 +21,8 @@ type Observer struct {
 	mu        sync.Mutex
 	documents map[key]document
 	objects   map[key]*object
-	buckets   map[string]int // their shards
+	buckets   map[string]int     // their shards
+	created   map[key][]document // changes that the commit stores, by object
 	found     []error
 }
 
@@ -47,7 +48,7 @@ func New() *Observer {
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.found = nil
+	o.found, o.created = nil, make(map[key][]document)
 	changed := make(map[key]bool) // whether the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
@@ -58,7 +59,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(changed), func(a, b key) int { return strings.Compare(a.partition+a.id, b.partition+b.id) }) {
 		if !changed[k] {
-			o.violated("batch", k, "its spilled rows changed, and the object did not")
+			o.violated("batch", k, "its spilled rows or changes were stored, and the object did not change")
 			continue
 		}
 		o.objectChanged(k)
@@ -108,6 +109,10 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 			delete(spilled, k.id)
 		} else {
 			spilled[k.id] = true
+		}
+	case "change":
+		if c.JSON != nil { // one that was published is removed by itself
+			o.changeStored(k, &d, existed, changed)
 		}
 	default:
 		o.violated("layout", k, "no rule judges documents of kind %q", d.Kind)

@@ -25,6 +25,8 @@ type observed struct {
 	*Observer
 	documents map[string]embedded.Change // the last of each id
 	reached   map[string]int
+	store     *objectstore.Store
+	name      domain.ObjectName
 }
 
 // script has an event without sequencer that moves, versions of which some are spilled, and a late event.
@@ -38,20 +40,30 @@ func observe(t *testing.T, script string) *observed {
 	a := accounttest.New(t, embedded.Options{Committed: func(changes []embedded.Change) {
 		for _, c := range changes {
 			o.documents[c.ID] = c
+			if c.JSON == nil {
+				delete(o.documents, c.ID)
+			}
 		}
 		if err := o.Commit(changes); err != nil {
 			t.Error(err)
 		}
 	}}, objectstore.Containers())
-	store := objectstore.New(a.Connect(), objectstore.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}})
-	name, err := domain.ParseObjectName("bucket", "key")
+	o.store = objectstore.New(a.Connect(), objectstore.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}})
+	var err error
+	o.name, err = domain.ParseObjectName("bucket", "key")
 	require.NoError(t, err)
+	o.ingests(t, script)
+	return o
+}
+
+// ingests has the store store the events of a script.
+func (o *observed) ingests(t *testing.T, script string) {
+	t.Helper()
 	for _, events := range objecttest.Calls(script) {
-		results, err := store.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: events[0]}})
+		results, err := o.store.Ingest(t.Context(), []repository.ObjectReport{{Name: o.name, ObjectEvent: events[0]}})
 		require.NoError(t, err)
 		require.NoError(t, results[0].Err)
 	}
-	return o
 }
 
 // edited returns the documents of some ids, changed as edit says. The object has one more write.
@@ -65,6 +77,13 @@ func (o *observed) edited(t *testing.T, edit func(docs map[string]members)) (cha
 	object := docs[idOf("key")]
 	object["writes"] = append(object["writes"].([]any)[max(len(object["writes"].([]any))-7, 0):], "another")
 	edit(docs)
+	for _, id := range slices.Sorted(maps.Keys(docs)) {
+		if _, isThere := o.documents[id]; !isThere { // it is new
+			c := o.documents[idOf("key")]
+			c.ID = id
+			o.documents[id] = c
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(o.documents)) {
 		c := o.documents[id]
 		if d := docs[id]; d == nil {

@@ -10,8 +10,8 @@ type place struct {
 }
 
 func (p place) compare(q place) int {
-	pAfter, _ := micros(p.after)
-	qAfter, _ := micros(q.after)
+	pAfter, _ := microsOf(p.after)
+	qAfter, _ := microsOf(q.after)
 	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank), cmp.Compare(pAfter, qAfter))
 }
 

@@ -29,7 +29,10 @@ func (j *objectCheck) judge() {
 	j.judgeRows(rows)
 	j.judgeCurrent(rows)
 	j.judgeFloor()
-	j.judgeWrites(rows)
+	if !j.isMark(rows) {
+		j.judgeWrites(rows)
+	}
+	j.judgeChanges()
 	j.judgePlaces(rows)
 }
 

@@ -2,8 +2,9 @@
 // for every event: it sends what package energymarket makes, drains it as the actors would,
 // and compares what was received with what was sent. Most actors poll. The others are called by
 // the hub; the receiver of one of them is away until its dead letter is replayed. Then a producer
-// broadcasts to five consumers of a channel, of which one is slow and one is dead for a while. At last
-// an actor watches a bundle, and is called when the bundle is dequeued.
+// broadcasts to five consumers of a channel, of which one is slow and one is dead for a while. An
+// actor watches a bundle, and is called when the bundle is dequeued. At last the content of a bundle is
+// deleted, and the ledger of objects shows that its domain has made it again.
 package demo
 
 import (
@@ -75,14 +76,19 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	cfg := config.Default()
 	cfg.Listen, cfg.Data = "127.0.0.1:0", dir
 	cfg.Admin.Token = config.Secret(rand.Text())
-	cfg.BusListen, cfg.BlobListen, cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "", "", "" // its domains send over HTTP
+	cfg.BusListen, cfg.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.ServiceBus.FIFO, cfg.ServiceBus.Plain, cfg.Objects.Queue = "", "", "" // its domains send over HTTP
 	inline, err := domain.ParseOrigin(energymarket.InlineOrigin)
+	if err != nil {
+		return err
+	}
+	onRequest, err := domain.ParseOrigin(contentOrigin)
 	if err != nil {
 		return err
 	}
 	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	cfg.Push.Timeout, cfg.Push.Delays = callTimeout, callDelays
-	cfg.Domains = config.Domains{{Name: inline, Content: domain.Inline}}
+	cfg.Domains = config.Domains{{Name: inline, Content: domain.Inline}, {Name: onRequest, Content: domain.Request}}
 	broker, err := newBrokerDemo(ctx, d.Out)
 	if err != nil {
 		return err
@@ -127,6 +133,9 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return fmt.Errorf("the watch: %w", err)
 	}
 	hub.Token = cfg.Admin.Token.Reveal()
+	if err := d.contents(work, hub, n, dir); err != nil {
+		return fmt.Errorf("the ledger of objects: %w", err)
+	}
 	return d.check(work, hub)
 }
 

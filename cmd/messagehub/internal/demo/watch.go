@@ -46,14 +46,14 @@ func (d *Demo) watch(ctx context.Context, hub *hubclient.Client, url string) (er
 	if _, err := hub.SendEvents(ctx, []byte(event)); err != nil {
 		return err
 	}
-	if err := call(ctx, hub, http.MethodGet, "/v1/peek?bundleId="+bundle); err != nil {
+	if err := call(ctx, hub, watchingActor, http.MethodGet, "/v1/peek?bundleId="+bundle); err != nil {
 		return err
 	}
 	resource := url + "/v1/bundles/" + bundle
 	if _, err := hub.CreateWatch(ctx, watchingActor, resource, "http://"+listener.Addr().String()+"/", false); err != nil {
 		return err
 	}
-	if err := call(ctx, hub, http.MethodDelete, "/v1/dequeue/"+bundle); err != nil {
+	if err := call(ctx, hub, watchingActor, http.MethodDelete, "/v1/dequeue/"+bundle); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -87,9 +87,9 @@ func watchHandler(notified chan<- notification) http.Handler {
 	})
 }
 
-// call makes a request of the watching actor that has to succeed.
-func call(ctx context.Context, hub *hubclient.Client, method, path string) error {
-	resp, err := hub.Do(ctx, method, path, watchingActor, nil)
+// call makes a request of an actor that has to succeed.
+func call(ctx context.Context, hub *hubclient.Client, actor, method, path string) error {
+	resp, err := hub.Do(ctx, method, path, actor, nil)
 	if err != nil {
 		return err
 	}

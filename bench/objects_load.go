@@ -1,0 +1,89 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/messagehub/messagehub/bench/objectclient"
+)
+
+// objectBucket is the bucket of all objects.
+const objectBucket = "bench"
+
+// The number of events in a message.
+const (
+	minObjectMessage = 10
+	maxObjectMessage = 100
+)
+
+// An objectSource makes events of the objects of a bucket.
+type objectSource struct {
+	rng       *rand.Rand
+	sequencer int64
+	objects   int
+	known     []objectclient.Event // the last one of each object
+	sent      []objectclient.Event
+}
+
+func newObjectSource(seed uint64) *objectSource {
+	return &objectSource{rng: rand.New(rand.NewPCG(seed, 4))}
+}
+
+// objectKey returns the key of the n-th object. It has 40 characters.
+func objectKey(n int) string { return fmt.Sprintf("runs/2026-03-01/%010d/sample.bam.txt", n) }
+
+// created returns the event of an object that is not known.
+func (s *objectSource) created() objectclient.Event {
+	s.sequencer++
+	e := objectclient.Event{Key: objectKey(s.objects), Sequencer: s.sequencer}
+	s.objects++
+	s.known, s.sent = append(s.known, e), append(s.sent, e)
+	return e
+}
+
+// changed returns another event of an object that is known: it is deleted, or created again.
+func (s *objectSource) changed() objectclient.Event {
+	return s.changedObject(s.rng.IntN(len(s.known)))
+}
+
+func (s *objectSource) changedObject(n int) objectclient.Event {
+	s.sequencer++
+	e := &s.known[n]
+	e.Deleted, e.Sequencer = !e.Deleted, s.sequencer
+	s.sent = append(s.sent, *e)
+	return *e
+}
+
+// repeated returns an event that was returned before.
+func (s *objectSource) repeated() objectclient.Event { return s.sent[s.rng.IntN(len(s.sent))] }
+
+// mixed returns an event of a new object, one of a known object, or a repeated one: each is a third
+// of all.
+func (s *objectSource) mixed() objectclient.Event {
+	return [...]func() objectclient.Event{s.created, s.changed, s.repeated}[s.rng.IntN(3)]()
+}
+
+// An objectLoad is a number of messages, and what has to become of their events.
+type objectLoad struct {
+	messages [][]byte
+	events   int
+	stored   int // that are no duplicates
+}
+
+// load returns messages with n events, each message with a number of them between atLeast and atMost.
+func (s *objectSource) load(n, atLeast, atMost int, next func() objectclient.Event) objectLoad {
+	l, before := objectLoad{events: n}, len(s.sent)
+	for n > 0 {
+		events := make([]objectclient.Event, min(n, atLeast+s.rng.IntN(atMost-atLeast+1)))
+		for i := range events {
+			events[i] = next()
+		}
+		l.messages = append(l.messages, objectclient.Message(objectBucket, events...))
+		n -= len(events)
+	}
+	l.stored = len(s.sent) - before
+	return l
+}
+
+// forget releases the memory of all events. Those that follow are of new objects.
+func (s *objectSource) forget() { s.known, s.sent = nil, nil }

@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+)
+
+// objectPage is how many objects a page has.
+const objectPage = 100
+
+// An objectHub is a hub with a number of objects.
+type objectHub struct {
+	url     string
+	objects int
+}
+
+// pages lists pages of 100 objects of two hubs, one with few objects and one with many, in turn: so
+// whatever else the machine does delays both. While the second one is filled, the heap is measured.
+func (b *objectBench) pages(ctx context.Context) error {
+	few, many := objectHub{objects: 10_000}, objectHub{objects: pick(b.run, 1_000_000, 40_000)}
+	return b.atHub(ctx, nil, func(url string) error {
+		few.url = url
+		if err := b.fill(ctx, url, newObjectSource(b.Seed), few.objects); err != nil {
+			return err
+		}
+		return b.atHub(ctx, nil, func(url string) error {
+			many.url = url
+			s := newObjectSource(b.Seed)
+			if err := b.fill(ctx, url, s, few.objects); err != nil {
+				return err
+			}
+			s.forget()
+			before := heapInUse()
+			for s.objects < many.objects {
+				b.progress(0.8+0.2*float64(s.objects)/float64(many.objects), "report %d objects", many.objects)
+				if err := b.fill(ctx, url, s, min(few.objects, many.objects-s.objects)); err != nil {
+					return err
+				}
+				s.forget()
+			}
+			grown := (float64(heapInUse()) - float64(before)) / (1 << 20)
+			b.figure("hub", fmt.Sprintf("heap after %d events, above that after %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
+			for _, order := range []struct {
+				name, value string
+				p99         float64
+			}{{"in order", "key", 150}, {"in any order", "any", 25}} {
+				if err := b.pagesIn(ctx, order.name, order.value, order.p99, few, many); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// pagesIn lists pages in an order, and reports how long that takes.
+func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
+	took, places := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
+	for i, h := range hubs {
+		took[i] = load.NewLatencies()
+		var err error
+		if places[i], err = b.pagePlaces(ctx, h, order); err != nil {
+			return err
+		}
+	}
+	rng := rand.New(rand.NewPCG(b.Seed, 5))
+	for range pick(b.run, 1_000, 200) {
+		for i, h := range hubs {
+			began := time.Now()
+			rows, _, err := b.objectClient(h.url).Page(ctx, places[i][rng.IntN(len(places[i]))])
+			if err != nil {
+				return err
+			}
+			took[i].Record(time.Since(began))
+			if rows != objectPage {
+				return fmt.Errorf("a page of %d of %d objects has %d", objectPage, h.objects, rows)
+			}
+		}
+	}
+	for i, h := range hubs {
+		found := took[i].Percentiles()
+		page := fmt.Sprintf("page of %d objects %s", h.objects, name)
+		b.figure("hub", page+", p50", inMS(found.P50), "ms", nil)
+		b.figure("hub", page+", p99", inMS(found.P99), "ms", figure.AtMost(limit))
+	}
+	few, many := took[0].Percentiles(), took[len(took)-1].Percentiles()
+	page := fmt.Sprintf("page of %d objects %s, of %d", hubs[1].objects, name, hubs[0].objects)
+	b.figure("hub", page+", p50", float64(many.P50)/float64(few.P50), "times", figure.AtMost(1.3))
+	b.figure("hub", page+", p99", float64(many.P99)/float64(few.P99), "times", nil)
+	return nil
+}
+
+// pagePlaces reads the whole list of a hub in large pages, and returns the paths of pages of objectPage
+// objects that begin where the large ones do.
+func (b *objectBench) pagePlaces(ctx context.Context, h objectHub, order string) (places []string, err error) {
+	const large = 1_000
+	path := fmt.Sprintf("/v1/objects?bucket=%s&order=%s&limit=%d", objectBucket, order, large)
+	listed := 0
+	for path != "" {
+		rows, next, err := b.objectClient(h.url).Page(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if listed += rows; rows == large {
+			place, err := url.Parse(path)
+			if err != nil {
+				return nil, err
+			}
+			values := place.Query()
+			values.Set("limit", fmt.Sprint(objectPage))
+			place.RawQuery = values.Encode()
+			places = append(places, place.String())
+		}
+		path = next
+	}
+	if listed != h.objects {
+		return nil, fmt.Errorf("a list of %d objects has %d", h.objects, listed)
+	}
+	return places, nil
+}

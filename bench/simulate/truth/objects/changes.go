@@ -1,0 +1,113 @@
+package objects
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"strings"
+)
+
+// objectOfChange returns the bucket and the key of the object whose change has a resource. Its name is base64url of
+// 1, and the length and text of each.
+func objectOfChange(resource string) (bucket, key string, isObject bool) {
+	name, isObject := strings.CutPrefix(resource, "/v1/objects/")
+	b, err := base64.RawURLEncoding.DecodeString(name)
+	if !isObject || err != nil || len(b) == 0 || b[0] != 1 {
+		return "", "", false
+	}
+	rest := b[1:]
+	next := func() string {
+		n, size := binary.Uvarint(rest)
+		if size <= 0 || n > uint64(len(rest)-size) {
+			isObject = false
+			return ""
+		}
+		text := string(rest[size : size+int(n)]) //nolint:gosec // at most the length of rest
+		rest = rest[size+int(n):]                //nolint:gosec // likewise
+		return text
+	}
+	bucket, key = next(), next()
+	return bucket, key, isObject && len(rest) == 0
+}
+
+// changeStored notes a stored change for its object, which has to change in the same commit.
+func (o *Observer) changeStored(k key, d *document, existed bool, changed map[key]bool) {
+	bucket, name, isObject := objectOfChange(d.Resource)
+	switch {
+	case existed:
+		o.violated("P14", k, "a stored change has changed")
+		return
+	case !isObject || k.partition != shardOf(bucket, name, max(o.buckets[bucket], 1)):
+		o.violated("layout", k, "its resource is %q", d.Resource)
+		return
+	}
+	of := key{k.partition, idOf(name)}
+	o.created[of] = append(o.created[of], *d)
+	if _, is := changed[of]; !is {
+		changed[of] = false
+	}
+}
+
+// isMark reports whether the commit only says that the object is watched. A mark is no write with an id.
+func (j *objectCheck) isMark(rows []row) bool {
+	before, after := j.before, &j.doc
+	if !after.IsWatched || before.commits == 0 || len(after.Writes) != len(before.doc.Writes) {
+		return false
+	}
+	for i := range after.Writes {
+		if after.Writes[i] != before.doc.Writes[i] {
+			return false
+		}
+	}
+	same := make(map[identity]row)
+	for _, r := range rows {
+		same[r.identity()] = r
+	}
+	return maps.Equal(same, before.rows)
+}
+
+// state returns what those who watch an object are notified of if it changes.
+func (r *row) state() row {
+	f := r.facts()
+	f.Attributes, f.Reordered = r.Attributes, 0
+	return f
+}
+
+// judgeChanges holds the stored changes to P14: one for each change of the current row of an object that was
+// watched before, in the same commit, and no others.
+func (j *objectCheck) judgeChanges() {
+	before, after := &j.before.doc, &j.doc
+	switch {
+	case before.IsWatched && !after.IsWatched:
+		j.violated("P14", "it is not watched any longer")
+	case !before.IsWatched && after.IsWatched && after.Current == nil:
+		j.violated("P14", "it is watched, and has no current row")
+	}
+	event := ""
+	switch {
+	case !before.IsWatched || before.Current == nil:
+	case after.Current == nil:
+		event = "deleted"
+	case after.Current.identity() != before.Current.identity(), after.Current.state() != before.Current.state():
+		event = "updated"
+	}
+	want := before.Changes
+	if event != "" {
+		want++
+		j.reached("a watched object was changed")
+	}
+	if after.Changes != want {
+		j.violated("P14", "it counts %d changes, want %d", after.Changes, want)
+	}
+	created := j.created[j.key]
+	if int64(len(created)) != want-before.Changes {
+		j.violated("P14", "%d changes are stored with it, want %d", len(created), want-before.Changes)
+		return
+	}
+	for _, d := range created {
+		if d.Event != event || d.Number != want || !strings.HasSuffix(d.ID, fmt.Sprintf(".%020d", want)) {
+			j.violated("P14", "the stored change %s is %d %s, want %d %s", d.ID, d.Number, d.Event, want, event)
+		}
+	}
+}

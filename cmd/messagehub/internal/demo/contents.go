@@ -1,0 +1,204 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/content"
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+const (
+	contentOrigin = "Invoices"      // whose domain makes content on request
+	contentActor  = "5790000000006" // it has one bundle, of that domain
+
+	contentBucket = embedded.WellKnownAccount + "/messagehub-content"
+	contentFolder = "content" // of the data folder
+)
+
+// A contentDomain makes the contents of bundles.
+type contentDomain struct {
+	client *domainclient.Client
+	made   atomic.Int64 // contents
+}
+
+func newContentDomain(n *node.Node) (*contentDomain, error) {
+	credential, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
+	if err != nil {
+		return nil, err
+	}
+	exchange, err := container.NewClientWithSharedKeyCredential("http://"+n.BlobAddr().String()+"/"+embedded.WellKnownAccount+"/messagehub-exchange", credential, nil)
+	if err != nil {
+		return nil, err
+	}
+	c := &contentDomain{}
+	c.client, err = domainclient.New(domainclient.Options{
+		Origin: contentOrigin, Exchange: exchange,
+		Connect: domainclient.ConnectionString("Endpoint=sb://" + n.BusAddr().String() +
+			";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true"),
+	})
+	return c, err
+}
+
+// answer makes the content of a bundle. It tells how many the domain has made.
+func (c *contentDomain) answer(context.Context, *domainclient.Request) (io.Reader, error) {
+	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
+}
+
+// contents shows what the ledger of objects knows of the contents of the hub, whose data are in a folder:
+// the content of an open bundle is deleted, a crawl finds that, and the next Peek has its domain make it
+// again.
+func (d *Demo) contents(ctx context.Context, hub *hubclient.Client, n *node.Node, folder string) (err error) {
+	maker, err := newContentDomain(n)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.patience, errors.New("the hub has not shown it in time"))
+	defer cancel()
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- maker.client.Serve(serving, maker.answer) }()
+	defer func() {
+		stop()
+		if failure := <-served; !errors.Is(failure, context.Canceled) {
+			err = errors.Join(err, failure)
+		}
+		err = errors.Join(err, maker.client.Close(context.WithoutCancel(ctx)))
+	}()
+
+	bundle := uuid.NewString()
+	event := fmt.Sprintf(`[{"id":%q,"recipient":%q,"origin":%q,"contentType":"Invoice","documentType":"D18","supportsBundling":true,"weight":1}]`,
+		uuid.NewString(), contentActor, contentOrigin)
+	if _, err := hub.SendEvents(ctx, []byte(event)); err != nil {
+		return err
+	}
+	first, err := peekContent(ctx, hub, bundle)
+	if err != nil {
+		return err
+	}
+	rows, err := awaitRows(ctx, hub, bundle, 1)
+	if err != nil {
+		return err
+	}
+	// An operator deletes the content. The ledger learns of it by a crawl, and tells the hub.
+	file, err := content.FileOf(rows[0].Key)
+	if err == nil {
+		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))
+	}
+	if err != nil {
+		return err
+	}
+	if err := crawlContents(ctx, hub); err != nil {
+		return err
+	}
+	again, err := peekContent(ctx, hub, bundle)
+	if err != nil {
+		return err
+	}
+	if rows, err = awaitRows(ctx, hub, bundle, 3); err != nil {
+		return err
+	}
+	if first == again {
+		return fmt.Errorf("content that was deleted has come again: %s", again)
+	}
+	d.reportContents(rows)
+	return call(ctx, hub, contentActor, http.MethodDelete, "/v1/dequeue/"+bundle)
+}
+
+// peekContent returns the content of the bundle of the actor, which is opened with an id if it is not open.
+func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (string, error) {
+	resp, err := hub.Do(ctx, http.MethodGet, "/v1/peek?bundleId="+bundle, contentActor, nil)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("the Peek of a bundle whose content its domain makes: %s", resp.Status)
+	}
+	return string(body), err
+}
+
+// awaitRows returns the rows of the contents of a bundle once there are n, in the order of their events.
+func awaitRows(ctx context.Context, hub *hubclient.Client, bundle string, n int) ([]hubclient.Object, error) {
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		texts, _, err := hub.Objects(ctx, url.Values{
+			"bucket": {contentBucket}, "key": {"*/" + bundle + "-*"}, "currentState": {"false"},
+		}, 10)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([]hubclient.Object, len(texts))
+		for i, text := range texts {
+			if err := json.Unmarshal(text, &rows[i]); err != nil {
+				return nil, err
+			}
+		}
+		if len(rows) == n {
+			slices.SortFunc(rows, func(a, b hubclient.Object) int { return a.EventTime.Compare(*b.EventTime) })
+			return rows, nil
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the ledger has %d rows of a content, want %d: %w", len(rows), n, context.Cause(ctx))
+		}
+	}
+}
+
+// crawlContents has the hub compare its contents with what it knows of them, and returns at the end.
+func crawlContents(ctx context.Context, hub *hubclient.Client) error {
+	crawl, err := hub.StartCrawl(ctx, contentBucket, "")
+	if err != nil {
+		return err
+	}
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for crawl.State == string(domain.JobRunning) {
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the crawl of its contents has not ended: %w", context.Cause(ctx))
+		}
+		if crawl, err = hub.ObjectJob(ctx, hubclient.CrawlsPath, crawl.ID); err != nil {
+			return err
+		}
+	}
+	if crawl.State != string(domain.JobCompleted) || crawl.Counts.Deleted != 1 {
+		return fmt.Errorf("the crawl of its contents has %s with %d deleted objects: %s", crawl.State, crawl.Counts.Deleted, crawl.Report)
+	}
+	return nil
+}
+
+func (d *Demo) reportContents(rows []hubclient.Object) {
+	fmt.Fprint(d.Out, "\nThe ledger of objects: the content of a bundle was deleted from its folder. A crawl has found that, and\n"+
+		"at the next Peek its domain has made it again.\n")
+	table := tabwriter.NewWriter(d.Out, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(table, "  …/%s\t%s\t%s\n", path.Base(r.Key), r.EventType, *r.Reason)
+	}
+	_ = table.Flush() // to the terminal
+	fmt.Fprintln(d.Out)
+}
