@@ -9,6 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
@@ -140,10 +141,14 @@ func (l *objectWorld) mishapsOfObjectNodes() {
 		l.tell("the account throttles everybody for " + d.String())
 		l.reached("the account throttled everybody for a while")
 	case happens(l.weather.jumps):
-		d := time.Duration(l.mishaps.n(2*int(maxObjectSkew/time.Second)))*time.Second - maxObjectSkew
+		limit := maxObjectSkew
+		if l.mishaps.n(2) == 0 {
+			limit = domain.ClockMargin
+		}
+		d := time.Duration(l.mishaps.n(2*int(limit/time.Second)))*time.Second - limit
 		l.tell(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
-		l.hasJumped = true
+		l.hasSkew, l.hasJumped = true, l.hasJumped || d.Abs() > domain.ClockMargin
 		l.reached("a clock jumped")
 	}
 }

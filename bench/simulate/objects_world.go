@@ -35,7 +35,8 @@ type objectWorld struct {
 	calls atomic.Int64 // of nodes that have not ended
 	rests atomic.Bool  // no node is started
 
-	hasJumped bool // the clock of a node
+	hasSkew   bool // the clock of a node has jumped
+	hasJumped bool // by more than crawls bear
 
 	omu       sync.Mutex
 	nodes     [objectNodes]*objectNode // nil: down

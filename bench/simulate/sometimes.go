@@ -139,6 +139,7 @@ var rare = []string{
 	"an event was too old",
 	"a crawl was refused, because one ran",
 	"a crawl found what was never reported",
+	"a clock that was wrong by less than the margin did no harm to crawls",
 	"a crawl was completed after the death of its node",
 	"an object was forgotten",
 	"a row was patched",
