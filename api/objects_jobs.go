@@ -37,7 +37,7 @@ const (
 type jobDocument struct {
 	ID       string            `json:"id"`
 	Bucket   string            `json:"bucket,omitempty"`
-	Request  json.RawMessage   `json:"request"`
+	Request  json.RawMessage   `json:"request,omitempty"`
 	State    domain.JobState   `json:"state"`
 	Started  time.Time         `json:"started"`
 	Ended    *time.Time        `json:"ended,omitempty"`

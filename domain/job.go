@@ -116,6 +116,9 @@ type JobLease struct {
 // IsExclusive reports whether a bucket has one running job of the kind at most.
 func (k JobKind) IsExclusive() bool { return k == CrawlJob }
 
+// HasLongRequest reports whether the request of a job of the kind may be long, so that lists leave it out.
+func (k JobKind) HasLongRequest() bool { return k == InventoryJob }
+
 // Claim gives an owner the lease until a time. It is a Conflict if the job does not run, or if the
 // lease of another owner has not passed now.
 func (j *Job) Claim(owner string, now, until time.Time) error {

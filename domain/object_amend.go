@@ -31,14 +31,8 @@ func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFac
 
 // findByID returns the row with an id, or nil.
 func (u *ObjectUpdate) findByID(id ObjectRowID) *ObjectRow {
-	o := &u.object
-	for i := range o.Rows {
-		if o.Rows[i].ID() == id {
-			return &o.Rows[i]
-		}
-	}
-	if o.Spilled == 0 {
-		return nil
+	if inside := u.inside(id); inside != nil || u.object.Spilled == 0 {
+		return inside
 	}
 	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledByID, ID: id})
 	if len(found) == 0 {

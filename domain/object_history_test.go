@@ -22,6 +22,7 @@ type historyTest struct {
 	tick      time.Duration // of the times of events
 	isInOrder bool
 	limits    []domain.ObjectLimits
+	advance   int // of an objectStore
 }
 
 // histories returns how many histories a test tries: n, or as many as the variable says.
@@ -76,13 +77,15 @@ func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
 		{name: "native, in any order", tick: time.Second, limits: few},
 		{name: "with nulls, in any order", nulls: true, tick: time.Millisecond, limits: few},
 		{name: "with nulls and equal times, in order", nulls: true, tick: time.Second, isInOrder: true, limits: few},
+		{name: "with nulls, in any order, one row after the other moved in advance", nulls: true, tick: time.Millisecond, limits: few, advance: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			queries, spilled := 0, int64(0)
+			queries, spilled, moved := 0, int64(0), 0
 			for seed := range uint64(histories(t, 200)) {
 				rng := newRNG(seed)
 				b := objecttest.RandomBucket(rng, 30, tc.nulls, tc.tick)
 				s, plain := newObjectStore(t, tc.limits[rng.IntN(len(tc.limits))]), newObjectStore(t, domain.ObjectLimits{})
+				s.advance = tc.advance
 				tc.deliver(rng, b.Events, s, plain)
 				require.Equal(t, plain.describe(), s.describe(), "seed %d", seed)
 				require.Equal(t, plain.describePairs(), s.describePairs(), "seed %d", seed)
@@ -95,7 +98,9 @@ func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
 				require.EqualValues(t, len(b.Events), s.object.Duplicates, "seed %d", seed)
 				queries += s.queries
 				spilled += s.object.Spilled
+				moved += s.moved
 			}
+			require.Equal(t, tc.advance > 0, moved > 0)
 			require.Positive(t, queries)
 			require.Positive(t, spilled)
 		})

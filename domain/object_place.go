@@ -122,8 +122,7 @@ func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 	q := SpilledQuery{Kind: SpilledGenerated, Time: t.UnixMicro()}
 	later = q.Select(o.Rows)
 	if o.SpilledGenerated > 0 && isEarlier(t, o.SpilledTo) {
-		below, _ := u.below.lookUp(q)
-		for _, r := range below {
+		for _, r := range u.spilledLater(q.Time) {
 			later = append(later, r.row)
 		}
 	}
@@ -133,7 +132,6 @@ func (u *ObjectUpdate) generatedLater(t time.Time) (later []ObjectRow) {
 // moveBehindAny moves g behind the highest of anchors, if that is above its place, and reports
 // whether it did.
 func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
-	from := g.Order()
 	to := g.placement()
 	for _, r := range anchors {
 		p, influences := placementBehind(r, &g.ObjectEvent)
@@ -144,7 +142,13 @@ func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	if to == g.placement() {
 		return false
 	}
-	if i, isInside := u.index(from); isInside {
+	u.move(g, to)
+	return true
+}
+
+// move gives a stored row another place.
+func (u *ObjectUpdate) move(g *ObjectRow, to placement) {
+	if i, isInside := u.index(g.Order()); isInside {
 		u.object.Rows = append(u.object.Rows[:i], u.object.Rows[i+1:]...)
 	} else {
 		u.below.remove(g.ID())
@@ -153,6 +157,9 @@ func (u *ObjectUpdate) moveBehindAny(g *ObjectRow, anchors []*ObjectRow) bool {
 	}
 	g.moveTo(to)
 	u.put(*g)
-	u.changed = true
-	return true
+	if u.moved == nil {
+		u.moved = make(map[ObjectRowID]ObjectRow)
+	}
+	u.moved[g.ID()] = *g
+	u.changed, u.hasEffect = true, true
 }

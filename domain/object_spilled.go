@@ -11,9 +11,9 @@ import (
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
 	ID      ObjectRowID // of SpilledByID
-	Version VersionID   // of SpilledHead, SpilledBelow, SpilledNeighbors, SpilledAnchor, SpilledRecent
-	Order   ObjectOrder // of SpilledBelow, SpilledNeighbors, SpilledOld
-	Time    int64       // of SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld, SpilledRecent: microseconds
+	Version VersionID   // of SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor, SpilledRecent
+	Order   ObjectOrder // of SpilledNeighbors, SpilledOld
+	Time    int64       // of SpilledEarlier, SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld, SpilledRecent: microseconds
 }
 
 // SpilledQueryKind says what a query asks for.
@@ -24,7 +24,7 @@ const (
 	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
 	SpilledHeads                                 // each version's newest row
 	SpilledHead                                  // a version's newest row
-	SpilledBelow                                 // a version's newest row below an order
+	SpilledEarlier                               // a version's newest row except those of SpilledGenerated
 	SpilledNeighbors                             // a version's native rows just below and just above an order
 	SpilledAnchor                                // a version's row, no later than a time, that a null sequencer is placed behind
 	SpilledOver                                  // a row of any version, no later than a time, that one over others is placed over
@@ -55,10 +55,8 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 		return heads
 	case SpilledHead:
 		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
-	case SpilledBelow:
-		return highest(selectRows(rows, func(r *ObjectRow) bool {
-			return r.Version == q.Version && r.Order().Compare(q.Order) < 0
-		}), CompareObjectRows)
+	case SpilledEarlier:
+		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version && !q.isGeneratedLater(r) }), CompareObjectRows)
 	case SpilledNeighbors:
 		natives := func(side int) []ObjectRow {
 			return selectRows(rows, func(r *ObjectRow) bool {
@@ -73,7 +71,7 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 	case SpilledOver:
 		return q.selectAnchor(rows, &ObjectEvent{Type: ObjectDeleted, Marker: true})
 	case SpilledGenerated:
-		return selectRows(rows, func(r *ObjectRow) bool { return r.IsGenerated() && orderedTime(r.Time) > q.Time })
+		return selectRows(rows, q.isGeneratedLater)
 	case SpilledOld:
 		old := selectRows(rows, func(r *ObjectRow) bool { return q.isOld(r) && r.Order().Compare(q.Order) > 0 })
 		slices.SortFunc(old, CompareObjectRows)
@@ -86,6 +84,10 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 
 func (q SpilledQuery) isOld(r *ObjectRow) bool {
 	return !r.Time.IsZero() && orderedTime(r.Time) < q.Time
+}
+
+func (q SpilledQuery) isGeneratedLater(r *ObjectRow) bool {
+	return r.IsGenerated() && orderedTime(r.Time) > q.Time
 }
 
 // selectAnchor returns the row that has the highest placement for e.
@@ -139,6 +141,7 @@ type spilledRows struct {
 	rows     map[ObjectRowID]*spilledRow
 	versions map[VersionID]struct{}     // whose newest spilled row may have changed
 	recent   map[VersionID]SpilledQuery // for the newest spilled row of versions of which the others are forgotten
+	later    SpilledQuery               // of SpilledGenerated, with the earliest time; only rows that answer it move
 }
 
 // lookUp returns the rows that answer a query, with the changes of this update. It returns false if
@@ -257,20 +260,19 @@ func compareRowIDs(a, b ObjectRowID) int {
 
 // newestSpilled returns the newest spilled row of a version, or nil.
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
-	// A row that is spilled no longer hides the one below it from the query.
+	// A row that is spilled no longer hides those below it from the query. Those that may move are known.
 	q, areForgotten := u.below.recent[v]
 	if !areForgotten {
 		q = SpilledQuery{Kind: SpilledHead, Version: v}
 	}
-	for {
-		stored, answered := u.below.load(q)
-		if !answered {
+	stored, answered := u.below.load(q)
+	if !answered {
+		return nil
+	}
+	if len(stored) > 0 && u.below.rows[stored[0].ID()].removed {
+		if _, answered := u.below.load(SpilledQuery{Kind: SpilledEarlier, Version: v, Time: u.below.later.Time}); !answered {
 			return nil
 		}
-		if len(stored) == 0 || !u.below.rows[stored[0].ID()].removed {
-			break
-		}
-		q = SpilledQuery{Kind: SpilledBelow, Version: v, Order: stored[0].Order()}
 	}
 	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // of what is left
 	if len(found) == 0 {

@@ -22,6 +22,8 @@ type objectStore struct {
 	heads   map[domain.VersionID]domain.ObjectRow
 	updates int
 	queries int
+	advance int // limit for the spilled rows that are moved in advance by one update; 0: none are
+	moved   int // updates that moved rows in advance
 }
 
 func newObjectStore(t testing.TB, limits domain.ObjectLimits) *objectStore {
@@ -37,8 +39,28 @@ func (s *objectStore) ingest(calls ...[]domain.ObjectEvent) []domain.ObjectOutco
 	s.t.Helper()
 	s.updates++
 	changes, outcomes := s.update([]string{strconv.Itoa(s.updates)}, calls...)
+	for s.advance > 0 && s.moveInAdvance(changes.Moved) {
+		changes, outcomes = s.update([]string{strconv.Itoa(s.updates)}, calls...)
+	}
 	s.store(changes)
 	return outcomes
+}
+
+// moveInAdvance moves rows by an update of its own, and reports whether there were any.
+func (s *objectStore) moveInAdvance(rows []domain.ObjectRow) bool {
+	s.t.Helper()
+	changes, _ := s.updateBy(nil, func(u *domain.ObjectUpdate) []domain.ObjectOutcome {
+		u.Move(rows, s.advance)
+		return nil
+	})
+	if changes.IsEmpty {
+		return false
+	}
+	require.LessOrEqual(s.t, len(changes.Replace)+len(changes.Delete), s.advance, "spilled rows")
+	s.moved++
+	s.store(changes)
+	s.check()
+	return true
 }
 
 // update returns what an update of the object changes.

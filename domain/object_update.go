@@ -19,6 +19,7 @@ type ObjectUpdate struct {
 	isGone    bool // nothing is left of the object
 
 	claimed map[ObjectRowID]struct{} // by events of this update, which stored them, now or before a retry
+	moved   map[ObjectRowID]ObjectRow
 	below   spilledRows
 }
 
@@ -41,6 +42,7 @@ type ObjectChanges struct {
 	Delete  []ObjectRowID // of rows that are spilled no longer
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
 	NoHeads []VersionID   // that have no spilled row any longer
+	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
 	// Event is what those who watch the object are notified of, with the version Object.Changes; "": nothing.
 	Event ChangeEvent
 	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
@@ -251,6 +253,7 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 	}
 	changes.Object, changes.IsGone = *o, u.isGone
 	u.below.addTo(&changes)
+	changes.Moved = slices.SortedFunc(maps.Values(u.moved), func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
 	changes.Heads = slices.SortedFunc(maps.Values(heads), CompareObjectRows)
 	slices.SortFunc(changes.NoHeads, func(a, b VersionID) int { return compareVersions(a, b) })
 	return changes, nil

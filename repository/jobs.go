@@ -25,10 +25,11 @@ type Jobs interface {
 	Job(ctx context.Context, id domain.JobID) (domain.Job, error)
 
 	// ListJobs returns up to limit jobs of the kind of before that began before it, the newest first. With
-	// no UUID, before stands for the end of time. It may be a stale read.
+	// no UUID, before stands for the end of time. If the kind has long requests, the jobs have none here.
+	// It may be a stale read.
 	ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error)
 
-	// RunningJobs returns all jobs that run. It may be a stale read.
+	// RunningJobs returns all jobs that run, without their requests. It may be a stale read.
 	RunningJobs(ctx context.Context) ([]domain.Job, error)
 
 	// ClaimJob gives an owner the lease of a job until a time, and returns the job. It fails with Conflict

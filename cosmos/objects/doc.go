@@ -32,7 +32,8 @@
 //  3. If the decision depends on spilled rows, read them and the object by one query. They are
 //     believed only if the object has the etag that was read: a replica applies the writes of a
 //     partition in order, every change of a spilled row is in one batch with a change of its object,
-//     and 4 proves that the object has not changed. A query for the nearest row may be stale;
+//     and 4 proves that the object has not changed. If there are several result pages, each of them has
+//     the object, since each may be answered by another replica. A query for the nearest row may be stale;
 //     it only bounds what the one that proves has to read.
 //  4. Write one batch: each object If-Match or as a creation, with the id of the round, its spilled
 //     rows and their copies. A crash, or a lost reply, leaves all of it or nothing.
@@ -41,6 +42,11 @@
 //     writer has changed one of the objects, and the batch is decided again. When that has happened a
 //     few times, the object for which it was refused is stored by itself, and the others in a batch;
 //     a batch that is too large is halved. The parts know the ids of the batches that they come from.
+//
+// A late event may move more spilled rows than a batch can have. Then batches without an id move some of
+// them after the other to where they belong with the event, and 1 to 4 follow for what remains. A crash in
+// between leaves a valid object, as if a row had been moved by an event that was forgotten since. When
+// the event is delivered again, it moves the others.
 //
 // Duplicates are counted in the same way, so an old read costs a retry and is never a wrong answer.
 // An event that is too old changes nothing and needs no write: what an object has forgotten only

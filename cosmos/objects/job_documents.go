@@ -50,6 +50,10 @@ type jobDoc struct {
 	client.Document
 }
 
+// membersWithoutRequest are what a query asks for in place of a whole jobDoc, which may have half a megabyte.
+const membersWithoutRequest = "c.id, c.v, c.partitionKey, c.kind, c.jobKind, c.uuid, c.bucket, c.live, c.state, c.started, c.ended, c.cursor, " +
+	"c.seen, c.created, c.deleted, c.changed, c.unchanged, c.refused, c.report, c.attempts, c.failures, c.owner, c.lease, c.until, c.writeId"
+
 func (*jobDoc) DocumentKind() client.DocumentKind { return jobDocument }
 
 // A failureDoc is a domain.JobFailure.

@@ -107,13 +107,17 @@ func (s *Store) ListJobs(ctx context.Context, before domain.JobID, limit int) ([
 	if !before.IsZero() {
 		end = jobDocID(before)
 	}
-	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.id > %s AND c.id < %s ORDER BY c.id DESC", limit, p.add(prefix), p.add(end))
+	members := "*"
+	if before.Kind.HasLongRequest() {
+		members = membersWithoutRequest
+	}
+	text := fmt.Sprintf("SELECT TOP %d %s FROM c WHERE c.id > %s AND c.id < %s ORDER BY c.id DESC", limit, members, p.add(prefix), p.add(end))
 	return s.queryJobs(ctx, text, p)
 }
 
 // RunningJobs implements [repository.Jobs].
 func (s *Store) RunningJobs(ctx context.Context) ([]domain.Job, error) {
-	return s.queryJobs(ctx, "SELECT * FROM c WHERE c.live = true", &params{})
+	return s.queryJobs(ctx, "SELECT "+membersWithoutRequest+" FROM c WHERE c.live = true", &params{})
 }
 
 func (s *Store) queryJobs(ctx context.Context, text string, p *params) (jobs []domain.Job, err error) {

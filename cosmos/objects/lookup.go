@@ -43,8 +43,7 @@ func (p *params) list() string {
 // answer adds the answers to queries. It fails with client.ErrStale if the object has changed.
 func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	p := &params{}
-	ids := []string{p.add(l.doc.ID)}
-	var parts []string
+	var ids, parts []string
 	for _, q := range queries {
 		switch q.Kind {
 		case domain.SpilledByID:
@@ -67,11 +66,14 @@ func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answ
 			}
 		}
 	}
-	where := "c.id IN (" + strings.Join(ids, ", ") + ")"
-	if len(parts) > 0 {
-		where += " OR c.object = " + p.add(l.doc.ID) + " AND (" + strings.Join(parts, " OR ") + ")"
+	var where []string
+	if len(ids) > 0 {
+		where = append(where, "c.id IN ("+strings.Join(ids, ", ")+")")
 	}
-	return l.read(ctx, where, p, queries, answers)
+	if len(parts) > 0 {
+		where = append(where, "c.object = "+p.add(l.doc.ID)+" AND ("+strings.Join(parts, " OR ")+")")
+	}
+	return l.read(ctx, strings.Join(where, " OR "), p, queries, answers)
 }
 
 // A nearest is a question for the first spilled rows of an object that meet a condition, in the
@@ -100,6 +102,9 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	inTime := func(p *params) string { return " AND c.micros <= " + p.add(float64(q.Time)) }
 	below := func(p *params) string { return " AND c['order'] < " + p.add(orderText(q.Order)) }
 	above := func(p *params) string { return " AND c['order'] > " + p.add(orderText(q.Order)) }
+	isEarlier := func(p *params) string {
+		return " AND (NOT IS_DEFINED(c.isGenerated) OR c.micros <= " + p.add(float64(q.Time)) + ")"
+	}
 	isOld := func(p *params) string {
 		return " AND c.micros < " + p.add(float64(q.Time)) + " AND c.micros > " + p.add(micros(time.Time{}))
 	}
@@ -113,8 +118,8 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 		}}
 	}
 	switch q.Kind {
-	case domain.SpilledBelow:
-		return []nearest{ask("DESC", isRow, ofVersion, below)}
+	case domain.SpilledEarlier:
+		return []nearest{ask("DESC", isRow, ofVersion, isEarlier)}
 	case domain.SpilledNeighbors:
 		return []nearest{ask("DESC", isNative, ofVersion, below), ask("ASC", isNative, ofVersion, above)}
 	case domain.SpilledAnchor:
@@ -147,27 +152,17 @@ func (l *lookup) nearestCondition(ctx context.Context, n nearest, p *params) (st
 	return condition, nil
 }
 
-// read reads the object and spilled rows by one query, and selects the answers to queries. It fails
-// with client.ErrStale if the object is not the one of the lookup.
+// read reads the object and spilled rows, and selects the answers to queries. It fails with client.ErrStale
+// if the object is not the one of the lookup.
 func (l *lookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
-	q := l.call.Query(l.shard.store.objects, l.shard.key, "SELECT * FROM c WHERE "+where, p.all...)
-	seen := false
 	var rows []domain.ObjectRow
 	has := make(map[domain.ObjectRowID]bool)
-	for !q.IsDone() {
-		items, err := q.Next(ctx, 1000)
+	for below, hasMore := l.doc.ID, true; hasMore; {
+		docs, isLast, err := l.readPage(ctx, where, below, *p)
 		if err != nil {
 			return err
 		}
-		for _, item := range items {
-			d := &rowDoc{}
-			if err := q.Decode(item, d); err != nil {
-				return err
-			}
-			if d.ID == l.doc.ID {
-				seen = d.ETag == l.doc.ETag
-				continue
-			}
+		for _, d := range docs {
 			r, err := d.row()
 			if err != nil {
 				return err
@@ -175,13 +170,35 @@ func (l *lookup) read(ctx context.Context, where string, p *params, queries []do
 			if !has[r.ID()] {
 				rows, has[r.ID()] = append(rows, r), true
 			}
+			below = d.ID
 		}
-	}
-	if !seen {
-		return client.ErrStale
+		hasMore = !isLast
 	}
 	for _, q := range queries {
 		answers[q] = q.Select(rows)
 	}
 	return nil
+}
+
+// readPage reads the object and, of the rows that meet a condition, those with the greatest ids below one. Each
+// page may be answered by another replica. So it is a query of its own, and has the object first, which
+// proves the rows behind it.
+func (l *lookup) readPage(ctx context.Context, where, below string, p params) (docs []*rowDoc, isLast bool, err error) {
+	text := "SELECT * FROM c WHERE c.id = " + p.add(l.doc.ID) + " OR c.id < " + p.add(below) + " AND (" + where + ") ORDER BY c.id DESC"
+	q := l.call.Query(l.shard.store.objects, l.shard.key, text, p.all...)
+	items, err := q.Next(ctx, 1000)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, item := range items {
+		d := &rowDoc{}
+		if err := q.Decode(item, d); err != nil {
+			return nil, false, err
+		}
+		docs = append(docs, d)
+	}
+	if len(docs) == 0 || docs[0].ID != l.doc.ID || docs[0].ETag != l.doc.ETag || len(docs) == 1 && !q.IsDone() {
+		return nil, false, client.ErrStale
+	}
+	return docs[1:], q.IsDone(), nil
 }

@@ -12,9 +12,11 @@ import (
 
 // A plan is what a batch changes of one object.
 type plan struct {
-	doc     *objectDoc // before; nil: none is stored
-	changes domain.ObjectChanges
-	change  *domain.Change // what those who watch the object are notified of, or nil
+	doc        *objectDoc // before; nil: none is stored
+	changes    domain.ObjectChanges
+	change     *domain.Change                       // what those who watch the object are notified of, or nil
+	operations []func(*azcosmos.TransactionalBatch) // each adds itself to a batch
+	bytes      int                                  // of the documents in operations
 }
 
 // maxLookups is the limit for the lookups of one plan: the answers to some queries raise others.
@@ -54,7 +56,11 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
-			return &plan{doc, changes, h.store.newChange(&changes)}, nil
+			p := &plan{doc: doc, changes: changes, change: h.store.newChange(&changes)}
+			if !changes.IsEmpty {
+				p.encode(h.key)
+			}
+			return p, nil
 		}
 		l := lookup{shard: h, call: c, doc: doc}
 		if err := l.answer(ctx, queries, answers); err != nil {
@@ -64,46 +70,57 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 	return nil, domain.Errorf(domain.Damaged, "object %s: its spilled rows contradict it", doc.ID)
 }
 
-// operations returns how many operations of a batch the plan has.
-func (p *plan) operations() int {
-	c := &p.changes
-	n := 1
-	if p.change != nil {
-		n++
+// encode makes the operations of the plan. The condition of the object holds for all documents of it.
+func (p *plan) encode(partition string) {
+	type batch = *azcosmos.TransactionalBatch
+	add := func(doc any, operation func(b batch, body []byte)) {
+		body := client.Encode(doc)
+		p.bytes += len(body)
+		p.operations = append(p.operations, func(b batch) { operation(b, body) })
 	}
-	return n + len(c.Create) + len(c.Replace) + len(c.Delete) + len(c.Heads) + len(c.NoHeads)
-}
+	remove := func(id string, condition *azcosmos.TransactionalBatchItemOptions) {
+		p.operations = append(p.operations, func(b batch) { b.DeleteItem(id, condition) })
+	}
+	create := func(b batch, body []byte) { b.CreateItem(body, nil) }
+	replace := func(id string, condition *azcosmos.TransactionalBatchItemOptions) func(batch, []byte) {
+		return func(b batch, body []byte) { b.ReplaceItem(id, body, condition) }
+	}
 
-// addTo adds the plan to a batch. The condition of the object holds for all documents of it.
-func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 	c, key := &p.changes, p.changes.Object.Name.Key()
 	d := newObjectDoc(partition, &c.Object, p.doc)
 	switch {
 	case p.doc == nil:
-		b.CreateItem(client.Encode(d), nil)
+		add(d, create)
 	case c.IsGone:
-		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+		remove(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
 	default:
-		b.ReplaceItem(d.ID, client.Encode(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag})
+		add(d, replace(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &p.doc.ETag}))
 	}
 	for i := range c.Create {
-		b.CreateItem(client.Encode(newRowDoc(partition, key, &c.Create[i])), nil)
+		add(newRowDoc(partition, key, &c.Create[i]), create)
 	}
 	for i := range c.Replace {
 		d := newRowDoc(partition, key, &c.Replace[i])
-		b.ReplaceItem(d.ID, client.Encode(d), existing())
+		add(d, replace(d.ID, existing()))
 	}
 	for _, id := range c.Delete {
-		b.DeleteItem(rowID(key, id), existing())
+		remove(rowID(key, id), existing())
 	}
 	for i := range c.Heads {
-		b.UpsertItem(client.Encode(newHeadDoc(partition, key, &c.Heads[i])), nil)
+		add(newHeadDoc(partition, key, &c.Heads[i]), func(b batch, body []byte) { b.UpsertItem(body, nil) })
 	}
 	for _, v := range c.NoHeads {
-		b.DeleteItem(headID(key, v), existing())
+		remove(headID(key, v), existing())
 	}
 	if p.change != nil {
-		b.CreateItem(client.Encode(newChangeDoc(partition, key, p.change)), nil)
+		add(newChangeDoc(partition, key, p.change), create)
+	}
+}
+
+// addTo adds the operations of the plan to a batch.
+func (p *plan) addTo(b *azcosmos.TransactionalBatch) {
+	for _, add := range p.operations {
+		add(b)
 	}
 }
 
@@ -112,7 +129,7 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch, partition string) {
 func (h *shard) write(ctx context.Context, c *client.Call, plans ...*plan) error {
 	_, err := c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, p := range plans {
-			p.addTo(b, h.key)
+			p.addTo(b)
 		}
 	})
 	if err != nil {

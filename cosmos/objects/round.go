@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -13,14 +14,18 @@ import (
 
 const (
 	roundTimeout  = 30 * time.Second
-	maxOperations = 90 // of a batch; Cosmos permits 100
+	maxOperations = 90      // of a batch; Cosmos permits 100
+	maxBytes      = 1 << 20 // of the documents of a batch; Cosmos permits requests of 2 MB
+	// maxMoves is the limit for the spilled rows that a batch moves in advance. With the copies of the newest
+	// rows of their versions, and with the rows of the object, which may be spilled, it has up to maxOperations.
+	maxMoves = 24
 	// maxRefusals is the limit for refusals of a batch before the object for which it was refused last is
 	// stored by itself. Below it, the nodes that compete win in turns, and a smaller batch costs more for
 	// each event. Other nodes may change one object faster than a large batch is made.
 	maxRefusals = 4
 )
 
-// errSplit reports a batch that has too many operations.
+// errSplit reports a batch that is too large.
 var errSplit = errors.New("the batch is to be halved")
 
 // A refusedError reports a batch that was refused for an object: it has changed, or an earlier attempt
@@ -168,7 +173,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		return err
 	}
 	var plans []*plan
-	operations := 0
+	operations, bytes := 0, 0
 	for _, name := range names {
 		p, err := h.plan(ctx, c, name, found[objectID(name.Key())], of[name], ids)
 		if err != nil {
@@ -176,23 +181,54 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 		}
 		if !p.changes.IsEmpty {
 			plans = append(plans, p)
-			operations += p.operations()
+			operations += len(p.operations)
+			bytes += p.bytes
 		}
 	}
+	isLarge := operations > maxOperations || bytes > maxBytes
 	switch {
 	case len(plans) == 0:
 		return nil
-	case operations > maxOperations && len(groups) > 1:
+	case isLarge && len(groups) > 1:
 		return errSplit
+	case isLarge && len(plans[0].changes.Moved) > 0:
+		return h.moveInAdvance(ctx, c, plans[0])
 	}
 	err = h.write(ctx, c, plans...)
 	switch {
 	case client.IsFull(err) && len(names) > 1:
 		return errSplit // a full partition still accepts what does not grow
+	case client.StatusOf(err) == http.StatusRequestEntityTooLarge && len(groups) > 1:
+		return errSplit
 	case client.IsRefused(err):
 		return &refusedError{refusedObject(err, plans)}
 	}
 	return err
+}
+
+// moveInAdvance stores a part of what a plan moves, by a batch of its own. It needs no id: what was stored
+// already is not moved again. It returns client.ErrStale, since the object has changed then.
+func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *plan) error {
+	object, err := large.doc.object()
+	if err != nil {
+		return err
+	}
+	p, err := h.decide(ctx, c, &object, large.doc, nil, func(u *domain.ObjectUpdate) error {
+		u.Move(large.changes.Moved, maxMoves)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = h.write(ctx, c, p)
+	switch {
+	case client.IsRefused(err):
+		return client.ErrStale
+	case err != nil:
+		return err
+	}
+	c.AddRetries(1)
+	return client.ErrStale
 }
 
 // refusedObject returns the object for which a batch of plans was refused.
@@ -202,7 +238,7 @@ func refusedObject(err error, plans []*plan) domain.ObjectName {
 		at = f.Operation()
 	}
 	for _, p := range plans {
-		if at -= p.operations(); at < 0 {
+		if at -= len(p.operations); at < 0 {
 			return p.changes.Object.Name
 		}
 	}

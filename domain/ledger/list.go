@@ -16,6 +16,9 @@ const (
 	maxLooks  = 2_000  // rows that a page looks at
 	maxCounts = 10_000 // rows that a count looks at
 	maxChunk  = 500    // objects that are read at once
+
+	// bucketLooks is how many rows a bucket counts as in addition: the store asks each shard of it, whatever it has.
+	bucketLooks = 50
 )
 
 // A Query asks for a page of rows.
@@ -35,7 +38,8 @@ type Page struct {
 
 // List returns a page of rows: the buckets in the order of their names, and in each the objects in the
 // order of their keys and the rows of an object from the newest to the oldest. A page ends at its
-// limit, or when 2,000 rows have been looked at; it may be empty then, and have a next one.
+// limit, or when 2,000 rows have been looked at, of which each bucket but the last one counts as 50; it may be
+// empty then, and have a next one.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
@@ -68,8 +72,8 @@ type Count struct {
 	Next string // token that continues the count; empty: Rows are all of them
 }
 
-// Count returns how many rows a filter wants. If the store cannot tell, it looks at 10,000 rows, and
-// the next call continues with the token.
+// Count returns how many rows a filter wants. If the store cannot tell, it looks at 10,000 rows, of which each
+// bucket counts as 50, and the next call continues with the token. The same holds for more than 200 buckets.
 func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
 	query := f.fingerprint + " count"
 	at, err := parseToken(token, query)
@@ -77,18 +81,18 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 		return Count{}, err
 	}
 	w := walk{service: s, filter: &f, plan: f.plan(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
+	count := w.run
 	if w.plan.isExact && w.plan.keys == nil {
-		n, err := w.countAll(ctx)
-		return Count{Rows: n}, err
+		count = w.countBuckets
 	}
-	if err := w.run(ctx); err != nil {
+	if err := count(ctx); err != nil {
 		return Count{}, err
 	}
-	count := Count{Rows: w.counted}
+	counted := Count{Rows: w.counted}
 	if !w.isDone {
-		count.Next = w.at.token()
+		counted.Next = w.at.token()
 	}
-	return count, nil
+	return counted, nil
 }
 
 // A walk looks at the rows that a filter may want.
@@ -138,19 +142,13 @@ func (f *Filter) mayHaveBucket(bucket string) bool {
 	return !slices.ContainsFunc(f.conditions, fails)
 }
 
-func (w *walk) countAll(ctx context.Context) (total int64, err error) {
-	buckets, err := w.buckets(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for _, bucket := range buckets {
+// countBuckets has the store count the objects of the buckets.
+func (w *walk) countBuckets(ctx context.Context) error {
+	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
-		if err != nil {
-			return 0, err
-		}
-		total += n
-	}
-	return total, nil
+		w.counted += n
+		return false, err
+	})
 }
 
 // rangeOf returns what the filter asks of a bucket.
@@ -159,7 +157,11 @@ func (w *walk) rangeOf(bucket string) repository.ObjectRange {
 }
 
 // run looks at rows until the walk is full or has looked at all.
-func (w *walk) run(ctx context.Context) error {
+func (w *walk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
+
+// eachBucket calls a function for the buckets from the position on, until the walk is full or the function reports
+// that the bucket has more.
+func (w *walk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
 	buckets, err := w.buckets(ctx)
 	if err != nil {
 		return err
@@ -168,12 +170,15 @@ func (w *walk) run(ctx context.Context) error {
 		if bucket != w.at.Bucket {
 			w.at.Bucket, w.at.Key, w.at.Below = bucket, "", nil
 		}
-		hasMore, err := w.runBucket(ctx, bucket)
+		hasMore, err := do(ctx, bucket)
 		if err != nil {
 			return err
 		}
 		if hasMore {
 			return nil
+		}
+		if w.plan.keys == nil {
+			w.looks -= bucketLooks
 		}
 		if w.isFull() && i+1 < len(buckets) {
 			w.at.Bucket, w.at.Key, w.at.Below = buckets[i+1], "", nil

@@ -103,6 +103,40 @@ func TestList_EndsAPageAtItsBudget(t *testing.T) {
 	}
 }
 
+// A bucket has its price even if it has nothing that is wanted.
+func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
+	f := newFixture(t)
+	const buckets = 450
+	for i := range buckets {
+		f.ingests(fmt.Sprintf("b%03d", i), "k", "[C@01]")
+	}
+	f.ingests("z", "my", "[C@01]")
+	q := ledger.Query{Filter: f.parses(params{"key": {"*y"}})}
+	page, err := f.List(t.Context(), q)
+	require.NoError(t, err)
+	require.Empty(t, page.Rows)
+	require.NotEmpty(t, page.Next)
+	require.LessOrEqual(t, f.store.lists, 40)
+	require.Equal(t, []string{"z/my@01"}, f.lists(q))
+
+	total, pages := int64(0), 0
+	for token := ""; pages == 0 || token != ""; pages++ {
+		f.store.counts = 0
+		count, err := f.Count(t.Context(), f.parses(nil), token)
+		require.NoError(t, err)
+		require.LessOrEqual(t, f.store.counts, 200)
+		total += count.Rows
+		token = count.Next
+	}
+	require.EqualValues(t, buckets+1, total)
+	require.Equal(t, 3, pages)
+
+	f.store.reads = 0
+	_, err = f.List(t.Context(), ledger.Query{Filter: f.parses(params{"key": {"none"}})})
+	require.NoError(t, err)
+	require.Equal(t, buckets+1, f.store.reads, "a key is read, which is cheap")
+}
+
 // TestFilter has FM-93, FM-95 and FM-97: what is listed is counted, too.
 func TestFilter(t *testing.T) {
 	f := newFixture(t)

@@ -81,7 +81,7 @@ func (s *Jobs) Job(ctx context.Context, id domain.JobID) (domain.Job, error) {
 
 // ListJobs implements [repository.Jobs].
 func (s *Jobs) ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error) {
-	found, err := s.selectJobs(ctx, func(j *domain.Job) bool {
+	found, err := s.selectJobs(ctx, !before.Kind.HasLongRequest(), func(j *domain.Job) bool {
 		return j.ID.Kind == before.Kind && (before.IsZero() || j.ID.Compare(before) < 0)
 	})
 	return found[:min(limit, len(found))], err
@@ -89,19 +89,24 @@ func (s *Jobs) ListJobs(ctx context.Context, before domain.JobID, limit int) ([]
 
 // RunningJobs implements [repository.Jobs].
 func (s *Jobs) RunningJobs(ctx context.Context) ([]domain.Job, error) {
-	return s.selectJobs(ctx, func(j *domain.Job) bool { return j.State == domain.JobRunning })
+	return s.selectJobs(ctx, false, func(j *domain.Job) bool { return j.State == domain.JobRunning })
 }
 
-func (s *Jobs) selectJobs(ctx context.Context, has func(*domain.Job) bool) ([]domain.Job, error) {
+func (s *Jobs) selectJobs(ctx context.Context, withRequests bool, has func(*domain.Job) bool) ([]domain.Job, error) {
 	if err := s.lock(ctx, "list jobs"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
 	var found []domain.Job
 	for _, job := range s.jobs {
-		if has(job) {
-			found = append(found, *cloneJob(job))
+		if !has(job) {
+			continue
 		}
+		job = cloneJob(job)
+		if !withRequests {
+			job.Request = ""
+		}
+		found = append(found, *job)
 	}
 	slices.SortFunc(found, func(a, b domain.Job) int { return b.ID.Compare(a.ID) })
 	return found, nil

@@ -251,6 +251,29 @@ var jobRules = []jobRule{
 		require.NoError(f, err)
 		require.Len(f, newest, 1)
 	}},
+	{"ListsHaveAllOfAJobExceptALongRequest", func(f *jobFixture) {
+		for _, kind := range []domain.JobKind{domain.CrawlJob, domain.InventoryJob, domain.PatchJob} {
+			id := f.creates(kind).ID
+			job := f.claims(id, "node")
+			job.Cursor, job.Counts, job.Report, job.Attempts = "a", domain.JobCounts{Seen: 1, Created: 2, Deleted: 3, Changed: 4, Unchanged: 5, Refused: 6}, "report", 7
+			job.AddFailure("object", "reason")
+			require.NoError(f, f.SaveJob(f.ctx, job))
+			short := *f.reads(id)
+			short.Request = ""
+			running, err := f.RunningJobs(f.ctx)
+			require.NoError(f, err)
+			require.Contains(f, running, short)
+			_, err = f.StopJob(f.ctx, id, f.now)
+			require.NoError(f, err)
+			ended := *f.reads(id)
+			if kind.HasLongRequest() {
+				ended.Request = ""
+			}
+			all, err := f.ListJobs(f.ctx, domain.JobID{Kind: kind}, 1)
+			require.NoError(f, err)
+			require.Equal(f, []domain.Job{ended}, all)
+		}
+	}},
 	{"JobsThatRunAreFound", func(f *jobFixture) {
 		runs := map[string]bool{}
 		for _, kind := range []domain.JobKind{domain.CrawlJob, domain.InventoryJob, domain.PatchJob} {

@@ -1,0 +1,55 @@
+package domain
+
+// Move gives stored rows the places that the changes of another update have for them in Moved, with up to
+// limit spilled ones among them. It is for an update that changes more than can be stored at once: Move
+// stores a part of it in advance, and leaves a valid object, in which the rows are where they belong once
+// the events of that update are stored. The highest rows move first, so what is current does not change
+// back and forth. The result is valid if Finish has no queries.
+func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
+	if len(rows) == 0 {
+		return
+	}
+	first := orderedTime(rows[0].Time)
+	for i := range rows {
+		first = min(first, orderedTime(rows[i].Time))
+	}
+	if u.object.SpilledGenerated > 0 {
+		u.spilledLater(first - 1)
+	}
+	for i := range rows {
+		g := u.inside(rows[i].ID())
+		if g == nil {
+			known := u.below.rows[rows[i].ID()]
+			if known == nil {
+				continue // it is not stored yet
+			}
+			if limit--; limit < 0 {
+				return
+			}
+			g = &known.row
+		}
+		if moving := *g; moving.placement() != rows[i].placement() {
+			u.move(&moving, rows[i].placement())
+		}
+	}
+}
+
+// inside returns a row in the object, or nil.
+func (u *ObjectUpdate) inside(id ObjectRowID) *ObjectRow {
+	for i := range u.object.Rows {
+		if r := &u.object.Rows[i]; r.ID() == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// spilledLater returns the spilled rows with a generated place that are later than a time.
+func (u *ObjectUpdate) spilledLater(than int64) []*spilledRow {
+	q := SpilledQuery{Kind: SpilledGenerated, Time: than}
+	if later := &u.below.later; later.Kind == 0 || q.Time < later.Time {
+		*later = q
+	}
+	found, _ := u.below.lookUp(q)
+	return found
+}
