@@ -45,7 +45,7 @@ func (j *objectCheck) judgeGone(r *row, isNewest bool) {
 	if isNewest {
 		limit = dead
 	}
-	to, _ := microsOf(j.doc.ForgottenTo)
+	to, _ := micros(j.doc.ForgottenTo)
 	switch {
 	case j.exists && (t > to || r.order().compare(j.doc.Forgotten.order()) > 0):
 		j.violated("L1", "the row of event %+v is gone, and the object does not remember that it was forgotten", r.identity())
@@ -66,7 +66,7 @@ func (j *objectCheck) judgeNew(r *row) {
 		j.violated("L7", "event %+v was forgotten, and is there again", r.identity())
 	}
 	t, isKnown := r.happened()
-	if to, has := microsOf(j.before.doc.ForgottenTo); has && isKnown && t <= to {
+	if to, has := micros(j.before.doc.ForgottenTo); has && isKnown && t <= to {
 		j.violated("L7", "event %+v is new, and not later than what was forgotten", r.identity())
 	}
 }
@@ -77,8 +77,8 @@ func (j *objectCheck) judgeMemory() {
 	if !j.exists || before.Kind == "" {
 		return
 	}
-	toBefore, hadBefore := microsOf(before.ForgottenTo)
-	to, has := microsOf(after.ForgottenTo)
+	toBefore, hadBefore := micros(before.ForgottenTo)
+	to, has := micros(after.ForgottenTo)
 	if hadBefore && (!has || to < toBefore) || after.Forgotten.order().compare(before.Forgotten.order()) < 0 {
 		j.violated("L7", "it had forgotten all up to %+v of %s, and now up to %+v of %s", before.Forgotten, before.ForgottenTo, after.Forgotten, after.ForgottenTo)
 	}
