@@ -94,8 +94,9 @@ func writeObjects(w http.ResponseWriter, r *http.Request, values url.Values, pag
 	}
 	writeJSON(w, http.StatusOK, struct {
 		Results []objectDocument `json:"results"`
+		Damaged int              `json:"damaged,omitempty"`
 		Links   linksDocument    `json:"links"`
-	}{results, linksOf(r, values, page.Next)})
+	}{results, len(page.Damaged), linksOf(r, values, page.Next)})
 }
 
 // linksOf returns the link to the next page, which has the other parameters of this one.

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -96,6 +97,13 @@ func (j *Job) AddFailure(object, reason string) {
 	if len(j.Failures) < MaxJobFailures {
 		j.Failures = append(j.Failures, JobFailure{object, reason})
 	}
+}
+
+// Draft returns a copy of the job for the counts and failures of a step that may have to be repeated.
+func (j *Job) Draft() Job {
+	draft := *j
+	draft.Failures = slices.Clone(j.Failures)
+	return draft
 }
 
 // A JobLease says which node works on a job, and how long no other one does.

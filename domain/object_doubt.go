@@ -38,11 +38,12 @@ func (r *ObjectRow) isStateOfStore() bool {
 }
 
 // Confirm returns the event of what a store has been found to have of an object in doubt, by the ETag of
-// its content; an empty one stands for no content. found is when the store was asked, after o was read:
-// what it says is later than all rows of o. It returns false if it confirms no row of o, as while
+// its content; an empty one stands for no content. asked is when the store was asked, after o was read:
+// what it says is later than all rows of o. So the event has the time of the last of these or, if that is
+// later, the time of the question less [ClockMargin]. It returns false if it confirms no row of o, as while
 // events are outstanding, or if the object has versions, whose state an ETag does not tell.
-func (o *Object) Confirm(eTag string, found time.Time) (ObjectEvent, bool) {
-	e := ObjectEvent{Type: ObjectDeleted, Time: found}
+func (o *Object) Confirm(eTag string, asked time.Time) (ObjectEvent, bool) {
+	e := ObjectEvent{Type: ObjectDeleted, Time: timeOfAnswer(asked)}
 	isFound := eTag == ""
 	for i := range o.Rows {
 		r := &o.Rows[i]
@@ -50,7 +51,7 @@ func (o *Object) Confirm(eTag string, found time.Time) (ObjectEvent, bool) {
 			return ObjectEvent{}, false
 		}
 		if r.Time.After(e.Time) {
-			e.Time = r.Time // the clock of the store is ahead
+			e.Time = r.Time
 		}
 		if eTag != "" && r.Type == ObjectCreated && r.ETag == eTag {
 			e.Type, e.ObjectFacts, isFound = ObjectCreated, r.ObjectFacts, true

@@ -55,6 +55,25 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 	}
 }
 
+// What happens after the store was asked is later, also by a clock of the store that is behind that of the hub.
+func TestConfirm_IsEarlierThanWhatFollows(t *testing.T) {
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	created := func(sequencer, eTag string, at time.Time) domain.ObjectEvent {
+		s := must(domain.ParseSequencer(domain.OpaqueSequencer, sequencer))
+		return domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s, Time: at, ObjectFacts: domain.ObjectFacts{ETag: eTag}}
+	}
+	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // of the clock of the hub
+		s := newObjectStore(t, domain.ObjectLimits{})
+		s.ingest([]domain.ObjectEvent{created("000", `"long"`, at.Add(-time.Hour))})
+		s.ingest([]domain.ObjectEvent{created("ff", `"short"`, at.Add(-time.Hour))})
+		e, ok := s.object.Confirm(`"short"`, at.Add(ahead))
+		require.True(t, ok)
+		s.ingest([]domain.ObjectEvent{e})
+		s.ingest([]domain.ObjectEvent{created("001", `"next"`, at.Truncate(time.Second))})
+		require.Equal(t, `"next"`, s.object.Current.ETag)
+	}
+}
+
 // A row of the store's state does not settle what happened after it.
 func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

@@ -32,9 +32,9 @@ func (o *Object) HasVersionsOutside() bool {
 }
 
 // EventsOfListing returns the events that a listing proves and that no store has reported. They have no
-// sequencer and no carrier, and the time at which the listing was asked for: what happened since may be
-// in the listing or not, and is later than they are. newest are the rows of o that NewestRows returns;
-// if the listing has nothing of the object, listed is nil.
+// sequencer and no carrier, and the time at which the listing was asked for, less [ClockMargin]: what
+// happened since may be in the listing or not, and is later than they are. newest are the rows of o that
+// NewestRows returns; if the listing has nothing of the object, listed is nil.
 //
 //   - An object that the listing does not have has no version.
 //   - The version that the listing has is the latest one. What the listing says of it is its state; what
@@ -42,44 +42,50 @@ func (o *Object) HasVersionsOutside() bool {
 //   - A version above it cannot exist: it would be the latest one. Below a version that has no row yet
 //     there may be any.
 func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked time.Time) []ObjectEvent {
-	c := o.Current
+	c, at := o.Current, timeOfAnswer(asked)
 	switch {
-	case c != nil && isEarlier(asked, c.Time), c == nil && len(newest) > 0 && isEarlier(asked, newest[0].Time):
+	case c != nil && isEarlier(at, c.Time), c == nil && len(newest) > 0 && isEarlier(at, newest[0].Time):
 		return nil
 	case c == nil && (listed == nil || listed.Marker), c != nil && listed != nil && listed.isKnown(c):
 		return nil
 	case listed == nil:
-		return deleteVersions(newest, asked)
+		return deleteVersions(newest, at)
 	case listed.Marker:
-		return []ObjectEvent{{Version: listed.Version, Type: ObjectDeleted, Marker: true, Time: asked, ObjectFacts: listed.ObjectFacts}}
+		return []ObjectEvent{{Version: listed.Version, Type: ObjectDeleted, Marker: true, Time: at, ObjectFacts: listed.ObjectFacts}}
 	}
-	e := ObjectEvent{Version: listed.Version, Type: ObjectCreated, Time: asked, ObjectFacts: listed.ObjectFacts}
+	e := ObjectEvent{Version: listed.Version, Type: ObjectCreated, Time: at, ObjectFacts: listed.ObjectFacts}
 	if c != nil && c.Version == e.Version {
 		e.keepFacts(&c.ObjectFacts)
 	}
 	above := max(0, slices.IndexFunc(newest, func(r ObjectRow) bool { return r.Version == e.Version }))
-	return append(deleteVersions(newest[:above], asked), e)
+	return append(deleteVersions(newest[:above], at), e)
 }
 
-// deleteVersions returns a Deleted of each version that is live.
-func deleteVersions(newest []ObjectRow, asked time.Time) (events []ObjectEvent) {
+// deleteVersions returns a Deleted of each version that is live at a time.
+func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	for i := range newest {
-		if r := &newest[i]; r.isLive() && !isEarlier(asked, r.Time) {
-			events = append(events, ObjectEvent{Version: r.Version, Type: ObjectDeleted, Time: asked, ObjectFacts: ObjectFacts{Reason: Crawl}})
+		if r := &newest[i]; r.isLive() && !isEarlier(at, r.Time) {
+			events = append(events, ObjectEvent{Version: r.Version, Type: ObjectDeleted, Time: at, ObjectFacts: ObjectFacts{Reason: Crawl}})
 		}
 	}
 	return events
 }
 
-// isKnown reports whether the current row of an object has all that the listing says.
+// isKnown reports whether nothing that the listing says differs from the current row of an object. A fact that one
+// of them lacks is no difference, if their ETags say that the content is the same: events have fewer facts than
+// listings. But a content that cannot be read at once has to be known as such.
 func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	known := &current.ObjectFacts
-	isSame := func(listed, known string) bool { return listed == "" || listed == known }
+	hasContent := l.ETag != "" && l.ETag == known.ETag
+	isSame := func(listed, known string) bool { return listed == "" || listed == known || hasContent && known == "" }
+	listed := ObjectEvent{Type: ObjectCreated, ObjectFacts: l.ObjectFacts}
 	return !l.Marker && l.Version == current.Version &&
-		(l.Size == nil || known.Size != nil && *l.Size == *known.Size) &&
-		(l.LastModified.IsZero() || l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // headers of HTTP have seconds
-		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) && isSame(l.StorageClass, known.StorageClass) &&
-		isSame(l.ArchiveStatus, known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
+		(l.Size == nil || known.Size == nil && hasContent || known.Size != nil && *l.Size == *known.Size) &&
+		(l.LastModified.IsZero() || known.LastModified.IsZero() && hasContent ||
+			l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // headers of HTTP have seconds
+		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) &&
+		isSame(l.StorageClass, known.StorageClass) && (known.StorageClass != "" || listed.IsAccessible()) &&
+		(l.ArchiveStatus == "" || l.ArchiveStatus == known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
 }
 
 // keepFacts takes over what was known of the same content, and is not known from the event.

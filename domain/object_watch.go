@@ -9,14 +9,14 @@ func currentChange(before, after *ObjectRow) ChangeEvent {
 		return ""
 	case after == nil:
 		return ResourceDeleted
-	case before.ID() != after.ID() || !before.ObjectFacts.equal(&after.ObjectFacts):
+	case before.ID() != after.ID() || !before.hasSameFacts(&after.ObjectFacts):
 		return ResourceUpdated
 	}
 	return ""
 }
 
-// equal reports whether f and g are the same facts.
-func (f *ObjectFacts) equal(g *ObjectFacts) bool {
+// hasSameFacts reports whether f and g are the same.
+func (f *ObjectFacts) hasSameFacts(g *ObjectFacts) bool {
 	a, b := *f, *g
 	a.Size, b.Size, a.LastModified, b.LastModified = nil, nil, g.LastModified, g.LastModified
 	hasSameSize := f.Size == g.Size || f.Size != nil && g.Size != nil && *f.Size == *g.Size

@@ -1,9 +1,12 @@
 package repository
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// NewerFormatFinding is the Kind of a Finding of a mailbox that a newer version has
-// stored in a format that this one does not know. It is not damage, and was not checked.
+// NewerFormatFinding is the Kind of a Finding of a mailbox, or a document of objects, that a newer
+// version has stored in a format that this one does not know. It is not damage, and was not checked.
 const NewerFormatFinding = "newer-format"
 
 // A CheckReport is what a check has seen so far.
@@ -13,10 +16,28 @@ type CheckReport struct {
 	Drawers    int64     `json:"drawers"`
 	Events     int64     `json:"events"` // retained ones
 	Open       int64     `json:"open"`   // bundles
+	Objects    int64     `json:"objects,omitempty"`
+	Rows       int64     `json:"rows,omitempty"` // of objects
 	Found      int64     `json:"found"`
 	Mended     int64     `json:"mended"`
 	Findings   []Finding `json:"findings"` // the first of them, if there are very many
 	Resume     string    `json:"resume,omitempty"`
+}
+
+// Plus adds up two parts of one check, of which the later one says where to resume.
+func (r *CheckReport) Plus(later *CheckReport) CheckReport {
+	sum := *later
+	sum.Recipients += r.Recipients
+	sum.Cabinets += r.Cabinets
+	sum.Drawers += r.Drawers
+	sum.Events += r.Events
+	sum.Open += r.Open
+	sum.Objects += r.Objects
+	sum.Rows += r.Rows
+	sum.Found += r.Found
+	sum.Mended += r.Mended
+	sum.Findings = append(append([]Finding{}, r.Findings...), later.Findings...)
+	return sum
 }
 
 // Clean reports whether nothing is wrong, or not any more.
@@ -24,10 +45,11 @@ func (r *CheckReport) Clean() bool { return r.Found == r.Mended }
 
 // A Finding is something that is not as the invariants want it.
 type Finding struct {
-	Rule      string `json:"rule"` // H1 to H10; "" if none is broken
+	Rule      string `json:"rule"` // H1 to H10, or L1 to L10; "" if none is broken
 	Kind      string `json:"kind"`
-	Recipient string `json:"recipient"`
-	Where     string `json:"where"` // the document
+	Recipient string `json:"recipient"`        // "" if it is about objects
+	Bucket    string `json:"bucket,omitempty"` // of objects; "" if it is about a mailbox, or not known
+	Where     string `json:"where"`            // the document
 	Text      string `json:"text"`
 	Damage    bool   `json:"damage"` // no repair can know what was there
 	Mended    bool   `json:"mended"`
@@ -43,5 +65,16 @@ func (f *Finding) String() string {
 	case f.Kind == NewerFormatFinding:
 		state = "not checked"
 	}
-	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Recipient, f.Where, f.Text, state)
+	return fmt.Sprintf("%s %s: %s: %s: %s (%s)", f.Rule, f.Kind, f.Subject(), f.Where, f.Text, state)
+}
+
+// IsOfObjects reports whether the finding is about objects, and not about a mailbox.
+func (f *Finding) IsOfObjects() bool { return strings.HasPrefix(f.Rule, "L") }
+
+// Subject returns the recipient of a mailbox, or the bucket of objects.
+func (f *Finding) Subject() string {
+	if f.IsOfObjects() {
+		return strings.TrimSpace("bucket " + f.Bucket)
+	}
+	return f.Recipient
 }

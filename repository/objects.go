@@ -104,8 +104,17 @@ func (m ObjectMatch) Has(r *domain.ObjectRow) bool {
 // An ObjectPage is a page of a list.
 type ObjectPage struct {
 	Objects []domain.Object
+	// Damaged are the objects of the page that cannot be read. They do not count for its limit.
+	Damaged []DamagedObject
 	// More reports that the page ended at its limit. The next page begins after the key After; it
 	// may be empty.
 	More  bool
 	After string
+}
+
+// A DamagedObject is an object that cannot be read.
+type DamagedObject struct {
+	Key   string // or if that cannot be read, what the store names the object by
+	Err   error  // Damaged
+	Place int    // how many of the objects of the page are listed before it
 }

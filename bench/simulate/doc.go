@@ -94,9 +94,15 @@
 // A third of the seeds has an [objectWorld] besides: two nodes store the events of a few objects, each
 // with the history of a random bucket. Messages have events of several objects, some of them twice, and
 // come in any order and again. Objects have few rows inside, so that most decisions are about spilled
-// rows. After every commit, package truth/objects holds L1 to L6. In the end the current state is that
-// of the bucket, and the counts are those of the deliveries that were answered; one that was not
-// answered may have been counted or not. The numbers of its faults begin at five millions.
+// rows. In half of these worlds nodes crawl the bucket, which changes meanwhile, also while it is listed; nodes
+// die within a crawl. In half of them users patch current rows, and in a third nodes forget what is older
+// than six hours; then all of that comes again two weeks later.
+//
+// After every commit, package truth/objects holds L1 to L8 and L10. In the end, the current state is that
+// of the bucket if all events were reported and no clock was wrong, or if one crawl has followed all that
+// was reported; a crawl then finds no difference. After a last crawl it is that of the bucket in each world. The
+// counts are those of the deliveries that were answered; one that was not answered may have been counted or
+// not. A check finds nothing. The numbers of its faults begin at five millions.
 //
 // # The same again
 //

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
 )
 
 // An objectNode is one life of a node that stores the events of objects, on a line of its own.
@@ -17,6 +20,7 @@ type objectNode struct {
 	who    string
 	line   *httpLine
 	store  *objectstore.Store
+	ledger *ledger.Service
 	skew   atomic.Int64 // of its clock
 	killed atomic.Bool
 	died   chan struct{} // closed by kill
@@ -32,15 +36,16 @@ func (l *objectWorld) objectNode(i int) *objectNode {
 func (l *objectWorld) begins(i int) {
 	l.ghosts.Go(func() {
 		for l.ctx.Err() == nil && !l.ending.Load() {
+			if l.rests.Load() {
+				_ = clock.Sleep(l.ctx, time.Second) // the loop looks at the context
+				continue
+			}
 			n, err := l.startNode(i)
 			if err != nil {
 				l.fail(err)
 				return
 			}
-			select {
-			case <-n.died:
-			case <-l.ctx.Done():
-			}
+			n.workUntilDeath()
 			_ = clock.Sleep(l.ctx, time.Second) // the loop looks at the context
 		}
 	})
@@ -58,10 +63,43 @@ func (l *objectWorld) startNode(i int) (*objectNode, error) {
 	}
 	options := l.options
 	options.Random = newDice(l.o.Seed, uint64(objectUses+600+100*i+l.starts[i])).next //nolint:gosec // positive
-	options.Clock = func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
+	options.Clock = func() time.Time { return l.clock.now().Add(time.Duration(n.skew.Load())) }
 	n.store = objectstore.New(db, options)
+	n.ledger = l.newLedger(n.store, &objectSource{l.source, n, l.newParty(n.who, objectUses+900)}, options)
 	l.nodes[i] = n
 	return n, nil
+}
+
+// workUntilDeath works on jobs until the node is killed. After that, what it does requests nothing.
+func (n *objectNode) workUntilDeath() {
+	ctx, cancel := context.WithCancel(n.l.ctx)
+	defer cancel()
+	n.l.ghosts.Go(func() { n.ledger.RunJobs(ctx) })
+	select {
+	case <-n.died:
+	case <-n.l.ctx.Done():
+	}
+}
+
+// call has the node do something, and reports whether it has ended before the node died, or the caller
+// lost its patience.
+func (n *objectNode) call(do func(ctx context.Context)) bool {
+	ctx, cancel := context.WithTimeout(n.l.ctx, clientTimeout)
+	defer cancel()
+	done := make(chan struct{})
+	n.l.calls.Add(1)
+	n.l.ghosts.Go(func() {
+		defer n.l.calls.Add(-1)
+		defer close(done)
+		do(ctx)
+	})
+	select {
+	case <-done:
+		return true
+	case <-n.died:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // kill ends the node: nothing that it requests is carried out from now on.
@@ -103,9 +141,14 @@ func (l *objectWorld) mishapsOfObjectNodes() {
 		l.tell("the account throttles everybody for " + d.String())
 		l.reached("the account throttled everybody for a while")
 	case happens(l.weather.jumps):
-		d := time.Duration(l.mishaps.n(7200)-3600) * time.Second
+		limit := maxObjectSkew
+		if l.mishaps.n(2) == 0 {
+			limit = domain.ClockMargin
+		}
+		d := time.Duration(l.mishaps.n(2*int(limit/time.Second)))*time.Second - limit
 		l.tell(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
+		l.hasSkew, l.hasJumped = true, l.hasJumped || d.Abs() > domain.ClockMargin
 		l.reached("a clock jumped")
 	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -67,23 +65,17 @@ func (c *objectCarrier) deliver(m *objectMessage) (isDone bool, err error) {
 
 // ingest calls a node. It returns nil if the node was killed, or did not answer in time.
 func (c *objectCarrier) ingest(n *objectNode, m *objectMessage) []repository.ObjectResult {
-	ctx, cancel := context.WithTimeout(c.l.ctx, clientTimeout)
-	defer cancel()
 	answer := make(chan []repository.ObjectResult, 1)
-	c.l.ghosts.Go(func() {
+	if !n.call(func(ctx context.Context) {
 		results, err := n.store.Ingest(ctx, m.reports)
 		if err != nil && ctx.Err() == nil {
 			c.l.fail(fmt.Errorf("%s: a call fails whose context has not ended: %w", n.who, err))
 		}
 		answer <- results
-	})
-	select {
-	case results := <-answer:
-		return results
-	case <-n.died:
-	case <-ctx.Done():
+	}) {
+		return nil
 	}
-	return nil
+	return <-answer
 }
 
 func (l *objectWorld) commitsOf(m *objectMessage) map[domain.ObjectName]int {
@@ -149,6 +141,8 @@ func (l *objectWorld) note(m *objectMessage, results []repository.ObjectResult) 
 		switch {
 		case r.Err != nil:
 			isDone, err = false, fmt.Errorf("event %d of %s failed: %w", i, m.name, r.Err)
+		case r.Outcome == domain.ObjectTooOld && l.plan.retention > 0:
+			l.reached("an event was too old")
 		case m.isRepeat(i) && r.Outcome != domain.ObjectDuplicate:
 			err = fmt.Errorf("L5: event %d of %s is there twice, and the outcome of the second one is %d", i, m.name, r.Outcome)
 		case m.isRepeat(i):
@@ -220,79 +214,4 @@ func unexplainedRead(err error) error {
 	default:
 		return err
 	}
-}
-
-// judgeObjects compares what is stored in the end with the buckets, and the counts with what was answered.
-func (l *objectWorld) judgeObjects() error {
-	db, err := l.connect()
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	store := objectstore.New(db, objectstore.Options{})
-	var want []string
-	for _, o := range l.buckets {
-		if err := l.judgeObject(store, o); err != nil {
-			return fmt.Errorf("%s: %w", o.name.Key(), err)
-		}
-		if o.bucket.Current() != "" {
-			want = append(want, o.name.Key())
-		}
-	}
-	page, err := store.List(l.ctx, repository.ObjectRange{Bucket: objectBucket, OnlyCurrent: true}, 10)
-	if err != nil {
-		return err
-	}
-	var got []string
-	for i := range page.Objects {
-		got = append(got, page.Objects[i].Name.Key())
-	}
-	if !slices.Equal(got, want) {
-		return fmt.Errorf("L3: the list of current objects has %s, and the bucket %s", strings.Join(got, ", "), strings.Join(want, ", "))
-	}
-	return nil
-}
-
-func (l *objectWorld) judgeObject(store *objectstore.Store, o *observedObject) error {
-	if len(o.ordered) == 0 {
-		return nil // nothing happened to it
-	}
-	object, err := store.Object(l.ctx, o.name)
-	if err != nil {
-		return err
-	}
-	rows, err := store.History(l.ctx, o.name, domain.ObjectOrder{}, len(o.ordered)+1)
-	if err != nil {
-		return err
-	}
-	if len(rows) != len(o.ordered) || object.Events != int64(len(rows)) {
-		return fmt.Errorf("L1: it had %d events, counts %d, and has %d rows", len(o.ordered), object.Events, len(rows))
-	}
-	current := ""
-	if object.Current != nil {
-		current = object.Current.ETag
-	}
-	if current != o.bucket.Current() {
-		return fmt.Errorf("L3: its current state is %q, and that of the bucket is %q", current, o.bucket.Current())
-	}
-	l.omu.Lock()
-	defer l.omu.Unlock()
-	for i := range rows {
-		r := &rows[i]
-		t := o.events[r.ID()]
-		if t == nil {
-			return fmt.Errorf("L1: no message had event %+v", r.ID())
-		}
-		least := t.stored + t.known
-		if n := int(r.Duplicates) + 1; n < least || n > least+t.unsure+t.repeats {
-			return fmt.Errorf("L5: event %+v was counted %d times; of its deliveries %d were answered, %d may have been stored, %d repeated", r.ID(), n, least, t.unsure, t.repeats)
-		}
-		if t.stored > 1 || t.stored == 0 && t.unsure == 0 {
-			return fmt.Errorf("L1: event %+v was answered %d times to be stored, %d deliveries may have been", r.ID(), t.stored, t.unsure)
-		}
-		if t.unsure == 0 && least > 1 {
-			l.reached("the duplicates of an event were counted exactly")
-		}
-	}
-	return nil
 }

@@ -5,33 +5,70 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/truth/objects"
 	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/objecttest"
 	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectWorld is two nodes that store the events of objects on one account. The events are those of
-// random buckets, each in a message that may be delivered again, in any order. Some seeds have one
-// besides their other worlds.
+// An objectWorld is two nodes that keep the objects of a bucket on one account. The events are those of
+// random objects, each in a message that may be delivered again, in any order. In some worlds the bucket
+// changes meanwhile, nodes crawl it, users patch rows, and nodes forget old ones.
 type objectWorld struct {
 	*world
 	d        dice
+	plan     objectPlan
 	observer *objects.Observer
 	options  objectstore.Options // of each node, without its clock and its randomness
 	buckets  []*observedObject
+	source   *memory.Source // the bucket as it is
+
+	clock objectClock
+	calls atomic.Int64 // of nodes that have not ended
+	rests atomic.Bool  // no node is started
+
+	hasSkew   bool // the clock of a node has jumped
+	hasJumped bool // by more than crawls bear
 
 	omu       sync.Mutex
 	nodes     [objectNodes]*objectNode // nil: down
 	starts    [objectNodes]int
 	messages  []*objectMessage // to be delivered, some of them again
+	all       []*objectMessage // that were ever to be delivered
 	underway  int              // messages
+	changes   int              // of the bucket that are left
 	delivered chan struct{}    // closed when nothing is left to deliver
+}
+
+// An objectPlan says what happens besides events.
+type objectPlan struct {
+	crawls    bool
+	loses     bool // some events are never reported
+	patches   bool
+	retention time.Duration // 0: for ever
+	changes   int           // of the bucket while nodes work
+}
+
+// crawlsOnce reports whether one crawl has to find all that was never reported, after all that was.
+func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
+
+func newObjectPlan(d dice) (p objectPlan) {
+	if p.crawls = d.n(2) == 0; p.crawls {
+		p.loses, p.changes = d.n(2) == 0, max(d.n(24)-12, 0)
+	}
+	p.patches = d.n(2) == 0
+	if d.n(3) == 0 {
+		p.retention = 6 * time.Hour
+	}
+	return p
 }
 
 const (
@@ -42,6 +79,10 @@ const (
 	objectUses = 40_000
 
 	objectBucket = "bucket"
+
+	// maxObjectSkew is how far the clock of a node may be wrong: two of them are not further apart than the
+	// ledger promises to bear.
+	maxObjectSkew = 25 * time.Minute
 )
 
 // An observedObject is an object, what happened to it, and what became of each of its events.
@@ -58,6 +99,7 @@ type eventTally struct {
 	known   int // answered that it was a duplicate
 	unsure  int // which may have been applied
 	repeats int // that may have been applied once more: see noteForgotten
+	isLost  bool
 }
 
 // An objectMessage is a message with some events.
@@ -74,18 +116,36 @@ func newObjectWorld(o *Options) (*objectWorld, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &objectWorld{world: w, d: newDice(o.Seed, objectUses+501), delivered: make(chan struct{})}
+	l := &objectWorld{world: w, d: newDice(o.Seed, objectUses+501), plan: newObjectPlan(newDice(o.Seed, objectUses+502)), source: memory.NewSource(objectBucket)}
+	l.clock.shift = time.Until(objecttest.FirstMoment.Add(time.Hour))
 	l.observer = w.judges[containers.TruthObjects].(*objects.Observer)
+	if l.plan.retention > 0 {
+		l.observer.Forgets = func() (rows, dead time.Time) {
+			latest := l.clock.now().Add(maxObjectSkew)
+			return latest.Add(-l.plan.retention), latest.Add(-domain.MinDeadRetention - time.Hour)
+		}
+	}
 	w.shelf, w.plan.vandal, w.plan.receivers, w.numbers = nil, false, false, objectFaults
-	w.weather.lasts = 60 + l.d.n(300)
+	if w.weather.lasts = 60 + l.d.n(300); l.plan.crawlsOnce() {
+		w.weather.lasts += 400
+	}
 	l.options = objectstore.Options{
 		Shards: 1 + l.d.n(2), Limits: domain.ObjectLimits{Rows: 1 + l.d.n(4)}, Retries: []int{0, 0, 5}[l.d.n(3)],
+		Retention: domain.ObjectRetention(l.plan.retention),
 	}
-	for i := range 1 + l.d.n(3) {
+	limit := 3
+	if l.plan.crawls { // so that nodes die within a crawl
+		limit = 8
+	}
+	for i := range 1 + l.d.n(limit) {
 		b, failure := l.newObject(fmt.Sprint("key-", i))
 		l.buckets, err = append(l.buckets, b), errors.Join(err, failure)
 	}
-	l.mixMessages()
+	var reports []repository.ObjectReport
+	for _, o := range l.buckets {
+		reports = append(reports, o.reports(o.bucket.Events)...)
+	}
+	l.messages = l.mix(reports)
 	return l, errors.Join(err, l.provision(), w.failed())
 }
 
@@ -96,38 +156,55 @@ func (l *objectWorld) newObject(key string) (*observedObject, error) {
 	o := &observedObject{name: name, events: make(map[domain.ObjectRowID]*eventTally)}
 	o.bucket = objecttest.RandomBucket(l.d.source, 12, l.d.n(2) == 0, time.Millisecond)
 	for i := range o.bucket.Events {
-		e := &o.bucket.Events[i]
-		e.Carrier.Message += key
-		o.events[e.ID()] = &eventTally{}
-		o.ordered = append(o.ordered, e.ID())
+		o.note(&o.bucket.Events[i])
 	}
+	l.show(o)
 	return o, err
 }
 
-// mixMessages puts the events of all objects into messages, some of them twice, and has some messages
-// come again.
-func (l *objectWorld) mixMessages() {
-	var all []repository.ObjectReport
-	for _, o := range l.buckets {
-		for _, e := range o.bucket.Events {
-			all = append(all, repository.ObjectReport{Name: o.name, ObjectEvent: e})
-		}
+// note notes an event that happened, and gives it what the store says of it.
+func (o *observedObject) note(e *domain.ObjectEvent) {
+	e.Carrier.Message += o.name.Key()
+	e.ETag = domain.QuoteETag(e.ETag)
+	o.events[e.ID()] = &eventTally{}
+	o.ordered = append(o.ordered, e.ID())
+}
+
+// reports returns the reports of events.
+func (o *observedObject) reports(events []domain.ObjectEvent) (reports []repository.ObjectReport) {
+	for _, e := range events {
+		reports = append(reports, repository.ObjectReport{Name: o.name, ObjectEvent: e})
+	}
+	return reports
+}
+
+// mix puts events into messages, some of them twice, and has some messages come again. Some worlds lose
+// some of the events.
+func (l *objectWorld) mix(all []repository.ObjectReport) (messages []*objectMessage) {
+	if l.plan.loses {
+		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {
+			isLost := l.d.n(4) == 0
+			l.find(r.Name).events[r.ID()].isLost = isLost
+			return isLost
+		})
 	}
 	l.d.source.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for len(all) > 0 {
 		n := min(1+l.d.n(6), len(all))
-		m := &objectMessage{name: fmt.Sprint("message-", len(l.messages)), reports: slices.Clone(all[:n])}
+		m := &objectMessage{name: fmt.Sprint("message-", len(l.all)), reports: slices.Clone(all[:n])}
 		if all = all[n:]; l.d.n(3) == 0 {
 			m.reports = append(m.reports, m.reports[l.d.n(n)])
 		}
-		l.messages = append(l.messages, m)
+		l.all = append(l.all, m)
+		messages = append(messages, m)
 	}
-	for _, m := range slices.Clone(l.messages) {
+	for _, m := range slices.Clone(messages) {
 		for range l.d.n(3) {
-			l.messages = append(l.messages, m)
+			messages = append(messages, m)
 		}
 	}
-	l.d.source.Shuffle(len(l.messages), func(i, j int) { l.messages[i], l.messages[j] = l.messages[j], l.messages[i] })
+	l.d.source.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+	return messages
 }
 
 // provision creates the container, before anything goes wrong.
@@ -167,23 +244,21 @@ func (l *objectWorld) simulate() error {
 	return err
 }
 
-// direct has all messages delivered, and compares what is stored with the buckets.
+// direct has all messages delivered, perhaps in two phases, and compares what is stored with the bucket.
 func (l *objectWorld) direct() {
-	for i := range 1 + l.d.n(4) {
-		c := &objectCarrier{party: l.newParty(fmt.Sprint("carrier-", i), uint64(objectUses+1000+i)), l: l}
-		l.ghosts.Go(c.deliverAll)
+	l.phase(0)
+	if l.plan.retention > 0 && l.ctx.Err() == nil {
+		l.rest(15 * 24 * time.Hour)
+		l.rests.Store(false)
+		l.messages = l.mixAgain()
+		l.phase(1)
 	}
-	reader := &objectReader{party: l.newParty("reader", objectUses+1500), l: l}
-	l.ghosts.Go(reader.readUntilDelivered)
-	if len(l.messages) == 0 { // the buckets were left alone
-		close(l.delivered)
-	}
-	select {
-	case <-l.delivered:
-	case <-l.ctx.Done():
+	if l.plan.crawlsOnce() {
+		p := &objectParty{party: l.newParty("crawler", objectUses+6000), l: l}
+		p.crawlOnce()
 	}
 	if l.ctx.Err() == nil {
-		if err := l.judgeObjects(); err != nil {
+		if err := l.judgeObjects(); err != nil && l.ctx.Err() == nil {
 			l.fail(err)
 		}
 	}
@@ -191,6 +266,56 @@ func (l *objectWorld) direct() {
 	defer l.mu.Unlock()
 	l.done = true
 	l.rouse()
+}
+
+// phase has parties work until all messages are delivered.
+func (l *objectWorld) phase(n int) {
+	use := uint64(objectUses + 1000 + 2000*n) //nolint:gosec // small
+	l.delivered, l.changes = make(chan struct{}), l.plan.changes
+	if len(l.messages)+l.changes == 0 { // the buckets were left alone
+		close(l.delivered)
+	}
+	var parties sync.WaitGroup
+	for i := range 1 + l.d.n(4) {
+		c := &objectCarrier{party: l.newParty(fmt.Sprint("carrier-", i), use+uint64(i)), l: l}
+		parties.Go(c.deliverAll)
+	}
+	reader := &objectReader{party: l.newParty("reader", use+500), l: l}
+	parties.Go(reader.readUntilDelivered)
+	for i, does := range l.tasks() {
+		p := &objectParty{party: l.newParty(does.who, use+600+100*uint64(i)), l: l}
+		parties.Go(func() { p.work(does) })
+	}
+	select {
+	case <-l.delivered:
+	case <-l.ctx.Done():
+	}
+	parties.Wait()
+}
+
+// rest stops all nodes until nothing that they have requested can arrive, and lets time pass.
+func (l *objectWorld) rest(d time.Duration) {
+	l.rests.Store(true)
+	for i := range objectNodes {
+		if n := l.objectNode(i); n != nil {
+			n.kill()
+		}
+	}
+	const late = 5 * time.Minute
+	for _ = clock.Sleep(l.ctx, late); l.calls.Load() > 0 && l.ctx.Err() == nil; { // of calls that wait for their end
+		_ = clock.Sleep(l.ctx, late)
+	}
+	l.clock.advance(d)
+}
+
+// mixAgain returns messages that were delivered before, and are again.
+func (l *objectWorld) mixAgain() (messages []*objectMessage) {
+	for _, m := range l.all {
+		if l.d.n(2) == 0 {
+			messages = append(messages, m)
+		}
+	}
+	return messages
 }
 
 // take returns a message to deliver, or nil if none is waiting.
@@ -201,7 +326,7 @@ func (l *objectWorld) take() *objectMessage {
 		return nil
 	}
 	m := l.messages[0]
-	l.messages = l.messages[1:]
+	l.messages = slices.Delete(l.messages, 0, 1)
 	l.underway++
 	return m
 }
@@ -214,7 +339,12 @@ func (l *objectWorld) putBack(m *objectMessage, isDone bool) {
 	if !isDone {
 		l.messages = append(l.messages, m)
 	}
-	if len(l.messages)+l.underway == 0 {
+	l.closeDelivered()
+}
+
+// closeDelivered closes delivered if nothing is left to deliver. The caller holds omu.
+func (l *objectWorld) closeDelivered() {
+	if len(l.messages)+l.underway+l.changes == 0 {
 		close(l.delivered)
 	}
 }

@@ -37,8 +37,9 @@ func (p *process) checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Check all stored data, and repair what can be repaired",
 		Long: "Read all stored data and check the hub's guarantees: nothing lost, each event stored once, in order, and\n" +
-			"every pointer right. A damaged mailbox is reported, and the check continues with the next. With --repair,\n" +
-			"correct pointers and roll back unfinished Saves; events and acknowledgements are never changed.\n\n" +
+			"every pointer right; and of each object, that its state follows from what was reported of it. A damaged\n" +
+			"mailbox or object is reported, and the check continues with the next. With --repair, correct pointers and\n" +
+			"roll back unfinished Saves; events, objects and acknowledgements are never changed.\n\n" +
 			"Where no hub runs, it reads the data itself, with the settings that serve has (a file, the environment,\n" +
 			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +
@@ -141,7 +142,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	before := kept.Report
 	var failed error
 	opts.Progress = func(report hub.CheckReport) {
-		total := plus(&before, &report)
+		total := before.Plus(&report)
 		progress.Report(&total)
 		if err := kept.save(&total); err != nil && failed == nil {
 			failed = err
@@ -150,11 +151,11 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	}
 	report, err := check(ctx, opts)
 	progress.Clear()
-	total := plus(&before, &report)
+	total := before.Plus(&report)
 	switch {
 	case failed != nil:
 		return failed
-	case err != nil && kept.Report.Resume != "":
+	case err != nil && kept.Report.Resume != "" && domain.KindOf(err) != domain.Invalid:
 		return fmt.Errorf("%w; the same command goes on after %s", interruption(ctx, err), terminal.CountOf(kept.Report.Recipients, "recipient"))
 	case err != nil:
 		return interruption(ctx, err)

@@ -79,17 +79,3 @@ func (s *checkState) remove() error {
 	}
 	return nil
 }
-
-// plus adds up two parts of one check, of which the later says where to go on.
-func plus(a, b *hub.CheckReport) hub.CheckReport {
-	sum := *b
-	sum.Recipients += a.Recipients
-	sum.Cabinets += a.Cabinets
-	sum.Drawers += a.Drawers
-	sum.Events += a.Events
-	sum.Open += a.Open
-	sum.Found += a.Found
-	sum.Mended += a.Mended
-	sum.Findings = append(append([]hub.Finding{}, a.Findings...), b.Findings...)
-	return sum
-}

@@ -15,6 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -58,9 +60,23 @@ func requireData(cfg *config.Config) error {
 	return &NoDataError{cfg.Data}
 }
 
-// check is the Checker of the store.
+// check is the Checker of the store. It checks the mailboxes, and then, unless it is about one actor, the
+// objects of stores.
 func (s *store) check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
-	return s.Check(ctx, cosmos.CheckOptions{
-		Recipient: opts.Actor, Repair: opts.Repair, Resume: opts.Resume, Progress: opts.Progress,
-	})
+	var mailboxes hub.CheckReport
+	if !objectstore.IsCheckPosition(opts.Resume) {
+		report, err := s.Check(ctx, cosmos.CheckOptions{
+			Recipient: opts.Actor, Repair: opts.Repair, Resume: opts.Resume, Progress: opts.Progress,
+		})
+		if err != nil || opts.Actor != (domain.ActorID{}) {
+			return report, err
+		}
+		mailboxes, opts.Resume = report, ""
+	}
+	objects := objectstore.CheckOptions{Resume: opts.Resume}
+	if opts.Progress != nil {
+		objects.Progress = func(report hub.CheckReport) { opts.Progress(mailboxes.Plus(&report)) }
+	}
+	report, err := objectstore.New(s.db, objectstore.Options{}).Check(ctx, objects)
+	return mailboxes.Plus(&report), err
 }

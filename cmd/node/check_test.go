@@ -28,7 +28,10 @@ func TestANodeIsCheckedInsideAndItsFolderWhenItIsGone(t *testing.T) {
 	status, body = call(t, http.MethodPost, n.URL()+"/v1/admin/check", "", "{}")
 	require.Equal(t, 200, status)
 	lines := strings.Split(strings.TrimSpace(body), "\n")
-	require.JSONEq(t, `{"report":{"recipients":1,"cabinets":1,"drawers":1,"events":1,"open":0,"found":0,"mended":0,"findings":[]}}`, lines[len(lines)-1])
+	var last struct{ Report hub.CheckReport }
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
+	last.Report.Objects, last.Report.Rows = 0, 0 // the hub's own content becomes an object, some time later
+	require.Equal(t, hub.CheckReport{Recipients: 1, Cabinets: 1, Drawers: 1, Events: 1, Findings: []hub.Finding{}}, last.Report)
 
 	_, err := node.Check(t.Context(), settings(dir), hub.CheckOptions{}, slog.New(slog.DiscardHandler))
 	require.ErrorAs(t, err, new(*node.InUseError))

@@ -292,6 +292,11 @@ func IsContainerFault(err error) bool {
 	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced) || errors.Is(err, errSeveralWriteRegions)
 }
 
+// IsContainerMissing reports whether err is that of a request to a container that does not exist.
+func IsContainerMissing(err error) bool {
+	return err != nil && (errors.Is(err, errContainerMissing) || FailureOf(err).missing)
+}
+
 // errContainerReplaced reports that another container has taken the name of the one
 // that the hub has worked with.
 var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")

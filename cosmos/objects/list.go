@@ -38,22 +38,16 @@ func (s *Store) list(ctx context.Context, c *client.Call, r repository.ObjectRan
 	if err != nil || shards == 0 || limit < 1 {
 		return page, err
 	}
-	var docs []*objectDoc
 	if r.AnyOrder {
-		docs, page.More, err = s.listShards(ctx, c, r, shards, limit)
+		err = s.listShards(ctx, c, r, shards, limit, &page)
 	} else {
-		docs, page.More, err = s.mergeShards(ctx, c, r, shards, limit)
+		err = s.mergeShards(ctx, c, r, shards, limit, &page)
 	}
 	if err != nil {
 		return repository.ObjectPage{}, err
 	}
-	for _, d := range docs {
-		o, err := d.object()
-		if err != nil {
-			return repository.ObjectPage{}, err
-		}
-		page.Objects = append(page.Objects, o)
-		page.After = d.Key
+	if n := len(page.Objects); n > 0 {
+		page.After = page.Objects[n-1].Name.Key()
 	}
 	return page, nil
 }
@@ -103,10 +97,48 @@ func matchCondition(m repository.ObjectMatch, p *params) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
+// A listedObject is an object that was read, or is damaged.
+type listedObject struct {
+	id      string
+	object  domain.Object
+	damaged *repository.DamagedObject // nil: it is not
+}
+
+// addTo adds the object to a page.
+func (l *listedObject) addTo(page *repository.ObjectPage) {
+	if l.damaged != nil {
+		l.damaged.Place = len(page.Objects)
+		page.Damaged = append(page.Damaged, *l.damaged)
+		return
+	}
+	page.Objects = append(page.Objects, l.object)
+}
+
+// readListed decodes a document that a query returned.
+func readListed(q *client.Query, doc []byte) (*listedObject, error) {
+	d := &objectDoc{}
+	err := q.Decode(doc, d)
+	if err == nil {
+		var o domain.Object
+		if o, err = d.object(); err == nil {
+			return &listedObject{id: d.ID, object: o}, nil
+		}
+	}
+	var named struct{ ID, Key string }
+	if domain.KindOf(err) != domain.Damaged || json.Unmarshal(doc, &named) != nil || named.ID == "" {
+		return nil, err
+	}
+	damaged := repository.DamagedObject{Key: named.Key, Err: err}
+	if named.Key == "" || objectID(named.Key) != named.ID {
+		damaged.Key = named.ID
+	}
+	return &listedObject{id: named.ID, damaged: &damaged}, nil
+}
+
 // A shardReader reads the objects of a range in one shard, in the order of their ids.
 type shardReader struct {
-	query *client.Query
-	docs  []*objectDoc // that were read, and not taken
+	query  *client.Query
+	listed []*listedObject // that were read, and not taken
 }
 
 func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, after string) *shardReader {
@@ -118,27 +150,34 @@ func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, a
 // fill reads up to n objects if there are none that were read before. Only if the shard has no more,
 // there are none then.
 func (r *shardReader) fill(ctx context.Context, n int) error {
-	for len(r.docs) == 0 && !r.query.IsDone() {
+	for len(r.listed) == 0 && !r.query.IsDone() {
 		items, err := r.query.Next(ctx, n)
 		if err != nil {
 			return err
 		}
 		for _, item := range items {
-			d := &objectDoc{}
-			if err := r.query.Decode(item, d); err != nil {
+			l, err := readListed(r.query, item)
+			if err != nil {
 				return err
 			}
-			r.docs = append(r.docs, d)
+			r.listed = append(r.listed, l)
 		}
 	}
 	return nil
 }
 
-func (r *shardReader) hasMore() bool { return len(r.docs) > 0 || !r.query.IsDone() }
+func (r *shardReader) hasMore() bool { return len(r.listed) > 0 || !r.query.IsDone() }
 
-// listShards returns up to limit objects, one shard after the other. The key After tells the shard
+// take returns the first object that was read.
+func (r *shardReader) take() *listedObject {
+	l := r.listed[0]
+	r.listed = r.listed[1:]
+	return l
+}
+
+// listShards adds up to limit objects to a page, one shard after the other. The key After tells the shard
 // to begin with.
-func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int) (docs []*objectDoc, hasMore bool, err error) {
+func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	first := 0
 	if r.After != "" {
 		first = shardOf(r.After, shards)
@@ -150,25 +189,28 @@ func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.Obj
 		}
 		reader := s.readShard(c, r, shard, after)
 		for reader.hasMore() {
-			if len(docs) == limit {
-				return docs, true, nil
+			if len(page.Objects) == limit {
+				page.More = true
+				return nil
 			}
-			if err := reader.fill(ctx, limit-len(docs)); err != nil {
-				return nil, false, err
+			if err := reader.fill(ctx, limit-len(page.Objects)); err != nil {
+				return err
 			}
-			n := min(len(reader.docs), limit-len(docs))
-			docs, reader.docs = append(docs, reader.docs[:n]...), reader.docs[n:]
+			for len(reader.listed) > 0 && len(page.Objects) < limit {
+				reader.take().addTo(page)
+			}
 		}
-		if len(docs) == limit {
-			return docs, shard+1 < shards, nil
+		if len(page.Objects) == limit {
+			page.More = shard+1 < shards
+			return nil
 		}
 	}
-	return docs, false, nil
+	return nil
 }
 
-// mergeShards returns up to limit objects of all shards in the order of their keys. Of each shard, it
+// mergeShards adds up to limit objects of all shards to a page, in the order of their keys. Of each shard, it
 // reads its share of the page and some more, and more again only if that was not enough.
-func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int) (docs []*objectDoc, hasMore bool, err error) {
+func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	share := (limit + shards - 1) / shards
 	if shards > 1 {
 		share += 1 + int(2*math.Sqrt(float64(share)))
@@ -180,24 +222,25 @@ func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.Ob
 		g.Go(func() error { return readers[shard].fill(all, min(share, limit)) })
 	}
 	if err := g.Wait(); err != nil {
-		return nil, false, err
+		return err
 	}
-	for len(docs) < limit {
+	for len(page.Objects) < limit {
 		var first *shardReader
 		for _, reader := range readers {
-			if err := reader.fill(ctx, min(share, limit-len(docs))); err != nil {
-				return nil, false, err
+			if err := reader.fill(ctx, min(share, limit-len(page.Objects))); err != nil {
+				return err
 			}
-			if len(reader.docs) > 0 && (first == nil || cmp.Compare(reader.docs[0].ID, first.docs[0].ID) < 0) {
+			if len(reader.listed) > 0 && (first == nil || cmp.Compare(reader.listed[0].id, first.listed[0].id) < 0) {
 				first = reader
 			}
 		}
 		if first == nil {
-			return docs, false, nil
+			return nil
 		}
-		docs, first.docs = append(docs, first.docs[0]), first.docs[1:]
+		first.take().addTo(page)
 	}
-	return docs, slices.ContainsFunc(readers, (*shardReader).hasMore), nil
+	page.More = slices.ContainsFunc(readers, (*shardReader).hasMore)
+	return nil
 }
 
 // Count implements [repository.Objects].

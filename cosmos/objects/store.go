@@ -36,6 +36,7 @@ type Options struct {
 
 // A Store keeps objects in Cosmos. It is safe for concurrent use.
 type Store struct {
+	db      *client.Database
 	client  *client.Client
 	objects *azcosmos.ContainerClient
 	opts    Options
@@ -61,6 +62,7 @@ func New(db *client.Database, opts Options) *Store {
 		panic(err) // the name is a constant
 	}
 	return &Store{
+		db: db,
 		client: client.New(db, client.Options{
 			Containers: Containers(), Retries: opts.Retries,
 			Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,

@@ -28,8 +28,8 @@ type CrawlRequest struct {
 // A crawl compares what a store lists with the objects that are known, page by page in the order of
 // their keys, and writes only what differs:
 //
-//  1. List a page, and take the time before that as the time of its events: whatever happened since is
-//     later than they are. A crash leaves nothing, here and in 2.
+//  1. List a page, and take the time before that, less [domain.ClockMargin], as the time of its events:
+//     whatever happened since is later than they are. A crash leaves nothing, here and in 2.
 //  2. Demand that the keys ascend, within the page and from the page before, and list the next page.
 //     Only then the page is believed: a listing out of order proves no absence.
 //  3. Read the objects of the range between the page before and the last key of this one, and store

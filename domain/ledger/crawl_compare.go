@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,17 +22,18 @@ const (
 // A comparison compares a page of a listing with the objects that are known.
 type comparison struct {
 	*task
-	page   *crawlPage
-	short  []repository.SourceObject // whose keys are in the order of the list of objects
-	long   map[string]bool           // the keys of the others
-	batch  []repository.ObjectReport
-	counts domain.JobCounts // of what is stored
+	page  *crawlPage
+	short []repository.SourceObject // whose keys are in the order of the list of objects
+	long  map[string]bool           // the keys of the others
+	left  map[string]bool           // the keys of those that cannot be read
+	batch []repository.ObjectReport
+	done  domain.Job // the job with what the page adds to its counts
 }
 
 // comparePage compares a page with the objects behind a key, and stores what differs.
 func (t *task) comparePage(ctx context.Context, prefix, after string, page *crawlPage) error {
-	c := &comparison{task: t, page: page, long: make(map[string]bool), counts: t.job.Counts}
-	c.counts.Seen += int64(len(page.objects))
+	c := &comparison{task: t, page: page, long: make(map[string]bool), left: make(map[string]bool), done: t.job.Draft()}
+	c.done.Counts.Seen += int64(len(page.objects))
 	for i := range page.objects {
 		o := &page.objects[i]
 		if len(o.Key) <= repository.OrderedKey {
@@ -52,7 +54,7 @@ func (t *task) comparePage(ctx context.Context, prefix, after string, page *craw
 	if err := c.ingest(ctx); err != nil {
 		return err
 	}
-	t.job.Counts = c.counts
+	t.job.Counts, t.job.Failures = c.done.Counts, c.done.Failures
 	return nil
 }
 
@@ -65,6 +67,11 @@ func (c *comparison) merge(ctx context.Context, r repository.ObjectRange) error 
 		known, err := c.Objects.List(ctx, r, knownPageSize)
 		if err != nil {
 			return err
+		}
+		for _, d := range known.Damaged {
+			if err := c.leave(ctx, d.Key, d.Err); err != nil {
+				return err
+			}
 		}
 		for i := range known.Objects {
 			if err := c.compareKnown(ctx, &known.Objects[i]); err != nil {
@@ -86,7 +93,7 @@ func (c *comparison) merge(ctx context.Context, r repository.ObjectRange) error 
 func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	for ; len(c.short) > 0 && (key == "" || c.short[0].Key < key); c.short = c.short[1:] {
 		if c.short[0].Marker {
-			c.counts.Unchanged++
+			c.done.Counts.Unchanged++
 			continue
 		}
 		if err := c.compareByName(ctx, &c.short[0]); err != nil {
@@ -117,14 +124,32 @@ func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 func (c *comparison) compareByName(ctx context.Context, listed *repository.SourceObject) error {
 	name, err := domain.ParseObjectName(c.job.Bucket, listed.Key)
 	if err != nil {
-		c.counts.Refused++
-		return nil //nolint:nilerr // the crawl continues with the others
+		return c.leave(ctx, listed.Key, err)
 	}
 	o, err := c.readObject(ctx, name)
 	if err != nil {
-		return err
+		return c.leave(ctx, listed.Key, err)
 	}
 	return c.compare(ctx, &o, listed, c.page.asked)
+}
+
+// leave leaves an object as it is, with the reason in the job, or returns the error if the page has to be repeated.
+func (c *comparison) leave(ctx context.Context, key string, err error) error {
+	if c.left[key] {
+		return nil
+	}
+	c.left[key] = true
+	return c.task.leave(ctx, &c.done, key, err)
+}
+
+// leave notes in a job that an object is left as it is. It returns the error if the step has to be repeated: a
+// job does not fail by a single object.
+func (t *task) leave(ctx context.Context, done *domain.Job, key string, err error) error {
+	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrFull) {
+		return err
+	}
+	done.AddFailure(domain.Clip(key), err.Error())
+	return nil
 }
 
 // readObject returns an object, which has no rows if it is not known.
@@ -147,7 +172,10 @@ func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return c.compare(ctx, o, nil, asked)
 	}
-	return err
+	if err != nil {
+		return c.leave(ctx, o.Name.Key(), err)
+	}
+	return nil
 }
 
 // compare adds the events that follow for an object.
@@ -164,10 +192,10 @@ func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repo
 	}
 	events, err := c.eventsOfListing(ctx, o, l, asked)
 	if err != nil {
-		return err
+		return c.leave(ctx, o.Name.Key(), err)
 	}
 	if len(events) == 0 && listed != nil {
-		c.counts.Unchanged++
+		c.done.Counts.Unchanged++
 	}
 	for i := range events {
 		e := &events[i]
@@ -230,13 +258,13 @@ func (c *comparison) ingest(ctx context.Context) error {
 	if err := c.prolongLate(ctx); err != nil {
 		return err
 	}
-	err := c.task.ingest(ctx, c.batch, &c.counts)
+	err := c.task.ingest(ctx, c.batch, &c.done)
 	c.batch = c.batch[:0]
 	return err
 }
 
-// ingest stores events, all of which must have an outcome, and counts them.
-func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, counts *domain.JobCounts) error {
+// ingest stores events, and counts them.
+func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, done *domain.Job) error {
 	results, err := t.Objects.Ingest(ctx, reports)
 	if err != nil {
 		return err
@@ -244,12 +272,17 @@ func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, co
 	for i, r := range results {
 		switch {
 		case r.Err != nil:
-			return fmt.Errorf("store what was found of key %q: %w", domain.Clip(reports[i].Name.Key()), r.Err)
+			key := reports[i].Name.Key()
+			if err := t.leave(ctx, done, key, r.Err); err != nil {
+				return fmt.Errorf("store what was found of key %q: %w", domain.Clip(key), err)
+			}
+		case r.Outcome == domain.ObjectTooOld:
+			done.AddFailure(domain.Clip(reports[i].Name.Key()), "what was found is older than objects.retention")
 		case r.Outcome != domain.ObjectStored:
 		case reports[i].Type == domain.ObjectCreated:
-			counts.Created++
+			done.Counts.Created++
 		default:
-			counts.Deleted++
+			done.Counts.Deleted++
 		}
 	}
 	return nil

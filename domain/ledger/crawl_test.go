@@ -89,6 +89,39 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	}
 }
 
+// Events of stores have fewer facts than listings. What a listing adds to them is no difference, if the content
+// is the same and can be read at once.
+func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
+	reported := script("[C@C1]")[0]
+	reported.Size, reported.ETag = new(int64), `"e"`
+	facts := domain.ObjectFacts{Size: new(int64), ETag: "e", StorageClass: domain.ClassStandard, LastModified: objecttest.FirstMoment}
+	for name, tc := range map[string]struct {
+		change func(reported *domain.ObjectEvent, listed *domain.ObjectFacts)
+		want   string
+	}{
+		"time and storage class":        {func(*domain.ObjectEvent, *domain.ObjectFacts) {}, "C@C1+"},
+		"size":                          {func(r *domain.ObjectEvent, _ *domain.ObjectFacts) { r.Size = nil }, "C@C1+"},
+		"digest, ingest id, attributes": {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { *l = sized(0); l.ArchiveStatus = "" }, "C@C1+"},
+		"another ETag":                  {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.ETag = "another" }, "C@C1· C@C1-01+"},
+		"no ETag in the event":          {func(r *domain.ObjectEvent, _ *domain.ObjectFacts) { r.ETag = "" }, "C@C1· C@C1-01+"},
+		"no ETag in the listing":        {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.ETag = "" }, "C@C1· C@C1-01+"},
+		"an archived content":           {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.StorageClass = domain.ClassGlacier }, "C@C1· C@C1-01+"},
+		"an archive status":             {func(_ *domain.ObjectEvent, l *domain.ObjectFacts) { l.ArchiveStatus = "ARCHIVE_ACCESS" }, "C@C1· C@C1-01+"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				event, listed := reported, facts
+				tc.change(&event, &listed)
+				w.reports("key", event)
+				w.lists("key", repository.SourceObject{ObjectFacts: listed})
+				w.completes()
+				require.Equal(t, tc.want, w.describe("key"))
+				require.Equal(t, domain.JobCounts{Seen: 1, Unchanged: 1}, w.completes())
+			})
+		})
+	}
+}
+
 func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.lists("key", repository.SourceObject{ObjectFacts: sized(1)})
@@ -253,34 +286,84 @@ func TestCrawlIsRefused(t *testing.T) {
 	})
 }
 
+// storeClocks are how the times of events may differ from those of the hub.
+var storeClocks = map[string]func() time.Time{
+	"the clock of the hub":  time.Now,
+	"in whole seconds":      func() time.Time { return time.Now().Truncate(time.Second) },
+	"behind, whole seconds": func() time.Time { return time.Now().Add(-30 * time.Second).Truncate(time.Second) },
+	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
+}
+
 // What happens after a page was asked for, whether the listing has it or not, is later than the crawl.
 func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
+	for name, clock := range storeClocks {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				<-time.After(300 * time.Millisecond)
+				now := func(text string) domain.ObjectEvent {
+					e := script(text)[0]
+					e.Time = clock()
+					return e
+				}
+				w.reports("made again", script("[C@C1, D@D1]")...)
+				w.reports("deleted", script("[C@C1]")...)
+				w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+				w.lists("last", repository.SourceObject{})
+				w.reports("last", script("[C@C1]")...)
+				calls := 0
+				w.source.BeforeList = func(string) error {
+					if calls++; calls == 2 { // the first one is that of StartCrawl
+						<-time.After(500 * time.Millisecond)
+						w.reports("made again", now("[C@C2]"))
+						w.reports("new", now("[C@C2]"))
+						w.reports("deleted", now("[D@D2]"))
+						<-time.After(time.Second)
+					}
+					return nil
+				}
+				w.completes()
+				require.Equal(t, "C@C1+", w.describe("last"))
+				require.Equal(t, "C@C1· D@D1· C@C2+", w.describe("made again"))
+				require.Equal(t, "C@C2+", w.describe("new"))
+				require.Equal(t, "C@C1· D@D2·", w.describe("deleted"))
+			})
+		})
+	}
+}
+
+func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
+	for name, clock := range storeClocks {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				<-time.After(300 * time.Millisecond)
+				w.reports("made again", script("[C@C1]")...)
+				w.reports("deleted", script("[C@C1, D@D1]")...)
+				w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+				require.Equal(t, domain.JobCounts{Seen: 1, Created: 1, Deleted: 1}, w.completes())
+				<-time.After(500 * time.Millisecond)
+				created, deleted := script("[C@C2]")[0], script("[D@D2]")[0]
+				created.Time, deleted.Time = clock(), clock()
+				w.reports("made again", created)
+				w.reports("deleted", deleted)
+				require.Equal(t, "C@C1· D@C1-01· C@C2+", w.describe("made again"))
+				require.Equal(t, "C@C1· D@D1· C@D1-01· D@D2·", w.describe("deleted"))
+			})
+		})
+	}
+}
+
+// What has changed within the margin is left to its event, or to the next crawl.
+func TestCrawlLeavesWhatHasJustChanged(t *testing.T) {
 	inWorld(t, func(w *world) {
-		now := func(text string) domain.ObjectEvent {
-			e := script(text)[0]
-			e.Time = time.Now()
-			return e
-		}
-		w.reports("made again", script("[C@C1, D@D1]")...)
-		w.reports("deleted", script("[C@C1]")...)
-		w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
-		w.lists("last", repository.SourceObject{})
-		w.reports("last", script("[C@C1]")...)
-		calls := 0
-		w.source.BeforeList = func(string) error {
-			if calls++; calls == 2 { // the first one is that of StartCrawl
-				<-time.After(time.Second)
-				w.reports("made again", now("[C@C2]"))
-				w.reports("new", now("[C@C2]"))
-				w.reports("deleted", now("[D@D2]"))
-			}
-			return nil
-		}
+		created := script("[C@C1]")[0]
+		created.Time = time.Now()
+		w.reports("key", created)
+		<-time.After(domain.ClockMargin - time.Second)
 		w.completes()
-		require.Equal(t, "C@C1+", w.describe("last"))
-		require.Equal(t, "C@C1· D@D1· C@C2+", w.describe("made again"))
-		require.Equal(t, "C@C2+", w.describe("new"))
-		require.Equal(t, "C@C1· D@D2·", w.describe("deleted"))
+		require.Equal(t, "C@C1+", w.describe("key"))
+		<-time.After(time.Second)
+		w.completes()
+		require.Equal(t, "C@C1· D@C1-01·", w.describe("key"))
 	})
 }
 

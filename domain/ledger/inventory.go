@@ -42,8 +42,8 @@ type inventoryCursor struct {
 // StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
 // its files cannot be read, and with Invalid if the manifest is wrong.
 //
-// An inventory says what the latest versions were when it was made, and that is the time of its events:
-// whatever happened since is later. It says nothing of objects that it does not have. A row that is done
+// An inventory says what the latest versions were when it was made, and that is the time of its events, less
+// [domain.ClockMargin]: whatever happened since is later. It says nothing of objects that it does not have. A row that is done
 // again after a crash, or by another job of the same manifest, changes nothing: its event has the
 // identity of the manifest and a digest of what it says.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
@@ -138,8 +138,7 @@ func (t *task) inventory(ctx context.Context) error {
 
 // begin begins a batch.
 func (v *inventory) begin() {
-	v.done = *v.job
-	v.done.Failures = slices.Clone(v.job.Failures)
+	v.done = v.job.Draft()
 	v.batch = v.batch[:0]
 }
 
@@ -187,7 +186,7 @@ func (v *inventory) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := v.ingest(ctx, reports, &v.done.Counts); err != nil {
+	if err := v.ingest(ctx, reports, &v.done); err != nil {
 		return err
 	}
 	text, err := json.Marshal(v.at)
@@ -216,12 +215,16 @@ func (v *inventory) compare(ctx context.Context) (reports []repository.ObjectRep
 	wait.Wait()
 	for i := range v.batch {
 		row := &v.batch[i]
-		if errs[i] != nil {
-			return nil, errs[i]
+		var events []domain.ObjectEvent
+		err := errs[i]
+		if err == nil {
+			events, err = v.eventsOfListing(ctx, &objects[i], &row.ListedObject, v.madeAt)
 		}
-		events, err := v.eventsOfListing(ctx, &objects[i], &row.ListedObject, v.madeAt)
 		if err != nil {
-			return nil, err
+			if err := v.leave(ctx, &v.done, row.name.Key(), err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		// That another version is not the latest any longer would be an absence.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {

@@ -44,7 +44,7 @@ func (w *world) inventoryOf(files ...[]byte) inventory {
 	w.Helper()
 	m := inventory{
 		Source: bucket, Destination: "arn:aws:s3:::another", Format: "CSV",
-		Made: fmt.Sprint(objecttest.FirstMoment.Add(time.Minute).UnixMilli()),
+		Made: fmt.Sprint(objecttest.FirstMoment.Add(time.Minute + domain.ClockMargin).UnixMilli()),
 	}
 	for i, content := range files {
 		key := fmt.Sprintf("data/%d.csv.gz", i)

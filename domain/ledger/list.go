@@ -31,8 +31,9 @@ type Query struct {
 
 // A Page is a part of a list.
 type Page struct {
-	Rows []Row
-	Next string // token of the next page; empty: this is the last one
+	Rows    []Row
+	Damaged []repository.DamagedObject // whose rows, or some of them, are missing in the page
+	Next    string                     // token of the next page; empty: this is the last one
 }
 
 // List returns a page of rows: the buckets in the order of their names, and in each the objects in the
@@ -58,7 +59,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if err := w.run(ctx); err != nil {
 		return Page{}, err
 	}
-	page := Page{Rows: w.found}
+	page := Page{Rows: w.found, Damaged: w.damaged}
 	if !w.isDone {
 		page.Next = w.at.token()
 	}
@@ -106,6 +107,7 @@ type walk struct {
 
 	at      position // up to where it has looked
 	found   []Row
+	damaged []repository.DamagedObject
 	counted int64
 	isDone  bool // it has looked at all
 }
@@ -207,13 +209,20 @@ func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err 
 		if err != nil {
 			return false, err
 		}
+		damaged := page.Damaged
 		for i := range page.Objects {
 			if w.isFull() {
 				return true, nil
 			}
+			for ; len(damaged) > 0 && damaged[0].Place <= i; damaged = damaged[1:] {
+				w.leaveOut(bucket, damaged[0])
+			}
 			if hasMore, err := w.look(ctx, &page.Objects[i]); hasMore || err != nil {
 				return hasMore, err
 			}
+		}
+		for _, d := range damaged {
+			w.leaveOut(bucket, d)
 		}
 		if !page.More {
 			return false, nil
@@ -257,10 +266,22 @@ func (w *walk) lookUp(ctx context.Context, key string) (hasMore bool, err error)
 		w.looks--
 		return false, nil
 	}
+	if domain.KindOf(err) == domain.Damaged {
+		w.at.Key, w.at.Below = key, nil
+		w.leaveOut(w.at.Bucket, repository.DamagedObject{Key: key, Err: err})
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
 	return w.look(ctx, &o)
+}
+
+// leaveOut leaves out an object that cannot be read: the list has the others.
+func (w *walk) leaveOut(bucket string, d repository.DamagedObject) {
+	w.looks--
+	w.damaged = append(w.damaged, d)
+	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Clip(d.Key), "error", d.Err)
 }
 
 // look looks at the rows of an object, and reports whether the walk has ended within it.
@@ -282,6 +303,11 @@ func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err er
 	for !w.isFull() {
 		limit := min(w.looks, maxChunk)
 		rows, err := w.rowsBelow(ctx, o, below, limit)
+		if domain.KindOf(err) == domain.Damaged {
+			w.at.Below = nil
+			w.leaveOut(o.Name.Bucket(), repository.DamagedObject{Key: o.Name.Key(), Err: err})
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}

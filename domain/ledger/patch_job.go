@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -84,7 +83,7 @@ func (t *task) patch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := t.patchPage(ctx, patch, page.Rows); err != nil {
+		if err := t.patchPage(ctx, patch, &page); err != nil {
 			return err
 		}
 		if t.job.Cursor = page.Next; page.Next == "" {
@@ -97,12 +96,15 @@ func (t *task) patch(ctx context.Context) error {
 }
 
 // patchPage patches the rows of a page, and counts them.
-func (t *task) patchPage(ctx context.Context, p Patch, rows []Row) error {
+func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	if err := t.prolongLate(ctx); err != nil {
 		return err
 	}
-	done := *t.job
-	done.Failures = slices.Clone(t.job.Failures)
+	done := t.job.Draft()
+	for _, d := range page.Damaged {
+		done.AddFailure(domain.Clip(d.Key), d.Err.Error())
+	}
+	rows := page.Rows
 	for i, err := range t.patchRows(ctx, p, rows) {
 		done.Counts.Seen++
 		switch {

@@ -16,6 +16,7 @@ type Sweeper struct {
 	store  repository.ObjectSweeper
 	report func(repository.ObjectShard, repository.ShardUsage)
 	opts   Options
+	failed repository.ObjectShard // that could not be swept last
 }
 
 const (
@@ -54,7 +55,8 @@ func (s *Sweeper) Run(ctx context.Context) {
 }
 
 // Sweep sweeps all shards, if that is due and no other node does. Objects that cannot be swept are left, and
-// logged.
+// logged. A shard that cannot be swept ends the sweep, so that the next one resumes there. If the shard cannot
+// be swept then either, it is left as well, so that it does not block the others. A Sweeper sweeps once at a time.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	sweep, isTaken, err := s.store.TakeSweep(ctx, s.opts.Clock(), sweepEvery, sweepLease)
 	if err != nil || !isTaken {
@@ -66,6 +68,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 	began := s.opts.Clock()
 	var total repository.SweptObjects
+	failedShards := 0
 	for _, shard := range shards {
 		if compareShards(shard, sweep.Shard) < 0 {
 			continue // it was swept before
@@ -76,15 +79,27 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 				return err
 			}
 		}
-		if sweep, err = s.sweepShard(ctx, sweep, &total); err != nil {
+		sweep, err = s.sweepShard(ctx, sweep, &total)
+		hasFailed := s.failed == shard
+		switch {
+		case err == nil && hasFailed:
+			s.failed = repository.ObjectShard{}
+		case err == nil:
+		case ctx.Err() != nil:
 			return err
+		case !hasFailed:
+			s.failed = shard
+			return err
+		default:
+			failedShards++
+			s.opts.Logger.ErrorContext(ctx, "a shard of objects is not swept; the others are", shardAttr(shard), slog.Any("error", err))
 		}
 	}
 	sweep.IsDone = true
 	if _, err = s.store.MoveSweep(ctx, sweep, s.opts.Clock()); err != nil {
 		return err
 	}
-	s.opts.Logger.InfoContext(ctx, "swept the objects", "objects", total.Objects, "rows", total.Rows, "gone", total.Gone, "failed", total.Failed,
+	s.opts.Logger.InfoContext(ctx, "swept the objects", "objects", total.Objects, "rows", total.Rows, "gone", total.Gone, "failed", total.Failed, "failed_shards", failedShards,
 		"duration_ms", float64(s.opts.Clock().Sub(began).Microseconds())/1000)
 	return nil
 }

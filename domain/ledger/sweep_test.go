@@ -96,6 +96,57 @@ func TestSweep_IsResumedWhereItWas(t *testing.T) {
 	}
 }
 
+// A brokenShard is a store in which a shard cannot be swept, or not be counted.
+type brokenShard struct {
+	repository.ObjectSweeper
+	bucket     string
+	isCounting bool
+}
+
+func (s *brokenShard) Forget(ctx context.Context, shard repository.ObjectShard, after string, limit int) (repository.SweptObjects, error) {
+	if shard.Bucket == s.bucket && !s.isCounting {
+		return repository.SweptObjects{}, errPage
+	}
+	return s.ObjectSweeper.Forget(ctx, shard, after, limit)
+}
+
+func (s *brokenShard) Usage(ctx context.Context, shard repository.ObjectShard) (repository.ShardUsage, error) {
+	if shard.Bucket == s.bucket && s.isCounting {
+		return repository.ShardUsage{}, errPage
+	}
+	return s.ObjectSweeper.Usage(ctx, shard)
+}
+
+// A shard that cannot be swept twice in a row is left to the next sweep, and the others are swept.
+func TestSweep_LeavesAShardThatCannotBeSwept(t *testing.T) {
+	for _, isCounting := range []bool{false, true} {
+		now := objecttest.FirstMoment
+		store, opts := sweepStore(&now)
+		for _, bucket := range []string{"a", "b", "c"} {
+			fill(t, store, bucket, 150)
+		}
+		now = now.Add(2 * time.Hour)
+		var log bytes.Buffer
+		opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		reported := make(map[string]int)
+		report := func(shard repository.ObjectShard, _ repository.ShardUsage) { reported[shard.Bucket]++ }
+		sweeper := ledger.NewSweeper(&brokenShard{store, "b", isCounting}, report, opts)
+		require.ErrorIs(t, sweeper.Sweep(t.Context()), errPage)
+		require.Equal(t, map[string]int{"a": 1}, reported)
+		now = now.Add(20 * time.Minute)
+		require.NoError(t, sweeper.Sweep(t.Context()))
+		require.Equal(t, map[string]int{"a": 1, "c": 1}, reported)
+		require.Contains(t, log.String(), "shard.bucket=b")
+		require.Contains(t, log.String(), "failed_shards=1")
+		page, err := store.Forget(t.Context(), repository.ObjectShard{Bucket: "c"}, "", 1000)
+		require.NoError(t, err)
+		require.Zero(t, page.Rows, "nothing is left to forget")
+		now = now.Add(25 * time.Hour)
+		require.NoError(t, sweeper.Sweep(t.Context()))
+		require.Equal(t, map[string]int{"a": 2, "c": 2}, reported, "the sweep is complete, and the next one begins with the first shard")
+	}
+}
+
 func TestSweep_WarnsOfAShardThatIsNearlyFull(t *testing.T) {
 	for _, tc := range []struct {
 		bytes int64

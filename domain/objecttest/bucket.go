@@ -20,6 +20,7 @@ type Bucket struct {
 	sequencer int
 	ids       int
 	now       time.Time
+	at        time.Time     // of what is done; zero: some time after now
 	grain     time.Duration // of the times of events
 	hasNulls  bool
 }
@@ -47,6 +48,25 @@ func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *B
 		b.act()
 	}
 	return b
+}
+
+// Act does something at a time, or nothing, and returns the events that the bucket reports.
+func (b *Bucket) Act(at time.Time) []domain.ObjectEvent {
+	n := len(b.Events)
+	b.at = at
+	b.act()
+	return b.Events[n:]
+}
+
+// Latest returns the latest version, whether it is a delete marker, and the ETag of the last event that
+// changed it. It returns false if the object has no version.
+func (b *Bucket) Latest() (id domain.VersionID, isMarker bool, eTag string, exists bool) {
+	n := len(b.versions)
+	if n == 0 {
+		return domain.VersionID{}, false, "", false
+	}
+	v := &b.versions[n-1]
+	return v.id, v.isMarker, v.change, true
 }
 
 func (b *Bucket) act() {
@@ -97,8 +117,12 @@ func (b *Bucket) list() {
 // report adds an event to the history and returns its ETag.
 func (b *Bucket) report(v domain.VersionID, kind domain.ObjectEventType, isMarker, isNative bool) string {
 	b.now = b.now.Add(time.Duration(1+b.rng.IntN(900)) * time.Millisecond)
+	at := b.now.Truncate(b.grain)
+	if !b.at.IsZero() {
+		at = b.at
+	}
 	e := domain.ObjectEvent{
-		Version: v, Type: kind, Marker: isMarker, Time: b.now.Truncate(b.grain),
+		Version: v, Type: kind, Marker: isMarker, Time: at,
 		ObjectFacts: domain.ObjectFacts{ETag: fmt.Sprint(len(b.Events))},
 	}
 	if isNative {

@@ -4,8 +4,8 @@
 // What it promises:
 //
 //   - A message is completed only when each of its events is stored, was stored before, is ignored,
-//     or is one that can never be stored while others of the message are. Such events are logged
-//     and counted, by their reasons.
+//     is older than the retention, or is one that can never be stored while others of the message are.
+//     Events of the last two kinds are logged and counted, those that can never be stored by their reasons.
 //   - A message of which no event can be stored becomes a dead letter, alone. Its reason is that
 //     of its first event.
 //   - A message with an event for which the store has no room becomes the dead letter

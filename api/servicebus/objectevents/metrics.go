@@ -23,7 +23,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	return &metrics{
 		loops: receiver.NewMetrics(registerer),
 		events: counters("object_events_total",
-			"Events of objects that came by the queue, by outcome: stored, duplicate (redeliveries included), refused, or ignored.", "outcome"),
+			"Events of objects that came by the queue, by outcome: stored, duplicate (redeliveries included), too-old (not stored, for objects.retention), refused, or ignored.", "outcome"),
 		refused: counters("object_events_refused_total", "Events of objects that can never be stored, by reason.", "reason"),
 		retries: make.NewCounter(prometheus.CounterOpts{
 			Name: "messagehub_servicebus_object_events_retries_total", Help: "Attempts to store events of objects that failed and were repeated.",

@@ -231,6 +231,24 @@ func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
 	})
 }
 
+func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
+	inBubble(t, func(s *site) {
+		afterRetention := func() time.Time { return time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC) }
+		s.objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: afterRetention})
+		s.sends(records(record("a"), record("b")), record("c"))
+		s.runs()
+		passes(time.Second)
+		require.Empty(s, s.keys())
+		require.Zero(s, s.bus.Stats().Active, "they are completed")
+		require.Empty(s, s.deadLetters())
+		require.EqualValues(s, 3, s.metric("object_events_total", "too-old"))
+		require.Zero(s, s.metric("object_events_total", "stored"))
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Contains(s, s.logs.String(), "events came later than objects.retention")
+	})
+}
+
 func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
 	inBubble(t, func(s *site) {
 		s.fails("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))

@@ -137,6 +137,10 @@ func (s *store) try(ctx context.Context, tasks []*task) {
 	s.loop.EndStore() // another loop need not wait while messages are parked
 	s.receiver.metrics.events.WithLabelValues("stored").Add(float64(done.Stored))
 	s.receiver.metrics.events.WithLabelValues("duplicate").Add(float64(done.Duplicates))
+	if done.TooOld > 0 {
+		s.receiver.metrics.events.WithLabelValues("too-old").Add(float64(done.TooOld))
+		s.receiver.opts.Logger.Warn("events came later than objects.retention, and are not stored", "events", done.TooOld)
+	}
 	var cause error
 	damaged := make(map[*task]bool)
 	for i := range done.Failures {

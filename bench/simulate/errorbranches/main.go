@@ -49,7 +49,7 @@ func main() {
 func run(args []string, to io.Writer) error {
 	set := flag.NewFlagSet("errorbranches", flag.ContinueOnError)
 	atLeast := set.Float64("min", 0, "how much of each package has to be reached, in percent")
-	packages := set.String("packages", "./cosmos,./domain/hub,./api/servicebus,./api/servicebus/contentrequest,./api/servicebus/ingest,./api/servicebus/internal/busclient,./api/servicebus/internal/receiver", "which packages, as the go command names them")
+	packages := set.String("packages", "./cosmos,./cosmos/objects,./domain/hub,./domain/ledger,./api/servicebus,./api/servicebus/contentrequest,./api/servicebus/ingest,./api/servicebus/internal/busclient,./api/servicebus/internal/receiver", "which packages, as the go command names them")
 	list := set.String("impossible", "bench/simulate/errorbranches/testdata/impossible.txt", "the branches that cannot be reached")
 	if err := set.Parse(args); err != nil {
 		return err

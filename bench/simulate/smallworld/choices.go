@@ -167,7 +167,7 @@ type observers struct {
 	hub  *truth.Observer
 	push *push.Observer
 
-	objects *objects.Observer // nil: rows are forgotten, or are of a crawl whose job is in memory
+	objects *objects.Observer
 }
 
 // Commit compares a commit with the rules.
@@ -178,8 +178,6 @@ func (o *observers) Commit(changes commit) error {
 		return err
 	case known.Judge == containers.TruthPush:
 		return o.push.Commit(changes)
-	case known.Judge == containers.TruthObjects && o.objects == nil:
-		return nil
 	case known.Judge == containers.TruthObjects:
 		return o.objects.Commit(changes)
 	}
@@ -200,8 +198,8 @@ func (w *world) observe(from int, r *request, changes commit) error {
 	if w.Requests {
 		o.hub.Deleted(firstObject)
 	}
-	if w.Forgets || w.Crawl != nil {
-		o.objects = nil
+	if w.Forgets {
+		o.objects.Forgets = forgettable
 	}
 	slices.Reverse(way)
 	for _, c := range slices.Concat(w.past, way) {

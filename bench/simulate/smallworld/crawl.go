@@ -21,8 +21,9 @@ type Crawl struct {
 	Current string                    // of the object in the end: a part of its description; "": none
 }
 
-// crawledAt is the time of a crawl: before that of events with +40, and after the others.
-func crawledAt() time.Time { return objecttest.FirstMoment.Add(30 * time.Second) }
+// crawledAt is the time of a crawl, by a clock that is ahead of that of the events by the whole margin. So it
+// is before events with +40, and after the others.
+func crawledAt() time.Time { return objecttest.FirstMoment.Add(30*time.Second + domain.ClockMargin) }
 
 // startedCrawl returns the job of a scenario, which its preparation starts.
 func startedCrawl() *domain.Job {

@@ -22,6 +22,13 @@ func keeping(isPreparing bool) repository.ObjectKeeping {
 	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
 }
 
+// forgettable returns the times before which rows may be forgotten by the retention.
+func forgettable() (rows, dead time.Time) {
+	k := keeping(false)
+	now := k.Clock()
+	return now.Add(-time.Duration(k.Retention)), now.Add(-domain.MinDeadRetention - time.Hour)
+}
+
 // forget forgets all that may be forgotten of the bucket of the scenarios, as a sweep does.
 func forget(ctx context.Context, s repository.ObjectSweeper) error {
 	page, err := s.Forget(ctx, repository.ObjectShard{Bucket: "bucket"}, "", 100)

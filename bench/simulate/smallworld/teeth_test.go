@@ -176,7 +176,7 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		},
 		{
 			"no condition on an object whose rows are forgotten", "object-forget-again",
-			func(s *Scenario) { s.mutate = without(steps.Forget) }, "L1: event ",
+			func(s *Scenario) { s.mutate = without(steps.Forget) }, "L5: ",
 		},
 		{
 			"no condition on an object that is crawled", "object-crawl-late",

@@ -19,7 +19,7 @@ func objectOfChange(resource string) (bucket, key string, isObject bool) {
 	rest := b[1:]
 	next := func() string {
 		n, size := binary.Uvarint(rest)
-		if size <= 0 || n > uint64(len(rest)-size) {
+		if size <= 0 || n > uint64(len(rest)-size) { //nolint:gosec // not negative
 			isObject = false
 			return ""
 		}

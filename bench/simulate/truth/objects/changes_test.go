@@ -15,12 +15,12 @@ import (
 func observeWatched(t *testing.T) *observed {
 	t.Helper()
 	o := observe(t, "[C@10/1]")
-	r := domain.ObjectResourceOf(o.name)
+	r := domain.ObjectResourceOf(o.name())
 	for range 2 {
 		_, err := o.store.MarkWatched(t.Context(), r, false)
 		require.NoError(t, err)
 	}
-	o.ingests(t, "[C@20/1] [C@20/1] [D@15/1] [D@30/1] [C@40/1]")
+	o.ingest("[C@20/1] [C@20/1] [D@15/1] [D@30/1] [C@40/1]")
 	require.Equal(t, 2, o.reached["a watched object was changed"])
 	_, err := o.store.MarkWatched(t.Context(), r, false)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestAnObserverFindsEachViolationOfAWatch(t *testing.T) {
 
 func TestAStoredChangeIsInTheCommitOfItsObject(t *testing.T) {
 	o := observeWatched(t)
-	o.ingests(t, "[C@50/1]")
+	o.ingest("[C@50/1]")
 	var alone string
 	for id, c := range o.documents {
 		if strings.HasPrefix(id, "-c.") {

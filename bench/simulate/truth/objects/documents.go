@@ -74,7 +74,8 @@ func (r *row) identity() identity {
 // facts returns what never changes of a row.
 func (r *row) facts() row {
 	f := *r
-	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered, f.Attributes = 0, "", 0, "", 0, 0, ""
+	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
+	f.Attributes, f.IngestID = "", "" // see judgePatches
 	return f
 }
 
@@ -82,16 +83,19 @@ func (r *row) isGenerated() bool { return r.Sequencer == "" }
 
 func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
 
+// isLive reports whether the version exists after the event.
+func (r *row) isLive() bool { return r.Type == created || r.isDeleteMarker() }
+
 // isOver reports whether the event says that its version was the newest of all.
 func (r *row) isOver() bool {
 	return r.isDeleteMarker() || r.Type == created && (r.Reason == "Crawl" || r.Reason == "CrawlRestored")
 }
 
 // happened returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happened() (int64, bool) { return microsOf(r.Time) }
+func (r *row) happened() (int64, bool) { return micros(r.Time) }
 
-// microsOf returns a time in microseconds. An unknown one is the least one, and false.
-func microsOf(text string) (int64, bool) {
+// micros returns a time in microseconds. An unknown one is the least one, and false.
+func micros(text string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return math.MinInt64, false
@@ -131,7 +135,7 @@ func (r *row) order() order {
 	o := order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
 	if o.rank == overRow {
 		o.after = t
-		if after, known := microsOf(r.After); known {
+		if after, known := micros(r.After); known {
 			o.after = after
 		}
 	}
@@ -165,6 +169,9 @@ type document struct {
 	Spilled          int64    `json:"spilled"`
 	SpilledGenerated int64    `json:"spilledGenerated"`
 	Writes           []string `json:"writes"`
+	Forgotten        *floor   `json:"forgotten"`
+	ForgottenTo      string   `json:"forgottenTo"`
+	ForgottenRows    int64    `json:"forgottenRows"`
 
 	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
 	Version string `json:"version"`

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/cosmos/embedded"
@@ -18,7 +19,14 @@ type Observer struct {
 	// Reached, if set, is called with the name of each rare state that a commit reaches.
 	Reached func(state string)
 
+	// Forgets returns the times before which rows may be forgotten: the rows that have a newer one of
+	// their version, and the last rows of versions that do not exist. Nil: no row may be.
+	Forgets func() (rows, dead time.Time)
+
 	mu        sync.Mutex
+	patches   []*expectedPatch
+	jobs      map[string]job    // by UUID
+	running   map[string]string // UUIDs of jobs, by the ids of the documents that say that they run
 	documents map[key]document
 	objects   map[key]*object
 	buckets   map[string]int     // their shards
@@ -31,7 +39,10 @@ type key struct{ partition, id string }
 
 // An object is what is known of one.
 type object struct {
-	rows    map[identity]row
+	rows map[identity]row
+
+	forgotten map[identity]row // that it ever had
+
 	writes  map[string]bool // that it ever had
 	commits int
 	spilled map[string]bool // ids of the documents of spilled rows and copies
@@ -40,7 +51,10 @@ type object struct {
 
 // New returns an Observer of an empty store.
 func New() *Observer {
-	return &Observer{documents: make(map[key]document), objects: make(map[key]*object), buckets: make(map[string]int)}
+	return &Observer{
+		documents: make(map[key]document), objects: make(map[key]*object), buckets: make(map[string]int),
+		jobs: make(map[string]job), running: make(map[string]string),
+	}
 }
 
 // Commit compares the changes of one commit with the rules, and returns an error that joins what they
@@ -57,6 +71,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 		}
 		o.documentChanged(c, changed)
 	}
+	o.judgeJobs()
 	for _, k := range slices.SortedFunc(maps.Keys(changed), func(a, b key) int { return strings.Compare(a.partition+a.id, b.partition+b.id) }) {
 		if !changed[k] {
 			o.violated("batch", k, "its spilled rows or changes were stored, and the object did not change")
@@ -96,9 +111,6 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		o.buckets[d.Bucket] = d.Shards
 	case "object":
 		changed[k] = true
-		if c.JSON == nil {
-			o.violated("L1", k, "the object is gone")
-		}
 	case "row", "head":
 		of := key{k.partition, d.Object}
 		if _, is := changed[of]; !is {
@@ -114,6 +126,9 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		if c.JSON != nil { // one that was published is removed by itself
 			o.changeStored(k, &d, existed, changed)
 		}
+	case "job", "running":
+		o.jobChanged(k, d.Kind, c.JSON)
+	case "sweep": // where a sweep continues; what it forgets is judged
 	default:
 		o.violated("layout", k, "no rule judges documents of kind %q", d.Kind)
 	}
@@ -122,7 +137,7 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 func (o *Observer) object(k key) *object {
 	known := o.objects[k]
 	if known == nil {
-		known = &object{rows: make(map[identity]row), writes: make(map[string]bool), spilled: make(map[string]bool)}
+		known = &object{rows: make(map[identity]row), forgotten: make(map[identity]row), writes: make(map[string]bool), spilled: make(map[string]bool)}
 		o.objects[k] = known
 	}
 	return known
@@ -131,7 +146,8 @@ func (o *Observer) object(k key) *object {
 // objectChanged judges an object after a commit.
 func (o *Observer) objectChanged(k key) {
 	known := o.object(k)
-	j := &objectCheck{Observer: o, key: k, before: known, doc: o.documents[k], heads: make(map[string]row)}
+	doc, exists := o.documents[k]
+	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row)}
 	for id := range known.spilled {
 		switch d := o.documents[key{k.partition, id}]; d.Kind {
 		case "row":
@@ -145,6 +161,9 @@ func (o *Observer) objectChanged(k key) {
 	}
 	slices.SortFunc(j.spilled, compareRows)
 	j.judge()
+	for _, r := range j.gone {
+		known.forgotten[r.identity()] = r
+	}
 	known.rows = make(map[identity]row)
 	for _, r := range j.all() {
 		known.rows[r.identity()] = r

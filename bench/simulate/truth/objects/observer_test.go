@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,24 +24,33 @@ type members = map[string]any
 // An observed store is one whose commits an observer has judged.
 type observed struct {
 	*Observer
+	t         *testing.T
+	store     *objectstore.Store
+	now       time.Time // of the clock of the store
+	draws     uint64
 	documents map[string]embedded.Change // the last of each id
 	reached   map[string]int
-	store     *objectstore.Store
-	name      domain.ObjectName
 }
 
 // script has an event without sequencer that moves, versions of which some are spilled, and a late event.
 const script = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [M@70/5+70]"
 
 // observe has a store store the events of a script, and judges each of its commits.
-func observe(t *testing.T, script string) *observed {
+func observe(t *testing.T, script string) *observed { return observeFor(t, script, 0) }
+
+// observeFor is observe for a store that keeps rows for a time.
+func observeFor(t *testing.T, script string, retention time.Duration) *observed {
 	t.Helper()
-	o := &observed{Observer: New(), documents: make(map[string]embedded.Change), reached: make(map[string]int)}
+	o := &observed{Observer: New(), t: t, now: objecttest.FirstMoment, documents: make(map[string]embedded.Change), reached: make(map[string]int)}
 	o.Reached = func(state string) { o.reached[state]++ }
+	if retention > 0 {
+		o.Forgets = func() (rows, dead time.Time) {
+			return o.now.Add(-retention), o.now.Add(-domain.MinDeadRetention - time.Hour)
+		}
+	}
 	a := accounttest.New(t, embedded.Options{Committed: func(changes []embedded.Change) {
 		for _, c := range changes {
-			o.documents[c.ID] = c
-			if c.JSON == nil {
+			if o.documents[c.ID] = c; c.JSON == nil {
 				delete(o.documents, c.ID)
 			}
 		}
@@ -48,22 +58,32 @@ func observe(t *testing.T, script string) *observed {
 			t.Error(err)
 		}
 	}}, objectstore.Containers())
-	o.store = objectstore.New(a.Connect(), objectstore.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}})
-	var err error
-	o.name, err = domain.ParseObjectName("bucket", "key")
-	require.NoError(t, err)
-	o.ingests(t, script)
+	o.store = objectstore.New(a.Connect(), objectstore.Options{
+		Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: domain.ObjectRetention(retention), Clock: func() time.Time { return o.now },
+		Random: func() uint64 { o.draws++; return o.draws }, // so that two stores have the same ids
+	})
+	for _, outcome := range o.ingest(script) {
+		require.NotEqual(t, domain.ObjectTooOld, outcome)
+	}
 	return o
 }
 
-// ingests has the store store the events of a script.
-func (o *observed) ingests(t *testing.T, script string) {
-	t.Helper()
+// ingest has the store store the events of a script, and returns their outcomes.
+func (o *observed) ingest(script string) (outcomes []domain.ObjectOutcome) {
+	o.t.Helper()
 	for _, events := range objecttest.Calls(script) {
-		results, err := o.store.Ingest(t.Context(), []repository.ObjectReport{{Name: o.name, ObjectEvent: events[0]}})
-		require.NoError(t, err)
-		require.NoError(t, results[0].Err)
+		results, err := o.store.Ingest(o.t.Context(), []repository.ObjectReport{{Name: o.name(), ObjectEvent: events[0]}})
+		require.NoError(o.t, err)
+		require.NoError(o.t, results[0].Err)
+		outcomes = append(outcomes, results[0].Outcome)
 	}
+	return outcomes
+}
+
+func (o *observed) name() domain.ObjectName {
+	name, err := domain.ParseObjectName("bucket", "key")
+	require.NoError(o.t, err)
+	return name
 }
 
 // edited returns the documents of some ids, changed as edit says. The object has one more write.

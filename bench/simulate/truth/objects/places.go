@@ -10,8 +10,8 @@ type place struct {
 }
 
 func (p place) compare(q place) int {
-	pAfter, _ := microsOf(p.after)
-	qAfter, _ := microsOf(q.after)
+	pAfter, _ := micros(p.after)
+	qAfter, _ := micros(q.after)
 	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank), cmp.Compare(pAfter, qAfter))
 }
 
@@ -45,6 +45,9 @@ func (j *objectCheck) judgePlaces(rows []row) {
 			j.violated("L6", "number %d of row %+v is used twice, or not one of %d", g.Number, g.identity(), j.doc.Generated)
 		}
 		numbers[g.Number] = true
+		if _, isKnown := j.before.rows[g.identity()]; !isKnown && g.Number <= j.before.doc.Generated {
+			j.violated("L6", "row %+v is new, and number %d was given out before", g.identity(), g.Number)
+		}
 		if _, known := g.happened(); known {
 			j.judgePlace(g, rows)
 		}
@@ -52,7 +55,7 @@ func (j *objectCheck) judgePlaces(rows []row) {
 			j.reached("a generated place moved behind a late row")
 		}
 	}
-	if int64(len(numbers)) != j.doc.Generated {
+	if n := int64(len(numbers)); n != j.doc.Generated && (j.doc.ForgottenRows == 0 || n > j.doc.Generated) {
 		j.violated("L6", "%d rows have a generated place, and it counts %d", len(numbers), j.doc.Generated)
 	}
 }
@@ -64,18 +67,27 @@ func (j *objectCheck) judgePlace(g *row, rows []row) {
 		rank = overRow
 	}
 	lowest, highest := place{rank: rank}, place{rank: rank}
-	for i := range rows {
-		p, anchors := placeBehind(&rows[i], g)
+	note := func(a *row, isThere bool) {
+		p, anchors := placeBehind(a, g)
 		if !anchors {
-			continue
+			return
 		}
-		t, known := rows[i].happened()
-		if known && t < at && p.compare(lowest) > 0 {
+		t, known := a.happened()
+		if isThere && known && t < at && p.compare(lowest) > 0 {
 			lowest = p
 		}
 		if (!known || t <= at) && p.compare(highest) > 0 {
 			highest = p
 		}
+	}
+	for i := range rows {
+		note(&rows[i], true)
+	}
+	for _, r := range j.before.forgotten { // it was there when g came, or was forgotten before
+		note(&r, false)
+	}
+	for i := range j.gone {
+		note(&j.gone[i], false)
 	}
 	if got := (place{baseOf(g.BaseForm, g.Base), g.Rank, g.After}); got.compare(lowest) < 0 || got.compare(highest) > 0 {
 		j.violated("L6", "row %+v is behind %+v, want a place from %+v to %+v", g.identity(), got, lowest, highest)

@@ -10,6 +10,8 @@ type objectCheck struct {
 	key     key
 	before  *object
 	doc     document
+	exists  bool  // doc is stored
+	gone    []row // that were there before
 	spilled []row // in order
 	heads   map[string]row
 }
@@ -24,9 +26,17 @@ func (j *objectCheck) violated(rule, format string, args ...any) {
 }
 
 func (j *objectCheck) judge() {
-	j.judgeShard()
 	rows := j.all()
+	j.judgeForgotten(rows)
+	if !j.exists {
+		if len(rows) > 0 || len(j.heads) > 0 {
+			j.violated("L1", "the object is gone, and %d rows and %d copies of it are there", len(rows), len(j.heads))
+		}
+		return
+	}
+	j.judgeShard()
 	j.judgeRows(rows)
+	j.judgePatches(rows)
 	j.judgeCurrent(rows)
 	j.judgeFloor()
 	if !j.isMark(rows) {
@@ -65,8 +75,7 @@ func (j *objectCheck) judgeRows(rows []row) {
 	for id, before := range j.before.rows {
 		after, isThere := seen[id]
 		switch {
-		case !isThere:
-			j.violated("L1", "the row of event %+v is gone", id)
+		case !isThere: // see judgeForgotten
 		case after.facts() != before.facts():
 			j.violated("L1", "the row of event %+v was %+v, and is %+v", id, before, after)
 		case after.Duplicates < before.Duplicates:
@@ -113,7 +122,7 @@ func (j *objectCheck) judgeCurrent(rows []row) {
 func (j *objectCheck) judgeFloor() {
 	d := &j.doc
 	at := d.Floor.order()
-	if before := j.before.doc.Floor.order(); at.compare(before) < 0 {
+	if before := j.before.doc.Floor.order(); at.compare(before) < 0 && (d.Floor != nil || d.Spilled > 0) {
 		j.violated("L4", "its floor was %+v, and is %+v", before, at)
 	}
 	if !slices.IsSortedFunc(d.Rows, compareRows) {
@@ -162,6 +171,10 @@ const maxWrites = 8
 // judgeWrites holds the ids of writes to L5.
 func (j *objectCheck) judgeWrites(rows []row) {
 	before, after := j.before.doc.Writes, j.doc.Writes
+	if len(j.gone) > 0 && slices.Equal(before, after) {
+		j.judgeUnchanged(rows)
+		return
+	}
 	if len(after) == 0 || len(after) > maxWrites || j.before.writes[after[len(after)-1]] {
 		j.violated("L5", "its writes were %v, and are %v: want one more, that it never had, and at most %d", before, after, maxWrites)
 		return
@@ -173,6 +186,15 @@ func (j *objectCheck) judgeWrites(rows []row) {
 	for _, r := range rows {
 		if _, isKnown := j.before.rows[r.identity()]; !isKnown && r.WriteID != after[len(after)-1] {
 			j.violated("L5", "row %+v is stored by write %s, and says %q", r.identity(), after[len(after)-1], r.WriteID)
+		}
+	}
+}
+
+// judgeUnchanged demands that a change that forgets rows does nothing else.
+func (j *objectCheck) judgeUnchanged(rows []row) {
+	for _, r := range rows {
+		if before, isKnown := j.before.rows[r.identity()]; !isKnown || r != before {
+			j.violated("L5", "no write has a new id, and row %+v was %+v", r, before)
 		}
 	}
 }

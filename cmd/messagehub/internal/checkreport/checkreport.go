@@ -25,6 +25,9 @@ func Text(r *hub.CheckReport, verbose bool) string {
 	}
 	fmt.Fprintf(&b, "  %s, %s, %s, %s retained, %s\n", terminal.CountOf(r.Recipients, "recipient"), terminal.CountOf(r.Cabinets, "cabinet"),
 		terminal.CountOf(r.Drawers, "drawer"), terminal.CountOf(r.Events, "event"), terminal.CountOf(r.Open, "open bundle"))
+	if r.Objects > 0 {
+		fmt.Fprintf(&b, "  %s with %s\n", terminal.CountOf(r.Objects, "object"), terminal.CountOf(r.Rows, "row"))
+	}
 	if r.Found == 0 {
 		return b.String()
 	}
@@ -42,9 +45,18 @@ func Text(r *hub.CheckReport, verbose bool) string {
 
 // A findingGroup is what is the same but for its place.
 type findingGroup struct {
-	first      *hub.Finding
-	n          int
-	recipients map[string]bool
+	first    *hub.Finding
+	n        int
+	subjects map[string]bool // recipients, or buckets
+}
+
+// countSubjects returns how many recipients or buckets the group is about.
+func (g *findingGroup) countSubjects() string {
+	thing := "recipient"
+	if g.first.IsOfObjects() {
+		thing = "bucket"
+	}
+	return terminal.CountOf(int64(len(g.subjects)), thing)
 }
 
 // groupsShown keeps a report on one screen.
@@ -53,22 +65,22 @@ const groupsShown = 12
 // writeGroups writes a line a group, what no repair can mend first.
 func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	type key struct {
-		damage, mended bool
-		kind           string
+		damage, mended, isOfObjects bool
+		kind                        string
 	}
 	byKey := make(map[key]*findingGroup)
 	var groups []*findingGroup
 	for i := range findings {
 		f := &findings[i]
-		k := key{f.Damage, f.Mended, f.Kind}
+		k := key{f.Damage, f.Mended, f.IsOfObjects(), f.Kind}
 		g := byKey[k]
 		if g == nil {
-			g = &findingGroup{first: f, recipients: make(map[string]bool)}
+			g = &findingGroup{first: f, subjects: make(map[string]bool)}
 			byKey[k] = g
 			groups = append(groups, g)
 		}
 		g.n++
-		g.recipients[f.Recipient] = true
+		g.subjects[f.Subject()] = true
 	}
 	slices.SortStableFunc(groups, func(x, y *findingGroup) int { return rank(x.first) - rank(y.first) })
 	b.WriteByte('\n')
@@ -79,7 +91,7 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 		}
 		f := g.first
 		line := fmt.Sprintf("  %-13s %-4s %-15s %6d of %s, such as %s: %s: %s", state(f), f.Rule, f.Kind, g.n,
-			terminal.CountOf(int64(len(g.recipients)), "recipient"), f.Recipient, f.Where, f.Text)
+			g.countSubjects(), f.Subject(), f.Where, f.Text)
 		fmt.Fprintln(b, terminal.Clip(terminal.Printable(line), 118))
 	}
 }
@@ -108,12 +120,13 @@ func rank(f *hub.Finding) int {
 
 // writeAdvice says what to do about what is left.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
-	damage, mendable, newer := false, false, false
+	damage, objects, mendable, newer := false, false, false, false
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		isNewer := f.Kind == hub.NewerFormatFinding
 		newer = newer || isNewer
-		damage = damage || f.Damage
+		damage = damage || f.Damage && !f.IsOfObjects()
+		objects = objects || f.Damage && f.IsOfObjects()
 		mendable = mendable || !f.Damage && !f.Mended && !isNewer
 	}
 	b.WriteByte('\n')
@@ -124,8 +137,8 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 		b.WriteString("What can be mended is mended by the same command with --repair. Nothing is lost by it.\n")
 	}
 	if newer {
-		b.WriteString("A newer version of the hub has stored mailboxes in a format that this one does not know. They are not\n" +
-			"damaged, and were left alone: check them with the newer version.\n")
+		b.WriteString("A newer version of the hub has stored mailboxes or objects in a format that this one does not know. They\n" +
+			"are not damaged, and were left alone: check them with the newer version.\n")
 	}
 	if damage {
 		b.WriteString("Damage is in the events themselves, or in what was acknowledged: no repair can know what was there.\n" +
@@ -133,6 +146,11 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 			"other queues work; messagehub queue freeze ACTOR keeps the damaged ones as they are, and skip lets an\n" +
 			"actor pass a bundle that cannot be read. A cabinet whose next page is lost waits, and the others of its\n" +
 			"actor continue; messagehub queue abandon ACTOR ORIGIN CONTENTTYPE skips the lost events.\n")
+	}
+	if objects {
+		b.WriteString("Damage of objects is in what their stores have reported: no repair can know what that was. Keep a copy of the\n" +
+			"data, look at the disk or the account, and restore a backup of before. messagehub objects crawl BUCKET then\n" +
+			"stores how the current state of the store differs from it.\n")
 	}
 }
 

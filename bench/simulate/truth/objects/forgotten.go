@@ -1,0 +1,88 @@
+package objects
+
+// judgeForgotten holds the rows that are gone, and those that are new, to L1 and L7.
+func (j *objectCheck) judgeForgotten(rows []row) {
+	present := make(map[identity]bool, len(rows))
+	newest := make(map[string]row) // of each version, among those before and after
+	note := func(r row) {
+		if top, has := newest[r.Version]; !has || compareRows(top, r) < 0 {
+			newest[r.Version] = r
+		}
+	}
+	for _, r := range rows {
+		present[r.identity()] = true
+		note(r)
+		j.judgeNew(&r)
+	}
+	for id, r := range j.before.rows {
+		if !present[id] {
+			j.gone = append(j.gone, r)
+			note(r)
+		}
+	}
+	for i := range j.gone {
+		r := &j.gone[i]
+		top := newest[r.Version]
+		j.judgeGone(r, top.identity() == r.identity())
+	}
+	j.judgeMemory()
+	if len(j.gone) > 0 {
+		j.reached("rows were forgotten")
+	}
+	if !j.exists {
+		j.reached("an object was forgotten")
+	}
+}
+
+// judgeGone judges a row that is gone.
+func (j *objectCheck) judgeGone(r *row, isNewest bool) {
+	t, isKnown := r.happened()
+	if j.Forgets == nil || !isKnown {
+		j.violated("L1", "the row of event %+v is gone", r.identity())
+		return
+	}
+	limit, dead := j.Forgets()
+	if isNewest {
+		limit = dead
+	}
+	to, _ := microsOf(j.doc.ForgottenTo)
+	switch {
+	case j.exists && (t > to || r.order().compare(j.doc.Forgotten.order()) > 0):
+		j.violated("L1", "the row of event %+v is gone, and the object does not remember that it was forgotten", r.identity())
+	case isNewest && r.isLive():
+		j.violated("L7", "the row of event %+v is gone, the newest one of a version that exists", r.identity())
+	case t >= limit.UnixMicro():
+		j.violated("L7", "the row of event %+v is gone, which is not older than %v", r.identity(), limit)
+	}
+}
+
+// judgeNew demands that a row is not one that was forgotten.
+func (j *objectCheck) judgeNew(r *row) {
+	if _, isOld := j.before.rows[r.identity()]; isOld {
+		return
+	}
+	j.judgeCrawled(r)
+	if _, was := j.before.forgotten[r.identity()]; was {
+		j.violated("L7", "event %+v was forgotten, and is there again", r.identity())
+	}
+	t, isKnown := r.happened()
+	if to, has := microsOf(j.before.doc.ForgottenTo); has && isKnown && t <= to {
+		j.violated("L7", "event %+v is new, and not later than what was forgotten", r.identity())
+	}
+}
+
+// judgeMemory demands that what the object remembers of forgotten rows only grows.
+func (j *objectCheck) judgeMemory() {
+	before, after := &j.before.doc, &j.doc
+	if !j.exists || before.Kind == "" {
+		return
+	}
+	toBefore, hadBefore := microsOf(before.ForgottenTo)
+	to, has := microsOf(after.ForgottenTo)
+	if hadBefore && (!has || to < toBefore) || after.Forgotten.order().compare(before.Forgotten.order()) < 0 {
+		j.violated("L7", "it had forgotten all up to %+v of %s, and now up to %+v of %s", before.Forgotten, before.ForgottenTo, after.Forgotten, after.ForgottenTo)
+	}
+	if want := before.ForgottenRows + int64(len(j.gone)); after.ForgottenRows != want {
+		j.violated("L7", "it had forgotten %d rows, %d are gone, and it counts %d", before.ForgottenRows, len(j.gone), after.ForgottenRows)
+	}
+}

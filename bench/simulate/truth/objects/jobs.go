@@ -1,0 +1,145 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A job is a long task on objects as it is stored.
+type job struct {
+	Kind     string `json:"jobKind"`
+	UUID     string `json:"uuid"`
+	Bucket   string `json:"bucket"`
+	Live     bool   `json:"live"`
+	Request  string `json:"request"`
+	State    string `json:"state"`
+	Started  string `json:"started"`
+	Cursor   string `json:"cursor"`
+	Seen     int64  `json:"seen"`
+	Created  int64  `json:"created"`
+	Deleted  int64  `json:"deleted"`
+	Owner    string `json:"owner"`
+	Lease    int64  `json:"lease"`
+	Attempts int    `json:"attempts"`
+}
+
+// crawlKind is the kind of jobs of which a bucket has one at a time.
+const crawlKind = "crawl"
+
+// jobChanged judges a change of a job, or of the document that says which job runs.
+func (o *Observer) jobChanged(k key, kind string, text []byte) {
+	var after job
+	if text != nil {
+		if err := json.Unmarshal(text, &after); err != nil {
+			o.violated("layout", k, "it cannot be read: %v", err)
+			return
+		}
+	}
+	switch {
+	case kind == "running" && text == nil:
+		delete(o.running, k.id)
+	case kind == "running":
+		o.running[k.id] = after.UUID
+	case text == nil: // jobs that have ended expire
+		for uuid, j := range o.jobs {
+			if j.Kind+"."+uuid == k.id && j.Live {
+				o.violated("L8", k, "a job runs, and is gone")
+			}
+		}
+	default:
+		if before, existed := o.jobs[after.UUID]; existed {
+			o.judgeJob(k, &before, &after)
+		} else if !after.Live || after.Lease != 0 {
+			o.violated("L8", k, "a job begins that does not run, or has a lease")
+		}
+		o.jobs[after.UUID] = after
+	}
+}
+
+func (o *Observer) judgeJob(k key, before, after *job) {
+	if !before.Live {
+		if *before != *after {
+			o.violated("L8", k, "a job had ended, and has changed")
+		}
+		return
+	}
+	if after.Kind != before.Kind || after.Bucket != before.Bucket || after.Request != before.Request || after.Started != before.Started || after.Live != (after.State == "running") {
+		o.violated("L8", k, "a job has become another one: it was %+v", *before)
+	}
+	isTaken := after.Lease == before.Lease+1 && after.Owner != before.Owner
+	if !isTaken && (after.Lease != before.Lease || after.Owner != before.Owner) {
+		o.violated("L8", k, "lease %d was that of %q, and lease %d is that of %q", before.Lease, before.Owner, after.Lease, after.Owner)
+	}
+	if isTaken && before.Lease > 0 {
+		o.reached("a job was taken over")
+	}
+	if after.Seen < before.Seen || after.Created < before.Created || after.Deleted < before.Deleted || isBehind(after.Cursor, before.Cursor) {
+		o.violated("L8", k, "a job has moved back: it was %+v", *before)
+	}
+}
+
+// isBehind reports whether the cursor of a crawl is behind another one.
+func isBehind(cursor, than string) bool {
+	var a, b struct {
+		Last []byte `json:"last"`
+	}
+	_ = json.Unmarshal([]byte(cursor), &a) // an empty cursor is the first one, and of other jobs
+	_ = json.Unmarshal([]byte(than), &b)
+	return bytes.Compare(a.Last, b.Last) < 0
+}
+
+// judgeJobs demands that each bucket has one crawl that runs at most, which has the document that says so.
+func (o *Observer) judgeJobs() {
+	running := make(map[string]string) // UUIDs, by bucket
+	for _, uuid := range slices.Sorted(maps.Keys(o.jobs)) {
+		j := o.jobs[uuid]
+		if !j.Live || j.Kind != crawlKind {
+			continue
+		}
+		if other := running[j.Bucket]; other != "" {
+			o.violated("L8", key{"jobs", uuid}, "crawls %s and %s of bucket %s run at once", other, uuid, j.Bucket)
+		}
+		running[j.Bucket] = uuid
+	}
+	said := make(map[string]bool)
+	for _, uuid := range o.running {
+		said[uuid] = true
+	}
+	if len(said) != len(o.running) || len(said) != len(running) {
+		o.violated("L8", key{"jobs", "running"}, "the documents say that jobs %v run, and those are %v", o.running, running)
+		return
+	}
+	for bucket, uuid := range running {
+		if !said[uuid] {
+			o.violated("L8", key{"jobs", "running"}, "crawl %s of bucket %s runs, and no document says so", uuid, bucket)
+		}
+	}
+}
+
+// judgeCrawled demands that a new row of a crawl is of a job for its bucket.
+func (j *objectCheck) judgeCrawled(r *row) {
+	text, isOfCrawl := strings.CutPrefix(r.Message, "crawl/")
+	if !isOfCrawl {
+		return
+	}
+	uuid, _, _ := strings.Cut(text, "/")
+	if job, has := j.jobs[uuid]; !has || job.Kind != crawlKind || job.Bucket != j.doc.Bucket {
+		j.violated("L8", "row %+v is of no crawl of bucket %s", r.identity(), j.doc.Bucket)
+	}
+	j.reached("a crawl has stored a row")
+}
+
+// Running returns how many jobs run.
+func (o *Observer) Running() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, j := range o.jobs {
+		if j.Live {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,90 @@
+package objects
+
+import (
+	"encoding/json"
+	"maps"
+)
+
+// A Patch is a change of a row that was asked for.
+type Patch struct {
+	Attributes map[string]string // members with their JSON, which it adds
+	IngestID   string            // which it sets
+}
+
+// Expect notes a patch that may be applied from now on, and returns its number.
+func (o *Observer) Expect(p Patch) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.patches = append(o.patches, &expectedPatch{Patch: p})
+	return len(o.patches) - 1
+}
+
+// Applied returns how often a patch was applied.
+func (o *Observer) Applied(n int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.patches[n].applied
+}
+
+// An expectedPatch is one that may be applied.
+type expectedPatch struct {
+	Patch
+	applied int
+}
+
+// judgePatches holds changes of attributes and ingest ids to L10.
+func (j *objectCheck) judgePatches(rows []row) {
+	changed := 0
+	for i := range rows {
+		after := &rows[i]
+		before, isKnown := j.before.rows[after.identity()]
+		if !isKnown || before.Attributes == after.Attributes && before.IngestID == after.IngestID {
+			continue
+		}
+		if changed++; changed > 1 {
+			j.violated("L10", "two rows are patched at once, one of them that of event %+v", after.identity())
+		}
+		if !j.isPatched(&before, after) {
+			j.violated("L10", "row %+v has the attributes %q and the ingest id %q, and had %q and %q: no patch says so",
+				after.identity(), after.Attributes, after.IngestID, before.Attributes, before.IngestID)
+		}
+		j.reached("a row was patched")
+	}
+}
+
+// isPatched reports whether one of the patches that were asked for makes of a row what it is.
+func (j *objectCheck) isPatched(before, after *row) bool {
+	then, now := membersOf(before.Attributes), membersOf(after.Attributes)
+	if then == nil || now == nil {
+		return false
+	}
+	for name, value := range then {
+		if now[name] != value {
+			return false
+		}
+		delete(now, name)
+	}
+	for _, p := range j.patches {
+		if maps.Equal(p.Attributes, now) && (after.IngestID == before.IngestID && p.IngestID == "" || p.IngestID != "" && after.IngestID == p.IngestID) {
+			p.applied++
+			return true
+		}
+	}
+	return false
+}
+
+// membersOf returns the members of a JSON object, or nil.
+func membersOf(text string) map[string]string {
+	members := make(map[string]string)
+	if text == "" {
+		return members
+	}
+	var raw map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return nil
+	}
+	for name, value := range raw {
+		members[name] = string(value)
+	}
+	return members
+}

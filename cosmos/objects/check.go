@@ -1,0 +1,249 @@
+package objects
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// CheckOptions are those of a Check. The zero value is valid.
+type CheckOptions struct {
+	Resume string // the position where to resume, as a report had it; empty: from the start
+
+	// Progress, if set, is called after each page with what was checked so far.
+	Progress func(repository.CheckReport)
+}
+
+const (
+	checkedPage = 100
+	maxFindings = 10_000
+
+	// positionPrefix begins the positions of this check. Those of other checks have no dot.
+	positionPrefix = "objects."
+)
+
+// The kinds of findings.
+const (
+	unreadable   = "unreadable"
+	shardWrong   = "shard-wrong"
+	rowTwice     = "row-twice"
+	rowWrong     = "row-wrong"
+	rowStray     = "row-stray"
+	currentWrong = "current-wrong"
+	floorWrong   = "floor-wrong"
+	copyWrong    = "copy-wrong"
+	countWrong   = "count-wrong"
+	numberWrong  = "number-wrong"
+	jobWrong     = "job-wrong"
+)
+
+// IsCheckPosition reports whether a check of objects has reported a position.
+func IsCheckPosition(resume string) bool { return strings.HasPrefix(resume, positionPrefix) }
+
+// Check reads all documents and compares them with L1 to L6 and L8, as far as one state of the store
+// shows them, while nodes may be running. Its memory does not grow with the number of objects, but with
+// the versions of one of them. An account without the container has no objects. An error means that the
+// check could not continue; the report then has what it has found before.
+//
+// It repairs nothing. What is wrong is damage: only the events that the stores have reported
+// would tell what was there.
+func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
+	c := &checker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
+	err := c.checkAll(ctx)
+	if client.IsContainerMissing(err) {
+		err = nil
+	}
+	return c.copyReport(), err
+}
+
+// A checker is one Check.
+type checker struct {
+	store  *Store
+	opts   CheckOptions
+	report repository.CheckReport
+}
+
+// checkAll checks every document of the container, in any order, and then the jobs.
+func (c *checker) checkAll(ctx context.Context) error {
+	q := c.begin().QueryAllPartitions(c.store.objects, "all objects", "SELECT * FROM c")
+	if err := c.resume(q); err != nil {
+		return err
+	}
+	strays := newStrayCheck(c)
+	for !q.IsDone() {
+		items, err := q.Next(ctx, checkedPage)
+		switch {
+		case q.SkipDamage(err):
+			c.addUnreadable(client.FailureOf(err).DamagedPartition(), "a document", client.Classify("check objects", err))
+		case c.opts.Resume != "" && client.StatusOf(err) == http.StatusBadRequest:
+			return errPosition(err)
+		case err != nil:
+			return client.Classify("check objects", err)
+		}
+		for _, item := range items {
+			if err := c.checkDocument(ctx, q, strays, item); err != nil {
+				return err
+			}
+		}
+		c.report.Resume = ""
+		if next := q.NextPage(); next != "" {
+			c.report.Resume = positionPrefix + base64.RawURLEncoding.EncodeToString([]byte(next))
+		}
+		if c.opts.Progress != nil {
+			c.opts.Progress(c.copyReport())
+		}
+		q.UseCall(c.begin()) // a budget for each page
+	}
+	return c.checkJobs(ctx)
+}
+
+// resume has the query resume where another check has been.
+func (c *checker) resume(q *client.Query) error {
+	if c.opts.Resume == "" {
+		return nil
+	}
+	text, isOurs := strings.CutPrefix(c.opts.Resume, positionPrefix)
+	position, err := base64.RawURLEncoding.DecodeString(text)
+	if !isOurs || err != nil || len(position) == 0 {
+		return errPosition(fmt.Errorf("no check of objects has reported %q", domain.Clip(c.opts.Resume)))
+	}
+	q.ResumeAt(string(position))
+	return nil
+}
+
+func errPosition(err error) error {
+	return domain.Errorf(domain.Invalid, "resume: %w; begin from the start", err)
+}
+
+func (c *checker) begin() *client.Call { return c.store.client.Begin("check objects") }
+
+// A storedDocument has what all documents have.
+type storedDocument struct {
+	PartitionKey string `json:"partitionKey"`
+	ID           string `json:"id"`
+	Kind         string `json:"kind"`
+}
+
+// checkDocument checks a document of the container. Kinds that are not known are those of newer versions.
+func (c *checker) checkDocument(ctx context.Context, q *client.Query, strays *strayCheck, item []byte) error {
+	var at storedDocument
+	if err := json.Unmarshal(item, &at); err != nil {
+		c.addUnreadable("", "a document", domain.Errorf(domain.Damaged, "decode document: %w", err))
+		return nil
+	}
+	var err error
+	switch at.Kind {
+	case objectDocument.Name:
+		d := &objectDoc{}
+		if err = q.Decode(item, d); err == nil {
+			return c.checkObject(ctx, d)
+		}
+		c.report.Objects++
+	case rowDocument.Name, headDocument.Name:
+		d := &rowDoc{}
+		if err = q.Decode(item, d); err == nil {
+			return strays.check(ctx, d)
+		}
+	case bucketDocument.Name:
+		err = q.Decode(item, &bucketDoc{})
+	case sweepDocument.Name:
+		err = q.Decode(item, &sweepDoc{})
+	}
+	if err != nil {
+		c.addUnreadable(at.PartitionKey, "document "+at.ID, err)
+	}
+	return nil
+}
+
+const (
+	looks      = 6
+	firstPause = 50 * time.Millisecond // between looks; each one is twice as long as the one before
+)
+
+// A look returns what is wrong with one thing, and whether the thing changed meanwhile.
+type look func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
+
+// confirm looks until what is wrong remains, and adds that to the report: a stale read, or a write that
+// came between two reads, looks wrong for a moment. Where no read is stale, two looks at one state of
+// the thing suffice. A thing that changes at each look is left out.
+func (c *checker) confirm(ctx context.Context, look look) error {
+	var confirmed []repository.Finding
+	counted := 0 // looks at a state
+	for n := range looks {
+		if n > 0 && !client.Sleep(ctx, firstPause<<n/2+c.store.client.Jitter(firstPause<<n)) {
+			return domain.Errorf(domain.Unavailable, "check objects: %w", context.Cause(ctx))
+		}
+		found, hasMoved, err := look(ctx)
+		if err != nil {
+			return client.Classify("check objects", err)
+		}
+		switch {
+		case len(found) == 0:
+			return nil
+		case hasMoved:
+			continue
+		case counted == 0:
+			confirmed = found
+		default:
+			confirmed = slices.DeleteFunc(found, func(f repository.Finding) bool { return !hasFinding(confirmed, &f) })
+		}
+		if counted++; counted > 1 && !c.store.db.ReadsMayBeStale() {
+			break
+		}
+	}
+	if counted > 1 {
+		c.add(confirmed...)
+	}
+	return nil
+}
+
+// hasFinding reports whether the same is wrong at the same place. Texts have numbers that change.
+func hasFinding(all []repository.Finding, f *repository.Finding) bool {
+	return slices.ContainsFunc(all, func(other repository.Finding) bool { return other.Kind == f.Kind && other.Where == f.Where })
+}
+
+// addUnreadable adds a document that is not what it has to be, or has a newer format.
+func (c *checker) addUnreadable(partition, where string, err error) {
+	c.add(unreadableFinding(bucketOf(partition), where, err))
+}
+
+func unreadableFinding(bucket, where string, err error) repository.Finding {
+	f := repository.Finding{Rule: "L1", Kind: unreadable, Bucket: bucket, Where: where, Text: err.Error(), Damage: true}
+	if domain.KindOf(err) == domain.NewerFormat {
+		f.Kind, f.Damage = repository.NewerFormatFinding, false
+	}
+	return f
+}
+
+func (c *checker) add(findings ...repository.Finding) {
+	c.report.Found += int64(len(findings))
+	room := maxFindings - len(c.report.Findings)
+	c.report.Findings = append(c.report.Findings, findings[:min(len(findings), room)]...)
+}
+
+func (c *checker) copyReport() repository.CheckReport {
+	report := c.report
+	report.Findings = slices.Clone(report.Findings)
+	return report
+}
+
+// bucketOf returns the bucket of a partition, or nothing.
+func bucketOf(partition string) string {
+	if bucket, ok := strings.CutPrefix(partition, "bucket|"); ok {
+		return bucket
+	}
+	if shard, ok := strings.CutPrefix(partition, "shard|"); ok {
+		_, bucket, _ := strings.Cut(shard, "|")
+		return bucket
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package objects
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// checkJobs checks all jobs that run.
+func (c *checker) checkJobs(ctx context.Context) error {
+	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
+		l := &jobLook{checker: c, running: make(map[string]*runningDoc)}
+		if err := l.read(ctx); err != nil {
+			return nil, false, err
+		}
+		l.compare()
+		return l.found, false, nil
+	})
+}
+
+// A jobLook compares the jobs that run with the documents that say so.
+type jobLook struct {
+	*checker
+	jobs    []*jobDoc
+	running map[string]*runningDoc // by id
+	found   []repository.Finding
+}
+
+func (l *jobLook) violated(bucket, where, format string, args ...any) {
+	l.found = append(l.found, repository.Finding{
+		Rule: "L8", Kind: jobWrong, Bucket: bucket, Where: where, Text: fmt.Sprintf(format, args...), Damage: true,
+	})
+}
+
+// read reads all jobs. There are few.
+func (l *jobLook) read(ctx context.Context) error {
+	q := l.begin().Query(l.store.objects, jobsKey, "SELECT * FROM c")
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 1000)
+		if isUnreadable(err) {
+			l.found = append(l.found, unreadableFinding("", "jobs", err))
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			if err := l.add(q.Decode, item); err != nil {
+				l.found = append(l.found, unreadableFinding("", "jobs", err))
+			}
+		}
+	}
+	return nil
+}
+
+// add adds a document. It fails if the document cannot be read.
+func (l *jobLook) add(decode func(doc []byte, into any) error, item []byte) error {
+	var at storedDocument
+	if err := decode(item, &at); err != nil {
+		return err
+	}
+	switch at.Kind {
+	case jobDocument.Name:
+		d := &jobDoc{}
+		err := decode(item, d)
+		if err == nil {
+			_, err = d.job()
+		}
+		if err != nil {
+			return err
+		}
+		l.jobs = append(l.jobs, d)
+	case jobsDocument.Name:
+		d := &runningDoc{}
+		if err := decode(item, d); err != nil {
+			return err
+		}
+		l.running[d.ID] = d
+	}
+	return nil
+}
+
+func (l *jobLook) compare() {
+	named := make(map[string]bool) // documents of running jobs
+	for _, d := range l.jobs {
+		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
+		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {
+			l.violated(d.Bucket, where, "its state is %s, and live is %t", d.State, d.Live)
+		}
+		if !d.Live || !kind.IsExclusive() {
+			continue
+		}
+		id := runningID(kind, d.Bucket)
+		switch r := l.running[id]; {
+		case r == nil:
+			l.violated(d.Bucket, where, "it runs, and document %s is missing, so a second one may run", id)
+		case r.UUID != d.UUID:
+			l.violated(d.Bucket, where, "it runs, and %s %s of the bucket, too", d.JobKind, r.UUID)
+		default:
+			named[id] = true
+		}
+	}
+	for _, r := range slices.SortedFunc(maps.Values(l.running), func(a, b *runningDoc) int { return cmp.Compare(a.ID, b.ID) }) {
+		if !named[r.ID] {
+			l.violated(r.Bucket, "document "+r.ID, "it says that job %s runs, which does not, so no other one can run", r.UUID)
+		}
+	}
+}

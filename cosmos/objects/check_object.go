@@ -1,0 +1,372 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// checkObject checks an object as it was read, and reads it again if it looks wrong.
+func (c *checker) checkObject(ctx context.Context, d *objectDoc) error {
+	c.report.Objects++
+	c.report.Rows += int64(len(d.Rows)) + d.Spilled
+	read := d
+	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
+		if read == nil {
+			read = &objectDoc{}
+			_, err := c.begin().Read(ctx, c.store.objects, d.PartitionKey, d.ID, read)
+			switch {
+			case client.IsNotFound(err):
+				return nil, true, nil // it was forgotten
+			case isUnreadable(err):
+				return []repository.Finding{unreadableFinding(d.Bucket, whereOf(d), err)}, false, nil
+			case err != nil:
+				return nil, false, err
+			}
+		}
+		l := &objectLook{checker: c, partition: d.PartitionKey, id: d.ID, bucket: d.Bucket, where: whereOf(d), doc: read}
+		read = nil
+		if err := l.checkAll(ctx); err != nil || len(l.found) == 0 {
+			return nil, false, err
+		}
+		hasMoved, err := l.hasMoved(ctx)
+		return l.found, hasMoved, err
+	})
+}
+
+func isUnreadable(err error) bool {
+	kind := domain.KindOf(client.Classify("", err))
+	return err != nil && (kind == domain.Damaged || kind == domain.NewerFormat)
+}
+
+func whereOf(d *objectDoc) string { return fmt.Sprintf("object %q", domain.Clip(d.Key)) }
+
+// An objectLook compares one state of an object with the rules.
+type objectLook struct {
+	*checker
+	partition, id string
+	bucket, where string
+	found         []repository.Finding
+
+	doc        *objectDoc // nil: not seen
+	object     domain.Object
+	isReadable bool
+
+	rows       map[domain.ObjectRowID]bool           // in the object
+	newest     map[domain.VersionID]domain.ObjectRow // spilled ones
+	copies     map[domain.VersionID]rowFields
+	spilled    int64
+	duplicates int64
+	numbers    map[int64]bool // of generated places
+	generated  int64          // spilled rows with such a place
+}
+
+// violated adds a finding. The first one of a kind is enough.
+func (l *objectLook) violated(rule, kind, format string, args ...any) {
+	f := repository.Finding{Rule: rule, Kind: kind, Bucket: l.bucket, Where: l.where, Text: fmt.Sprintf(format, args...), Damage: true}
+	if !hasFinding(l.found, &f) {
+		l.found = append(l.found, f)
+	}
+}
+
+// noteUnreadable adds an error about the content of a document, and returns any other one.
+func (l *objectLook) noteUnreadable(err error) error {
+	if !isUnreadable(err) {
+		return err
+	}
+	f := unreadableFinding(l.bucket, l.where, err)
+	if !hasFinding(l.found, &f) {
+		l.found = append(l.found, f)
+	}
+	return nil
+}
+
+func (l *objectLook) checkAll(ctx context.Context) error {
+	l.rows, l.numbers = make(map[domain.ObjectRowID]bool), make(map[int64]bool)
+	l.newest, l.copies = make(map[domain.VersionID]domain.ObjectRow), make(map[domain.VersionID]rowFields)
+	if l.doc.Spilled > 0 {
+		l.doc = nil
+		if err := l.read(ctx); l.doc == nil || err != nil {
+			return err // nil: the object is gone
+		}
+	} else if err := l.checkInside(); err != nil {
+		return err
+	}
+	if !l.isReadable {
+		return nil
+	}
+	if err := l.checkShard(ctx); err != nil {
+		return err
+	}
+	l.checkCopies()
+	l.checkCurrent()
+	l.checkCounts()
+	return nil
+}
+
+// checkShard checks that the object is where readers look for it.
+func (l *objectLook) checkShard(ctx context.Context) error {
+	d := l.doc
+	shards, err := l.store.shardsOf(ctx, l.begin(), d.Bucket)
+	switch {
+	case isUnreadable(err): // the document of the bucket is a finding by itself
+		return nil
+	case err != nil:
+		return err
+	case shards == 0:
+		l.violated("L1", shardWrong, "the document that says how many shards its bucket has is missing, so no reader finds it")
+	case d.PartitionKey != shardKey(d.Bucket, shardOf(d.Key, shards)), d.ID != objectID(d.Key):
+		l.violated("L1", shardWrong, "it is document %s of %s, where no reader looks for it", d.ID, d.PartitionKey)
+	}
+	return nil
+}
+
+// checkInside checks the rows in the object.
+func (l *objectLook) checkInside() (err error) {
+	if l.object, err = l.doc.object(); err != nil {
+		return l.noteUnreadable(err)
+	}
+	l.isReadable = true
+	rows := l.object.Rows
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case l.rows[r.ID()]:
+			l.violated("L2", rowTwice, "two of its rows are of event %+v", r.ID())
+		case i > 0 && domain.CompareObjectRows(rows[i-1], *r) >= 0:
+			l.violated("L4", floorWrong, "its rows are not in order")
+		case r.Order().Compare(l.object.Floor) <= 0:
+			l.violated("L4", floorWrong, "the row of event %+v is in it, and not above its floor", r.ID())
+		}
+		l.rows[r.ID()] = true
+		l.count(r)
+	}
+	return nil
+}
+
+// count counts a row.
+func (l *objectLook) count(r *domain.ObjectRow) {
+	l.duplicates += r.Duplicates
+	if !r.IsGenerated() {
+		return
+	}
+	if r.Number > l.object.Generated || l.numbers[r.Number] {
+		l.violated("L6", numberWrong, "number %d of a generated place is there twice, or above the last one, %d", r.Number, l.object.Generated)
+	}
+	l.numbers[r.Number] = true
+}
+
+// read reads and checks the object again, with its spilled rows and their copies. What one page of a
+// query has is one state of the partition, however old. The object is older than what is spilled from
+// it, so stores return it first.
+func (l *objectLook) read(ctx context.Context) error {
+	p := &params{}
+	id := p.add(l.id)
+	q := l.begin().Query(l.store.objects, l.partition, "SELECT * FROM c WHERE c.id = "+id+" OR c.object = "+id, p.all...)
+	var before []*rowDoc
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 1000)
+		if err != nil {
+			return l.noteUnreadable(err)
+		}
+		for _, item := range items {
+			d, err := l.decode(q, item)
+			switch {
+			case err != nil:
+				err = l.noteUnreadable(err)
+			case d != nil && l.doc == nil:
+				before = append(before, d)
+			case d != nil && l.isReadable:
+				l.checkSpilled(d)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		q.UseCall(l.begin())
+	}
+	for _, d := range before {
+		if l.isReadable {
+			l.checkSpilled(d)
+		}
+	}
+	return nil
+}
+
+// decode returns a spilled row or a copy, and nil for the object, which it checks.
+func (l *objectLook) decode(q *client.Query, item []byte) (*rowDoc, error) {
+	var at storedDocument
+	if err := q.Decode(item, &at); err != nil {
+		return nil, err
+	}
+	if at.ID != l.id {
+		d := &rowDoc{}
+		return d, q.Decode(item, d)
+	}
+	d := &objectDoc{}
+	if err := q.Decode(item, d); err != nil {
+		return nil, err
+	}
+	l.doc = d
+	return nil, l.checkInside()
+}
+
+func (l *objectLook) checkSpilled(d *rowDoc) {
+	r, err := d.row()
+	if err != nil {
+		l.found = append(l.found, unreadableFinding(l.bucket, l.where, err))
+		return
+	}
+	if d.Kind == headDocument.Name {
+		l.copies[r.Version] = encodeRow(&r)
+		if d.ID != headID(l.doc.Key, r.Version) || d.Version != versionText(r.Version) {
+			l.violated("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
+		}
+		return
+	}
+	want := newRowDoc(l.doc.PartitionKey, l.doc.Key, &r)
+	if d.ID != want.ID || d.Version != want.Version || d.Order != want.Order || d.Micros != want.Micros || d.IsGenerated != want.IsGenerated || d.IsAnchor != want.IsAnchor {
+		l.violated("L2", rowWrong, "document %s is not found by what its row, of event %+v, says", d.ID, r.ID())
+	}
+	if l.rows[r.ID()] {
+		l.violated("L2", rowTwice, "the row of event %+v is in it, and spilled, too", r.ID())
+	}
+	if r.Order().Compare(l.object.Floor) > 0 {
+		l.violated("L4", floorWrong, "the row of event %+v is spilled, and above its floor", r.ID())
+	}
+	if newest, has := l.newest[r.Version]; !has || domain.CompareObjectRows(newest, r) < 0 {
+		l.newest[r.Version] = r
+	}
+	l.spilled++
+	l.count(&r)
+	if r.IsGenerated() {
+		l.generated++
+		if r.Time.After(l.object.SpilledTo) {
+			l.violated("L4", countWrong, "a spilled row with a generated place is of %s, and it says that none is later than %s", timeText(r.Time), timeText(l.object.SpilledTo))
+		}
+	}
+}
+
+// checkCopies checks that each version has a copy of its newest spilled row, and is listed.
+func (l *objectLook) checkCopies() {
+	listed := l.object.SpilledVersions
+	for v, r := range l.newest {
+		if got, has := l.copies[v]; !has || got != encodeRow(&r) {
+			l.violated("L4", copyWrong, "version %s has no copy of its newest spilled row", v)
+		}
+		if len(listed) < domain.MaxSpilledVersions && !slices.Contains(listed, v) {
+			l.violated("L4", countWrong, "rows of version %s are spilled, and it does not list the version", v)
+		}
+	}
+	for v := range l.copies {
+		if _, has := l.newest[v]; !has {
+			l.violated("L4", copyWrong, "version %s has a copy, and no spilled row", v)
+		}
+	}
+}
+
+// checkCurrent compares the current row with the fold of all rows. Of the spilled ones, the newest of
+// each version decide.
+func (l *objectLook) checkCurrent() {
+	rows := slices.Clone(l.object.Rows)
+	for _, r := range l.newest {
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, domain.CompareObjectRows)
+	var want *domain.ObjectRow
+	if i := domain.CurrentRow(rows); i >= 0 {
+		want = &rows[i]
+	}
+	switch got := l.object.Current; {
+	case want == nil && got == nil:
+	case want == nil:
+		l.violated("L3", currentWrong, "its current row is that of event %+v, and by all rows it does not exist", got.ID())
+	case got == nil || encodeRow(got) != encodeRow(want):
+		l.violated("L3", currentWrong, "its current row is not that of event %+v, which follows from all rows", want.ID())
+	}
+	if l.doc.Live != (l.doc.Current != nil) {
+		l.violated("L3", currentWrong, "live is %t, and it has a current row: %t", l.doc.Live, l.doc.Current != nil)
+	}
+}
+
+func (l *objectLook) checkCounts() {
+	o := &l.object
+	if events := int64(len(o.Rows)) + l.spilled; o.Events != events || o.Duplicates != l.duplicates || o.Spilled != l.spilled || o.SpilledGenerated != l.generated {
+		l.violated("L5", countWrong, "it has %d rows with %d duplicates, of which %d are spilled, %d with a generated place; it counts %d, %d, %d and %d",
+			events, l.duplicates, l.spilled, l.generated, o.Events, o.Duplicates, o.Spilled, o.SpilledGenerated)
+	}
+	if n := int64(len(l.numbers)); n > o.Generated || o.ForgottenRows == 0 && n < o.Generated {
+		l.violated("L6", numberWrong, "%d rows have a generated place, and it has given out %d numbers", n, o.Generated)
+	}
+}
+
+// hasMoved reports whether the object has changed since it was read.
+func (l *objectLook) hasMoved(ctx context.Context) (bool, error) {
+	var now objectDoc
+	_, err := l.begin().Read(ctx, l.store.objects, l.partition, l.id, &now)
+	if client.IsNotFound(err) {
+		return true, nil
+	}
+	if isUnreadable(err) {
+		return false, nil
+	}
+	return l.doc != nil && now.ETag != l.doc.ETag, err
+}
+
+// maxKnownObjects is how many objects with spilled rows a strayCheck remembers.
+const maxKnownObjects = 10_000
+
+// A strayCheck finds spilled rows of objects that have none. The others are checked with their object.
+type strayCheck struct {
+	*checker
+	known map[storedDocument]bool // objects with spilled rows
+}
+
+func newStrayCheck(c *checker) *strayCheck {
+	return &strayCheck{c, make(map[storedDocument]bool)}
+}
+
+func (s *strayCheck) check(ctx context.Context, d *rowDoc) error {
+	of := storedDocument{PartitionKey: d.PartitionKey, ID: d.Object}
+	if s.known[of] {
+		return nil
+	}
+	return s.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
+		hasSpilled, err := s.hasSpilled(ctx, of)
+		if err != nil || hasSpilled {
+			return nil, false, err
+		}
+		if _, err := s.begin().Read(ctx, s.store.objects, d.PartitionKey, d.ID, &rowDoc{}); client.IsNotFound(err) {
+			return nil, true, nil // it was forgotten
+		} else if err != nil && !isUnreadable(err) {
+			return nil, false, err
+		}
+		return []repository.Finding{{
+			Rule: "L1", Kind: rowStray, Bucket: bucketOf(d.PartitionKey), Where: "document " + d.ID, Damage: true,
+			Text: "it is a spilled row of object " + d.Object + ", which does not exist or has no spilled rows",
+		}}, false, nil
+	})
+}
+
+// hasSpilled reports whether an object has spilled rows, or cannot be read, which is a finding by itself.
+func (s *strayCheck) hasSpilled(ctx context.Context, of storedDocument) (bool, error) {
+	var o objectDoc
+	_, err := s.begin().Read(ctx, s.store.objects, of.PartitionKey, of.ID, &o)
+	switch {
+	case client.IsNotFound(err):
+		return false, nil
+	case err != nil && !isUnreadable(err):
+		return false, err
+	case err == nil && o.Spilled == 0:
+		return false, nil
+	}
+	if len(s.known) == maxKnownObjects {
+		clear(s.known)
+	}
+	s.known[of] = true
+	return true, nil
+}
