@@ -140,7 +140,7 @@ func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, seed))
 			isOld := false
 			a := accounttest.New(t, embedded.Options{Consistency: "Session", Stale: func() int {
-				if !isOld || rng.IntN(2) == 0 {
+				if !isOld || rng.IntN(4) > 0 {
 					return 0
 				}
 				return rng.IntN(7)
