@@ -205,7 +205,7 @@ func TestObjects_AnIDThatIsNoneIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	unknown.Name = name
 	for _, tail := range []string{"", "/history"} {
-		require.Contains(t, f.do("GET", "/v1/objects/x"+tail, "").problem(400, "invalid").Detail, "object id: want the id of a row as a list has it")
+		require.Contains(t, f.do("GET", "/v1/objects/x"+tail, "").problem(400, "invalid").Detail, "object id: want the id of an object or a row, as a list has it")
 		f.do("GET", "/v1/objects/"+unknown.String()+tail, "").problem(404, "not-found")
 	}
 	auth := []string{"Authorization", "Bearer " + token}
