@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An objectClock is that of a bucket and, but for their skew, of the nodes. No two times are equal, so
+// An objectClock is that of a bucket and, apart from their skew, of the nodes. No two times are equal, so
 // that what is done and what is asked have an order.
 type objectClock struct {
 	mu    sync.Mutex

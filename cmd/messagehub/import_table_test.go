@@ -120,7 +120,7 @@ var table = []row{
 	{
 		packages: []string{"domain/watch"},
 		may:      []string{"domain", "repository"},
-		tests:    append(slices.Clip(rulesAndOracle), "domain/delivery"),
+		tests:    append(slices.Clip(rulesAndOracle), "domain/delivery", "domain/objecttest"),
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{

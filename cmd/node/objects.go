@@ -53,6 +53,9 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 	options := ledger.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, JSONPatch: jsonpatch.Apply, ReadParquet: inventory.Parquet,
 		LinkTime: cfg.Objects.LinkTime, LinkLimit: int64(cfg.Objects.LinkLimit),
+		HasClock: func(bucket string) bool { // the account has the clock of this node, and so have its reports
+			return cfg.EmbeddedBlob() && (bucket == contentBucket(cfg) || bucket == exchangeBucket(cfg))
+		},
 	}
 	ports.Objects = ledger.WatchContents(documents, contentBucket(cfg), opts.contents, opts.Logger)
 	o.stored = ports.Objects

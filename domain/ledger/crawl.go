@@ -140,7 +140,7 @@ func errDisorder(format string, args ...any) error {
 
 // read returns the page at a cursor. It passes over empty pages.
 func (l *listing) read(ctx context.Context, cursor string) (*crawlPage, error) {
-	asked := l.opts.Clock().UTC()
+	asked := l.timeOfQuestion(l.job.Bucket)
 	for range maxEmptyPages {
 		if err := l.prolongLate(ctx); err != nil {
 			return nil, err
@@ -180,4 +180,13 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 		return page, domain.Errorf(domain.Unavailable, "the store listed no page within %v: %w", listTimeout, err)
 	}
 	return page, err
+}
+
+// timeOfQuestion returns the time of a question that is put to the store of a bucket now.
+func (s *Service) timeOfQuestion(bucket string) time.Time {
+	now := s.opts.Clock().UTC()
+	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
+		return now.Add(domain.ClockMargin) // which the answer has less
+	}
+	return now
 }

@@ -167,7 +167,7 @@ func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	if c.long[o.Name.Key()] {
 		return nil
 	}
-	asked := c.opts.Clock().UTC()
+	asked := c.timeOfQuestion(o.Name.Bucket())
 	_, err := c.Source.Stat(ctx, o.Name, nil)
 	if domain.KindOf(err) == domain.NotFound {
 		return c.compare(ctx, o, nil, asked)

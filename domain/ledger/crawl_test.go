@@ -294,6 +294,22 @@ var storeClocks = map[string]func() time.Time{
 	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
 }
 
+// A bucket whose events have times of the clock of the hub needs no margin: what has just been stored is found
+// to be gone.
+func TestCrawlOfABucketWithTheClockOfTheHub_FindsWhatHasJustGone(t *testing.T) {
+	for hasClock, want := range map[bool]string{true: "C@C1· D@C1-01·", false: "C@C1+"} {
+		inWorld(t, func(w *world) {
+			e := script("[C@C1]")[0]
+			e.Time = time.Now()
+			w.reports("gone", e)
+			<-time.After(time.Second)
+			w.hasClock = hasClock
+			w.completes()
+			require.Equal(w, want, w.describe("gone"))
+		})
+	}
+}
+
 // What happens after a page was asked for, whether the listing has it or not, is later than the crawl.
 func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 	for name, clock := range storeClocks {

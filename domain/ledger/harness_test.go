@@ -32,6 +32,8 @@ type world struct {
 	ports   ledger.Ports // of a node; a test may replace some
 	page    int          // objects that a crawl lists at once
 	events  int          // that were reported
+
+	hasClock bool // events have times of the clock of the hub
 }
 
 // inWorld runs a test where waiting takes no time.
@@ -47,7 +49,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 
 // node returns a node of the hub.
 func (w *world) node() *ledger.Service {
-	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page, JSONPatch: applyPatch})
+	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page, JSONPatch: applyPatch, HasClock: func(b string) bool { return w.hasClock && b == bucket }})
 }
 
 // runs has a node work until ctx ends or the test does.

@@ -42,6 +42,10 @@ type Options struct {
 
 	CrawlPage int // objects that a crawl lists at once; default 1000
 
+	// HasClock reports whether the events of a bucket have times of this very clock. Then its crawls need no
+	// domain.ClockMargin. Nil: no bucket has.
+	HasClock func(bucket string) bool
+
 	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of
 	// attributes need it; this package checks their operations and limits.
 	JSONPatch func(document, operations []byte) ([]byte, error)
