@@ -169,7 +169,7 @@ func abs(n int) int { return max(n, -n) }
 
 // everyOrder runs the parties in every order in which one is interrupted by the
 // other, while it has something to send, at most that number of times. Of the orders
-// with two interruptions, if that is the most, it tries some: see sample.
+// with the most interruptions, it tries some: see sample.
 // MESSAGEHUB_INTERLEAVE_TURNS tries more.
 func everyOrder(t *testing.T, most int, prepare func(w *world), parties ...party) {
 	t.Helper()
@@ -183,8 +183,11 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 	}
 	var path []int
 	orders, interrupted := 0, sample{oneOf: 17}
-	if most < 2 || os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS") != "" {
+	switch {
+	case os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS") != "":
 		interrupted.oneOf = 1
+	case most < 2:
+		interrupted.oneOf = 3
 	}
 	for path != nil || orders == 0 {
 		var options []int
