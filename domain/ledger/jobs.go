@@ -228,11 +228,12 @@ func (t *task) release(ctx context.Context, pause time.Duration, logger *slog.Lo
 	t.store(ctx, logger)
 }
 
-// store saves the job although the node may be stopping. If that fails, the lease passes by itself.
+// store saves the job although the node may be stopping. If that fails, the lease passes by itself. It
+// has nothing to save if the job has ended, or is another node's.
 func (t *task) store(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
-	if err := t.Jobs.SaveJob(ctx, t.job); err != nil {
+	if err := t.Jobs.SaveJob(ctx, t.job); err != nil && domain.KindOf(err) != domain.Conflict {
 		logger.WarnContext(ctx, "the state of a job on objects could not be stored; a node resumes it later", "error", err)
 	}
 }
