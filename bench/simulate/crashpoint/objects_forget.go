@@ -92,7 +92,7 @@ func (c *sweepClient) event(key int, kind string, sequencer int, at time.Time) s
 // send sends messages, and has the store in memory ingest them once.
 func (c *sweepClient) send(ctx context.Context, messages ...[]sentEvent) error {
 	for _, message := range messages {
-		if err := c.w.sendEvents(ctx, c.at("/"+c.bucket), message, func() {}); err != nil {
+		if err := c.w.sendEvents(ctx, c.addTime("/"+c.bucket), message, func() {}); err != nil {
 			return err
 		}
 		var reports []repository.ObjectReport
@@ -110,15 +110,17 @@ func (c *sweepClient) send(ctx context.Context, messages ...[]sentEvent) error {
 	return nil
 }
 
-// at adds the time to a path.
-func (c *sweepClient) at(path string) string { return fmt.Sprintf("%s?now=%d", path, c.now.Unix()) }
+// addTime adds the time to a path.
+func (c *sweepClient) addTime(path string) string {
+	return fmt.Sprintf("%s?now=%d", path, c.now.Unix())
+}
 
 // sweep has all shards swept. An attempt that has died is resumed by a later one, and if its end was not
 // answered, none is due.
 func (c *sweepClient) sweep(ctx context.Context) error {
 	err := c.w.load.retry(ctx, func() error {
 		c.now = c.now.Add(sweepPause)
-		_, err := c.w.load.ask(ctx, http.MethodPost, c.at("/sweeps"), "", nil)
+		_, err := c.w.load.ask(ctx, http.MethodPost, c.addTime("/sweeps"), "", nil)
 		return err
 	})
 	if err != nil {

@@ -62,11 +62,11 @@ func (g *findingGroup) countSubjects() string {
 // groupsShown keeps a report on one screen.
 const groupsShown = 12
 
-// writeGroups writes a line a group, what no repair can mend first.
+// writeGroups writes a line a group, beginning with what cannot be repaired.
 func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	type key struct {
-		damage, mended, isOfObjects bool
-		kind                        string
+		damage, repaired, isOfObjects bool
+		kind                          string
 	}
 	byKey := make(map[key]*findingGroup)
 	var groups []*findingGroup
