@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -64,6 +66,50 @@ func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 			require.Equal(t, domain.NotFound, domain.KindOf(err))
 		}
 	})
+}
+
+// A node that has deleted a watch may end before the cursor has an entry. The caller got no answer.
+func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
+	for _, v := range watchVariants {
+		t.Run(v.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newWatchedLife(t, newRig(t, v.engine), v.opts)
+				s, id := l.starts(0), l.watch.ID.Cursor(l.watch.Owner)
+				require.NoError(t, s.CreateWatch(t.Context(), l.watch))
+				require.NoError(t, s.Create(t.Context(), id, domain.Standing{Stream: l.resource.Stream()}))
+				isDeleted := false
+				l.line.Break(func(_ int, req *http.Request) faulty.Fault {
+					switch {
+					case isDeleted:
+						return faulty.RequestLost
+					case req.Method == http.MethodDelete:
+						isDeleted = true
+						return faulty.ReplyLostAfter
+					}
+					return faulty.None
+				})
+				require.Error(t, s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID))
+				l.line.Break(nil)
+				isListed := func() bool {
+					entries, _, err := s.Cursors(t.Context(), repository.ShardOf(id))
+					require.NoError(t, err)
+					return len(entries) == 1
+				}
+				require.False(t, isListed())
+				require.Equal(t, domain.NotFound, domain.KindOf(s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID)))
+				require.True(t, isListed())
+
+				c, version, err := s.Load(t.Context(), id, domain.Owner{Incarnation: "a", Limit: 1}, time.Now)
+				require.NoError(t, err)
+				require.False(t, c.Cancel(1))
+				version, err = s.Settle(t.Context(), id, version, c.Settlement())
+				require.NoError(t, err)
+				require.NoError(t, s.Retire(t.Context(), id, version))
+				require.Equal(t, domain.NotFound, domain.KindOf(s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID)))
+				require.False(t, isListed())
+			})
+		})
+	}
 }
 
 // The owner of a cursor knows a change by its number, which it compares with that of the entry before.

@@ -148,27 +148,64 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 		}
 		return err
 	})
-	if err == nil || domain.KindOf(err) == domain.NotFound { // a call before may have deleted it, and not have noted that
-		if failure := s.noteWatchChange(ctx, c, id.Cursor(owner), resource); failure != nil {
-			err = failure
-		}
+	cursor := id.Cursor(owner)
+	var failure error
+	switch {
+	case err == nil && resource != "":
+		failure = s.noteWatchChange(ctx, c, cursor, resource)
+	case err == nil || domain.KindOf(err) == domain.NotFound:
+		failure = s.noteEarlierDeletion(ctx, c, cursor)
+	}
+	if failure != nil {
+		err = failure
 	}
 	return c.Outcome("delete watch "+id.String(), err)
 }
 
 // noteWatchChange gives the cursor of a watch that was replaced or deleted an entry in its shard, so that an
-// owner loads the cursor, and notes the change there if it has one. If the resource is not known, a call
-// before has deleted the watch; then what is outstanding has an entry.
+// owner loads the cursor, and notes the change there if it has one.
 func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
 	r, err := domain.ParseResourceKey(resource)
-	if err == nil {
-		entry := &entryDoc{
-			ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-			Stream: r.Stream().String(), Changes: micros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
+	if err != nil {
+		return err
+	}
+	return s.listWatch(ctx, c, id, r.Stream())
+}
+
+// noteEarlierDeletion does the same for a watch that an earlier call has deleted. That call may have ended
+// before it could note it, and the cursor is what still knows the stream.
+func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id domain.CursorID) error {
+	return c.Retry(ctx, func() error {
+		doc, err := s.readCursor(ctx, c, id)
+		if client.IsNotFound(err) {
+			isGone, err := s.isGone(ctx, c, s.cursors, id.String(), cursorID)
+			if err == nil && !isGone {
+				err = client.ErrNotYetVisible
+			}
+			return err
 		}
-		if _, err = c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err == nil {
-			return nil
+		if err != nil || doc.Retired {
+			return err
 		}
+		var p parser
+		stream := parse(&p, doc.Stream, domain.ParseStreamName)
+		if p.err != nil {
+			return domain.Errorf(domain.Damaged, "cursor %s: %w", id, p.err)
+		}
+		return s.listWatch(ctx, c, id, stream)
+	})
+}
+
+// listWatch gives the cursor of a watch an entry in its shard, or changes the one that it has.
+func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
+	entry := &entryDoc{
+		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
+		Stream: stream.String(), Changes: micros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
+	}
+	// A crash before this write leaves a change of which an owner learns when it loads the cursor, or the
+	// call when it is repeated.
+	if _, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err == nil {
+		return nil
 	}
 	return s.noteChange(ctx, c, id)
 }
