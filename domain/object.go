@@ -56,6 +56,11 @@ type Object struct {
 
 	IsWatched bool  // a change of the current row has a Change
 	Changes   int64 // the version of the last one
+
+	// StateVersion is the version of the last change of the current state that was stored for the topic of
+	// objects; see ObjectChanges.StateChange. It ascends. It is the time of the change, in microseconds, or
+	// greater: so no version comes again when an object is created that was forgotten whole.
+	StateVersion int64
 }
 
 // MaxSpilledVersions is how many versions with spilled rows an object lists.

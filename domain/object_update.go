@@ -45,6 +45,9 @@ type ObjectChanges struct {
 	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
 	// Event is what those who watch the object are notified of, with the version Object.Changes; "": nothing.
 	Event ChangeEvent
+	// State is what happens to the current state of the object; "": nothing.
+	State  ObjectStateEvent
+	before *ObjectRow // the current row
 	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
 	// are too old, or it has forgotten nothing.
 	IsEmpty bool
@@ -246,8 +249,9 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 		o.Writes = append(o.Writes, u.ids[0])
 		o.Writes = o.Writes[max(len(o.Writes)-MaxObjectWrites, 0):]
 	}
+	changes.State, changes.before = stateEvent(u.current, o.Current), u.current
 	if o.IsWatched {
-		if changes.Event = currentChange(u.current, o.Current); changes.Event != "" {
+		if changes.Event = changes.State.watched(); changes.Event != "" {
 			o.Changes++
 		}
 	}

@@ -10,6 +10,7 @@
 //	                    -r.<hash>           a row that is spilled from the object
 //	                    -v.<hash>           a copy of the newest spilled row of a version
 //	                    -c.<hash>.<number>  a change of an object that is watched
+//	                    -t.<hash>.<number>  a change of the current state of an object, for the topic
 //	sweep               sweep               the sweep that began last, and how far it has come
 //	jobs                <kind>.<uuid>       a job; it expires some time after its end
 //	                    running.<kind>.<bucket in base32hex>
@@ -63,6 +64,15 @@
 // the stream of the object; those that a node has left are found by a query over the ids of changes, which are
 // between those of others. The rest is as package cosmos/push has it for other resources. A mark is never
 // removed, and the sweep does not delete an object that has it: its versions continue when it is created again.
+//
+// # Topic
+//
+// With Options.Topic, the batch of an update that changes the current state of its object also creates a change
+// for the topic, whether the object is watched or not: so there are both or none. A creation is such a change.
+// It has a version that ascends, and is the time of the change or greater. So an object that was forgotten whole,
+// which knows no version, repeats none. A relay appends the change to the stream of the topic and then removes
+// it; a crash between the two leaves a change that is appended again, and found to be a duplicate. Changes that
+// a node has left are found by a query over their ids. Without a topic, an object pays nothing more.
 //
 // # Lists
 //
