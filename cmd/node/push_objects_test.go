@@ -74,7 +74,7 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	getJSON(t, n, "/v1/objects/"+c.event["subject"].(string), &struct{}{})
 
 	reportsObject(t, n, created, "a", "01", 9_007_199_254_740_993) // a duplicate
-	reportsObject(t, n, created, "a", "00", 1)                      // an older one
+	reportsObject(t, n, created, "a", "00", 1)                     // an older one
 	reportsObject(t, n, created, "a", "02", 2)
 	reportsObject(t, n, removed, "a", "03", 0)
 	var events []string

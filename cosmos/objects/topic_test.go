@@ -208,3 +208,33 @@ func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, a.Line.Calls()-before, "a query and a batch for each half")
 }
+
+// An object that was forgotten whole knows no version. When it is created again, its changes have greater ones:
+// the stream knows the others for a day, and longer.
+func TestAnObjectThatWasForgottenWhole_HasOtherVersions(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	now := objecttest.FirstMoment
+	s := New(a.Connect(), Options{Shards: 1, Topic: true, Retention: domain.ObjectRetention(testRetention), Clock: func() time.Time { return now }})
+	name := must(domain.ParseObjectName("bucket", "key"))
+	reader := make(topicReader)
+	store := func(script string) {
+		for _, events := range objecttest.Calls(script) {
+			results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: events[0]}})
+			require.NoError(t, err)
+			require.Equal(t, domain.ObjectStored, results[0].Outcome)
+		}
+		now = now.Add(time.Minute)
+		require.NoError(t, reader.publish(t.Context(), s))
+	}
+	store("[C@01] [D@02]")
+	now = now.Add(domain.MinDeadRetention + 2*time.Hour)
+	require.NoError(t, sweepAll(t.Context(), s))
+	_, err := s.Object(t.Context(), name)
+	require.Equal(t, domain.NotFound, domain.KindOf(err))
+	again := objecttest.Calls("[C@03]")[0]
+	again[0].Time = now
+	_, err = s.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: again[0]}})
+	require.NoError(t, err)
+	require.NoError(t, reader.publish(t.Context(), s))
+	require.Len(t, reader, 3, "a version came again")
+}

@@ -180,6 +180,8 @@ type document struct {
 	IsWatched bool  `json:"watched"`
 	Changes   int64 `json:"changes"` // that it had while it was watched
 
+	StateVersion int64 `json:"stateVersion"` // of its last change for the topic
+
 	Resource string `json:"resource"` // of a stored change, as the following ones
 	Number   int64  `json:"number"`
 	Event    string `json:"event"`

@@ -19,6 +19,9 @@ type Observer struct {
 	// Reached, if set, is called with the name of each rare state that a commit reaches.
 	Reached func(state string)
 
+	// HasTopic says that the stores of all nodes have Options.Topic.
+	HasTopic bool
+
 	// Forgets returns the times before which rows may be forgotten: the rows that have a newer one of
 	// their version, and the last rows of versions that do not exist. Nil: no row may be.
 	Forgets func() (rows, dead time.Time)
@@ -31,6 +34,7 @@ type Observer struct {
 	objects   map[key]*object
 	buckets   map[string]int     // their shards
 	created   map[key][]document // changes that the commit stores, by object
+	states    map[key][]document // likewise for the topic
 	found     []error
 }
 
@@ -62,7 +66,7 @@ func New() *Observer {
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.found, o.created = nil, make(map[key][]document)
+	o.found, o.created, o.states = nil, make(map[key][]document), make(map[key][]document)
 	changed := make(map[key]bool) // whether the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
@@ -125,6 +129,10 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 	case "change":
 		if c.JSON != nil { // one that was published is removed by itself
 			o.changeStored(k, &d, existed, changed)
+		}
+	case "state-change":
+		if c.JSON != nil { // likewise
+			o.stateStored(k, &d, existed, changed)
 		}
 	case "job", "running":
 		o.jobChanged(k, d.Kind, c.JSON)

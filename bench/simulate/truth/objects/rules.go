@@ -43,6 +43,7 @@ func (j *objectCheck) judge() {
 		j.judgeWrites(rows)
 	}
 	j.judgeChanges()
+	j.judgeStates()
 	j.judgePlaces(rows)
 }
 
