@@ -150,11 +150,14 @@ func (f *fold) observe(v VersionID) bool {
 	return true
 }
 
+// count returns how many versions were seen.
+func (f *fold) count() int { return max(len(f.few), len(f.many)) }
+
 // highestLive returns the index of the highest row of rows, which are in order, that is the newest
 // one of its version and live, or -1.
 func (f *fold) highestLive(rows []ObjectRow) int {
 	for i := len(rows) - 1; i >= 0; i-- {
-		if f.observe(rows[i].Version) && rows[i].isLive() {
+		if f.observe(rows[i].Version) && rows[i].IsLive() {
 			return i
 		}
 	}

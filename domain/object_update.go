@@ -282,15 +282,32 @@ func (u *ObjectUpdate) setCurrent() {
 		o.Current = nil
 		return
 	}
-	var highest *ObjectRow
-	heads, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHeads})
-	for _, head := range heads {
-		r := &head.row
-		if isOutside(r.Version) && r.isLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
+	u.setCurrentTo(u.highestSpilled(&f))
+}
+
+// highestSpilled returns the highest live row among the newest spilled ones of versions that have no row in the
+// object, or nil. inside has seen the rows in the object.
+func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
+	observe := func(r *ObjectRow) {
+		if !inside.hasSeen(r.Version) && r.IsLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
 			highest = r
 		}
 	}
-	u.setCurrentTo(highest)
+	// What is stored of these versions may not hold any longer.
+	for v := range u.below.versions {
+		if r := u.newestSpilled(v); r != nil {
+			observe(r)
+		}
+	}
+	// One row more than those that do not count.
+	limit := inside.count() + len(u.below.versions) + 1
+	stored, _ := u.below.load(SpilledQuery{Kind: SpilledLive, Limit: limit})
+	for i := range stored {
+		if _, mayHaveChanged := u.below.versions[stored[i].Version]; !mayHaveChanged {
+			observe(&stored[i])
+		}
+	}
+	return highest
 }
 
 // setCurrentTo makes the highest live row the current one, unless it is a marker.

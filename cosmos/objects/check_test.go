@@ -196,6 +196,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"rows in another order", "L4", floorWrong, changeObject(func(doc map[string]any) { slices.Reverse(rows(doc)) })},
 		{"a copy that is gone", "L4", copyWrong, func(c *checkedStore) { c.remove(c.spilled("head", "20")) }},
 		{"a copy that is old", "L4", copyWrong, changeSpilled("head", "20", func(_, row map[string]any) { row["duplicates"] = 3 })},
+		{"a copy in another order", "L4", copyWrong, changeSpilled("head", "20", func(doc, _ map[string]any) { doc["live"] = "0" })},
 		{"a copy of another version", "L4", copyWrong, changeSpilled("head", "20", func(_, row map[string]any) { row["version"] = "9" })},
 		{"a version that is not listed", "L4", countWrong, changeObject(func(doc map[string]any) { doc["spilledVersions"] = []any{"1"} })},
 		{"a duplicate that is not counted", "L5", countWrong, changeObject(func(doc map[string]any) { delete(doc, "duplicates") })},

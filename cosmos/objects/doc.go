@@ -36,6 +36,8 @@
 //     and 4 proves that the object has not changed. If there are several result pages, each of them has
 //     the object, since each may be answered by another replica. A query for the nearest row may be stale;
 //     it only bounds what the one that proves has to read.
+//     Of the copies, only the highest live ones are read, by a member that sorts as the rows do: so an object
+//     whose versions are deleted from the newest on pays the same for each, however many there are.
 //  4. Write one batch: each object If-Match or as a creation, with the id of the round, its spilled
 //     rows and their copies. A crash, or a lost reply, leaves all of it or nothing.
 //  5. If the batch is refused, read again. The id of the round in an object proves that the batch was

@@ -91,6 +91,7 @@ type rowDoc struct {
 	Object       string      `json:"object"` // id of its object
 	Version      string      `json:"version,omitempty"`
 	Order        string      `json:"order,omitempty"` // see orderText; not of a copy
+	Live         any         `json:"live,omitempty"`  // of a copy: the text of the order of its row if that is live, or else false
 	Row          rowFields   `json:"row"`
 	Micros       float64     `json:"micros"` // the time of the event, for queries
 	IsGenerated  bool        `json:"isGenerated,omitempty"`
@@ -314,10 +315,14 @@ func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 
 // newHeadDoc returns the copy of the newest spilled row of a version.
 func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
-	return &rowDoc{
+	d := &rowDoc{
 		ID: headID(key, r.Version), PartitionKey: partition, Kind: headDocument.Name, Object: objectID(key),
-		Version: versionText(r.Version), Row: encodeRow(r), Micros: micros(r.Time),
+		Version: versionText(r.Version), Live: false, Row: encodeRow(r), Micros: micros(r.Time),
 	}
+	if r.IsLive() {
+		d.Live = orderText(r.Order())
+	}
+	return d
 }
 
 func (d *rowDoc) row() (domain.ObjectRow, error) {

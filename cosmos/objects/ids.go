@@ -17,6 +17,7 @@ const (
 	rowPrefix  = "-r."
 	headPrefix = "-v."
 
+	behindHeads   = "-v/" // behind the ids of all copies
 	changePrefix  = "-c."
 	behindChanges = "-c/" // behind the ids of all changes
 

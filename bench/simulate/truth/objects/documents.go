@@ -159,7 +159,7 @@ type document struct {
 	Shards int    `json:"shards"` // of a bucket
 
 	Key              string   `json:"key"`
-	Live             bool     `json:"live"`
+	Live             any      `json:"live"` // of an object: whether it has a current row; of a copy, see judgeCopies
 	Current          *row     `json:"current"`
 	Rows             []row    `json:"rows"`
 	Events           int64    `json:"events"`

@@ -155,7 +155,7 @@ func (o *Observer) object(k key) *object {
 func (o *Observer) objectChanged(k key) {
 	known := o.object(k)
 	doc, exists := o.documents[k]
-	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row)}
+	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row), live: make(map[string]any)}
 	for id := range known.spilled {
 		switch d := o.documents[key{k.partition, id}]; d.Kind {
 		case "row":
@@ -164,7 +164,7 @@ func (o *Observer) objectChanged(k key) {
 			if d.Version != d.Row.Version {
 				j.violated("L4", "the copy of version %q is a row of version %q", d.Version, d.Row.Version)
 			}
-			j.heads[d.Version] = d.Row
+			j.heads[d.Version], j.live[d.Version] = d.Row, d.Live
 		}
 	}
 	slices.SortFunc(j.spilled, compareRows)
