@@ -229,6 +229,11 @@ func TestCheckFindsEachViolation(t *testing.T) {
 			doc["event"] = "read"
 			c.put(doc)
 		}},
+		{"an inventory without its manifest", "L8", jobWrong, func(c *checkedStore) {
+			require.NoError(c.t, c.store.CreateJob(c.t.Context(), newInventory(3, "manifest")))
+			require.Empty(c.t, c.check().Findings)
+			c.remove(c.find(func(doc map[string]any) bool { return doc["kind"] == "request" }))
+		}},
 		{"a job that cannot be read", "L1", unreadable, func(c *checkedStore) {
 			doc := c.find(func(doc map[string]any) bool { return doc["kind"] == "job" })
 			doc["uuid"] = "none"

@@ -13,6 +13,7 @@
 //	                    -t.<hash>.<number>  a change of the current state of an object, for the topic
 //	sweep               sweep               the sweep that began last, and how far it has come
 //	jobs                <kind>.<uuid>       a job; it expires some time after its end
+//	                    request.<uuid>      the request of a job, if it may be long; it expires with the job
 //	                    running.<kind>.<bucket in base32hex>
 //	                                        which job of an exclusive kind runs for a bucket
 //

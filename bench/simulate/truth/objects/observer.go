@@ -30,6 +30,7 @@ type Observer struct {
 	patches   []*expectedPatch
 	jobs      map[string]job    // by UUID
 	running   map[string]string // UUIDs of jobs, by the ids of the documents that say that they run
+	requests  map[key]string    // of jobs, by their documents
 	documents map[key]document
 	objects   map[key]*object
 	buckets   map[string]int     // their shards
@@ -57,7 +58,7 @@ type object struct {
 func New() *Observer {
 	return &Observer{
 		documents: make(map[key]document), objects: make(map[key]*object), buckets: make(map[string]int),
-		jobs: make(map[string]job), running: make(map[string]string),
+		jobs: make(map[string]job), running: make(map[string]string), requests: make(map[key]string),
 	}
 }
 
@@ -133,6 +134,12 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 	case "state-change":
 		if c.JSON != nil { // likewise
 			o.stateStored(k, &d, existed, changed)
+		}
+	case "request":
+		if text := requestOf(c.JSON); existed && c.JSON != nil && text != o.requests[k] {
+			o.violated("L8", k, "the request of a job has changed")
+		} else {
+			o.requests[k] = text
 		}
 	case "job", "running":
 		o.jobChanged(k, d.Kind, c.JSON)
