@@ -27,7 +27,7 @@ type Relay struct {
 
 // RelayOptions set up a Relay. The zero value is valid.
 type RelayOptions struct {
-	Parallel int                              // changes at a time; default 8
+	Parallel int                              // changes at a time; default 32
 	Look     func(isIdle bool) time.Duration  // before the next look; default about 10 s, and 30 s if the last one has found nothing
 	Backoff  func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
 	Clock    func() time.Time                 // default: the system's
@@ -39,7 +39,7 @@ type RelayOptions struct {
 // after each append.
 func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 8
+		opts.Parallel = 32
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
