@@ -445,8 +445,10 @@ func (t *topic) wake() {
 }
 
 // maxSettles is the limit for settlements under way. Without it, calls that end faster than the store
-// accepts their results would fill it with settlements, and appends would wait behind these.
-const maxSettles = 32
+// accepts their results would fill it with settlements, and appends would wait behind these. It is the
+// default of Options.Workers: an embedded store syncs about half of them at a time, and with fewer, a sync
+// takes longer than the calls whose results it stores.
+const maxSettles = 64
 
 // A pool runs functions, up to limit at the same time.
 type pool struct {
