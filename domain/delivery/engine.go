@@ -88,7 +88,7 @@ type Engine struct {
 	dispatcher  *dispatcher
 	window      *window
 	store       *pool       // of loads and reads
-	settles     *pool       // of settlements, but for those of watches
+	settles     *pool       // of settlements of other cursors than those of watches
 	members     *membership // nil: the shards are not shared
 	settlements settlements
 	warned      [len(domain.WarningKinds)]atomic.Int64 // cursors with a warning, by its kind
