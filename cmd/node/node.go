@@ -223,6 +223,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		},
 	})
 	handler := n.api.Handler()
+	if cfg.TLS.IsOn() {
+		handler = api.StrictTransport(handler)
+	}
 	if opts.WrapHandler != nil {
 		handler = opts.WrapHandler(handler)
 	}

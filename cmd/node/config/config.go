@@ -46,7 +46,12 @@ type Config struct {
 // TLS says which certificate the hub has. Without one it speaks plain HTTP.
 type TLS struct {
 	Certificate, Key string // PEM files
+	ClientCA         string // PEM file with the authorities of client certificates; "": none is asked for
+	Terminated       bool   // a gateway in front of the hub has TLS
 }
+
+// IsOn reports whether clients reach the hub over TLS, its own or that of a gateway.
+func (t *TLS) IsOn() bool { return t.Certificate != "" || t.Terminated }
 
 // Cosmos says where the account is. Without an Endpoint the node runs an engine
 // of its own.

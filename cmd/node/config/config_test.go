@@ -214,6 +214,9 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "an account with its key", yaml: "blob: {endpoint: 'https://a.example/?sig=c'}", want: `blob.endpoint (hub.yaml line 1): the value holds a secret, so it is not shown; put it in blob.key (MESSAGEHUB_BLOB_KEY)`},
 		{name: "a key to no account", environ: []string{"MESSAGEHUB_BLOB_KEY=c2VjcmV0"}, want: `blob.key = "[redacted]" (MESSAGEHUB_BLOB_KEY): there is no blob.endpoint to use it with; add that, or remove this`},
 		{name: "no container", args: []string{"--blob-container", "Hub"}, want: `blob.container = "Hub" (--blob-container): want 3 to 50 characters of a-z 0-9 and single - between them`},
+		{name: "a certificate without its key", yaml: "tls: {cert: a.crt}", want: `tls.key = "" (the default): a certificate needs its key; set tls.cert and tls.key, or neither`},
+		{name: "client certificates without TLS", yaml: "tls: {client-ca: a.crt}", want: `tls.client-ca = "a.crt" (hub.yaml line 1): only a hub with TLS of its own sees certificates of clients; set tls.cert and tls.key, or remove this`},
+		{name: "TLS twice", yaml: "tls: {cert: a.crt, key: a.key, terminated: true}", want: `tls.terminated = "true" (hub.yaml line 1): the hub has TLS of its own because of tls.cert; remove one of the two`},
 		{name: "OIDC", environ: []string{"MESSAGEHUB_OIDC_ISSUER=x"}, want: "MESSAGEHUB_OIDC_ISSUER (in the environment): this version does not have OpenID Connect yet; remove it"},
 
 		{name: "two domains at one queue", yaml: "domains: [{name: Billing, content: request, queue: charges}]", want: `domains = "Billing (request)" (hub.yaml line 1): queue charges is for Billing and for Charges; give each its own
@@ -239,7 +242,7 @@ domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Bi
 		{name: "a grace that is too long", yaml: "push: {secret-grace: 8d}", want: "push.secret-grace = \"8d\" (hub.yaml line 1): want a time of 0s to 7d, such as 36h or 2d"},
 		{name: "a short key", yaml: "push: {secret-key: c2hvcnQ=}", want: "push.secret-key = \"[redacted]\" (hub.yaml line 1): key 1: want the Base64 of 32 bytes, such as openssl rand -base64 32 prints"},
 		{name: "a queue for two things", yaml: "objects: {queue: dataavailable}", want: `objects.queue = "dataavailable" (hub.yaml line 1): it is servicebus.plain-queue too; give each its own`},
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, broker.channels, broker.consumers, broker.fail-safe, broker.max-retry, broker.producers, broker.rational-delay, broker.retrigger-url, broker.retry-delay, broker.token-header, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.sweep-units, cosmos.tail-events, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, objects.link-limit, objects.link-time, objects.queue, objects.retention, objects.shards, objects.stores, ordering, push.allow, push.attempts, push.concurrency, push.delays, push.insecure-http, push.secret-grace, push.secret-key, push.timeout, push.workers, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions, tls.certificate, tls.key, watches.attempts, watches.base, watches.period"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are admin.token, blob-listen, blob.container, blob.endpoint, blob.key, broker.channels, broker.consumers, broker.fail-safe, broker.max-retry, broker.producers, broker.rational-delay, broker.retrigger-url, broker.retry-delay, broker.token-header, bus-listen, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.sweep-units, cosmos.tail-events, data, domains, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.waiting, listen, log.format, log.level, objects.link-limit, objects.link-time, objects.queue, objects.retention, objects.shards, objects.stores, ordering, push.allow, push.attempts, push.concurrency, push.delays, push.insecure-http, push.secret-grace, push.secret-key, push.timeout, push.workers, retention, servicebus.connection, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions, tls.cert, tls.client-ca, tls.key, tls.terminated, watches.attempts, watches.base, watches.period"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)
@@ -409,4 +412,14 @@ func TestThereAreNoMoreGroupsThanABatchHasRoomFor(t *testing.T) {
 	require.NoError(t, err)
 	_, err = load(t, domains(room+1), nil)
 	require.ErrorContains(t, err, "they make 100 groups, of which there are at most 99")
+}
+
+func TestTLSCertHasAFormerName(t *testing.T) {
+	got, err := load(t, "tls: {certificate: a.crt, key: a.key}", nil)
+	require.NoError(t, err)
+	require.Equal(t, config.TLS{Certificate: "a.crt", Key: "a.key"}, got.TLS)
+	require.Contains(t, got.String(), "tls.cert = a.crt (hub.yaml line 1)\n")
+	got, err = load(t, "", []string{"MESSAGEHUB_TLS_CERTIFICATE=b.crt", "MESSAGEHUB_TLS_KEY=b.key"})
+	require.NoError(t, err)
+	require.Equal(t, "b.crt", got.TLS.Certificate)
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -31,8 +32,10 @@ type value interface {
 // keys is the table of all keys, in the order in which they are told.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"tls.certificate", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
-	{"tls.key", false, "PEM file with the private key of tls.certificate", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
+	{"tls.cert", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
+	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
+	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and accepts clients that have none", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
+	{"tls.terminated", false, "a gateway in front of the hub has TLS, and forwards requests by plain HTTP", func(c *Config) value { return (*boolValue)(&c.TLS.Terminated) }},
 	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
@@ -133,6 +136,12 @@ var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix
 var later = []struct{ name, why string }{
 	{"oidc", "OpenID Connect"},
 }
+
+// formerNames are names of keys in earlier versions, which files and environments may still have.
+var formerNames = map[string]string{"tls.certificate": "tls.cert"}
+
+// currentName returns the name of a key that may have a former one.
+func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
 func find(name string) (key, bool) {
 	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })

@@ -109,8 +109,18 @@ func (c *Config) validateListen(fault faultFunc) {
 		"give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault("listen", "%w", err)
 	}
+	c.validateTLS(fault)
+}
+
+func (c *Config) validateTLS(fault faultFunc) {
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
-		fault("tls.key", "a certificate needs its key; set tls.certificate and tls.key, or neither")
+		fault("tls.key", "a certificate needs its key; set tls.cert and tls.key, or neither")
+	}
+	if c.TLS.ClientCA != "" && c.TLS.Certificate == "" {
+		fault("tls.client-ca", "only a hub with TLS of its own sees certificates of clients; set tls.cert and tls.key, or remove this")
+	}
+	if c.TLS.Terminated && c.TLS.Certificate != "" {
+		fault("tls.terminated", "the hub has TLS of its own because of tls.cert; remove one of the two")
 	}
 }
 

@@ -231,7 +231,19 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.forget(c)
-	_ = c.Close() // the server finds out
+	_ = belowTLS(c.Conn).Close() // the server finds out
+}
+
+// belowTLS returns the connection below those of TLS. To close a connection of TLS, one has to
+// write to it, which takes seconds if its client does not read; the limiter would stand still.
+func belowTLS(c net.Conn) net.Conn {
+	for {
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
+		}
+		c = outer.NetConn()
+	}
 }
 
 func (l *Limiter) forget(c *conn) {
