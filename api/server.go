@@ -123,7 +123,7 @@ func New(opts Options) *Server {
 		stallTime: time.Duration(float64(writeStep) / float64(limits.MinRate) * float64(time.Second)),
 	})
 	s.draining, s.drain = context.WithCancel(context.Background())
-	s.handler = s.routes()
+	s.handler = s.routes(AllRoutes, opts.IsOwnHost)
 	return s
 }
 

@@ -111,6 +111,7 @@ type Node struct {
 	door        *door
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
+	operators   *operatorListener // nil: all is on one listener
 	registry    *prometheus.Registry
 
 	adminTokenFile string // "": the configuration has the token, or no token exists
@@ -145,6 +146,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {
 			return nil, err
 		}
+	}
+	if n.operators, err = openOperators(ctx, &cfg); err != nil {
+		return nil, err
 	}
 	if n.registry == nil {
 		n.registry = prometheus.NewRegistry()
@@ -208,7 +212,6 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
-		IsOwnHost:  ownHosts(&cfg, n.listener.Addr()),
 		NoProxies:  !cfg.Insecure,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
@@ -222,15 +225,25 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			MinRate: int64(cfg.Limits.MinRate),
 		},
 	})
-	handler := n.api.Handler()
+	set := api.AllRoutes
+	if n.operators != nil {
+		set = api.PublicRoutes
+		n.operators.door = n.newDoor(&cfg, api.OperatorRoutes, n.operators.listener.Addr())
+	}
+	n.door = n.newDoor(&cfg, set, n.listener.Addr())
+	return n, nil
+}
+
+// newDoor returns the way into a part of the routes for the clients of a listener.
+func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *door {
+	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
 	if cfg.TLS.IsOn() {
 		handler = api.StrictTransport(handler)
 	}
-	if opts.WrapHandler != nil {
-		handler = opts.WrapHandler(handler)
+	if n.opts.WrapHandler != nil {
+		handler = n.opts.WrapHandler(handler)
 	}
-	n.door = &door{next: handler}
-	return n, nil
+	return &door{next: handler}
 }
 
 // adminToken returns the token of the configuration or, if that has none, the one in the
@@ -256,12 +269,14 @@ func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }
 
 // URL returns the address of the node for a client on this machine.
-func (n *Node) URL() string {
+func (n *Node) URL() string { return n.urlAt(n.listener.Addr()) }
+
+func (n *Node) urlAt(addr net.Addr) string {
 	scheme := "http://"
 	if n.certificate != nil {
 		scheme = "https://"
 	}
-	return scheme + reachable(n.listener.Addr().String())
+	return scheme + reachable(addr.String())
 }
 
 // Gatherer returns the metrics of the node.
@@ -277,6 +292,7 @@ func (n *Node) close(ctx context.Context) error {
 			err = cerr
 		}
 	}
+	err = errors.Join(err, n.operators.close())
 	if n.hub != nil {
 		n.hub.Close()
 	}
@@ -301,21 +317,27 @@ func addrOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
+func (n *Node) newServer(requests context.Context, handler http.Handler, addr net.Addr, connections *connlimit.Limiter) *http.Server {
+	server := &http.Server{ //nolint:gosec // Harden sets its timeouts, and says why not all of them
+		Handler:     handler,
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
+	}
+	api.Harden(server)
+	n.setProtocols(server, addr)
+	connections.Attach(server)
+	return server
+}
+
 // Run serves until ctx ends, drains, and closes the node. It returns nil after a
 // drain, even if requests had to be cut off; then the log says so.
 func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
 	defer cutOff()
-	server := &http.Server{ //nolint:gosec // Harden sets its timeouts, and says why not all of them
-		Handler:     n.door,
-		BaseContext: func(net.Listener) context.Context { return requests },
-		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
-	}
-	api.Harden(server)
-	n.setProtocols(server)
-	n.connections.Attach(server)
+	server := n.newServer(requests, n.door, n.listener.Addr(), n.connections)
 	polls := n.api.ParkPolls(server)
+	operators := n.newOperatorServer(requests)
 
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()
@@ -348,6 +370,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	})
 
+	parts.Go(func() error { return n.serveOperators(operators) })
 	parts.Go(func() error {
 		select {
 		case err := <-n.store.broken:
@@ -379,6 +402,7 @@ func (n *Node) Run(ctx context.Context) error {
 		_ = server.Close()
 	}
 	n.api.WaitForPolls(work)
+	n.stopOperators(patience, operators) // the last, so that probes are answered until then
 	n.door.shut()
 	taking.Wait()
 	stopBackground()

@@ -17,11 +17,11 @@ const (
 
 // setProtocols lets a server speak HTTP/1.1 and HTTP/2. Without TLS, HTTP/2 is spoken on loopback
 // alone: there clients know that the server speaks it, and no proxy is between them.
-func (n *Node) setProtocols(server *http.Server) {
+func (n *Node) setProtocols(server *http.Server, addr net.Addr) {
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(n.certificate != nil)
-	server.Protocols.SetUnencryptedHTTP2(n.certificate == nil && loopback.IsAddr(n.listener.Addr()))
+	server.Protocols.SetUnencryptedHTTP2(n.certificate == nil && loopback.IsAddr(addr))
 	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
 	if n.certificate != nil {
 		server.TLSConfig = n.certificate.config()

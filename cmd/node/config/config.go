@@ -12,12 +12,13 @@ import (
 
 // A Config is all that a node is told. One that Load has returned is valid.
 type Config struct {
-	Listen   string // HOST:PORT
-	TLS      TLS
-	Data     string // folder
-	InMemory bool
-	Insecure bool // listen to others than this machine, though nothing proves who an actor is
-	Cosmos   Cosmos
+	Listen      string // HOST:PORT
+	TLS         TLS
+	AdminListen string // HOST:PORT for operators and their tools; "" or Listen: all is on Listen
+	Data        string // folder
+	InMemory    bool
+	Insecure    bool // listen to others than this machine, though nothing proves who an actor is
+	Cosmos      Cosmos
 
 	ServiceBus ServiceBus
 	BusListen  string // HOST:PORT at which domains reach the bus of this node; "": nowhere
@@ -144,6 +145,9 @@ func Default() Config {
 		},
 	}
 }
+
+// HasOperatorListener reports whether operators have a listener of their own.
+func (c *Config) HasOperatorListener() bool { return c.AdminListen != "" && c.AdminListen != c.Listen }
 
 // Embedded reports whether the node runs an engine of its own.
 func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }

@@ -202,8 +202,7 @@ func (l *Limiter) move(nc net.Conn, state http.ConnState) {
 		c.leave()
 	case http.StateIdle:
 		c.leave()
-		if c.over { // the answer should have closed it
-			l.closeConn(c)
+		if c.over { // HTTP/2 is idle before its first request, too; the answer to that closes it
 			return
 		}
 		c.since = l.opts.Clock()
