@@ -12,7 +12,7 @@ import (
 // routes returns the router of a listener. It knows every route, and answers those of set.
 func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Router {
 	r := chi.NewRouter()
-	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set))
+	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
 

@@ -213,6 +213,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
 		NoProxies:  !cfg.Insecure,
+
+		TrustedProxies: cfg.Limits.TrustedProxies,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
 			Payload:     int(cfg.Limits.Payload),
@@ -223,6 +225,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			Bodies: int64(cfg.Limits.Bodies), BodiesPerAddress: int64(cfg.Limits.BodiesPerAddress),
 			Answers: int64(cfg.Limits.Answers), AnswersPerActor: int64(cfg.Limits.AnswersPerActor),
 			MinRate: int64(cfg.Limits.MinRate),
+
+			Requests: cfg.Limits.Requests, EventsPerSecond: cfg.Limits.EventsPerSecond,
 		},
 	})
 	set := api.AllRoutes

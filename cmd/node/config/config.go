@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -110,6 +111,10 @@ type Limits struct {
 	Answers          Size // that large answers take in memory while they are read
 	AnswersPerActor  Size // of these, for one actor; 0: a third of them
 	MinRate          Size // in a second, that a client has to send or read
+
+	Requests        int            // of one client over HTTP in a second; 0: no limit
+	EventsPerSecond int            // of one client over HTTP; 0: no limit
+	TrustedProxies  []netip.Prefix // whose X-Forwarded-For says which address a client has
 
 	Connections           int // over HTTP; 0: the node chooses
 	ConnectionsPerAddress int // of these, from one address other than loopback; 0: half of them
