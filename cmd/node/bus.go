@@ -141,6 +141,9 @@ func entities(cfg *config.Config) embedded.Entities {
 	queue(cfg.ServiceBus.FIFO, true, forever)
 	queue(cfg.ServiceBus.Plain, false, forever)
 	queue(cfg.Objects.Queue, false, forever)
+	for _, d := range cfg.Domains {
+		queue(d.Ingest, true, forever)
+	}
 	queues := cfg.Queues()
 	for _, origin := range cfg.Groups().Origins() {
 		q := queues[origin]

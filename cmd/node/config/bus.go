@@ -90,6 +90,16 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("objects.queue", "it is %s too; give each its own", other)
 	}
 	owner[objects] = "objects.queue"
+	for _, d := range c.Domains {
+		ingest := strings.ToLower(d.Ingest)
+		if ingest == "" {
+			continue
+		}
+		if other, ok := owner[ingest]; ok {
+			fault("domains", "queue %s is for the events of %s and for %s; give each its own", d.Ingest, d.Name, other)
+		}
+		owner[ingest] = "the events of " + d.Name.String()
+	}
 	for _, origin := range c.Groups().Origins() {
 		q := c.Queues()[origin]
 		for _, name := range []string{q.Request, q.Reply, q.Dequeue} {

@@ -79,6 +79,7 @@ type Domain struct {
 	Group   domain.Group       // zero: its default one, else a group of its own
 	Content domain.ContentMode // "": manifest
 	Queues  contract.Queues    // "": named after it
+	Ingest  string             // queue with sessions by which events of this origin alone come; "": none
 }
 
 // Domains are in the order of the file.

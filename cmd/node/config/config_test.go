@@ -225,6 +225,8 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "two domains at one queue", yaml: "domains: [{name: Billing, content: request, queue: charges}]", want: `domains = "Billing (request)" (hub.yaml line 1): queue charges is for Billing and for Charges; give each its own
 domains = "Billing (request)" (hub.yaml line 1): queue charges-reply is for Billing and for Charges; give each its own
 domains = "Billing (request)" (hub.yaml line 1): queue charges-dequeue is for Billing and for Charges; give each its own`},
+		{name: "events of two domains at one queue", yaml: "domains: [{name: Charges, ingest-queue: q}, {name: TimeSeries, ingest-queue: Q}, {name: Aggregations, ingest-queue: dataavailable}]", want: `domains = "Charges, TimeSeries, Aggregations" (hub.yaml line 1): queue Q is for the events of TimeSeries and for the events of Charges; give each its own
+domains = "Charges, TimeSeries, Aggregations" (hub.yaml line 1): queue dataavailable is for the events of Aggregations and for servicebus.plain-queue; give each its own`},
 		{name: "a domain with a queue of no name", yaml: "domains: [{name: Billing, reply-queue: ''}]", want: `domains (hub.yaml line 1): domain 1: reply-queue: want the name of a queue, 1 to 260 characters of A-Z a-z 0-9 . _ - /, got ""`},
 		{name: "a domain of another mode", yaml: "domains: [{name: Charges, content: all}]", want: `domains (hub.yaml line 1): domain 1: content: want manifest, inline or request, got "all"`},
 		{name: "a domain with a slip", yaml: "domains: [{nam: Charges}]", want: "domains (hub.yaml line 1): domain 1: nam: no such key; did you mean name?"},

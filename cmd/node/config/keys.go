@@ -66,7 +66,7 @@ var keys = []key{
 	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
-	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
+	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
