@@ -82,6 +82,8 @@ type Options struct {
 	contents *ownContents
 	reports  *contentReports // nil: none
 
+	certificate *certificate // nil: plain HTTP
+
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }
@@ -99,7 +101,6 @@ func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53
 type Node struct {
 	opts        Options
 	listener    net.Listener
-	certificate *certificate // nil: plain HTTP
 	store       *store
 	domains     *domains
 	push        *push
@@ -139,7 +140,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	for _, warning := range cfg.Warnings() {
 		opts.Logger.Warn("the configuration is not safe", "what", warning)
 	}
-	if n.certificate, err = loadCertificate(cfg.TLS, opts.Logger); err != nil {
+	if opts.certificate, err = loadCertificate(cfg.TLS, opts.Logger); err != nil {
 		return nil, err
 	}
 	if n.listener == nil {
@@ -156,7 +157,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	}
 	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
-	n.opts.contents, n.opts.reports = opts.contents, opts.reports
+	n.opts.contents, n.opts.reports, n.opts.certificate = opts.contents, opts.reports, opts.certificate
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
@@ -277,7 +278,7 @@ func (n *Node) URL() string { return n.urlAt(n.listener.Addr()) }
 
 func (n *Node) urlAt(addr net.Addr) string {
 	scheme := "http://"
-	if n.certificate != nil {
+	if n.opts.certificate != nil {
 		scheme = "https://"
 	}
 	return scheme + reachable(addr.String())

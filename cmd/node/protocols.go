@@ -20,17 +20,17 @@ const (
 func (n *Node) setProtocols(server *http.Server, addr net.Addr) {
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetHTTP2(n.certificate != nil)
-	server.Protocols.SetUnencryptedHTTP2(n.certificate == nil && loopback.IsAddr(addr))
+	server.Protocols.SetHTTP2(n.opts.certificate != nil)
+	server.Protocols.SetUnencryptedHTTP2(n.opts.certificate == nil && loopback.IsAddr(addr))
 	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout}
-	if n.certificate != nil {
-		server.TLSConfig = n.certificate.config()
+	if n.opts.certificate != nil {
+		server.TLSConfig = n.opts.certificate.config()
 	}
 }
 
 // serve serves the clients of a listener until the server is closed.
 func (n *Node) serve(server *http.Server, l net.Listener) error {
-	if n.certificate != nil {
+	if n.opts.certificate != nil {
 		return server.ServeTLS(l, "", "")
 	}
 	return server.Serve(l)

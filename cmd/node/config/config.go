@@ -23,8 +23,10 @@ type Config struct {
 
 	ServiceBus ServiceBus
 	BusListen  string // HOST:PORT at which domains reach the bus of this node; "": nowhere
+	Bus        OwnEngine
 	Blob       Blob
 	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
+	Exchange   OwnEngine
 
 	Admin    Admin
 	Domains  Domains
@@ -65,6 +67,11 @@ type Cosmos struct {
 	TailEvents  int    // how many events of a kind may stay in the head of a recipient; 0: none
 	SweepUnits  int    // request units a second that a sweep takes of an account, at most
 	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to a half
+}
+
+// An OwnEngine is the bus, or the exchange, of a node that has its own.
+type OwnEngine struct {
+	Key Secret // of the domains; "": the well-known one
 }
 
 // Admin says who may operate the hub over HTTP.

@@ -57,12 +57,18 @@ var keys = []key{
 	{"servicebus.plain-queue", true, "`QUEUE` without sessions that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
 	{"servicebus.sessions", true, "take from so many sessions, `N`, at a time", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
 	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty for none", func(c *Config) value { return (*doorValue)(&c.BusListen) }},
+	{"bus.key", false, "secret of the key RootManageSharedAccessKey of the embedded bus, in base64; with it and tls.cert, domains need TLS there, and bus-listen may be an address that other machines reach", func(c *Config) value {
+		return &secretValue{&c.Bus.Key, "leave it out to have the well-known key"}
+	}},
 	{"blob.endpoint", true, "`URL` of an Azure Storage account, in place of a folder", func(c *Config) value { return (*textValue)(&c.Blob.Endpoint) }},
 	{"blob.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Blob.Key, "leave it out to use the default credential"}
 	}},
 	{"blob.container", true, "`NAME` that the containers content and exchange begin with", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
 	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty for none", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
+	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, domains need HTTPS there, and blob-listen may be an address that other machines reach", func(c *Config) value {
+		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
+	}},
 	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
