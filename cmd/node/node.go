@@ -89,9 +89,9 @@ type Options struct {
 }
 
 // connect gives o the network and the identity of one node.
-func (o *Options) connect() {
+func (o *Options) connect(cfg *config.Config) {
 	o.network = newNetwork(o)
-	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services) })
+	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
 // fraction is a random number in [0, 1).
@@ -124,7 +124,7 @@ type Node struct {
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
-	opts.connect()
+	opts.connect(&cfg)
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}

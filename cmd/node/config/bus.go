@@ -68,12 +68,21 @@ func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	return queues
 }
 
+// isNamespace reports whether a text is the host name of a namespace. An emulator may have a port.
+func isNamespace(name string) bool {
+	if host, port, err := net.SplitHostPort(name); err == nil {
+		_, err := strconv.ParseUint(port, 10, 16)
+		return err == nil && isNamespace(host)
+	}
+	return strings.Contains(name, ".") && !strings.ContainsAny(name, ":/ ")
+}
+
 func (c *Config) validateBus(fault faultFunc) {
 	bus := &c.ServiceBus
 	switch name := bus.Namespace; {
 	case name != "" && bus.Connection != "":
 		fault("servicebus.namespace", "servicebus.connection names a namespace too; remove one of the two")
-	case name != "" && (strings.ContainsAny(name, ":/ ") || !strings.Contains(name, ".")):
+	case name != "" && !isNamespace(name):
 		fault("servicebus.namespace", "want the host name alone, such as NAME.servicebus.windows.net")
 	}
 	if c.InMemory && !c.EmbeddedBus() {

@@ -19,6 +19,7 @@ type Config struct {
 	Data        string // folder
 	InMemory    bool
 	Insecure    bool // listen to others than this machine, though nothing proves who an actor is
+	Production  bool // no key of Azure is used, and no identity of a developer
 	Cosmos      Cosmos
 
 	ServiceBus ServiceBus

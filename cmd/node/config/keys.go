@@ -40,6 +40,7 @@ var keys = []key{
 	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
+	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}

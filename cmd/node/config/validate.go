@@ -31,6 +31,7 @@ func (c *Config) Validate() error {
 		return errors.Join(faults...)
 	}
 	c.validateListen(fault)
+	c.validateProduction(fault)
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
