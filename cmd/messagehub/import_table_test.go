@@ -220,8 +220,8 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
-		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/jsonpatch"),
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
@@ -241,6 +241,16 @@ var table = []row{
 		may:      []string{"domain", "domain/broker", "api/internal/etag", "api/internal/query"},
 		tests:    rulesAndOracle,
 		why:      "it is a part of the server of api, which it knows as its host",
+	},
+	{
+		packages: []string{"api/identity"},
+		may:      []string{"domain"},
+		tests:    []string{"api/identity/identitytest"},
+		why:      "it finds out who sends a request, and knows no route",
+	},
+	{
+		packages: []string{"api/identity/identitytest"},
+		why:      "an issuer that knew the hub would prove only itself",
 	},
 	{
 		packages: []string{"api/broker/failsafe"},

@@ -21,6 +21,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/broker/failsafe"
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
@@ -108,6 +109,8 @@ type Node struct {
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
+	actors      *actorRegistry
+	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
 	door        *door
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
@@ -188,6 +191,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if err := n.openFailSafe(&cfg, token); err != nil {
 		return nil, err
 	}
+	n.actors, n.senders = n.openIdentity(&cfg)
 	n.api = api.New(api.Options{
 		Hub:      h,
 		Operator: hub.NewOperator(h, n.store, opts.Logger),
@@ -201,6 +205,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Watches:    n.push.watches.useCases(),
 		Objects:    n.objects.ledger,
 
+		Identity:   n.senders,
 		AdminToken: token.Reveal(),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
@@ -209,7 +214,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
 		IsOwnHost:  ownHosts(&cfg, n.listener.Addr()),
-		NoProxies:  !cfg.Insecure,
+		NoProxies:  !cfg.Insecure && !cfg.OIDC.IsOn(),
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
 			Payload:     int(cfg.Limits.Payload),
@@ -322,6 +327,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.ready.Run(background) })
+	parts.Go(func() error { n.runIdentity(background); return nil })
 	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })

@@ -25,6 +25,8 @@ type Config struct {
 	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
 
 	Admin    Admin
+	OIDC     OIDC
+	Actors   Clients
 	Domains  Domains
 	Ordering domain.Ordering
 
@@ -39,6 +41,7 @@ type Config struct {
 	Log     Log
 	Limits  Limits
 
+	file     string            // that was read; "": none
 	from     map[string]source // of the keys that are not defaults
 	warnings []string
 }
@@ -121,6 +124,7 @@ func Default() Config {
 		Blob:       Blob{Container: "messagehub"},
 		BlobListen: "127.0.0.1:10000",
 
+		OIDC:     defaultOIDC(),
 		Ordering: domain.ByCabinet,
 
 		Retention: 7 * day,

@@ -62,6 +62,12 @@ var keys = []key{
 	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
+	{"oidc.issuer", false, "issuers whose tokens say who sends a request, each as the claim iss has it; without any, the hub believes the header X-Actor-Id", func(c *Config) value { return (*wordsValue)(&c.OIDC.Issuers) }},
+	{"oidc.audience", false, "audiences, of which a token has to be for one", func(c *Config) value { return (*wordsValue)(&c.OIDC.Audiences) }},
+	{"oidc.tenants", false, "tenants of Microsoft Entra, of which a token has to be from one; none: any", func(c *Config) value { return (*wordsValue)(&c.OIDC.Tenants) }},
+	{"oidc.roles-claim", false, "claim with the roles: actor, domain:NAME, operator.read, operator, metrics", func(c *Config) value { return (*textValue)(&c.OIDC.RolesClaim) }},
+	{"oidc.actor-claim", false, "claim with the id of the actor, or with a list of ids", func(c *Config) value { return (*textValue)(&c.OIDC.ActorClaim) }},
+	{"actors", false, "registry of the clients that are actors: a list of {client, tenant, issuer, certificate-name, certificate-sha256, actor, groups}. A new one in the file is used without a restart", func(c *Config) value { return (*clientsValue)(&c.Actors) }},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
@@ -127,12 +133,6 @@ var keys = []key{
 }
 
 var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
-
-// later names what the contract knows and this version does not have. Ignoring
-// it would run a hub that is not the one that was asked for.
-var later = []struct{ name, why string }{
-	{"oidc", "OpenID Connect"},
-}
 
 func find(name string) (key, bool) {
 	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })

@@ -97,6 +97,7 @@ func Load(in Inputs) (Config, error) {
 		file = env[envFile]
 	}
 	if file != "" {
+		c.file = file
 		faults = append(faults, c.readFile(file)...)
 	}
 	for _, k := range keys {
@@ -169,7 +170,7 @@ func environment(environ []string) (map[string]string, []error) {
 			continue
 		}
 		if !slices.Contains(known, name) {
-			faults = append(faults, unknown(name, "in the environment", envName, known))
+			faults = append(faults, unknown(name, "in the environment", known))
 			continue
 		}
 		ours[name] = text
@@ -177,14 +178,8 @@ func environment(environ []string) (map[string]string, []error) {
 	return ours, faults
 }
 
-// unknown tells what is not there yet from what never will be. spelled says how
-// a name is written where this one was found.
-func unknown(name, where string, spelled func(string) string, known []string) error {
-	for _, l := range later {
-		if name == spelled(l.name) || strings.HasPrefix(name, spelled(l.name)+"_") {
-			return fmt.Errorf("%s (%s): this version does not have %s yet; remove it", name, where, l.why)
-		}
-	}
+// unknown returns the fault of a key that does not exist.
+func unknown(name, where string, known []string) error {
 	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggest(name, known))
 }
 

@@ -31,6 +31,7 @@ func (c *Config) Validate() error {
 		return errors.Join(faults...)
 	}
 	c.validateListen(fault)
+	c.validateOIDC(fault)
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
@@ -105,12 +106,24 @@ func (c *Config) validateListen(fault faultFunc) {
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault("listen", "want a port from 0 to 65535, got %q", port)
+	} else if c.OIDC.IsOn() {
+		c.validateTokensListen(fault)
 	} else if err := RequireLoopback(c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor",
 		"give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault("listen", "%w", err)
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
 		fault("tls.key", "a certificate needs its key; set tls.certificate and tls.key, or neither")
+	}
+}
+
+// validateTokensListen refuses an address at which tokens can be read on the way.
+func (c *Config) validateTokensListen(fault faultFunc) {
+	if c.TLS.Certificate != "" || c.Insecure {
+		return
+	}
+	if err := RequireLoopback(c.Listen, "tokens that are sent by plain HTTP can be read on the way", "set tls.certificate and tls.key"); err != nil {
+		fault("listen", "%w", err)
 	}
 }
 
