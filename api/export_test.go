@@ -39,3 +39,15 @@ func (h MemoryHold) Acquire(ctx context.Context, n int64) error { return h.hold.
 
 // BeginTransfer begins a transfer.
 func (h MemoryHold) BeginTransfer() { h.hold.beginTransfer() }
+
+// RightsOf returns the roles of a route as texts, and whether it has a row.
+func RightsOf(method, route string) (roles []string, hasRow bool) {
+	row, hasRow := rightsOf(method, route)
+	for _, role := range row {
+		roles = append(roles, string(role))
+	}
+	return roles, hasRow
+}
+
+// RightsCount returns the number of rows in the table of rights.
+func RightsCount() int { return len(rights) }

@@ -212,3 +212,19 @@ func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+strings.Join(names, " ")+`"`)
 	return refuse(missingRight, "The token lacks the role %s. Have it granted where the token is from, and get a new one.", strings.Join(names, " or "))
 }
+
+// hasOperatorRole reports whether a token that a request shows to the broker lets its sender read what
+// operators read or, if the request changes something, give orders.
+func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
+	shown := r.Clone(r.Context())
+	shown.Header.Set("Authorization", "Bearer "+token)
+	p, err := s.opts.Identity.Authenticate(shown)
+	if err != nil {
+		return false, unauthenticated(w, err)
+	}
+	role := identity.RoleOperator
+	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // which takes messages
+		role = identity.RoleOperatorRead
+	}
+	return p.Has(role), nil
+}
