@@ -58,15 +58,13 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 // onlyActor returns the actor of a principal that names none.
 func onlyActor(p *identity.Principal) (domain.ActorID, error) {
 	grants := p.Grants()
-	if len(grants) == 0 {
+	switch len(grants) {
+	case 0:
 		return domain.ActorID{}, refuse(missingRight, "The token is that of no actor: neither its claim nor the hub's setting actors names one.")
+	case 1:
+		return grants[0].Actor, nil
 	}
-	for _, g := range grants[1:] {
-		if g.Actor != grants[0].Actor {
-			return domain.ActorID{}, refuse(invalidActor, "The token may act for several actors; name one in the header %s.", actorHeader)
-		}
-	}
-	return grants[0].Actor, nil
+	return domain.ActorID{}, refuse(invalidActor, "The token may act for several actors; name one in the header %s.", actorHeader)
 }
 
 // actorOf returns the actor that requireActor found.

@@ -41,6 +41,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 		if !isRequestID(id) {
 			id = s.opts.NewRequestID()
 		}
+		r = withTLS(r)
 		rec := &record{id: id, start: s.opts.Clock()}
 		if rec.poll = takePoll(r.Context()); rec.poll != nil {
 			rec.id, rec.start = rec.poll.id, rec.poll.start

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"maps"
 	"net"
@@ -33,7 +34,7 @@ var errParked = errors.New("the request waits as a poll")
 
 // maxPollRequest is the length of the longest request that is parked. Longer ones wait
 // in their handler.
-const maxPollRequest = 2 * kilobyte
+const maxPollRequest = 4 * kilobyte // tokens have up to 2 KB
 
 // polls are the parked requests of a Server, and its way to resume them.
 type polls struct {
@@ -98,7 +99,8 @@ func (s *Server) WaitForPolls(ctx context.Context) {
 // A pollConn is what the context of a connection knows about its polls. Only the
 // goroutine that serves the connection uses it.
 type pollConn struct {
-	poll *poll // that the first request of the connection resumes
+	poll *poll                // that the first request of the connection resumes
+	tls  *tls.ConnectionState // which the http.Server does not see on a resumed connection; nil: none
 }
 
 type pollConnKey struct{}
@@ -116,6 +118,17 @@ func takePoll(ctx context.Context) *poll {
 	return p
 }
 
+// withTLS returns a request that knows the TLS of its connection, also after a poll was resumed on it.
+func withTLS(r *http.Request) *http.Request {
+	c, _ := r.Context().Value(pollConnKey{}).(*pollConn)
+	if c == nil || c.tls == nil {
+		return r
+	}
+	known := *r
+	known.TLS = c.tls
+	return &known
+}
+
 func (c *pollConn) take() *poll {
 	p := c.poll
 	c.poll = nil
@@ -126,10 +139,11 @@ func (c *pollConn) take() *poll {
 type poll struct {
 	server   *Server
 	listener *hub.Listener
-	conn     net.Conn // without the text of an earlier request
-	known    net.Conn // conn as the hooks of the http.Server know it
-	request  []byte   // its text, and what the client has sent behind it
-	hasMore  bool     // the client has sent something behind it
+	conn     net.Conn             // without the text of an earlier request
+	known    net.Conn             // conn as the hooks of the http.Server know it
+	tls      *tls.ConnectionState // of conn; nil: none
+	request  []byte               // its text, and what the client has sent behind it
+	hasMore  bool                 // the client has sent something behind it
 	id       string
 	actor    string
 	route    string
@@ -161,7 +175,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	rec := recordOf(r.Context())
 	rec.isParked = true
 	p := &poll{
-		server: s, listener: listener, conn: conn, known: conn, request: request, id: rec.id,
+		server: s, listener: listener, conn: conn, known: conn, tls: r.TLS, request: request, id: rec.id,
 		actor: actorOf(r.Context()).String(), route: route, start: rec.start, until: until,
 	}
 	if resumed, ok := conn.(*resumedConn); ok {
@@ -317,7 +331,7 @@ func (p *poll) end() {
 func (p *poll) handBack() error {
 	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection says so at the next read
 	select {
-	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p}, resumes: p.known}:
+	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p, p.tls}, resumes: p.known}:
 		return nil
 	case <-p.server.polls.closed:
 		return http.ErrServerClosed

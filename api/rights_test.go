@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/identity/identitytest"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // tokenRoles returns the roles that the document has for an operation, of which a token needs one.
@@ -197,4 +199,43 @@ func TestBroker_AcceptsTokensOfOperators(t *testing.T) {
 	f.do("GET", producer, "", "X-Broker-Admin-Token", token, "Authorization", "").wants(200)
 	f.do("GET", producer, "", "Authorization", "Bearer "+identitytest.Start(t).Role("operator")).problem(401, "invalid-token")
 	f.do("GET", producer, "", "Authorization", "Bearer "+f.tokens.issuer.Role("actor")).problem(403, "wrong-credentials")
+}
+
+func TestOrder_IsRecordedUnderTheSubjectOfItsToken(t *testing.T) {
+	f := serveTokens(t)
+	const queue = "/v1/admin/queues/" + actor
+	f.post(202, newEvent(1))
+	f.do("POST", queue+"/freeze", `{"why":"ticket 4711"}`).wants(204)
+	f.do("POST", queue+"/thaw", `{"who":"kim","why":"ticket 4711"}`).wants(204)
+	f.do("POST", queue+"/freeze", `{"who":"kim","why":"ticket 4712"}`, "Authorization", "Bearer "+token).wants(204)
+	records := f.do("GET", queue+"/records", "").wants(200).body
+	for _, who := range []string{`"who":"subject"`, `"who":"subject (kim)"`, `"who":"admin.token (kim)"`} {
+		require.Contains(t, records, who)
+	}
+}
+
+// A client that is bound to groups of an actor sees nothing of the others.
+func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
+	timeseries, err := domain.ParseGroup("timeseries")
+	require.NoError(t, err)
+	id5790, err := domain.ParseActorID(actor)
+	require.NoError(t, err)
+	registry := identity.NewRegistry([]identity.Entry{{Client: "bound", Actor: id5790, Groups: []domain.Group{timeseries}}})
+	f := serveIdentity(t, func(o *identity.Options) { o.Registry = func() *identity.Registry { return registry } })
+	bound := []string{"Authorization", "Bearer " + f.tokens.issuer.Token(identitytest.Claims{"azp": "bound", "roles": []string{"actor"}})}
+	f.tokens.all = f.tokens.issuer.Token(identitytest.Claims{"roles": []string{"actor", "domain:TimeSeries", "domain:Charges"}, "actor": actor})
+	f.post(202, newEvent(1, "origin", "Charges"))
+	other := f.do("GET", "/v1/peek/masterdata", "").wants(200).header.Get("MessageId")
+
+	f.do("GET", "/v1/peek", "", bound...).wants(204)
+	f.do("GET", "/v1/peek/masterdata", "", bound...).problem(403, "missing-right")
+	f.do("GET", "/api/peek/masterdata", "", bound...).wants(403)
+	f.do("GET", "/v1/bundles/"+other, "", bound...).problem(404, "not-found")
+	f.do("DELETE", "/v1/dequeue/"+other, "", bound...).problem(404, "not-found")
+	require.NotContains(t, f.do("GET", "/v1/queues", "", bound...).wants(200).body, "masterdata")
+
+	f.post(202, newEvent(2))
+	own := f.do("GET", "/v1/peek", "", bound...).wants(200).header.Get("MessageId")
+	f.do("GET", "/v1/bundles/"+own, "", bound...).wants(200)
+	f.do("DELETE", "/v1/dequeue/"+own, "", bound...).wants(200)
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/watch"

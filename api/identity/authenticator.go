@@ -106,12 +106,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 		return nil, err
 	}
 	if raw == "" {
-		if cert != nil {
-			if grants := a.opts.Registry().ofCertificate(cert); len(grants) > 0 {
-				return &Principal{Subject: "certificate " + fingerprint(cert), roles: []Role{RoleActor}, grants: grants}, nil
-			}
-		}
-		return nil, errMissing
+		return a.ofCertificate(cert)
 	}
 	t, err := a.verified(r.Context(), raw, now)
 	if err != nil {
@@ -122,9 +117,26 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	}
 	p := &Principal{Issuer: t.issuer, Subject: t.subject, Client: t.client, Tenant: t.tenant, roles: t.roles, origins: t.origins}
 	for _, actor := range t.actors {
-		p.grants = append(p.grants, Grant{Actor: actor})
+		p.add(Grant{Actor: actor})
 	}
-	p.grants = append(p.grants, a.opts.Registry().ofToken(t, cert)...)
+	for _, grant := range a.opts.Registry().ofToken(t, cert) {
+		p.add(grant)
+	}
+	return p, nil
+}
+
+// ofCertificate returns the sender of a request without a token, whose certificate may be in the registry.
+func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error) {
+	if cert == nil {
+		return nil, errMissing
+	}
+	p := &Principal{Subject: "certificate " + fingerprint(cert), roles: []Role{RoleActor}}
+	for _, grant := range a.opts.Registry().ofCertificate(cert) {
+		p.add(grant)
+	}
+	if len(p.grants) == 0 {
+		return nil, errMissing
+	}
 	return p, nil
 }
 

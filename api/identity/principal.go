@@ -61,6 +61,19 @@ func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	return p.grants[i], true
 }
 
+// add adds a grant. Two grants of one actor are one for the groups of both.
+func (p *Principal) add(g Grant) {
+	i := slices.IndexFunc(p.grants, func(x Grant) bool { return x.Actor == g.Actor })
+	switch {
+	case i < 0:
+		p.grants = append(p.grants, g)
+	case len(g.Groups) == 0:
+		p.grants[i].Groups = nil
+	case len(p.grants[i].Groups) > 0:
+		p.grants[i].Groups = slices.Concat(p.grants[i].Groups, g.Groups)
+	}
+}
+
 // MayAnnounce reports whether p may send events of an origin.
 func (p *Principal) MayAnnounce(origin domain.Origin) bool { return slices.Contains(p.origins, origin) }
 
