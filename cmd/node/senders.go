@@ -50,11 +50,12 @@ type actorRegistry struct {
 	clock func() time.Time
 	log   *slog.Logger
 
-	mu       sync.Mutex
-	registry *identity.Registry
-	compared time.Time // when the file was last compared
-	changed  time.Time // of the file that was read
-	size     int64     // of the file that was read
+	mu        sync.Mutex
+	registry  *identity.Registry
+	compared  time.Time // when the file was last compared
+	changed   time.Time // of the file that was read
+	size      int64     // of the file that was read
+	isFailing bool      // the file could not be read when it was needed last
 }
 
 // compareEvery is the time between two looks at the file.
@@ -89,10 +90,7 @@ func (r *actorRegistry) current() *identity.Registry {
 	defer r.mu.Unlock()
 	if now := r.clock(); r.file != "" && (now.Before(r.compared) || now.Sub(r.compared) >= compareEvery) {
 		r.compared = now
-		info, err := os.Stat(r.file)
-		if err != nil || !info.ModTime().Equal(r.changed) || info.Size() != r.size {
-			r.read()
-		}
+		r.read(false)
 	}
 	return r.registry
 }
@@ -102,24 +100,37 @@ func (r *actorRegistry) reload() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.file != "" {
-		r.read()
+		r.read(true)
 	}
 }
 
-// read reads the file. The caller holds mu.
-func (r *actorRegistry) read() {
-	info, err := os.Stat(r.file)
-	if err == nil {
-		r.changed, r.size = info.ModTime(), info.Size() // a file that is replaced meanwhile is read again
-		var text []byte
-		if text, err = os.ReadFile(r.file); err == nil {
-			var clients config.Clients
-			if clients, err = config.ReadActors(r.file, text); err == nil {
-				r.registry = registryOf(clients)
-				r.log.Info("the registry of actors was read again", "entries", len(clients))
-				return
-			}
-		}
+// read reads the file if it has changed, or in any case. The caller holds mu.
+func (r *actorRegistry) read(isForced bool) {
+	clients, hasChanged, err := r.readFile(isForced)
+	switch {
+	case err != nil && (isForced || !r.isFailing || hasChanged): // else requests fill the log
+		r.log.Warn("the registry of actors cannot be read again, so it stays as it was; repair the configuration file", "error", err)
+	case err == nil && hasChanged:
+		r.registry = registryOf(clients)
+		r.log.Info("the registry of actors was read again", "entries", len(clients))
 	}
-	r.log.Warn("the registry of actors cannot be read again, so it stays as it was; repair the configuration file", "error", err)
+	r.isFailing = err != nil || r.isFailing && !hasChanged
+}
+
+// readFile returns the clients in the file, unless it has not changed.
+func (r *actorRegistry) readFile(isForced bool) (clients config.Clients, hasChanged bool, err error) {
+	info, err := os.Stat(r.file)
+	if err != nil {
+		return nil, false, err
+	}
+	if hasChanged = isForced || !info.ModTime().Equal(r.changed) || info.Size() != r.size; !hasChanged {
+		return nil, false, nil
+	}
+	r.changed, r.size = info.ModTime(), info.Size() // a file that is replaced meanwhile is read again
+	text, err := os.ReadFile(r.file)
+	if err != nil {
+		return nil, true, err
+	}
+	clients, err = config.ReadActors(r.file, text)
+	return clients, true, err
 }
