@@ -169,7 +169,7 @@ func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []i
 		case !isRight:
 			return nil, missingOperator(w)
 		}
-		return identity.NewOperator("admin.token"), nil
+		return identity.NewOperator(s.operatorName(raw)), nil
 	}
 	p, err := s.opts.Identity.Authenticate(r)
 	if err != nil {

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/identity/identitytest"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
 )
 
 // tokenRoles returns the roles that the document has for an operation, of which a token needs one.
@@ -238,4 +240,17 @@ func TestGroups_BoundWhatAClientMayFetch(t *testing.T) {
 	own := f.do("GET", "/v1/peek", "", bound...).wants(200).header.Get("MessageId")
 	f.do("GET", "/v1/bundles/"+own, "", bound...).wants(200)
 	f.do("DELETE", "/v1/dequeue/"+own, "", bound...).wants(200)
+}
+
+// One token is added before another one is removed.
+func TestOperatorsTokens_CountBesideEachOther(t *testing.T) {
+	f := serve(t, func(o *api.Options, _ *hub.Options) {
+		o.AdminTokens = []api.AdminToken{{Name: "kim", SHA256: sha256.Sum256([]byte("a-token-of-kim"))}, {Name: "bo", SHA256: sha256.Sum256([]byte("a-token-of-bo"))}}
+	})
+	const queue = "/v1/admin/queues/" + actor + "/records"
+	for _, right := range []string{token, "a-token-of-kim", "a-token-of-bo"} {
+		f.do("GET", queue, "", "Authorization", "Bearer "+right).wants(200)
+	}
+	f.do("GET", queue, "", "Authorization", "Bearer a-token-of-no-one").problem(401, "missing-token")
+	f.logs.wait(t, `"operator_token":"kim"`)
 }

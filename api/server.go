@@ -37,6 +37,7 @@ type Options struct {
 	Objects       *ledger.Service             // default: the same
 	Identity      *identity.Authenticator     // who sends a request; default: the header X-Actor-Id and AdminToken say so
 	AdminToken    string                      // bearer token of operators; default: their routes are closed
+	AdminTokens   []AdminToken                // which count as AdminToken does
 	Logger        *slog.Logger                // default: discards
 	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too
 	Gatherer      prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather

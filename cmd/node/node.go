@@ -206,7 +206,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Objects:    n.objects.ledger,
 
 		Identity:   n.senders,
-		AdminToken: token.Reveal(),
+		AdminToken: token.Reveal(), AdminTokens: adminTokens(&cfg),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
@@ -238,7 +238,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 // adminToken returns the token of the configuration or, if that has none, the one in the
 // data folder. Without either, the routes of operators are closed.
 func (n *Node) adminToken(cfg *config.Config) config.Secret {
-	if cfg.Admin.Token != "" {
+	if cfg.Admin.Token != "" || len(cfg.Admin.Tokens) > 0 {
 		return cfg.Admin.Token
 	}
 	token, err := keepAdminToken(cfg, n.opts.Logger)
@@ -248,6 +248,15 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	}
 	n.adminTokenFile = AdminTokenFile(cfg.Data)
 	return token
+}
+
+// adminTokens returns the tokens of the configuration of which only the hashes are known.
+func adminTokens(cfg *config.Config) []api.AdminToken {
+	tokens := make([]api.AdminToken, len(cfg.Admin.Tokens))
+	for i, t := range cfg.Admin.Tokens {
+		tokens[i] = api.AdminToken{Name: t.Name, SHA256: t.SHA256}
+	}
+	return tokens
 }
 
 // AdminTokenFile returns the file with the token that the node has made for its

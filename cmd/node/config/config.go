@@ -24,6 +24,8 @@ type Config struct {
 	Blob       Blob
 	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
 
+	SecretFiles SecretFiles // which Load has read
+
 	Admin    Admin
 	OIDC     OIDC
 	Actors   Clients
@@ -65,7 +67,8 @@ type Cosmos struct {
 
 // Admin says who may operate the hub over HTTP.
 type Admin struct {
-	Token Secret // "": the node makes one, and keeps it in Data
+	Token  Secret      // "": the node makes one, and keeps it in Data, unless there are Tokens
+	Tokens AdminTokens // each of them counts as Token does
 }
 
 // A Domain is an origin of events that the hub is told about, on top of the

@@ -121,6 +121,9 @@ func Load(in Inputs) (Config, error) {
 		}
 		return Config{}, errors.Join(faults...)
 	}
+	if err := c.readSecretFiles(); err != nil {
+		return Config{}, redactError(err)
+	}
 	c.Broker.readVariables(in.Environ)
 	c.Objects.Stores.readVariables(in.Environ)
 	return c, c.Validate()
