@@ -362,6 +362,11 @@ var table = []row{
 		why:      "it serves an engine to any client, and starts no hub",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/devissuer"},
+		may:      toolkit,
+		why:      "it signs tokens for any hub, and starts none",
+	},
+	{
 		packages: []string{"cmd/messagehub/internal/subscriptionfile"},
 		may:      []string{"domain", "domain/filter", "api/webhook", "cmd/messagehub/internal/hubclient"},
 		why:      "it compares a file with what a hub shows, and changes nothing",

@@ -15,6 +15,9 @@ const envPrefix = "MESSAGEHUB_"
 // envFile names the file, as --config does.
 const envFile = envPrefix + "CONFIG"
 
+// envToken is no setting: it holds the token that the commands show to a hub.
+const envToken = envPrefix + "TOKEN" //nolint:gosec // the name of a variable
+
 // A source is where a value came from.
 type source struct {
 	layer layer
@@ -161,7 +164,7 @@ func secretFault(name, text string, from source) error {
 // environment returns the variables that are ours. One that nobody knows is a
 // fault.
 func environment(environ []string) (map[string]string, []error) {
-	known := []string{envFile}
+	known := []string{envFile, envToken}
 	for _, k := range keys {
 		known = append(known, envName(k.name))
 	}
