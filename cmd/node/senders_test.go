@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/identity/identitytest"
@@ -147,4 +148,30 @@ func TestNode_ListensToOtherMachinesWithTokensAndTLSOnly(t *testing.T) {
 	require.ErrorContains(t, cfg.Validate(), "can be read on the way")
 	cfg.TLS.Certificate, cfg.TLS.Key = "hub.pem", "hub.key"
 	require.NoError(t, cfg.Validate())
+}
+
+// A transporter is a function that sends requests to the store.
+type transporter func(*http.Request) (*http.Response, error)
+
+func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Forged tokens cost no request unit, and at most two fetches of keys in a minute.
+func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
+	issuer, forger := identitytest.Start(t), identitytest.Start(t)
+	var calls atomic.Int64
+	n, _ := start(t, withTokens(issuer), node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
+		return transporter(func(r *http.Request) (*http.Response, error) {
+			calls.Add(1)
+			return next.Do(r)
+		})
+	}})
+	require.Equal(t, http.StatusNoContent, callAs(t, http.MethodGet, n.URL()+"/v1/peek", issuer.Actor("a")).StatusCode)
+	before := calls.Load()
+	for range 200 {
+		forger.Rotate()
+		forged := callAs(t, http.MethodGet, n.URL()+"/v1/peek", forger.Token(identitytest.Claims{"iss": issuer.URL}))
+		require.Equal(t, http.StatusUnauthorized, forged.StatusCode)
+	}
+	require.Less(t, calls.Load()-before, int64(20), "the node itself makes some calls")
+	require.LessOrEqual(t, issuer.Fetches(), 2)
 }
