@@ -41,14 +41,17 @@ func (s *Server) identify(next http.Handler) http.Handler {
 		if !isRequestID(id) {
 			id = s.opts.NewRequestID()
 		}
-		r = withTLS(r)
 		rec := &record{id: id, start: s.opts.Clock()}
 		if rec.poll = takePoll(r.Context()); rec.poll != nil {
 			rec.id, rec.start = rec.poll.id, rec.poll.start
 		}
 		w.Header().Set(requestIDHeader, rec.id)
 		ctx := context.WithValue(r.Context(), recordKey{}, rec)
-		next.ServeHTTP(w, r.WithContext(ctx))
+		r = r.WithContext(ctx)
+		if state := resumedTLS(ctx); state != nil {
+			r.TLS = state
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -118,15 +118,12 @@ func takePoll(ctx context.Context) *poll {
 	return p
 }
 
-// withTLS returns a request that knows the TLS of its connection, also after a poll was resumed on it.
-func withTLS(r *http.Request) *http.Request {
-	c, _ := r.Context().Value(pollConnKey{}).(*pollConn)
-	if c == nil || c.tls == nil {
-		return r
+// resumedTLS returns the TLS of a connection on which a poll was resumed, nil for another one.
+func resumedTLS(ctx context.Context) *tls.ConnectionState {
+	if c, _ := ctx.Value(pollConnKey{}).(*pollConn); c != nil {
+		return c.tls
 	}
-	known := *r
-	known.TLS = c.tls
-	return &known
+	return nil
 }
 
 func (c *pollConn) take() *poll {

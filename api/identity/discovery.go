@@ -15,6 +15,7 @@ import (
 
 // A Doer sends requests to issuers.
 type Doer interface {
+	// Do sends a request and returns its answer. It does not follow redirects.
 	Do(*http.Request) (*http.Response, error)
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // ownTokenVariable is where users have a token of an issuer.
-const ownTokenVariable = "MESSAGEHUB_TOKEN" //nolint:gosec // the name of a variable
+const ownTokenVariable = "MESSAGEHUB_TOKEN"
 
 // access says how a command reaches a hub: the token that it shows, and the certificates of both sides.
 type access struct{ tokenFile, ca, cert, key string }

@@ -89,7 +89,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 		return err
 	}
 	if err := onOpen(); err != nil {
-		return errors.Join(err, n.Close())
+		return errors.Join(err, n.Close()) //nolint:contextcheck // it waits for nothing
 	}
 	stopReloading := reloadActors(n)
 	defer stopReloading()

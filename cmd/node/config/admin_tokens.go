@@ -23,7 +23,7 @@ type AdminTokens []AdminToken
 
 type adminTokensValue AdminTokens
 
-const adminTokensExample = "[{name: kim-2026, sha256: 9f86d081…}]"
+const adminTokensExample = "[{name: kim-2026, sha256: 9f86d081…}]" //nolint:gosec // an example
 
 func (v *adminTokensValue) String() string {
 	names := make([]string, len(*v))

@@ -16,7 +16,7 @@ const envPrefix = "MESSAGEHUB_"
 const envFile = envPrefix + "CONFIG"
 
 // envToken is no setting: it holds the token that the commands show to a hub.
-const envToken = envPrefix + "TOKEN" //nolint:gosec // the name of a variable
+const envToken = envPrefix + "TOKEN"
 
 // A source is where a value came from.
 type source struct {
