@@ -352,7 +352,7 @@ var table = []row{
 		packages: []string{"cmd/messagehub/internal/demo"},
 		may: []string{
 			"domain", "domain/hub", "api/broker/brokerclient", "api/servicebus/domainclient", "api/webhook", "repository/content", "repository/content/embedded", "cosmos/embedded/clock", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
-			"cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
+			"cmd/messagehub/internal/devissuer", "cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
 		},
 		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
 	},

@@ -30,6 +30,10 @@ type Client struct {
 	Base  string // of every URL, without a slash at the end, and without a user
 	Token string // of an operator or of an issuer, which every request carries; "": none
 
+	// TokenOf, if it is set, returns the token of a request in place of Token: that of an actor or, for
+	// "", of the others. It is set before the first request.
+	TokenOf func(actor string) string
+
 	user *url.Userinfo // for a proxy in front of the hub; nil: none
 	http *http.Client
 }
@@ -97,9 +101,13 @@ func (c *Client) Request(ctx context.Context, method, path, actor string, body [
 	if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)
 	}
+	token := c.Token
+	if c.TokenOf != nil {
+		token = c.TokenOf(actor)
+	}
 	switch {
-	case c.Token != "":
-		req.Header.Set("Authorization", "Bearer "+c.Token)
+	case token != "":
+		req.Header.Set("Authorization", "Bearer "+token)
 	case c.user != nil:
 		password, _ := c.user.Password()
 		req.SetBasicAuth(c.user.Username(), password)
