@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -30,8 +31,11 @@ func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.H
 
 // findActor is the only place that knows how an actor says who it is.
 func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
+	p := principalOf(r.Context())
 	values := r.Header[actorHeader]
 	switch {
+	case len(values) == 0 && p != nil:
+		return onlyActor(p)
 	case len(values) == 0:
 		w.Header().Set("WWW-Authenticate", actorHeader)
 		return domain.ActorID{}, refuse(missingActor, "Send the actor's id in the header %s.", actorHeader)
@@ -42,7 +46,25 @@ func findActor(w http.ResponseWriter, r *http.Request) (domain.ActorID, error) {
 	if err != nil {
 		return actor, &problemError{problem: invalidActor, detail: "Header " + actorHeader + ": " + err.Error(), cause: err}
 	}
+	if p == nil {
+		return actor, nil // without tokens, the header is believed
+	}
+	if _, isGranted := p.Grant(actor); !isGranted {
+		return domain.ActorID{}, refuse(missingRight, "The token may not act for the actor that the header %s names.", actorHeader)
+	}
 	return actor, nil
+}
+
+// onlyActor returns the actor of a principal that names none.
+func onlyActor(p *identity.Principal) (domain.ActorID, error) {
+	grants := p.Grants()
+	switch len(grants) {
+	case 0:
+		return domain.ActorID{}, refuse(missingRight, "The token is that of no actor: neither its claim nor the hub's setting actors names one.")
+	case 1:
+		return grants[0].Actor, nil
+	}
+	return domain.ActorID{}, refuse(invalidActor, "The token may act for several actors; name one in the header %s.", actorHeader)
 }
 
 // actorOf returns the actor that requireActor found.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	edge "github.com/messagehub/messagehub/api/broker"
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 )
@@ -38,6 +39,9 @@ func (h brokerHost) Handle(serve func(http.ResponseWriter, *http.Request) error)
 }
 
 func (h brokerHost) IsOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
+	if h.server.opts.Identity != nil && identity.IsSigned(token) {
+		return h.server.hasOperatorRole(w, r, token)
+	}
 	return h.server.isOperator(w, r, token)
 }
 

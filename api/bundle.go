@@ -23,6 +23,9 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	}
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))
+	if err := s.checkBundle(r.Context(), id); err != nil {
+		return err
+	}
 	actor := actorOf(r.Context())
 	slot, err := s.newStoreSlot(r.Context(), actor)
 	if err != nil {

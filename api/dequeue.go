@@ -26,6 +26,9 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.BundleID) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))
+	if err := s.checkBundle(r.Context(), id); err != nil {
+		return err
+	}
 	bundle, err := s.opts.Hub.Dequeue(r.Context(), actorOf(r.Context()), id)
 	if err != nil {
 		return asNotOpen(id, err)

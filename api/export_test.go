@@ -45,3 +45,15 @@ const MaxBuckets = maxBuckets
 
 // Buckets returns how many clients have one.
 func Buckets(s *Server) int { return len(s.requests.clients) }
+
+// RightsOf returns the roles of a route as texts, and whether it has a row.
+func RightsOf(method, route string) (roles []string, hasRow bool) {
+	row, hasRow := rightsOf(method, route)
+	for _, role := range row {
+		roles = append(roles, string(role))
+	}
+	return roles, hasRow
+}
+
+// RightsCount returns the number of rows in the table of rights.
+func RightsCount() int { return len(rights) }

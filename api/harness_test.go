@@ -37,6 +37,7 @@ type fixture struct {
 	server *api.Server
 	client *http.Client
 	logs   *logs
+	tokens *tokens // nil: the server accepts none
 }
 
 // newFixture returns one whose server does not listen yet; change may alter its options.
@@ -179,7 +180,10 @@ func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request 
 		f.t.Fatal(err)
 	}
 	req.Header.Set("X-Actor-Id", actor)
-	if strings.HasPrefix(path, "/v1/admin/") || strings.HasPrefix(path, "/v1/objects") {
+	if f.tokens != nil {
+		req.Header.Del("X-Actor-Id")
+		req.Header.Set("Authorization", "Bearer "+f.tokens.all)
+	} else if strings.HasPrefix(path, "/v1/admin/") || strings.HasPrefix(path, "/v1/objects") {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	if req.ContentLength != 0 {

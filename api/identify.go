@@ -46,8 +46,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 			rec.id, rec.start = rec.poll.id, rec.poll.start
 		}
 		w.Header().Set(requestIDHeader, rec.id)
-		ctx := context.WithValue(r.Context(), recordKey{}, rec)
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
 	})
 }
 

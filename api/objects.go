@@ -30,7 +30,7 @@ func (s *Server) requireObjects(next http.Handler) http.Handler {
 // requireObjectReader refuses requests without the operator's token, unless only this machine reaches
 // the hub.
 func (s *Server) requireObjectReader(next http.Handler) http.Handler {
-	if s.opts.IsOwnHost != nil && s.opts.NoProxies {
+	if s.opts.Identity == nil && s.opts.IsOwnHost != nil && s.opts.NoProxies {
 		return next
 	}
 	return s.requireOperator(next)

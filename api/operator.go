@@ -27,6 +27,10 @@ import (
 // one wrong token of the address a second; the answer does not say whether it was.
 func (s *Server) requireOperator(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		if principalOf(r.Context()) != nil { // it has the role that the table of rights asks for
+			next.ServeHTTP(w, r)
+			return nil
+		}
 		isRight, err := s.isOperator(w, r, bearerOf(r))
 		if err != nil {
 			return err
@@ -58,14 +62,15 @@ func missingOperator(w http.ResponseWriter) error {
 // isOperator reports whether a token is that of the operators, "" for none. It fails if the hub has
 // none, or if there were too many wrong ones from the address of the client.
 func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
-	if s.opts.AdminToken == "" {
+	if s.opts.AdminToken == "" && len(s.opts.AdminTokens) == 0 {
 		return false, refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
 			"Set admin.token (MESSAGEHUB_ADMIN_TOKEN) or repair the folder, and restart it.")
 	}
 	address := s.addressOf(r)
 	now := s.opts.Clock()
-	isRight := isSame(token, s.opts.AdminToken)
-	if pause := s.logins.pause(address, now); pause > 0 && !s.acceptsWhileLocked(address, isRight, token != "", now) {
+	name := s.operatorName(token)
+	isRight := name != ""
+	if pause := s.logins.pause(address, now); pause > 0 && !s.acceptsWhileLocked(address, isRight, token, now) {
 		s.metrics.loginsRefused.Inc()
 		if token != "" {
 			pause = guessInterval
@@ -74,6 +79,7 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 		return false, refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
 	}
 	if isRight {
+		recordOf(r.Context()).note(slog.String("operator_token", name))
 		return true, nil
 	}
 	s.logins.fail(address, now)
@@ -86,11 +92,11 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 
 // acceptsWhileLocked reports whether a request from an address with too many failed logins
 // is accepted: if its token is right, and is compared now.
-func (s *Server) acceptsWhileLocked(address string, isRight, hasToken bool, now time.Time) bool {
-	if !hasToken {
+func (s *Server) acceptsWhileLocked(address string, isRight bool, token string, now time.Time) bool {
+	if token == "" {
 		return false
 	}
-	isCompared := s.logins.allowGuess(address, isRight, now) || len(s.opts.AdminToken) >= longToken
+	isCompared := s.logins.allowGuess(address, isRight, now) || len(token) >= longToken
 	return isRight && isCompared
 }
 
@@ -98,10 +104,31 @@ func (s *Server) acceptsWhileLocked(address string, isRight, hasToken bool, now 
 // that nodes generate are longer.
 const longToken = 26
 
-// isSame compares a and b in a time that does not depend on where they differ.
-func isSame(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+// An AdminToken is a token of operators of which only the hash is known.
+type AdminToken struct {
+	Name   string
+	SHA256 [sha256.Size]byte
+}
+
+// adminTokenName is the name of the token without a name.
+const adminTokenName = "admin.token"
+
+// operatorName returns the name of a token of operators, "" if it is none. It compares the token to
+// each of them in a time that does not depend on where they differ.
+func (s *Server) operatorName(token string) (name string) {
+	shown := sha256.Sum256([]byte(token))
+	if s.opts.AdminToken != "" {
+		right := sha256.Sum256([]byte(s.opts.AdminToken))
+		if subtle.ConstantTimeCompare(shown[:], right[:]) == 1 {
+			name = adminTokenName
+		}
+	}
+	for _, t := range s.opts.AdminTokens {
+		if subtle.ConstantTimeCompare(shown[:], t.SHA256[:]) == 1 {
+			name = t.Name
+		}
+	}
+	return name
 }
 
 // aboutActor finds the actor whom an operator's request is about.

@@ -37,7 +37,7 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 	switch refused.problem {
 	case missingActor, invalidActor:
 		w.WriteHeader(http.StatusUnauthorized)
-	case notFound, unknownGroup, preconditionFailed, noRange:
+	case invalidToken, missingRight, notFound, unknownGroup, preconditionFailed, noRange:
 		w.WriteHeader(problems[refused.problem].status)
 	case invalid, conflict:
 		writeOriginalError(w, r, http.StatusBadRequest, asOriginalError(refused))

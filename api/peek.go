@@ -27,6 +27,10 @@ func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 // hand answers with the bundle that req asks for. HEAD only looks, and If-Match
 // names a bundle that the client knows, so neither opens one, nor waits for one.
 func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
+	var err error
+	if req.Groups, err = restrictGroups(r.Context(), req.Groups); err != nil {
+		return err
+	}
 	known := len(r.Header["If-Match"]) > 0
 	if req.OpenOnly = known || r.Method == http.MethodHead; req.OpenOnly {
 		wait = 0

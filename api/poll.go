@@ -34,7 +34,7 @@ var errParked = errors.New("the request waits as a poll")
 
 // maxPollRequest is the length of the longest request that is parked. Longer ones wait
 // in their handler.
-const maxPollRequest = 2 * kilobyte
+const maxPollRequest = 4 * kilobyte // tokens have up to 2 KB
 
 // polls are the parked requests of a Server, and its way to resume them.
 type polls struct {
@@ -141,11 +141,11 @@ func (c *pollConn) take() *poll {
 type poll struct {
 	server   *Server
 	listener *hub.Listener
-	conn     net.Conn // without the text of an earlier request
-	known    net.Conn // conn as the hooks of the http.Server know it
-	tls      *tls.ConnectionState
-	request  []byte // its text, and what the client has sent behind it
-	hasMore  bool   // the client has sent something behind it
+	conn     net.Conn             // without the text of an earlier request
+	known    net.Conn             // conn as the hooks of the http.Server know it
+	tls      *tls.ConnectionState // of conn; nil: none
+	request  []byte               // its text, and what the client has sent behind it
+	hasMore  bool                 // the client has sent something behind it
 	id       string
 	actor    string
 	route    string

@@ -64,6 +64,10 @@ const (
 
 	missingCredentials problemType = "missing-credentials"
 	wrongCredentials   problemType = "wrong-credentials" //nolint:gosec // a name
+
+	invalidToken      problemType = "invalid-token"
+	missingRight      problemType = "missing-right"
+	issuerUnavailable problemType = "issuer-unavailable"
 )
 
 // problems is the table of all problems. The detail is for those that are no
@@ -140,6 +144,12 @@ var problems = map[problemType]struct {
 	tooManyTests:         {status: 429, title: "Too many test calls"},
 	missingCredentials:   {status: 401, title: "The request shows no credentials"},
 	wrongCredentials:     {status: 403, title: "The credentials are wrong"},
+	invalidToken:         {status: 401, title: "The sender of the request is not known"},
+	missingRight:         {status: 403, title: "The sender of the request lacks a right"},
+	issuerUnavailable: {
+		status: 503, title: "The issuer of the token is out of reach", retry: true, pause: 30,
+		detail: "The hub does not know the keys of the issuer, because it cannot reach it. Nothing was done; repeat the same request after the pause.",
+	},
 	notProvisioned: {
 		status: 503, title: "A container of the store is not provisioned", retry: true, pause: 30,
 		detail: "The store of this hub lacks the containers that this route needs; the operator creates them with messagehub provision. Routes that need others work.",

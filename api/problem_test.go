@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/identity/identitytest"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -165,6 +167,19 @@ var provoke = map[string]func(f *fixture) answer{
 		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
 		return f.postObjectEvents(objectRecords(objectRecord("a"), objectRecord("b")))
 	},
+	"invalid-token": func(f *fixture) answer {
+		f = serveTokens(f.t)
+		return f.do("GET", "/v1/peek", "", "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
+	},
+	"missing-right": func(f *fixture) answer {
+		f = serveTokens(f.t)
+		return f.do("GET", "/v1/peek", "", "Authorization", "Bearer "+f.tokens.issuer.Role("operator"))
+	},
+	"issuer-unavailable": func(f *fixture) answer {
+		f = serveTokens(f.t)
+		f.tokens.issuer.Break(http.NotFound)
+		return f.do("GET", "/v1/peek", "")
+	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
 }
 
@@ -225,7 +240,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "10"
 			case name == "partition-full":
 				pause = "300"
-			case name == "not-provisioned":
+			case name == "not-provisioned", name == "issuer-unavailable":
 				pause = "30"
 			case name == "frozen":
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
@@ -239,7 +254,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/messagehub/messagehub/api/internal/query"
@@ -33,7 +34,11 @@ func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
 	answer := struct {
 		Queues []queue `json:"queues"`
 	}{Queues: make([]queue, 0, len(found))}
+	granted := grantedGroups(r.Context())
 	for _, f := range found {
+		if granted != nil && !slices.Contains(granted, f.Group) {
+			continue
+		}
 		q := queue{Group: f.Group.String(), Waiting: f.Waiting.Events}
 		if age, ok := s.ageOf(f.Waiting); ok {
 			q.AgeSeconds = &age

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
@@ -21,6 +22,10 @@ func (s *Server) requireReader(next http.Handler) http.Handler {
 		serveReader(w, r, next, inspect.Reader{IsOperator: true})
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := principalOf(r.Context()); p != nil && !p.Has(identity.RoleOperatorRead) {
+			actor.ServeHTTP(w, r)
+			return
+		}
 		if len(r.Header[actorHeader]) == 0 && r.Header.Get("Authorization") != "" {
 			operator.ServeHTTP(w, r)
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/identity/identitytest"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -29,6 +31,7 @@ type refusal struct {
 	counts  *counted // what the problem has of accepted and duplicates; nil: neither
 	named   []string // pointers, where some events are stored
 	unknown bool     // whether an event is stored, until the same request was repeated
+	tokens  bool     // the server accepts tokens
 }
 
 type counted struct{ accepted, duplicates int }
@@ -94,6 +97,18 @@ var refusals = map[string]refusal{
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Content-Type", "text/json")
 	}},
 
+	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *fixture) answer {
+		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
+	}},
+	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: posts(newEvent(3, "origin", "Charges"))},
+	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *fixture) answer {
+		f.tokens.issuer.Break(http.NotFound)
+		a := posts()(f)
+		f.tokens.issuer.Break(nil)
+		f.tokens.advance(time.Minute)
+		return a
+	}},
+
 	"an id stored with other content": {
 		problem: "already-stored", status: 409, counts: &counted{1, 1}, named: []string{"/2/id"},
 		request: func(f *fixture) answer {
@@ -143,7 +158,7 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, func(o *api.Options, _ *hub.Options) {
+			limits := func(o *api.Options, _ *hub.Options) {
 				o.Limits.RequestBody, o.Limits.Events = 4_000, 6
 				if r.problem == "too-many-requests" {
 					o.Limits.EventsPerSecond = 1
@@ -151,7 +166,13 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 				if r.problem == "body-too-slow" || r.problem == "deadline-exceeded" {
 					o.Deadline = time.Second
 				}
-			})
+			}
+			var f *fixture
+			if r.tokens {
+				f = serveTokens(t, limits)
+			} else {
+				f = serve(t, limits)
+			}
 			a := r.request(f)
 			p := a.problem(r.status, r.problem)
 			var counts struct{ Accepted, Duplicates *int }

@@ -15,6 +15,13 @@ func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Rout
 	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
+	r.Group(s.addRoutes)
+	return r
+}
+
+// addRoutes adds every route to r. The table rights has a row for each.
+func (s *Server) addRoutes(r chi.Router) {
+	r.Use(s.authorize)
 
 	// Domains announce events.
 	r.Post("/v1/data-available", s.handle(s.postDataAvailable))
@@ -159,7 +166,6 @@ func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Rout
 	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
 	look(r, "/openapi.json", s.handle(openAPIJSON))
 	look(r, "/openapi.yaml", s.handle(openAPIYAML))
-	return r
 }
 
 func noSuchRoute(http.ResponseWriter, *http.Request) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
@@ -35,7 +36,9 @@ type Options struct {
 	Broker         *broker.Service             // default: the same
 	Watches        *watch.Service              // default: the same
 	Objects        *ledger.Service             // default: the same
+	Identity       *identity.Authenticator     // who sends a request; default: the header X-Actor-Id and AdminToken say so
 	AdminToken     string                      // bearer token of operators; default: their routes are closed
+	AdminTokens    []AdminToken                // which count as AdminToken does
 	Logger         *slog.Logger                // default: discards
 	Registerer     prometheus.Registerer       // default: a new registry, which is Gatherer then, too
 	Gatherer       prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather

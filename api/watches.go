@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
@@ -126,7 +127,10 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if token := bearerOf(r); token != "" { // what a proxy asks for is no failed login
+	p := principalOf(r.Context())
+	if p != nil {
+		draft.IsOperator = p.Has(identity.RoleOperatorRead)
+	} else if token := bearerOf(r); token != "" { // what a proxy asks for is no failed login
 		if draft.IsOperator, err = s.isOperator(w, r, token); err != nil {
 			return err
 		}
@@ -135,6 +139,9 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	id, err := s.opts.Watches.Create(r.Context(), actorOf(r.Context()), draft)
+	if errors.Is(err, watch.ErrOperatorsOnly) && p != nil {
+		return missingRole(w, []identity.Role{identity.RoleOperatorRead})
+	}
 	if errors.Is(err, watch.ErrOperatorsOnly) {
 		return missingOperator(w)
 	}

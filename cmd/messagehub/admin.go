@@ -38,15 +38,17 @@ func (p *process) variable(name string) string {
 // newOperator returns a client that shows the operator's token, if there is one. It
 // warns if others can read the token on its way.
 func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, error) {
-	c, err := hubclient.New(url)
+	c, err := p.newHub(url)
 	if err != nil {
 		return nil, err
 	}
-	if c.Token, err = p.operatorToken(in, c); err != nil {
-		return nil, err
-	}
-	if c.Token != "" {
-		p.warnIfReadable(c, "the operator's token")
+	if admin := p.variable(tokenVariable); c.Token == "" || p.access.tokenFile == "" && admin != "" {
+		if c.Token, err = p.operatorToken(in, c); err != nil {
+			return nil, err
+		}
+		if c.Token != "" {
+			p.warnIfReadable(c, "the operator's token")
+		}
 	}
 	c.RefuseRedirects() // the token is for this hub alone
 	return c, nil
@@ -138,6 +140,7 @@ func (q *queueCommand) command(use, short string, order bool, body func(ctx cont
 	} else {
 		cmd.Flags().BoolVar(&q.json, "json", false, "print the hub's answer as it is")
 	}
+	q.p.addAccess(cmd.Flags())
 	cmd.RunE = q.p.do(func(ctx context.Context, args []string) error {
 		if err := q.prepare(args[0], order); err != nil {
 			return q.p.usage("%w", err)

@@ -76,6 +76,7 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 	if b.own != nil {
 		b.own.addFlags(cmd.Flags(), "in place of that of the operators")
 	}
+	b.p.addCertificates(cmd.Flags())
 	cmd.RunE = b.p.do(func(ctx context.Context, args []string) error {
 		if err := parse(args); err != nil {
 			return b.p.usage("%w", err)
@@ -120,7 +121,7 @@ func argumentsOf(use string) cobra.PositionalArgs {
 
 // connect makes the clients. name is that of the command.
 func (b *brokerCommand) connect(name string, in config.Inputs) (err error) {
-	if b.hub, err = hubclient.New(b.url); err != nil {
+	if b.hub, err = b.p.newHub(b.url); err != nil {
 		return b.p.usage("%w", err)
 	}
 	creds, err := b.credentials(in)
@@ -133,7 +134,7 @@ func (b *brokerCommand) connect(name string, in config.Inputs) (err error) {
 	if creds.AdminToken == "" {
 		b.p.warnIfReadable(b.hub, "a token")
 	}
-	b.client, err = brokerclient.New(brokerclient.Options{URL: b.url, Credentials: creds, Budget: -1})
+	b.client, err = brokerclient.New(brokerclient.Options{URL: b.url, Credentials: creds, HTTP: b.hub.HTTP(), Budget: -1})
 	return err
 }
 

@@ -60,6 +60,7 @@ func (p *process) checkCommand() *cobra.Command {
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	storeKeys := []string{"data", "cosmos.endpoint", "cosmos.database", "cosmos.consistency"}
 	config.AddFlags(flags, storeKeys...)
+	p.addAccess(flags)
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		opts, err := c.options()
 		if err != nil {

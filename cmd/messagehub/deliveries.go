@@ -57,6 +57,7 @@ func (d *deliveriesCommand) command(name, argument, short, long, example string,
 	cmd.Flags().DurationVar(&d.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	cmd.Flags().BoolVar(&d.json, "json", false, "print the hub's answer as it is")
 	dataFlag(cmd.Flags())
+	d.p.addAccess(cmd.Flags())
 	cmd.RunE = d.p.do(func(ctx context.Context, args []string) (err error) {
 		if err := parse(args[0]); err != nil {
 			return d.p.usage("%w", err)
@@ -75,7 +76,7 @@ func (d *deliveriesCommand) command(name, argument, short, long, example string,
 // client returns a client for the actor or, if none is named, for an operator.
 func (d *deliveriesCommand) client(in config.Inputs) (*hubclient.Client, error) {
 	if d.actor != "" {
-		hub, err := (&actorCommand{url: d.url, actor: d.actor}).check()
+		hub, err := (&actorCommand{url: d.url, actor: d.actor}).check(d.p)
 		if err != nil {
 			return nil, d.p.usage("%w", err)
 		}

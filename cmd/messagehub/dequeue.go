@@ -26,13 +26,13 @@ func (p *process) dequeueCommand() *cobra.Command {
 			return nil
 		},
 	}
-	a.flags(cmd)
+	a.flags(p, cmd)
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
 		id, err := domain.ParseBundleID(args[0])
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		hub, err := a.check()
+		hub, err := a.check(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

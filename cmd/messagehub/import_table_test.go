@@ -220,8 +220,8 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
-		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/jsonpatch"),
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
@@ -241,6 +241,16 @@ var table = []row{
 		may:      []string{"domain", "domain/broker", "api/internal/etag", "api/internal/query"},
 		tests:    rulesAndOracle,
 		why:      "it is a part of the server of api, which it knows as its host",
+	},
+	{
+		packages: []string{"api/identity"},
+		may:      []string{"domain"},
+		tests:    []string{"api/identity/identitytest"},
+		why:      "it finds out who sends a request, and knows no route",
+	},
+	{
+		packages: []string{"api/identity/identitytest"},
+		why:      "an issuer that knew the hub would prove only itself",
 	},
 	{
 		packages: []string{"api/broker/failsafe"},
@@ -342,7 +352,7 @@ var table = []row{
 		packages: []string{"cmd/messagehub/internal/demo"},
 		may: []string{
 			"domain", "domain/hub", "api/broker/brokerclient", "api/servicebus/domainclient", "api/webhook", "repository/content", "repository/content/embedded", "cosmos/embedded/clock", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
-			"cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
+			"cmd/messagehub/internal/devissuer", "cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
 		},
 		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
 	},
@@ -350,6 +360,11 @@ var table = []row{
 		packages: []string{"cmd/messagehub/internal/emulator"},
 		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
 		why:      "it serves an engine to any client, and starts no hub",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/devissuer"},
+		may:      toolkit,
+		why:      "it signs tokens for any hub, and starts none",
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/subscriptionfile"},

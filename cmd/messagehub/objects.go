@@ -45,6 +45,7 @@ func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) e
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	dataFlag(cmd.Flags())
+	o.p.addAccess(cmd.Flags())
 	cmd.RunE = o.p.do(func(ctx context.Context, args []string) (err error) {
 		if err := check(args); err != nil {
 			return o.p.usage("%w", err)

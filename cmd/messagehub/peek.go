@@ -20,21 +20,26 @@ type actorCommand struct {
 	timeout time.Duration
 }
 
-func (a *actorCommand) flags(cmd *cobra.Command) {
+func (a *actorCommand) flags(p *process, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().StringVar(&a.actor, "actor", "", "`ID` of the actor (required)")
 	cmd.Flags().DurationVar(&a.timeout, "timeout", time.Minute, "give up after this `TIME`")
+	p.addAccess(cmd.Flags())
 }
 
-// check refuses what the hub would refuse.
-func (a *actorCommand) check() (*hubclient.Client, error) {
-	if a.actor == "" {
+// check refuses what the hub would refuse. A token may say who the actor is.
+func (a *actorCommand) check(p *process) (*hubclient.Client, error) {
+	hub, err := p.newHub(a.url)
+	if err != nil {
+		return nil, err
+	}
+	if a.actor == "" && hub.Token == "" && p.access.cert == "" {
 		return nil, fmt.Errorf("--actor is missing; say who you are")
 	}
-	if _, err := domain.ParseActorID(a.actor); err != nil {
+	if _, err := domain.ParseActorID(a.actor); a.actor != "" && err != nil {
 		return nil, fmt.Errorf("--actor: %w", err)
 	}
-	return hubclient.New(a.url)
+	return hub, nil
 }
 
 func (p *process) peekCommand() *cobra.Command {
@@ -51,7 +56,7 @@ func (p *process) peekCommand() *cobra.Command {
 		Example: "  messagehub peek --actor 5790001330552 --group timeseries > bundle.json",
 		Args:    cobra.NoArgs,
 	}
-	a.flags(cmd)
+	a.flags(p, cmd)
 	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
 	cmd.Flags().StringVar(&bundle, "bundle-id", "", "suggest an `ID` for the bundle, a UUID")
 	cmd.Flags().StringVar(&format, "format", "", "ask a domain for this `FORMAT`, json or xml")
@@ -61,7 +66,7 @@ func (p *process) peekCommand() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		hub, err := a.check()
+		hub, err := a.check(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

@@ -23,6 +23,9 @@ type process struct {
 	// scenarios finds those of the bench; nil: the bench does.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 
+	access       access // of the command to a hub
+	hasDevIssuer bool   // serve runs an issuer
+
 	running bool // a command has begun: its errors are not about the command line
 }
 
@@ -80,7 +83,7 @@ func (p *process) root() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.domainCommand(), p.peekCommand(), p.dequeueCommand(), p.queuesCommand(), p.queueCommand(), p.checkCommand(), p.provisionCommand(), p.destroyCommand(), p.demoCommand(), p.versionCommand())
-	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand())
+	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand(), p.tokenCommand())
 	root.AddCommand(p.emulatorCommand(), p.benchCommand())
 	return root
 }

@@ -46,13 +46,14 @@ func (p *process) sendCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("url", "servicebus")
 	cmd.Flags().IntVar(&s.size, "batch", 1000, "at most `N` events a request, or a message for one recipient")
 	cmd.Flags().DurationVar(&s.poster.Timeout, "timeout", time.Minute, "give up on a batch after this `TIME`")
+	p.addAccess(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
 		if s.size < 1 {
 			return p.usage("--batch: want at least 1, got %d", s.size)
 		}
 		byBus := cmd.Flags().Changed("servicebus")
 		if !byBus {
-			hub, err := hubclient.New(url)
+			hub, err := p.newHub(url)
 			if err != nil {
 				return p.usage("%w", err)
 			}

@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/devissuer"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
@@ -19,7 +24,7 @@ import (
 )
 
 func (p *process) serveCommand() *cobra.Command {
-	var file string
+	var file, devIssuer string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the hub",
@@ -35,18 +40,46 @@ func (p *process) serveCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` with settings in YAML")
+	cmd.Flags().StringVar(&devIssuer, "dev-issuer", "", "accept tokens only, and run an issuer of them at `HOST:PORT` of this machine; messagehub token makes them")
+	cmd.Flags().Lookup("dev-issuer").NoOptDefVal = devissuer.DefaultAddress
 	config.AddFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: cmd.Flags()})
 		if err != nil {
 			return err
 		}
-		return p.serve(ctx, cfg)
+		if devIssuer != "" {
+			return p.serveWithIssuer(ctx, cfg, devIssuer)
+		}
+		return p.serve(ctx, cfg, func() error { return nil })
 	})
 	return cmd
 }
 
-func (p *process) serve(ctx context.Context, cfg config.Config) error {
+// serveWithIssuer serves with a development issuer at an address.
+func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, address string) error {
+	if cfg.OIDC.IsOn() {
+		return p.usage("--dev-issuer: oidc.issuer names another issuer; remove one of the two")
+	}
+	if err := config.RequireLoopback(cfg.Listen, "--dev-issuer is for this machine alone, and the hub listens to others", "set oidc.issuer in place of --dev-issuer"); err != nil {
+		return p.usage("%w", err)
+	}
+	issuer, err := devissuer.Listen(ctx, address)
+	if err != nil {
+		return err
+	}
+	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuer.URL}, []string{devissuer.Audience}
+	p.hasDevIssuer = true
+	issuing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = issuer.Serve(issuing) }) // without it, the hub says that it cannot reach the issuer
+	defer running.Wait()
+	defer stop()
+	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
+}
+
+// serve serves until ctx ends. It calls onOpen before it says that it is ready.
+func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
 	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -55,10 +88,38 @@ func (p *process) serve(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	if err := onOpen(); err != nil {
+		return errors.Join(err, n.Close()) //nolint:contextcheck // it waits for nothing
+	}
+	stopReloading := reloadActors(n)
+	defer stopReloading()
 	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
 	p.greet(n, &cfg)
 	fmt.Fprintln(p.err, "ready")
 	return n.Run(ctx)
+}
+
+// reloadActors reads the registry of actors again at each SIGHUP, until the function that it returns is
+// called.
+func reloadActors(n *node.Node) (stop func()) {
+	hangups, stopped := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	var reloading sync.WaitGroup
+	reloading.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				n.ReloadActors()
+			case <-stopped:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(hangups)
+		close(stopped)
+		reloading.Wait()
+	}
 }
 
 // greet says where the hub listens, and gives three commands that work as they
@@ -96,10 +157,27 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	if file := n.AdminTokenFile(); file != "" {
 		fmt.Fprintf(p.out, "The token of its operators is in %s.\n", file)
 	}
-	fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
+	switch {
+	case p.hasDevIssuer:
+		fmt.Fprintf(p.out, "It accepts tokens only. Try it, in another terminal: make a token, send an event, fetch it, confirm it.\n\n")
+		fmt.Fprintf(p.out, "  export %s=$(%s token --actor %s --domain Charges%s)\n", ownTokenVariable, program, actor, ofFolder(cfg))
+	case cfg.OIDC.IsOn():
+		fmt.Fprintf(p.out, "It accepts tokens of %s only. Try it, in another terminal, with a token of that issuer in %s:\n"+
+			"send an event, fetch it, confirm it.\n\n", strings.Join(cfg.OIDC.Issuers, ", "), ownTokenVariable)
+	default:
+		fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
+	}
 	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", uuid.NewString(), actor, program, at)
 	fmt.Fprintf(p.out, "  %s peek%s --actor %s --bundle-id %s\n", program, at, actor, bundle)
 	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, at, actor, bundle)
+}
+
+// ofFolder returns the flag with the data folder, if that is not the usual one.
+func ofFolder(cfg *config.Config) string {
+	if cfg.IsDefault("data") {
+		return ""
+	}
+	return " --data " + terminal.ShellWord(cfg.Data)
 }
 
 // newLogger logs text for a terminal and JSON for everything else, unless the

@@ -195,7 +195,7 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 		"  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook --filter \"type == 'made'\" --secret-file secret.txt"
 	d.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		hub, err := s.a.check()
+		hub, err := s.a.check(s.p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

@@ -51,7 +51,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 			return nil
 		},
 	}
-	s.a.flags(cmd)
+	s.a.flags(p, cmd)
 	cmd.Flags().Lookup("actor").Usage = "`ID` of the actor; default: that of the file"
 	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&s.prune, "prune", false, "delete the subscriptions of the actor that are not in the file")
@@ -63,7 +63,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 		if s.a.actor == "" {
 			s.a.actor = f.Actor.String()
 		}
-		hub, err := s.a.check()
+		hub, err := s.a.check(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

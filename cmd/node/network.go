@@ -24,6 +24,7 @@ type network struct {
 	documents *http.Client // to Cosmos DB
 	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
 	hubs      *http.Client // to hubs, as their operator
+	issuers   *http.Client // to issuers of tokens, for their keys
 }
 
 func newNetwork(o *Options) *network {
@@ -42,6 +43,9 @@ func newNetwork(o *Options) *network {
 	n.services = &http.Client{Transport: services}
 
 	n.hubs = &http.Client{Transport: n.transport(), Timeout: 30 * time.Second}
+	n.issuers = &http.Client{Transport: n.transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
+		return errors.New("an issuer does not redirect; set oidc.issuer to the URL that it calls itself")
+	}}
 	return n
 }
 
@@ -117,6 +121,7 @@ func (n *network) close() {
 	n.documents.CloseIdleConnections()
 	n.services.CloseIdleConnections()
 	n.hubs.CloseIdleConnections()
+	n.issuers.CloseIdleConnections()
 }
 
 // toDocuments returns the way to Cosmos DB, and toServices the one to the other services.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/broker/failsafe"
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
@@ -109,6 +110,8 @@ type Node struct {
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
+	actors      *actorRegistry
+	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
 	door        *door
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
@@ -193,6 +196,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if err := n.openFailSafe(&cfg, token); err != nil {
 		return nil, err
 	}
+	n.actors, n.senders = n.openIdentity(&cfg)
 	n.api = api.New(api.Options{
 		Hub:      h,
 		Operator: hub.NewOperator(h, n.store, opts.Logger),
@@ -206,14 +210,15 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Watches:    n.push.watches.useCases(),
 		Objects:    n.objects.ledger,
 
-		AdminToken: token.Reveal(),
+		Identity:   n.senders,
+		AdminToken: token.Reveal(), AdminTokens: adminTokens(&cfg),
 		Logger:     opts.Logger,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
-		NoProxies:  !cfg.Insecure,
+		NoProxies:  !cfg.Insecure && !cfg.OIDC.IsOn(),
 
 		TrustedProxies: cfg.Limits.TrustedProxies,
 		Limits: api.Limits{
@@ -254,7 +259,7 @@ func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *doo
 // adminToken returns the token of the configuration or, if that has none, the one in the
 // data folder. Without either, the routes of operators are closed.
 func (n *Node) adminToken(cfg *config.Config) config.Secret {
-	if cfg.Admin.Token != "" {
+	if cfg.Admin.Token != "" || len(cfg.Admin.Tokens) > 0 {
 		return cfg.Admin.Token
 	}
 	token, err := keepAdminToken(cfg, n.opts.Logger)
@@ -264,6 +269,15 @@ func (n *Node) adminToken(cfg *config.Config) config.Secret {
 	}
 	n.adminTokenFile = AdminTokenFile(cfg.Data)
 	return token
+}
+
+// adminTokens returns the tokens of the configuration of which only the hashes are known.
+func adminTokens(cfg *config.Config) []api.AdminToken {
+	tokens := make([]api.AdminToken, len(cfg.Admin.Tokens))
+	for i, t := range cfg.Admin.Tokens {
+		tokens[i] = api.AdminToken{Name: t.Name, SHA256: t.SHA256}
+	}
+	return tokens
 }
 
 // AdminTokenFile returns the file with the token that the node has made for its
@@ -352,6 +366,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.ready.Run(background) })
+	parts.Go(func() error { n.runIdentity(background); return nil })
 	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
 	parts.Go(func() error { return n.store.exchange.serve(background) })

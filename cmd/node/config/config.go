@@ -29,7 +29,11 @@ type Config struct {
 	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
 	Exchange   OwnEngine
 
+	SecretFiles SecretFiles // which Load has read
+
 	Admin    Admin
+	OIDC     OIDC
+	Actors   Clients
 	Domains  Domains
 	Ordering domain.Ordering
 
@@ -44,6 +48,7 @@ type Config struct {
 	Log     Log
 	Limits  Limits
 
+	file     string            // that was read; "": none
 	from     map[string]source // of the keys that are not defaults
 	warnings []string
 }
@@ -77,7 +82,8 @@ type OwnEngine struct {
 
 // Admin says who may operate the hub over HTTP.
 type Admin struct {
-	Token Secret // "": the node makes one, and keeps it in Data
+	Token  Secret      // "": the node makes one, and keeps it in Data, unless there are Tokens
+	Tokens AdminTokens // each of them counts as Token does
 }
 
 // A Domain is an origin of events that the hub is told about, on top of the
@@ -141,6 +147,7 @@ func Default() Config {
 		Blob:       Blob{Container: "messagehub"},
 		BlobListen: "127.0.0.1:10000",
 
+		OIDC:     defaultOIDC(),
 		Ordering: domain.ByCabinet,
 
 		Retention: 7 * day,

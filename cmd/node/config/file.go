@@ -66,7 +66,7 @@ func (f *file) walk(section string, n *yaml.Node) {
 		case isSection(name):
 			f.walk(name+".", v)
 		default:
-			f.faults = append(f.faults, unknown(name, f.lineOf(at), strings.ToLower, f.known(section)))
+			f.faults = append(f.faults, unknown(name, f.lineOf(at), f.known(section)))
 		}
 	}
 }

@@ -45,6 +45,7 @@ var keys = []key{
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
 	}},
+	{"cosmos.key-file", false, "file with the account key, in place of cosmos.key", fileKey("cosmos.key-file")},
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
 	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
 	{"cosmos.tail-events", false, "maximum number of the newest events of a kind that stay in a recipient's head, up to 200, and are then written to a page together; 0: none, as long as a node of a version that does not know tails runs, or is to run again", func(c *Config) value { return (*tailValue)(&c.Cosmos.TailEvents) }},
@@ -54,6 +55,7 @@ var keys = []key{
 	{"servicebus.connection", false, "connection string of a namespace, in place of servicebus.namespace", func(c *Config) value {
 		return &secretValue{&c.ServiceBus.Connection, "leave it out to use servicebus.namespace or the embedded bus"}
 	}},
+	{"servicebus.connection-file", false, "file with the connection string, in place of servicebus.connection", fileKey("servicebus.connection-file")},
 	{"servicebus.fifo-queue", true, "`QUEUE` with sessions, one for each recipient, that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
 	{"servicebus.plain-queue", true, "`QUEUE` without sessions that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
 	{"servicebus.sessions", true, "take from so many sessions, `N`, at a time", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
@@ -65,6 +67,7 @@ var keys = []key{
 	{"blob.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Blob.Key, "leave it out to use the default credential"}
 	}},
+	{"blob.key-file", false, "file with the account key, in place of blob.key", fileKey("blob.key-file")},
 	{"blob.container", true, "`NAME` that the containers content and exchange begin with", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
 	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty for none", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
 	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, domains need HTTPS there, and blob-listen may be an address that other machines reach", func(c *Config) value {
@@ -73,6 +76,14 @@ var keys = []key{
 	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
+	{"admin.token-file", false, "file with the bearer token of the operators, in place of admin.token", fileKey("admin.token-file")},
+	{"admin.tokens", false, "bearer tokens of operators by their hashes, so that one can be added before another one is removed: a list of {name, sha256}", func(c *Config) value { return (*adminTokensValue)(&c.Admin.Tokens) }},
+	{"oidc.issuer", false, "issuers whose tokens say who sends a request, each as the claim iss has it; without any, the hub believes the header X-Actor-Id", func(c *Config) value { return (*wordsValue)(&c.OIDC.Issuers) }},
+	{"oidc.audience", false, "audiences, of which a token has to be for one", func(c *Config) value { return (*wordsValue)(&c.OIDC.Audiences) }},
+	{"oidc.tenants", false, "tenants of Microsoft Entra, of which a token has to be from one; none: any", func(c *Config) value { return (*wordsValue)(&c.OIDC.Tenants) }},
+	{"oidc.roles-claim", false, "claim with the roles: actor, domain:NAME, operator.read, operator, metrics", func(c *Config) value { return (*textValue)(&c.OIDC.RolesClaim) }},
+	{"oidc.actor-claim", false, "claim with the id of the actor, or with a list of ids", func(c *Config) value { return (*textValue)(&c.OIDC.ActorClaim) }},
+	{"actors", false, "registry of the clients that are actors: a list of {client, tenant, issuer, certificate-name, certificate-sha256, actor, groups}. A new one in the file is used without a restart", func(c *Config) value { return (*clientsValue)(&c.Actors) }},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
@@ -88,6 +99,7 @@ var keys = []key{
 	{"push.secret-key", false, "keys that seal the secrets of subscriptions: the Base64 of 32 bytes each, the first one for new secrets; without it the hub makes one and keeps it in the data folder, in the file push.key, unless payloads are on Azure", func(c *Config) value {
 		return &secretValue{&c.Push.SecretKey, "leave it out, and the hub makes one"}
 	}},
+	{"push.secret-key-file", false, "file with the keys, in place of push.secret-key", fileKey("push.secret-key-file")},
 	{"push.secret-grace", false, "time in which calls are signed with the secret before a rotation, too, such as 36h or 2d", func(c *Config) value { return (*graceValue)(&c.Push.SecretGrace) }},
 	{"broker.max-retry", false, "maximum number of attempts of a job after the first one, before it is dead, up to 100", func(c *Config) value { return (*retryValue)(&c.Broker.MaxRetry) }},
 	{"broker.retry-delay", false, "time before the first retry of a job; each further one comes after twice the time, varied by a fifth. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RetryDelay) }},
@@ -143,12 +155,6 @@ var keys = []key{
 
 var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"}
 
-// later names what the contract knows and this version does not have. Ignoring
-// it would run a hub that is not the one that was asked for.
-var later = []struct{ name, why string }{
-	{"oidc", "OpenID Connect"},
-}
-
 // formerNames are names of keys in earlier versions, which files and environments may still have.
 var formerNames = map[string]string{"tls.certificate": "tls.cert"}
 
@@ -173,6 +179,14 @@ func envName(name string) string {
 }
 
 func flagName(name string) string { return strings.ReplaceAll(name, ".", "-") }
+
+// fileKey returns the field of the file that a key names.
+func fileKey(name string) func(*Config) value {
+	return func(c *Config) value {
+		i := slices.IndexFunc(secretFiles, func(f secretFile) bool { return f.name == name })
+		return (*textValue)(secretFiles[i].file(&c.SecretFiles))
+	}
+}
 
 type textValue string
 

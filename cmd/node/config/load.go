@@ -16,6 +16,9 @@ const envPrefix = "MESSAGEHUB_"
 // envFile names the file, as --config does.
 const envFile = envPrefix + "CONFIG"
 
+// envToken is no setting: it holds the token that the commands show to a hub.
+const envToken = envPrefix + "TOKEN"
+
 // A source is where a value came from.
 type source struct {
 	layer layer
@@ -98,6 +101,7 @@ func Load(in Inputs) (Config, error) {
 		file = env[envFile]
 	}
 	if file != "" {
+		c.file = file
 		faults = append(faults, c.readFile(file)...)
 	}
 	for _, k := range keys {
@@ -120,6 +124,9 @@ func Load(in Inputs) (Config, error) {
 			faults[i] = redactError(faults[i])
 		}
 		return Config{}, errors.Join(faults...)
+	}
+	if err := c.readSecretFiles(); err != nil {
+		return Config{}, redactError(err)
 	}
 	c.Broker.readVariables(in.Environ)
 	c.Objects.Stores.readVariables(in.Environ)
@@ -158,7 +165,7 @@ func secretFault(name, text string, from source) error {
 // environment returns the variables that are ours. One that nobody knows is a
 // fault.
 func environment(environ []string) (map[string]string, []error) {
-	known := []string{envFile}
+	known := []string{envFile, envToken}
 	for _, k := range keys {
 		known = append(known, envName(k.name))
 	}
@@ -175,7 +182,7 @@ func environment(environ []string) (map[string]string, []error) {
 		}
 		name = cmp.Or(former[name], name)
 		if !slices.Contains(known, name) {
-			faults = append(faults, unknown(name, "in the environment", envName, known))
+			faults = append(faults, unknown(name, "in the environment", known))
 			continue
 		}
 		ours[name] = text
@@ -183,14 +190,8 @@ func environment(environ []string) (map[string]string, []error) {
 	return ours, faults
 }
 
-// unknown tells what is not there yet from what never will be. spelled says how
-// a name is written where this one was found.
-func unknown(name, where string, spelled func(string) string, known []string) error {
-	for _, l := range later {
-		if name == spelled(l.name) || strings.HasPrefix(name, spelled(l.name)+"_") {
-			return fmt.Errorf("%s (%s): this version does not have %s yet; remove it", name, where, l.why)
-		}
-	}
+// unknown returns the fault of a key that does not exist.
+func unknown(name, where string, known []string) error {
 	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggest(name, known))
 }
 

@@ -32,6 +32,7 @@ func (c *Config) Validate() error {
 	}
 	c.validateListen(fault)
 	c.validateProduction(fault)
+	c.validateOIDC(fault)
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
@@ -116,6 +117,8 @@ func (c *Config) validateReach(fault faultFunc, name, address, reason string) {
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault(name, "want a port from 0 to 65535, got %q", port)
+	} else if c.OIDC.IsOn() {
+		c.validateTokensReach(fault, name, address)
 	} else if err := RequireLoopback(address, reason, "give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
 		fault(name, "%w", err)
 	}
@@ -130,6 +133,16 @@ func (c *Config) validateTLS(fault faultFunc) {
 	}
 	if c.TLS.Terminated && c.TLS.Certificate != "" {
 		fault("tls.terminated", "the hub has TLS of its own because of tls.cert; remove one of the two")
+	}
+}
+
+// validateTokensReach refuses an address at which tokens can be read on the way.
+func (c *Config) validateTokensReach(fault faultFunc, name, address string) {
+	if c.TLS.Certificate != "" || c.TLS.Terminated || c.Insecure {
+		return
+	}
+	if err := RequireLoopback(address, "tokens that are sent by plain HTTP can be read on the way", "set tls.cert and tls.key, or tls.terminated if a gateway in front of the hub has TLS"); err != nil {
+		fault(name, "%w", err)
 	}
 }
 

@@ -97,6 +97,11 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err := broker.configure(&cfg.Broker); err != nil {
 		return err
 	}
+	tokens, stopIssuer, err := issueTokens(ctx, &cfg)
+	if err != nil {
+		return err
+	}
+	defer stopIssuer()
 	d.meter, d.patience = newMeter(), time.Minute
 	n, err := node.Open(ctx, cfg, node.Options{
 		Logger:        d.Logger,
@@ -123,6 +128,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer hub.Close()
+	hub.TokenOf = tokens.tokenOf
 	if err := d.play(work, hub); err != nil {
 		return err
 	}
@@ -132,7 +138,6 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err := d.watch(work, hub, n.URL()); err != nil {
 		return fmt.Errorf("the watch: %w", err)
 	}
-	hub.Token = cfg.Admin.Token.Reveal()
 	if err := d.contents(work, hub, n, dir); err != nil {
 		return fmt.Errorf("the ledger of objects: %w", err)
 	}

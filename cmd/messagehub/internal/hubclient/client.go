@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,14 +28,21 @@ const DefaultURL = "http://127.0.0.1:8080"
 // A Client sends requests to the /v1 routes of a hub. It is safe for concurrent use.
 type Client struct {
 	Base  string // of every URL, without a slash at the end, and without a user
-	Token string // of an operator, which every request carries; "": none
+	Token string // of an operator or of an issuer, which every request carries; "": none
+
+	// TokenOf, if it is set, returns the token of a request in place of Token: that of an actor or, for
+	// "", of the others. It is set before the first request.
+	TokenOf func(actor string) string
 
 	user *url.Userinfo // for a proxy in front of the hub; nil: none
 	http *http.Client
 }
 
 // New returns a client of the hub with the URL base. It makes no request.
-func New(base string) (*Client, error) {
+func New(base string) (*Client, error) { return NewWithTLS(base, nil) }
+
+// NewWithTLS returns a client that has certificates, nil for those of the system.
+func NewWithTLS(base string, secured *tls.Config) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 		shown, _ := config.Redact(base)
@@ -44,6 +52,9 @@ func New(base string) (*Client, error) {
 	u.User = nil
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
+	if secured != nil {
+		transport.TLSClientConfig = secured
+	}
 	transport.DisableCompression = true // a download that broke off goes on by bytes of the body as it is
 	return &Client{Base: strings.TrimRight(u.String(), "/"), user: user, http: &http.Client{Transport: transport}}, nil
 }
@@ -64,6 +75,9 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) RefuseRedirects() {
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 }
+
+// HTTP returns what sends the requests.
+func (c *Client) HTTP() *http.Client { return c.http }
 
 // Do makes a request and sends it, as [Client.Send] does.
 func (c *Client) Do(ctx context.Context, method, path, actor string, body []byte) (*http.Response, error) {
@@ -87,9 +101,13 @@ func (c *Client) Request(ctx context.Context, method, path, actor string, body [
 	if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)
 	}
+	token := c.Token
+	if c.TokenOf != nil {
+		token = c.TokenOf(actor)
+	}
 	switch {
-	case c.Token != "":
-		req.Header.Set("Authorization", "Bearer "+c.Token)
+	case token != "":
+		req.Header.Set("Authorization", "Bearer "+token)
 	case c.user != nil:
 		password, _ := c.user.Password()
 		req.SetBasicAuth(c.user.Username(), password)

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"context"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// grantedGroups returns the groups that the sender of a request may act on for its actor, nil for all.
+func grantedGroups(ctx context.Context) []domain.Group {
+	p := principalOf(ctx)
+	if p == nil {
+		return nil
+	}
+	grant, _ := p.Grant(actorOf(ctx))
+	return grant.Groups
+}
+
+// restrictGroups returns the groups of a Peek: those that it names, nil for all, unless its sender may
+// not act on them.
+func restrictGroups(ctx context.Context, named []domain.Group) ([]domain.Group, error) {
+	granted := grantedGroups(ctx)
+	switch {
+	case granted == nil:
+		return named, nil
+	case named == nil:
+		return granted, nil
+	}
+	for _, group := range named {
+		if !slices.Contains(granted, group) {
+			return nil, refuse(missingRight, "The token may not act on group %s for this actor.", group)
+		}
+	}
+	return named, nil
+}
+
+// checkBundle fails as if a bundle were not open, if it is of a group on which the sender of a request
+// may not act.
+func (s *Server) checkBundle(ctx context.Context, id domain.BundleID) error {
+	granted := grantedGroups(ctx)
+	if granted == nil {
+		return nil
+	}
+	queues, err := s.opts.Hub.Queues(ctx, actorOf(ctx))
+	if err != nil {
+		return err
+	}
+	for _, q := range queues {
+		if q.Open != nil && q.Open.ID == id && slices.Contains(granted, q.Group) {
+			return nil
+		}
+	}
+	return asNotOpen(id, domain.Errorf(domain.NotFound, "the bundle is not open in a group of the token"))
+}

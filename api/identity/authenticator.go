@@ -1,0 +1,266 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+)
+
+// Options of an Authenticator. Issuers, Audiences and Client are required.
+type Options struct {
+	Issuers    []string
+	Audiences  []string         // a token has to be for one of them
+	Tenants    []string         // a token has to be of one of them; none: of any, or of none
+	RolesClaim string           // default: roles
+	ActorClaim string           // default: actor
+	Registry   func() *Registry // called for each request; default: empty
+	Client     Doer
+	Clock      func() time.Time // default: time.Now
+	Logger     *slog.Logger     // default: discards
+}
+
+// An Authenticator finds out who sends requests. It is safe for concurrent use.
+type Authenticator struct {
+	opts    Options
+	issuers map[string]*keySet
+	memory  *memory
+}
+
+// New returns an Authenticator. It makes no call.
+func New(opts Options) *Authenticator {
+	if opts.RolesClaim == "" {
+		opts.RolesClaim = "roles"
+	}
+	if opts.ActorClaim == "" {
+		opts.ActorClaim = "actor"
+	}
+	if opts.Registry == nil {
+		empty := NewRegistry(nil)
+		opts.Registry = func() *Registry { return empty }
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Authenticator{opts: opts, issuers: make(map[string]*keySet), memory: newMemory(maxRemembered)}
+	for _, issuer := range opts.Issuers {
+		a.issuers[issuer] = newKeySet(issuer, func(ctx context.Context) ([]jose.JSONWebKey, error) {
+			return fetchKeys(ctx, opts.Client, issuer)
+		}, opts.Clock, opts.Logger)
+	}
+	return a
+}
+
+// Run fetches the keys of all issuers again and again until ctx ends, so that requests seldom wait
+// for that.
+func (a *Authenticator) Run(ctx context.Context) {
+	var issuers sync.WaitGroup
+	for _, keys := range a.issuers {
+		issuers.Go(func() { keys.run(ctx) })
+	}
+	issuers.Wait()
+}
+
+func (s *keySet) run(ctx context.Context) {
+	for {
+		_ = s.refresh(ctx) // it fails if ctx has ended
+		pause := refreshEvery
+		if s.isUnreachable() {
+			pause = fetchPause
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// maxToken is the limit of a token in bytes.
+const maxToken = 16 << 10
+
+// Authenticate returns the sender of a request. It fails with an [Error] if it is not known.
+func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
+	raw, err := Bearer(r)
+	if err != nil {
+		return nil, err
+	}
+	now := a.opts.Clock()
+	cert, err := clientCertificate(r, now)
+	if err != nil {
+		return nil, err
+	}
+	if raw == "" {
+		return a.ofCertificate(cert)
+	}
+	t, err := a.verified(r.Context(), raw, now)
+	if err != nil {
+		return nil, err
+	}
+	if t.certificate != "" && (cert == nil || thumbprint(cert) != t.certificate) {
+		return nil, errCertificate
+	}
+	p := &Principal{Issuer: t.issuer, Subject: t.subject, Client: t.client, Tenant: t.tenant, roles: t.roles, origins: t.origins}
+	for _, actor := range t.actors {
+		p.add(Grant{Actor: actor})
+	}
+	for _, grant := range a.opts.Registry().ofToken(t, cert) {
+		p.add(grant)
+	}
+	return p, nil
+}
+
+// ofCertificate returns the sender of a request without a token, whose certificate may be in the registry.
+func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error) {
+	if cert == nil {
+		return nil, errMissing
+	}
+	p := &Principal{Subject: "certificate " + fingerprint(cert), roles: []Role{RoleActor}}
+	for _, grant := range a.opts.Registry().ofCertificate(cert) {
+		p.add(grant)
+	}
+	if len(p.grants) == 0 {
+		return nil, errMissing
+	}
+	return p, nil
+}
+
+// Bearer returns the token of a request, "" if it shows none.
+func Bearer(r *http.Request) (string, error) {
+	values := r.Header["Authorization"]
+	switch {
+	case strings.Contains(r.URL.RawQuery, "access_token="):
+		return "", errInQuery
+	case len(values) == 0:
+		return "", nil
+	case len(values) > 1:
+		return "", errTwice
+	}
+	scheme, raw, _ := strings.Cut(values[0], " ")
+	if raw = strings.TrimSpace(raw); !strings.EqualFold(scheme, "Bearer") || raw == "" {
+		return "", errScheme
+	}
+	return raw, nil
+}
+
+// IsSigned reports whether a token has the form of a signed one: three parts with dots between them.
+func IsSigned(raw string) bool { return strings.Count(raw, ".") == 2 }
+
+// clientCertificate returns the certificate that the client of a request has shown, nil for none. It
+// was verified when the connection began, which may be long ago.
+func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error) {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
+		return nil, nil
+	}
+	cert := r.TLS.VerifiedChains[0][0]
+	if now.Before(cert.NotBefore) || now.After(cert.NotAfter) {
+		return nil, errStaleCert
+	}
+	return cert, nil
+}
+
+// verified returns what a token says, once it is verified or was before.
+func (a *Authenticator) verified(ctx context.Context, raw string, now time.Time) (*token, error) {
+	if len(raw) > maxToken {
+		return nil, errTooLong
+	}
+	key := sha256.Sum256([]byte(raw))
+	if t := a.memory.find(key); t != nil && a.issuers[t.issuer].isCurrent(t.generation) {
+		if !now.Before(t.expires) {
+			return nil, expired(now)
+		}
+		return t, nil
+	}
+	t, err := a.verify(ctx, raw, now)
+	if err != nil {
+		return nil, err
+	}
+	a.memory.remember(key, t)
+	return t, nil
+}
+
+// verify verifies a token.
+func (a *Authenticator) verify(ctx context.Context, raw string, now time.Time) (*token, error) {
+	unverified, err := readUnverified(raw)
+	if err != nil {
+		return nil, err
+	}
+	keys := a.issuers[unverified.Issuer]
+	if keys == nil {
+		return nil, errIssuer
+	}
+	signed := &signature{keys: keys}
+	verifier := oidc.NewVerifier(unverified.Issuer, signed, &oidc.Config{
+		SupportedSigningAlgs: algorithmNames, SkipClientIDCheck: true, // a hub may have several audiences
+		SkipExpiryCheck: true, // readClaims allows less
+	})
+	found, err := verifier.Verify(ctx, raw)
+	switch {
+	case signed.err != nil:
+		return nil, signed.err
+	case err != nil && signed.payload == nil:
+		return nil, errMalformed
+	case err != nil:
+		return nil, errClaims
+	case !slices.ContainsFunc(found.Audience, func(audience string) bool { return slices.Contains(a.opts.Audiences, audience) }):
+		return nil, errAudience
+	}
+	t, err := a.readClaims(signed.payload, now)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.opts.Tenants) > 0 && !slices.Contains(a.opts.Tenants, t.tenant) {
+		return nil, errTenant
+	}
+	t.issuer, t.generation = unverified.Issuer, signed.generation
+	return t, nil
+}
+
+var algorithmNames = []string{string(jose.RS256), string(jose.PS256), string(jose.ES256)}
+
+// A signature is the key set of one verification. It keeps the error, which the library makes a text.
+type signature struct {
+	keys *keySet
+
+	payload    []byte
+	generation int
+	err        error
+}
+
+// VerifySignature implements oidc.KeySet.
+func (s *signature) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
+	s.payload, s.generation, s.err = s.keys.verify(ctx, raw)
+	return s.payload, s.err
+}
+
+// unverified is what a token says of itself before it is verified.
+type unverified struct {
+	Issuer string `json:"iss"`
+}
+
+// readUnverified returns what a token says of itself.
+func readUnverified(raw string) (u unverified, err error) {
+	if !IsSigned(raw) {
+		return u, errMalformed
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
+	if err != nil || json.Unmarshal(payload, &u) != nil {
+		return u, errMalformed
+	}
+	return u, nil
+}

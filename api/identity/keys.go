@@ -1,0 +1,188 @@
+package identity
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// algorithms are those with which a token may be signed.
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256}
+
+const (
+	fetchPause   = 30 * time.Second // between the beginnings of two fetches
+	fetchTimeout = 10 * time.Second
+	refreshEvery = 10 * time.Minute
+	keyLifetime  = 24 * time.Hour // after the last fetch that did not fail
+	maxKeys      = 64             // of an issuer
+	minRSABits   = 2048
+)
+
+// keySet has the keys of one issuer.
+type keySet struct {
+	issuer string
+	fetch  func(context.Context) ([]jose.JSONWebKey, error)
+	clock  func() time.Time
+	log    *slog.Logger
+
+	fetching chan struct{} // has an element while a request fetches
+
+	mu         sync.Mutex
+	keys       []jose.JSONWebKey
+	fetched    time.Time // begin of the last fetch that did not fail; zero: none
+	tried      time.Time // begin of the last fetch; zero: none
+	isFailing  bool      // the last fetch failed
+	generation int       // grows when a key is withdrawn
+}
+
+func newKeySet(issuer string, fetch func(context.Context) ([]jose.JSONWebKey, error), clock func() time.Time, log *slog.Logger) *keySet {
+	return &keySet{issuer: issuer, fetch: fetch, clock: clock, log: log, fetching: make(chan struct{}, 1)}
+}
+
+// verify returns the payload of a signed token, and the generation of the keys. It fetches the keys
+// if none of those that it has is the one that the token names.
+func (s *keySet) verify(ctx context.Context, raw string) (payload []byte, generation int, err error) {
+	jws, err := jose.ParseSignedCompact(raw, algorithms)
+	if err != nil || len(jws.Signatures) != 1 {
+		return nil, 0, errMalformed
+	}
+	header := &jws.Signatures[0].Header
+	candidates, generation := s.find(header)
+	payload, isVerified := tryKeys(jws, candidates)
+	if isVerified {
+		return payload, generation, nil
+	}
+	if len(candidates) > 0 && header.KeyID != "" {
+		return nil, 0, errSignature // the key is known, and has not signed this
+	}
+	if err := s.refresh(ctx); err != nil {
+		return nil, 0, err
+	}
+	candidates, generation = s.find(header)
+	if payload, isVerified = tryKeys(jws, candidates); isVerified {
+		return payload, generation, nil
+	}
+	if s.isUnreachable() {
+		return nil, 0, errUnavailable
+	}
+	return nil, 0, errSignature
+}
+
+func tryKeys(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) (payload []byte, isVerified bool) {
+	for i := range keys {
+		if payload, err := jws.Verify(&keys[i]); err == nil {
+			return payload, true
+		}
+	}
+	return nil, false
+}
+
+// find returns the keys that may have made a signature.
+func (s *keySet) find(header *jose.Header) (found []jose.JSONWebKey, generation int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clock().Sub(s.fetched) >= keyLifetime {
+		return nil, s.generation
+	}
+	for _, k := range s.keys {
+		if (header.KeyID == "" || k.KeyID == header.KeyID) && (k.Algorithm == "" || k.Algorithm == header.Algorithm) {
+			found = append(found, k)
+		}
+	}
+	return found, s.generation
+}
+
+// isCurrent reports whether no key has been withdrawn since a generation.
+func (s *keySet) isCurrent(generation int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.generation == generation
+}
+
+// isUnreachable reports whether the last fetch failed.
+func (s *keySet) isUnreachable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isFailing
+}
+
+// refresh fetches the keys, unless that was tried less than fetchPause ago. Requests that come
+// meanwhile wait for the same fetch.
+func (s *keySet) refresh(ctx context.Context) error {
+	select {
+	case s.fetching <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-s.fetching }()
+	if !s.mayFetch() {
+		return nil
+	}
+	// A client that disconnects must not end the fetch that others wait for.
+	fetching, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
+	defer cancel()
+	keys, err := s.fetch(fetching)
+	if err == nil && len(keys) == 0 {
+		err = errors.New("it has no key for RS256, PS256 or ES256")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.isFailing = err != nil
+	if err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the keys of an issuer cannot be fetched; those fetched before are used for 24 hours",
+			slog.String("issuer", s.issuer), slog.Any("error", err))
+		return nil
+	}
+	if slices.ContainsFunc(s.keys, func(k jose.JSONWebKey) bool {
+		return !slices.ContainsFunc(keys, func(other jose.JSONWebKey) bool { return isSameKey(&k, &other) })
+	}) {
+		s.generation++
+	}
+	s.keys, s.fetched = keys, s.tried
+	return nil
+}
+
+// mayFetch reports whether the pause since the last fetch is over, and begins the next one.
+func (s *keySet) mayFetch() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	if since := now.Sub(s.tried); !s.tried.IsZero() && 0 <= since && since < fetchPause {
+		return false
+	}
+	s.tried = now
+	return true
+}
+
+// usableKeys returns those of a set with which tokens may be signed.
+func usableKeys(all []jose.JSONWebKey) []jose.JSONWebKey {
+	usable := slices.DeleteFunc(slices.Clone(all), func(k jose.JSONWebKey) bool { return !isUsable(&k) })
+	return usable[:min(len(usable), maxKeys)]
+}
+
+func isUsable(k *jose.JSONWebKey) bool {
+	if k.Use != "" && k.Use != "sig" {
+		return false
+	}
+	switch key := k.Key.(type) {
+	case *rsa.PublicKey:
+		return key.N.BitLen() >= minRSABits
+	case *ecdsa.PublicKey:
+		return key.Curve == elliptic.P256()
+	}
+	return false
+}
+
+func isSameKey(a, b *jose.JSONWebKey) bool {
+	key, ok := a.Key.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && a.KeyID == b.KeyID && key.Equal(b.Key)
+}

@@ -1,0 +1,22 @@
+package identity
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMemory_ForgetsTheOldestOfTooMany(t *testing.T) {
+	m := newMemory(3)
+	key := func(n int) (k hash) { binary.BigEndian.PutUint64(k[:], uint64(n)); return k }
+	for n := range 10 {
+		m.remember(key(n), &token{})
+		m.remember(key(n), &token{})
+	}
+	require.Equal(t, 3, m.size())
+	require.Nil(t, m.find(key(6)))
+	for n := 7; n < 10; n++ {
+		require.NotNil(t, m.find(key(n)))
+	}
+}

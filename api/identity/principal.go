@@ -1,0 +1,103 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Role is what a token says that its owner may do.
+type Role string
+
+// The roles without a name in them. The role domain:NAME has an origin in it.
+const (
+	RoleActor        Role = "actor"
+	RoleDomain       Role = "domain" // of a principal with at least one domain:NAME
+	RoleOperatorRead Role = "operator.read"
+	RoleOperator     Role = "operator"
+	RoleMetrics      Role = "metrics"
+)
+
+const domainPrefix = "domain:"
+
+// A Principal is the sender of a request. It must not be changed.
+type Principal struct {
+	Issuer  string // "": the token is not from an issuer
+	Subject string
+	Client  string
+	Tenant  string
+
+	roles   []Role
+	origins []domain.Origin
+	grants  []Grant
+}
+
+// A Grant is an actor that a principal may act for.
+type Grant struct {
+	Actor  domain.ActorID
+	Groups []domain.Group // that it may act on; none: all
+}
+
+// NewOperator returns the principal of a token of the hub's own settings.
+func NewOperator(name string) *Principal {
+	return &Principal{Subject: name, roles: []Role{RoleOperator}}
+}
+
+// Has reports whether p has a role. An operator may read what operators read.
+func (p *Principal) Has(role Role) bool {
+	return slices.Contains(p.roles, role) || role == RoleOperatorRead && slices.Contains(p.roles, RoleOperator)
+}
+
+// Grants returns the actors that p may act for.
+func (p *Principal) Grants() []Grant { return p.grants }
+
+// Grant returns what p may do for an actor, and whether it may act for it.
+func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
+	i := slices.IndexFunc(p.grants, func(g Grant) bool { return g.Actor == actor })
+	if i < 0 {
+		return Grant{}, false
+	}
+	return p.grants[i], true
+}
+
+// add adds a grant. Two grants of one actor are one for the groups of both.
+func (p *Principal) add(g Grant) {
+	i := slices.IndexFunc(p.grants, func(x Grant) bool { return x.Actor == g.Actor })
+	switch {
+	case i < 0:
+		p.grants = append(p.grants, g)
+	case len(g.Groups) == 0:
+		p.grants[i].Groups = nil
+	case len(p.grants[i].Groups) > 0:
+		p.grants[i].Groups = slices.Concat(p.grants[i].Groups, g.Groups)
+	}
+}
+
+// MayAnnounce reports whether p may send events of an origin.
+func (p *Principal) MayAnnounce(origin domain.Origin) bool { return slices.Contains(p.origins, origin) }
+
+// Origins returns the origins of which p may send events.
+func (p *Principal) Origins() []domain.Origin { return p.origins }
+
+// rolesOf returns the roles of the hub among the texts of a claim. The others are those of other
+// programs.
+func rolesOf(texts []string) (roles []Role, origins []domain.Origin) {
+	for _, text := range texts {
+		switch role := Role(text); role {
+		case RoleActor, RoleOperatorRead, RoleOperator, RoleMetrics:
+			roles = append(roles, role)
+		default:
+			name, isDomain := strings.CutPrefix(text, domainPrefix)
+			origin, err := domain.ParseOrigin(name)
+			if !isDomain || err != nil {
+				continue
+			}
+			origins = append(origins, origin)
+		}
+	}
+	if len(origins) > 0 {
+		roles = append(roles, RoleDomain)
+	}
+	return roles, origins
+}

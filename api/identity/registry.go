@@ -1,0 +1,100 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// An Entry of a registry binds a client to an actor. Each text that is not empty has to be that of the
+// request. It has a Client, or one of the two of a certificate, or both.
+type Entry struct {
+	Issuer string // of the token
+	Client string // the claim azp, appid or client_id of the token
+	Tenant string // the claim tid of the token
+
+	CertificateName   string // a DNS name, a URI or an e-mail address of the client certificate
+	CertificateSHA256 string // of the client certificate, in lower-case hexadecimal digits
+
+	Actor  domain.ActorID
+	Groups []domain.Group // none: all
+}
+
+// A Registry says which clients are which actors. It is safe for concurrent use.
+type Registry struct {
+	byClient    map[string][]Entry
+	certificate []Entry // without a client
+}
+
+// NewRegistry returns a registry with entries.
+func NewRegistry(entries []Entry) *Registry {
+	r := &Registry{byClient: make(map[string][]Entry)}
+	for _, e := range entries {
+		if e.Client == "" {
+			r.certificate = append(r.certificate, e)
+			continue
+		}
+		r.byClient[e.Client] = append(r.byClient[e.Client], e)
+	}
+	return r
+}
+
+// ofToken returns the grants of the client of a token.
+func (r *Registry) ofToken(t *token, cert *x509.Certificate) (grants []Grant) {
+	for _, e := range r.byClient[t.client] {
+		if isSame(e.Issuer, t.issuer) && isSame(e.Tenant, t.tenant) && e.isOf(cert) {
+			grants = append(grants, Grant{e.Actor, e.Groups})
+		}
+	}
+	return grants
+}
+
+// ofCertificate returns the grants of a certificate without a token.
+func (r *Registry) ofCertificate(cert *x509.Certificate) (grants []Grant) {
+	for _, e := range r.certificate {
+		if e.isOf(cert) {
+			grants = append(grants, Grant{e.Actor, e.Groups})
+		}
+	}
+	return grants
+}
+
+func isSame(want, got string) bool { return want == "" || want == got }
+
+// isOf reports whether a certificate is the one of the entry, if that names one.
+func (e *Entry) isOf(cert *x509.Certificate) bool {
+	switch {
+	case e.CertificateName == "" && e.CertificateSHA256 == "":
+		return true
+	case cert == nil:
+		return false
+	}
+	return (e.CertificateSHA256 == "" || e.CertificateSHA256 == fingerprint(cert)) && (e.CertificateName == "" || hasName(cert, e.CertificateName))
+}
+
+func fingerprint(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// thumbprint returns the hash of a certificate as tokens have it.
+func thumbprint(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.Raw)
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func hasName(cert *x509.Certificate, name string) bool {
+	if slices.Contains(cert.DNSNames, name) || slices.Contains(cert.EmailAddresses, name) {
+		return true
+	}
+	for _, u := range cert.URIs {
+		if u.String() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,392 @@
+package identity_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/identity/identitytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rsaKey takes long to make, so the tests share one.
+var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+// A fixture is an Authenticator with an issuer and a clock.
+type fixture struct {
+	t      *testing.T
+	issuer *identitytest.Issuer
+	auth   *identity.Authenticator
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newFixture(t *testing.T, change ...func(*identity.Options)) *fixture {
+	t.Helper()
+	f := &fixture{t: t, issuer: identitytest.Start(t), now: time.Now()}
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	opts := identity.Options{Issuers: []string{f.issuer.URL}, Audiences: []string{identitytest.Audience}, Client: client, Clock: f.clock}
+	for _, c := range change {
+		c(&opts)
+	}
+	f.auth = identity.New(opts)
+	return f
+}
+
+func (f *fixture) clock() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.now
+}
+
+func (f *fixture) advance(d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(d)
+}
+
+// show sends a request with a token.
+func (f *fixture) show(token string) (*identity.Principal, error) {
+	return f.auth.Authenticate(request(f.t, "/", "Bearer "+token))
+}
+
+func request(t *testing.T, target string, authorization ...string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
+	require.NoError(t, err)
+	if len(authorization) > 0 {
+		r.Header["Authorization"] = authorization
+	}
+	return r
+}
+
+// kindOf returns the kind and the text of the error of a request whose sender is not known.
+func kindOf(t *testing.T, err error) (identity.Kind, string) {
+	t.Helper()
+	e, ok := errors.AsType[*identity.Error](err)
+	require.True(t, ok, "%v", err)
+	return e.Kind, e.Description
+}
+
+// unsigned returns a token with a header and claims, and a signature that is none.
+func unsigned(header, claims string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+}
+
+// withSecret returns a token that is signed by HS256 with the public key of the issuer as the secret.
+func withSecret(f *fixture) string {
+	public, err := x509.MarshalPKIXPublicKey(&f.issuer.Key().Key.(*ecdsa.PrivateKey).PublicKey)
+	require.NoError(f.t, err)
+	return f.issuer.Sign(jose.JSONWebKey{Key: public, Algorithm: "HS256", KeyID: f.issuer.Key().KeyID}, f.issuer.Claims(nil), nil)
+}
+
+// A token that does not count has one answer.
+func TestToken_ThatDoesNotCountHasOneAnswer(t *testing.T) {
+	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
+	for name, tc := range map[string]struct {
+		token func(f *fixture) string
+		want  string // in the description
+	}{
+		"a text":                     {func(*fixture) string { return "text" }, "is not a signed JSON Web Token"},
+		"a long text":                {func(*fixture) string { return strings.Repeat("a.", 20<<10) }, "too long"},
+		"alg none":                   {func(f *fixture) string { return unsigned(`{"alg":"none"}`, `{"iss":"`+f.issuer.URL+`"}`) }, "RS256, PS256 or ES256"},
+		"HS256 with the public key":  {withSecret, "RS256, PS256 or ES256"},
+		"no signature of the issuer": {func(f *fixture) string { return f.issuer.Token(nil) + "AA" }, "not by a key of its issuer"},
+		"an unknown crit": {func(f *fixture) string {
+			return f.issuer.Sign(f.issuer.Key(), f.issuer.Claims(nil), map[jose.HeaderKey]any{"crit": []string{"x"}, "x": 1})
+		}, "signature"},
+		"no audience":                  {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"aud": nil}) }, "another audience"},
+		"another audience":             {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"aud": []string{"x", "y"}}) }, "another audience"},
+		"an audience that is a number": {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"aud": 1}) }, "wrong form"},
+		"no issuer":                    {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"iss": nil}) }, "does not trust the issuer"},
+		"an issuer with a slash":       {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"iss": f.issuer.URL + "/"}) }, "with or without a slash"},
+		"another issuer":               {func(f *fixture) string { return identitytest.Start(f.t).Token(nil) }, "does not trust the issuer"},
+		"expired a second ago":         {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": seconds(-time.Second)}) }, "has expired"},
+		"no exp":                       {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": nil}) }, "no claim exp"},
+		"exp is a text":                {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": "4102444800"}) }, "wrong form"},
+		"exp is beyond all calendars":  {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": 1e300}) }, "wrong form"},
+		"nbf ahead by two minutes":     {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"nbf": seconds(2 * time.Minute)}) }, "does not count yet"},
+		"a clock an hour ahead": {func(f *fixture) string {
+			return f.issuer.Token(identitytest.Claims{"nbf": seconds(time.Hour), "exp": seconds(2 * time.Hour)})
+		}, "Compare the clocks"},
+		"a clock an hour behind": {func(f *fixture) string {
+			return f.issuer.Token(identitytest.Claims{"nbf": seconds(-2 * time.Hour), "exp": seconds(-time.Hour)})
+		}, "compare the clocks"},
+		"roles are a text":          {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"roles": "actor"}) }, "wrong form"},
+		"roles are numbers":         {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"roles": []int{1}}) }, "wrong form"},
+		"an actor id that is none":  {func(f *fixture) string { return f.issuer.Actor("Jørgen") }, "wrong form"},
+		"an actor that is a number": {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"actor": 5790001330552}) }, "wrong form"},
+		"no tenant":                 {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"tid": nil}) }, "oidc.tenants"},
+		"another tenant":            {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"tid": "theirs"}) }, "oidc.tenants"},
+		"a key of another issuer with the same kid": {func(f *fixture) string {
+			return f.issuer.Sign(identitytest.Start(f.t).Key(), f.issuer.Claims(nil), nil)
+		}, "not by a key of its issuer"},
+		"a certificate that is not there": {func(f *fixture) string {
+			return f.issuer.Token(identitytest.Claims{"tid": "ours", "cnf": map[string]string{"x5t#S256": "abc"}})
+		}, "client certificate"},
+		"a binding that is unknown": {func(f *fixture) string {
+			return f.issuer.Token(identitytest.Claims{"tid": "ours", "cnf": map[string]string{"jkt": "abc"}})
+		}, "client certificate"},
+		"claims that are no object": {func(f *fixture) string { return f.issuer.Sign(f.issuer.Key(), []int{1}, nil) }, "is not a signed JSON Web Token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, func(o *identity.Options) { o.Tenants = []string{"ours"} })
+			p, err := f.show(tc.token(f))
+			require.Nil(t, p)
+			kind, text := kindOf(t, err)
+			require.Equal(t, identity.Invalid, kind)
+			require.Contains(t, text, tc.want)
+		})
+	}
+}
+
+func TestRequest_ShowsOneTokenInItsHeader(t *testing.T) {
+	f := newFixture(t)
+	good := "Bearer " + f.issuer.Token(nil)
+	for name, tc := range map[string]struct {
+		request *http.Request
+		kind    identity.Kind
+	}{
+		"none":                        {request(t, "/"), identity.Missing},
+		"two":                         {request(t, "/", good, good), identity.Ambiguous},
+		"one in the query":            {request(t, "/?access_token=x"), identity.Ambiguous},
+		"one in the query and header": {request(t, "/?access_token=x", good), identity.Ambiguous},
+		"another scheme":              {request(t, "/", "Basic eDp5"), identity.Ambiguous},
+		"a scheme without a token":    {request(t, "/", "Bearer "), identity.Ambiguous},
+	} {
+		_, err := f.auth.Authenticate(tc.request)
+		kind, _ := kindOf(t, err)
+		require.Equal(t, tc.kind, kind, name)
+	}
+	_, err := f.auth.Authenticate(request(t, "/", strings.Replace(good, "Bearer", "bearer", 1)))
+	require.NoError(t, err, "the scheme has no case")
+}
+
+func TestToken_CountsWithEachAlgorithm(t *testing.T) {
+	for _, algorithm := range []string{"RS256", "PS256"} {
+		f := newFixture(t)
+		f.issuer.Use(rsaKey(), algorithm)
+		_, err := f.show(f.issuer.Token(nil))
+		require.NoError(t, err, algorithm)
+	}
+	f := newFixture(t)
+	f.issuer.Use(rsaKey(), "RS384")
+	_, err := f.show(f.issuer.Token(nil))
+	kind, _ := kindOf(t, err)
+	require.Equal(t, identity.Invalid, kind, "RS384 is none of them")
+	short, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	require.NoError(t, err)
+	f.issuer.Use(short, "ES384")
+	_, err = f.show(f.issuer.Token(nil))
+	require.Error(t, err)
+}
+
+func TestToken_BeginsAtMostAMinuteAhead(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.show(f.issuer.Token(identitytest.Claims{"nbf": f.now.Add(55 * time.Second).Unix()}))
+	require.NoError(t, err)
+	f.advance(-10 * time.Second)
+	_, err = f.show(f.issuer.Token(identitytest.Claims{"nbf": f.now.Add(65 * time.Second).Unix(), "jti": "another"}))
+	require.Error(t, err)
+}
+
+// Entra writes its tokens in two forms, each with an issuer of its own.
+func TestToken_OfEntraCountsInBothVersions(t *testing.T) {
+	second := identitytest.Start(t)
+	f := newFixture(t, func(o *identity.Options) {
+		o.Issuers = append(o.Issuers, second.URL)
+		o.Audiences = []string{"api://4c5e0b9f", "4c5e0b9f"}
+		o.Tenants = []string{"9a3d"}
+	})
+	first := identitytest.Claims{"ver": "1.0", "aud": "api://4c5e0b9f", "appid": "client-1", "azp": nil, "tid": "9a3d", "idtyp": "app", "roles": []string{"actor", "Mail.Read"}}
+	p, err := f.show(f.issuer.Token(first))
+	require.NoError(t, err)
+	require.Equal(t, "client-1", p.Client)
+	require.Equal(t, "9a3d", p.Tenant)
+	require.True(t, p.Has(identity.RoleActor))
+	p, err = f.show(second.Token(identitytest.Claims{"ver": "2.0", "aud": "4c5e0b9f", "azp": "client-2", "tid": "9a3d", "roles": []string{"operator"}}))
+	require.NoError(t, err)
+	require.Equal(t, "client-2", p.Client)
+	require.True(t, p.Has(identity.RoleOperatorRead), "an operator may read")
+	require.False(t, p.Has(identity.RoleActor))
+	first["tid"] = "b417"
+	_, err = f.show(f.issuer.Token(first))
+	require.ErrorContains(t, err, "oidc.tenants")
+}
+
+func TestToken_NamesOriginsAndActors(t *testing.T) {
+	f := newFixture(t, func(o *identity.Options) { o.RolesClaim, o.ActorClaim = "groups", "https://hub/actors" })
+	p, err := f.show(f.issuer.Token(identitytest.Claims{"groups": []string{"domain:Charges", "domain:", "domain:TimeSeries"}, "https://hub/actors": []string{"a", "b"}, "actor": "c"}))
+	require.NoError(t, err)
+	require.Len(t, p.Origins(), 2)
+	require.Len(t, p.Grants(), 2)
+	require.True(t, p.Has(identity.RoleDomain))
+}
+
+func TestKeys_AreFetchedOnceForManyForgedTokens(t *testing.T) {
+	f := newFixture(t)
+	_, err := f.show(f.issuer.Token(nil))
+	require.NoError(t, err)
+	forger := identitytest.Start(t)
+	var forging sync.WaitGroup
+	for range 50 {
+		forger.Rotate() // so that each token names a key that is unknown
+		token := forger.Token(identitytest.Claims{"iss": f.issuer.URL})
+		forging.Go(func() {
+			if _, err := f.show(token); err == nil {
+				t.Error("a forged token counts")
+			}
+		})
+	}
+	forging.Wait()
+	require.Equal(t, 1, f.issuer.Fetches())
+	f.advance(30 * time.Second)
+	_, err = f.show(forger.Token(identitytest.Claims{"iss": f.issuer.URL, "jti": "x"}))
+	require.Error(t, err)
+	require.Equal(t, 2, f.issuer.Fetches())
+}
+
+func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
+	f := newFixture(t)
+	before := f.issuer.Token(nil)
+	_, err := f.show(before)
+	require.NoError(t, err)
+	f.issuer.Rotate()
+	_, err = f.show(before)
+	require.NoError(t, err, "its key has not been withdrawn as far as the hub knows")
+	f.advance(30 * time.Second)
+	_, err = f.show(f.issuer.Token(nil))
+	require.NoError(t, err, "the new key is fetched")
+	_, err = f.show(before)
+	require.ErrorContains(t, err, "not by a key of its issuer", "a token that was remembered is forgotten with its key")
+}
+
+// The issuer answers with something else, or not at all.
+func TestKeys_LastADayWhileTheIssuerIsAway(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+		"HTML": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+		"a long document": func(w http.ResponseWriter, _ *http.Request) {
+			for block := strings.Repeat(" ", 64<<10); ; {
+				if _, err := io.WriteString(w, block); err != nil {
+					return
+				}
+			}
+		},
+		"another issuer": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"issuer":"x","jwks_uri":"https://x/keys"}`)
+		},
+		"no keys": func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, `{"issuer":"http://`+r.Host+`","jwks_uri":"http://`+r.Host+`/keys","keys":[]}`)
+		},
+		"a redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.issuer.Break(answer)
+			_, err := f.show(f.issuer.Token(nil))
+			kind, _ := kindOf(t, err)
+			require.Equal(t, identity.Unavailable, kind, "at start")
+			f.issuer.Break(nil)
+			f.advance(time.Minute)
+			_, err = f.show(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(48 * time.Hour).Unix()}))
+			require.NoError(t, err)
+
+			f.issuer.Break(answer)
+			f.advance(23 * time.Hour)
+			again := func() error {
+				_, err := f.show(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(48 * time.Hour).Unix()}))
+				return err
+			}
+			require.NoError(t, again(), "a new token of a known key")
+			f.advance(time.Hour)
+			kind, _ = kindOf(t, again())
+			require.Equal(t, identity.Unavailable, kind, "a day later")
+		})
+	}
+}
+
+// A client that disconnects does not end the fetch that others wait for, and waits no longer.
+func TestKeys_AreFetchedForAllWhoWait(t *testing.T) {
+	f := newFixture(t)
+	asked, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	f.issuer.Break(func(w http.ResponseWriter, r *http.Request) {
+		once.Do(func() {
+			close(asked)
+			<-release
+			f.issuer.Break(nil)
+		})
+		f.issuer.ServeHTTP(w, r)
+	})
+	token := f.issuer.Token(nil)
+	leaving, leave := context.WithCancel(t.Context())
+	results := make(chan error, 2)
+	go func() {
+		_, err := f.auth.Authenticate(request(t, "/", "Bearer "+token).WithContext(leaving))
+		results <- err
+	}()
+	<-asked
+	go func() {
+		_, err := f.show(token)
+		results <- err
+	}()
+	leave()
+	close(release)
+	require.NoError(t, <-results)
+	require.NoError(t, <-results)
+	require.Equal(t, 1, f.issuer.Fetches())
+}
+
+func TestToken_IsRememberedUntilItExpires(t *testing.T) {
+	f := newFixture(t)
+	token := f.issuer.Token(nil)
+	for range 3 {
+		_, err := f.show(token)
+		require.NoError(t, err)
+	}
+	f.advance(time.Hour)
+	_, err := f.show(token)
+	require.ErrorContains(t, err, "has expired")
+}
+
+func BenchmarkToken_Remembered(b *testing.B) {
+	issuer := identitytest.Start(b)
+	client := &http.Client{Transport: &http.Transport{}}
+	b.Cleanup(client.CloseIdleConnections)
+	auth := identity.New(identity.Options{Issuers: []string{issuer.URL}, Audiences: []string{identitytest.Audience}, Client: client})
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "/", http.NoBody)
+	require.NoError(b, err)
+	r.Header.Set("Authorization", "Bearer "+issuer.Token(identitytest.Claims{"roles": []string{"actor"}, "actor": "a", "filler": strings.Repeat("x", 1000)}))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := auth.Authenticate(r); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

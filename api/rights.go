@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/api/identity"
+)
+
+// rights is the table from each route to the roles of which a request needs one, while the hub has
+// an issuer of tokens. An empty row is for everybody: the routes of the broker have tokens of their
+// own, and probes have none. A route without a row is for nobody. HEAD has the row of GET.
+//
+// The document of the API has the same table, as the security of each operation.
+var rights = map[string][]identity.Role{
+	"POST /v1/data-available": {identity.RoleDomain},
+	"POST /v1/events":         {identity.RoleActor, identity.RoleDomain},
+
+	"GET /v1/peek":                  {identity.RoleActor},
+	"GET /v1/peek/{group}":          {identity.RoleActor},
+	"GET /v1/bundles/{bundleId}":    {identity.RoleActor},
+	"DELETE /v1/dequeue/{bundleId}": {identity.RoleActor},
+	"GET /v1/queues":                {identity.RoleActor},
+
+	"GET /api/peek":              {identity.RoleActor},
+	"GET /api/peek/timeseries":   {identity.RoleActor},
+	"GET /api/peek/masterdata":   {identity.RoleActor},
+	"GET /api/peek/aggregations": {identity.RoleActor},
+	"DELETE /api/dequeue":        {identity.RoleActor},
+
+	"GET /v1/subscriptions":                                        {identity.RoleActor},
+	"POST /v1/subscriptions":                                       {identity.RoleActor},
+	"PUT /v1/subscriptions":                                        {identity.RoleActor},
+	"GET /v1/subscriptions/{subscriptionId}":                       {identity.RoleActor},
+	"PUT /v1/subscriptions/{subscriptionId}":                       {identity.RoleActor},
+	"DELETE /v1/subscriptions/{subscriptionId}":                    {identity.RoleActor},
+	"POST /v1/subscriptions/{subscriptionId}/pause":                {identity.RoleActor},
+	"POST /v1/subscriptions/{subscriptionId}/resume":               {identity.RoleActor},
+	"POST /v1/subscriptions/{subscriptionId}/test":                 {identity.RoleActor},
+	"POST /v1/subscriptions/{subscriptionId}/rotate":               {identity.RoleActor},
+	"POST /v1/subscriptions/{subscriptionId}/replays":              {identity.RoleActor},
+	"GET /v1/subscriptions/{subscriptionId}/replays/{replayId}":    {identity.RoleActor},
+	"DELETE /v1/subscriptions/{subscriptionId}/replays/{replayId}": {identity.RoleActor},
+	"POST /v1/deliveries/{deliveryId}/replay":                      {identity.RoleActor},
+	"GET /v1/deliveries":                                           {identity.RoleActor, identity.RoleOperatorRead},
+	"GET /v1/deliveries/{deliveryId}":                              {identity.RoleActor, identity.RoleOperatorRead},
+	"GET /v1/deliveries/{deliveryId}/explain":                      {identity.RoleActor, identity.RoleOperatorRead},
+
+	"GET " + watchesPath:                         {identity.RoleActor},
+	"POST " + watchesPath:                        {identity.RoleActor},
+	"GET " + watchesPath + "/{watchId}":          {identity.RoleActor},
+	"GET " + watchesPath + "/{watchId}/attempts": {identity.RoleActor},
+	"PUT " + watchesPath + "/{watchId}":          {identity.RoleActor},
+	"DELETE " + watchesPath + "/{watchId}":       {identity.RoleActor},
+	"GET /v1/resources/{name}":                   {identity.RoleActor},
+	"PUT /v1/resources/{name}":                   {identity.RoleActor},
+	"DELETE /v1/resources/{name}":                {identity.RoleActor},
+
+	"POST " + objectEventsPath:                   {identity.RoleOperator},
+	"OPTIONS " + objectEventsPath:                {},
+	"GET " + objectsPath:                         {identity.RoleOperatorRead},
+	"GET " + objectsPath + "/count":              {identity.RoleOperatorRead},
+	"GET " + objectsPath + "/{objectId}":         {identity.RoleOperatorRead},
+	"GET " + objectsPath + "/{objectId}/history": {identity.RoleOperatorRead},
+	"PATCH " + objectsPath + "/{objectId}":       {identity.RoleOperator},
+	"GET " + objectsPath + "/{objectId}/link":    {identity.RoleOperator},
+
+	"GET " + crawlsPath:                      {identity.RoleOperatorRead},
+	"POST " + crawlsPath:                     {identity.RoleOperator},
+	"GET " + crawlsPath + "/{jobId}":         {identity.RoleOperatorRead},
+	"DELETE " + crawlsPath + "/{jobId}":      {identity.RoleOperator},
+	"GET " + inventoriesPath:                 {identity.RoleOperatorRead},
+	"POST " + inventoriesPath:                {identity.RoleOperator},
+	"GET " + inventoriesPath + "/{jobId}":    {identity.RoleOperatorRead},
+	"DELETE " + inventoriesPath + "/{jobId}": {identity.RoleOperator},
+	"GET " + patchesPath:                     {identity.RoleOperatorRead},
+	"POST " + patchesPath:                    {identity.RoleOperator},
+	"GET " + patchesPath + "/{jobId}":        {identity.RoleOperatorRead},
+	"DELETE " + patchesPath + "/{jobId}":     {identity.RoleOperator},
+
+	"POST /v1/admin/check":                  {identity.RoleOperator}, // it can repair
+	"GET /v1/admin/queues/{actor}":          {identity.RoleOperatorRead},
+	"GET /v1/admin/queues/{actor}/records":  {identity.RoleOperatorRead},
+	"POST /v1/admin/queues/{actor}/release": {identity.RoleOperator},
+	"POST /v1/admin/queues/{actor}/skip":    {identity.RoleOperator},
+	"POST /v1/admin/queues/{actor}/replay":  {identity.RoleOperator},
+	"POST /v1/admin/queues/{actor}/abandon": {identity.RoleOperator},
+	"POST /v1/admin/queues/{actor}/freeze":  {identity.RoleOperator},
+	"POST /v1/admin/queues/{actor}/thaw":    {identity.RoleOperator},
+
+	"GET /metrics": {identity.RoleMetrics, identity.RoleOperatorRead},
+
+	"GET /healthz":           {},
+	"GET /readyz":            {},
+	"GET /api/monitor/live":  {},
+	"GET /api/monitor/ready": {},
+	"GET /openapi.json":      {},
+	"GET /openapi.yaml":      {},
+}
+
+// rightsOf returns the row of a route, and whether it has one.
+func rightsOf(method, route string) (roles []identity.Role, hasRow bool) {
+	if strings.HasPrefix(route, brokerPrefix) {
+		return nil, true
+	}
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	roles, hasRow = rights[method+" "+route]
+	return roles, hasRow
+}
+
+const brokerPrefix = "/broker/"
+
+type principalKey struct{}
+
+// principalOf returns the sender of a request, nil if the hub has no issuer of tokens, or the route is
+// for everybody.
+func principalOf(ctx context.Context) *identity.Principal {
+	p, _ := ctx.Value(principalKey{}).(*identity.Principal)
+	return p
+}
+
+// authorize refuses requests whose sender has none of the roles that the route needs. Without an
+// issuer of tokens it refuses nothing, and the routes ask for the header X-Actor-Id and the token of
+// the operators.
+func (s *Server) authorize(next http.Handler) http.Handler {
+	if s.opts.Identity == nil {
+		return next
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) error {
+		roles, hasRow := rightsOf(r.Method, routeOf(r))
+		if hasRow && len(roles) == 0 {
+			next.ServeHTTP(w, r)
+			return nil
+		}
+		p, err := s.findPrincipal(w, r, roles)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(roles, p.Has) {
+			return missingRole(w, roles)
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
+		return nil
+	}
+	plain, legacy := s.handle(serve), s.original(serve)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(routeOf(r), "/api/") {
+			legacy(w, r)
+			return
+		}
+		plain(w, r)
+	})
+}
+
+// findPrincipal returns the sender of a request to a route that needs one of roles. Where operators
+// are asked for, a token of the hub's settings counts too.
+func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []identity.Role) (*identity.Principal, error) {
+	isForOperators := slices.Contains(roles, identity.RoleOperator) || slices.Contains(roles, identity.RoleOperatorRead)
+	if raw, err := identity.Bearer(r); err == nil && raw != "" && isForOperators && !identity.IsSigned(raw) {
+		isRight, err := s.isOperator(w, r, raw)
+		switch {
+		case err != nil:
+			return nil, err
+		case !isRight:
+			return nil, missingOperator(w)
+		}
+		return identity.NewOperator(s.operatorName(raw)), nil
+	}
+	p, err := s.opts.Identity.Authenticate(r)
+	if err != nil {
+		return nil, unauthenticated(w, err)
+	}
+	return p, nil
+}
+
+// unauthenticated returns the refusal of a request whose sender is not known.
+func unauthenticated(w http.ResponseWriter, err error) error {
+	e, ok := errors.AsType[*identity.Error](err)
+	if !ok {
+		return err // the client is gone
+	}
+	challenge := "Bearer"
+	switch e.Kind {
+	case identity.Missing: // RFC 6750 has no error for it
+	case identity.Unavailable:
+		return &problemError{problem: issuerUnavailable, cause: err}
+	case identity.Ambiguous:
+		challenge += ` error="invalid_request", error_description="` + e.Description + `"`
+	case identity.Invalid:
+		challenge += ` error="invalid_token", error_description="` + e.Description + `"`
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	return &problemError{problem: invalidToken, detail: e.Description}
+}
+
+// missingRole returns the refusal of a request whose sender has none of roles.
+func missingRole(w http.ResponseWriter, roles []identity.Role) error {
+	names := make([]string, len(roles))
+	for i, role := range roles {
+		if names[i] = string(role); role == identity.RoleDomain {
+			names[i] = "domain:NAME"
+		}
+	}
+	if len(names) == 0 {
+		return &problemError{problem: missingRight, detail: "This route is not open to tokens."}
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="`+strings.Join(names, " ")+`"`)
+	return refuse(missingRight, "The token lacks the role %s. Have it granted where the token is from, and get a new one.", strings.Join(names, " or "))
+}
+
+// hasOperatorRole reports whether a token that a request shows to the broker lets its sender read what
+// operators read or, if the request changes something, give orders.
+func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
+	shown := r.Clone(r.Context())
+	shown.Header.Set("Authorization", "Bearer "+token)
+	p, err := s.opts.Identity.Authenticate(shown)
+	if err != nil {
+		return false, unauthenticated(w, err)
+	}
+	role := identity.RoleOperator
+	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // which takes messages
+		role = identity.RoleOperatorRead
+	}
+	return p.Has(role), nil
+}

@@ -1,0 +1,51 @@
+package api_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/identity/identitytest"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// tokens are what a server that accepts tokens has besides.
+type tokens struct {
+	issuer *identitytest.Issuer
+	all    string        // a token of the usual actor, of the domain TimeSeries and of operators
+	ahead  *atomic.Int64 // of the clock by which tokens expire, in nanoseconds
+}
+
+// advance sets the clock by which tokens expire ahead.
+func (k *tokens) advance(d time.Duration) { k.ahead.Add(int64(d)) }
+
+// serveTokens starts a server that accepts the tokens of an issuer; change may alter its options. Its
+// requests have one id.
+func serveTokens(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+	t.Helper()
+	return serveIdentity(t, nil, change...)
+}
+
+// serveIdentity is serveTokens; alter may alter how tokens are read.
+func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*api.Options, *hub.Options)) *fixture {
+	t.Helper()
+	k := &tokens{issuer: identitytest.Start(t), ahead: new(atomic.Int64)}
+	k.all = k.issuer.Token(identitytest.Claims{"roles": []string{"actor", "domain:TimeSeries", "operator", "metrics"}, "actor": actor})
+	options := identity.Options{
+		Issuers: []string{k.issuer.URL}, Audiences: []string{identitytest.Audience}, Client: http.DefaultClient,
+		Clock: func() time.Time { return time.Now().Add(time.Duration(k.ahead.Load())) },
+	}
+	if alter != nil {
+		alter(&options)
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	f := serve(t, append(change, func(o *api.Options, _ *hub.Options) {
+		o.Identity = identity.New(options)
+		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+	})...)
+	f.tokens = k
+	return f
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+)
+
+// ownTokenVariable is where users have a token of an issuer.
+const ownTokenVariable = "MESSAGEHUB_TOKEN"
+
+// access says how a command reaches a hub: the token that it shows, and the certificates of both sides.
+type access struct{ tokenFile, ca, cert, key string }
+
+// addAccess adds the flags of access.
+func (p *process) addAccess(flags *pflag.FlagSet) {
+	flags.StringVar(&p.access.tokenFile, "token-file", "", "show the token of an issuer that is in `FILE`, or in "+ownTokenVariable)
+	p.addCertificates(flags)
+}
+
+// addCertificates adds the flags of access for commands that show tokens of another kind; that of an
+// issuer comes from the environment.
+func (p *process) addCertificates(flags *pflag.FlagSet) {
+	flags.StringVar(&p.access.ca, "ca", "", "accept certificates of the authorities in `FILE` (PEM), and no others")
+	flags.StringVar(&p.access.cert, "cert", "", "show the client certificate in `FILE` (PEM)")
+	flags.StringVar(&p.access.key, "key", "", "`FILE` with the private key of --cert (PEM)")
+}
+
+// newHub returns a client of the hub with a URL. It shows the token of the user, if there is one.
+func (p *process) newHub(url string) (*hubclient.Client, error) {
+	secured, err := p.access.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	c, err := hubclient.NewWithTLS(url, secured)
+	if err != nil {
+		return nil, err
+	}
+	if c.Token, err = p.ownToken(); err != nil {
+		return nil, err
+	}
+	if c.Token != "" {
+		p.warnIfReadable(c, "the token")
+		c.RefuseRedirects() // the token is for this hub alone
+	}
+	return c, nil
+}
+
+// ownToken returns the token of the user, "" if there is none.
+func (p *process) ownToken() (string, error) {
+	if p.access.tokenFile == "" {
+		return p.variable(ownTokenVariable), nil
+	}
+	lines, err := readSecretFile(p.access.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	if len(lines) != 1 {
+		return "", fmt.Errorf("--token-file: want one token in %s, on one line", p.access.tokenFile)
+	}
+	return lines[0], nil
+}
+
+// tlsConfig returns the certificates of the flags, nil for those of the system.
+func (a *access) tlsConfig() (*tls.Config, error) {
+	if a.ca == "" && a.cert == "" && a.key == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.ca != "" {
+		text, err := os.ReadFile(a.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--ca: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--ca: %s has no certificate in PEM", a.ca)
+		}
+	}
+	if (a.cert == "") != (a.key == "") {
+		return nil, errors.New("--cert and --key: a certificate needs its key; give both, or neither")
+	}
+	if a.cert != "" {
+		pair, err := tls.LoadX509KeyPair(a.cert, a.key)
+		if err != nil {
+			return nil, fmt.Errorf("--cert and --key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}

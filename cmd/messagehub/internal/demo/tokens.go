@@ -1,0 +1,64 @@
+package demo
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/devissuer"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// tokens are those of the clients of the demo, of an issuer that runs beside the hub.
+type tokens struct {
+	issuer  *devissuer.Issuer
+	origins []string
+
+	mu      sync.Mutex
+	byActor map[string]string
+}
+
+// issueTokens runs an issuer until stop is called, and makes the hub accept its tokens only.
+func issueTokens(ctx context.Context, cfg *config.Config) (t *tokens, stop func(), err error) {
+	issuer, err := devissuer.Listen(ctx, "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuer.URL}, []string{devissuer.Audience}
+	t = &tokens{issuer: issuer, byActor: make(map[string]string)}
+	for _, origin := range cfg.Groups().Origins() {
+		t.origins = append(t.origins, origin.String())
+	}
+	issuing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = issuer.Serve(issuing) }) // without it, the hub answers 503
+	return t, func() {
+		cancel()
+		running.Wait()
+	}, nil
+}
+
+// tokenOf returns the token of an actor or, for "", of the domains and operators. It lives for an hour,
+// and the demo for minutes.
+func (t *tokens) tokenOf(actor string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if token, ok := t.byActor[actor]; ok {
+		return token
+	}
+	claims := devissuer.Claims{Subject: "demo", Expires: time.Now().Add(time.Hour)}
+	if actor != "" {
+		claims.Actors, claims.Roles = []string{actor}, []string{"actor"}
+	} else {
+		claims.Roles = append(claims.Roles, "operator")
+		for _, origin := range t.origins {
+			claims.Roles = append(claims.Roles, "domain:"+origin)
+		}
+	}
+	token, err := t.issuer.Sign(claims)
+	if err != nil {
+		return "" // which the hub refuses
+	}
+	t.byActor[actor] = token
+	return token
+}

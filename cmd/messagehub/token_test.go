@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The commands that a hub with a development issuer prints work as they are, and without a token
+// nothing does.
+func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a folder")
+	h := startHub(t, "--dev-issuer=127.0.0.1:0", "--data", folder)
+	var commands []string
+	for line := range strings.Lines(h.greeting(t)) {
+		if command, ok := strings.CutPrefix(line, "  "); ok {
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	require.Len(t, commands, 4)
+	shell := func(command string) (string, error) {
+		sh := exec.Command("sh", "-c", command)
+		sh.Dir, sh.Env = t.TempDir(), cleanEnviron()
+		text, err := sh.CombinedOutput()
+		return string(text), err
+	}
+	said, err := shell(strings.Join(commands, "\n"))
+	require.NoError(t, err, said)
+	require.Contains(t, said, "1 accepted, 0 duplicates, 0 conflicts")
+	require.Contains(t, said, "\ndequeued ")
+	said, err = shell(commands[2])
+	require.Error(t, err)
+	require.Contains(t, said, "The request shows no token.")
+	info, err := os.Stat(filepath.Join(folder, "dev-issuer.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	token := messagehub(t, "", "token", "--data", folder, "--role", "operator.read", "--subject", "kim").out
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte(token), 0o600))
+	r := messagehub(t, "", "queue", "show", "5790001330552", "--url", h.url(t), "--token-file", file)
+	require.Equal(t, 0, r.status, r.err)
+	r = messagehub(t, "", "queue", "freeze", "5790001330552", "--why", "test", "--url", h.url(t), "--token-file", file)
+	require.Equal(t, 1, r.status)
+	require.Contains(t, r.err, "The token lacks the role operator.")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	require.NotContains(t, h.said(), strings.TrimSpace(token))
+}
+
+func TestServe_RefusesDevIssuerBeyondLoopback(t *testing.T) {
+	for name, args := range map[string][]string{
+		"a hub for others":                {"serve", "--in-memory", "--insecure", "--listen", "0.0.0.0:0", "--dev-issuer=127.0.0.1:0"},
+		"an issuer for others":            {"serve", "--in-memory", "--listen", "127.0.0.1:0", "--dev-issuer=0.0.0.0:0"},
+		"an issuer beside another issuer": {"serve", "--in-memory", "--config", issuerFile(t), "--dev-issuer=127.0.0.1:0"},
+	} {
+		r := messagehub(t, "", args...)
+		require.NotZero(t, r.status, name)
+		require.Contains(t, r.err, "dev-issuer", name)
+	}
+}
+
+// issuerFile returns the path of a configuration with an issuer.
+func issuerFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hub.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("oidc: {issuer: 'https://issuer.example', audience: hub}\n"), 0o600))
+	return file
+}
+
+func TestToken_IsRefusedWithoutAPurpose(t *testing.T) {
+	for want, args := range map[string][]string{
+		"opens nothing":                 {"token"},
+		"--actor: ":                     {"token", "--actor", "Jørgen"},
+		"--domain: ":                    {"token", "--domain", ""},
+		"--role: want operator":         {"token", "--role", "actor"},
+		"--lifetime: want 1s to 24h0m0": {"token", "--role", "operator", "--lifetime", "48h"},
+		"has no development issuer":     {"token", "--role", "operator", "--data", t.TempDir()},
+	} {
+		r := messagehub(t, "", args...)
+		require.NotZero(t, r.status)
+		require.Contains(t, r.err, want)
+	}
+}
+
+func TestAccess_NamesWhatIsWrongWithItsFiles(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	for want, args := range map[string][]string{
+		"--token-file: " + empty + " has no secret": {"peek", "--token-file", empty},
+		"has no certificate in PEM":                 {"peek", "--ca", empty, "--actor", "a"},
+		"a certificate needs its key":               {"peek", "--cert", empty, "--actor", "a"},
+		"--cert and --key: ":                        {"peek", "--cert", empty, "--key", empty, "--actor", "a"},
+		"--actor is missing":                        {"peek"},
+	} {
+		r := messagehub(t, "", args...)
+		require.Equal(t, 2, r.status, want)
+		require.Contains(t, r.err, want)
+	}
+}

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A Client is an entry of the registry of actors: a client that may act for an actor. Texts that are
+// empty may be anything.
+type Client struct {
+	Issuer, Client, Tenant string // of its tokens
+
+	CertificateName   string // a DNS name, a URI or an e-mail address of its certificate
+	CertificateSHA256 string // of its certificate, in lower-case hexadecimal digits
+
+	Actor  domain.ActorID
+	Groups []domain.Group // none: all
+}
+
+// Clients are in the order of the file.
+type Clients []Client
+
+type clientsValue Clients
+
+const clientsExample = "[{client: 4f1e9b1c-…, tenant: 9a3d…, actor: 5790001330552, groups: [timeseries]}]"
+
+var clientKeys = []string{"actor", "certificate-name", "certificate-sha256", "client", "groups", "issuer", "tenant"}
+
+func (v *clientsValue) String() string {
+	names := make([]string, len(*v))
+	for i, c := range *v {
+		names[i] = c.Actor.String()
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// Set reads the list as it stands in the file; YAML has a form that fits on one line.
+func (v *clientsValue) Set(s string) error {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(s), &doc); err != nil || len(doc.Content) != 1 {
+		return errors.New("want a list such as " + clientsExample)
+	}
+	return v.decode(doc.Content[0], "")
+}
+
+// decode reads the list and names every fault by its place.
+func (v *clientsValue) decode(list *yaml.Node, _ string) error {
+	if list.Kind != yaml.SequenceNode {
+		return errors.New("want a list such as " + clientsExample)
+	}
+	clients := make(Clients, 0, len(list.Content))
+	var faults []error
+	for _, item := range list.Content {
+		c, err := decodeClient(resolved(item))
+		if err != nil {
+			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))
+		}
+		clients = append(clients, c)
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	*v = clientsValue(clients)
+	return nil
+}
+
+func decodeClient(item *yaml.Node) (c Client, err error) {
+	if item.Kind != yaml.MappingNode {
+		return c, errors.New("want an entry such as " + strings.Trim(clientsExample, "[]"))
+	}
+	texts := *item
+	texts.Content = nil
+	for i := 0; i < len(item.Content); i += 2 {
+		if item.Content[i].Value != "groups" {
+			texts.Content = append(texts.Content, item.Content[i], item.Content[i+1])
+			continue
+		}
+		if c.Groups, err = decodeGroups(resolved(item.Content[i+1])); err != nil {
+			return c, err
+		}
+	}
+	entry, err := readEntry(&texts, clientKeys, "")
+	if err != nil {
+		return c, err
+	}
+	c.Issuer, c.Client, c.Tenant = entry["issuer"], entry["client"], entry["tenant"]
+	c.CertificateName = entry["certificate-name"]
+	if c.CertificateSHA256, err = readFingerprint(entry["certificate-sha256"]); err != nil {
+		return c, err
+	}
+	switch hasCertificate := c.CertificateName != "" || c.CertificateSHA256 != ""; {
+	case c.Client == "" && !hasCertificate:
+		return c, errors.New("it has neither client, certificate-name nor certificate-sha256, so it would be every client; give one")
+	case c.Client == "" && (c.Issuer != "" || c.Tenant != ""):
+		return c, errors.New("issuer and tenant are those of a token, and it has no client; give one, or remove them")
+	}
+	c.Actor, err = domain.ParseActorID(entry["actor"])
+	return c, asKey("actor", err)
+}
+
+func decodeGroups(list *yaml.Node) ([]domain.Group, error) {
+	if list.Kind != yaml.SequenceNode || len(list.Content) == 0 {
+		return nil, errors.New("groups: want a list of names; leave it out for all groups")
+	}
+	groups := make([]domain.Group, len(list.Content))
+	for i, item := range list.Content {
+		var err error
+		if groups[i], err = domain.ParseGroup(resolved(item).Value); err != nil {
+			return nil, asKey("groups", err)
+		}
+	}
+	return groups, nil
+}
+
+// readFingerprint reads a SHA-256 in hexadecimal digits, with or without colons.
+func readFingerprint(text string) (string, error) {
+	const bytes = 32
+	plain := strings.ToLower(strings.ReplaceAll(text, ":", ""))
+	if sum, err := hex.DecodeString(plain); text != "" && (err != nil || len(sum) != bytes) {
+		return "", fmt.Errorf("certificate-sha256: want %d bytes in hexadecimal digits, as openssl x509 -fingerprint -sha256 prints them", bytes)
+	}
+	return plain, nil
+}
+
+// File returns the path of the file that the configuration was read from, "" if none was.
+func (c *Config) File() string { return c.file }
+
+// AreActorsInFile reports whether the registry of actors is read from a file, in which it can change.
+func (c *Config) AreActorsInFile() bool {
+	return c.file != "" && c.from["actors"].layer <= byFile
+}
+
+// ReadActors reads the registry of actors of a configuration file. The other keys have to be valid,
+// and are not used.
+func ReadActors(path string, text []byte) (Clients, error) {
+	c := Default()
+	c.from = make(map[string]source)
+	if faults := c.readYAML(filepath.Clean(path), text); len(faults) > 0 {
+		for i := range faults {
+			faults[i] = redactError(faults[i])
+		}
+		return nil, errors.Join(faults...)
+	}
+	return c.Actors, nil
+}

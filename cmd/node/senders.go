@@ -1,0 +1,136 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// openIdentity returns what finds out who sends requests, nil if the hub accepts no tokens.
+func (n *Node) openIdentity(cfg *config.Config) (*actorRegistry, *identity.Authenticator) {
+	if !cfg.OIDC.IsOn() {
+		return nil, nil
+	}
+	clock := n.opts.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	actors := newActorRegistry(cfg, clock, n.opts.Logger)
+	return actors, identity.New(identity.Options{
+		Issuers: cfg.OIDC.Issuers, Audiences: cfg.OIDC.Audiences, Tenants: cfg.OIDC.Tenants,
+		RolesClaim: cfg.OIDC.RolesClaim, ActorClaim: cfg.OIDC.ActorClaim,
+		Registry: actors.current, Client: n.opts.network.issuers, Clock: clock, Logger: n.opts.Logger,
+	})
+}
+
+// runIdentity keeps the keys of issuers until ctx ends.
+func (n *Node) runIdentity(ctx context.Context) {
+	if n.senders != nil {
+		n.senders.Run(ctx)
+	}
+}
+
+// ReloadActors reads the registry of actors from the configuration file. If it cannot, the log says
+// so, and the registry stays as it was.
+func (n *Node) ReloadActors() {
+	if n.actors != nil {
+		n.actors.reload()
+	}
+}
+
+// An actorRegistry is the registry of actors in the configuration file. It is read again once the file
+// has changed.
+type actorRegistry struct {
+	file  string // "": the registry cannot change
+	clock func() time.Time
+	log   *slog.Logger
+
+	mu        sync.Mutex
+	registry  *identity.Registry
+	compared  time.Time // when the file was last compared
+	changed   time.Time // of the file that was read
+	size      int64     // of the file that was read
+	isFailing bool      // the file could not be read when it was needed last
+}
+
+// compareEvery is the time between two looks at the file.
+const compareEvery = time.Second
+
+func newActorRegistry(cfg *config.Config, clock func() time.Time, log *slog.Logger) *actorRegistry {
+	r := &actorRegistry{clock: clock, log: log, registry: registryOf(cfg.Actors), compared: clock()}
+	if cfg.AreActorsInFile() {
+		r.file = cfg.File()
+		if info, err := os.Stat(r.file); err == nil {
+			r.changed, r.size = info.ModTime(), info.Size()
+		}
+	}
+	return r
+}
+
+func registryOf(clients config.Clients) *identity.Registry {
+	entries := make([]identity.Entry, len(clients))
+	for i, c := range clients {
+		entries[i] = identity.Entry{
+			Issuer: c.Issuer, Client: c.Client, Tenant: c.Tenant,
+			CertificateName: c.CertificateName, CertificateSHA256: c.CertificateSHA256,
+			Actor: c.Actor, Groups: c.Groups,
+		}
+	}
+	return identity.NewRegistry(entries)
+}
+
+// current returns the registry, and reads it before if the file has changed.
+func (r *actorRegistry) current() *identity.Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := r.clock(); r.file != "" && (now.Before(r.compared) || now.Sub(r.compared) >= compareEvery) {
+		r.compared = now
+		r.read(false)
+	}
+	return r.registry
+}
+
+// reload reads the file, changed or not.
+func (r *actorRegistry) reload() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file != "" {
+		r.read(true)
+	}
+}
+
+// read reads the file if it has changed, or in any case. The caller holds mu.
+func (r *actorRegistry) read(isForced bool) {
+	clients, hasChanged, err := r.readFile(isForced)
+	switch {
+	case err != nil && (isForced || !r.isFailing || hasChanged): // else requests fill the log
+		r.log.Warn("the registry of actors cannot be read again, so it stays as it was; repair the configuration file", "error", err)
+	case err == nil && hasChanged:
+		r.registry = registryOf(clients)
+		r.log.Info("the registry of actors was read again", "entries", len(clients))
+	}
+	r.isFailing = err != nil || r.isFailing && !hasChanged
+}
+
+// readFile returns the clients in the file, unless it has not changed.
+func (r *actorRegistry) readFile(isForced bool) (clients config.Clients, hasChanged bool, err error) {
+	info, err := os.Stat(r.file)
+	if err != nil {
+		return nil, false, err
+	}
+	if hasChanged = isForced || !info.ModTime().Equal(r.changed) || info.Size() != r.size; !hasChanged {
+		return nil, false, nil
+	}
+	r.changed, r.size = info.ModTime(), info.Size() // a file that is replaced meanwhile is read again
+	text, err := os.ReadFile(r.file)
+	if err != nil {
+		return nil, true, err
+	}
+	clients, err = config.ReadActors(r.file, text)
+	return clients, true, err
+}

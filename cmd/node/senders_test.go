@@ -1,0 +1,177 @@
+package node_test
+
+import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/identity/identitytest"
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// withTokens returns the settings of a node that accepts the tokens of an issuer.
+func withTokens(issuer *identitytest.Issuer) config.Config {
+	cfg := settings("")
+	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuer.URL}, []string{identitytest.Audience}
+	return cfg
+}
+
+// callAs sends a request with a token, "" for none, and returns the answer without its body.
+func callAs(t testing.TB, method, url, token string, headers ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	require.NoError(t, err)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp
+}
+
+func TestNode_AcceptsTokensOfItsIssuer(t *testing.T) {
+	issuer := identitytest.Start(t)
+	n, _ := start(t, withTokens(issuer), node.Options{})
+	require.Equal(t, http.StatusNoContent, callAs(t, http.MethodGet, n.URL()+"/v1/peek", issuer.Actor("a")).StatusCode)
+
+	refused := callAs(t, http.MethodGet, n.URL()+"/v1/peek", "", "X-Actor-Id", "a")
+	require.Equal(t, http.StatusUnauthorized, refused.StatusCode, "the header alone proves nothing")
+	require.Equal(t, "Bearer", refused.Header.Get("WWW-Authenticate"))
+
+	forged := callAs(t, http.MethodGet, n.URL()+"/v1/peek", identitytest.Start(t).Actor("a"))
+	require.Equal(t, http.StatusUnauthorized, forged.StatusCode)
+	require.Contains(t, forged.Header.Get("WWW-Authenticate"), `Bearer error="invalid_token"`)
+}
+
+// withRegistry returns the settings of a node that reads the registry of actors from a file, and a
+// function that replaces the file.
+func withRegistry(t *testing.T, issuer *identitytest.Issuer, actors string) (config.Config, func(actors string)) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "hub.yaml")
+	written := time.Now().Add(-time.Hour)
+	write := func(actors string) {
+		text := "in-memory: true\nlisten: 127.0.0.1:0\nbus-listen: ''\nblob-listen: ''\nadmin: {token: " + adminToken + "}\n" +
+			"oidc: {issuer: ['" + issuer.URL + "'], audience: '" + identitytest.Audience + "'}\nactors: " + actors + "\n"
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		written = written.Add(time.Second)
+		require.NoError(t, os.Chtimes(file, written, written))
+	}
+	write(actors)
+	cfg, err := config.Load(config.Inputs{File: file})
+	require.NoError(t, err)
+	return cfg, write
+}
+
+func TestNode_ReadsTheRegistryOfActorsAgain(t *testing.T) {
+	issuer := identitytest.Start(t)
+	cfg, write := withRegistry(t, issuer, "[{client: billing, actor: a}]")
+	var ahead atomic.Int64
+	var log safeBuffer
+	n, _ := start(t, cfg, node.Options{
+		Clock:  func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+		Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+	})
+	token := issuer.Token(identitytest.Claims{"azp": "billing", "roles": []string{"actor"}})
+	peek := func(headers ...string) int {
+		return callAs(t, http.MethodGet, n.URL()+"/v1/peek", token, headers...).StatusCode
+	}
+	require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "a"))
+
+	write("[{client: billing, actor: b}]")
+	ahead.Add(int64(time.Second))
+	require.Equal(t, http.StatusForbidden, peek("X-Actor-Id", "a"), "revoked while the connection is open")
+	require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "b"))
+
+	write("[{client: billing}]")
+	n.ReloadActors()
+	require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "b"), "a faulty file changes nothing")
+	require.Contains(t, log.String(), "the registry of actors cannot be read again")
+
+	require.NoError(t, os.Remove(cfg.File()))
+	for range 3 {
+		ahead.Add(int64(time.Second))
+		require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "b"))
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "cannot be read again"), "a failure is logged once")
+
+	write("[]")
+	n.ReloadActors()
+	require.Equal(t, http.StatusForbidden, peek())
+}
+
+// Neither a token nor its claims are ever in the log, except for the ids of actors.
+func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
+	issuer := identitytest.Start(t)
+	var log safeBuffer
+	n, stop := start(t, withTokens(issuer), node.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	canary := identitytest.Claims{"sub": "canary-subject", "azp": "canary-client", "tid": "canary-tenant", "email": "canary@example.org", "roles": []string{"canary-role"}}
+	with := func(more identitytest.Claims) string {
+		claims := maps.Clone(canary)
+		maps.Copy(claims, more)
+		return issuer.Token(claims)
+	}
+	foreign := identitytest.Start(t)
+	for _, token := range []string{
+		with(nil), with(identitytest.Claims{"roles": []string{"actor"}, "actor": "a"}), with(identitytest.Claims{"aud": "canary-audience"}),
+		with(identitytest.Claims{"iss": "https://canary.example"}), with(identitytest.Claims{"exp": "canary"}), with(identitytest.Claims{"roles": "canary"}),
+		with(identitytest.Claims{"actor": "canary canary"}), foreign.Token(canary), foreign.Sign(foreign.Key(), issuer.Claims(canary), nil), "canary", "canary.canary.canary",
+	} {
+		for _, path := range []string{"/v1/peek", "/api/peek", "/v1/deliveries", "/v1/admin/queues/a", "/broker/producers", "/v1/peek?access_token=" + token} {
+			callAs(t, http.MethodGet, n.URL()+path, token)
+		}
+	}
+	require.NoError(t, stop())
+	for _, text := range []string{"canary", issuer.Token(nil)[:20], "eyJ"} {
+		require.NotContains(t, log.String(), text)
+	}
+	require.Contains(t, log.String(), `"problem":"invalid-token"`)
+}
+
+func TestNode_ListensToOtherMachinesWithTokensAndTLSOnly(t *testing.T) {
+	issuer := identitytest.Start(t)
+	cfg := withTokens(issuer)
+	cfg.Listen = "0.0.0.0:0"
+	require.ErrorContains(t, cfg.Validate(), "can be read on the way")
+	cfg.TLS.Certificate, cfg.TLS.Key = "hub.pem", "hub.key"
+	require.NoError(t, cfg.Validate())
+}
+
+// A transporter is a function that sends requests to the store.
+type transporter func(*http.Request) (*http.Response, error)
+
+func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Forged tokens cost no request unit, and at most two fetches of keys in a minute.
+func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
+	issuer, forger := identitytest.Start(t), identitytest.Start(t)
+	var calls atomic.Int64
+	n, _ := start(t, withTokens(issuer), node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
+		return transporter(func(r *http.Request) (*http.Response, error) {
+			calls.Add(1)
+			return next.Do(r)
+		})
+	}})
+	require.Equal(t, http.StatusNoContent, callAs(t, http.MethodGet, n.URL()+"/v1/peek", issuer.Actor("a")).StatusCode)
+	before := calls.Load()
+	for range 200 {
+		forger.Rotate()
+		forged := callAs(t, http.MethodGet, n.URL()+"/v1/peek", forger.Token(identitytest.Claims{"iss": issuer.URL}))
+		require.Equal(t, http.StatusUnauthorized, forged.StatusCode)
+	}
+	require.Less(t, calls.Load()-before, int64(20), "the node itself makes some calls")
+	require.LessOrEqual(t, issuer.Fetches(), 2)
+}
