@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/netip"
 )
 
 const (
@@ -36,7 +35,7 @@ type pooledBody struct {
 // more while they hold some would block each other. The caller closes the body once its
 // events are stored or refused.
 func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) {
-	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: senderOf(r), large: s.largeBodies}
+	b := &pooledBody{body: body, ctx: r.Context(), pace: paceOf(r.Context()), owner: s.addressOf(r), large: s.largeBodies}
 	if r.ContentLength <= smallBody {
 		b.use(s.smallBodies)
 	} else {
@@ -47,20 +46,6 @@ func (s *Server) openBody(r *http.Request, body io.Reader) (*pooledBody, error) 
 		return nil, err
 	}
 	return b, nil
-}
-
-// senderOf returns the owner of the memory for a body: the address of the client, or
-// its /64 network in IPv6.
-func senderOf(r *http.Request) string {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	addr := at.Addr().Unmap()
-	if prefix, err := addr.WithZone("").Prefix(64); err == nil && addr.Is6() {
-		return prefix.String()
-	}
-	return addr.String()
 }
 
 // Read implements io.Reader. It fails with Busy if it cannot acquire memory in time for

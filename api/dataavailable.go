@@ -47,6 +47,9 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 		// said along with it.
 		return s.rejected(sent, s.opts.Hub.Check(sent.Events))
 	}
+	if err := s.limitEvents(w, r, sent.Count); err != nil {
+		return err
+	}
 	stored, err := s.ingest(r.Context(), sent.Events)
 	if _, ok := errors.AsType[*hub.RejectionError](err); ok {
 		return s.rejected(sent, err)

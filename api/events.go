@@ -62,6 +62,9 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := s.limitEvents(w, r, len(messages)); err != nil {
+		return err
+	}
 	published, err := s.opts.Events.Publish(r.Context(), stream, messages)
 	s.metrics.published.WithLabelValues("accepted").Add(float64(published.Accepted))
 	s.metrics.published.WithLabelValues("duplicate").Add(float64(published.Duplicates))

@@ -39,3 +39,9 @@ func (h MemoryHold) Acquire(ctx context.Context, n int64) error { return h.hold.
 
 // BeginTransfer begins a transfer.
 func (h MemoryHold) BeginTransfer() { h.hold.beginTransfer() }
+
+// MaxBuckets is how many clients have a bucket of requests of their own.
+const MaxBuckets = maxBuckets
+
+// Buckets returns how many clients have one.
+func Buckets(s *Server) int { return len(s.requests.clients) }

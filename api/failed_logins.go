@@ -1,11 +1,8 @@
 package api
 
 import (
-	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/messagehub/messagehub/domain"
 )
 
 // failedLogins counts the failed logins of operators: for each address, and in all.
@@ -129,20 +126,4 @@ func (l *failedLogins) forget(now time.Time) {
 	if len(l.addresses) >= maxAddresses {
 		delete(l.addresses, oldest)
 	}
-}
-
-// addressOf returns the machine that remote, an address with a port, names: an IPv4
-// address, or the network of an IPv6 address.
-func addressOf(remote string) string {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return domain.Clip(remote)
-	}
-	addr := ap.Addr().Unmap().WithZone("")
-	if addr.Is6() && !addr.IsLoopback() {
-		if network, err := addr.Prefix(ipv6NetworkID); err == nil {
-			return network.String()
-		}
-	}
-	return addr.String()
 }

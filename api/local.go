@@ -13,22 +13,30 @@ import (
 // The first prevents DNS rebinding: a web page whose own name resolves to a loopback
 // address. The second is for hubs that trust the X-Actor-Id of every client because
 // only this machine reaches them: through a proxy, other machines reach them too.
-func (s *Server) localOnly(next http.Handler) http.Handler {
-	if s.opts.IsOwnHost == nil && !s.opts.NoProxies {
-		return next
+func (s *Server) localOnly(isOwnHost func(host string) bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		if isOwnHost == nil && !s.opts.NoProxies {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := s.checkLocal(r, isOwnHost); err != nil {
+				s.fail(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.opts.IsOwnHost != nil && !s.opts.IsOwnHost(r.Host) {
-			s.fail(w, r, refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", domain.Clip(r.Host)))
-			return
-		}
-		if header := proxyHeader(r.Header); s.opts.NoProxies && header != "" {
-			s.fail(w, r, refuse(invalid, "The request has the header %s, so a proxy has passed it on, and this hub takes requests from this machine only. "+
-				"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; the README says what such a proxy has to do.", domain.Clip(header)))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+}
+
+func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) error {
+	if isOwnHost != nil && !isOwnHost(r.Host) {
+		return refuse(invalid, "This hub serves this machine only, by the names localhost and 127.0.0.1, not by %q. A proxy in front of it has to send one of these as Host.", domain.Clip(r.Host))
+	}
+	if header := proxyHeader(r.Header); s.opts.NoProxies && header != "" {
+		return refuse(invalid, "The request has the header %s, so a proxy has passed it on, and this hub takes requests from this machine only. "+
+			"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; the README says what such a proxy has to do.", domain.Clip(header))
+	}
+	return nil
 }
 
 // proxyHeader returns the name of a header by which a proxy says that it has passed a

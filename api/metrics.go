@@ -18,6 +18,7 @@ type metrics struct {
 	received    *prometheus.CounterVec   // route
 	sent        *prometheus.CounterVec   // route
 	published   *prometheus.CounterVec   // outcome
+	rateLimited *prometheus.CounterVec   // unit: requests or events
 
 	objectEvents        *prometheus.CounterVec // outcome
 	objectEventsRefused *prometheus.CounterVec // reason
@@ -61,6 +62,11 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		}, []string{"memory"}),
 		received: byRoute("messagehub_http_received_bytes_total", "Bytes of request bodies that were read."),
 		sent:     byRoute("messagehub_http_sent_bytes_total", "Bytes of response bodies that were written."),
+
+		rateLimited: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_http_rate_limited_total",
+			Help: "Requests that were refused because their client has sent more requests, or more events, in a second than it may.",
+		}, []string{"unit"}),
 
 		published: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_push_events_total",

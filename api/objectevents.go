@@ -47,6 +47,9 @@ func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error 
 	if sent.Handshake != nil && sent.Count == 1 {
 		return answerHandshake(w, sent)
 	}
+	if err := s.limitEvents(w, r, sent.Count); err != nil {
+		return err
+	}
 	reports := make([]ledger.Report, len(sent.Events))
 	for i := range sent.Events {
 		reports[i] = ledger.Report{Name: sent.Events[i].Name, ObjectEvent: sent.Events[i].ObjectEvent}

@@ -62,7 +62,7 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 		return false, refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+
 			"Set admin.token (MESSAGEHUB_ADMIN_TOKEN) or repair the folder, and restart it.")
 	}
-	address := addressOf(r.RemoteAddr)
+	address := s.addressOf(r)
 	now := s.opts.Clock()
 	isRight := isSame(token, s.opts.AdminToken)
 	if pause := s.logins.pause(address, now); pause > 0 && !s.acceptsWhileLocked(address, isRight, token != "", now) {

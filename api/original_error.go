@@ -41,7 +41,7 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.WriteHeader(problems[refused.problem].status)
 	case invalid, conflict:
 		writeOriginalError(w, r, http.StatusBadRequest, asOriginalError(refused))
-	case busy:
+	case busy, tooManyRequests:
 		writeOriginalError(w, r, http.StatusInternalServerError, originalError{Code: "INTERNAL_ERROR", Message: "TMR"})
 	default:
 		writeOriginalError(w, r, http.StatusInternalServerError,

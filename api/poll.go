@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"maps"
 	"net"
@@ -49,8 +50,8 @@ type polls struct {
 }
 
 // ParkPolls lets s park the requests of srv that wait for data. srv has to serve the
-// listener that it returns, besides its own. It is called after all other hooks of srv
-// are set, and before srv serves.
+// listener that it returns, besides its own. It is called after the handler and all other
+// hooks of srv are set, and before srv serves.
 func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 	connContext, connState := srv.ConnContext, srv.ConnState
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -76,6 +77,11 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 			}
 		}
 	}
+	handler := srv.Handler
+	srv.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		restoreTLS(r)
+		handler.ServeHTTP(w, r)
+	})
 	s.polls.state = connState
 	s.polls.resumed, s.polls.closed = make(chan *resumedConn), make(chan struct{})
 	return (*pollListener)(&s.polls)
@@ -98,7 +104,8 @@ func (s *Server) WaitForPolls(ctx context.Context) {
 // A pollConn is what the context of a connection knows about its polls. Only the
 // goroutine that serves the connection uses it.
 type pollConn struct {
-	poll *poll // that the first request of the connection resumes
+	poll *poll                // that the first request of the connection resumes
+	tls  *tls.ConnectionState // of a connection that was parked; nil without TLS
 }
 
 type pollConnKey struct{}
@@ -116,6 +123,14 @@ func takePoll(ctx context.Context) *poll {
 	return p
 }
 
+// restoreTLS gives r the TLS of its connection: the http.Server does not recognize it on a
+// connection that was parked.
+func restoreTLS(r *http.Request) {
+	if c, _ := r.Context().Value(pollConnKey{}).(*pollConn); c != nil && c.tls != nil {
+		r.TLS = c.tls
+	}
+}
+
 func (c *pollConn) take() *poll {
 	p := c.poll
 	c.poll = nil
@@ -128,8 +143,9 @@ type poll struct {
 	listener *hub.Listener
 	conn     net.Conn // without the text of an earlier request
 	known    net.Conn // conn as the hooks of the http.Server know it
-	request  []byte   // its text, and what the client has sent behind it
-	hasMore  bool     // the client has sent something behind it
+	tls      *tls.ConnectionState
+	request  []byte // its text, and what the client has sent behind it
+	hasMore  bool   // the client has sent something behind it
 	id       string
 	actor    string
 	route    string
@@ -161,7 +177,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	rec := recordOf(r.Context())
 	rec.isParked = true
 	p := &poll{
-		server: s, listener: listener, conn: conn, known: conn, request: request, id: rec.id,
+		server: s, listener: listener, conn: conn, known: conn, tls: r.TLS, request: request, id: rec.id,
 		actor: actorOf(r.Context()).String(), route: route, start: rec.start, until: until,
 	}
 	if resumed, ok := conn.(*resumedConn); ok {
@@ -317,7 +333,7 @@ func (p *poll) end() {
 func (p *poll) handBack() error {
 	_ = p.conn.SetReadDeadline(time.Time{}) // a broken connection says so at the next read
 	select {
-	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p}, resumes: p.known}:
+	case p.server.polls.resumed <- &resumedConn{Conn: p.conn, text: p.request, known: &pollConn{p, p.tls}, resumes: p.known}:
 		return nil
 	case <-p.server.polls.closed:
 		return http.ErrServerClosed
@@ -350,6 +366,9 @@ type resumedConn struct {
 // now, so that a hook that counts connections counts this one once. It is for
 // ConnContext; later it returns nil.
 func (c *resumedConn) Resumes() net.Conn { return c.resumes }
+
+// NetConn returns the connection below, as [tls.Conn] does.
+func (c *resumedConn) NetConn() net.Conn { return c.Conn }
 
 func (c *resumedConn) Read(p []byte) (int, error) {
 	if len(c.text) > 0 {

@@ -27,6 +27,7 @@ const (
 	missingToken       problemType = "missing-token"
 	adminClosed        problemType = "admin-closed"
 	tooManyLogins      problemType = "too-many-logins"
+	tooManyRequests    problemType = "too-many-requests"
 	noRoute            problemType = "no-such-route"
 	unknownGroup       problemType = "unknown-group"
 	notFound           problemType = "not-found"
@@ -83,6 +84,7 @@ var problems = map[problemType]struct {
 	missingToken:       {status: 401, title: "The operator is not known"},
 	adminClosed:        {status: 403, title: "The operators' routes are closed"},
 	tooManyLogins:      {status: 429, title: "Too many failed logins"},
+	tooManyRequests:    {status: 429, title: "Too many requests"},
 	noRoute:            {status: 404, title: "No such route"},
 	unknownGroup:       {status: 404, title: "No such group"},
 	notFound:           {status: 404, title: "Not found"},

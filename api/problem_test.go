@@ -90,6 +90,10 @@ var provoke = map[string]func(f *fixture) answer{
 		}
 		return f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "")
 	},
+	"too-many-requests": func(f *fixture) answer {
+		f.do("GET", "/v1/peek", "").wants(204)
+		return f.do("GET", "/v1/peek", "")
+	},
 	"admin-closed": func(f *fixture) answer { return f.do("GET", "/v1/admin/queues/"+actor, "") },
 	"no-answer": func(f *fixture) answer {
 		f.store.next = func(context.Context) error { return unanswered(hub.NoAnswer, "") }
@@ -197,7 +201,10 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 						{Name: "disk", Reason: "no room", Remedy: "free space"},
 					}})
 				}
-				if name == "too-many-logins" {
+				if name == "too-many-requests" {
+					o.Limits.Requests = 1
+				}
+				if name == "too-many-logins" || name == "too-many-requests" {
 					o.Clock = func() time.Time { return time.Unix(0, 0) }
 				}
 				if name == "admin-closed" {

@@ -115,6 +115,11 @@ var refusals = map[string]refusal{
 		problem: "damaged", status: 500, counts: &counted{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Damaged),
 	},
 
+	"a client that sends too much": {problem: "too-many-requests", status: 429, request: func(f *fixture) answer {
+		const path, client = "/v1/data-available", "another-client"
+		f.do("POST", path, array(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7), newEvent(8)), "X-Actor-Id", client).wants(202)
+		return f.do("POST", path, array(newEvent(1), newEvent(2)), "X-Actor-Id", client)
+	}},
 	"a busy store":                 {problem: "busy", status: 429, unknown: true, request: toBoth(domain.Busy)},
 	"a store with a bug":           {problem: "internal", status: 500, unknown: true, request: toBoth(domain.Unknown)},
 	"an unknown outcome":           {problem: "uncertain", status: 503, unknown: true, request: toBoth(domain.Uncertain)},
@@ -140,6 +145,9 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 			t.Parallel()
 			f := serve(t, func(o *api.Options, _ *hub.Options) {
 				o.Limits.RequestBody, o.Limits.Events = 4_000, 6
+				if r.problem == "too-many-requests" {
+					o.Limits.EventsPerSecond = 1
+				}
 				if r.problem == "body-too-slow" || r.problem == "deadline-exceeded" {
 					o.Deadline = time.Second
 				}

@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// routes returns the router of every route there is.
-func (s *Server) routes() chi.Router {
+// routes returns the router of a listener. It knows every route, and answers those of set.
+func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Router {
 	r := chi.NewRouter()
-	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly)
+	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,30 +24,31 @@ import (
 
 // Options of a Server. Only Hub and Operator are required.
 type Options struct {
-	Hub           *hub.Hub
-	Operator      *hub.Operator
-	Check         hub.Checker                 // default: what is stored cannot be checked
-	Subscriptions *subscribe.Service          // default: the hub has no store for them, and their routes say so
-	Replays       *replay.Service             // default: the same
-	Events        *publish.Service            // default: the same
-	Outcomes      *outcome.Service            // default: no sender of events waits
-	Deliveries    *inspect.Service            // default: the same
-	Broker        *broker.Service             // default: the same
-	Watches       *watch.Service              // default: the same
-	Objects       *ledger.Service             // default: the same
-	AdminToken    string                      // bearer token of operators; default: their routes are closed
-	Logger        *slog.Logger                // default: discards
-	Registerer    prometheus.Registerer       // default: a new registry, which is Gatherer then, too
-	Gatherer      prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
-	Ready         func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
-	Warnings      func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
-	Limits        Limits
-	OverLimit     func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
-	IsOwnHost     func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
-	NoProxies     bool                       // refuse requests that a proxy has passed on
-	Deadline      time.Duration              // of a request; default 30 s
-	Clock         func() time.Time           // for durations in logs and metrics; default time.Now
-	NewRequestID  func() string              // default: 26 random letters and digits
+	Hub            *hub.Hub
+	Operator       *hub.Operator
+	Check          hub.Checker                 // default: what is stored cannot be checked
+	Subscriptions  *subscribe.Service          // default: the hub has no store for them, and their routes say so
+	Replays        *replay.Service             // default: the same
+	Events         *publish.Service            // default: the same
+	Outcomes       *outcome.Service            // default: no sender of events waits
+	Deliveries     *inspect.Service            // default: the same
+	Broker         *broker.Service             // default: the same
+	Watches        *watch.Service              // default: the same
+	Objects        *ledger.Service             // default: the same
+	AdminToken     string                      // bearer token of operators; default: their routes are closed
+	Logger         *slog.Logger                // default: discards
+	Registerer     prometheus.Registerer       // default: a new registry, which is Gatherer then, too
+	Gatherer       prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
+	Ready          func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
+	Warnings       func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
+	Limits         Limits
+	OverLimit      func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
+	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
+	TrustedProxies []netip.Prefix             // of proxies whose X-Forwarded-For says which address a client has; default: none
+	NoProxies      bool                       // refuse requests that a proxy has passed on
+	Deadline       time.Duration              // of a request; default 30 s
+	Clock          func() time.Time           // for durations in logs and metrics; default time.Now
+	NewRequestID   func() string              // default: 26 random letters and digits
 }
 
 // Limits of a request. A zero limit is the default.
@@ -75,6 +77,9 @@ type Limits struct {
 
 	Wait time.Duration // the longest that a Peek waits for data; default 1 min
 
+	Requests        int // of one client in a second; default: no limit
+	EventsPerSecond int // of one client; those of one request may come at once; default: no limit
+
 	FailedLogins int // of operators in a minute from one address, before it is refused; default 10
 }
 
@@ -93,6 +98,7 @@ type Server struct {
 	smallAnswers, largeAnswers *memoryPool
 	checks                     *semaphore.Weighted
 	logins                     *failedLogins
+	requests, events           *buckets // of clients; nil: no limit
 	refusals                   logSampler
 	polls                      polls
 	handler                    http.Handler
@@ -111,6 +117,9 @@ func New(opts Options) *Server {
 			max(1, limits.Peeks/2)),
 		checks: semaphore.NewWeighted(1),
 		logins: newFailedLogins(opts.Limits.FailedLogins),
+
+		requests: newBuckets("requests", limits.Requests, 1),
+		events:   newBuckets("events", limits.EventsPerSecond, limits.Events),
 	}
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("requests").Inc,
@@ -123,7 +132,7 @@ func New(opts Options) *Server {
 		stallTime: time.Duration(float64(writeStep) / float64(limits.MinRate) * float64(time.Second)),
 	})
 	s.draining, s.drain = context.WithCancel(context.Background())
-	s.handler = s.routes()
+	s.handler = s.routes(AllRoutes, opts.IsOwnHost)
 	return s
 }
 

@@ -14,11 +14,14 @@ import (
 
 // A blobEmulator is what the flags of messagehub emulator blob say.
 type blobEmulator struct {
-	listen     string
-	data       string
-	inMemory   bool
-	access     emulatorAccess
-	containers []string
+	listen      string
+	data        string
+	inMemory    bool
+	tls         bool
+	cert        string
+	access      emulatorAccess
+	trustTokens bool
+	containers  []string
 }
 
 func (p *process) emulatorBlobCommand() *cobra.Command {
@@ -30,11 +33,13 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 			"http://127.0.0.1:10000/" + embedded.WellKnownAccount + "/CONTAINER/BLOB.\n\n" +
 			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
 			"It has containers and block blobs, and no more; requests are signed with the account's\n" +
-			"key, which is the one of Azurite by default. Clients make containers.\n" +
+			"key, which is the one of Azurite by default, or have a token with --trust-tokens. Clients\n" +
+			"make containers.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM closes the connections\n" +
 			"and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator blob --in-memory\n" +
-			"  messagehub emulator blob --data ./blobs --container messagehub-exchange",
+			"  messagehub emulator blob --data ./blobs --container messagehub-exchange\n" +
+			"  messagehub emulator blob --tls --cert emulator.crt --trust-tokens",
 		Args: cobra.NoArgs,
 	}
 	e.addFlags(cmd.Flags())
@@ -54,19 +59,26 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.listen, "listen", "127.0.0.1:10000", "serve on `HOST:PORT`")
 	f.StringVar(&e.data, "data", "./blob-data", "keep the account in folder `DIR`")
 	f.BoolVar(&e.inMemory, "in-memory", false, "keep the account in memory, until it stops")
+	f.BoolVar(&e.tls, "tls", false, "serve HTTPS, with a self-signed certificate that is kept in the folder")
+	f.StringVar(&e.cert, "cert", "", "write the certificate to `FILE`, for clients to trust")
 	e.access.addFlags(f, "account `KEY` in base64; default: that of Azurite")
+	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
 	f.StringSliceVar(&e.containers, "container", nil, "make container `NAME`; may be given more than once")
 }
 
 // options turns the flags into those of the emulator.
 func (e *blobEmulator) options(p *process) (*emulator.Blob, error) {
+	if e.cert != "" && !e.tls {
+		return nil, p.usage("--cert needs --tls")
+	}
 	key, err := e.access.readKey(p)
 	if err != nil {
 		return nil, err
 	}
 	o := &emulator.Blob{
 		Options: e.access.options(p), Listen: e.listen,
-		Engine: embedded.Options{Dir: e.data, Key: key, Containers: e.containers},
+		Engine: embedded.Options{Dir: e.data, Key: key, Containers: e.containers, TrustTokens: e.trustTokens},
+		TLS:    e.tls, CertFile: e.cert,
 	}
 	if e.inMemory {
 		o.Engine.Dir = ""

@@ -83,6 +83,9 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`
 	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
 	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
+	if n.AdminAddr() != nil {
+		fmt.Fprintf(p.out, "Operators and their tools use %s.\n", n.AdminURL())
+	}
 	if door := n.BusAddr(); door != nil {
 		fmt.Fprintf(p.out, "Domains reach it over Service Bus at %s", door)
 		if door := n.BlobAddr(); door != nil {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +16,6 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
-	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
 // A bus is the namespace by which this node and the domains reach each other: one
@@ -23,6 +23,7 @@ import (
 type bus struct {
 	own  *embedded.Namespace // nil: Azure's
 	door net.Listener        // nil: there is none
+	tls  *tls.Config         // of the door; nil: it has none
 	open func() (*azservicebus.Client, error)
 }
 
@@ -87,13 +88,13 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		dir = filepath.Join(cfg.Data, busFolder)
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
-		Dir: dir, Claim: opts.folder.Claim(busFolder), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
+		Dir: dir, Claim: opts.folder.Claim(busFolder), Keys: busKeys(cfg), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
 		MaxConnections: busConnections(cfg), MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
 	})
 	if err != nil {
 		return nil, err
 	}
-	b := &bus{own: own}
+	b := &bus{own: own, tls: opts.doorTLS(cfg.Bus)}
 	if err := opts.folder.List(busFolder); err != nil {
 		return nil, errors.Join(folderFault(cfg.Data, err), own.Close())
 	}
@@ -104,6 +105,23 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		return nil, errors.Join(err, own.Close())
 	}
 	return b, nil
+}
+
+// busKeys returns the keys of a bus of this node's own: nil for the well-known one.
+func busKeys(cfg *config.Config) []embedded.Key {
+	if cfg.Bus.Key == "" {
+		return nil
+	}
+	return []embedded.Key{{Name: embedded.WellKnownKeyName, Secret: cfg.Bus.Key.Reveal(), Rights: embedded.All}}
+}
+
+// doorTLS returns the TLS by which domains reach an engine of this node; nil for none. An engine
+// with the well-known key is reached from this machine alone.
+func (o *Options) doorTLS(engine config.OwnEngine) *tls.Config {
+	if o.certificate == nil || engine.Key == "" {
+		return nil
+	}
+	return o.certificate.config()
 }
 
 func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, error) {
@@ -141,6 +159,9 @@ func entities(cfg *config.Config) embedded.Entities {
 	queue(cfg.ServiceBus.FIFO, true, forever)
 	queue(cfg.ServiceBus.Plain, false, forever)
 	queue(cfg.Objects.Queue, false, forever)
+	for _, d := range cfg.Domains {
+		queue(d.Ingest, true, forever)
+	}
 	queues := cfg.Queues()
 	for _, origin := range cfg.Groups().Origins() {
 		q := queues[origin]
@@ -162,17 +183,7 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 		logger.Warn("domains cannot reach this hub at the usual address", "key", key, "address", address, "error", err)
 		return nil, nil
 	}
-	if err == nil {
-		warnOfStrangers(logger, key, l.Addr())
-	}
 	return l, err
-}
-
-// warnOfStrangers tells an operator what it means that other machines reach a door.
-func warnOfStrangers(logger *slog.Logger, key string, addr net.Addr) {
-	if !loopback.IsAddr(addr) {
-		logger.Warn("whoever reaches this address may act as any domain: the key to it is known to all, and nothing is encrypted", "key", key, "address", addr.String())
-	}
 }
 
 // serve lets domains in until ctx ends.
@@ -180,7 +191,7 @@ func (b *bus) serve(ctx context.Context) error {
 	if b.door == nil {
 		return nil
 	}
-	if err := b.own.Serve(ctx, b.door, embedded.Door{}); err != nil {
+	if err := b.own.Serve(ctx, b.door, embedded.Door{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
 		return fmt.Errorf("serve the bus on %s: %w", b.door.Addr(), err)
 	}
 	return nil

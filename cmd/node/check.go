@@ -37,7 +37,7 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	}
 	cfg.BlobListen = "" // nobody exchanges anything meanwhile
 	o := &Options{Logger: logger}
-	o.connect()
+	o.connect(&cfg)
 	defer o.network.close()
 	s, err := openStore(ctx, &cfg, o, prometheus.NewRegistry())
 	if err != nil {

@@ -22,7 +22,9 @@ const (
 	maxHubConnections  = 14_000 // three quarters of them hold 10,000 long polls
 	maxDoorConnections = 1000   // to the bus, and to the exchange
 	maxOtherFiles      = 1024
-	minBusConnections  = 32 // of which the hub itself has a quarter
+
+	maxOperatorConnections = 128
+	minBusConnections      = 32 // of which the hub itself has a quarter
 )
 
 // planDescriptors divides the descriptors of a process among its listeners.
@@ -42,11 +44,20 @@ func connectionLimits(cfg *config.Config) connlimit.Options {
 	limits := connlimit.Options{Limit: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress}
 	if limits.Limit == 0 {
 		limits.Limit = planDescriptors(connlimit.FileLimit()).hub
+		if cfg.HasOperatorListener() {
+			limits.Limit = max(1, limits.Limit-operatorConnections().Limit)
+		}
 	}
 	if limits.PerAddress == 0 {
 		limits.PerAddress = max(1, limits.Limit/2)
 	}
 	return limits
+}
+
+// operatorConnections returns the limits of the listener for operators. They have no share for
+// an address: all probes may have that of one.
+func operatorConnections() connlimit.Options {
+	return connlimit.Options{Limit: max(1, min(maxOperatorConnections, connlimit.FileLimit()/16))}
 }
 
 // waitingPeeks returns how many Peeks may wait for data, of a listener with the given

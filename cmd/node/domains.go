@@ -45,6 +45,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = ingest.New(ingest.Options{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
+		DomainQueues: domainQueues(cfg),
 		Message: ingest.MessageLimits{
 			Body: int(cfg.Limits.RequestBody), Payload: int(cfg.Limits.Payload), Events: cfg.Limits.Events,
 			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
@@ -52,6 +53,16 @@ func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics pr
 		Limits: opts.Ingestion,
 		Grace:  opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
 	})
+}
+
+// domainQueues are the queues that one domain alone may send to.
+func domainQueues(cfg *config.Config) (queues []ingest.DomainQueue) {
+	for _, d := range cfg.Domains {
+		if d.Ingest != "" {
+			queues = append(queues, ingest.DomainQueue{Queue: d.Ingest, Origin: d.Name})
+		}
+	}
+	return queues
 }
 
 // close ends what is left, from the outside in.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -23,6 +24,7 @@ type exchange struct {
 	repository.Exchange
 	own  *embedded.Account // nil: Azure's
 	door net.Listener      // nil: there is none
+	tls  *tls.Config       // of the door; nil: plain HTTP
 }
 
 func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *exchange, err error) {
@@ -36,13 +38,13 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 		dir = filepath.Join(cfg.Data, exchangeFolder)
 	}
 	own, err := embedded.Open(embedded.Options{
-		Dir: dir, Claim: opts.folder.Claim(exchangeFolder), Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content),
+		Dir: dir, Claim: opts.folder.Claim(exchangeFolder), Key: cfg.Exchange.Key.Reveal(), Containers: []string{container}, Logger: opts.Logger, MaxBlob: 2 * int64(cfg.Limits.Content),
 		Changed: opts.reports.blobChanged(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{own: own}
+	e := &exchange{own: own, tls: opts.doorTLS(cfg.Exchange)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.close())
@@ -67,11 +69,15 @@ func (e *exchange) names() []string {
 		return nil
 	}
 	_, port, _ := net.SplitHostPort(e.door.Addr().String()) // a listener's address has one
+	scheme := "http"
+	if e.tls != nil {
+		scheme = "https"
+	}
 	var names []string
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]"} {
-		names = append(names, fmt.Sprintf("http://%s:%s/%s", host, port, e.own.Name()))
+		names = append(names, fmt.Sprintf("%s://%s:%s/%s", scheme, host, port, e.own.Name()))
 	}
-	if at := fmt.Sprintf("http://%s/%s", e.door.Addr(), e.own.Name()); at != names[0] {
+	if at := fmt.Sprintf("%s://%s/%s", scheme, e.door.Addr(), e.own.Name()); at != names[0] {
 		names = append(names, at)
 	}
 	return names
@@ -104,7 +110,7 @@ func (e *exchange) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
 	}
-	if err := e.own.Serve(ctx, e.door, embedded.Door{MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
+	if err := e.own.Serve(ctx, e.door, embedded.Door{TLS: e.tls, MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
 		return fmt.Errorf("serve the exchange on %s: %w", e.door.Addr(), err)
 	}
 	return nil

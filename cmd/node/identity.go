@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -9,11 +10,27 @@ import (
 )
 
 // Identity returns the credential of this process for Azure.
-func Identity() (azcore.TokenCredential, error) { return identityOver(nil) }
+func Identity() (azcore.TokenCredential, error) { return identityOver(nil, false) }
+
+// credentialsVariable names the variable by which azidentity looks for some credentials alone.
+const credentialsVariable = "AZURE_TOKEN_CREDENTIALS"
+
+// isDeployed reports whether a value of credentialsVariable stands for credentials that a machine
+// in production has. Those of developers, such as az login, are others.
+func isDeployed(value string) bool {
+	switch value {
+	case "prod", "EnvironmentCredential", "WorkloadIdentityCredential", "ManagedIdentityCredential":
+		return true
+	}
+	return false
+}
 
 // identityOver returns the credential of this process, which asks for tokens by transport;
-// nil stands for that of the Azure SDK.
-func identityOver(transport policy.Transporter) (azcore.TokenCredential, error) {
+// nil stands for that of the Azure SDK. In production it is one that a machine has.
+func identityOver(transport policy.Transporter, isProduction bool) (azcore.TokenCredential, error) {
+	if value := os.Getenv(credentialsVariable); isProduction && !isDeployed(value) {
+		return nil, fmt.Errorf("find an Azure identity: %s is %q; with production, set it to prod, EnvironmentCredential, WorkloadIdentityCredential or ManagedIdentityCredential, so that no identity of a developer is used", credentialsVariable, value)
+	}
 	credential, err := azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{
 		ClientOptions: policy.ClientOptions{Transport: transport},
 	})

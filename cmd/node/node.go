@@ -82,14 +82,16 @@ type Options struct {
 	contents *ownContents
 	reports  *contentReports // nil: none
 
+	certificate *certificate // nil: plain HTTP
+
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }
 
 // connect gives o the network and the identity of one node.
-func (o *Options) connect() {
+func (o *Options) connect(cfg *config.Config) {
 	o.network = newNetwork(o)
-	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services) })
+	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
 // fraction is a random number in [0, 1).
@@ -99,7 +101,6 @@ func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53
 type Node struct {
 	opts        Options
 	listener    net.Listener
-	certificate *certificate // nil: plain HTTP
 	store       *store
 	domains     *domains
 	push        *push
@@ -111,6 +112,7 @@ type Node struct {
 	door        *door
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
+	operators   *operatorListener // nil: all is on one listener
 	registry    *prometheus.Registry
 
 	adminTokenFile string // "": the configuration has the token, or no token exists
@@ -122,7 +124,7 @@ type Node struct {
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
-	opts.connect()
+	opts.connect(&cfg)
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
@@ -138,7 +140,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	for _, warning := range cfg.Warnings() {
 		opts.Logger.Warn("the configuration is not safe", "what", warning)
 	}
-	if n.certificate, err = loadCertificate(cfg.TLS, opts.Logger); err != nil {
+	if opts.certificate, err = loadCertificate(cfg.TLS, opts.Logger); err != nil {
 		return nil, err
 	}
 	if n.listener == nil {
@@ -146,13 +148,16 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			return nil, err
 		}
 	}
+	if n.operators, err = openOperators(ctx, &cfg); err != nil {
+		return nil, err
+	}
 	if n.registry == nil {
 		n.registry = prometheus.NewRegistry()
 		n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
-	n.opts.contents, n.opts.reports = opts.contents, opts.reports
+	n.opts.contents, n.opts.reports, n.opts.certificate = opts.contents, opts.reports, opts.certificate
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
 		return nil, err
 	}
@@ -208,8 +213,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
-		IsOwnHost:  ownHosts(&cfg, n.listener.Addr()),
 		NoProxies:  !cfg.Insecure,
+
+		TrustedProxies: cfg.Limits.TrustedProxies,
 		Limits: api.Limits{
 			RequestBody: int64(cfg.Limits.RequestBody),
 			Payload:     int(cfg.Limits.Payload),
@@ -220,14 +226,29 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 			Bodies: int64(cfg.Limits.Bodies), BodiesPerAddress: int64(cfg.Limits.BodiesPerAddress),
 			Answers: int64(cfg.Limits.Answers), AnswersPerActor: int64(cfg.Limits.AnswersPerActor),
 			MinRate: int64(cfg.Limits.MinRate),
+
+			Requests: cfg.Limits.Requests, EventsPerSecond: cfg.Limits.EventsPerSecond,
 		},
 	})
-	handler := n.api.Handler()
-	if opts.WrapHandler != nil {
-		handler = opts.WrapHandler(handler)
+	set := api.AllRoutes
+	if n.operators != nil {
+		set = api.PublicRoutes
+		n.operators.door = n.newDoor(&cfg, api.OperatorRoutes, n.operators.listener.Addr())
 	}
-	n.door = &door{next: handler}
+	n.door = n.newDoor(&cfg, set, n.listener.Addr())
 	return n, nil
+}
+
+// newDoor returns the way into a part of the routes for the clients of a listener.
+func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *door {
+	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
+	if cfg.TLS.IsOn() {
+		handler = api.StrictTransport(handler)
+	}
+	if n.opts.WrapHandler != nil {
+		handler = n.opts.WrapHandler(handler)
+	}
+	return &door{next: handler}
 }
 
 // adminToken returns the token of the configuration or, if that has none, the one in the
@@ -253,12 +274,14 @@ func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 func (n *Node) Addr() net.Addr { return n.listener.Addr() }
 
 // URL returns the address of the node for a client on this machine.
-func (n *Node) URL() string {
+func (n *Node) URL() string { return n.urlAt(n.listener.Addr()) }
+
+func (n *Node) urlAt(addr net.Addr) string {
 	scheme := "http://"
-	if n.certificate != nil {
+	if n.opts.certificate != nil {
 		scheme = "https://"
 	}
-	return scheme + reachable(n.listener.Addr().String())
+	return scheme + reachable(addr.String())
 }
 
 // Gatherer returns the metrics of the node.
@@ -274,6 +297,7 @@ func (n *Node) close(ctx context.Context) error {
 			err = cerr
 		}
 	}
+	err = errors.Join(err, n.operators.close())
 	if n.hub != nil {
 		n.hub.Close()
 	}
@@ -298,21 +322,27 @@ func addrOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
+func (n *Node) newServer(requests context.Context, handler http.Handler, addr net.Addr, connections *connlimit.Limiter) *http.Server {
+	server := &http.Server{ //nolint:gosec // Harden sets its timeouts, and says why not all of them
+		Handler:     handler,
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
+	}
+	api.Harden(server)
+	n.setProtocols(server, addr)
+	connections.Attach(server)
+	return server
+}
+
 // Run serves until ctx ends, drains, and closes the node. It returns nil after a
 // drain, even if requests had to be cut off; then the log says so.
 func (n *Node) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	requests, cutOff := context.WithCancel(work)
 	defer cutOff()
-	server := &http.Server{ //nolint:gosec // Harden sets its timeouts, and says why not all of them
-		Handler:     n.door,
-		BaseContext: func(net.Listener) context.Context { return requests },
-		ErrorLog:    slog.NewLogLogger(n.opts.Logger.Handler(), slog.LevelWarn),
-	}
-	api.Harden(server)
-	n.setProtocols(server)
-	n.connections.Attach(server)
+	server := n.newServer(requests, n.door, n.listener.Addr(), n.connections)
 	polls := n.api.ParkPolls(server)
+	operators := n.newOperatorServer(requests)
 
 	background, stopBackground := context.WithCancel(work)
 	defer stopBackground()
@@ -345,6 +375,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return nil
 	})
 
+	parts.Go(func() error { return n.serveOperators(operators) })
 	parts.Go(func() error {
 		select {
 		case err := <-n.store.broken:
@@ -376,6 +407,7 @@ func (n *Node) Run(ctx context.Context) error {
 		_ = server.Close()
 	}
 	n.api.WaitForPolls(work)
+	n.stopOperators(patience, operators) // the last, so that probes are answered until then
 	n.door.shut()
 	taking.Wait()
 	stopBackground()

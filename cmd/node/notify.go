@@ -50,7 +50,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
-	opts.connect()
+	opts.connect(&cfg)
 	defer opts.network.close()
 	metrics := prometheus.NewRegistry()
 	s, err := openStore(ctx, &cfg, &opts, metrics)

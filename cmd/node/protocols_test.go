@@ -77,5 +77,5 @@ func TestACertificateThatCannotBeReadEndsTheStart(t *testing.T) {
 	cfg := settings("")
 	cfg.TLS = config.TLS{Certificate: "/nowhere.crt", Key: "/nowhere.key"}
 	_, err := node.Open(context.Background(), cfg, node.Options{})
-	require.ErrorContains(t, err, "tls.certificate")
+	require.ErrorContains(t, err, "tls.cert")
 }

@@ -27,7 +27,7 @@ type Relay struct {
 
 // RelayOptions set up a Relay. The zero value is valid.
 type RelayOptions struct {
-	Parallel int // changes at a time; default 8
+	Parallel int // changes at a time; default 32
 	// Looks, if set, is called when it is the turn of this node to look for changes: it looks for others. It
 	// reports whether it has found some.
 	Looks   func(ctx context.Context) bool
@@ -42,7 +42,7 @@ type RelayOptions struct {
 // after each append.
 func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 8
+		opts.Parallel = 32
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64

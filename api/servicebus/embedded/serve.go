@@ -17,8 +17,11 @@ import (
 // A Door is what may differ between two ways into the same namespace.
 type Door struct {
 	// TLS lets clients encrypt. Without it they cannot. With it they need
-	// not: the first byte tells.
+	// not, unless TLSOnly is set: the first byte tells.
 	TLS *tls.Config
+
+	// TLSOnly closes connections without TLS.
+	TLSOnly bool
 
 	// HTTP answers what is no AMQP. Default: Namespace.Handler.
 	HTTP http.Handler
@@ -116,6 +119,8 @@ func (s *serving) serve(nc *placedConn) {
 		c = &peeked{Conn: secure, in: bufio.NewReader(secure), place: nc.place}
 		first, err = c.in.Peek(1)
 		_ = nc.SetWriteDeadline(time.Time{})
+	} else if s.door.TLSOnly {
+		err = errors.Join(err, errors.New("without TLS"))
 	}
 	s.forget(nc)
 	switch {

@@ -213,6 +213,21 @@ func checkSession(session *string, events []domain.Event) *rejection {
 	return nil
 }
 
+// checkOrigin makes sure that a queue of one domain brings events of it only; the zero Origin
+// stands for each one.
+func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
+	if origin == (domain.Origin{}) {
+		return nil
+	}
+	for i := range events {
+		if other := events[i].Origin; other != origin {
+			return reject(reasonWrongOrigin, "This queue is for events of %s, and event %s is of %s. Nothing of the message was taken; send each event by a queue that is for its domain.",
+				origin, events[i].ID, other)
+		}
+	}
+	return nil
+}
+
 // plain returns a GUID in the one form that compares, and any other text as it is.
 func plain(recipient string) string {
 	if uuid, ok := domain.FromGUID(recipient); ok {

@@ -37,8 +37,9 @@ type Options struct {
 
 	SessionQueue string // with sessions, named after the recipients; "" for none
 	Queue        string // without sessions; "" for none
+	DomainQueues []DomainQueue
 
-	Sessions int // that are served at the same time; default 64
+	Sessions int // of a queue that are served at the same time; default 64
 	Message  MessageLimits
 	Limits   Limits
 	Grace    time.Duration // to finish what is in hand when the context of Run ends; default 20 s
@@ -47,6 +48,13 @@ type Options struct {
 	Registerer prometheus.Registerer // default: none
 	Clock      func() time.Time      // default: the system's
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
+}
+
+// A DomainQueue is a queue with sessions, named after the recipients, that one domain alone may
+// send to. A message does not say who has sent it, so the queue does.
+type DomainQueue struct {
+	Queue  string
+	Origin domain.Origin // of each event in it
 }
 
 // Limits bound the messages that an Ingestion holds, and how long it waits.
@@ -108,7 +116,7 @@ func New(o Options) *Ingestion {
 	limits := o.Limits.withDefaults()
 	// A loop that waits for a message has acquired room for it. There must be more room
 	// than loops, or those that wait would keep the others from receiving.
-	limits.Messages = max(limits.Messages, 2*(o.Sessions+2))
+	limits.Messages = max(limits.Messages, 2*(o.Sessions*(1+len(o.DomainQueues))+2))
 	return &Ingestion{
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
@@ -130,7 +138,10 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	defer stop()
 	var queues sync.WaitGroup
 	if in.opts.SessionQueue != "" {
-		queues.Go(func() { in.serveSessions(ctx, work, in.opts.SessionQueue) })
+		queues.Go(func() { in.serveSessions(ctx, work, in.opts.SessionQueue, domain.Origin{}) })
+	}
+	for _, q := range in.opts.DomainQueues {
+		queues.Go(func() { in.serveSessions(ctx, work, q.Queue, q.Origin) })
 	}
 	if in.opts.Queue != "" {
 		queues.Go(func() { in.serveQueue(ctx, work, in.opts.Queue) })

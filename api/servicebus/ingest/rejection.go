@@ -16,6 +16,7 @@ const (
 	reasonInvalid        = "invalid"         // an event says what none may
 	reasonConflict       = "id-conflict"     // one id stands for different contents in the message
 	reasonOtherRecipient = "other-recipient" // an event is for another recipient than its session
+	reasonWrongOrigin    = "wrong-origin"    // an event is of another origin than the one that its queue is for
 	reasonDamaged        = "damaged"         // the mailbox of a recipient cannot be read; the message is sound
 )
 

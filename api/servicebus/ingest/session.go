@@ -10,16 +10,17 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+	"github.com/messagehub/messagehub/domain"
 )
 
 // acceptors is how many look for sessions at the same time.
 const acceptors = 8
 
 // serveSessions serves the sessions of a queue, as many at a time as there are
-// slots, until ctx ends.
-func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
+// slots, until ctx ends. Its events have to be of origin; the zero Origin stands for each one.
+func (in *Ingestion) serveSessions(ctx, work context.Context, queue string, origin domain.Origin) {
 	s := &sessions{
-		Ingestion: in, queue: queue,
+		Ingestion: in, queue: queue, origin: origin,
 		bus:     receiver.NewConnection(queue, in.opts.Open, in.metrics.loops, in.opts.Logger),
 		slots:   newSessionSlots(in.opts.Sessions, acceptors),
 		parked:  make(chan struct{}, in.opts.Sessions),
@@ -38,6 +39,7 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string) {
 type sessions struct {
 	*Ingestion
 	queue   string
+	origin  domain.Origin // zero: each one
 	bus     *receiver.Connection
 	slots   *sessionSlots
 	parked  chan struct{} // holds a token for each session that is parked
@@ -111,7 +113,7 @@ func (e earlier) Deadline() (time.Time, bool) {
 // serve runs the loop of a session, from when it was accepted to when it is closed.
 func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionReceiver) {
 	id := r.SessionID()
-	store := &eventStore{in: s.Ingestion, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true}
+	store := &eventStore{in: s.Ingestion, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true, origin: s.origin}
 	store.loop = receiver.NewSession(store.loopOptions(s.queue), r, s.slots)
 	if wait := s.backoff.wait(id); wait > 0 {
 		s.parkSession(ctx, store.loop, min(wait, store.loop.LockDuration()/2))

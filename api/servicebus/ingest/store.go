@@ -19,7 +19,8 @@ type eventStore struct {
 	in        *Ingestion
 	loop      *receiver.Loop[[]domain.Event]
 	logger    *slog.Logger
-	isSession bool // its messages have one recipient
+	isSession bool          // its messages have one recipient
+	origin    domain.Origin // of all events; zero: each one
 
 	damage error // of the mailbox, for which the session was given up, or its newer format
 	parked parkedMessages
@@ -45,6 +46,9 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[[]domain.Event] 
 func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (events []domain.Event, weight int, _ *rejection) {
 	const perEvent = 400 // bytes in memory, about; it also keeps a save from becoming very long
 	events, rejected := s.in.decoder.decode(raw)
+	if rejected == nil {
+		rejected = checkOrigin(s.origin, events)
+	}
 	return events, max(len(raw.Body), perEvent*len(events)), rejected
 }
 

@@ -93,7 +93,7 @@ func (c *Config) validateBroker(fault faultFunc) {
 	switch {
 	case err != nil: // Set has refused it
 	case c.Broker.RetriggerURL == "" && c.Broker.FailSafe == FailSafeWorker && c.TLS.Certificate != "":
-		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.certificate is; set it, such as https://hub.example.org")
+		fault("broker.retrigger-url", "the worker of broker.fail-safe needs the address for which tls.cert is; set it, such as https://hub.example.org")
 	case u.Scheme == "http" && !loopback.IsDestination(u.Hostname()) && !c.Insecure:
 		fault("broker.retrigger-url", "with http, the network can read the token of the operators; use https, or give --insecure if the network is trusted")
 	}

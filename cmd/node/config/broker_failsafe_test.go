@@ -32,5 +32,5 @@ func TestTheAddressOfTheWorker_IsOneThatMayHaveTheToken(t *testing.T) {
 		require.Equal(t, want, cfg.Broker.RetriggerURL)
 	}
 	_, err := load(t, "tls: {certificate: a, key: b}\nbroker: {fail-safe: worker}", nil)
-	require.ErrorContains(t, err, "needs the address for which tls.certificate is")
+	require.ErrorContains(t, err, "needs the address for which tls.cert is")
 }

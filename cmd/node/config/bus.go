@@ -68,18 +68,27 @@ func (c *Config) Queues() map[domain.Origin]contract.Queues {
 	return queues
 }
 
+// isNamespace reports whether a text is the host name of a namespace. An emulator may have a port.
+func isNamespace(name string) bool {
+	if host, port, err := net.SplitHostPort(name); err == nil {
+		_, err := strconv.ParseUint(port, 10, 16)
+		return err == nil && isNamespace(host)
+	}
+	return strings.Contains(name, ".") && !strings.ContainsAny(name, ":/ ")
+}
+
 func (c *Config) validateBus(fault faultFunc) {
 	bus := &c.ServiceBus
 	switch name := bus.Namespace; {
 	case name != "" && bus.Connection != "":
 		fault("servicebus.namespace", "servicebus.connection names a namespace too; remove one of the two")
-	case name != "" && (strings.ContainsAny(name, ":/ ") || !strings.Contains(name, ".")):
+	case name != "" && !isNamespace(name):
 		fault("servicebus.namespace", "want the host name alone, such as NAME.servicebus.windows.net")
 	}
 	if c.InMemory && !c.EmbeddedBus() {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
-	c.validateDoor(fault, "bus-listen", c.BusListen, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
+	c.validateDoor(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
 	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // by names as the bus tells them apart
 	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
@@ -90,6 +99,16 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("objects.queue", "it is %s too; give each its own", other)
 	}
 	owner[objects] = "objects.queue"
+	for _, d := range c.Domains {
+		ingest := strings.ToLower(d.Ingest)
+		if ingest == "" {
+			continue
+		}
+		if other, ok := owner[ingest]; ok {
+			fault("domains", "queue %s is for the events of %s and for %s; give each its own", d.Ingest, d.Name, other)
+		}
+		owner[ingest] = "the events of " + d.Name.String()
+	}
 	for _, origin := range c.Groups().Origins() {
 		q := c.Queues()[origin]
 		for _, name := range []string{q.Request, q.Reply, q.Dequeue} {
@@ -102,7 +121,7 @@ func (c *Config) validateBus(fault faultFunc) {
 }
 
 func (c *Config) validateBlob(fault faultFunc) {
-	c.validateDoor(fault, "blob-listen", c.BlobListen, c.EmbeddedBlob(), "blob.endpoint")
+	c.validateDoor(fault, "blob-listen", c.BlobListen, "exchange.key", c.Exchange.Key, c.EmbeddedBlob(), "blob.endpoint")
 	if c.EmbeddedBlob() {
 		for _, name := range []string{"blob.key"} {
 			if !c.IsDefault(name) {
@@ -130,10 +149,17 @@ func (c *Config) validateBlob(fault faultFunc) {
 	}
 }
 
-// validateDoor checks the address at which domains reach an engine of this node.
-func (c *Config) validateDoor(fault faultFunc, name, address string, embedded bool, instead string) {
+// validateDoor checks the address at which domains reach an engine of this node, and the key
+// that they need. Other machines may reach it only with a key of its own, over TLS.
+func (c *Config) validateDoor(fault faultFunc, name, address, keyName string, key Secret, embedded bool, instead string) {
 	if !embedded && !c.IsDefault(name) && address != "" {
 		fault(name, "there is nothing of the hub's own behind it, because of %s; remove one of the two", instead)
+	}
+	if !embedded && key != "" {
+		fault(keyName, "there is nothing of the hub's own to use it for, because of %s; remove one of the two", instead)
+	}
+	if decoded, err := base64.StdEncoding.DecodeString(key.Reveal()); key != "" && (err != nil || len(decoded) < minDoorKey) {
+		fault(keyName, "want at least %d bytes in base64, such as openssl rand -base64 %d prints", minDoorKey, minDoorKey)
 	}
 	if address == "" || !embedded {
 		return
@@ -145,10 +171,24 @@ func (c *Config) validateDoor(fault faultFunc, name, address string, embedded bo
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		fault(name, "want a port from 0 to 65535, got %q", port)
-	} else if err := RequireLoopback(address, "its key is the well-known one", "give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
+		return
+	}
+	reason := ""
+	switch {
+	case key == "":
+		reason = "its key is the well-known one"
+	case c.TLS.Certificate == "":
+		reason = "nothing is encrypted"
+	default:
+		return
+	}
+	if err := RequireLoopback(address, reason, "set "+keyName+", tls.cert and tls.key"); err != nil {
 		fault(name, "%w", err)
 	}
 }
+
+// minDoorKey is the length in bytes of a key that cannot be guessed.
+const minDoorKey = 32
 
 var (
 	queuePattern     = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,260}$`)

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -12,17 +13,21 @@ import (
 
 // A Config is all that a node is told. One that Load has returned is valid.
 type Config struct {
-	Listen   string // HOST:PORT
-	TLS      TLS
-	Data     string // folder
-	InMemory bool
-	Insecure bool // listen to others than this machine, though nothing proves who an actor is
-	Cosmos   Cosmos
+	Listen      string // HOST:PORT
+	TLS         TLS
+	AdminListen string // HOST:PORT for operators and their tools; "" or Listen: all is on Listen
+	Data        string // folder
+	InMemory    bool
+	Insecure    bool // listen to others than this machine, though nothing proves who an actor is
+	Production  bool // no key of Azure is used, and no identity of a developer
+	Cosmos      Cosmos
 
 	ServiceBus ServiceBus
 	BusListen  string // HOST:PORT at which domains reach the bus of this node; "": nowhere
+	Bus        OwnEngine
 	Blob       Blob
 	BlobListen string // HOST:PORT at which domains reach the exchange of this node; "": nowhere
+	Exchange   OwnEngine
 
 	Admin    Admin
 	Domains  Domains
@@ -46,7 +51,12 @@ type Config struct {
 // TLS says which certificate the hub has. Without one it speaks plain HTTP.
 type TLS struct {
 	Certificate, Key string // PEM files
+	ClientCA         string // PEM file with the authorities of client certificates; "": none is asked for
+	Terminated       bool   // a gateway in front of the hub has TLS
 }
+
+// IsOn reports whether clients reach the hub over TLS, its own or that of a gateway.
+func (t *TLS) IsOn() bool { return t.Certificate != "" || t.Terminated }
 
 // Cosmos says where the account is. Without an Endpoint the node runs an engine
 // of its own.
@@ -58,6 +68,11 @@ type Cosmos struct {
 	TailEvents  int    // how many events of a kind may stay in the head of a recipient; 0: none
 	SweepUnits  int    // request units a second that a sweep takes of an account, at most
 	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to a half
+}
+
+// An OwnEngine is the bus, or the exchange, of a node that has its own.
+type OwnEngine struct {
+	Key Secret // of the domains; "": the well-known one
 }
 
 // Admin says who may operate the hub over HTTP.
@@ -72,6 +87,7 @@ type Domain struct {
 	Group   domain.Group       // zero: its default one, else a group of its own
 	Content domain.ContentMode // "": manifest
 	Queues  contract.Queues    // "": named after it
+	Ingest  string             // queue with sessions by which events of this origin alone come; "": none
 }
 
 // Domains are in the order of the file.
@@ -104,6 +120,10 @@ type Limits struct {
 	Answers          Size // that large answers take in memory while they are read
 	AnswersPerActor  Size // of these, for one actor; 0: a third of them
 	MinRate          Size // in a second, that a client has to send or read
+
+	Requests        int            // of one client over HTTP in a second; 0: no limit
+	EventsPerSecond int            // of one client over HTTP; 0: no limit
+	TrustedProxies  []netip.Prefix // whose X-Forwarded-For says which address a client has
 
 	Connections           int // over HTTP; 0: the node chooses
 	ConnectionsPerAddress int // of these, from one address other than loopback; 0: half of them
@@ -139,6 +159,9 @@ func Default() Config {
 		},
 	}
 }
+
+// HasOperatorListener reports whether operators have a listener of their own.
+func (c *Config) HasOperatorListener() bool { return c.AdminListen != "" && c.AdminListen != c.Listen }
 
 // Embedded reports whether the node runs an engine of its own.
 func (c *Config) Embedded() bool { return c.Cosmos.Endpoint == "" }

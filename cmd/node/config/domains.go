@@ -54,7 +54,7 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 	if item.Kind != yaml.MappingNode {
 		return d, errors.New("want {name: …} with group and content if need be")
 	}
-	known := []string{"name", "group", "content", "queue", "reply-queue", "dequeue-queue"}
+	known := []string{"name", "group", "content", "queue", "reply-queue", "dequeue-queue", "ingest-queue"}
 	seen := make(map[string]bool)
 	for i := 0; i < len(item.Content); i += 2 {
 		name, text := item.Content[i].Value, item.Content[i+1].Value
@@ -77,6 +77,8 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 			err = asKey(name, queueName(&d.Queues.Reply, text))
 		case "dequeue-queue":
 			err = asKey(name, queueName(&d.Queues.Dequeue, text))
+		case "ingest-queue":
+			err = asKey(name, queueName(&d.Ingest, text))
 		default:
 			err = fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
 		}

@@ -53,7 +53,7 @@ func (f *file) walk(section string, n *yaml.Node) {
 		return
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		name, at, v := section+n.Content[i].Value, n.Content[i], resolved(n.Content[i+1])
+		name, at, v := currentName(section+n.Content[i].Value), n.Content[i], resolved(n.Content[i+1])
 		if line, ok := f.seen[name]; ok {
 			f.fault(name, at, fmt.Sprintf("it stands in line %d already; keep one", line))
 			continue

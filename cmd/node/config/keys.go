@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -31,11 +32,15 @@ type value interface {
 // keys is the table of all keys, in the order in which they are told.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"tls.certificate", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
-	{"tls.key", false, "PEM file with the private key of tls.certificate", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
+	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics and the probes; listen then has no more of these than the probes. Without it, or the same as listen, all is on listen", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
+	{"tls.cert", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
+	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
+	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and accepts clients that have none", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
+	{"tls.terminated", false, "a gateway in front of the hub has TLS, and forwards requests by plain HTTP", func(c *Config) value { return (*boolValue)(&c.TLS.Terminated) }},
 	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
+	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
@@ -53,16 +58,22 @@ var keys = []key{
 	{"servicebus.plain-queue", true, "`QUEUE` without sessions that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
 	{"servicebus.sessions", true, "take from so many sessions, `N`, at a time", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
 	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty for none", func(c *Config) value { return (*doorValue)(&c.BusListen) }},
+	{"bus.key", false, "secret of the key RootManageSharedAccessKey of the embedded bus, in base64; with it and tls.cert, domains need TLS there, and bus-listen may be an address that other machines reach", func(c *Config) value {
+		return &secretValue{&c.Bus.Key, "leave it out to have the well-known key"}
+	}},
 	{"blob.endpoint", true, "`URL` of an Azure Storage account, in place of a folder", func(c *Config) value { return (*textValue)(&c.Blob.Endpoint) }},
 	{"blob.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Blob.Key, "leave it out to use the default credential"}
 	}},
 	{"blob.container", true, "`NAME` that the containers content and exchange begin with", func(c *Config) value { return (*containerValue)(&c.Blob.Container) }},
 	{"blob-listen", true, "`HOST:PORT` at which domains reach the embedded exchange; empty for none", func(c *Config) value { return (*doorValue)(&c.BlobListen) }},
+	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, domains need HTTPS there, and blob-listen may be an address that other machines reach", func(c *Config) value {
+		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
+	}},
 	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
-	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
+	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
@@ -122,6 +133,9 @@ var keys = []key{
 	{"limits.answers", false, "bytes that large answers take in memory while their clients read", func(c *Config) value { return (*sizeValue)(&c.Limits.Answers) }},
 	{"limits.answers-per-actor", false, "how many of these one actor may take; auto: a third", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
 	{"limits.min-rate", false, "bytes a second that a client has to send or read, or it is cut off", func(c *Config) value { return (*sizeValue)(&c.Limits.MinRate) }},
+	{"limits.requests", false, "maximum number of HTTP requests of one client in a second; none for no limit", func(c *Config) value { return (*rateValue)(&c.Limits.Requests) }},
+	{"limits.events-per-second", false, "maximum number of events that one client sends over HTTP in a second; those of one request, limits.events at most, may come at once. none for no limit", func(c *Config) value { return (*rateValue)(&c.Limits.EventsPerSecond) }},
+	{"limits.trusted-proxies", false, "ranges of addresses of proxies whose X-Forwarded-For says which address a client has, such as 10.0.0.0/24; that of all others is ignored", func(c *Config) value { return (*prefixesValue)(&c.Limits.TrustedProxies) }},
 	{"limits.connections", false, "maximum number of HTTP connections; auto: 14,000, or what the limit of file descriptors allows", func(c *Config) value { return auto((*countValue)(&c.Limits.Connections)) }},
 	{"limits.connections-per-address", false, "how many of these one address other than loopback may have; auto: half of them", func(c *Config) value { return auto((*countValue)(&c.Limits.ConnectionsPerAddress)) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},
@@ -134,6 +148,12 @@ var levels = []string{"Strong", "BoundedStaleness", "Session", "ConsistentPrefix
 var later = []struct{ name, why string }{
 	{"oidc", "OpenID Connect"},
 }
+
+// formerNames are names of keys in earlier versions, which files and environments may still have.
+var formerNames = map[string]string{"tls.certificate": "tls.cert"}
+
+// currentName returns the name of a key that may have a former one.
+func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
 func find(name string) (key, bool) {
 	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -161,6 +162,10 @@ func environment(environ []string) (map[string]string, []error) {
 	for _, k := range keys {
 		known = append(known, envName(k.name))
 	}
+	former := make(map[string]string)
+	for before, now := range formerNames {
+		former[envName(before)] = envName(now)
+	}
 	ours := make(map[string]string)
 	var faults []error
 	for _, entry := range environ {
@@ -168,6 +173,7 @@ func environment(environ []string) (map[string]string, []error) {
 		if !strings.HasPrefix(name, envPrefix) {
 			continue
 		}
+		name = cmp.Or(former[name], name)
 		if !slices.Contains(known, name) {
 			faults = append(faults, unknown(name, "in the environment", envName, known))
 			continue

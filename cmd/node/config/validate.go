@@ -31,6 +31,7 @@ func (c *Config) Validate() error {
 		return errors.Join(faults...)
 	}
 	c.validateListen(fault)
+	c.validateProduction(fault)
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
@@ -98,19 +99,37 @@ func (c *Config) validateShares(fault faultFunc) {
 type faultFunc = func(name, format string, args ...any)
 
 func (c *Config) validateListen(fault faultFunc) {
-	_, port, err := net.SplitHostPort(c.Listen)
+	c.validateReach(fault, "listen", c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor")
+	if c.HasOperatorListener() {
+		c.validateReach(fault, "admin-listen", c.AdminListen, "every client that reaches this address may read /metrics")
+	}
+	c.validateTLS(fault)
+}
+
+// validateReach checks the address of a listener for HTTP. reason says why other machines must
+// not reach it, unless the operator trusts them all.
+func (c *Config) validateReach(fault faultFunc, name, address, reason string) {
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
-		fault("listen", "want HOST:PORT, such as 127.0.0.1:8080")
+		fault(name, "want HOST:PORT, such as 127.0.0.1:8080")
 		return
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		fault("listen", "want a port from 0 to 65535, got %q", port)
-	} else if err := RequireLoopback(c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor",
-		"give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
-		fault("listen", "%w", err)
+		fault(name, "want a port from 0 to 65535, got %q", port)
+	} else if err := RequireLoopback(address, reason, "give --insecure if every client that reaches it is trusted"); err != nil && !c.Insecure {
+		fault(name, "%w", err)
 	}
+}
+
+func (c *Config) validateTLS(fault faultFunc) {
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
-		fault("tls.key", "a certificate needs its key; set tls.certificate and tls.key, or neither")
+		fault("tls.key", "a certificate needs its key; set tls.cert and tls.key, or neither")
+	}
+	if c.TLS.ClientCA != "" && c.TLS.Certificate == "" {
+		fault("tls.client-ca", "only a hub with TLS of its own sees certificates of clients; set tls.cert and tls.key, or remove this")
+	}
+	if c.TLS.Terminated && c.TLS.Certificate != "" {
+		fault("tls.terminated", "the hub has TLS of its own because of tls.cert; remove one of the two")
 	}
 }
 

@@ -202,8 +202,7 @@ func (l *Limiter) move(nc net.Conn, state http.ConnState) {
 		c.leave()
 	case http.StateIdle:
 		c.leave()
-		if c.over { // the answer should have closed it
-			l.closeConn(c)
+		if c.over { // HTTP/2 is idle before its first request, too; the answer to that closes it
 			return
 		}
 		c.since = l.opts.Clock()
@@ -231,7 +230,19 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.forget(c)
-	_ = c.Close() // the server finds out
+	_ = belowTLS(c.Conn).Close() // the server finds out
+}
+
+// belowTLS returns the connection below those of TLS. To close a connection of TLS, one has to
+// write to it, which takes seconds if its client does not read; the limiter would stand still.
+func belowTLS(c net.Conn) net.Conn {
+	for {
+		outer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
+		}
+		c = outer.NetConn()
+	}
 }
 
 func (l *Limiter) forget(c *conn) {

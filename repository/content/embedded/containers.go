@@ -67,7 +67,7 @@ func (a *Account) listBlobs(c *call) (*answer, error) {
 		return nil, err
 	}
 	list := blobList{
-		ServiceEndpoint: a.endpoint(c.Host) + "/", ContainerName: c.container,
+		ServiceEndpoint: a.endpoint(c.scheme(), c.Host) + "/", ContainerName: c.container,
 		Prefix: c.query.Get("prefix"), Marker: c.query.Get("marker"), MaxResults: maxResults,
 	}
 	if text := c.query.Get("maxresults"); text != "" {

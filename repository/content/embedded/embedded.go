@@ -36,6 +36,10 @@ type Options struct {
 	// Key is the account's key in base64. Default: WellKnownKey.
 	Key string
 
+	// TrustTokens takes any token of Microsoft Entra ID for a good one, with all rights. It is
+	// not read.
+	TrustTokens bool
+
 	// Containers are made when the account is opened, if they are not there.
 	Containers []string
 
@@ -154,15 +158,26 @@ func (a *Account) Name() string { return a.options.Account }
 func (a *Account) Key() string { return a.options.Key }
 
 // Endpoint is the URL to give to a client that uses Transport.
-func (a *Account) Endpoint() string { return a.endpoint("embedded.localhost") }
+func (a *Account) Endpoint() string { return a.endpoint("http", "embedded.localhost") }
 
-func (a *Account) endpoint(host string) string { return "http://" + host + "/" + a.options.Account }
+func (a *Account) endpoint(scheme, host string) string {
+	return scheme + "://" + host + "/" + a.options.Account
+}
 
 // ConnectionString is what clients connect with. An empty address is for those
 // that use Transport; others give the host and port of a listener.
 func (a *Account) ConnectionString(address string) string {
-	return fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;",
-		a.options.Account, a.options.Key, a.endpoint(cmp.Or(address, "embedded.localhost")))
+	return a.connectionString("http", cmp.Or(address, "embedded.localhost"))
+}
+
+// TLSConnectionString is ConnectionString for the address of a listener with Door.TLS.
+func (a *Account) TLSConnectionString(address string) string {
+	return a.connectionString("https", address)
+}
+
+func (a *Account) connectionString(scheme, address string) string {
+	return fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;",
+		scheme, a.options.Account, a.options.Key, a.endpoint(scheme, address))
 }
 
 // begin counts a request as under way, unless there is a reason to refuse it, such as

@@ -21,6 +21,14 @@ type call struct {
 // name returns the name of the blob within the account.
 func (c *call) name() string { return c.container + "/" + c.blob }
 
+// scheme returns that of the URL by which the client has called.
+func (c *call) scheme() string {
+	if c.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
 // handle answers a request, unless so many are under way. It fails only if the account
 // is closed.
 func (a *Account) handle(r *http.Request, most int) (*answer, error) {

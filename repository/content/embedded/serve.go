@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -95,6 +96,9 @@ func (b writtenBody) Write(p []byte) (int, error) {
 
 // A Door is what may differ between two ways into the same account.
 type Door struct {
+	// TLS is for HTTPS. Default: plain HTTP.
+	TLS *tls.Config
+
 	// HTTP answers. Default: Account.Handler.
 	HTTP http.Handler
 
@@ -135,7 +139,7 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 		}
 	})
 	err := httpserve.Serve(ctx, listener, httpserve.Options{
-		Handler: d.HTTP, Logger: a.options.Logger, Server: "the account",
+		Handler: d.HTTP, Logger: a.options.Logger, Server: "the account", TLS: d.TLS,
 		MaxConnections: cmp.Or(d.MaxConnections, min(1000, connlimit.FileLimit()/2)),
 	})
 	cancel()

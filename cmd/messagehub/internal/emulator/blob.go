@@ -15,16 +15,26 @@ import (
 type Blob struct {
 	Options
 
-	Listen string           // HOST:PORT
-	Engine embedded.Options // its Logger is that of Options
+	Listen   string           // HOST:PORT
+	Engine   embedded.Options // its Logger is that of Options
+	TLS      bool             // serve HTTPS, with a self-signed certificate
+	CertFile string           // receives the certificate; "": no file
 }
 
 // Validate refuses an address at which anyone could use the account.
 func (b *Blob) Validate() error {
-	if b.hasKnownKey() {
-		return b.checkAddress(b.Listen, knownKey)
+	return b.checkAddress(b.Listen, b.openReason())
+}
+
+// openReason is the reason why anyone who reaches the account can use it; "" if none.
+func (b *Blob) openReason() string {
+	switch {
+	case b.Engine.TrustTokens:
+		return trustsTokens
+	case b.hasKnownKey():
+		return knownKey
 	}
-	return nil
+	return ""
 }
 
 func (b *Blob) hasKnownKey() bool {
@@ -43,17 +53,36 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, account.Close()) }()
+	door, err := b.door()
+	if err != nil {
+		return err
+	}
 	listener, err := listen(ctx, b.Listen)
 	if err != nil {
 		return err
 	}
 	shown := account.ConnectionString(listener.Addr().String())
+	if b.TLS {
+		shown = account.TLSConnectionString(listener.Addr().String())
+	}
 	if !b.hasKnownKey() {
 		shown = strings.ReplaceAll(shown, b.Engine.Key, "...")
 	}
 	fmt.Fprintf(b.Out, "Blob Storage emulator %s listens on %s with connection string %s\n", b.Version, listener.Addr(), shown)
 	fmt.Fprintln(b.Err, "ready")
-	return account.Serve(ctx, listener, embedded.Door{HTTP: b.checkHosts(listener.Addr(), blobHandler(account)), AnyHost: true})
+	door.HTTP, door.AnyHost = b.checkHosts(listener.Addr(), blobHandler(account)), true
+	return account.Serve(ctx, listener, door)
+}
+
+func (b *Blob) door() (embedded.Door, error) {
+	if !b.TLS {
+		return embedded.Door{}, nil
+	}
+	cert, err := selfSigned(b.Engine.Dir, b.CertFile, b.Listen)
+	if err != nil {
+		return embedded.Door{}, err
+	}
+	return embedded.Door{TLS: cert.Config()}, nil
 }
 
 // blobHandler returns the routes of the account and of health.

@@ -36,6 +36,9 @@ const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 // knownKey is the reason to refuse a public address with the well-known key.
 const knownKey = "its key is the well-known one (set another with --key-file or " + KeyVariable + ")"
 
+// trustsTokens is the reason to refuse a public address where every token is good.
+const trustsTokens = "--trust-tokens gives every client all rights"
+
 // checkAddress refuses an address that other machines reach while reason holds,
 // which says why anyone could use the emulator. "" is no reason.
 func (o *Options) checkAddress(address, reason string) error {

@@ -45,7 +45,7 @@ func (b *ServiceBus) openReason() string {
 	case b.Engine.Anonymous:
 		return "--anonymous gives every client all rights"
 	case b.Engine.TrustTokens:
-		return "--trust-tokens gives every client all rights"
+		return trustsTokens
 	case b.key() == embedded.WellKnownKey:
 		return knownKey
 	}

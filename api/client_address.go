@@ -1,0 +1,59 @@
+package api
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// addressOf returns the machine that has sent a request. Behind trusted proxies that is the last
+// one in X-Forwarded-For that is not such a proxy: each of them has appended the address that it
+// was called from, and what is before that is only the word of a stranger.
+func (s *Server) addressOf(r *http.Request) string {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return domain.Clip(r.RemoteAddr)
+	}
+	addr := at.Addr()
+	if !s.isTrustedProxy(addr) {
+		return machineOf(addr)
+	}
+	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for _, text := range slices.Backward(hops) {
+		hop, err := parseHop(strings.TrimSpace(text))
+		if err != nil {
+			break
+		}
+		if addr = hop; !s.isTrustedProxy(addr) {
+			break
+		}
+	}
+	return machineOf(addr)
+}
+
+func (s *Server) isTrustedProxy(addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(s.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// parseHop reads an address, to which some proxies add a port.
+func parseHop(text string) (netip.Addr, error) {
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return at.Addr(), nil
+	}
+	return netip.ParseAddr(text)
+}
+
+// machineOf returns an IPv4 address, or the network of an IPv6 address.
+func machineOf(addr netip.Addr) string {
+	addr = addr.Unmap().WithZone("")
+	if addr.Is6() && !addr.IsLoopback() {
+		if network, err := addr.Prefix(ipv6NetworkID); err == nil {
+			return network.String()
+		}
+	}
+	return addr.String()
+}

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+)
+
+// A RouteSet is the part of the routes that a listener has.
+type RouteSet int
+
+// The sets of routes. Probes and the OpenAPI document are in each.
+const (
+	AllRoutes      RouteSet = iota
+	PublicRoutes            // without those of operators
+	OperatorRoutes          // of operators and their tools alone
+)
+
+// HandlerOf returns the handler of a listener that has a part of the routes. isOwnHost is the
+// Options.IsOwnHost of that listener.
+func (s *Server) HandlerOf(set RouteSet, isOwnHost func(host string) bool) http.Handler {
+	return s.routes(set, isOwnHost)
+}
+
+// onlyRoutes answers paths that are not of set as if they did not exist.
+func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
+	detail := "Operators' routes are at another address of this hub: its setting admin-listen."
+	if set == OperatorRoutes {
+		detail = "This address is for operators. Actors and domains use another one of this hub: its setting listen."
+	}
+	return func(next http.Handler) http.Handler {
+		if set == AllRoutes {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if set != setOf(r.URL.Path) && !isOnEachListener(r.URL.Path) {
+				s.fail(w, r, refuse(noRoute, "There is nothing at this path. %s", detail))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// setOf returns the set of routes that a path belongs to.
+func setOf(path string) RouteSet {
+	for _, root := range [...]string{"/v1/admin", "/metrics", "/console", "/debug"} {
+		if below, ok := strings.CutPrefix(path, root); ok && (below == "" || below[0] == '/') {
+			return OperatorRoutes
+		}
+	}
+	return PublicRoutes
+}
+
+func isOnEachListener(path string) bool {
+	switch path {
+	case "/healthz", "/readyz", "/openapi.json", "/openapi.yaml":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// limitRequests refuses requests of clients that have made more of them than their bucket allows.
+// Probes are never refused.
+func (s *Server) limitRequests(next http.Handler) http.Handler {
+	if s.requests == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		isResumed := recordOf(r.Context()).poll != nil // and was counted before it waited
+		if !isResumed && !slices.Contains(watched, r.URL.Path) {
+			if err := s.takeFrom(s.requests, w, r, 1); err != nil {
+				s.failInWords(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// failInWords is fail for routes of the original and of the hub.
+func (s *Server) failInWords(w http.ResponseWriter, r *http.Request, err error) {
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		s.failOriginal(w, r, err)
+		return
+	}
+	s.fail(w, r, err)
+}
+
+// limitEvents fails if the client of r has sent more events than its bucket allows.
+func (s *Server) limitEvents(w http.ResponseWriter, r *http.Request, n int) error {
+	if s.events == nil {
+		return nil
+	}
+	return s.takeFrom(s.events, w, r, n)
+}
+
+// takeFrom takes n tokens of the client of r, and states in the header what is left
+// (draft-ietf-httpapi-ratelimit-headers).
+func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n int) error {
+	left, pause := b.take(s.clientOf(r), n, s.opts.Clock())
+	seconds := strconv.Itoa(int(math.Ceil(pause.Seconds())))
+	w.Header().Add("RateLimit-Policy", b.policy)
+	w.Header().Add("RateLimit", fmt.Sprintf("%q;r=%d;t=%s", b.unit, left, seconds))
+	if pause == 0 {
+		return nil
+	}
+	s.metrics.rateLimited.WithLabelValues(b.unit).Inc()
+	w.Header().Set("Retry-After", seconds)
+	return refuse(tooManyRequests, "This client has sent more than %d %s a second. Nothing of this request was stored; repeat it after the pause.", int(b.rate), b.unit)
+}
+
+// clientOf returns the client whose buckets a request takes from: the actor that it names or,
+// without one, its address.
+func (s *Server) clientOf(r *http.Request) string {
+	if values := r.Header[actorHeader]; len(values) == 1 {
+		if actor, err := domain.ParseActorID(values[0]); err == nil {
+			return "actor " + actor.String()
+		}
+	}
+	return "address " + s.addressOf(r)
+}
+
+// pauseUntil returns the time after which a bucket that has some tokens has n.
+func pauseUntil(n, tokens, rate float64) time.Duration {
+	return time.Duration(math.Ceil((n - tokens) / rate * float64(time.Second)))
+}

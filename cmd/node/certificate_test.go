@@ -1,0 +1,138 @@
+package node_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// serverFiles writes the certificate of a server and its key.
+func serverFiles(t *testing.T, ca *authority) config.TLS {
+	t.Helper()
+	dir := t.TempDir()
+	files := config.TLS{Certificate: filepath.Join(dir, "hub.crt"), Key: filepath.Join(dir, "hub.key")}
+	ca.writeServer(t, files)
+	return files
+}
+
+// client returns the transport of a client that trusts ca and shows certificates, HTTP/2 included.
+func (ca *authority) client(shown ...tls.Certificate) *http.Transport {
+	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: ca.pool(), Certificates: shown, MinVersion: tls.VersionTLS12}}
+}
+
+func TestTLS_OldCertificateStaysUntilTheNewPairIsComplete(t *testing.T) {
+	first, second := newAuthority(t), newAuthority(t)
+	cfg := settings("")
+	cfg.TLS = serverFiles(t, first)
+	var log bytes.Buffer
+	n, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	answersTo := func(ca *authority) {
+		t.Helper()
+		resp := getOver(t, ca.client(), n.URL()+"/healthz")
+		require.Equal(t, 200, resp.StatusCode)
+		require.Equal(t, 2, resp.ProtoMajor)
+		require.Equal(t, "max-age=31536000", resp.Header.Get("Strict-Transport-Security"))
+	}
+	answersTo(first)
+
+	next := serverFiles(t, second)
+	whole, err := os.ReadFile(next.Certificate)
+	require.NoError(t, err)
+	for _, text := range [][]byte{whole, whole[:len(whole)/2], []byte("no certificate"), nil} { // with the key of the first one
+		require.NoError(t, os.WriteFile(cfg.TLS.Certificate, text, 0o600))
+		answersTo(first)
+	}
+	require.NoError(t, os.Rename(next.Key, cfg.TLS.Key))
+	answersTo(first)
+	require.NoError(t, os.Rename(next.Certificate, cfg.TLS.Certificate))
+	hourAgo := time.Now().Add(-time.Hour) // as after cp -p
+	require.NoError(t, os.Chtimes(cfg.TLS.Certificate, hourAgo, hourAgo))
+	answersTo(second)
+	require.NoError(t, stop())
+	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("was not renewed")), log.String())
+}
+
+func TestTLS_AsksForClientCertificatesOfItsAuthorities(t *testing.T) {
+	ca, other := newAuthority(t), newAuthority(t)
+	cfg := settings("")
+	cfg.TLS = serverFiles(t, ca)
+	cfg.TLS.ClientCA = filepath.Join(t.TempDir(), "clients.crt")
+	require.NoError(t, os.WriteFile(cfg.TLS.ClientCA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw}), 0o600))
+	subjects := make(chan string, 3)
+	n, stop := start(t, cfg, node.Options{WrapHandler: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			subject := ""
+			if len(r.TLS.VerifiedChains) > 0 {
+				subject = r.TLS.PeerCertificates[0].Subject.CommonName
+			}
+			subjects <- subject
+			next.ServeHTTP(w, r)
+		})
+	}})
+	tomorrow := time.Now().Add(24 * time.Hour)
+	require.Equal(t, 200, getOver(t, ca.client(ca.issueClient(t, "supplier", tomorrow)), n.URL()+"/healthz").StatusCode)
+	require.Equal(t, "supplier", <-subjects)
+	require.Equal(t, 200, getOver(t, ca.client(), n.URL()+"/healthz").StatusCode, "a client without a certificate")
+	require.Empty(t, <-subjects)
+	for name, shown := range map[string]tls.Certificate{
+		"expired":              ca.issueClient(t, "supplier", time.Now().Add(-time.Minute)),
+		"of another authority": other.issueClient(t, "supplier", tomorrow),
+	} {
+		transport := ca.client()
+		transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
+		_, err := (&http.Client{Transport: transport}).Get(n.URL() + "/healthz") //nolint:noctx,bodyclose // it fails
+		require.ErrorContains(t, err, "remote error: tls: ", name)
+		transport.CloseIdleConnections()
+	}
+	require.NoError(t, stop())
+}
+
+func TestTLS_PeekThatHasWaitedIsStillOfItsConnection(t *testing.T) {
+	ca := newAuthority(t)
+	cfg := settings("")
+	cfg.TLS = serverFiles(t, ca)
+	seen := make(chan *tls.ConnectionState, 3)
+	n, stop := start(t, cfg, node.Options{WrapHandler: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r)
+			seen <- r.TLS
+		})
+	}})
+	transport := ca.client()
+	transport.ForceAttemptHTTP2, transport.Protocols = false, new(http.Protocols)
+	transport.Protocols.SetHTTP1(true)
+	resp := getOver(t, transport, n.URL()+"/v1/peek?wait=10ms")
+	require.Equal(t, 204, resp.StatusCode)
+	require.NotNil(t, <-seen, "before it waited")
+	require.NotNil(t, <-seen, "when it continued")
+	require.NoError(t, stop())
+}
+
+func TestTLS_FileWithoutAnAuthorityEndsTheStart(t *testing.T) {
+	cfg := settings("")
+	cfg.TLS = serverFiles(t, newAuthority(t))
+	cfg.TLS.ClientCA = cfg.TLS.Key
+	_, err := node.Open(t.Context(), cfg, node.Options{})
+	require.ErrorContains(t, err, "has no certificate; tls.client-ca needs a PEM file")
+	cfg.TLS.ClientCA = filepath.Join(t.TempDir(), "none")
+	_, err = node.Open(t.Context(), cfg, node.Options{})
+	require.ErrorContains(t, err, "tls.client-ca")
+}
+
+func (ca *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.cert)
+	return pool
+}

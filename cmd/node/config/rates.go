@@ -1,0 +1,32 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A rateValue is a number of things in a second, or none for no limit: the zero value.
+type rateValue int
+
+const maxRate = 1_000_000
+
+func (v *rateValue) String() string {
+	if *v == 0 {
+		return none
+	}
+	return strconv.Itoa(int(*v))
+}
+
+func (v *rateValue) Set(s string) error {
+	if strings.EqualFold(s, none) {
+		*v = 0
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxRate {
+		return fmt.Errorf("want a whole number from 1 to %d, or none", maxRate)
+	}
+	*v = rateValue(n)
+	return nil
+}

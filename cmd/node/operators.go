@@ -1,0 +1,88 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+)
+
+// An operatorListener is for operators and their tools alone. Its connections are not counted
+// with those of actors and domains, so that probes are answered while the other listener is full.
+type operatorListener struct {
+	listener    net.Listener
+	door        *door
+	connections *connlimit.Limiter
+}
+
+// openOperators returns nil if operators have no listener of their own.
+func openOperators(ctx context.Context, cfg *config.Config) (*operatorListener, error) {
+	if !cfg.HasOperatorListener() {
+		return nil, nil //nolint:nilnil // all is on one listener
+	}
+	l, err := listen(ctx, cfg.AdminListen, "admin-listen")
+	if err != nil {
+		return nil, err
+	}
+	return &operatorListener{listener: l, connections: connlimit.New(operatorConnections())}, nil
+}
+
+func (o *operatorListener) close() error {
+	if o == nil {
+		return nil
+	}
+	if err := o.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// AdminAddr returns the address of the listener for operators, nil if all is on one listener.
+func (n *Node) AdminAddr() net.Addr {
+	if n.operators == nil {
+		return nil
+	}
+	return n.operators.listener.Addr()
+}
+
+// AdminURL returns the address at which an operator on this machine reaches the node.
+func (n *Node) AdminURL() string {
+	if n.operators == nil {
+		return n.URL()
+	}
+	return n.urlAt(n.operators.listener.Addr())
+}
+
+// newOperatorServer returns nil if all is on one listener.
+func (n *Node) newOperatorServer(requests context.Context) *http.Server {
+	if n.operators == nil {
+		return nil
+	}
+	return n.newServer(requests, n.operators.door, n.operators.listener.Addr(), n.operators.connections)
+}
+
+// serveOperators serves until the server is closed.
+func (n *Node) serveOperators(server *http.Server) error {
+	if server == nil {
+		return nil
+	}
+	if err := n.serve(server, n.operators.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve operators on %s: %w", n.operators.listener.Addr(), err)
+	}
+	return nil
+}
+
+// stopOperators lets requests complete until ctx ends.
+func (n *Node) stopOperators(ctx context.Context, server *http.Server) {
+	if server == nil {
+		return
+	}
+	if server.Shutdown(ctx) != nil {
+		_ = server.Close()
+	}
+	n.operators.door.shut()
+}
