@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -38,6 +39,12 @@ func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Dr
 		return subscribe.Draft{}, badSubscription(d.faults)
 	}
 	if d.draft.Topic != domain.ObjectsTopic {
+		return d.draft, nil
+	}
+	if p := principalOf(r.Context()); p != nil {
+		if d.draft.IsOperator = p.Has(identity.RoleOperatorRead); !d.draft.IsOperator {
+			return d.draft, missingRole(w, []identity.Role{identity.RoleOperatorRead})
+		}
 		return d.draft, nil
 	}
 	isOperator, err := s.isOperator(w, r, bearerOf(r))
