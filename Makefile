@@ -23,7 +23,7 @@ help: ## print this page
 	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
-	@echo '  SEEDS         how many test, prove and prove-long try; 50, 500, 50,000 by default'
+	@echo '  SEEDS         how many test, prove and prove-long try; 20, 500, 50,000 by default'
 	@echo '  MUTANTS       flags for mutants, such as MUTANTS="-seeds 100 -only gate"'
 
 run: build ## build, and serve on the embedded engine until Ctrl-C

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"errors"
+	"fmt"
 	"math/rand"
 	"runtime"
 	"runtime/debug"
@@ -73,6 +74,7 @@ func simulate(t *testing.T, o Options) (r Result) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see settle
 	seedChoices(o.Seed)
 	r.Sometimes = newSometimes()
+	isKnown := false
 	for _, world := range []struct {
 		has      bool
 		simulate func(*Options) Result
@@ -85,8 +87,12 @@ func simulate(t *testing.T, o Options) (r Result) {
 		{o.has(Ledger, hasObjects(o.Seed)), simulateObjects},
 	} {
 		if world.has {
+			isKnown = true
 			synctest.Test(t, func(*testing.T) { r.add(world.simulate(&o)) })
 		}
+	}
+	if !isKnown {
+		r.Err = fmt.Errorf("there is no world %q", o.World)
 	}
 	return r
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
-// meteredStore counts the requests of reads, and their request units.
+// meteredStore counts the requests to the containers that have bundles, and their request units. What a
+// node does on its own, such as its look at all cursors when it starts, reads others.
 type meteredStore struct {
 	next policy.Transporter
 
@@ -25,7 +26,7 @@ type meteredStore struct {
 
 func (m *meteredStore) Do(req *http.Request) (*http.Response, error) {
 	resp, err := m.next.Do(req)
-	if err == nil {
+	if err == nil && !strings.Contains(req.URL.Path, "/colls/cursors/") && !strings.Contains(req.URL.Path, "/colls/streams/") {
 		charge, _ := strconv.ParseFloat(resp.Header.Get("x-ms-request-charge"), 64)
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -1,24 +1,30 @@
 package push
 
 import (
+	"os"
 	"testing"
 
 	"github.com/messagehub/messagehub/domain/delivery/deliverytest"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Half of the rules are held on a Session account, whose reads may be old, and a third on one whose reads
+// triesEveryCase says that the tests with very many cases try all of them, as in make campaign.
+var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
+
+// A third of the rules are held on a Session account, whose reads may be old, and a fifth on one whose reads
 // are current. The race detector sees some of the former. All rules are held over stores in memory.
 func TestDelivery(t *testing.T) {
 	for i, v := range variants {
-		oneOf := 2
+		oneOf := 3
 		switch {
+		case triesEveryCase && !raced:
+			oneOf = 1
 		case raced && i == 0:
 			continue
 		case raced:
 			oneOf = 8
 		case i == 0:
-			oneOf = 3
+			oneOf = 5
 		}
 		t.Run(v.name, func(t *testing.T) {
 			deliverytest.RunOneOf(t, oneOf, func(t *testing.T, clock *deliverytest.Clock) repositorytest.PushStores {

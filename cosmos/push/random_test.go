@@ -23,9 +23,12 @@ import (
 // which each takes over from the other. Reads are up to four commits old, requests and replies
 // are lost, and nodes end.
 func TestTwoNodesOnOneCursor_LoseNothing(t *testing.T) {
-	seeds := 150
-	if raced {
+	seeds := 50
+	switch {
+	case raced:
 		seeds = 20
+	case triesEveryCase:
+		seeds = 500
 	}
 	var mu sync.Mutex
 	seen := make(map[string]int)

@@ -32,16 +32,16 @@ type campaign struct {
 
 // plan returns what is to be done: the saved seeds, those to run twice, and those
 // that were not run before.
-func (c *campaign) plan(seeds []uint64, f flags) []piece {
+func (c *campaign) plan(seeds []savedSeed, f flags) []piece {
 	var all []piece
-	for _, seed := range seeds {
-		all = append(all, piece{span{seed, 1}, saved})
+	for _, one := range seeds {
+		all = append(all, piece{span{one.seed, 1}, saved, one.world})
 	}
 	for _, s := range c.state.Twice.missing(span{f.from, f.twice}, f.piece) {
-		all = append(all, piece{s, twice})
+		all = append(all, piece{s, twice, ""})
 	}
 	for _, s := range c.state.Seeds.missing(span{f.from, f.seeds}, f.piece) {
-		all = append(all, piece{s, fresh})
+		all = append(all, piece{s, fresh, ""})
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func (c *campaign) take(r result) ([]piece, error) {
 	case errors.Is(r.err, errSilent) && r.Seeds > 1:
 		var each []piece
 		for seed := r.From; seed < r.end(); seed++ {
-			each = append(each, piece{span{seed, 1}, r.kind})
+			each = append(each, piece{span{seed, 1}, r.kind, r.world})
 		}
 		return each, nil
 	case errors.Is(r.err, errSilent):

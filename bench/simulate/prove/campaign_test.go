@@ -74,7 +74,7 @@ func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	require.Equal(t, seedsHeader+"4 c1 an event was lost\n", string(text))
 	seeds, err := readSeeds(c.savedPath)
 	require.NoError(t, err)
-	require.Equal(t, []uint64{4}, seeds)
+	require.Equal(t, []savedSeed{{seed: 4}}, seeds)
 
 	resumed(t, c, "c1")
 	require.NoError(t, c.prove(t.Context(), c.plan(seeds, tenSeeds())))
@@ -95,7 +95,7 @@ func TestASeedThatFailsNoMoreOnALaterCommitIsMended(t *testing.T) {
 	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
 	again := func(commit string) {
 		c.commit, c.failed = commit, nil
-		require.NoError(t, c.prove(t.Context(), c.plan([]uint64{4}, tenSeeds())))
+		require.NoError(t, c.prove(t.Context(), c.plan([]savedSeed{{seed: 4}}, tenSeeds())))
 	}
 	t.Setenv(fakeSimulation, `{}`)
 	again("c1")
@@ -144,7 +144,7 @@ func TestACampaignThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {
 	c.run = run
 	resumed(t, c, "c1")
 	rest := c.plan(nil, tenSeeds())
-	require.Equal(t, []piece{{span{6, 3}, fresh}, {span{9, 1}, fresh}}, rest)
+	require.Equal(t, []piece{{span{6, 3}, fresh, ""}, {span{9, 1}, fresh, ""}}, rest)
 	require.NoError(t, c.prove(t.Context(), rest))
 	require.NoError(t, c.verdict(flags{}))
 	require.EqualValues(t, 10, c.state.Steps)

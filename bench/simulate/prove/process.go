@@ -27,7 +27,8 @@ const (
 // A piece is what a process runs at a time.
 type piece struct {
 	span
-	kind kind
+	kind  kind
+	world string // the only one that runs; "": all
 }
 
 // totals are what the simulation says about a piece: one line of JSON.
@@ -57,13 +58,14 @@ type process struct {
 // run runs one piece. A seed that fails is no error. After errSilent the totals have
 // what the process has printed.
 func (p *process) run(ctx context.Context, of piece) (totals, error) {
-	name := fmt.Sprintf("%d-%d-%d", of.kind, of.From, of.Seeds)
+	name := fmt.Sprintf("%d-%d-%d%s", of.kind, of.From, of.Seeds, of.world)
 	out := filepath.Join(p.folder, name+".json")
 	args := append(p.command[1:len(p.command):len(p.command)],
 		"-test.run=^TestSeeds$", "-test.timeout=30m", "-test.count=1",
 		"-simulate.from="+strconv.FormatUint(of.From, 10),
 		"-simulate.seeds="+strconv.FormatUint(of.Seeds, 10),
 		"-simulate.out="+out,
+		"-simulate.world="+of.world,
 	)
 	if of.kind == twice {
 		args = append(args, "-simulate.twice")
