@@ -129,6 +129,8 @@ type topic struct {
 	watched  map[*watched]struct{}
 
 	lookQueued bool // the end will be read
+
+	crowds chan struct{} // a slot for each page with many watches that is visited
 }
 
 // New returns an Engine that does nothing until it is Run.
@@ -369,7 +371,7 @@ func (e *Engine) serve(entry repository.ShardEntry) (s *service, isNew bool) {
 func (e *Engine) topicFor(stream domain.StreamName) *topic {
 	t := e.topics[stream]
 	if t == nil {
-		t = &topic{stream: stream, services: make(map[*service]struct{}), watched: make(map[*watched]struct{})}
+		t = &topic{stream: stream, services: make(map[*service]struct{}), watched: make(map[*watched]struct{}), crowds: make(chan struct{}, maxCrowds)}
 		e.topics[stream] = t
 		if e.members != nil {
 			e.members.await(stream)

@@ -14,6 +14,11 @@ import (
 const (
 	// maxVisits is the limit for the watches that are visited at the same time, of all streams.
 	maxVisits = 256
+	// maxCrowds is the limit for the pages of a stream with many watches that are visited at the same time.
+	// Each is in memory meanwhile.
+	maxCrowds = 16
+	// manyWatches is how many watches a page has at least for that.
+	manyWatches = 64
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
 )
@@ -44,6 +49,7 @@ type servedPage struct {
 	end      int64
 	isMarked bool              // the store knows
 	isFull   bool              // there may be another one
+	isCrowd  bool              // it has many watches
 	cursors  []domain.CursorID // those that have been visited, unless it is marked
 }
 
@@ -227,6 +233,14 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	if known.isMarked && known.end >= end {
 		return known.isFull, nil
 	}
+	if known.isCrowd {
+		select {
+		case w.topic.crowds <- struct{}{}:
+			defer func() { <-w.topic.crowds }()
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
 	page, err := e.Shards.WatchPage(ctx, w.shard, w.topic.stream, n)
 	if domain.KindOf(err) == domain.NotFound {
 		return false, nil
@@ -234,7 +248,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	if err != nil {
 		return false, err
 	}
-	isFull = len(page.Cursors) >= repository.WatchPageSize
+	isFull, known.isCrowd = len(page.Cursors) >= repository.WatchPageSize, len(page.Cursors) >= manyWatches
 	waiting := page.Cursors
 	switch {
 	case page.Served >= end:
@@ -246,7 +260,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	if err != nil || !areServed {
 		return isFull, err
 	}
-	*known = servedPage{end: end, isFull: isFull, cursors: page.Cursors}
+	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: page.Cursors}
 	if len(page.Cursors) < e.opts.Marked {
 		// The page may have been an old read. A watch that is missing in it is found by the next look.
 		w.mu.Lock()
