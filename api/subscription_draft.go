@@ -23,8 +23,9 @@ const (
 	syncDelivery  = "sync"
 )
 
-// readDraft reads the subscription in the body of a request. Its owner is the actor.
-func readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Draft, error) {
+// readDraft reads the subscription in the body of a request. Its owner is the actor. Only operators may subscribe
+// to the changes of objects.
+func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Draft, error) {
 	text, err := readObject(w, r, maxDraft)
 	if err != nil {
 		return subscribe.Draft{}, err
@@ -36,7 +37,15 @@ func readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Draft, error) 
 	if len(d.faults) > 0 {
 		return subscribe.Draft{}, badSubscription(d.faults)
 	}
-	return d.draft, nil
+	if d.draft.Topic != domain.ObjectsTopic {
+		return d.draft, nil
+	}
+	isOperator, err := s.isOperator(w, r, bearerOf(r))
+	if err == nil && !isOperator {
+		err = missingOperator(w)
+	}
+	d.draft.IsOperator = isOperator
+	return d.draft, err
 }
 
 // A draftDecoder decodes a subscription and gathers what is wrong with it. A fault never

@@ -147,7 +147,7 @@ func timeOrNil(t time.Time) *time.Time {
 
 // createSubscription answers POST, and PUT as in the original, which creates, too.
 func (s *Server) createSubscription(w http.ResponseWriter, r *http.Request) error {
-	draft, err := readDraft(w, r)
+	draft, err := s.readDraft(w, r)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Server) putSubscription(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	draft, err := readDraft(w, r)
+	draft, err := s.readDraft(w, r)
 	if err != nil {
 		return err
 	}

@@ -282,6 +282,10 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 // Standing returns a copy of what is to be stored.
 func (c *Cursor) Standing() Standing { return c.standing.Clone() }
 
+// ViewStanding returns what Standing does, without a copy. It is only read, and only until the next call of
+// a method that changes c.
+func (c *Cursor) ViewStanding() *Standing { return &c.standing }
+
 // Position returns the first position of a priority that was not taken.
 func (c *Cursor) Position(priority int) Position { return c.standing.Position(priority) }
 

@@ -56,6 +56,11 @@ type Object struct {
 
 	IsWatched bool  // a change of the current row has a Change
 	Changes   int64 // the version of the last one
+
+	// StateVersion is the version of the last change of the current state that was stored for the topic of
+	// objects; see ObjectChanges.StateChange. It ascends. It is the time of the change, in microseconds, or
+	// greater: so no version comes again when an object is created that was forgotten whole.
+	StateVersion int64
 }
 
 // MaxSpilledVersions is how many versions with spilled rows an object lists.
@@ -145,11 +150,14 @@ func (f *fold) observe(v VersionID) bool {
 	return true
 }
 
+// count returns how many versions were seen.
+func (f *fold) count() int { return max(len(f.few), len(f.many)) }
+
 // highestLive returns the index of the highest row of rows, which are in order, that is the newest
 // one of its version and live, or -1.
 func (f *fold) highestLive(rows []ObjectRow) int {
 	for i := len(rows) - 1; i >= 0; i-- {
-		if f.observe(rows[i].Version) && rows[i].isLive() {
+		if f.observe(rows[i].Version) && rows[i].IsLive() {
 			return i
 		}
 	}

@@ -86,8 +86,8 @@ type Carrier struct {
 // IsMarker reports whether the event made a delete marker.
 func (e *ObjectEvent) IsMarker() bool { return e.Type == ObjectDeleted && e.Marker }
 
-// isLive reports whether the version exists after the event. A delete marker is a version.
-func (e *ObjectEvent) isLive() bool { return e.Type == ObjectCreated || e.Marker }
+// IsLive reports whether the version exists after the event. A delete marker is a version.
+func (e *ObjectEvent) IsLive() bool { return e.Type == ObjectCreated || e.Marker }
 
 // An ObjectRowID identifies an event among those of one object. No two rows of an object have
 // the same one. Version is the zero value where Carrier identifies the event.

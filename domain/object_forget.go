@@ -118,7 +118,7 @@ type forgettableVersion struct {
 
 // note notes a row that is above all others of the version so far.
 func (v *forgettableVersion) note(r *ObjectRow, dead time.Time) {
-	v.newest, v.isDead = r, !r.isLive() && isOlder(r.Time, dead)
+	v.newest, v.isDead = r, !r.IsLive() && isOlder(r.Time, dead)
 	if r.IsAnchor() {
 		v.anchor = r
 	}

@@ -64,7 +64,7 @@ func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked
 // deleteVersions returns a Deleted of each version that is live at a time.
 func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	for i := range newest {
-		if r := &newest[i]; r.isLive() && !isEarlier(at, r.Time) {
+		if r := &newest[i]; r.IsLive() && !isEarlier(at, r.Time) {
 			events = append(events, ObjectEvent{Version: r.Version, Type: ObjectDeleted, Time: at, ObjectFacts: ObjectFacts{Reason: Crawl}})
 		}
 	}

@@ -13,6 +13,7 @@ type SpilledQuery struct {
 	ID      ObjectRowID // of SpilledByID
 	Version VersionID   // of SpilledHead, SpilledEarlier, SpilledNeighbors, SpilledAnchor, SpilledRecent
 	Order   ObjectOrder // of SpilledNeighbors, SpilledOld
+	Limit   int         // of SpilledLive
 	Time    int64       // of SpilledEarlier, SpilledAnchor, SpilledOver, SpilledGenerated, SpilledOld, SpilledRecent: microseconds
 }
 
@@ -22,7 +23,7 @@ type SpilledQueryKind int
 // The kinds of queries.
 const (
 	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
-	SpilledHeads                                 // each version's newest row
+	SpilledLive                                  // of the newest rows of all versions, the highest ones that are live, up to Limit
 	SpilledHead                                  // a version's newest row
 	SpilledEarlier                               // a version's newest row except those of SpilledGenerated
 	SpilledNeighbors                             // a version's native rows just below and just above an order
@@ -41,7 +42,7 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 	switch q.Kind {
 	case SpilledByID:
 		return selectRows(rows, func(r *ObjectRow) bool { return r.ID() == q.ID })
-	case SpilledHeads:
+	case SpilledLive:
 		var heads []ObjectRow
 		newest := make(map[VersionID]int)
 		for _, r := range rows {
@@ -52,7 +53,9 @@ func (q SpilledQuery) Select(rows []ObjectRow) []ObjectRow {
 				heads[i] = r
 			}
 		}
-		return heads
+		heads = selectRows(heads, func(r *ObjectRow) bool { return r.IsLive() })
+		slices.SortFunc(heads, func(a, b ObjectRow) int { return CompareObjectRows(b, a) })
+		return heads[:min(len(heads), q.Limit)]
 	case SpilledHead:
 		return highest(selectRows(rows, func(r *ObjectRow) bool { return r.Version == q.Version }), CompareObjectRows)
 	case SpilledEarlier:

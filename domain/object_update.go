@@ -45,6 +45,9 @@ type ObjectChanges struct {
 	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
 	// Event is what those who watch the object are notified of, with the version Object.Changes; "": nothing.
 	Event ChangeEvent
+	// State is what happens to the current state of the object; "": nothing.
+	State  ObjectStateEvent
+	before *ObjectRow // the current row
 	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
 	// are too old, or it has forgotten nothing.
 	IsEmpty bool
@@ -246,8 +249,9 @@ func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuer
 		o.Writes = append(o.Writes, u.ids[0])
 		o.Writes = o.Writes[max(len(o.Writes)-MaxObjectWrites, 0):]
 	}
+	changes.State, changes.before = stateEvent(u.current, o.Current), u.current
 	if o.IsWatched {
-		if changes.Event = currentChange(u.current, o.Current); changes.Event != "" {
+		if changes.Event = changes.State.watched(); changes.Event != "" {
 			o.Changes++
 		}
 	}
@@ -278,15 +282,32 @@ func (u *ObjectUpdate) setCurrent() {
 		o.Current = nil
 		return
 	}
-	var highest *ObjectRow
-	heads, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHeads})
-	for _, head := range heads {
-		r := &head.row
-		if isOutside(r.Version) && r.isLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
+	u.setCurrentTo(u.highestSpilled(&f))
+}
+
+// highestSpilled returns the highest live row among the newest spilled ones of versions that have no row in the
+// object, or nil. inside has seen the rows in the object.
+func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
+	observe := func(r *ObjectRow) {
+		if !inside.hasSeen(r.Version) && r.IsLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
 			highest = r
 		}
 	}
-	u.setCurrentTo(highest)
+	// What is stored of these versions may not hold any longer.
+	for v := range u.below.versions {
+		if r := u.newestSpilled(v); r != nil {
+			observe(r)
+		}
+	}
+	// One row more than those that do not count.
+	limit := inside.count() + len(u.below.versions) + 1
+	stored, _ := u.below.load(SpilledQuery{Kind: SpilledLive, Limit: limit})
+	for i := range stored {
+		if _, mayHaveChanged := u.below.versions[stored[i].Version]; !mayHaveChanged {
+			observe(&stored[i])
+		}
+	}
+	return highest
 }
 
 // setCurrentTo makes the highest live row the current one, unless it is a marker.

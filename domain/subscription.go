@@ -103,7 +103,9 @@ func (s *Subscription) Stream() (StreamName, error) {
 }
 
 // IsReservedTopic reports whether only the hub publishes to a topic.
-func IsReservedTopic(topic string) bool { return topic == DataTopic || topic == DequeuedTopic }
+func IsReservedTopic(topic string) bool {
+	return topic == DataTopic || topic == DequeuedTopic || topic == ObjectsTopic
+}
 
 // SetDefaults sets the members that have a default and are empty.
 func (s *Subscription) SetDefaults() {

@@ -53,6 +53,7 @@ type objectPlan struct {
 	crawls    bool
 	loses     bool // some events are never reported
 	patches   bool
+	topic     bool          // changes are stored for it, and nothing publishes them
 	retention time.Duration // 0: for ever
 	changes   int           // of the bucket while nodes work
 }
@@ -68,6 +69,7 @@ func newObjectPlan(d dice) (p objectPlan) {
 	if d.n(3) == 0 {
 		p.retention = 6 * time.Hour
 	}
+	p.topic = d.n(3) == 0
 	return p
 }
 
@@ -131,8 +133,9 @@ func newObjectWorld(o *Options) (*objectWorld, error) {
 	}
 	l.options = objectstore.Options{
 		Shards: 1 + l.d.n(2), Limits: domain.ObjectLimits{Rows: 1 + l.d.n(4)}, Retries: []int{0, 0, 5}[l.d.n(3)],
-		Retention: domain.ObjectRetention(l.plan.retention),
+		Retention: domain.ObjectRetention(l.plan.retention), Topic: l.plan.topic,
 	}
+	l.observer.HasTopic = l.plan.topic
 	limit := 3
 	if l.plan.crawls { // so that nodes die within a crawl
 		limit = 8

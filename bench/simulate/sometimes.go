@@ -131,6 +131,7 @@ var rare = []string{
 	"a watched bundle was dequeued",
 	"a watched bundle was dequeued again after a replay",
 	"a receiver redirected a call to itself",
+	"a change was stored for the topic",
 	"rows were spilled",
 	"an event came below the floor",
 	"a spilled row became the current one",

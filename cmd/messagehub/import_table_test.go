@@ -90,7 +90,7 @@ var table = []row{
 	{
 		packages: []string{"domain/publish"},
 		may:      []string{"domain", "repository"},
-		tests:    rulesAndOracle,
+		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest"),
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{

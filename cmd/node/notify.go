@@ -14,9 +14,9 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
-	"github.com/messagehub/messagehub/repository"
 )
 
 // A NotifyReport says what was done by Notify.
@@ -61,7 +61,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	opts.pushFor = max(duration-time.Since(began), 1)
 	counts := new(countingCaller)
 	opts.wrapCaller = counts.wrap
-	var changes repository.StoredChanges
+	var changes *objectstore.Store
 	switch objects, err := openObjectStore(ctx, &cfg, &opts, s, metrics); {
 	case err == nil:
 		changes = objects

@@ -29,7 +29,7 @@ type objects struct {
 	stored   repository.Objects     // as the hub's own reports are stored
 	receiver *objectevents.Receiver // nil: no events come by a queue
 	sweeps   *ledger.Sweeper
-	changes  repository.StoredChanges // of objects that are watched
+	changes  *objectstore.Store // of objects that are watched, and for their topic
 
 	fault error // why there is nothing of the above
 }
@@ -73,7 +73,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 // openObjectStore opens what keeps objects, over the store of a node.
 func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*objectstore.Store, error) {
 	documents := objectstore.New(s.db, objectstore.Options{
-		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Topic: cfg.Objects.Topic, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
 	})
 	return documents, provisionObjects(ctx, cfg, documents)
 }

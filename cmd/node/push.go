@@ -14,6 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
@@ -24,7 +25,6 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
-	"github.com/messagehub/messagehub/repository"
 )
 
 // A push is the part of a node that calls receivers: what senders publish and owners subscribe
@@ -40,6 +40,7 @@ type push struct {
 	deliveries    *inspect.Service
 	broker        *broker.Service
 	watches       *watches
+	objects       *publish.ObjectRelay // nil: no changes of objects are published to a topic
 
 	fault error // why there is nothing of the above
 }
@@ -54,8 +55,8 @@ const testTimeout = 20 * time.Second
 
 // openPush builds the push side over the store of a node. It creates the containers that are
 // missing where a key allows it. Without them the push has a fault, and no error. own is the address of
-// the node. objects are the changes of objects, nil if the node keeps none.
-func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, own string, objects repository.StoredChanges, metrics prometheus.Registerer) (*push, error) {
+// the node. objects are those of stores, nil if the node keeps none.
+func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, own string, objects *objectstore.Store, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
 	}
@@ -110,17 +111,20 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Parties: documents, Streams: streams, Cursors: documents, Shards: documents, Content: s.content,
 	}, sealerOf(keys), clock)
 	consumers.broker = p.broker
+	p.events = publish.New(streams, p.engine.Published)
+	if objects != nil && objects.Topic() != nil {
+		p.objects = publish.NewObjectRelay(objects.Topic(), p.events, publish.ObjectRelayOptions{Clock: opts.Clock, Logger: opts.Logger})
+	}
 	if p.watches, err = p.openWatches(cfg, opts, s, documents, objects, streams, own); err != nil {
 		return nil, err
 	}
 	consumers.watches = p.watches
 	p.replays = replay.New(replay.Ports{Definitions: documents, Streams: streams, Cursors: documents, Shards: documents}, replay.Options{Changed: p.engine.Changed})
-	p.events = publish.New(streams, p.engine.Published)
 	p.outcomes = outcome.New(outcome.Ports{
 		Definitions: documents, Cursors: documents, Streams: streams, Settled: p.engine.Settled, Clock: clock,
 	})
 	p.subscriptions = subscribe.New(subscribe.Ports{Definitions: documents, Streams: streams, Cursors: documents, Dequeues: s}, keys, subscribe.Options{
-		CheckURL: p.client.CheckURL, CheckSecret: checkSecret, CheckHeaders: checkHeaders,
+		HasObjects: cfg.Objects.Topic, CheckURL: p.client.CheckURL, CheckSecret: checkSecret, CheckHeaders: checkHeaders,
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
 	p.deliveries = inspect.New(inspect.Ports{
@@ -163,7 +167,7 @@ func (p *push) saved(actor domain.ActorID) {
 }
 
 // run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes what
-// watches are called with.
+// watches are called with, and subscriptions to changes of objects.
 func (p *push) run(ctx context.Context) {
 	if p.engine == nil {
 		return
@@ -171,7 +175,10 @@ func (p *push) run(ctx context.Context) {
 	publishing, stop := context.WithCancel(ctx)
 	var relay sync.WaitGroup
 	relay.Go(func() { _ = p.watches.relay.Run(publishing) }) // which never fails
-	_ = p.engine.Run(ctx)                                    // likewise
+	if p.objects != nil {
+		relay.Go(func() { p.objects.Run(publishing) })
+	}
+	_ = p.engine.Run(ctx) // likewise
 	stop()
 	relay.Wait()
 }

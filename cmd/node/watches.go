@@ -7,6 +7,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
@@ -24,7 +25,7 @@ type watches struct {
 
 // openWatches returns the use cases of watches over the push side of a node. own is the address of the
 // node.
-func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, documents *pushstore.Store, objects repository.StoredChanges, streams repository.Streams, own string) (*watches, error) {
+func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, documents *pushstore.Store, objects *objectstore.Store, streams repository.Streams, own string) (*watches, error) {
 	w := &watches{policy: cfg.Watches.Policy()}
 	text := cfg.Watches.Base
 	if text == "" {
@@ -38,9 +39,11 @@ func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, document
 	if objects != nil {
 		changes = watch.WithObjects(documents, objects)
 	}
-	w.relay = watch.NewRelay(changes, streams, p.engine.Published, watch.RelayOptions{
-		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger,
-	})
+	options := watch.RelayOptions{Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger}
+	if p.objects != nil {
+		options.Looks = p.objects.Look
+	}
+	w.relay = watch.NewRelay(changes, streams, p.engine.Published, options)
 	w.service = watch.New(watch.Ports{Watches: documents, Resources: documents, Changes: changes, Cursors: documents, Streams: streams, Bundles: s}, watch.Options{
 		Base: w.base, CheckURL: p.checkWatchURL, Created: p.engine.Created, Changed: p.engine.Changed, Clock: opts.Clock,
 	})

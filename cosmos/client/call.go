@@ -174,7 +174,7 @@ func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, writ
 		}
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
 		began := time.Now()
-		charge, err := request(attempt)
+		charge, err := request(withoutDiagnostics(attempt))
 		cancel()
 		charge = c.client.metrics.addRequest(c.name, container.ID(), err, charge, time.Since(began))
 		if c.paced {

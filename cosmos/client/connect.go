@@ -55,7 +55,7 @@ func Connect(c Connection) (*Database, error) {
 			ShouldRetry: func(*http.Response, error) bool { return false },
 		},
 		Telemetry:       policy.TelemetryOptions{ApplicationID: "messagehub"},
-		PerCallPolicies: []policy.Policy{rawPropertiesPolicy{}},
+		PerCallPolicies: []policy.Policy{rawPropertiesPolicy{}, noDiagnosticsPolicy{}},
 	}}
 	var err error
 	switch {

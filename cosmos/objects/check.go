@@ -155,6 +155,16 @@ func (c *checker) checkDocument(ctx context.Context, q *client.Query, strays *st
 		}
 	case bucketDocument.Name:
 		err = q.Decode(item, &bucketDoc{})
+	case changeDocument.Name:
+		d := &changeDoc{}
+		if err = q.Decode(item, d); err == nil {
+			_, err = d.change()
+		}
+	case stateDocument.Name:
+		d := &stateDoc{}
+		if err = q.Decode(item, d); err == nil {
+			_, err = d.change()
+		}
 	case sweepDocument.Name:
 		err = q.Decode(item, &sweepDoc{})
 	}

@@ -14,7 +14,7 @@ import (
 // checkJobs checks all jobs that run.
 func (c *checker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
-		l := &jobLook{checker: c, running: make(map[string]*runningDoc)}
+		l := &jobLook{checker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
 		if err := l.read(ctx); err != nil {
 			return nil, false, err
 		}
@@ -28,7 +28,9 @@ type jobLook struct {
 	*checker
 	jobs    []*jobDoc
 	running map[string]*runningDoc // by id
-	found   []repository.Finding
+
+	requests map[string]bool // ids of their documents
+	found    []repository.Finding
 }
 
 func (l *jobLook) violated(bucket, where, format string, args ...any) {
@@ -81,6 +83,12 @@ func (l *jobLook) add(decode func(doc []byte, into any) error, item []byte) erro
 			return err
 		}
 		l.running[d.ID] = d
+	case requestDocument.Name:
+		d := &requestDoc{}
+		if err := decode(item, d); err != nil {
+			return err
+		}
+		l.requests[d.ID] = true
 	}
 	return nil
 }
@@ -91,6 +99,9 @@ func (l *jobLook) compare() {
 		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
 		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {
 			l.violated(d.Bucket, where, "its state is %s, and live is %t", d.State, d.Live)
+		}
+		if id := "request." + d.UUID; d.hasSeparateRequest() && !l.requests[id] {
+			l.violated(d.Bucket, where, "its request is missing: document %s", id)
 		}
 		if !d.Live || !kind.IsExclusive() {
 			continue

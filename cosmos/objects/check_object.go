@@ -226,6 +226,9 @@ func (l *objectLook) checkSpilled(d *rowDoc) {
 		if d.ID != headID(l.doc.Key, r.Version) || d.Version != versionText(r.Version) {
 			l.violated("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
 		}
+		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // older versions store none
+			l.violated("L4", copyWrong, "document %s says %v of its row, want %v", d.ID, d.Live, want)
+		}
 		return
 	}
 	want := newRowDoc(l.doc.PartitionKey, l.doc.Key, &r)

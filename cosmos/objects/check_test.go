@@ -79,6 +79,19 @@ func (c *checkedStore) find(has func(doc map[string]any) bool) map[string]any {
 	return nil
 }
 
+// watchAndChange has the object changed once it is watched. The change is for the topic, too.
+func (c *checkedStore) watchAndChange() {
+	c.t.Helper()
+	c.ingest("key", "[C@90/9]")
+	_, err := c.store.MarkWatched(c.t.Context(), domain.ObjectResourceOf(must(domain.ParseObjectName("bucket", "key"))), false)
+	require.NoError(c.t, err)
+	options := c.store.opts
+	options.Topic = true
+	c.store = New(c.store.db, options)
+	c.ingest("key", "[C@91/9]")
+	require.Empty(c.t, c.check().Findings)
+}
+
 func (c *checkedStore) object() map[string]any {
 	return c.find(func(doc map[string]any) bool { return doc["kind"] == "object" && doc["key"] == "key" })
 }
@@ -183,6 +196,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{"rows in another order", "L4", floorWrong, changeObject(func(doc map[string]any) { slices.Reverse(rows(doc)) })},
 		{"a copy that is gone", "L4", copyWrong, func(c *checkedStore) { c.remove(c.spilled("head", "20")) }},
 		{"a copy that is old", "L4", copyWrong, changeSpilled("head", "20", func(_, row map[string]any) { row["duplicates"] = 3 })},
+		{"a copy in another order", "L4", copyWrong, changeSpilled("head", "20", func(doc, _ map[string]any) { doc["live"] = "0" })},
 		{"a copy of another version", "L4", copyWrong, changeSpilled("head", "20", func(_, row map[string]any) { row["version"] = "9" })},
 		{"a version that is not listed", "L4", countWrong, changeObject(func(doc map[string]any) { doc["spilledVersions"] = []any{"1"} })},
 		{"a duplicate that is not counted", "L5", countWrong, changeObject(func(doc map[string]any) { delete(doc, "duplicates") })},
@@ -202,6 +216,23 @@ func TestCheckFindsEachViolation(t *testing.T) {
 			running := c.find(func(doc map[string]any) bool { return doc["kind"] == "running" })
 			c.remove(running)
 			require.NoError(c.t, c.store.CreateJob(c.t.Context(), c.job(2)))
+		}},
+		{"a change that cannot be read", "L1", unreadable, func(c *checkedStore) {
+			c.watchAndChange()
+			doc := c.find(func(doc map[string]any) bool { return doc["kind"] == "change" })
+			doc["event"] = "created"
+			c.put(doc)
+		}},
+		{"a change for the topic that cannot be read", "L1", unreadable, func(c *checkedStore) {
+			c.watchAndChange()
+			doc := c.find(func(doc map[string]any) bool { return doc["kind"] == "state-change" })
+			doc["event"] = "read"
+			c.put(doc)
+		}},
+		{"an inventory without its manifest", "L8", jobWrong, func(c *checkedStore) {
+			require.NoError(c.t, c.store.CreateJob(c.t.Context(), newInventory(3, "manifest")))
+			require.Empty(c.t, c.check().Findings)
+			c.remove(c.find(func(doc map[string]any) bool { return doc["kind"] == "request" }))
 		}},
 		{"a job that cannot be read", "L1", unreadable, func(c *checkedStore) {
 			doc := c.find(func(doc map[string]any) bool { return doc["kind"] == "job" })

@@ -10,8 +10,10 @@
 //	                    -r.<hash>           a row that is spilled from the object
 //	                    -v.<hash>           a copy of the newest spilled row of a version
 //	                    -c.<hash>.<number>  a change of an object that is watched
+//	                    -t.<hash>.<number>  a change of the current state of an object, for the topic
 //	sweep               sweep               the sweep that began last, and how far it has come
 //	jobs                <kind>.<uuid>       a job; it expires some time after its end
+//	                    request.<uuid>      the request of a job, if it may be long; it expires with the job
 //	                    running.<kind>.<bucket in base32hex>
 //	                                        which job of an exclusive kind runs for a bucket
 //
@@ -35,6 +37,8 @@
 //     and 4 proves that the object has not changed. If there are several result pages, each of them has
 //     the object, since each may be answered by another replica. A query for the nearest row may be stale;
 //     it only bounds what the one that proves has to read.
+//     Of the copies, only the highest live ones are read, by a member that sorts as the rows do: so an object
+//     whose versions are deleted from the newest on pays the same for each, however many there are.
 //  4. Write one batch: each object If-Match or as a creation, with the id of the round, its spilled
 //     rows and their copies. A crash, or a lost reply, leaves all of it or nothing.
 //  5. If the batch is refused, read again. The id of the round in an object proves that the batch was
@@ -63,6 +67,15 @@
 // the stream of the object; those that a node has left are found by a query over the ids of changes, which are
 // between those of others. The rest is as package cosmos/push has it for other resources. A mark is never
 // removed, and the sweep does not delete an object that has it: its versions continue when it is created again.
+//
+// # Topic
+//
+// With Options.Topic, the batch of an update that changes the current state of its object also creates a change
+// for the topic, whether the object is watched or not: so there are both or none. A creation is such a change.
+// It has a version that ascends, and is the time of the change or greater. So an object that was forgotten whole,
+// which knows no version, repeats none. A relay appends the change to the stream of the topic and then removes
+// it; a crash between the two leaves a change that is appended again, and found to be a duplicate. Changes that
+// a node has left are found by a query over their ids. Without a topic, an object pays nothing more.
 //
 // # Lists
 //

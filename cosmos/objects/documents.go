@@ -64,6 +64,7 @@ type objectDoc struct {
 	Writes       []string    `json:"writes"`
 	IsWatched    bool        `json:"watched,omitempty"`
 	Changes      int64       `json:"changes,omitempty"` // the version of the last one
+	StateVersion int64       `json:"stateVersion,omitempty"`
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -90,6 +91,7 @@ type rowDoc struct {
 	Object       string      `json:"object"` // id of its object
 	Version      string      `json:"version,omitempty"`
 	Order        string      `json:"order,omitempty"` // see orderText; not of a copy
+	Live         any         `json:"live,omitempty"`  // of a copy: the text of the order of its row if that is live, or else false
 	Row          rowFields   `json:"row"`
 	Micros       float64     `json:"micros"` // the time of the event, for queries
 	IsGenerated  bool        `json:"isGenerated,omitempty"`
@@ -225,7 +227,7 @@ func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc 
 		Live: o.Current != nil, Events: o.Events, Duplicates: o.Duplicates, Generated: o.Generated, Doubt: o.Doubt,
 		Spilled: o.Spilled, SpilledPlace: o.SpilledGenerated, SpilledTo: timeText(o.SpilledTo), Writes: o.Writes,
 		Floor: newOrderDoc(o.Floor), Forgotten: newOrderDoc(o.Forgotten), ForgottenTo: timeText(o.ForgottenTo), ForgottenN: o.ForgottenRows,
-		IsWatched: o.IsWatched, Changes: o.Changes,
+		IsWatched: o.IsWatched, Changes: o.Changes, StateVersion: o.StateVersion,
 	}
 	if replaced != nil {
 		d.Document = replaced.Document
@@ -280,7 +282,7 @@ func (d *objectDoc) object() (domain.Object, error) {
 		Name: name, Events: d.Events, Duplicates: d.Duplicates, Generated: d.Generated, Doubt: d.Doubt,
 		Spilled: d.Spilled, SpilledGenerated: d.SpilledPlace, SpilledTo: p.time(d.SpilledTo), Writes: d.Writes,
 		Floor: p.order(d.Floor), Forgotten: p.order(d.Forgotten), ForgottenTo: p.time(d.ForgottenTo), ForgottenRows: d.ForgottenN,
-		IsWatched: d.IsWatched, Changes: d.Changes,
+		IsWatched: d.IsWatched, Changes: d.Changes, StateVersion: d.StateVersion,
 	}
 	if d.Current != nil {
 		current := p.row(d.Current)
@@ -313,10 +315,14 @@ func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 
 // newHeadDoc returns the copy of the newest spilled row of a version.
 func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
-	return &rowDoc{
+	d := &rowDoc{
 		ID: headID(key, r.Version), PartitionKey: partition, Kind: headDocument.Name, Object: objectID(key),
-		Version: versionText(r.Version), Row: encodeRow(r), Micros: micros(r.Time),
+		Version: versionText(r.Version), Live: false, Row: encodeRow(r), Micros: micros(r.Time),
 	}
+	if r.IsLive() {
+		d.Live = orderText(r.Order())
+	}
+	return d
 }
 
 func (d *rowDoc) row() (domain.ObjectRow, error) {

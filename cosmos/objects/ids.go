@@ -17,8 +17,12 @@ const (
 	rowPrefix  = "-r."
 	headPrefix = "-v."
 
+	behindHeads   = "-v/" // behind the ids of all copies
 	changePrefix  = "-c."
 	behindChanges = "-c/" // behind the ids of all changes
+
+	statePrefix  = "-t."
+	behindStates = "-t/" // behind the ids of all changes for the topic
 
 	firstID   = "0"  // of objects; other ids begin with a dash
 	lastRowID = "-z" // behind all others than those of objects
@@ -78,6 +82,11 @@ func changeID(key string, version int64) string {
 func changeIDs(key string) (from, to string) {
 	hash := hashOf(key)
 	return changePrefix + hash + ".", changePrefix + hash + "/"
+}
+
+// stateID returns the id of a change of the current state of the object with a key. It sorts as the version.
+func stateID(key string, version int64) string {
+	return fmt.Sprintf("%s%s.%020d", statePrefix, hashOf(key), version)
 }
 
 func bucketKey(bucket string) string { return "bucket|" + bucket }

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxEvents = 24 // of one object in a request: what they change fits into one batch
-	maxNames  = 64 // in a request
+	maxNames  = 64 // in a request; see Store.names
 )
 
 // A request holds events of one call that go to one shard.
@@ -50,7 +50,7 @@ func (s *Store) Ingest(ctx context.Context, reports []repository.ObjectReport) (
 			continue
 		}
 		key := shardKey(g.name.Bucket(), shardOf(g.name.Key(), n))
-		byShard[key] = addToRequests(byShard[key], g)
+		byShard[key] = s.addToRequests(byShard[key], g)
 	}
 	var wait sync.WaitGroup
 	for key, requests := range byShard {
@@ -122,11 +122,11 @@ func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, re
 
 // addToRequests adds a group to the last request, or to another one if that has no room or has
 // events of the same object, which come first.
-func addToRequests(requests []*request, g *objectEvents) []*request {
+func (s *Store) addToRequests(requests []*request, g *objectEvents) []*request {
 	if n := len(requests); n > 0 {
 		last := requests[n-1]
 		isSame := func(other *objectEvents) bool { return other.name == g.name }
-		if len(last.objects) < maxNames && !slices.ContainsFunc(last.objects, isSame) {
+		if len(last.objects) < s.names && !slices.ContainsFunc(last.objects, isSame) {
 			last.objects = append(last.objects, g)
 			return requests
 		}

@@ -11,9 +11,13 @@ import (
 )
 
 var (
-	jobDocument  = client.DocumentKind{Name: "job", Format: 1}
-	jobsDocument = client.DocumentKind{Name: "running", Format: 1}
+	jobDocument     = client.DocumentKind{Name: "job", Format: separateRequest}
+	jobsDocument    = client.DocumentKind{Name: "running", Format: 1}
+	requestDocument = client.DocumentKind{Name: "request", Format: 1}
 )
+
+// separateRequest is the format of a job whose request has a document of its own.
+const separateRequest = 2
 
 // jobsKey is the partition of all jobs: there are few, and one query finds those that run.
 const jobsKey = "jobs"
@@ -27,7 +31,7 @@ type jobDoc struct {
 	UUID         string       `json:"uuid"`
 	Bucket       string       `json:"bucket,omitempty"`
 	Live         bool         `json:"live,omitempty"` // it runs
-	Request      string       `json:"request"`
+	Request      string       `json:"request"`        // "": see requestDoc
 	State        string       `json:"state"`
 	Started      string       `json:"started"`
 	Ended        string       `json:"ended,omitempty"`
@@ -50,7 +54,8 @@ type jobDoc struct {
 	client.Document
 }
 
-// membersWithoutRequest are what a query asks for in place of a whole jobDoc, which may have half a megabyte.
+// membersWithoutRequest are what a query asks for in place of a whole jobDoc. One that an older version has stored
+// may have half a megabyte.
 const membersWithoutRequest = "c.id, c.v, c.partitionKey, c.kind, c.jobKind, c.uuid, c.bucket, c.live, c.state, c.started, c.ended, c.cursor, " +
 	"c.seen, c.created, c.deleted, c.changed, c.unchanged, c.refused, c.report, c.attempts, c.failures, c.owner, c.lease, c.until, c.writeId"
 
@@ -74,6 +79,28 @@ type runningDoc struct {
 
 func (*runningDoc) DocumentKind() client.DocumentKind { return jobsDocument }
 
+// A requestDoc is the request of a job that may have a long one. The document of the job is replaced at each step,
+// and this one is not.
+type requestDoc struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	Request      string `json:"request"`
+	client.FormatNumber
+}
+
+func (*requestDoc) DocumentKind() client.DocumentKind { return requestDocument }
+
+// requestID returns the id of the document with the request of a job.
+func requestID(id domain.JobID) string { return "request." + id.UUID() }
+
+func newRequestDoc(j *domain.Job) *requestDoc {
+	return &requestDoc{ID: requestID(j.ID), PartitionKey: jobsKey, Kind: requestDocument.Name, Request: j.Request}
+}
+
+// jobTTL is how long the documents of a job that has ended are kept, in seconds.
+const jobTTL = int64(repository.JobRetention / time.Second)
+
 // jobPrefix begins the ids of the jobs of a kind, which sort as the jobs began.
 func jobPrefix(kind domain.JobKind) string { return string(kind) + "." }
 
@@ -89,15 +116,20 @@ func runningID(kind domain.JobKind, bucket string) string {
 func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	d := &jobDoc{
 		ID: jobDocID(j.ID), PartitionKey: jobsKey, Kind: jobDocument.Name, JobKind: string(j.ID.Kind), UUID: j.ID.UUID(), Bucket: j.Bucket,
-		Live: j.State == domain.JobRunning, Request: j.Request, State: string(j.State), Started: timeText(j.Started), Ended: timeText(j.Ended),
+		Live: j.State == domain.JobRunning, State: string(j.State), Started: timeText(j.Started), Ended: timeText(j.Ended),
 		Cursor: j.Cursor, Seen: j.Counts.Seen, Created: j.Counts.Created, Deleted: j.Counts.Deleted, Changed: j.Counts.Changed, Unchanged: j.Counts.Unchanged, Refused: j.Counts.Refused,
 		Report: j.Report, Attempts: j.Attempts, Owner: j.Lease.Owner, Lease: j.Lease.Number, Until: timeText(j.Lease.Until), WriteID: writeID,
 	}
-	if replaced != nil {
-		d.Document = replaced.Document
+	switch {
+	case replaced != nil: // the request never changes
+		d.Document, d.Request = replaced.Document, replaced.Request
+	case j.ID.Kind.HasLongRequest():
+		d.StoredFormat = separateRequest
+	default:
+		d.Request = j.Request
 	}
 	if !d.Live {
-		d.TTL = int64(repository.JobRetention / time.Second)
+		d.TTL = jobTTL
 	}
 	for _, f := range j.Failures {
 		d.Failures = append(d.Failures, failureDoc(f))
@@ -105,7 +137,10 @@ func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	return d
 }
 
-// job returns the job of a document.
+// hasSeparateRequest reports whether the request of the job has a document of its own.
+func (d *jobDoc) hasSeparateRequest() bool { return d.StoredFormat >= separateRequest }
+
+// job returns the job of a document. It has no request if that has a document of its own.
 func (d *jobDoc) job() (domain.Job, error) {
 	var p parser
 	id, err := domain.ParseJobID(domain.JobKind(d.JobKind), d.UUID)

@@ -24,8 +24,8 @@ func (s *Store) CreateJob(ctx context.Context, job *domain.Job) error {
 	return c.Outcome("create job", c.Retry(ctx, func() error { return s.createJob(ctx, c, job) }))
 }
 
-// createJob stores a job, and for an exclusive kind in the same batch the document that says that it
-// runs. A crash leaves both or nothing.
+// createJob stores a job, and in the same batch for an exclusive kind the document that says that it runs, and
+// a request that may be long. A crash leaves all of it or nothing.
 func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) error {
 	d := newJobDoc(job, s.client.NewID(), nil)
 	r := &runningDoc{
@@ -35,6 +35,9 @@ func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) 
 		b.CreateItem(client.Encode(d), nil)
 		if job.ID.Kind.IsExclusive() {
 			b.CreateItem(client.Encode(r), nil)
+		}
+		if d.hasSeparateRequest() {
+			b.CreateItem(client.Encode(newRequestDoc(job)), nil)
 		}
 	})
 	if !client.IsRefused(err) {
@@ -94,9 +97,27 @@ func (s *Store) Job(ctx context.Context, id domain.JobID) (job domain.Job, err e
 	c := s.client.Begin("read job")
 	d, err := s.readJob(ctx, c, id)
 	if err == nil {
-		job, err = d.job()
+		job, err = s.wholeJob(ctx, c, d)
 	}
 	return job, c.Outcome("read job", err)
+}
+
+// wholeJob returns the job of a document with its request.
+func (s *Store) wholeJob(ctx context.Context, c *client.Call, d *jobDoc) (domain.Job, error) {
+	job, err := d.job()
+	if err != nil || !d.hasSeparateRequest() {
+		return job, err
+	}
+	r := &requestDoc{}
+	err = c.Retry(ctx, func() error {
+		_, err := c.Read(ctx, s.objects, jobsKey, requestID(job.ID), r)
+		if client.IsNotFound(err) {
+			return client.ErrNotYetVisible
+		}
+		return err
+	})
+	job.Request = r.Request
+	return job, err
 }
 
 // ListJobs implements [repository.Jobs].
@@ -139,40 +160,55 @@ func (s *Store) queryJobs(ctx context.Context, text string, p *params) (jobs []d
 
 // ClaimJob implements [repository.Jobs].
 func (s *Store) ClaimJob(ctx context.Context, id domain.JobID, owner string, now, until time.Time) (domain.Job, error) {
-	return s.changeJob(ctx, "claim job", id, func(stored *domain.Job) error { return stored.Claim(owner, now, until) })
+	return s.changeWholeJob(ctx, "claim job", id, func(stored *domain.Job) error { return stored.Claim(owner, now, until) })
 }
 
 // SaveJob implements [repository.Jobs].
 func (s *Store) SaveJob(ctx context.Context, job *domain.Job) error {
-	_, err := s.changeJob(ctx, "save job", job.ID, func(stored *domain.Job) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("save job: %w", err)
+	}
+	c := s.client.Begin("save job")
+	_, err := s.changeJob(ctx, c, job.ID, func(stored *domain.Job) error {
 		err := stored.CheckLease(job.Lease)
 		if err == nil {
 			*stored = *job
 		}
 		return err
 	})
-	return err
+	return c.Outcome("save job", err)
 }
 
 // StopJob implements [repository.Jobs].
 func (s *Store) StopJob(ctx context.Context, id domain.JobID, at time.Time) (domain.Job, error) {
-	return s.changeJob(ctx, "stop job", id, func(stored *domain.Job) error {
+	return s.changeWholeJob(ctx, "stop job", id, func(stored *domain.Job) error {
 		stored.End(domain.JobStopped, at)
 		return nil
 	})
 }
 
-// changeJob replaces the document of a job If-Match. If that ends an exclusive job, the same batch
-// deletes the document that says that it runs. A crash leaves all of it or nothing. After a refusal the
-// id of the write shows whether it was stored. An error of change is returned only if the document that
-// it is about is not a stale one.
-func (s *Store) changeJob(ctx context.Context, what string, id domain.JobID, change func(*domain.Job) error) (job domain.Job, err error) {
+// changeWholeJob changes a job, and returns it with its request.
+func (s *Store) changeWholeJob(ctx context.Context, what string, id domain.JobID, change func(*domain.Job) error) (domain.Job, error) {
 	if err := ctx.Err(); err != nil {
-		return job, fmt.Errorf("%s: %w", what, err)
+		return domain.Job{}, fmt.Errorf("%s: %w", what, err)
 	}
 	c := s.client.Begin(what)
+	d, err := s.changeJob(ctx, c, id, change)
+	if err != nil {
+		return domain.Job{}, c.Outcome(what, err)
+	}
+	job, err := s.wholeJob(ctx, c, d)
+	return job, c.Outcome(what, err)
+}
+
+// changeJob replaces the document of a job If-Match, and returns it. If that ends the job, the same batch deletes the
+// document that says that it runs, and has its request expire. A crash leaves all of it or nothing. After a refusal the
+// id of the write shows whether it was stored. An error of change is returned only if the document that
+// it is about is not a stale one.
+func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, change func(*domain.Job) error) (stored *jobDoc, err error) {
 	writeID := s.client.NewID()
 	err = c.Retry(ctx, func() error {
+		var job domain.Job
 		d, err := s.readJob(ctx, c, id)
 		if err == nil {
 			job, err = d.change(writeID, change)
@@ -187,7 +223,7 @@ func (s *Store) changeJob(ctx context.Context, what string, id domain.JobID, cha
 				job, err = d.change(writeID, change)
 			}
 		}
-		if err != nil || d.WriteID == writeID || !d.Live { // a job that has ended never changes
+		if stored = d; err != nil || d.WriteID == writeID || !d.Live { // a job that has ended never changes
 			return err
 		}
 		next := newJobDoc(&job, writeID, d)
@@ -196,13 +232,19 @@ func (s *Store) changeJob(ctx context.Context, what string, id domain.JobID, cha
 			if id.Kind.IsExclusive() && d.Live && !next.Live {
 				b.DeleteItem(runningID(id.Kind, job.Bucket), nil)
 			}
+			if d.hasSeparateRequest() && !next.Live {
+				ops := client.NewPatch(requestDocument)
+				ops.AppendSet("/ttl", jobTTL)
+				b.PatchItem(requestID(id), ops, nil)
+			}
 		})
+		stored = next
 		if client.IsRefused(err) {
 			return client.ErrStale
 		}
 		return err
 	})
-	return job, c.Outcome(what, err)
+	return stored, err
 }
 
 // change returns the job of a document with a change, unless the write with an id has stored that.

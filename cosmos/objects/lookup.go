@@ -50,8 +50,12 @@ func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answ
 			ids = append(ids, p.add(rowID(l.doc.Key, q.ID)))
 		case domain.SpilledHead:
 			ids = append(ids, p.add(headID(l.doc.Key, q.Version)))
-		case domain.SpilledHeads:
-			parts = append(parts, "c.kind = '"+headDocument.Name+"'")
+		case domain.SpilledLive:
+			part, err := l.liveCondition(ctx, q.Limit, p)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, part)
 		case domain.SpilledGenerated:
 			parts = append(parts, "c.kind = '"+rowDocument.Name+"' AND c.isGenerated = true AND c.micros > "+p.add(float64(q.Time)))
 		case domain.SpilledRecent:
@@ -152,10 +156,27 @@ func (l *lookup) nearestCondition(ctx context.Context, n nearest, p *params) (st
 	return condition, nil
 }
 
+// liveCondition returns a condition for the copies of rows that are live, and at least as high as those that were
+// found by a read, which may be stale. So the highest ones are among them. A copy that an older version has stored
+// does not say whether it is live.
+func (l *lookup) liveCondition(ctx context.Context, limit int, p *params) (string, error) {
+	first := &params{}
+	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND c.live > '' ORDER BY c.live DESC", limit, first.add(l.doc.ID))
+	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))
+	if err != nil {
+		return "", err
+	}
+	reach := ""
+	if len(found) == limit {
+		reach, _ = found[limit-1].Live.(string)
+	}
+	return "c.live > '' AND c.live >= " + p.add(reach) + " OR c.id >= '" + headPrefix + "' AND c.id < '" + behindHeads + "' AND NOT IS_DEFINED(c.live)", nil
+}
+
 // read reads the object and spilled rows, and selects the answers to queries. It fails with client.ErrStale
 // if the object is not the one of the lookup.
 func (l *lookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
-	var rows []domain.ObjectRow
+	var rows, heads []domain.ObjectRow
 	has := make(map[domain.ObjectRowID]bool)
 	for below, hasMore := l.doc.ID, true; hasMore; {
 		docs, isLast, err := l.readPage(ctx, where, below, *p)
@@ -167,6 +188,9 @@ func (l *lookup) read(ctx context.Context, where string, p *params, queries []do
 			if err != nil {
 				return err
 			}
+			if d.Kind == headDocument.Name {
+				heads = append(heads, r)
+			}
 			if !has[r.ID()] {
 				rows, has[r.ID()] = append(rows, r), true
 			}
@@ -175,7 +199,11 @@ func (l *lookup) read(ctx context.Context, where string, p *params, queries []do
 		hasMore = !isLast
 	}
 	for _, q := range queries {
-		answers[q] = q.Select(rows)
+		known := rows
+		if q.Kind == domain.SpilledLive { // other rows may be without a newer one of their version
+			known = heads
+		}
+		answers[q] = q.Select(known)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ type plan struct {
 	doc        *objectDoc // before; nil: none is stored
 	changes    domain.ObjectChanges
 	change     *domain.Change                       // what those who watch the object are notified of, or nil
+	state      *domain.ObjectChange                 // what the topic of objects has of it, or nil
 	operations []func(*azcosmos.TransactionalBatch) // each adds itself to a batch
 	bytes      int                                  // of the documents in operations
 }
@@ -57,6 +58,9 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
 			p := &plan{doc: doc, changes: changes, change: h.store.newChange(&changes)}
+			if h.store.topic != nil {
+				p.state = p.changes.StateChange(h.store.opts.Clock())
+			}
 			if !changes.IsEmpty {
 				p.encode(h.key)
 			}
@@ -115,6 +119,9 @@ func (p *plan) encode(partition string) {
 	if p.change != nil {
 		add(newChangeDoc(partition, key, p.change), create)
 	}
+	if p.state != nil {
+		add(newStateDoc(partition, p.state), create)
+	}
 }
 
 // addTo adds the operations of the plan to a batch.
@@ -124,8 +131,8 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch) {
 	}
 }
 
-// write stores plans in one batch. What those who watch an object are notified of is in it: so there is no
-// change without it.
+// write stores plans in one batch. What those who watch an object are notified of is in it, and what the topic
+// of objects has: so there is no change without it.
 func (h *shard) write(ctx context.Context, c *client.Call, plans ...*plan) error {
 	_, err := c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, p := range plans {
@@ -138,6 +145,9 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*plan) error
 	for _, p := range plans {
 		if p.change != nil {
 			h.store.observe(*p.change) // one whose outcome is not known is found by looking
+		}
+		if p.state != nil {
+			h.store.topic.observe(*p.state) // likewise
 		}
 	}
 	return nil

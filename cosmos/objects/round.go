@@ -62,7 +62,7 @@ func (s *Store) shard(key string) *shard {
 func (h *shard) round(ctx context.Context) {
 	names := make(map[domain.ObjectName]int)
 	requests := h.leader.Take(func(r *request) bool {
-		if len(names)+len(r.objects) > maxNames && len(names) > 0 {
+		if len(names)+len(r.objects) > h.store.names && len(names) > 0 {
 			return false
 		}
 		for _, g := range r.objects {

@@ -27,6 +27,7 @@ type Options struct {
 	Limits     domain.ObjectLimits               // of the rows in the document of an object; default domain.DefaultObjectLimits
 	Retention  domain.ObjectRetention            // default: for ever
 	Retentions map[string]domain.ObjectRetention // of some buckets, in place of Retention
+	Topic      bool                              // changes of the current state of objects are stored for their topic
 	Retries    int                               // of the requests of one call; default 24, negative: none
 	Clock      func() time.Time                  // default time.Now
 	Random     func() uint64                     // ids and jitter; default: the system's
@@ -41,6 +42,8 @@ type Store struct {
 	objects *azcosmos.ContainerClient
 	opts    Options
 	observe func(domain.Change) // of what is stored
+	topic   *Topic              // nil: none
+	names   int                 // limit for the objects of a request
 
 	mu     sync.Mutex
 	counts map[string]int    // of the shards of buckets
@@ -61,14 +64,19 @@ func New(db *client.Database, opts Options) *Store {
 	if err != nil {
 		panic(err) // the name is a constant
 	}
-	return &Store{
+	s := &Store{
 		db: db,
 		client: client.New(db, client.Options{
 			Containers: Containers(), Retries: opts.Retries,
 			Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer,
 		}),
-		objects: objects, opts: opts, observe: func(domain.Change) {}, counts: make(map[string]int), shards: make(map[string]*shard),
+		objects: objects, opts: opts, names: maxNames, observe: func(domain.Change) {}, counts: make(map[string]int), shards: make(map[string]*shard),
 	}
+	if opts.Topic {
+		s.topic = &Topic{store: s, observe: func(domain.ObjectChange) {}}
+		s.names = maxOperations / 2 // each may have a change, too
+	}
+	return s
 }
 
 // retention returns how long the rows of objects of a bucket are kept.

@@ -76,7 +76,7 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (ver
 		return 0, fmt.Errorf("watch object: %w", err)
 	}
 	c := s.client.Begin("mark watched")
-	partition, name, err := s.partitionOf(ctx, c, r)
+	partition, name, err := s.watchedPartition(ctx, c, r)
 	if err != nil {
 		return 0, c.Outcome("watch object", err)
 	}
@@ -117,24 +117,29 @@ func noSuchObject() error {
 	return domain.Errorf(domain.NotFound, "there is no such object, or it was deleted")
 }
 
-// partitionOf returns the partition of the object that a resource is. It fails with NotFound if no event of its
-// bucket is stored.
-func (s *Store) partitionOf(ctx context.Context, c *client.Call, r domain.Resource) (string, domain.ObjectName, error) {
+// watchedPartition returns the name of the object that a resource is, and its partition; see partitionOf.
+func (s *Store) watchedPartition(ctx context.Context, c *client.Call, r domain.Resource) (string, domain.ObjectName, error) {
 	name, err := r.Object()
 	if err != nil {
 		return "", name, err
 	}
+	partition, err := s.partitionOf(ctx, c, name)
+	return partition, name, err
+}
+
+// partitionOf returns the partition of an object. It fails with NotFound if no event of its bucket is stored.
+func (s *Store) partitionOf(ctx context.Context, c *client.Call, name domain.ObjectName) (string, error) {
 	var n int
-	err = c.Retry(ctx, func() error {
+	err := c.Retry(ctx, func() (err error) {
 		if n, err = s.shardsOf(ctx, c, name.Bucket()); n == 0 && err == nil {
 			return s.confirmNoBucket(ctx, c, name.Bucket())
 		}
 		return err
 	})
 	if err != nil {
-		return "", name, err
+		return "", err
 	}
-	return shardKey(name.Bucket(), shardOf(name.Key(), n)), name, nil
+	return shardKey(name.Bucket(), shardOf(name.Key(), n)), nil
 }
 
 // confirmNoBucket returns a NotFound error for a bucket that was not found, unless that was a stale read: a
@@ -158,7 +163,7 @@ func (s *Store) Changes(ctx context.Context, r domain.Resource) ([]domain.Change
 		return nil, fmt.Errorf("read changes: %w", err)
 	}
 	c := s.client.Begin("read changes")
-	partition, name, err := s.partitionOf(ctx, c, r)
+	partition, name, err := s.watchedPartition(ctx, c, r)
 	if err != nil {
 		return nil, c.Outcome("read the changes of an object", err)
 	}
@@ -184,7 +189,7 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 		return fmt.Errorf("remove change: %w", err)
 	}
 	c := s.client.Begin("remove change")
-	partition, name, err := s.partitionOf(ctx, c, change.Resource)
+	partition, name, err := s.watchedPartition(ctx, c, change.Resource)
 	if err == nil {
 		// A crash before this write leaves a change that is published again, and found to be a duplicate.
 		err = c.Discard(ctx, s.objects, partition, changeID(name.Key(), change.Version))

@@ -84,9 +84,10 @@
 //
 //	payload  store what is above 16 KB in the content store. A crash leaves an object that no
 //	         document refers to
-//	write    replace the head, If-Match, with the entries in it. When the entries in the head
-//	         exceed 4 KB, those of the longest priority leave for a page; page, head and ids
-//	         are one batch. A crash before leaves nothing; after it, the messages are published
+//	write    replace the head, If-Match, with the entries in it, or create that of a new stream.
+//	         When the entries in the head exceed 4 KB, those of the longest priority leave for a
+//	         page; page, head and ids are one batch. A crash before leaves nothing; after it, the
+//	         messages are published
 //	open     create the next head once the head is sealed. A crash leaves an empty head
 //
 // Callers of a process queue behind each other and go together. A write that is refused, or

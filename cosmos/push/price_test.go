@@ -167,6 +167,16 @@ func TestADelivery_CostsWhatItMay(t *testing.T) {
 }
 
 // A broadcast is one append; each consumer pays for its settlement, with the marks of its cursor.
+// Each bundle that is watched has a stream with one entry.
+func TestTheFirstAppend_CostsWhatItMay(t *testing.T) {
+	b := newBill(t)
+	b.stream, b.steps = repositorytest.NewStream(), make(map[string]float64)
+	requests := b.engine.Requests()
+	b.append(1, "")
+	require.EqualValues(t, 2, b.engine.Requests()-requests, "a read of the head, and its creation")
+	require.LessOrEqual(t, b.total(1), 8.0)
+}
+
 func TestABroadcast_CostsWhatItMay(t *testing.T) {
 	for _, tc := range []struct {
 		name      string

@@ -148,8 +148,11 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 	a.head = nil // until the attempt has succeeded
 	if base == nil {
 		var err error
-		if base, err = a.store.currentHead(ctx, c, a.stream); err != nil {
+		if base, err = a.store.lastHead(ctx, c, a.stream); err != nil {
 			return err
+		}
+		if base == nil { // the append creates it
+			base = a.store.newHead(a.stream, &head{segment: -1})
 		}
 	}
 	for base.Sealed { // the next one may be sealed, too
@@ -196,7 +199,8 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 	return client.ErrStale
 }
 
-// write replaces the head by next. Without pages and ids, that is the only document.
+// write replaces the head by next, or creates it if the stream has none. Without pages and ids, that is
+// the only document.
 func (a *appender) write(ctx context.Context, c *client.Call, next *head, pages []*page, ids []*idDoc) (err error) {
 	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and
 	// pages are written together, so either all of them are stored or none is.

@@ -58,7 +58,7 @@ func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.Stre
 	return last, nil
 }
 
-// currentHead returns the head to append to. It creates that of a stream which has none.
+// currentHead returns the head of the last segment. It creates that of a stream which has none.
 func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*head, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	if err != nil || h != nil {
@@ -69,14 +69,7 @@ func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.S
 
 // openSegment creates the head of the segment after a sealed one.
 func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.StreamName, sealed *head) (*head, error) {
-	h := &head{
-		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
-		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*tail),
-		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change any more
-	}
-	for name, t := range sealed.Priorities {
-		h.Priorities[name] = &tail{First: t.next()}
-	}
+	h := s.newHead(stream, sealed)
 	// A crash after this write leaves an empty head, to which the next append appends. If it is
 	// refused, the head exists, whether this call or another process has created it.
 	etag, err := c.Put(ctx, s.streams, h.PartitionKey, headID, "", h)
@@ -88,6 +81,19 @@ func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.S
 	}
 	h.etag = etag
 	return h, err
+}
+
+// newHead returns the head of the segment after a sealed one, which is not stored.
+func (s *Store) newHead(stream domain.StreamName, sealed *head) *head {
+	h := &head{
+		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
+		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*tail),
+		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change any more
+	}
+	for name, t := range sealed.Priorities {
+		h.Priorities[name] = &tail{First: t.next()}
+	}
+	return h
 }
 
 // readPage reads the page of a position, nil if it was not found.

@@ -47,12 +47,12 @@ func (s *service) replay() {
 		return
 	}
 	for range walkAhead {
-		now := s.engine.opts.Clock()
-		r, isRunning := s.cursor.Replaying()
-		if !isRunning {
+		if !s.cursor.ViewStanding().IsReplaying() {
 			s.walk = nil
 			return
 		}
+		now := s.engine.opts.Clock()
+		r, _ := s.cursor.Replaying()
 		if s.walk == nil || s.walk.id != r.ID {
 			s.walk = s.newWalk(&r)
 		}

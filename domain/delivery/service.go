@@ -338,11 +338,11 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 	if s.cursor == nil {
 		return 0
 	}
-	standing := s.cursor.Standing()
+	standing := s.cursor.ViewStanding()
 	wait := s.engine.opts.Idle
 	if standing.State == domain.Active {
 		times := []time.Time{s.cursor.EarliestDue(), s.cursor.EarliestPostponed(now)}
-		if s.isBehind(&standing) || len(standing.Open) > 0 || standing.IsReplaying() {
+		if s.isBehind(standing) || len(standing.Open) > 0 || standing.IsReplaying() {
 			times = append(times, standing.Hold, standing.BreakerTo)
 		}
 		for _, t := range times {
@@ -379,8 +379,8 @@ func (s *service) forget(now time.Time) {
 	if time.Since(s.quiet) < idle || !due.IsZero() && due.Sub(now) < idle {
 		return
 	}
-	standing := s.cursor.Standing()
-	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || standing.IsReplaying() && standing.State == domain.Active || s.isBehind(&standing) && standing.State == domain.Active {
+	standing := s.cursor.ViewStanding()
+	if len(standing.Open) > 0 || s.cursor.InFlight() > 0 || standing.IsReplaying() && standing.State == domain.Active || s.isBehind(standing) && standing.State == domain.Active {
 		return
 	}
 	s.due, s.forgot = due, now.Round(0)

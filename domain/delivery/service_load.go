@@ -72,7 +72,7 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 	if r.cursor, r.version, r.err = e.Cursors.Load(ctx, id, owner, e.opts.Clock); r.err != nil {
 		return r
 	}
-	standing := r.cursor.Standing()
+	standing := r.cursor.ViewStanding()
 	if _, looked := t.ends(); !looked || standing.Caution != nil {
 		// Careful serving ends when the stream has nothing that the owner before may have called
 		// with, so its end must not be older than the cursor.
@@ -102,7 +102,7 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
 	s.current = !s.changed // the receiver may have changed after it was read
-	standing := s.cursor.Standing()
+	standing := s.cursor.ViewStanding()
 	s.released, s.due, s.urgent = false, time.Time{}, false
 	s.cancelled = standing.State == domain.Closed && standing.Outstanding() == 0
 	s.careful = standing.Caution != nil

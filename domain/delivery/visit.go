@@ -41,7 +41,7 @@ func (s *service) endVisits() {
 	if len(s.visits) == 0 || s.settling || !s.current || !s.dirty.IsZero() {
 		return
 	}
-	standing := s.cursor.Standing()
+	standing := s.cursor.ViewStanding()
 	isDone := s.underway == 0 && s.cursor.InFlight() == 0 && standing.Outstanding() == 0 // an owner before may have left something open
 	at := s.cursor.Position(0).Number
 	rest := s.visits[:0]
@@ -124,6 +124,6 @@ func (s *service) isWatchIdle() bool {
 	if !s.current || s.receiver == nil || s.settling || s.fetching || s.underway > 0 || !s.dirty.IsZero() || s.cursor.InFlight() > 0 {
 		return false
 	}
-	standing := s.cursor.Standing()
-	return standing.State == domain.Active && standing.Outstanding() == 0 && !s.isBehind(&standing)
+	standing := s.cursor.ViewStanding()
+	return standing.State == domain.Active && standing.Outstanding() == 0 && !s.isBehind(standing)
 }

@@ -32,7 +32,7 @@ type Courier struct {
 
 // CourierOptions set up a Courier. The zero value will do.
 type CourierOptions struct {
-	Parallel int                           // recipients at a time; default 8
+	Parallel int                           // recipients at a time; default 32
 	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
 	Random   func() uint64                 // for jitter; default: the system's
 	Clock    func() time.Time              // default: the system's
@@ -42,7 +42,7 @@ type CourierOptions struct {
 // NewCourier returns a Courier that does nothing until it is Run.
 func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions) *Courier {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 8
+		opts.Parallel = 32 // each carries a recipient for three writes in a row: of 8, all are busy when writes take 25 ms
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64

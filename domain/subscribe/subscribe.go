@@ -27,6 +27,7 @@ type Ports struct {
 
 // Options of a Service. The zero value is valid.
 type Options struct {
+	HasObjects bool // the hub publishes to [domain.ObjectsTopic]
 	// CheckURL returns an Invalid error that begins with the JSON pointer of the URL unless it
 	// may be called. Default: any URL may be.
 	CheckURL func(ctx context.Context, url string) error
@@ -92,6 +93,8 @@ type Draft struct {
 	domain.Subscription
 	Secret  *string           // nil: the one that is there, if any; "": none
 	Headers map[string]string // of each call; nil: those that are there, if any; empty: none
+
+	IsOperator bool // the owner has shown the token of the operators
 }
 
 // A Subscription is what an owner gets to see of one. It has no secret, and no value of a header.
@@ -122,6 +125,14 @@ func (s *Service) check(ctx context.Context, d *Draft) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
 		return err
+	}
+	if d.Topic == domain.ObjectsTopic {
+		switch {
+		case !d.IsOperator:
+			return domain.Errorf(domain.Invalid, "/topic: only operators may subscribe to the changes of objects")
+		case !s.opts.HasObjects:
+			return domain.Errorf(domain.Invalid, "/topic: this hub publishes no changes of objects; its operator can set objects.topic")
+		}
 	}
 	if err := s.checkSecret(d.Secret); err != nil {
 		return err

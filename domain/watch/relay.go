@@ -27,19 +27,22 @@ type Relay struct {
 
 // RelayOptions set up a Relay. The zero value is valid.
 type RelayOptions struct {
-	Parallel int                              // changes at a time; default 8
-	Look     func(isIdle bool) time.Duration  // before the next look; default about 10 s, and 30 s if the last one has found nothing
-	Backoff  func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
-	Clock    func() time.Time                 // default: the system's
-	Random   func() uint64                    // for jitter; default: the system's
-	Logger   *slog.Logger                     // default: none
+	Parallel int // changes at a time; default 32
+	// Looks, if set, is called when it is the turn of this node to look for changes: it looks for others. It
+	// reports whether it has found some.
+	Looks   func(ctx context.Context) bool
+	Look    func(isIdle bool) time.Duration  // before the next look; default about 10 s, and 30 s if the last one has found nothing
+	Backoff func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
+	Clock   func() time.Time                 // default: the system's
+	Random  func() uint64                    // for jitter; default: the system's
+	Logger  *slog.Logger                     // default: none
 }
 
 // NewRelay returns a Relay that does nothing until it is Run. It observes changes, and calls published
 // after each append.
 func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 8
+		opts.Parallel = 32
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -127,7 +130,8 @@ func (r *Relay) look(ctx context.Context) bool {
 	for _, resource := range found {
 		r.publishSoon(domain.Change{Resource: resource})
 	}
-	return len(found) > 0
+	hasOthers := r.opts.Looks != nil && r.opts.Looks(ctx)
+	return len(found) > 0 || hasOthers
 }
 
 // maxAttempts is how often a change is tried before it is left for the next look.

@@ -20,6 +20,7 @@ type Objects struct {
 	keeping repository.ObjectKeeping
 	changes map[domain.Resource][]domain.Change // that were not removed
 	observe func(domain.Change)                 // nil: none
+	topic   *ObjectTopic                        // nil: none
 	sweep   storedSweep
 }
 

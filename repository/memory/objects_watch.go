@@ -21,10 +21,13 @@ func (s *Objects) now() time.Time {
 	return s.keeping.Clock().UTC()
 }
 
-// store stores an object, and its change if it has one.
+// store stores an object, and its changes if it has some.
 func (s *Objects) store(changes *domain.ObjectChanges) {
 	o := &changes.Object
 	s.objects[o.Name] = o
+	if s.topic != nil {
+		s.topic.note(changes)
+	}
 	if changes.Event == "" {
 		return
 	}

@@ -112,6 +112,7 @@ var keys = []key{
 	{"objects.queue", true, "`QUEUE` without sessions by which events of objects come; none for none", func(c *Config) value { return (*queueValue)(&c.Objects.Queue) }},
 	{"objects.shards", false, "partitions of a bucket of objects whose first event comes, 1 to 256; buckets that are known keep theirs", func(c *Config) value { return (*shardsValue)(&c.Objects.Shards) }},
 	{"objects.retention", false, "keep events of objects for this `TIME`, such as 90d, or forever: older ones are forgotten if their version has a newer one, and versions that were deleted after 14 days or more; events that come later than this are refused as too old", func(c *Config) value { return (*retentionValue)(&c.Objects.Retention) }},
+	{"objects.topic", false, "publish each change of the current state of an object to the topic object-changed, to which operators may subscribe; all nodes must have the same", func(c *Config) value { return (*boolValue)(&c.Objects.Topic) }},
 	{"objects.stores", false, "stores that the hub may read: a list of {bucket, kind, endpoint, account, region, access-key, key-file, key-env, key, folder}", func(c *Config) value { return (*storesValue)(&c.Objects.Stores) }},
 	{"objects.link-time", false, "maximum time, and the default, for which a link to an object can be used, up to 7d", func(c *Config) value { return (*linkTimeValue)(&c.Objects.LinkTime) }},
 	{"objects.link-limit", false, "maximum bytes of an object that may have a link; auto: no limit", func(c *Config) value { return auto((*sizeValue)(&c.Objects.LinkLimit)) }},

@@ -11,6 +11,7 @@ type Objects struct {
 	Shards    int           // partitions of a bucket whose first event comes; those of other buckets stay
 	Queue     string        // without sessions, by which their events come; "": none
 	Retention time.Duration // how long rows are kept that a newer one of their version has replaced; 0: for ever
+	Topic     bool          // changes of the current state of objects are published to domain.ObjectsTopic
 
 	Stores    ObjectStores
 	LinkTime  time.Duration // limit, and default, for the time in which a link can be used

@@ -159,7 +159,7 @@ type document struct {
 	Shards int    `json:"shards"` // of a bucket
 
 	Key              string   `json:"key"`
-	Live             bool     `json:"live"`
+	Live             any      `json:"live"` // of an object: whether it has a current row; of a copy, see judgeCopies
 	Current          *row     `json:"current"`
 	Rows             []row    `json:"rows"`
 	Events           int64    `json:"events"`
@@ -179,6 +179,8 @@ type document struct {
 
 	IsWatched bool  `json:"watched"`
 	Changes   int64 `json:"changes"` // that it had while it was watched
+
+	StateVersion int64 `json:"stateVersion"` // of its last change for the topic
 
 	Resource string `json:"resource"` // of a stored change, as the following ones
 	Number   int64  `json:"number"`

@@ -29,6 +29,15 @@ type job struct {
 // crawlKind is the kind of jobs of which a bucket has one at a time.
 const crawlKind = "crawl"
 
+// requestOf returns the request that a document of its own has.
+func requestOf(text []byte) string {
+	var d struct {
+		Request string `json:"request"`
+	}
+	_ = json.Unmarshal(text, &d) // it is a document, or nil
+	return d.Request
+}
+
 // jobChanged judges a change of a job, or of the document that says which job runs.
 func (o *Observer) jobChanged(k key, kind string, text []byte) {
 	var after job

@@ -106,3 +106,15 @@ func TestARowOfACrawlIsOfAJobForItsBucket(t *testing.T) {
 	})
 	require.ErrorContains(t, o.Commit(changes), "L8: ")
 }
+
+func TestARequestOfAJobNeverChanges(t *testing.T) {
+	o := observe(t, "[C@10/1]")
+	id := domain.NewJobID(domain.InventoryJob, o.now, [10]byte{1})
+	require.NoError(t, o.store.CreateJob(t.Context(), &domain.Job{ID: id, Bucket: "bucket", Request: "manifest", State: domain.JobRunning, Started: o.now}))
+	_, err := o.store.StopJob(t.Context(), id, o.now) // which has the request expire
+	require.NoError(t, err)
+	c := o.documents["request."+id.UUID()]
+	require.NoError(t, o.Commit([]embedded.Change{c}))
+	c.JSON = []byte(`{"kind":"request","request":"another"}`)
+	require.ErrorContains(t, o.Commit([]embedded.Change{c}), "L8: ")
+}

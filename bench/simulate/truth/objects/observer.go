@@ -19,6 +19,9 @@ type Observer struct {
 	// Reached, if set, is called with the name of each rare state that a commit reaches.
 	Reached func(state string)
 
+	// HasTopic says that the stores of all nodes have Options.Topic.
+	HasTopic bool
+
 	// Forgets returns the times before which rows may be forgotten: the rows that have a newer one of
 	// their version, and the last rows of versions that do not exist. Nil: no row may be.
 	Forgets func() (rows, dead time.Time)
@@ -27,10 +30,12 @@ type Observer struct {
 	patches   []*expectedPatch
 	jobs      map[string]job    // by UUID
 	running   map[string]string // UUIDs of jobs, by the ids of the documents that say that they run
+	requests  map[key]string    // of jobs, by their documents
 	documents map[key]document
 	objects   map[key]*object
 	buckets   map[string]int     // their shards
 	created   map[key][]document // changes that the commit stores, by object
+	states    map[key][]document // likewise for the topic
 	found     []error
 }
 
@@ -53,7 +58,7 @@ type object struct {
 func New() *Observer {
 	return &Observer{
 		documents: make(map[key]document), objects: make(map[key]*object), buckets: make(map[string]int),
-		jobs: make(map[string]job), running: make(map[string]string),
+		jobs: make(map[string]job), running: make(map[string]string), requests: make(map[key]string),
 	}
 }
 
@@ -62,7 +67,7 @@ func New() *Observer {
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.found, o.created = nil, make(map[key][]document)
+	o.found, o.created, o.states = nil, make(map[key][]document), make(map[key][]document)
 	changed := make(map[key]bool) // whether the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
@@ -126,6 +131,16 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		if c.JSON != nil { // one that was published is removed by itself
 			o.changeStored(k, &d, existed, changed)
 		}
+	case "state-change":
+		if c.JSON != nil { // likewise
+			o.stateStored(k, &d, existed, changed)
+		}
+	case "request":
+		if text := requestOf(c.JSON); existed && c.JSON != nil && text != o.requests[k] {
+			o.violated("L8", k, "the request of a job has changed")
+		} else {
+			o.requests[k] = text
+		}
 	case "job", "running":
 		o.jobChanged(k, d.Kind, c.JSON)
 	case "sweep": // where a sweep continues; what it forgets is judged
@@ -147,7 +162,7 @@ func (o *Observer) object(k key) *object {
 func (o *Observer) objectChanged(k key) {
 	known := o.object(k)
 	doc, exists := o.documents[k]
-	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row)}
+	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row), live: make(map[string]any)}
 	for id := range known.spilled {
 		switch d := o.documents[key{k.partition, id}]; d.Kind {
 		case "row":
@@ -156,7 +171,7 @@ func (o *Observer) objectChanged(k key) {
 			if d.Version != d.Row.Version {
 				j.violated("L4", "the copy of version %q is a row of version %q", d.Version, d.Row.Version)
 			}
-			j.heads[d.Version] = d.Row
+			j.heads[d.Version], j.live[d.Version] = d.Row, d.Live
 		}
 	}
 	slices.SortFunc(j.spilled, compareRows)

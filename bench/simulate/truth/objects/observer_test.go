@@ -41,7 +41,14 @@ func observe(t *testing.T, script string) *observed { return observeFor(t, scrip
 // observeFor is observe for a store that keeps rows for a time.
 func observeFor(t *testing.T, script string, retention time.Duration) *observed {
 	t.Helper()
+	return observeWith(t, script, retention, false)
+}
+
+// observeWith is observeFor for a store that may have a topic.
+func observeWith(t *testing.T, script string, retention time.Duration, hasTopic bool) *observed {
+	t.Helper()
 	o := &observed{Observer: New(), t: t, now: objecttest.FirstMoment, documents: make(map[string]embedded.Change), reached: make(map[string]int)}
+	o.HasTopic = hasTopic
 	o.Reached = func(state string) { o.reached[state]++ }
 	if retention > 0 {
 		o.Forgets = func() (rows, dead time.Time) {
@@ -59,7 +66,7 @@ func observeFor(t *testing.T, script string, retention time.Duration) *observed 
 		}
 	}}, objectstore.Containers())
 	o.store = objectstore.New(a.Connect(), objectstore.Options{
-		Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: domain.ObjectRetention(retention), Clock: func() time.Time { return o.now },
+		Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: domain.ObjectRetention(retention), Topic: hasTopic, Clock: func() time.Time { return o.now },
 		Random: func() uint64 { o.draws++; return o.draws }, // so that two stores have the same ids
 	})
 	for _, outcome := range o.ingest(script) {

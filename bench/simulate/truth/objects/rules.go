@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -14,6 +15,7 @@ type objectCheck struct {
 	gone    []row // that were there before
 	spilled []row // in order
 	heads   map[string]row
+	live    map[string]any // of the copies
 }
 
 // all returns all rows in order.
@@ -39,10 +41,12 @@ func (j *objectCheck) judge() {
 	j.judgePatches(rows)
 	j.judgeCurrent(rows)
 	j.judgeFloor()
+	j.judgeCopies()
 	if !j.isMark(rows) {
 		j.judgeWrites(rows)
 	}
 	j.judgeChanges()
+	j.judgeStates()
 	j.judgePlaces(rows)
 }
 
@@ -110,8 +114,8 @@ func (j *objectCheck) judgeCurrent(rows []row) {
 	switch {
 	case (want == nil) != (got == nil), want != nil && *want != *got:
 		j.violated("L3", "its current row is %+v, and %+v follows from its rows", got, want)
-	case j.doc.Live != (got != nil):
-		j.violated("L3", "it is live: %t, and its current row is %+v", j.doc.Live, got)
+	case (j.doc.Live == true) != (got != nil):
+		j.violated("L3", "it is live: %v, and its current row is %+v", j.doc.Live, got)
 	}
 	if want != nil && !slices.Contains(j.doc.Rows, *want) {
 		j.reached("a spilled row became the current one")
@@ -162,6 +166,24 @@ func (j *objectCheck) judgeFloor() {
 	}
 	if d.Spilled > j.before.doc.Spilled {
 		j.reached("rows were spilled")
+	}
+}
+
+// judgeCopies holds to L4 what copies say to those who look for the highest live one: a text if the row is live, which
+// compares as the rows do, and otherwise false.
+func (j *objectCheck) judgeCopies() {
+	rows := slices.SortedFunc(maps.Values(j.heads), compareRows)
+	last := ""
+	for i := range rows {
+		r := &rows[i]
+		live := j.live[r.Version]
+		text, isLive := live.(string)
+		if isLive != r.isLive() || !isLive && live != false || isLive && text <= last {
+			j.violated("L4", "the copy of version %q says %v after %q of its row %+v", r.Version, live, last, r.identity())
+		}
+		if isLive {
+			last = text
+		}
 	}
 }
 

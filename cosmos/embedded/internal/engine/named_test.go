@@ -70,7 +70,7 @@ func TestAQueryLooksOnlyWhereItsConditionLeads(t *testing.T) {
 		{"SELECT VALUE COUNT(1) FROM c WHERE c.id IN ('9', '8', 'none', '8')", p, 2, 1},
 		{"SELECT * FROM c WHERE c.id = '7' OR c.id = '8' ORDER BY c.n", p, 2, 2},
 		{"SELECT * FROM c WHERE c.id = '7'", "", 3, 3},
-		{"SELECT * FROM c WHERE (c.id = '1' AND c.pk = 'p') OR (c.id = '2' AND c.pk = 'q')", "", 6, 2},
+		{"SELECT * FROM c WHERE (c.id = '1' AND c.pk = 'p') OR (c.id = '2' AND c.pk = 'q')", "", 4, 2},
 		{"SELECT * FROM c WHERE NOT (c.id = '7')", p, 100, 99},
 		{"SELECT * FROM c WHERE c.id = '7' OR c.n = 1", p, 100, 1},
 	} {

@@ -26,19 +26,71 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 	p := Plan{perRow: len(q.where) > 0}
 	counted := map[int]bool{}
 	for _, c := range q.document {
-		found, exact := q.predicates(c)
-		if !exact || slices.ContainsFunc(found, func(f Predicate) bool { return !indexed(f.Path) }) {
+		part, isIndexed := q.indexedPart(c, indexed)
+		if !isIndexed || !part.isAll {
 			p.rest = append(p.rest, c)
+		}
+		if !isIndexed {
 			continue
 		}
-		p.indexed = append(p.indexed, c)
+		p.indexed = append(p.indexed, part.condition)
+		found, _ := q.predicates(part.condition)
 		p.Confines = append(p.Confines, found...)
-		for _, f := range found {
-			counted[q.slotOf[pathKey(f.Path)]] = true
+		for _, path := range part.paths {
+			counted[q.slotOf[pathKey(path)]] = true
 		}
 	}
 	p.Predicates = len(counted)
 	return p
+}
+
+// An indexedPart is what indexes answer of a condition.
+type indexedPart struct {
+	condition expr // holds wherever the whole condition does
+	paths     []rawjson.Path
+	isAll     bool // it is the whole condition
+}
+
+// indexedPart returns what indexes answer of a condition, and false if that is nothing. They answer what AND, OR and
+// NOT make of predicates, by the common ones, all or the others of the documents that those find. An AND of which
+// they answer some terms has documents that are loaded for the other ones.
+func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {
+	part = indexedPart{condition: e, isAll: true}
+	found, exact := q.predicates(e)
+	if exact && !slices.ContainsFunc(found, func(f Predicate) bool { return !indexed(f.Path) }) {
+		for _, f := range found {
+			part.paths = append(part.paths, f.Path)
+		}
+		return part, true
+	}
+	switch e := e.(type) {
+	case logical:
+		terms := e
+		terms.terms = nil
+		for _, term := range e.terms {
+			t, ok := q.indexedPart(term, indexed)
+			part.isAll = part.isAll && ok && t.isAll
+			switch {
+			case ok:
+				terms.terms, part.paths = append(terms.terms, t.condition), append(part.paths, t.paths...)
+			case !e.and:
+				return part, false
+			}
+		}
+		part.condition = terms
+		return part, len(terms.terms) > 0
+	case negation:
+		part, ok = q.indexedPart(e.operand, indexed)
+		part.condition = e
+		return part, ok && part.isAll
+	case call:
+		if p, isPath := e.args[0].(property); isPath && e.name == "IS_DEFINED" {
+			path := q.paths[p.slot-q.extra]
+			part.paths = []rawjson.Path{path}
+			return part, indexed(path)
+		}
+	}
+	return part, false
 }
 
 // Loads reports whether the document has to be loaded, because the indexed

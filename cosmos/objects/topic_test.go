@@ -1,0 +1,240 @@
+package objects
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// topics are the topics of nodes that are used in turn.
+type topics struct{ *nodes }
+
+func (n topics) Observe(f func(domain.ObjectChange)) {
+	for _, s := range n.all {
+		s.Topic().Observe(f)
+	}
+}
+
+func (n topics) Remove(ctx context.Context, changes []domain.ObjectChange) error {
+	return n.node().Topic().Remove(ctx, changes)
+}
+
+func (n topics) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.ObjectChange, error) {
+	return n.node().Topic().Unpublished(ctx, before, limit)
+}
+
+func TestTopicConformance(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"Plain":           {Retries: 100, Topic: true},
+		"ManySpilledRows": {Retries: 100, Topic: true, Shards: 1, Limits: domain.ObjectLimits{Rows: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := accounttest.New(t, embedded.Options{}, Containers())
+			repositorytest.RunObjectTopic(t, func(*testing.T) (repositorytest.WatchedObjects, repository.ObjectTopic) {
+				n := &nodes{all: []*Store{New(a.Connect(), opts), New(a.Connect(), opts)}}
+				return n, topics{n}
+			})
+		})
+	}
+}
+
+// A topicReader has what was published to the topic, by version.
+type topicReader map[int64]string
+
+// publish reads and removes all changes that s has, as a relay does.
+func (r topicReader) publish(ctx context.Context, s *Store) error {
+	left, err := s.Topic().Unpublished(ctx, time.Now().Add(time.Minute), 10)
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		r[c.Version] = fmt.Sprint(c.Event, " ", c.Row.Sequencer)
+	}
+	return s.Topic().Remove(ctx, left)
+}
+
+// has demands that all changes of a topicLife were published or are left, each once.
+func (r topicReader) has(t *testing.T, s *Store, n int) {
+	t.Helper()
+	require.NoError(t, r.publish(t.Context(), s), "request %d", n)
+	var got []string
+	for _, version := range slices.Sorted(maps.Keys(r)) {
+		got = append(got, r[version])
+	}
+	require.Equal(t, []string{"created 01", "updated 02", "deleted 02", "created 04", "updated 05"}, got, "request %d", n)
+}
+
+// topicLife stores events of an object. The first changes are published.
+func topicLife(ctx context.Context, s *Store, r topicReader) error {
+	name := must(domain.ParseObjectName("bucket", "key"))
+	for i, events := range objecttest.Calls("[C@01] [C@02] [C@02] [D@03] [C@04] [D@00] [C@05, C@01]") {
+		var reports []repository.ObjectReport
+		for _, e := range events {
+			reports = append(reports, repository.ObjectReport{Name: name, ObjectEvent: e})
+		}
+		results, err := s.Ingest(ctx, reports)
+		if err == nil {
+			err = results[0].Err
+		}
+		if err == nil && i == 3 {
+			err = r.publish(ctx, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Each request is broken once in every way, and repeated by its call.
+func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
+	for _, fault := range faulty.Faults() {
+		if fault == faulty.Forbidden {
+			continue // it is not repeated
+		}
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				for n := 1; ; n++ {
+					a := accounttest.New(t, embedded.Options{}, Containers())
+					node, reader := New(a.Connect(), Options{Shards: 1, Topic: true}), make(topicReader)
+					a.Line.BreakOne(n, fault)
+					require.NoError(t, topicLife(t.Context(), node, reader), "request %d", n)
+					isBroken := a.Line.Calls() >= n
+					a.Line.Break(nil)
+					reader.has(t, node, n)
+					if !isBroken {
+						require.Greater(t, n, 15)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// A node ends at a request, before or after that is carried out. Another node does all of it from the
+// beginning: no change is missing, and none is stored twice.
+func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
+	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					a := accounttest.New(t, embedded.Options{}, Containers())
+					reader := make(topicReader)
+					a.Line.CrashAt(n, fault)
+					err := topicLife(t.Context(), New(a.Connect(), Options{Shards: 1, Topic: true}), reader)
+					hasEnded := a.Line.Fired() > 0
+					a.Line.Break(nil)
+					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
+					other := New(a.Connect(), Options{Shards: 1, Topic: true})
+					require.NoError(t, topicLife(t.Context(), other, reader), "request %d", n)
+					reader.has(t, other, n)
+					if !hasEnded {
+						require.Greater(t, n, 15)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// A change is no request more. Without a topic, an event pays what TestEventsKeepToTheirPrice demands.
+func TestAChangeForTheTopic_CostsWhatItMay(t *testing.T) {
+	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {
+		a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
+		s := New(a.Connect(), Options{Shards: 1, Topic: hasTopic})
+		store := func(script string) {
+			for _, events := range objecttest.Calls(script) {
+				results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", "key")), ObjectEvent: events[0]}})
+				require.NoError(t, err)
+				require.NoError(t, results[0].Err)
+			}
+		}
+		store("[C@01]") // which decides the shards
+		units, requests = a.Engine.RequestUnits(), a.Line.Calls()
+		store("[C@02] [D@03] [C@04] [C@04] [C@01]")
+		units, requests = a.Engine.RequestUnits()-units, a.Line.Calls()-requests
+		if hasTopic {
+			var err error
+			left, err = s.Topic().Unpublished(t.Context(), time.Now().Add(time.Minute), 100)
+			require.NoError(t, err)
+			before := a.Engine.RequestUnits()
+			require.NoError(t, s.Topic().Remove(t.Context(), left))
+			t.Logf("%.1f RU to remove each of %d changes", (a.Engine.RequestUnits()-before)/float64(len(left)), len(left))
+			require.LessOrEqual(t, a.Engine.RequestUnits()-before, 6.0*float64(len(left)))
+		}
+		return units, requests, left
+	}
+	without, requests, _ := price(false)
+	with, calls, changes := price(true)
+	require.Equal(t, requests, calls, "the changes are in the batches of the object")
+	require.Len(t, changes, 4)
+	t.Logf("%.1f RU a change", (with-without)/3)
+	require.LessOrEqual(t, (with-without)/3, 8.0)
+}
+
+// More objects than one batch has room for are not read twice.
+func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	s := New(a.Connect(), Options{Shards: 1, Topic: true})
+	var reports []repository.ObjectReport
+	for i := range 1 + 2*s.names {
+		reports = append(reports, repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", fmt.Sprint("key-", i))), ObjectEvent: objecttest.Calls("[C@01]")[0][0]})
+	}
+	for range 2 { // the first call decides the shards, and the second one reads them
+		_, err := s.Ingest(t.Context(), reports[:1])
+		require.NoError(t, err)
+	}
+	before := a.Line.Calls()
+	_, err := s.Ingest(t.Context(), reports[1:])
+	require.NoError(t, err)
+	require.Equal(t, 4, a.Line.Calls()-before, "a query and a batch for each half")
+}
+
+// An object that was forgotten whole knows no version. When it is created again, its changes have greater ones:
+// the stream knows the others for a day, and longer.
+func TestAnObjectThatWasForgottenWhole_HasOtherVersions(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	now := objecttest.FirstMoment
+	s := New(a.Connect(), Options{Shards: 1, Topic: true, Retention: domain.ObjectRetention(testRetention), Clock: func() time.Time { return now }})
+	name := must(domain.ParseObjectName("bucket", "key"))
+	reader := make(topicReader)
+	store := func(script string) {
+		for _, events := range objecttest.Calls(script) {
+			results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: events[0]}})
+			require.NoError(t, err)
+			require.Equal(t, domain.ObjectStored, results[0].Outcome)
+		}
+		now = now.Add(time.Minute)
+		require.NoError(t, reader.publish(t.Context(), s))
+	}
+	store("[C@01] [D@02]")
+	now = now.Add(domain.MinDeadRetention + 2*time.Hour)
+	require.NoError(t, sweepAll(t.Context(), s))
+	_, err := s.Object(t.Context(), name)
+	require.Equal(t, domain.NotFound, domain.KindOf(err))
+	again := objecttest.Calls("[C@03]")[0]
+	again[0].Time = now
+	_, err = s.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: again[0]}})
+	require.NoError(t, err)
+	require.NoError(t, reader.publish(t.Context(), s))
+	require.Len(t, reader, 3, "a version came again")
+}

@@ -1,0 +1,170 @@
+package publish
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An ObjectRelay publishes the changes of the current state of objects to their topic, and then removes them:
+// each at least once, and into the stream once, unless [repository.IDRetention] passes between a crash and the
+// next attempt.
+//
+// Every node runs an ObjectRelay. It publishes what its own node stores, in that order. One node at a time
+// looks for what nodes have left.
+type ObjectRelay struct {
+	topic   repository.ObjectTopic
+	service *Service
+	opts    ObjectRelayOptions
+
+	due chan domain.ObjectChange
+}
+
+// ObjectRelayOptions set up an ObjectRelay. The zero value is valid.
+type ObjectRelayOptions struct {
+	Backoff func(failures int) time.Duration // before changes are tried again; default 100 ms, and twice as long each time
+	Clock   func() time.Time                 // default: the system's
+	Logger  *slog.Logger                     // default: none
+}
+
+// NewObjectRelay returns an ObjectRelay that publishes by service. It does nothing until it is Run.
+func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectRelayOptions) *ObjectRelay {
+	if opts.Backoff == nil {
+		opts.Backoff = func(failures int) time.Duration { return 100 * time.Millisecond << min(failures-1, 6) }
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &ObjectRelay{topic, service, opts, make(chan domain.ObjectChange, maxDueChanges)}
+	topic.Observe(r.publishSoon)
+	return r
+}
+
+const (
+	// maxDueChanges is how many changes are remembered. The others are found by looking.
+	maxDueChanges = 10_000
+	// maxAttempts is how often changes are tried before they are left for the next look.
+	maxAttempts = 5
+	// young is the age below which a change is left to the node that has stored it.
+	young = 10 * time.Second
+	// maxFound is the limit for the changes that one look finds.
+	maxFound = 1000
+)
+
+// publishSoon publishes a change that was stored. It does not wait.
+func (r *ObjectRelay) publishSoon(c domain.ObjectChange) {
+	select {
+	case r.due <- c:
+	default: // it will be found
+	}
+}
+
+// Run publishes until ctx ends. It never fails: what cannot be published waits.
+func (r *ObjectRelay) Run(ctx context.Context) {
+	for {
+		select {
+		case c := <-r.due:
+			r.publishUntilDone(ctx, r.gather(c))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// gather returns a change with others that are due, up to those of one append.
+func (r *ObjectRelay) gather(first domain.ObjectChange) []domain.ObjectChange {
+	changes := []domain.ObjectChange{first}
+	for len(changes) < repository.MaxAppend {
+		select {
+		case c := <-r.due:
+			changes = append(changes, c)
+		default:
+			return changes
+		}
+	}
+	return changes
+}
+
+// Look has changes published that nodes have left. It reports whether there are any. One node at a time
+// calls it, from time to time.
+func (r *ObjectRelay) Look(ctx context.Context) bool {
+	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-young), maxFound)
+	if err != nil {
+		r.warn(ctx, "look for changes", err)
+	}
+	for _, c := range found {
+		r.publishSoon(c)
+	}
+	return len(found) > 0
+}
+
+func (r *ObjectRelay) publishUntilDone(ctx context.Context, changes []domain.ObjectChange) {
+	for failures := 1; ; failures++ {
+		err := r.Publish(ctx, changes)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if failures == maxAttempts || domain.KindOf(err) == domain.Damaged || domain.KindOf(err) == domain.NewerFormat {
+			r.warn(ctx, "publish changes", err, slog.String("bucket", changes[0].Name.Bucket()), slog.Int("changes", len(changes)))
+			return
+		}
+		timer := time.NewTimer(r.opts.Backoff(failures))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// Publish publishes up to [repository.MaxAppend] changes, and then removes them. It may be repeated. It fails
+// with Damaged if one of them was published with other content, and publishes the others all the same.
+func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange) error {
+	type identity struct {
+		name    domain.ObjectName
+		version int64
+	}
+	seen := make(map[identity]bool, len(changes))
+	var distinct []domain.ObjectChange
+	var messages []domain.Message
+	for i := range changes {
+		c := &changes[i]
+		if id := (identity{c.Name, c.Version}); !seen[id] { // a look finds what is due
+			seen[id] = true
+			distinct, messages = append(distinct, *c), append(messages, objectMessage(c))
+		}
+	}
+	stream := domain.ObjectsStream()
+	appended, err := r.service.streams.Append(ctx, stream, messages)
+	if err != nil {
+		return err
+	}
+	r.service.appended(stream, messages, appended)
+	var published []domain.ObjectChange
+	for i, a := range appended {
+		if a.Outcome == repository.AppendConflict {
+			err = domain.Errorf(domain.Damaged, "change %d of object %q was published with other content; it is published once that is forgotten",
+				distinct[i].Version, domain.Clip(distinct[i].Name.Key()))
+			continue
+		}
+		published = append(published, distinct[i])
+	}
+	if failure := r.topic.Remove(ctx, published); failure != nil {
+		return failure
+	}
+	return err
+}
+
+func (r *ObjectRelay) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+	if ctx.Err() == nil {
+		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "changes of objects are not published for now",
+			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
+	}
+}

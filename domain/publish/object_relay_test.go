@@ -1,0 +1,206 @@
+package publish_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A relayWorld is a store of objects, with the relay of a node.
+type relayWorld struct {
+	*testing.T
+	objects *memory.Objects
+	streams *failingStreams
+	relay   *publish.ObjectRelay
+	called  int // messages that receivers are to be called with
+}
+
+// failingStreams fails some appends: before or after they are done.
+type failingStreams struct {
+	repository.Streams
+	failures int
+	isAfter  bool
+}
+
+func (s *failingStreams) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
+	if s.failures == 0 {
+		return s.Streams.Append(ctx, stream, messages)
+	}
+	s.failures--
+	if s.isAfter {
+		if _, err := s.Streams.Append(ctx, stream, messages); err != nil {
+			return nil, err
+		}
+	}
+	return nil, domain.Errorf(domain.Unavailable, "the store is not reachable")
+}
+
+func newRelayWorld(t *testing.T) *relayWorld {
+	w := &relayWorld{T: t, objects: memory.NewObjects(), streams: &failingStreams{Streams: memory.NewStreams(time.Hour, time.Now)}}
+	service := publish.New(w.streams, func(stream domain.StreamName, _ []domain.Message, appended []repository.Appended) {
+		require.Equal(t, domain.ObjectsStream(), stream)
+		for _, a := range appended {
+			if a.Outcome == repository.AppendedNow {
+				w.called++
+			}
+		}
+	})
+	w.relay = publish.NewObjectRelay(w.objects.Topic(), service, publish.ObjectRelayOptions{})
+	return w
+}
+
+// ingests stores the events of a script for an object.
+func (w *relayWorld) ingests(key, script string) {
+	w.Helper()
+	name, err := domain.ParseObjectName("bucket", key)
+	require.NoError(w, err)
+	for _, events := range objecttest.Calls(script) {
+		_, err := w.objects.Ingest(w.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: events[0]}})
+		require.NoError(w, err)
+	}
+}
+
+// published returns the events of the topic, such as "a created", and demands that nothing is left.
+func (w *relayWorld) published() (events []string) {
+	w.Helper()
+	left, err := w.objects.Topic().Unpublished(w.Context(), time.Now().Add(time.Hour), 1000)
+	require.NoError(w, err)
+	require.Empty(w, left)
+	found, err := w.streams.Read(w.Context(), domain.ObjectsStream(), domain.Position{}, 1000)
+	require.NoError(w, err)
+	require.Equal(w, len(found.Entries), w.called)
+	for _, e := range found.Entries {
+		var data struct{ Key, Event string }
+		require.NoError(w, json.Unmarshal(e.Payload, &data))
+		events = append(events, data.Key+" "+data.Event)
+	}
+	return events
+}
+
+// runs runs the relay until nothing is left for it to do.
+func (w *relayWorld) runs() {
+	ctx, cancel := context.WithCancel(w.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.relay.Run(ctx) }()
+	<-time.After(time.Minute) // of the clock of the bubble
+	synctest.Wait()
+	cancel()
+	<-ended
+}
+
+var allEvents = []string{"a created", "b created", "a updated", "a deleted"}
+
+func TestObjectRelay_PublishesEachChangeInItsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRelayWorld(t)
+		w.ingests("a", "[C@01]")
+		w.ingests("b", "[C@01] [C@01]")
+		w.ingests("a", "[C@02] [D@03]")
+		w.runs()
+		require.Equal(t, allEvents, w.published())
+	})
+}
+
+func TestObjectRelay_RepeatsWhatFails(t *testing.T) {
+	for _, isAfter := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newRelayWorld(t)
+			w.streams.failures, w.streams.isAfter = 3, isAfter
+			w.ingests("a", "[C@01]")
+			w.ingests("b", "[C@01]")
+			w.ingests("a", "[C@02] [D@03]")
+			w.runs()
+			if isAfter {
+				w.called += len(allEvents) // which the node does not know: receivers look for themselves
+			}
+			require.Equal(t, allEvents, w.published())
+		})
+	}
+}
+
+// What is tried too often, or belongs to a node that has ended, is found by a look once it is not young.
+func TestObjectRelay_FindsWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRelayWorld(t)
+		w.streams.failures = 5
+		w.ingests("a", "[C@01] [C@02]")
+		require.False(t, w.relay.Look(t.Context()), "it is young")
+		w.runs()
+		require.True(t, w.relay.Look(t.Context()))
+		w.relay.Look(t.Context()) // which has each change twice
+		w.runs()
+		require.Equal(t, []string{"a created", "a updated"}, w.published())
+		require.False(t, w.relay.Look(t.Context()))
+	})
+}
+
+// failingRemoval keeps what was published, as if the node had ended.
+type failingRemoval struct{ repository.ObjectTopic }
+
+func (failingRemoval) Remove(context.Context, []domain.ObjectChange) error {
+	return errors.New("the node ends")
+}
+
+func TestObjectRelay_PublishesNoChangeTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRelayWorld(t)
+		w.ingests("a", "[C@01]")
+		left, err := w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
+		require.NoError(t, err)
+		crashing := publish.NewObjectRelay(failingRemoval{w.objects.Topic()}, publish.New(w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) { w.called++ }), publish.ObjectRelayOptions{})
+		require.Error(t, crashing.Publish(t.Context(), left))
+		require.NoError(t, w.relay.Publish(t.Context(), left))
+		require.Equal(t, []string{"a created"}, w.published())
+	})
+}
+
+// A change whose id another one has waits until that is forgotten, and keeps no other one from being published.
+func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
+	w := newRelayWorld(t)
+	w.ingests("a", "[C@01]")
+	w.ingests("b", "[C@01]")
+	left, err := w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
+	require.NoError(t, err)
+	other := left[0]
+	other.Event = domain.StateDeleted
+	require.NoError(t, w.relay.Publish(t.Context(), []domain.ObjectChange{other}))
+	w.ingests("a", "[D@02]")
+	left, err = w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
+	require.NoError(t, err)
+	left[0].Version = other.Version // of the deletion
+	left[0].Event = domain.StateUpdated
+	err = w.relay.Publish(t.Context(), left)
+	require.Equal(t, domain.Damaged, domain.KindOf(err))
+	still, err := w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
+	require.NoError(t, err)
+	require.Len(t, still, 1)
+	require.Equal(t, "a", still[0].Name.Key())
+}
+
+// Whatever the name of an object, its event is one that a stream accepts.
+func TestObjectRelay_PublishesObjectsOfAnyName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRelayWorld(t)
+		want := []string{"a\u0000\n\u007f", strings.Repeat("\U0001F4E6", 1024), `"<é>`}
+		for _, key := range want {
+			w.ingests(key, "[C@01]")
+		}
+		w.runs()
+		for i := range want {
+			want[i] += " created"
+		}
+		require.Equal(t, want, w.published())
+	})
+}

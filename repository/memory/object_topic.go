@@ -1,0 +1,73 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An ObjectTopic has the changes of the current state of objects that were not published.
+type ObjectTopic struct {
+	objects *Objects
+	left    []domain.ObjectChange
+	observe func(domain.ObjectChange)
+}
+
+var _ repository.ObjectTopic = (*ObjectTopic)(nil)
+
+// Topic returns the topic of s. Before the first call, s stores no changes for it.
+func (s *Objects) Topic() *ObjectTopic {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.topic == nil {
+		s.topic = &ObjectTopic{objects: s, observe: func(domain.ObjectChange) {}}
+	}
+	return s.topic
+}
+
+// note stores what an update of an object changes of its current state.
+func (t *ObjectTopic) note(changes *domain.ObjectChanges) {
+	if c := changes.StateChange(t.objects.now()); c != nil {
+		t.left = append(t.left, *c)
+		t.observe(*c)
+	}
+}
+
+// Observe implements [repository.ObjectTopic].
+func (t *ObjectTopic) Observe(f func(domain.ObjectChange)) { t.observe = f }
+
+// Remove implements [repository.ObjectTopic].
+func (t *ObjectTopic) Remove(ctx context.Context, changes []domain.ObjectChange) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("remove changes: %w", err)
+	}
+	t.objects.mu.Lock()
+	defer t.objects.mu.Unlock()
+	t.left = slices.DeleteFunc(t.left, func(left domain.ObjectChange) bool {
+		return slices.ContainsFunc(changes, func(c domain.ObjectChange) bool { return c.Name == left.Name && c.Version == left.Version })
+	})
+	return nil
+}
+
+// Unpublished implements [repository.ObjectTopic].
+func (t *ObjectTopic) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.ObjectChange, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("look for changes: %w", err)
+	}
+	t.objects.mu.Lock()
+	defer t.objects.mu.Unlock()
+	for _, c := range t.left {
+		if c.At.Before(before) || c.At.After(before.Add(repository.Ahead)) {
+			found = append(found, c)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b domain.ObjectChange) int {
+		return cmp.Or(domain.CompareObjectNames(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	return found[:min(limit, len(found))], nil
+}

@@ -1,0 +1,244 @@
+package repositorytest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A topicFixture is what a case about the topic of objects works with.
+type topicFixture struct {
+	*objectFixture
+	watched repository.StoredChanges
+	topic   repository.ObjectTopic
+
+	mu       sync.Mutex
+	observed []domain.ObjectChange
+}
+
+// RunObjectTopic holds an implementation to the contract of repository.ObjectTopic. open returns a store
+// and its topic.
+func RunObjectTopic(t *testing.T, open func(t *testing.T) (WatchedObjects, repository.ObjectTopic)) {
+	for _, r := range objectTopicRules {
+		t.Run(r.name, func(t *testing.T) {
+			store, topic := open(t)
+			f := &topicFixture{watched: store, topic: topic}
+			store.Observe(func(domain.Change) {})
+			topic.Observe(func(c domain.ObjectChange) {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.observed = append(f.observed, c)
+			})
+			f.objectFixture = newObjectFixture(t, func(*testing.T) repository.Objects { return store })
+			r.test(f)
+		})
+	}
+}
+
+// left returns the changes of the object that were not removed, in their order.
+func (f *topicFixture) left() (changes []domain.ObjectChange) {
+	f.Helper()
+	all, err := f.topic.Unpublished(f.ctx, time.Now().Add(time.Minute), 10_000)
+	require.NoError(f, err)
+	for _, c := range all {
+		if c.Name == f.name {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// has demands that the object has changes with events and the sequencers of their rows, such as "created 01",
+// and no others, and returns them.
+func (f *topicFixture) has(want ...string) []domain.ObjectChange {
+	f.Helper()
+	changes := f.left()
+	var got []string
+	for i, c := range changes {
+		got = append(got, fmt.Sprint(c.Event, " ", c.Row.Sequencer))
+		require.WithinDuration(f, time.Now(), c.At, time.Minute)
+		require.GreaterOrEqual(f, c.Version, c.At.UnixMicro())
+		if i > 0 {
+			require.Greater(f, c.Version, changes[i-1].Version)
+		}
+	}
+	require.Equal(f, want, got)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	require.Subset(f, f.observed, changes)
+	return changes
+}
+
+func (f *topicFixture) removes(changes ...domain.ObjectChange) {
+	f.Helper()
+	for range 2 { // which may be repeated
+		require.NoError(f, f.topic.Remove(f.ctx, changes))
+	}
+}
+
+var objectTopicRules = []struct {
+	name string
+	test func(f *topicFixture)
+}{
+	{"EachChangeOfTheCurrentStateIsStoredOnce", func(f *topicFixture) {
+		f.ingestScript("[C@01] [C@02] [D@03] [C@04]")
+		f.has("created 01", "updated 02", "deleted 02", "created 04")
+	}},
+	{"WhatLeavesTheCurrentStateIsNoChange", func(f *topicFixture) {
+		f.ingestScript("[C@01/a] [C@05/b]")
+		want := []string{"created 01", "updated 05"}
+		f.has(want...)
+		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
+		f.has(want...)
+	}},
+	{"ADeletionOfWhatIsNotKnownIsNoChange", func(f *topicFixture) {
+		f.ingestScript("[D@01] [C@01/a, D@02/a]")
+		require.Empty(f, f.left())
+		require.Empty(f, f.observed)
+	}},
+	{"ADeleteMarkerIsADeletionAndItsEndACreation", func(f *topicFixture) {
+		f.ingestScript("[C@01/a] [M@02/m] [D@03/m] [C@04/b] [D@05/b]")
+		f.has("created 01", "deleted 01", "created 01", "updated 04", "updated 01")
+	}},
+	{"OneCallMakesOneChange", func(f *topicFixture) {
+		f.ingestScript("[C@01, D@02, C@03]")
+		f.has("created 03")
+		f.ingestScript("[C@04, D@05] [C@06, D@07]")
+		f.has("created 03", "deleted 03")
+	}},
+	{"OtherFactsAreAChange", func(f *topicFixture) {
+		f.ingestScript("[C@01/a] [C@02/b]")
+		amend := func(id domain.ObjectRowID, text string) {
+			_, err := f.Amend(f.ctx, f.name, id, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
+				facts.Attributes = text
+				return facts, nil
+			})
+			require.NoError(f, err)
+		}
+		amend(domain.ObjectRowID{}, `{"a":1}`)
+		changes := f.has("created 01", "updated 02", "updated 02")
+		require.Empty(f, changes[2].Row.Attributes)
+		amend(domain.ObjectRowID{}, `{"a":1}`) // they are the same
+		amend(f.history()[0].ID(), `{"a":2}`)  // of an older version
+		f.has("created 01", "updated 02", "updated 02")
+	}},
+	{"AChangeHasTheFactsOfItsRow", func(f *topicFixture) {
+		e, size := createdAt(1), int64(1)<<62
+		e.ObjectFacts = domain.ObjectFacts{Size: &size, ETag: `"e"`, StorageClass: domain.ClassGlacier, Reason: domain.CreatedCopy}
+		f.ingests(f.reports(e)...)
+		f.ingestScript("[D@02]")
+		for _, c := range f.has("created 01", "deleted 01") {
+			require.Equal(f, e, c.Row.ObjectEvent)
+		}
+	}},
+	{"AnObjectThatIsWatchedHasBothChanges", func(f *topicFixture) {
+		f.ingestScript("[C@01]")
+		r := domain.ObjectResourceOf(f.name)
+		_, err := f.watched.MarkWatched(f.ctx, r, false)
+		require.NoError(f, err)
+		f.ingestScript("[C@02] [D@03] [C@04]")
+		f.has("created 01", "updated 02", "deleted 02", "created 04")
+		watched, err := f.watched.Changes(f.ctx, r)
+		require.NoError(f, err)
+		require.Len(f, watched, 2)
+	}},
+	{"AnObjectWithManyRowsHasItsChanges", func(f *topicFixture) {
+		var want []string
+		for i := range 20 {
+			f.ingests(f.reports(createdAt(i + 1))...)
+			want = append(want, fmt.Sprintf("updated %02X", i+1))
+		}
+		want[0] = "created 01"
+		f.has(want...)
+	}},
+	{"ObjectsOfOneCallHaveTheirOwnChanges", func(f *topicFixture) {
+		names := []domain.ObjectName{f.name, f.object("key-2"), f.object("ke")}
+		for _, event := range []string{"C@01", "C@02"} {
+			var all []repository.ObjectReport
+			for _, name := range names {
+				all = append(all, reportsOf(name, objecttest.Calls("[" + event + "]")[0]...)...)
+			}
+			f.ingests(all...)
+		}
+		for _, f.name = range names {
+			f.has("created 01", "updated 02")
+		}
+	}},
+	{"ManyNewObjectsOfOneCallHaveTheirChanges", func(f *topicFixture) {
+		var all []repository.ObjectReport
+		var names []domain.ObjectName
+		for i := range 150 {
+			names = append(names, f.object(fmt.Sprint("many-", i)))
+			all = append(all, reportsOf(names[i], createdAt(1))...)
+		}
+		f.ingests(all...)
+		for _, f.name = range names {
+			f.has("created 01")
+		}
+	}},
+	{"WhatWasPublishedIsRemoved", func(f *topicFixture) {
+		f.ingestScript("[C@01] [C@02] [C@03]")
+		all := f.has("created 01", "updated 02", "updated 03")
+		f.removes(all[0], all[2])
+		f.has("updated 02")
+		f.removes(all...)
+		require.Empty(f, f.left())
+		f.ingestScript("[C@04]")
+		f.removes(f.has("updated 04")...)
+		f.removes()
+	}},
+	{"WhatWasNotPublishedIsFound", func(f *topicFixture) {
+		count := func(before time.Time, limit int) int {
+			f.Helper()
+			found, err := f.topic.Unpublished(f.ctx, before, limit)
+			require.NoError(f, err)
+			n := 0
+			for _, c := range found {
+				if c.Name == f.name {
+					n++
+				}
+			}
+			require.LessOrEqual(f, len(found), limit)
+			return n
+		}
+		f.ingestScript("[C@01] [C@02] [C@03]")
+		require.Zero(f, count(time.Now().Add(-repository.Ahead/2), 10_000), "it is young")
+		require.Equal(f, 3, count(time.Now().Add(-2*repository.Ahead), 10_000), "a clock was ahead")
+		require.Equal(f, 3, count(time.Now().Add(time.Minute), 10_000))
+		require.LessOrEqual(f, count(time.Now().Add(time.Minute), 2), 2)
+		f.removes(f.left()...)
+	}},
+	{"WritersThatCompeteStoreOneChangeEach", func(f *topicFixture) {
+		var writing sync.WaitGroup
+		for i := range 8 {
+			writing.Go(func() {
+				results, err := f.Ingest(f.ctx, f.reports(createdAt(i+1)))
+				require.NoError(f, err)
+				require.NoError(f, results[0].Err)
+			})
+		}
+		writing.Wait()
+		changes := f.left()
+		require.Equal(f, domain.StateCreated, changes[0].Event)
+		for i := 1; i < len(changes); i++ { // which changes there are depends on the order
+			require.Equal(f, domain.StateUpdated, changes[i].Event)
+			require.Negative(f, domain.CompareObjectRows(changes[i-1].Row, changes[i].Row))
+		}
+		require.Equal(f, "08", changes[len(changes)-1].Row.Sequencer.String())
+	}},
+	{"ACallWhoseContextHasEndedFails", func(f *topicFixture) {
+		ctx, cancel := context.WithCancel(f.ctx)
+		cancel()
+		require.ErrorIs(f, f.topic.Remove(ctx, []domain.ObjectChange{{Name: f.name, Version: 1}}), context.Canceled)
+		_, err := f.topic.Unpublished(ctx, time.Now(), 1)
+		require.ErrorIs(f, err, context.Canceled)
+	}},
+}
