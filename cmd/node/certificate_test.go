@@ -92,7 +92,7 @@ func TestTLS_AsksForClientCertificatesOfItsAuthorities(t *testing.T) {
 	} {
 		transport := ca.client()
 		transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &shown, nil }
-		_, err := (&http.Client{Transport: transport}).Get(n.URL() + "/healthz") //nolint:noctx,bodyclose // it fails
+		_, err := (&http.Client{Transport: transport}).Get(n.URL() + "/healthz")
 		require.ErrorContains(t, err, "remote error: tls: ", name)
 		transport.CloseIdleConnections()
 	}

@@ -13,7 +13,7 @@ import (
 func Identity() (azcore.TokenCredential, error) { return identityOver(nil, false) }
 
 // credentialsVariable names the variable by which azidentity looks for some credentials alone.
-const credentialsVariable = "AZURE_TOKEN_CREDENTIALS"
+const credentialsVariable = "AZURE_TOKEN_CREDENTIALS" //nolint:gosec // a name
 
 // isDeployed reports whether a value of credentialsVariable stands for credentials that a machine
 // in production has. Those of developers, such as az login, are others.

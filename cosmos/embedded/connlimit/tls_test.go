@@ -24,7 +24,7 @@ func TestLimiter_ClosesATLSConnectionWhoseClientDoesNotReadAtOnce(t *testing.T) 
 		idle := tls.Server(below, cert.Config())
 		hands := make(chan error)
 		go func() { hands <- idle.Handshake() }()
-		client := tls.Client(silent, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // of this test
+		client := tls.Client(silent, &tls.Config{InsecureSkipVerify: true})
 		go func() { _ = client.Handshake() }()
 		require.NoError(t, <-hands)
 

@@ -37,7 +37,7 @@ const KeyVariable = "MESSAGEHUB_EMULATOR_KEY"
 const knownKey = "its key is the well-known one (set another with --key-file or " + KeyVariable + ")"
 
 // trustsTokens is the reason to refuse a public address where every token is good.
-const trustsTokens = "--trust-tokens gives every client all rights"
+const trustsTokens = "--trust-tokens gives every client all rights" //nolint:gosec // a sentence
 
 // checkAddress refuses an address that other machines reach while reason holds,
 // which says why anyone could use the emulator. "" is no reason.
