@@ -5,7 +5,7 @@
 // Read [Server.routes] first, the page of all routes. A request passes
 //
 //	identify ─▶ observe ─▶ recoverPanics ─▶ deadline ─▶ refuseOverLimit ─▶ localOnly
-//	         ─▶ route ─▶ actor or operator ─▶ handler
+//	         ─▶ route ─▶ authorize ─▶ actor or operator ─▶ handler
 //
 // so that whatever happens further in, the answer carries a request id, the log
 // has one line, the metrics count it, a panic is a 500, and nothing lasts for
@@ -42,6 +42,11 @@
 // to be answered (overlimit.go).
 //
 // # Who asks
+//
+// With Options.Identity, a token says who sends a request: package identity verifies it, and
+// authorize (rights.go) refuses senders without a role that the table of rights has for the
+// route. What follows then uses the principal that authorize found. Without it, X-Actor-Id and
+// the token of the operators say so.
 //
 // Actors are identified in actor.go (requireActor), operators in operator.go
 // (requireOperator; isOperator compares the token), and nowhere else. Producers, consumers and those

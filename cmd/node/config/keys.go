@@ -73,9 +73,6 @@ var keys = []key{
 	{"exchange.key", false, "key of the embedded exchange, in base64; with it and tls.cert, domains need HTTPS there, and blob-listen may be an address that other machines reach", func(c *Config) value {
 		return &secretValue{&c.Exchange.Key, "leave it out to have the well-known key"}
 	}},
-	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
-		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
-	}},
 	{"admin.token-file", false, "file with the bearer token of the operators, in place of admin.token", fileKey("admin.token-file")},
 	{"admin.tokens", false, "bearer tokens of operators by their hashes, so that one can be added before another one is removed: a list of {name, sha256}", func(c *Config) value { return (*adminTokensValue)(&c.Admin.Tokens) }},
 	{"oidc.issuer", false, "issuers whose tokens say who sends a request, each as the claim iss has it; without any, the hub believes the header X-Actor-Id", func(c *Config) value { return (*wordsValue)(&c.OIDC.Issuers) }},
@@ -84,6 +81,9 @@ var keys = []key{
 	{"oidc.roles-claim", false, "claim with the roles: actor, domain:NAME, operator.read, operator, metrics", func(c *Config) value { return (*textValue)(&c.OIDC.RolesClaim) }},
 	{"oidc.actor-claim", false, "claim with the id of the actor, or with a list of ids", func(c *Config) value { return (*textValue)(&c.OIDC.ActorClaim) }},
 	{"actors", false, "registry of the clients that are actors: a list of {client, tenant, issuer, certificate-name, certificate-sha256, actor, groups}. A new one in the file is used without a restart", func(c *Config) value { return (*clientsValue)(&c.Actors) }},
+	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
+		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
+	}},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
