@@ -60,6 +60,13 @@ func (b *buckets) take(client string, n int, now time.Time) (left int, pause tim
 	return max(0, int(l.TokensAt(now))), 0
 }
 
+// pause returns the time after which a client has a token, and takes none.
+func (b *buckets) pause(client string, now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(0, pauseUntil(1, b.limiterOf(client, now).TokensAt(now), b.rate))
+}
+
 func (b *buckets) limiterOf(client string, now time.Time) *rate.Limiter {
 	if e := b.clients[client]; e != nil {
 		b.used.MoveToBack(e)

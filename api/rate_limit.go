@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,22 +13,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// limitRequests refuses requests of clients that have made more of them than their bucket allows.
-// Probes are never refused.
+// limitRequests refuses requests of clients that have made more of them than their bucket allows. With
+// an issuer of tokens, authorize does it: before that, a request could name any client.
 func (s *Server) limitRequests(next http.Handler) http.Handler {
-	if s.requests == nil {
+	if s.requests == nil || s.opts.Identity != nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		isResumed := recordOf(r.Context()).poll != nil // and was counted before it waited
-		if !isResumed && !slices.Contains(watched, r.URL.Path) {
-			if err := s.takeFrom(s.requests, w, r, 1); err != nil {
-				s.failInWords(w, r, err)
-				return
-			}
+		if err := s.limitRequest(w, r); err != nil {
+			s.failInWords(w, r, err)
+			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// limitRequest fails if the client of r has made more requests than its bucket allows. Probes never fail.
+func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
+	isResumed := recordOf(r.Context()).poll != nil // and was counted before it waited
+	if s.requests == nil || isResumed || slices.Contains(watched, r.URL.Path) {
+		return nil
+	}
+	return s.takeFrom(s.requests, w, r, 1)
 }
 
 // failInWords is fail for routes of the original and of the hub.
@@ -62,9 +69,15 @@ func (s *Server) takeFrom(b *buckets, w http.ResponseWriter, r *http.Request, n 
 	return refuse(tooManyRequests, "This client has sent more than %d %s a second. Nothing of this request was stored; repeat it after the pause.", int(b.rate), b.unit)
 }
 
-// clientOf returns the client whose buckets a request takes from: the actor that it names or,
-// without one, its address.
+// clientOf returns the client whose buckets a request takes from: that of its token. Without an issuer of
+// tokens, it is the actor that the request names. Otherwise it is the address.
 func (s *Server) clientOf(r *http.Request) string {
+	if p := principalOf(r.Context()); p != nil {
+		return "client " + p.Issuer + " " + cmp.Or(p.Client, p.Subject)
+	}
+	if s.opts.Identity != nil {
+		return "address " + s.addressOf(r)
+	}
 	if values := r.Header[actorHeader]; len(values) == 1 {
 		if actor, err := domain.ParseActorID(values[0]); err == nil {
 			return "actor " + actor.String()

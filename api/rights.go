@@ -3,8 +3,10 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/messagehub/messagehub/api/identity"
@@ -134,6 +136,9 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	serve := func(w http.ResponseWriter, r *http.Request) error {
 		roles, hasRow := rightsOf(r.Method, routeOf(r))
 		if hasRow && len(roles) == 0 {
+			if err := s.limitRequest(w, r); err != nil {
+				return err
+			}
 			next.ServeHTTP(w, r)
 			return nil
 		}
@@ -144,7 +149,11 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 		if !slices.ContainsFunc(roles, p.Has) {
 			return missingRole(w, roles)
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
+		r = r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
+		if err := s.limitRequest(w, r); err != nil {
+			return err
+		}
+		next.ServeHTTP(w, r)
 		return nil
 	}
 	plain, legacy := s.handle(serve), s.original(serve)
@@ -171,7 +180,21 @@ func (s *Server) findPrincipal(w http.ResponseWriter, r *http.Request, roles []i
 		}
 		return identity.NewOperator(s.operatorName(raw)), nil
 	}
+	return s.authenticate(w, r)
+}
+
+// authenticate returns the sender of a request. An address from which many tokens came that do not count
+// has no other one verified for a while, which costs time. Those that were verified before still count.
+func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity.Principal, error) {
+	address, now := "address "+s.addressOf(r), s.opts.Clock()
+	if pause := s.badTokens.pause(address, now); pause > 0 && !s.opts.Identity.Remembers(r) {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(pause.Seconds()))))
+		return nil, refuse(tooManyRequests, "There were too many tokens from this address that do not count. Repeat the request after the pause, with one that does.")
+	}
 	p, err := s.opts.Identity.Authenticate(r)
+	if e, ok := errors.AsType[*identity.Error](err); ok && e.Kind == identity.Invalid {
+		s.badTokens.take(address, 1, now)
+	}
 	if err != nil {
 		return nil, unauthenticated(w, err)
 	}
@@ -218,9 +241,9 @@ func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 func (s *Server) hasOperatorRole(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	shown := r.Clone(r.Context())
 	shown.Header.Set("Authorization", "Bearer "+token)
-	p, err := s.opts.Identity.Authenticate(shown)
+	p, err := s.authenticate(w, shown)
 	if err != nil {
-		return false, unauthenticated(w, err)
+		return false, err
 	}
 	role := identity.RoleOperator
 	if r.Method == http.MethodGet && !strings.HasSuffix(routeOf(r), "/peek") { // which takes messages

@@ -84,6 +84,7 @@ type Limits struct {
 	EventsPerSecond int // of one client; those of one request may come at once; default: no limit
 
 	FailedLogins int // of operators in a minute from one address, before it is refused; default 10
+	FailedTokens int // of an issuer that do not count, in a second from one address, before no other one is verified; default 20
 }
 
 const (
@@ -102,6 +103,7 @@ type Server struct {
 	checks                     *semaphore.Weighted
 	logins                     *failedLogins
 	requests, events           *buckets // of clients; nil: no limit
+	badTokens                  *buckets // of addresses
 	refusals                   logSampler
 	polls                      polls
 	handler                    http.Handler
@@ -123,6 +125,8 @@ func New(opts Options) *Server {
 
 		requests: newBuckets("requests", limits.Requests, 1),
 		events:   newBuckets("events", limits.EventsPerSecond, limits.Events),
+
+		badTokens: newBuckets("tokens", limits.FailedTokens, 1),
 	}
 	s.smallBodies, s.largeBodies = newMemoryPools(limits.Bodies, limits.BodiesPerAddress, memoryLimits{
 		timeout: timeout, rate: limits.MinRate, onCut: s.metrics.stalled.WithLabelValues("requests").Inc,
@@ -207,6 +211,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Limits.FailedLogins <= 0 {
 		o.Limits.FailedLogins = 10
+	}
+	if o.Limits.FailedTokens <= 0 {
+		o.Limits.FailedTokens = 20
 	}
 	if o.Deadline <= 0 {
 		o.Deadline = 30 * time.Second

@@ -174,6 +174,12 @@ func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error
 	return cert, nil
 }
 
+// Remembers reports whether the token of a request was verified before, or it shows none.
+func (a *Authenticator) Remembers(r *http.Request) bool {
+	raw, err := Bearer(r)
+	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.find(sha256.Sum256([]byte(raw))) != nil)
+}
+
 // verified returns what a token says, once it is verified or was before.
 func (a *Authenticator) verified(ctx context.Context, raw string, now time.Time) (*token, error) {
 	if len(raw) > maxToken {
