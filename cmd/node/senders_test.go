@@ -170,7 +170,7 @@ func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
 	for range 200 {
 		forger.Rotate()
 		forged := callAs(t, http.MethodGet, n.URL()+"/v1/peek", forger.Token(identitytest.Claims{"iss": issuer.URL}))
-		require.Equal(t, http.StatusUnauthorized, forged.StatusCode)
+		require.Contains(t, []int{http.StatusUnauthorized, http.StatusTooManyRequests}, forged.StatusCode)
 	}
 	require.Less(t, calls.Load()-before, int64(20), "the node itself makes some calls")
 	require.LessOrEqual(t, issuer.Fetches(), 2)

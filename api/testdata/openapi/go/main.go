@@ -33,7 +33,7 @@ func run(ctx context.Context, url, actor string) error {
 	if refused := sent.ApplicationproblemJSON409; refused != nil {
 		return fmt.Errorf("%s: %s", refused.Type, refused.Detail)
 	}
-	peeked, err := hub.PeekWithResponse(ctx, &PeekParams{XActorId: actor})
+	peeked, err := hub.PeekWithResponse(ctx, &PeekParams{XActorId: &actor})
 	if err != nil {
 		return err
 	}
@@ -45,6 +45,6 @@ func run(ctx context.Context, url, actor string) error {
 		return err
 	}
 	fmt.Println(len(bundle), "events, the first with", bundle[0].Payload)
-	_, err = hub.DequeueWithResponse(ctx, peeked.Headers200.MessageId, &DequeueParams{XActorId: actor})
+	_, err = hub.DequeueWithResponse(ctx, peeked.Headers200.MessageId, &DequeueParams{XActorId: &actor})
 	return err
 }
