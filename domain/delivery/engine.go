@@ -93,10 +93,8 @@ type Engine struct {
 	settlements settlements
 	warned      [len(domain.WarningKinds)]atomic.Int64 // cursors with a warning, by its kind
 	lookNow     chan struct{}
-
-	visits       chan struct{} // a slot for each visit to a watch
-	watchSettles *pool         // of settlements of watches
-	residents    atomic.Int64  // watches that stay in memory after a visit
+	visits      chan struct{} // a slot for each visit to a watch
+	residents   atomic.Int64  // watches that stay in memory after a visit
 
 	mu       sync.Mutex
 	running  sync.WaitGroup  // goroutines
@@ -148,7 +146,6 @@ func New(ports Ports, opts Options) *Engine {
 	})
 	e.store = &pool{limit: 16, spawn: e.spawn}
 	e.settles = &pool{limit: maxSettles, spawn: e.spawn}
-	e.watchSettles = &pool{limit: maxWatchSettles, spawn: e.spawn}
 	e.lookNow = make(chan struct{}, 1)
 	if ports.Nodes != nil {
 		e.members = newMembership(e)
@@ -449,14 +446,9 @@ func (t *topic) wake() {
 	}
 }
 
-const (
-	// maxSettles is the limit for settlements under way. Without it, calls that end faster than the store
-	// accepts their results would fill it with settlements, and appends would wait behind these.
-	maxSettles = 32
-	// maxWatchSettles is that limit for the cursors of watches. An embedded store syncs about half of
-	// them together. With 32, a sync takes longer than the calls whose results it stores.
-	maxWatchSettles = 64
-)
+// maxSettles is the limit for settlements under way. Without it, calls that end faster than the store
+// accepts their results would fill it with settlements, and appends would wait behind these.
+const maxSettles = 32
 
 // A pool runs functions, up to limit at the same time.
 type pool struct {

@@ -65,11 +65,8 @@ func (s *service) settle() {
 	settlement, version := s.cursor.Settlement(), s.version
 	s.noteDead(&settlement)
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
-	e, settles := s.engine, s.engine.settles
-	if s.isWatch {
-		settles = e.watchSettles
-	}
-	settles.run(s.topic, func() {
+	e := s.engine
+	e.settles.run(s.topic, func() {
 		r, began := &settleResult{}, time.Now()
 		r.version, r.err = e.Cursors.Settle(e.ctx, s.id, version, settlement)
 		r.took = time.Since(began)
