@@ -46,9 +46,10 @@ func (n *Node) ReloadActors() {
 // An actorRegistry is the registry of actors in the configuration file. It is read again once the file
 // has changed.
 type actorRegistry struct {
-	file  string // "": the registry cannot change
-	clock func() time.Time
-	log   *slog.Logger
+	file    string   // "": the registry cannot change
+	issuers []string // that the hub trusts
+	clock   func() time.Time
+	log     *slog.Logger
 
 	mu        sync.Mutex
 	registry  *identity.Registry
@@ -62,7 +63,7 @@ type actorRegistry struct {
 const compareEvery = time.Second
 
 func newActorRegistry(cfg *config.Config, clock func() time.Time, log *slog.Logger) *actorRegistry {
-	r := &actorRegistry{clock: clock, log: log, registry: registryOf(cfg.Actors), compared: clock()}
+	r := &actorRegistry{issuers: cfg.OIDC.Issuers, clock: clock, log: log, registry: registryOf(cfg.Actors), compared: clock()}
 	if cfg.AreActorsInFile() {
 		r.file = cfg.File()
 		if info, err := os.Stat(r.file); err == nil {
@@ -131,6 +132,8 @@ func (r *actorRegistry) readFile(isForced bool) (clients config.Clients, hasChan
 	if err != nil {
 		return nil, true, err
 	}
-	clients, err = config.ReadActors(r.file, text)
+	if clients, err = config.ReadActors(r.file, text); err == nil {
+		err = clients.CheckIssuers(r.issuers)
+	}
 	return clients, true, err
 }

@@ -100,13 +100,16 @@ func TestNode_ReadsTheRegistryOfActorsAgain(t *testing.T) {
 	n.ReloadActors()
 	require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "b"), "a faulty file changes nothing")
 	require.Contains(t, log.String(), "the registry of actors cannot be read again")
+	write("[{client: billing, issuer: 'https://other.example', actor: c}]")
+	n.ReloadActors()
+	require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "b"), "an issuer that the hub does not trust is a fault")
 
 	require.NoError(t, os.Remove(cfg.File()))
 	for range 3 {
 		ahead.Add(int64(time.Second))
 		require.Equal(t, http.StatusNoContent, peek("X-Actor-Id", "b"))
 	}
-	require.Equal(t, 1, strings.Count(log.String(), "cannot be read again"), "a failure is logged once")
+	require.Equal(t, 2, strings.Count(log.String(), "cannot be read again"), "each failure is logged once")
 
 	write("[]")
 	n.ReloadActors()

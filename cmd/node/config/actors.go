@@ -28,6 +28,20 @@ type Client struct {
 // Clients are in the order of the file.
 type Clients []Client
 
+// CheckIssuers fails if an entry is of no issuer that the hub trusts, or could be of several: each may have
+// a client with the same id.
+func (c Clients) CheckIssuers(issuers []string) error {
+	for _, client := range c {
+		switch {
+		case client.Issuer != "" && !slices.Contains(issuers, client.Issuer):
+			return fmt.Errorf("actor %s: its issuer %.200q is not in oidc.issuer", client.Actor, client.Issuer)
+		case client.Issuer == "" && client.Client != "" && len(issuers) > 1:
+			return fmt.Errorf("actor %s: another issuer may have a client %.200q, too; add the issuer of this one", client.Actor, client.Client)
+		}
+	}
+	return nil
+}
+
 type clientsValue Clients
 
 const clientsExample = "[{client: 4f1e9b1c-…, tenant: 9a3d…, actor: 5790001330552, groups: [timeseries]}]"

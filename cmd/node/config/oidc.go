@@ -75,6 +75,9 @@ func (c *Config) validateOIDC(fault faultFunc) {
 	if len(o.Audiences) == 0 {
 		fault("oidc.audience", "oidc.issuer needs it: without it, tokens for other services would count here; set it to what the claim aud of a token for this hub is")
 	}
+	if err := c.Actors.CheckIssuers(o.Issuers); err != nil {
+		fault("actors", "%w", err)
+	}
 	for _, issuer := range o.Issuers {
 		u, err := url.Parse(issuer)
 		switch {

@@ -68,11 +68,13 @@ func TestOIDC_RefusesSettingsThatProtectNothing(t *testing.T) {
 		environ []string
 		want    string
 	}{
-		"no audience":          {[]string{issuer}, "tokens for other services would count here"},
-		"an issuer over http":  {[]string{"MESSAGEHUB_OIDC_ISSUER=http://issuer.example", "MESSAGEHUB_OIDC_AUDIENCE=a"}, "can be replaced on the way"},
-		"an issuer twice":      {[]string{"MESSAGEHUB_OIDC_ISSUER=https://a https://a", "MESSAGEHUB_OIDC_AUDIENCE=a"}, "stands there twice"},
-		"a tenant without one": {[]string{"MESSAGEHUB_OIDC_TENANTS=a"}, "there is no oidc.issuer to use it with"},
-		"actors without one":   {[]string{"MESSAGEHUB_ACTORS=[{client: c, actor: a}]"}, "there is no oidc.issuer to use it with"},
+		"no audience":             {[]string{issuer}, "tokens for other services would count here"},
+		"an issuer over http":     {[]string{"MESSAGEHUB_OIDC_ISSUER=http://issuer.example", "MESSAGEHUB_OIDC_AUDIENCE=a"}, "can be replaced on the way"},
+		"an issuer twice":         {[]string{"MESSAGEHUB_OIDC_ISSUER=https://a https://a", "MESSAGEHUB_OIDC_AUDIENCE=a"}, "stands there twice"},
+		"a tenant without one":    {[]string{"MESSAGEHUB_OIDC_TENANTS=a"}, "there is no oidc.issuer to use it with"},
+		"an actor of each issuer": {[]string{"MESSAGEHUB_OIDC_ISSUER=https://a.example https://b.example", "MESSAGEHUB_OIDC_AUDIENCE=a", "MESSAGEHUB_ACTORS=[{client: c, actor: a}]"}, "add the issuer of this one"},
+		"an actor of a stranger":  {[]string{"MESSAGEHUB_OIDC_ISSUER=https://a.example https://b.example", "MESSAGEHUB_OIDC_AUDIENCE=a", "MESSAGEHUB_ACTORS=[{client: c, issuer: 'https://c.example', actor: a}]"}, "is not in oidc.issuer"},
+		"actors without one":      {[]string{"MESSAGEHUB_ACTORS=[{client: c, actor: a}]"}, "there is no oidc.issuer to use it with"},
 		"a listener in the clear": {
 			[]string{issuer, "MESSAGEHUB_OIDC_AUDIENCE=a", "MESSAGEHUB_LISTEN=0.0.0.0:8080"},
 			"tokens that are sent by plain HTTP can be read on the way",
