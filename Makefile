@@ -23,7 +23,7 @@ help: ## print this page
 	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
-	@echo '  SEEDS         how many test, prove and prove-long try; 12, 500, 50,000 by default'
+	@echo '  SEEDS         how many test, prove and prove-long try; 8, 500, 50,000 by default'
 	@echo '  MUTANTS       flags for mutants, such as MUTANTS="-seeds 100 -only gate"'
 
 run: build ## build, and serve on the embedded engine until Ctrl-C
@@ -36,7 +36,7 @@ build: ## build bin/messagehub: static, stamped with its version
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 		-ldflags "-s -w -X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
 
-test: ## run every test, and the simulation over 12 fresh seeds
+test: ## run every test, and the simulation over 8 fresh seeds
 	@SEEDS='$(SEEDS)' .ci/test
 
 race: ## test the packages that share state with the race detector

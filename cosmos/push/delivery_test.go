@@ -22,7 +22,7 @@ func TestDelivery(t *testing.T) {
 		case raced && i == 0:
 			continue
 		case raced:
-			oneOf = 8
+			oneOf = 13
 		case i == 0:
 			oneOf = 5
 		}

@@ -26,7 +26,7 @@ func TestTwoNodesOnOneCursor_LoseNothing(t *testing.T) {
 	seeds := 50
 	switch {
 	case raced:
-		seeds = 20
+		seeds = 10
 	case triesEveryCase:
 		seeds = 500
 	}
