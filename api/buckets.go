@@ -12,7 +12,7 @@ import (
 // maxBuckets is how many clients have a bucket of their own, which takes some 300 bytes.
 const maxBuckets = 10_000
 
-// buckets has a bucket of tokens for each client. A bucket that is full says no more than none,
+// buckets has a bucket of tokens for each client. A full bucket says the same as a missing one,
 // so it makes room for that of another client. While maxBuckets clients have used theirs a short
 // time ago, the others share one: no client gets a full bucket by the use of many names.
 type buckets struct {

@@ -47,7 +47,9 @@ func TestRequests_AreThoseOfTheClientOfTheToken(t *testing.T) {
 }
 
 func TestSubscribingToObjects_NeedsTheRoleOfOperators(t *testing.T) {
-	f := serveTokens(t, withSubscriptions(t, subscribe.Options{}))
+	f := serveTokens(t, withSubscriptions(t, subscribe.Options{HasObjects: true}))
 	const body = `{"topic":"object-changed","callback_url":"https://example.org/hook"}`
 	f.do("POST", "/v1/subscriptions", body, "Authorization", "Bearer "+f.tokens.issuer.Actor("a")).problem(403, "missing-right")
+	both := f.tokens.issuer.Token(identitytest.Claims{"roles": []string{"actor", "operator.read"}, "actor": "a"})
+	f.do("POST", "/v1/subscriptions", body, "Authorization", "Bearer "+both).wants(201)
 }

@@ -14,7 +14,7 @@ import (
 
 // rights is the table from each route to the roles of which a request needs one, while the hub has
 // an issuer of tokens. An empty row is for everybody: the routes of the broker have tokens of their
-// own, and probes have none. A route without a row is for nobody. HEAD has the row of GET.
+// own, and probes have none. A route without a row is refused. HEAD has the row of GET.
 //
 // The document of the API has the same table, as the security of each operation.
 var rights = map[string][]identity.Role{
@@ -126,7 +126,7 @@ func principalOf(ctx context.Context) *identity.Principal {
 	return p
 }
 
-// authorize refuses requests whose sender has none of the roles that the route needs. Without an
+// authorize refuses requests whose sender lacks the roles that the route needs. Without an
 // issuer of tokens it refuses nothing, and the routes ask for the header X-Actor-Id and the token of
 // the operators.
 func (s *Server) authorize(next http.Handler) http.Handler {
@@ -221,7 +221,7 @@ func unauthenticated(w http.ResponseWriter, err error) error {
 	return &problemError{problem: invalidToken, detail: e.Description}
 }
 
-// missingRole returns the refusal of a request whose sender has none of roles.
+// missingRole returns the refusal of a request whose sender lacks a role, and needs one of roles.
 func missingRole(w http.ResponseWriter, roles []identity.Role) error {
 	names := make([]string, len(roles))
 	for i, role := range roles {

@@ -49,7 +49,7 @@ func TestRights_AreThoseOfTheDocument(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, documented, api.RightsCount(), "a row of a route that is no more")
+	require.Equal(t, documented, api.RightsCount(), "a row of a route that does not exist")
 }
 
 // principals are the senders of the matrix, each with the roles that it has.

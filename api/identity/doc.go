@@ -12,7 +12,7 @@
 //
 //   - Keys are fetched at most once in 30 seconds, however many tokens name unknown keys, and by one
 //     request at a time. While the issuer cannot be reached, its keys are used for up to 24 hours.
-//   - A token may begin at most 60 seconds after now. It may not have expired at all.
+//   - A token may begin at most 60 seconds after now. It must not have expired.
 //   - A verified token is remembered by its SHA-256 until it expires, because a verification costs
 //     a tenth of a millisecond. At most 10,000 tokens are remembered. They are forgotten once a key
 //     of their issuer is withdrawn.

@@ -49,7 +49,7 @@ func newKeySet(issuer string, fetch func(context.Context) ([]jose.JSONWebKey, er
 }
 
 // verify returns the payload of a signed token, and the generation of the keys. It fetches the keys
-// if none of those that it has is the one that the token names.
+// if it does not have the one that the token names.
 func (s *keySet) verify(ctx context.Context, raw string) (payload []byte, generation int, err error) {
 	jws, err := jose.ParseSignedCompact(raw, algorithms)
 	if err != nil || len(jws.Signatures) != 1 {

@@ -198,7 +198,7 @@ func TestToken_CountsWithEachAlgorithm(t *testing.T) {
 	f.issuer.Use(rsaKey(), "RS384")
 	_, err := f.show(f.issuer.Token(nil))
 	kind, _ := kindOf(t, err)
-	require.Equal(t, identity.Invalid, kind, "RS384 is none of them")
+	require.Equal(t, identity.Invalid, kind, "RS384 is not one of them")
 	short, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	require.NoError(t, err)
 	f.issuer.Use(short, "ES384")
@@ -286,7 +286,7 @@ func TestKeys_AreRotatedWhileRequestsRun(t *testing.T) {
 	require.ErrorContains(t, err, "not by a key of its issuer", "a token that was remembered is forgotten with its key")
 }
 
-// The issuer answers with something else, or not at all.
+// The issuer answers with something else, or does not answer.
 func TestKeys_LastADayWhileTheIssuerIsAway(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"500":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },

@@ -52,7 +52,7 @@ func (p *process) newHub(url string) (*hubclient.Client, error) {
 	return c, nil
 }
 
-// ownToken returns the token of the user, "" if there is none.
+// ownToken returns the token of the user, or "".
 func (p *process) ownToken() (string, error) {
 	if p.access.tokenFile == "" {
 		return p.variable(ownTokenVariable), nil

@@ -88,7 +88,7 @@ func (s *Store) newHead(stream domain.StreamName, sealed *head) *head {
 	h := &head{
 		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
 		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*tail),
-		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change any more
+		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change
 	}
 	for name, t := range sealed.Priorities {
 		h.Priorities[name] = &tail{First: t.next()}

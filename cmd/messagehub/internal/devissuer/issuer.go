@@ -1,4 +1,4 @@
-// Package devissuer is an issuer of tokens for a hub on the same machine: whoever may read its file
+// Package devissuer is an issuer of tokens for a hub on the same machine: a user who may read its file
 // signs tokens with any role. With it, a hub at home asks for tokens as one in production does.
 package devissuer
 
