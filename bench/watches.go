@@ -47,8 +47,9 @@ func watches(ctx context.Context, r *run) (err error) {
 		watches: pick(r, 100_000, 3_000),
 	}
 	defer w.client.CloseIdleConnections()
-	for i, step := range []func(context.Context) error{w.fanOut, w.latency, w.price} {
-		r.progress(float64(i)/3, "change documents that up to %d watch", w.watches)
+	steps := []func(context.Context) error{w.fanOut, w.beside, w.latency, w.price}
+	for i, step := range steps {
+		r.progress(float64(i)/float64(len(steps)), "change documents that up to %d watch", w.watches)
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -118,52 +119,14 @@ func (w *watching) change(ctx context.Context, actor *receivers.Watcher, uri, te
 	return time.Since(began), err
 }
 
-// latency confirms bundles, each of which has one watch, and times the calls from when the requests were
-// due.
+// latency times the calls of watches whose bundles are confirmed.
 func (w *watching) latency(ctx context.Context) error {
 	return w.atHub(ctx, nil, func(url string) error {
-		arrivals := load.Poisson(watchedRate, rand.New(rand.NewPCG(w.Seed, 3)))
-		var times []time.Duration
-		for at := arrivals(); at < pick(w.run, 30*time.Second, 8*time.Second); at = arrivals() {
-			times = append(times, at)
-		}
-		type openBundle struct {
-			actor *receivers.Watcher
-			id    string
-			uri   string
-		}
-		bundles := make([]openBundle, len(times))
-		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(32)
-		for i := range bundles {
-			g.Go(func() error {
-				b := openBundle{actor: &receivers.Watcher{Client: w.client, URL: url, Actor: uuid.NewString()}, id: uuid.NewString()}
-				var err error
-				if b.uri, err = b.actor.OpenBundle(gctx, uuid.NewString(), b.id); err != nil {
-					return err
-				}
-				bundles[i] = b
-				return b.actor.Watch(gctx, b.uri, w.server.WatchURL(i))
-			})
-		}
-		if err := g.Wait(); err != nil {
+		bundles, err := w.openBundles(ctx, url, pick(w.run, 30*time.Second, 8*time.Second))
+		if err != nil {
 			return err
 		}
-		all, began := w.server.Expect(len(bundles)), time.Now()
-		g, gctx = errgroup.WithContext(ctx)
-		timer := time.NewTimer(0)
-		defer timer.Stop()
-		for i, b := range bundles {
-			timer.Reset(time.Until(began.Add(times[i])))
-			select {
-			case <-timer.C:
-			case <-gctx.Done():
-				return g.Wait()
-			}
-			w.server.Due(b.uri, began.Add(times[i]))
-			g.Go(func() error { return b.actor.Dequeue(gctx, b.id) })
-		}
-		if err := errors.Join(g.Wait(), await(ctx, all)); err != nil {
+		if err := w.confirm(ctx, bundles); err != nil {
 			return err
 		}
 		found := w.server.Latencies().Percentiles()
@@ -171,6 +134,94 @@ func (w *watching) latency(ctx context.Context) error {
 		w.figure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p99", watchedRate), inMS(found.P99), "ms", figure.AtMost(50))
 		return nil
 	})
+}
+
+// beside compares the calls of watches whose bundles are confirmed, alone and while the change of a document
+// is on its way to many others, in turn, at one hub.
+func (w *watching) beside(ctx context.Context) (err error) {
+	crowd := &watching{pushing: &pushing{run: w.run, client: w.client}, watches: w.watches}
+	if crowd.server, err = receivers.Serve(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, crowd.server.Close()) }()
+	return w.atHub(ctx, nil, func(url string) error {
+		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
+		uri, err := crowd.watched(ctx, actor, crowd.watches)
+		if err != nil {
+			return err
+		}
+		var p99 [2][]float64 // alone, and beside the others
+		for i := range pick(w.run, 6, 4) {
+			bundles, err := w.openBundles(ctx, url, pick(w.run, 10*time.Second, 3*time.Second))
+			if err != nil {
+				return err
+			}
+			g, gctx := errgroup.WithContext(ctx)
+			if i%2 == 1 {
+				g.Go(func() error {
+					_, err := crowd.change(gctx, actor, uri, strconv.Itoa(i))
+					return err
+				})
+			}
+			g.Go(func() error { return w.confirm(gctx, bundles) })
+			if err := g.Wait(); err != nil {
+				return err
+			}
+			p99[i%2] = append(p99[i%2], inMS(w.server.Latencies().Percentile(99)))
+		}
+		w.figure("hub", fmt.Sprintf("p99 beside a change to %d watches, of that alone", w.watches), median(p99[1], asIs)/median(p99[0], asIs), "times", figure.AtMost(1.25))
+		return nil
+	})
+}
+
+// A watchedBundle is one with a watch, and the time after the first one at which it is to be confirmed.
+type watchedBundle struct {
+	actor *receivers.Watcher
+	id    string
+	uri   string
+	due   time.Duration
+}
+
+// openBundles opens as many bundles as are to be confirmed in some time, each of an actor of its own.
+func (w *watching) openBundles(ctx context.Context, url string, lasts time.Duration) ([]watchedBundle, error) {
+	arrivals := load.Poisson(watchedRate, rand.New(rand.NewPCG(w.Seed, 3)))
+	var bundles []watchedBundle
+	for at := arrivals(); at < lasts; at = arrivals() {
+		bundles = append(bundles, watchedBundle{due: at})
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(32)
+	for i := range bundles {
+		g.Go(func() (err error) {
+			b := &bundles[i]
+			b.actor, b.id = &receivers.Watcher{Client: w.client, URL: url, Actor: uuid.NewString()}, uuid.NewString()
+			if b.uri, err = b.actor.OpenBundle(gctx, uuid.NewString(), b.id); err != nil {
+				return err
+			}
+			return b.actor.Watch(gctx, b.uri, w.server.WatchURL(i))
+		})
+	}
+	return bundles, g.Wait()
+}
+
+// confirm confirms bundles when they are due, and returns when all their watches were called. Times are
+// those from when the requests were due.
+func (w *watching) confirm(ctx context.Context, bundles []watchedBundle) error {
+	all, began := w.server.Expect(len(bundles)), time.Now()
+	g, gctx := errgroup.WithContext(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for _, b := range bundles {
+		timer.Reset(time.Until(began.Add(b.due)))
+		select {
+		case <-timer.C:
+		case <-gctx.Done():
+			return g.Wait()
+		}
+		w.server.Due(b.uri, began.Add(b.due))
+		g.Go(func() error { return b.actor.Dequeue(gctx, b.id) })
+	}
+	return errors.Join(g.Wait(), await(ctx, all))
 }
 
 // price measures the request units of a notification: of one watch alone, and of one of many.
