@@ -352,7 +352,7 @@ var table = []row{
 		packages: []string{"cmd/messagehub/internal/demo"},
 		may: []string{
 			"domain", "domain/hub", "api/broker/brokerclient", "api/servicebus/domainclient", "api/webhook", "repository/content", "repository/content/embedded", "cosmos/embedded/clock", "cosmos/embedded/httpserve", "bench/ledger", "cmd/node", "cmd/node/config", "cmd/terminal",
-			"cmd/messagehub/internal/devissuer", "cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
+			"cmd/devissuer", "cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
 		},
 		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
 	},
@@ -362,7 +362,7 @@ var table = []row{
 		why:      "it serves an engine to any client, and starts no hub",
 	},
 	{
-		packages: []string{"cmd/messagehub/internal/devissuer"},
+		packages: []string{"cmd/devissuer"},
 		may:      toolkit,
 		why:      "it signs tokens for any hub, and starts none",
 	},
@@ -401,7 +401,7 @@ var table = []row{
 		packages: []string{"bench/..."},
 		may: []string{
 			"domain/...", "repository/...", "cosmos/...", "api/...", "bench/...",
-			"cmd/node/...", "cmd/terminal",
+			"cmd/node/...", "cmd/terminal", "cmd/devissuer",
 		},
 		why: "it measures and simulates the node that ships, not the command around it",
 	},

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/messagehub/messagehub/cmd/messagehub/internal/devissuer"
+	"github.com/messagehub/messagehub/cmd/devissuer"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/messagehub/messagehub/cmd/messagehub/internal/devissuer"
+	"github.com/messagehub/messagehub/cmd/devissuer"
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 

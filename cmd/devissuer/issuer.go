@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
@@ -38,6 +39,7 @@ type Issuer struct {
 	Key jose.JSONWebKey `json:"key"` // private
 
 	listener net.Listener // nil: the issuer was read from its file, and serves nothing
+	fetches  atomic.Int64
 }
 
 // Listen returns an issuer that listens on an address of loopback. The caller calls Serve.
@@ -70,10 +72,14 @@ func (i *Issuer) Serve(ctx context.Context) error {
 		writeJSON(w, map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.fetches.Add(1)
 		writeJSON(w, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{i.Key.Public()}})
 	})
 	return httpserve.Serve(ctx, i.listener, httpserve.Options{Handler: mux, Server: "the development issuer", MaxConnections: 64})
 }
+
+// Fetches returns how often the keys were fetched.
+func (i *Issuer) Fetches() int64 { return i.fetches.Load() }
 
 func writeJSON(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", "application/json")
