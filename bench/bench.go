@@ -70,15 +70,18 @@ func NewScenario(name, about string, do func(ctx context.Context, o Options, tel
 // Scenarios returns all of them, in the order in which they are run.
 func Scenarios() []Scenario { return slices.Clone(scenarios) }
 
-// Find returns the scenarios with these names, in the order of Scenarios; none means
-// all. Its error names the ones that there are.
-func Find(names ...string) ([]Scenario, error) {
+// Find returns those of Scenarios with these names, as FindAmong does.
+func Find(names ...string) ([]Scenario, error) { return FindAmong(scenarios, names...) }
+
+// FindAmong returns the scenarios with these names, in the order of all; no name means all. Its error
+// lists the names.
+func FindAmong(all []Scenario, names ...string) ([]Scenario, error) {
 	if len(names) == 0 {
-		return Scenarios(), nil
+		return slices.Clone(all), nil
 	}
 	var found []Scenario
 	unknown := slices.Clone(names)
-	for _, s := range scenarios {
+	for _, s := range all {
 		if slices.Contains(names, s.Name) {
 			found = append(found, s)
 			unknown = slices.DeleteFunc(unknown, func(name string) bool { return name == s.Name })
@@ -86,7 +89,7 @@ func Find(names ...string) ([]Scenario, error) {
 	}
 	if len(unknown) > 0 {
 		var known []string
-		for _, s := range scenarios {
+		for _, s := range all {
 			known = append(known, s.Name)
 		}
 		return nil, fmt.Errorf("no scenario %q: there are %s", unknown[0], strings.Join(known, ", "))

@@ -23,3 +23,9 @@ var scenarios = []Scenario{
 	{"ledger", "stores report objects over HTTP in messages of 10 to 100 events and one by one, to one node and to two; up to a million objects are listed, in pages of 100", objectLedger},
 	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others go on", noisyNeighbour},
 }
+
+// Tokens returns a scenario that is not one of Scenarios: it compares nodes and measures nothing of an
+// account, so the command of operators does not contain its code.
+func Tokens() Scenario {
+	return Scenario{"tokens", "a hub with tokens beside one without, under many actors and at the worst Peek; 10,000 forged tokens beside an honest actor; an issuer that is away, a full listener", withTokens}
+}

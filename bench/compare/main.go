@@ -2,9 +2,9 @@
 // it finds: a page with tables, plots and prices. `make bench` writes bench/RESULTS.md
 // and bench/plots with it.
 //
-// Its scenarios, flags and exit statuses are those of `messagehub bench`. It is a program
-// of its own so that what compares and draws (the replaced layouts, plots, fonts) is not
-// in the command that operators run.
+// Its scenarios, flags and exit statuses are those of `messagehub bench`, and it has one more scenario,
+// tokens. It is a program of its own so that what compares and draws (the replaced layouts, plots, fonts)
+// is not in the command that operators run.
 package main
 
 import (
@@ -37,7 +37,7 @@ type process struct {
 	environ  []string
 	out, err io.Writer
 
-	// scenarios finds the scenarios; nil: bench.Find.
+	// scenarios finds the scenarios; nil: findScenarios.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 }
 
@@ -88,9 +88,13 @@ func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	find := p.scenarios
+	if find == nil {
+		find = findScenarios
+	}
 	b := &command.Bench{
 		Program: "go run ./bench/compare", Args: p.args, Environ: p.environ, Out: p.out, Err: p.err,
-		Find: p.scenarios, Beside: baseline.Layouts(), Hub: buildHub,
+		Find: find, Beside: baseline.Layouts(), Hub: buildHub,
 		Write: func(r *report.Report) error { return write(r, results, plots, replace) },
 	}
 	flags := cmd.Flags()
@@ -106,6 +110,11 @@ func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 		return b.Run(cmd.Context(), flags, names)
 	}
 	return cmd
+}
+
+// findScenarios returns the scenarios with these names: those of the command, and that of tokens.
+func findScenarios(names ...string) ([]bench.Scenario, error) {
+	return bench.FindAmong(append(bench.Scenarios(), bench.Tokens()), names...)
 }
 
 // buildHub builds the program messagehub in the folder of the user's cache, and returns its path.

@@ -53,6 +53,14 @@ func TestCompare_MeasuresTheReplacedLayoutsBesideTheHub(t *testing.T) {
 		"  single    Peek        1  ms\n")
 }
 
+func TestCompare_HasTheScenariosOfTheCommandAndTokens(t *testing.T) {
+	var out, errs bytes.Buffer
+	require.Equal(t, 0, run(t.Context(), &process{args: []string{"--list"}, out: &out, err: &errs}), errs.String())
+	for _, s := range append(bench.Scenarios(), bench.Tokens()) {
+		require.Contains(t, out.String(), s.Name+" ")
+	}
+}
+
 func TestCompare_WritesPageAndPlots(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }

@@ -12,6 +12,9 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/tokens"
 )
 
 // A caller speaks to a hub by HTTP as a domain and as any actor. It is made to be
@@ -19,6 +22,8 @@ import (
 type caller struct {
 	url  string
 	http *http.Client
+
+	bearers map[string]string // the header Authorization of each actor, and of the domain as ""; empty: no tokens
 }
 
 // newCaller keeps as many connections as operations are under way, so that none is
@@ -28,7 +33,28 @@ func newCaller(url string) *caller {
 	t.Proxy = nil
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096
 	t.DisableCompression = true
-	return &caller{url, &http.Client{Transport: t}}
+	return &caller{url: url, http: &http.Client{Transport: t}, bearers: make(map[string]string)}
+}
+
+// signTokens gives the domain and the members of a crowd tokens of an issuer; nil: none.
+func (c *caller) signTokens(issuer *tokens.Issuer, of *crowd) error {
+	if issuer == nil {
+		return nil
+	}
+	ends := time.Now().Add(time.Hour)
+	domain, err := issuer.Domain("TimeSeries")
+	if err != nil {
+		return err
+	}
+	c.bearers[""] = "Bearer " + domain
+	for _, m := range of.members {
+		actor, err := issuer.Actor(m.name, ends)
+		if err != nil {
+			return err
+		}
+		c.bearers[m.name] = "Bearer " + actor
+	}
+	return nil
 }
 
 func (c *caller) close() { c.http.CloseIdleConnections() }
@@ -78,7 +104,9 @@ func (c *caller) call(ctx context.Context, method, path, actor string, body []by
 	if err != nil {
 		return nil, 0, err
 	}
-	if actor != "" {
+	if bearer := c.bearers[actor]; bearer != "" {
+		req.Header.Set("Authorization", bearer)
+	} else if actor != "" {
 		req.Header.Set("X-Actor-Id", actor)
 	}
 	if body != nil {

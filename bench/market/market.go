@@ -11,6 +11,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/tokens"
 )
 
 // A Market is recipients who share a hub, for a time.
@@ -20,6 +21,8 @@ type Market struct {
 	Settle     time.Duration // at the beginning, and not counted
 	Throughput Throughput
 	Seed       uint64 // of when something is sent, to whom, and of its ids
+
+	Issuer *tokens.Issuer // of the tokens that all clients show; nil: actors name themselves, and domains show nothing
 
 	Around func(policy.Transporter) policy.Transporter // put between the hub and the account; nil: nothing
 	Beside []load.Stream                               // what else is done
@@ -91,6 +94,9 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 	for i, g := range m.Groups {
 		c := newCrowd(caller, m.Seed+uint64(i), g)
 		crowds = append(crowds, c)
+		if err := caller.signTokens(m.Issuer, c); err != nil {
+			return nil, err
+		}
 		plan.Streams = append(plan.Streams, c.streams()...)
 		if err := c.greet(ctx); err != nil {
 			return nil, err

@@ -22,7 +22,11 @@ func (m *Market) serve(ctx context.Context, a *account.Account, database, folder
 	if m.Around != nil {
 		transport = m.Around(transport)
 	}
-	hub, err := service.Start(ctx, service.Options{Account: a, Database: database, Transport: transport, Folder: folder})
+	o := service.Options{Account: a, Database: database, Transport: transport, Folder: folder}
+	if m.Issuer != nil {
+		o.Configure = m.Issuer.Trust
+	}
+	hub, err := service.Start(ctx, o)
 	return hub, ways, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 
@@ -39,6 +40,10 @@ type Options struct {
 	Receivers bool
 	// Concurrency is the limit for the calls to one receiver; 0: the default of a node.
 	Concurrency int
+
+	Configure   func(*config.Config)            // changes the settings before the node starts; nil: as they are
+	WrapHandler func(http.Handler) http.Handler // see node.Options
+	NoChecks    bool                            // of readiness, which cost request units
 }
 
 // A Service is a node at work.
@@ -51,7 +56,11 @@ type Service struct {
 
 // Start starts a node.
 func Start(ctx context.Context, o Options) (*Service, error) {
-	hub, err := node.Open(ctx, o.settings(), node.Options{Transport: o.Transport, PullOnly: !o.Receivers})
+	opts := node.Options{Transport: o.Transport, PullOnly: !o.Receivers, WrapHandler: o.WrapHandler}
+	if o.NoChecks {
+		opts.ReadinessInterval = -1
+	}
+	hub, err := node.Open(ctx, o.settings(), opts)
 	if err != nil {
 		return nil, fmt.Errorf("start a node: %w", err)
 	}
@@ -72,17 +81,22 @@ func (o *Options) settings() config.Config {
 		c.Push.Allow, c.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
 		c.Push.Concurrency = cmp.Or(o.Concurrency, c.Push.Concurrency)
 	}
-	if o.Account == nil {
-		return c
+	if o.Account != nil {
+		c.Cosmos = config.Cosmos{
+			Endpoint: o.Account.Endpoint(), Key: config.Secret(o.Account.Key()), Database: o.Database, Consistency: o.Account.Consistency(),
+		}
 	}
-	c.Cosmos = config.Cosmos{
-		Endpoint: o.Account.Endpoint(), Key: config.Secret(o.Account.Key()), Database: o.Database, Consistency: o.Account.Consistency(),
+	if o.Configure != nil {
+		o.Configure(&c)
 	}
 	return c
 }
 
 // URL is where actors reach the node.
 func (s *Service) URL() string { return s.node.URL() }
+
+// AdminURL is where operators reach the node.
+func (s *Service) AdminURL() string { return s.node.AdminURL() }
 
 // Bus is where domains reach its bus, nil without doors.
 func (s *Service) Bus() net.Addr { return s.node.BusAddr() }

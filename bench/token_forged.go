@@ -1,0 +1,282 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/figure"
+	"github.com/messagehub/messagehub/bench/load"
+	"github.com/messagehub/messagehub/bench/service"
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// The load of forgedTokens.
+const (
+	honestPause   = 5 * time.Millisecond // between two Peeks of the honest actor
+	forgedRate    = 400                  // forged tokens a second at a steady rate
+	forgers       = 8                    // that send forged tokens as fast as they are refused
+	forgedSources = 4096                 // addresses of the forgers
+)
+
+// A forgedLoad is the size of forgedTokens.
+type forgedLoad struct {
+	rounds int           // of each comparison
+	steady time.Duration // of a measurement beside forged tokens at a steady rate
+	flood  time.Duration // of one beside forged tokens without a pause
+	tokens int           // of a flood
+}
+
+// A forgery is a hub with an honest actor, whose bundle is open, and forgers.
+type forgery struct {
+	*tokenBench
+	load    forgedLoad
+	url     string
+	honest  string // the header Authorization of the actor
+	sent    atomic.Int64
+	refused atomic.Int64                          // of those sent, with 401
+	counts  func() (units float64, fetches int64) // of the account, and of the keys of the issuer
+}
+
+// forgedTokens measures the Peeks of an honest actor alone and beside requests with forged tokens, in
+// turn. The hub is behind a proxy that it trusts, and which reports each forged request from another
+// address: so none is refused because of the tokens that came from its address before, and each is
+// verified. In the last comparison all come from one address, and the hub refuses most of them unverified.
+func (b *tokenBench) forgedTokens(ctx context.Context) error {
+	return b.inNewPlace(ctx, func(p place) error {
+		return b.forge(ctx, p, pick(b.run, forgedLoad{5, 5 * time.Second, 2 * time.Second, 10_000}, forgedLoad{2, time.Second, time.Second, 2_000}))
+	})
+}
+
+func (b *tokenBench) forge(ctx context.Context, p place, load forgedLoad) (err error) {
+	if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
+		return err
+	}
+	line := p.Line()
+	node, err := service.Start(ctx, service.Options{
+		Account: p.Account, Database: hub.Name, Transport: line, Folder: p.folder, NoChecks: true,
+		Configure: func(c *config.Config) {
+			b.issuer.Trust(c)
+			c.Limits.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Stop()) }()
+	f := &forgery{
+		tokenBench: b, load: load, url: node.URL(),
+		counts: func() (float64, int64) { return line.Count().Units, b.issuer.Fetches() },
+	}
+	for _, step := range []func(context.Context) error{f.openBundle, f.compareAtRate, f.floodAlone, f.compareFloods} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openBundle sends the honest actor an event, and has it peek.
+func (f *forgery) openBundle(ctx context.Context) error {
+	domain, err := f.issuer.Domain("TimeSeries")
+	if err != nil {
+		return err
+	}
+	token, err := f.issuer.Actor("honest", time.Now().Add(time.Hour))
+	if err != nil {
+		return err
+	}
+	f.honest = "Bearer " + token
+	const event = `[{"id":"7a1c1b6e-0d39-4a55-8f0e-0d6f5f5f9a01","recipient":"honest","origin":"TimeSeries","contentType":"RSM-012","documentType":"E66","supportsBundling":true,"weight":1}]`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/v1/data-available", strings.NewReader(event))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+domain)
+	answer, err := f.client.Do(req)
+	if err != nil {
+		return err
+	}
+	if err := answer.Body.Close(); err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("an event was answered %d", answer.StatusCode)
+	}
+	if outcome := f.peek(ctx); outcome.Failed != "" {
+		return fmt.Errorf("the Peek of the honest actor: %s", outcome.Failed)
+	}
+	return nil
+}
+
+func (f *forgery) peek(ctx context.Context) load.Outcome {
+	status, err := f.call(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", f.honest})
+	outcome := load.Outcome{Kind: "peek"}
+	if err != nil {
+		outcome.Failed = "no answer"
+	} else if status != http.StatusOK {
+		outcome.Failed = fmt.Sprint(status)
+	}
+	return outcome
+}
+
+// send sends a forged token, from an address of its own or, with isOne, from the same one.
+func (f *forgery) send(ctx context.Context, token string, isOne bool) {
+	at := f.sent.Add(1) % forgedSources
+	if isOne {
+		at = 0
+	}
+	from := fmt.Sprintf("10.1.%d.%d", at/256, at%256)
+	status, err := f.call(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", "Bearer " + token}, [2]string{"X-Forwarded-For", from})
+	if err == nil && status == http.StatusUnauthorized {
+		f.refused.Add(1)
+	}
+}
+
+// hold has the honest actor peek for a time, beside others.
+func (f *forgery) hold(ctx context.Context, lasts time.Duration, beside ...load.Stream) (took time.Duration, failed int, err error) {
+	runtime.GC()
+	result, err := load.Run(ctx, load.Plan{
+		Lasts: lasts, Settle: lasts / 10,
+		Streams: append(beside, load.Stream{Arrivals: load.Every(honestPause, 0), Task: f.peek}),
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, n := range result.Failures() {
+		failed += n
+	}
+	return result.LatenciesOf("peek").Percentile(99), failed, nil
+}
+
+// compareAtRate compares the honest actor alone with the same beside forged tokens at a steady rate.
+func (f *forgery) compareAtRate(ctx context.Context) error {
+	_, fetches := f.counts()
+	var alone, beside []time.Duration
+	failed, rounds, lasts := 0, f.load.rounds, f.load.steady
+	for round := range rounds {
+		f.progress(0.7+0.15*float64(round)/float64(rounds), "%d forged tokens a second", forgedRate)
+		forged, err := f.issuer.Forged("honest", int(lasts.Seconds()*forgedRate))
+		if err != nil {
+			return err
+		}
+		p99, n, err := f.hold(ctx, lasts)
+		if err != nil {
+			return err
+		}
+		alone, failed = append(alone, p99), failed+n
+		var next atomic.Int64
+		p99, n, err = f.hold(ctx, lasts, load.Stream{
+			Arrivals: load.Poisson(forgedRate, rand.New(rand.NewPCG(f.Seed, uint64(round)))),
+			Task: func(ctx context.Context) load.Outcome {
+				f.send(ctx, forged[int(next.Add(1))%len(forged)], false)
+				return load.Outcome{}
+			},
+		})
+		if err != nil {
+			return err
+		}
+		beside, failed = append(beside, p99), failed+n
+	}
+	_, after := f.counts()
+	sent, refused := f.sent.Swap(0), f.refused.Swap(0)
+	what := fmt.Sprintf("forged at %d/s", forgedRate)
+	f.figure("hub", what+", in all", float64(sent), "requests", nil)
+	f.figure("hub", what+", not answered 401", float64(sent-refused), "requests", figure.AtMost(0))
+	f.figure("hub", what+", fetches of keys", float64(after-fetches), "", figure.AtMost(2))
+	f.reportHonest(what, alone, beside, failed, figure.AtMost(1.25))
+	return nil
+}
+
+// reportHonest hands out the figures of the honest actor.
+func (f *forgery) reportHonest(what string, alone, beside []time.Duration, failed int, target *figure.Target) {
+	f.figure("hub", what+", honest p99 alone", median(alone, inMS), "ms", nil)
+	f.figure("hub", what+", honest p99 beside", median(beside, inMS), "ms", nil)
+	f.figure("hub", what+", honest p99 beside of alone", median(beside, inMS)/median(alone, inMS), "times", target)
+	f.figure("hub", what+", honest peeks that failed", float64(failed), "", figure.AtMost(0))
+}
+
+// floodAlone sends forged tokens as fast as they are refused, and nothing else.
+func (f *forgery) floodAlone(ctx context.Context) error {
+	n := f.load.tokens
+	forged, err := f.issuer.Forged("honest", n)
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	units, fetches := f.counts()
+	began := time.Now()
+	f.sendAll(ctx, forged, false)
+	took := time.Since(began)
+	unitsAfter, fetchesAfter := f.counts()
+	what := fmt.Sprintf("%d forged alone", n)
+	f.figure("hub", what+", refused", float64(n)/took.Seconds(), "1/s", nil)
+	f.figure("hub", what+", not answered 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
+	f.figure("hub", what+", fetches of keys", float64(fetchesAfter-fetches), "", figure.AtMost(2))
+	f.figure("hub", what+", request units", unitsAfter-units, "RU", figure.AtMost(0))
+	return ctx.Err()
+}
+
+// sendAll sends forged tokens by as many forgers as there are, until all are sent or ctx ends.
+func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
+	var next atomic.Int64
+	var sending sync.WaitGroup
+	for range forgers {
+		sending.Go(func() {
+			for at := next.Add(1) - 1; at < int64(len(forged)) && ctx.Err() == nil; at = next.Add(1) - 1 {
+				f.send(ctx, forged[at], isOne)
+			}
+		})
+	}
+	sending.Wait()
+}
+
+// compareFloods compares the honest actor alone with the same beside forgers that send as fast as they are
+// refused, on the two cores that all share.
+func (f *forgery) compareFloods(ctx context.Context) error {
+	rounds, lasts := f.load.rounds, f.load.flood
+	forged, err := f.issuer.Forged("honest", f.load.tokens)
+	if err != nil {
+		return err
+	}
+	for i, what := range []string{"flood of forged", "flood from one address"} {
+		var alone, beside []time.Duration
+		failed := 0
+		for round := range rounds {
+			f.progress(0.85+0.07*(float64(i)+float64(round)/float64(rounds)), "%s", what)
+			p99, n, err := f.hold(ctx, lasts)
+			if err != nil {
+				return err
+			}
+			alone, failed = append(alone, p99), failed+n
+			forging, end := context.WithCancel(ctx)
+			var running sync.WaitGroup
+			running.Go(func() {
+				for forging.Err() == nil {
+					f.sendAll(forging, forged, i == 1)
+				}
+			})
+			p99, n, err = f.hold(ctx, lasts)
+			end()
+			running.Wait()
+			if err != nil {
+				return err
+			}
+			beside, failed = append(beside, p99), failed+n
+		}
+		sent, refused := f.sent.Swap(0), f.refused.Swap(0)
+		f.figure("hub", what+", refused", float64(sent)/(float64(rounds)*lasts.Seconds()), "1/s", nil)
+		f.figure("hub", what+", of them verified", 100*float64(refused)/float64(sent), "%", nil)
+		f.reportHonest(what, alone, beside, failed, nil)
+	}
+	return nil
+}
