@@ -113,7 +113,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	consumers.broker = p.broker
 	p.events = publish.New(streams, p.engine.Published)
 	if objects != nil && objects.Topic() != nil {
-		p.objects = publish.NewObjectRelay(objects.Topic(), p.events, publish.ObjectRelayOptions{Clock: opts.Clock, Logger: opts.Logger})
+		p.objects = publish.NewObjectRelay(objects.Topic(), p.events, publish.ObjectRelayOptions{Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger})
 	}
 	if p.watches, err = p.openWatches(cfg, opts, s, documents, objects, streams, own); err != nil {
 		return nil, err

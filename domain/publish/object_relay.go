@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -25,15 +26,22 @@ type ObjectRelay struct {
 
 // ObjectRelayOptions set up an ObjectRelay. The zero value is valid.
 type ObjectRelayOptions struct {
-	Backoff func(failures int) time.Duration // before changes are tried again; default 100 ms, and twice as long each time
+	Backoff func(failures int) time.Duration // before changes are tried again; default about 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
+	Random  func() uint64                    // for jitter; default: the system's
 	Logger  *slog.Logger                     // default: none
 }
 
 // NewObjectRelay returns an ObjectRelay that publishes by service. It does nothing until it is Run.
 func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectRelayOptions) *ObjectRelay {
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
 	if opts.Backoff == nil {
-		opts.Backoff = func(failures int) time.Duration { return 100 * time.Millisecond << min(failures-1, 6) }
+		opts.Backoff = func(failures int) time.Duration {
+			d := 100 * time.Millisecond << min(failures-1, 6)
+			return d - d/2 + time.Duration(opts.Random()%uint64(d)) //nolint:gosec // positive
+		}
 	}
 	if opts.Clock == nil {
 		opts.Clock = time.Now

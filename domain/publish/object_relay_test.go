@@ -32,9 +32,11 @@ type failingStreams struct {
 	repository.Streams
 	failures int
 	isAfter  bool
+	tried    []time.Time
 }
 
 func (s *failingStreams) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
+	s.tried = append(s.tried, time.Now())
 	if s.failures == 0 {
 		return s.Streams.Append(ctx, stream, messages)
 	}
@@ -126,6 +128,32 @@ func TestObjectRelay_RepeatsWhatFails(t *testing.T) {
 				w.called += len(allEvents) // which the node does not know: receivers look for themselves
 			}
 			require.Equal(t, allEvents, w.published())
+		})
+	}
+}
+
+// Otherwise nodes that fail together would try again together.
+func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
+	for _, test := range []struct {
+		random uint64
+		want   []time.Duration
+	}{
+		{0, []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond}},
+		{uint64(75 * time.Millisecond), []time.Duration{125 * time.Millisecond, 175 * time.Millisecond, 275 * time.Millisecond}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newRelayWorld(t)
+			service := publish.New(w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) { w.called++ })
+			w.relay = publish.NewObjectRelay(w.objects.Topic(), service, publish.ObjectRelayOptions{Random: func() uint64 { return test.random }})
+			w.streams.failures = len(test.want)
+			w.ingests("a", "[C@01]")
+			w.runs()
+			var pauses []time.Duration
+			for i, at := range w.streams.tried[1:] {
+				pauses = append(pauses, at.Sub(w.streams.tried[i]))
+			}
+			require.Equal(t, test.want, pauses)
+			require.Equal(t, []string{"a created"}, w.published())
 		})
 	}
 }
