@@ -11,6 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/accounttest"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
@@ -90,4 +91,21 @@ func TestABucketKeepsItsNumberOfShards(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}
+}
+
+func TestTheShardsOfABucket_AreReadOnlyByANodeThatHasNotCreatedThem(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	first, second := New(a.Connect(), Options{}), New(a.Connect(), Options{})
+	requests := func(s *Store, key string) int {
+		before := a.Line.Calls()
+		results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@01]")[0][0]}})
+		require.NoError(t, err)
+		require.NoError(t, results[0].Err)
+		return a.Line.Calls() - before
+	}
+	const event = 2 // a read and a batch
+	require.Equal(t, event+2, requests(first, "a"), "they are read and created")
+	require.Equal(t, event, requests(first, "b"))
+	require.Equal(t, event+1, requests(second, "c"), "they are read")
+	require.Equal(t, event, requests(second, "d"))
 }

@@ -107,10 +107,15 @@ func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (in
 	if err != nil {
 		return 0, err
 	}
+	s.rememberShards(bucket, d.Shards)
+	return d.Shards, nil
+}
+
+// rememberShards saves a read: the number of shards of a bucket never changes.
+func (s *Store) rememberShards(bucket string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts[bucket] = d.Shards
-	return d.Shards, nil
+	s.counts[bucket] = n
 }
 
 // ensureShards returns how many shards a bucket has. Its first event decides that. After a crash the
@@ -127,6 +132,7 @@ func (s *Store) ensureShards(ctx context.Context, c *client.Call, bucket string)
 			return client.ErrStale // another node has decided it
 		case err == nil:
 			n = s.opts.Shards
+			s.rememberShards(bucket, n)
 		}
 		return err
 	})
