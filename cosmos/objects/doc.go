@@ -47,6 +47,10 @@
 //     few times, the object for which it was refused is stored by itself, and the others in a batch;
 //     a batch that is too large is halved. The parts know the ids of the batches that they come from.
 //
+// While batches are refused, several nodes store events of the same objects, and each has a part of the callers.
+// Then a round of a shard with several callers first waits, half as long as the last round took: so fewer and
+// larger rounds store the same events.
+//
 // A late event may move more spilled rows than a batch can have. Then batches without an id move some of
 // them after the other to where they belong with the event, and 1 to 4 follow for what remains. A crash in
 // between leaves a valid object, as if a row had been moved by an event that was forgotten since. When

@@ -23,6 +23,9 @@ const (
 	// stored by itself. Below it, the nodes that compete win in turns, and a smaller batch costs more for
 	// each event. Other nodes may change one object faster than a large batch is made.
 	maxRefusals = 4
+	// gatherRounds is the number of rounds of a store, after a refusal, that wait for further requests.
+	gatherRounds = 256
+	maxGather    = 20 * time.Millisecond // the limit for that wait
 )
 
 // errSplit reports a batch that is too large.
@@ -44,6 +47,10 @@ type shard struct {
 	store  *Store
 	key    string
 	leader *client.Leader[*request]
+
+	// of the last round; only the caller that leads uses them
+	requests int
+	took     time.Duration
 }
 
 // shard returns the shard of a partition.
@@ -60,6 +67,9 @@ func (s *Store) shard(key string) *shard {
 
 // round stores the requests of the callers that wait.
 func (h *shard) round(ctx context.Context) {
+	h.gather(ctx)
+	began := h.store.opts.Clock()
+	defer func() { h.took = h.store.opts.Clock().Sub(began) }()
 	names := make(map[domain.ObjectName]int)
 	requests := h.leader.Take(func(r *request) bool {
 		if len(names)+len(r.objects) > h.store.names && len(names) > 0 {
@@ -75,6 +85,7 @@ func (h *shard) round(ctx context.Context) {
 		}
 		return true
 	})
+	h.requests = len(requests)
 	var groups []*objectEvents
 	for _, r := range requests {
 		for _, g := range r.objects {
@@ -89,6 +100,17 @@ func (h *shard) round(ctx context.Context) {
 	}
 }
 
+// gather waits for further requests while another node stores events of the same objects, as refusals show, and
+// several callers report. Each node has a part of the callers then. Without a wait, the rounds of the nodes
+// would be smaller than those of one node, and there would be twice the number of them. The wait is half as
+// long as a round takes, so that callers far from the account are not slower.
+func (h *shard) gather(ctx context.Context) {
+	if h.requests > 1 && h.store.gathering.Load() > 0 {
+		h.store.gathering.Add(-1)
+		client.Sleep(ctx, min(h.took/2, maxGather))
+	}
+}
+
 // storeGroups stores groups in one batch, or in several if that is refused. ids are the id of the batch
 // and those of the batches that it comes from. mayBeStored reports whether one of these may be stored.
 func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []string, mayBeStored bool) {
@@ -100,6 +122,7 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 		refused, isRefused := errors.AsType[*refusedError](err)
 		if isRefused {
 			refusals++
+			h.store.gathering.Store(gatherRounds)
 		}
 		switch {
 		case errors.Is(err, errSplit):

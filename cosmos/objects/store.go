@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
@@ -44,6 +45,8 @@ type Store struct {
 	observe func(domain.Change) // of what is stored
 	topic   *Topic              // nil: none
 	names   int                 // limit for the objects of a request
+
+	gathering atomic.Int64 // rounds that wait for further requests; see shard.gather
 
 	mu     sync.Mutex
 	counts map[string]int    // of the shards of buckets

@@ -20,6 +20,7 @@ type contention struct {
 	units    float64 // for each event
 	requests float64 // for each event
 	elapsed  time.Duration
+	gathers  bool // a node waits for further requests at the end
 }
 
 // contend has 8 callers, spread over n nodes, store events of the same 48 objects of one shard, in
@@ -68,7 +69,11 @@ func contend(t *testing.T, n int) contention {
 	}
 	g.Wait()
 	const events = callers * messages * size
-	return contention{(a.Engine.RequestUnits() - before) / events, float64(a.Line.Calls()) / events, time.Since(began)}
+	found := contention{(a.Engine.RequestUnits() - before) / events, float64(a.Line.Calls()) / events, time.Since(began), false}
+	for _, s := range nodes {
+		found.gathers = found.gathers || s.gathering.Load() > 0
+	}
+	return found
 }
 
 // Two nodes whose batches have the same objects refuse each other. The one that loses reads and decides
@@ -79,4 +84,6 @@ func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	t.Logf("two nodes: %.1f RU and %.2f requests an event, %v", two.units, two.requests, two.elapsed)
 	require.Less(t, two.units, 1.5*one.units)
 	require.Less(t, two.requests, 0.25)
+	require.False(t, one.gathers)
+	require.True(t, two.gathers)
 }

@@ -1,0 +1,69 @@
+package objects
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const lateBy = 10 * time.Millisecond
+
+// A lateLine brings each request later.
+type lateLine struct{ next *faulty.Transport }
+
+func (l lateLine) Do(req *http.Request) (*http.Response, error) {
+	<-time.After(lateBy)
+	return l.next.Do(req)
+}
+
+// Two nodes that store events of the same objects have half of the callers each.
+func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
+	for _, wasRefused := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			a := accounttest.New(t, embedded.Options{}, Containers())
+			s := New(a.ConnectBy(lateLine{a.Line}), Options{Shards: 1})
+			ingest := func(key string) {
+				results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: objecttest.Calls("[C@01]")[0][0]}})
+				require.NoError(t, err)
+				require.NoError(t, results[0].Err)
+			}
+			ingest("a") // which decides the shards
+			if wasRefused {
+				s.gathering.Store(gatherRounds)
+			}
+
+			began := time.Now()
+			ingest("b")
+			const round = 2 * lateBy // a read and a batch
+			require.Equal(t, round, time.Since(began), "one caller has nothing to wait for")
+
+			var callers sync.WaitGroup
+			for _, key := range []string{"c", "d", "e"} { // one of them leads a round, and then another one that of two
+				callers.Go(func() { ingest(key) })
+			}
+			callers.Wait()
+			before, began := a.Line.Calls(), time.Now()
+			callers.Go(func() { ingest("f") })
+			<-time.After(round / 4)
+			callers.Go(func() { ingest("g") })
+			callers.Wait()
+			if wasRefused {
+				require.Equal(t, 2, a.Line.Calls()-before, "one round")
+				require.Equal(t, round/2+round, time.Since(began))
+			} else {
+				require.Equal(t, 4, a.Line.Calls()-before, "two rounds")
+			}
+		})
+	}
+}
