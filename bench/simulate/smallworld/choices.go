@@ -195,6 +195,7 @@ func (w *world) observe(from int, r *request, changes commit) error {
 		way = append(way, w.stores[at].commit)
 	}
 	o := &observers{truth.New(w.capacity()), push.New(push.Witness{}), objects.New()}
+	o.objects.HasTopic = w.Topic
 	if w.Requests {
 		o.hub.Deleted(firstObject)
 	}

@@ -2,7 +2,8 @@
 // shipped package cosmos: two or three processes, one recipient, two cabinets,
 // drawers of three events. Scenarios of watches are of package cosmos/push, with the
 // use cases of domain/watch: one document of clients, its changes and its watches. Scenarios of
-// objects are of package cosmos/objects: an object or two, and the messages with their events.
+// objects are of package cosmos/objects: an object or two, and the messages with their events. Those with
+// a topic publish the changes of the object by domain/publish.
 //
 // A model of a protocol can be checked exhaustively, but it is not the code. Here
 // the code is the model. Each party is a process that runs cosmos.New and the real

@@ -48,6 +48,11 @@ func (w *world) end(s *state) error {
 	if w.Watches {
 		return j.judgeWatches(s)
 	}
+	if w.Topic {
+		if err := j.judgeTopic(s); err != nil {
+			return err
+		}
+	}
 	if w.Objects {
 		return j.judgeObjects(s)
 	}

@@ -26,7 +26,7 @@ func reports(key, script string) (all []repository.ObjectReport) {
 // objectOptions returns the options of a store of objects. Two rows are in an object, so that most
 // decisions are about spilled ones. If rows are forgotten, all are old when the preparation is over.
 func (s *Scenario) objectOptions(random func() uint64, isPreparing bool) objects.Options {
-	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Clock: func() time.Time { return now }, Random: random}
+	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Topic: s.Topic, Clock: func() time.Time { return now }, Random: random}
 	if s.Forgets {
 		k := keeping(isPreparing)
 		o.Retention, o.Clock = k.Retention, k.Clock

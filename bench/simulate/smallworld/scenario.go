@@ -10,6 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/watch"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -28,6 +29,7 @@ type Scenario struct {
 	Requests bool   // the content of bundles is made on request
 	Watches  bool   // it is about watches and documents of clients, and not about events
 	Objects  bool   // it is about the events of objects; with Watches: about watches of one
+	Topic    bool   // of objects, changes are published to their topic
 	Forgets  bool   // of objects, old rows are forgotten
 	Crawl    *Crawl // of the bucket of objects; nil: none is made
 	Session  bool   // the account promises no more than Session
@@ -43,6 +45,8 @@ type Scenario struct {
 
 	Leases bool          // intents of others are left alone for a while
 	Wait   time.Duration // how long a party waits that has nothing under way; 0: as short as it can
+
+	left []domain.ObjectChange // for the topic, by the preparation
 
 	mutate  func(*request) // a fault of the hub, to see that it is found
 	ordered bool           // tell histories apart by the order of answers, whatever was under way together
@@ -74,6 +78,8 @@ type Member struct {
 	changes repository.Changes
 	service *watch.Service
 	relay   *watch.Relay
+	topic   *publish.ObjectRelay
+	stored  []domain.ObjectChange // for the topic, not the ones whose outcome is unknown
 }
 
 // A sight is what a party was told.

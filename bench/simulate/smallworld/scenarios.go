@@ -378,5 +378,5 @@ func Scenarios() []*Scenario {
 			Prepare: prepareSaves(list{events(1, 3), events(5)}, taken),
 			Parties: []Party{sweeps("sweep a"), sweeps("sweep b")},
 		},
-	}, slices.Concat(contentScenarios(), watchScenarios(), objectScenarios(), forgetScenarios(), crawlScenarios())...)
+	}, slices.Concat(contentScenarios(), watchScenarios(), objectScenarios(), topicScenarios(), forgetScenarios(), crawlScenarios())...)
 }

@@ -37,6 +37,7 @@ func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *pro
 	m.service = watch.New(watch.Ports{Watches: m.push, Resources: m.push, Changes: m.changes, Cursors: m.push, Streams: m.push, Bundles: m.node}, watch.Options{
 		Base: watchBase, Clock: options.Clock, Random: func() [10]byte { return [10]byte{name} },
 	})
+	m.topic = m.newTopicRelay()
 	return m
 }
 

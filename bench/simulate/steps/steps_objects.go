@@ -28,7 +28,7 @@ func (r *request) objectsName(isRead bool) Name {
 		return ReadChanges
 	case r.method == http.MethodPatch:
 		return Mark
-	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "-c."):
+	case r.method == http.MethodDelete && (strings.HasPrefix(r.id, "-c.") || strings.HasPrefix(r.id, "-t.")):
 		return RemoveChange
 	case isRead && r.has("ORDER BY c.id"):
 		return ReadObjects
