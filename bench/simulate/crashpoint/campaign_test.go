@@ -181,6 +181,8 @@ How often a hub has died just before and just after each step:
 				name += ", of a patch"
 			case forgetting:
 				name += ", of a retention"
+			case relaying:
+				name += ", of the topic"
 			case sweeping:
 				name += ", of a sweep"
 			case watching:

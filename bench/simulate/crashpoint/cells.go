@@ -31,13 +31,14 @@ const (
 	crawling   stage = "crawling"   // objects are compared with a store
 	patching   stage = "patching"   // attributes of objects are changed
 	forgetting stage = "forgetting" // rows of objects are removed by sweeps
+	relaying   stage = "relaying"   // changes of objects are published to their topic
 )
 
-var stages = []stage{living, tailing, sweeping, pushing, watching, storing, marking, crawling, patching, forgetting}
+var stages = []stage{living, tailing, sweeping, pushing, watching, storing, marking, crawling, patching, forgetting, relaying}
 
 // isOfObjects reports whether the process that dies is a node that stores objects, and no hub.
 func (s stage) isOfObjects() bool {
-	return s == storing || s == crawling || s == patching || s == forgetting
+	return s == storing || s == crawling || s == patching || s == forgetting || s == relaying
 }
 
 // A cell is one point at which a process is to be killed.
@@ -109,6 +110,8 @@ func stepsOfObjects(p place, s stage) []steps.Name {
 		}
 	case s == patching:
 		return []steps.Name{steps.ReadSpilled, steps.Spill, steps.Amend, steps.StartJob, steps.ClaimJob, steps.MoveJob, steps.EndJob}
+	case s == relaying:
+		return []steps.Name{steps.CreateObjects, steps.UpdateObjects, steps.Append, steps.RemoveChange}
 	case s == forgetting:
 		return []steps.Name{steps.ReadSweep, steps.MoveSweep, steps.ReadSpilled, steps.Forget}
 	}

@@ -22,7 +22,7 @@ func TestNoDeathAtAStepLosesAnything(t *testing.T) {
 		place place
 		stage stage
 		cells int
-	}{{embedded, living, 6}, {apart, living, 3}, {embedded, sweeping, 2}, {embedded, tailing, 2}, {embedded, pushing, 2}, {apart, pushing, 1}, {embedded, watching, 2}, {apart, watching, 1}, {embedded, storing, 4}, {embedded, marking, 1}, {embedded, crawling, 2}, {embedded, patching, 1}, {embedded, forgetting, 1}} {
+	}{{embedded, living, 6}, {apart, living, 3}, {embedded, sweeping, 2}, {embedded, tailing, 2}, {embedded, pushing, 2}, {apart, pushing, 1}, {embedded, watching, 2}, {apart, watching, 1}, {embedded, storing, 4}, {embedded, marking, 1}, {embedded, crawling, 2}, {embedded, patching, 1}, {embedded, forgetting, 1}, {embedded, relaying, 2}} {
 		t.Run(fmt.Sprintf("%s %s", part.place, part.stage), func(t *testing.T) {
 			t.Parallel()
 			some := cells(part.place, part.stage)

@@ -65,6 +65,8 @@ func (w *world) objectClients() (all []func(ctx context.Context, stop <-chan str
 		switch w.stage {
 		case crawling:
 			all = append(all, (&crawlClient{w: w, number: i}).crawlUntil)
+		case relaying:
+			all = append(all, (&topicClient{w, i}).relayUntil)
 		case patching:
 			all = append(all, (&patchClient{w: w, number: i}).patchUntil)
 		default:

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,9 +22,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	engine "github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
 	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/repository"
 )
 
@@ -56,7 +59,7 @@ func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err er
 	db, err := client.Connect(client.Connection{Endpoint: own.Endpoint(), Key: own.Key(), Transport: &transport{own.Transport(), f}})
 	if err == nil {
 		defer db.Close()
-		err = db.Provision(ctx, objects.Containers())
+		err = db.Provision(ctx, slices.Concat(objects.Containers(), push.Containers()))
 	}
 	if err != nil {
 		return errors.Join(err, own.Close())
@@ -75,6 +78,9 @@ func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err er
 	if o.Objects == crawling || o.Objects == patching {
 		jobs.Go(func() { d.service.RunJobs(ctx) })
 	}
+	if d.relay != nil {
+		jobs.Go(func() { d.relay.Run(ctx) })
+	}
 	fmt.Println(firstWords)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return errors.Join(err, own.Close())
@@ -90,6 +96,10 @@ type objectDoor struct {
 	sweeper *ledger.Sweeper
 	ahead   time.Duration
 	now     atomic.Int64 // in seconds, if a request has set the clock
+
+	// nil, unless changes are published to the topic
+	relay   *publish.ObjectRelay
+	streams *push.Store
 }
 
 func newObjectDoor(db *client.Database, o *orders) *objectDoor {
@@ -98,7 +108,11 @@ func newObjectDoor(db *client.Database, o *orders) *objectDoor {
 	if o.Objects == forgetting {
 		options.Retention = objectRetention
 	}
+	options.Topic = o.Objects == relaying
 	d.store = objects.New(db, options)
+	if options.Topic {
+		d.openTopic(db)
+	}
 	useCases := ledger.Options{Clock: d.clock, JSONPatch: jsonpatch.Apply, CrawlPage: crawledPage}
 	d.service = ledger.New(ledger.Ports{Objects: d.store, Jobs: d.store, Source: crawledSource()}, useCases)
 	d.sweeper = ledger.NewSweeper(d.store, func(repository.ObjectShard, repository.ShardUsage) {}, useCases)
@@ -116,6 +130,7 @@ func (d *objectDoor) routes() http.Handler {
 	routes := http.NewServeMux()
 	routes.HandleFunc("POST /{bucket}", d.ingest)
 	routes.HandleFunc("GET /{bucket}", d.list)
+	routes.HandleFunc("GET /{bucket}/topic", d.topic)
 	routes.HandleFunc("PATCH /{bucket}/{key}", d.patch)
 	routes.HandleFunc("POST /{bucket}/crawls", d.startCrawl)
 	routes.HandleFunc("POST /{bucket}/patches", d.startPatch)

@@ -38,6 +38,8 @@ func (r *request) objectsName(isRead bool) Name {
 		return ReadObjects
 	case r.has(`"kind":"change"`):
 		return Change
+	case r.has(`"operationType":"Delete"`) && r.has(`"id":"-t.`) && !r.has(`"operationType":"Create"`):
+		return RemoveChange
 	case r.has(`"forgottenRows":`), r.has(`"operationType":"Delete"`):
 		return Forget
 	case r.has(`"kind":"row"`):

@@ -33,6 +33,8 @@ func TestRequestsOfTheLedgerHaveNames(t *testing.T) {
 		{http.MethodPost, shard, "", `[{"ifMatch":"1","operationType":"Replace"},{"operationType":"Create","resourceBody":{"kind":"change"}}]`, "batch", steps.Change},
 		{http.MethodPatch, shard, "D5MMU", `{"operations":[{"op":"set","path":"/watched","value":true}]}`, "", steps.Mark},
 		{http.MethodDelete, shard, "-c.00.00000000000000000001", "", "", steps.RemoveChange},
+		{http.MethodDelete, shard, "-t.00.00000000000000000001", "", "", steps.RemoveChange},
+		{http.MethodPost, shard, "", `[{"id":"-t.00.00000000000000000001","operationType":"Delete"}]`, "batch", steps.RemoveChange},
 		{http.MethodPost, shard, "", `{"query":"SELECT * FROM c WHERE c.id >= @p0","parameters":[{"name":"@p0","value":"-c.00."}]}`, "query", steps.ReadChanges},
 		{http.MethodPost, shard, "", `{"query":"SELECT c.resource FROM c WHERE c.id >= '-c.'"}`, "query", steps.ReadChanges},
 		{http.MethodPost, shard, "", replace + `"current":{"attributes":"{}"}}}]`, "batch", steps.Amend},
