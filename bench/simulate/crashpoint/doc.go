@@ -46,6 +46,7 @@
 // each node is ahead of the one before, so that it resumes the job of a dead one at once. Patches add
 // attributes to single rows, and by jobs to all; each is there once in the end. Sweeps forget rows and objects, and what they leave is
 // what a store in memory has, also after all events were delivered again.
+// A relay publishes the changes of objects to their topic; in the end the topic has each change once.
 //
 // In worlds of deleted content, the content of open bundles is deleted from the folder of the hub. The next Peek
 // marks the bundle, and its domain makes the content again.
