@@ -46,12 +46,12 @@ func (p *process) checkCommand() *cobra.Command {
 			"The exit status is 0 if nothing is wrong or everything was repaired, 1 if something is wrong or could not be\n" +
 			"checked because a newer version has stored it, and 2 for a wrong command line.",
 		Example: "  messagehub check --data /var/lib/messagehub\n" +
-			"  messagehub check --url http://127.0.0.1:8080 --repair\n" +
-			"  messagehub check --url http://127.0.0.1:8080 --resume check.state --json > report.json",
+			"  messagehub check --url http://127.0.0.1:8081 --repair\n" +
+			"  messagehub check --url http://127.0.0.1:8081 --resume check.state --json > report.json",
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.url, "url", "", "`URL` of a running hub, to check inside it")
+	flags.StringVar(&c.url, "url", "", "`URL` of a running hub for operators, as its setting admin-listen has it, to check inside it")
 	flags.BoolVar(&c.repair, "repair", false, "correct pointers, and roll back unfinished Saves")
 	flags.BoolVar(&c.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&c.verbose, "verbose", false, "list every finding")
@@ -123,7 +123,7 @@ func (c *checkCommand) here(ctx context.Context, cfg config.Config, opts hub.Che
 		return node.Check(ctx, cfg, opts, logger)
 	})
 	if used, ok := errors.AsType[*node.InUseError](err); ok {
-		return fmt.Errorf("data folder %s: a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as %s", used.Folder, hubclient.DefaultURL)
+		return fmt.Errorf("data folder %s: a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as %s", used.Folder, hubclient.DefaultAdminURL)
 	}
 	return err
 }

@@ -96,7 +96,7 @@ func TestSoundDataIsClean(t *testing.T) {
 
 	h := startHub(t, "--data", data)
 	used := messagehub(t, "", "check", "--data", data)
-	require.Equal(t, result{1, "", "messagehub: data folder " + data + ": a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as http://127.0.0.1:8080\n"}, used)
+	require.Equal(t, result{1, "", "messagehub: data folder " + data + ": a hub, or another check, uses it; check inside the hub with messagehub check --url URL, such as http://127.0.0.1:8081\n"}, used)
 	require.Equal(t, result{0, want, ""}, messagehub(t, "", "check", "--url", h.url(t)))
 	require.Equal(t, one, messagehub(t, "", "check", "--url", h.url(t), "--actor", "actor-1"))
 }

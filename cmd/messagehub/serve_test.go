@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -192,6 +193,23 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestOperatorsUseTheirOwnListener(t *testing.T) {
+	h := startHub(t, "--in-memory", "--admin-listen", "localhost:0")
+	found := regexp.MustCompile(`Operators and their tools use (http://\S+)\.`).FindStringSubmatch(h.greeting(t))
+	require.NotNil(t, found, h.greeting(t))
+	require.NotEqual(t, h.url(t), found[1])
+	show := func(url string) result {
+		return runWith(t, []string{tokenVariable + "=" + operatorToken}, "queue", "show", "--url", url, actorA)
+	}
+	require.Equal(t, 0, show(found[1]).status)
+	require.Equal(t, 0, runWith(t, []string{tokenVariable + "=" + operatorToken}, "check", "--url", found[1]).status)
+	require.Contains(t, show(h.url(t)).err, "Operators' routes are at another address of this hub: its setting admin-listen.")
+	require.Contains(t, messagehub(t, "", "peek", "--actor", actorA, "--url", found[1]).err, "Actors and domains use another one of this hub: its setting listen.")
+	require.Contains(t, messagehub(t, "", "serve", "--help").out, `(default "127.0.0.1:8081")`)
+	require.Contains(t, messagehub(t, "", "queue", "show", "--help").out, `(default "http://127.0.0.1:8081")`)
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
 }
 
 func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 type Config struct {
 	Listen      string // HOST:PORT
 	TLS         TLS
-	AdminListen string // HOST:PORT for operators and their tools; "" or Listen: all is on Listen
+	AdminListen string // HOST:PORT for operators and their tools; "" or Listen: all is on Listen, as Default has it
 	Data        string // folder
 	InMemory    bool
 	Insecure    bool // listen to others than this machine, though nothing proves who an actor is

@@ -43,10 +43,32 @@ func write(t *testing.T, yaml string) string {
 func TestDefaultIsValidAndWhatLoadReturnsWithoutLayers(t *testing.T) {
 	def := config.Default()
 	require.NoError(t, def.Validate())
+	require.False(t, def.HasOperatorListener(), "programs that open a node have one listener")
+	def.AdminListen = "127.0.0.1:8081"
 	got, err := load(t, "", []string{"HOME=/root", "MESSAGEHUBX=1"})
 	require.NoError(t, err)
 	require.Equal(t, def.String(), got.String())
 	require.True(t, got.Embedded())
+}
+
+func TestOperatorsHaveAListenerOfTheirOwn(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "127.0.0.1:8081",
+		"--listen 127.0.0.1:9000":                               "127.0.0.1:8081",
+		"--listen 127.0.0.1:0":                                  "", // any free port for all
+		"--listen [::1]:0":                                      "127.0.0.1:0",
+		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
+		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
+		"--admin-listen=":         "",
+		"--listen 127.0.0.1:8081": "",
+	} {
+		c, err := load(t, "", nil, strings.Fields(args)...)
+		require.NoError(t, err, args)
+		require.Equal(t, want != "", c.HasOperatorListener(), args)
+		if want != "" {
+			require.Equal(t, want, c.AdminListen, args)
+		}
+	}
 }
 
 func TestEachLayerWinsOverThoseBelow(t *testing.T) {
@@ -223,6 +245,7 @@ objects.stores = "a/* (azure)" (hub.yaml line 1): a/* has a key; production uses
 		{name: "a key to no account", environ: []string{"MESSAGEHUB_BLOB_KEY=c2VjcmV0"}, want: `blob.key = "[redacted]" (MESSAGEHUB_BLOB_KEY): there is no blob.endpoint to use it with; add that, or remove this`},
 		{name: "no container", args: []string{"--blob-container", "Hub"}, want: `blob.container = "Hub" (--blob-container): want 3 to 50 characters of a-z 0-9 and single - between them`},
 		{name: "operators without a port", yaml: "admin-listen: localhost", want: `admin-listen = "localhost" (hub.yaml line 1): want HOST:PORT, such as 127.0.0.1:8080`},
+		{name: "operators and actors at one port", args: []string{"--listen", ":8081", "--insecure"}, want: `admin-listen = "127.0.0.1:8081" (the default): listen is :8081, which has this port, too; choose another port for one of them, or set both to the same address to have one listener`},
 		{name: "operators' routes for everyone", yaml: "admin-listen: 0.0.0.0:8081", want: `admin-listen = "0.0.0.0:8081" (hub.yaml line 1): every client that reaches this address may read /metrics; use 127.0.0.1:8081, or give --insecure if every client that reaches it is trusted`},
 		{name: "a rate that is none", yaml: "limits: {requests: 0}", want: `limits.requests = "0" (hub.yaml line 1): want a whole number from 1 to 1000000, or none`},
 		{name: "a certificate without its key", yaml: "tls: {cert: a.crt}", want: `tls.key = "" (the default): a certificate needs its key; set tls.cert and tls.key, or neither`},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ type Inputs struct {
 // AddFlags adds a flag for every key that may have one, or for those of them that
 // are named, to a command that has no use for the others.
 func AddFlags(flags *pflag.FlagSet, names ...string) {
-	defaults := Default()
+	defaults := loadDefaults()
 	for _, k := range keys {
 		if !k.flag || len(names) > 0 && !slices.Contains(names, k.name) {
 			continue
@@ -90,10 +91,24 @@ func (v *flagValue) Type() string {
 	return "string"
 }
 
+// The address of the operators' listener that Load returns unless a layer names one. Default has none:
+// programs that open a node by themselves need one listener. If listen asks for any free port, so does this.
+const (
+	usualAdminListen   = "127.0.0.1:8081"
+	anyPortAdminListen = "127.0.0.1:0"
+)
+
+// loadDefaults returns what is below all layers.
+func loadDefaults() Config {
+	c := Default()
+	c.AdminListen = usualAdminListen
+	return c
+}
+
 // Load reads the layers and validates the result. Its error names every fault,
 // one a line.
 func Load(in Inputs) (Config, error) {
-	c := Default()
+	c := loadDefaults()
 	c.from = make(map[string]source)
 	env, faults := environment(in.Environ)
 	file := in.File
@@ -124,6 +139,9 @@ func Load(in Inputs) (Config, error) {
 			faults[i] = redactError(faults[i])
 		}
 		return Config{}, errors.Join(faults...)
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port == "0" && c.IsDefault("admin-listen") {
+		c.AdminListen = anyPortAdminListen
 	}
 	if err := c.readSecretFiles(); err != nil {
 		return Config{}, redactError(err)

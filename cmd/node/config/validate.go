@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -103,8 +104,22 @@ func (c *Config) validateListen(fault faultFunc) {
 	c.validateReach(fault, "listen", c.Listen, "actors are not authenticated, so every client that reaches this address may peek and dequeue for any actor")
 	if c.HasOperatorListener() {
 		c.validateReach(fault, "admin-listen", c.AdminListen, "every client that reaches this address may read /metrics")
+		if doPortsCollide(c.Listen, c.AdminListen) {
+			fault("admin-listen", "listen is %s, which has this port, too; choose another port for one of them, or set both to the same address to have one listener", c.Listen)
+		}
 	}
 	c.validateTLS(fault)
+}
+
+// doPortsCollide reports whether one of two listeners on all addresses of the machine has the port of the other.
+func doPortsCollide(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	isForAll := func(host string) bool {
+		ip, err := netip.ParseAddr(host)
+		return host == "" || err == nil && ip.IsUnspecified()
+	}
+	return errA == nil && errB == nil && portA == portB && portA != "0" && (isForAll(hostA) || isForAll(hostB))
 }
 
 // validateReach checks the address of a listener for HTTP. reason says why other machines must

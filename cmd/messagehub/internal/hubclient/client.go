@@ -25,6 +25,9 @@ import (
 // DefaultURL is the address of a hub on this machine with its default settings.
 const DefaultURL = "http://127.0.0.1:8080"
 
+// DefaultAdminURL is the address of its listener for operators.
+const DefaultAdminURL = "http://127.0.0.1:8081"
+
 // A Client sends requests to the /v1 routes of a hub. It is safe for concurrent use.
 type Client struct {
 	Base  string // of every URL, without a slash at the end, and without a user
