@@ -93,6 +93,8 @@ var rights = map[string][]identity.Role{
 	"POST /v1/admin/queues/{actor}/freeze":  {identity.RoleOperator},
 	"POST /v1/admin/queues/{actor}/thaw":    {identity.RoleOperator},
 
+	"GET " + profilesPath: {identity.RoleOperator}, // they show the memory and the work of the process
+
 	"GET /metrics": {identity.RoleMetrics, identity.RoleOperatorRead},
 
 	"GET /healthz":           {},

@@ -90,7 +90,7 @@ func (p *principal) refusal(roles []string) int {
 
 func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 	f := serveTokens(t)
-	parameters := strings.NewReplacer("{group}", "timeseries", "{actor}", actor, "{name}", "x", "{objectId}", "x", "{jobId}", "x")
+	parameters := strings.NewReplacer("{group}", "timeseries", "{actor}", actor, "{name}", "x", "{objectId}", "x", "{jobId}", "x", "{profile}", "heap")
 	doc, _ := document()
 	requests := 0
 	for path, item := range doc.Paths.Map() {

@@ -34,6 +34,7 @@ func TestOperatorListener_HasTheRoutesOfOperatorsAlone(t *testing.T) {
 		"/api/peek":                         {204, 404},
 		"/v1/subscriptions":                 {200, 404},
 		"/metrics":                          {404, 200},
+		"/debug/pprof/heap":                 {404, 401},
 		"/v1/admin/queues/5790001330552":    {404, 200},
 		"/v1/%61dmin/queues/5790001330552":  {404, 404},
 		"//v1/admin/queues/5790001330552":   {404, 404},

@@ -32,7 +32,7 @@ type value interface {
 // keys is the table of all keys, in the order in which they are told.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics and the probes; of these, listen has the probes alone. Empty, or the same as listen: all is on listen. If listen has port 0, the default has it, too", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
+	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen has the probes alone. Empty, or the same as listen: all is on listen. If listen has port 0, the default has it, too", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
 	{"tls.cert", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
 	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
 	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and accepts clients that have none", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},

@@ -1,0 +1,80 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+	"runtime/pprof"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/api/internal/query"
+)
+
+// profilesPath is where profiles of the process are. Those of net/http/pprof that are left out: cmdline, because
+// it may show a secret that was given as a flag by mistake; symbol, because profiles have their symbols; and
+// those of which the process records nothing.
+const profilesPath = "/debug/pprof/{profile}"
+
+const (
+	cpuProfile     = "profile"
+	profileSeconds = 30 // of a CPU profile, unless the request says another time
+	maxProfile     = 60
+)
+
+// profile answers with a profile in the format of pprof or, with debug, as text.
+func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
+	values, err := query.Parse(r, "seconds", "debug")
+	if err != nil {
+		return err
+	}
+	seconds, err := numberOf(values.Get("seconds"), "seconds", profileSeconds, 1, maxProfile)
+	if err != nil {
+		return err
+	}
+	debug, err := numberOf(values.Get("debug"), "debug", 0, 0, 2)
+	if err != nil {
+		return err
+	}
+	name := chi.URLParam(r, "profile")
+	var body bytes.Buffer // so that a client that reads slowly delays nothing
+	switch name {
+	case cpuProfile:
+		debug = 0
+		err = s.profileCPU(r, &body, time.Duration(seconds)*time.Second)
+	case "allocs", "goroutine", "heap":
+		err = pprof.Lookup(name).WriteTo(&body, debug)
+	default:
+		return refuse(noRoute, "There is no profile of this name. There are allocs, goroutine, heap and %s, which is that of the CPU.", cpuProfile)
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	if debug > 0 {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	_, _ = w.Write(body.Bytes()) // fails if the client has disconnected
+	return nil
+}
+
+// profileCPU records what uses the CPU for some time, at most until the client disconnects or the server drains.
+func (s *Server) profileCPU(r *http.Request, body *bytes.Buffer, span time.Duration) error {
+	paceOf(r.Context()).allow(span)
+	if pprof.StartCPUProfile(body) != nil {
+		return refuse(busy, "A CPU profile is recorded at the moment, and there is one at a time. Repeat the request later.")
+	}
+	defer pprof.StopCPUProfile()
+	timer := time.NewTimer(span)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.draining.Done():
+	case <-r.Context().Done():
+	}
+	return nil
+}
