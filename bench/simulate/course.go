@@ -58,6 +58,10 @@ func (w *world) day(day int, senders []*sender, actors []*actor) error {
 		c := &crowd{w.newParty("crowd", uint64(94+day))} //nolint:gosec // there are few
 		fetching.Go(func() { c.acts(finish) })
 	}
+	if w.issuer != nil && day == 0 {
+		x := w.newTokenIntruder()
+		fetching.Go(func() { x.acts(finish) })
+	}
 	if w.plan.deletes {
 		x, err := w.newDeleter(day)
 		if err != nil {

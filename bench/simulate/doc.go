@@ -41,6 +41,14 @@
 // A [witness] counts how often states were reached that are rare, for a test that
 // never gets there proves nothing.
 //
+// # Tokens
+//
+// In a fifth of the worlds the hubs accept tokens only. A [tokenIssuer] rotates its keys, and is away again and again:
+// it refuses connections, sends nothing, or answers with 500. Clients get a new token before the one before expires.
+// No token of a client is refused whose key the hub has, whether the issuer is away or not, and none for which the hub
+// can get the key. A [tokenIntruder] shows forged and expired tokens, and those of another service, actor or domain.
+// Each of its requests is refused, and the ledger sees that none had an effect.
+//
 // # Those who are called
 //
 // A third of the seeds has a [pushWorld] besides: nodes of domain/delivery and cosmos/push that

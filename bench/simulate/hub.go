@@ -79,6 +79,9 @@ func (w *world) settings() config.Config {
 	cfg.Ordering = w.plan.ordering
 	cfg.Admin.Token = operatorToken
 	cfg.Retention = w.plan.retention
+	if w.issuer != nil {
+		w.issuer.configure(&cfg)
+	}
 	return cfg
 }
 
@@ -132,6 +135,17 @@ func (h *hub) live() {
 		r := h.newReceiver()
 		defer r.cut()
 		options.Transport, options.Dial, options.LookUp = nil, r.dial, h.w.lookUp
+	}
+	if issuer, others := h.w.issuer, options.Dial; issuer != nil {
+		options.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			switch {
+			case address == issuerAddress:
+				return issuer.dial(ctx, h)
+			case others == nil:
+				return nil, errRefused
+			}
+			return others(ctx, network, address)
+		}
 	}
 	n, err := node.Open(ctx, cfg, options)
 	if err != nil {

@@ -20,6 +20,7 @@ type party struct {
 	d   dice
 
 	patience time.Duration // with a hub that answers; default clientTimeout
+	address  string        // "": 127.0.0.1:1
 }
 
 func (w *world) newParty(who string, use uint64) party {
@@ -95,12 +96,16 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 	if err != nil {
 		return nil, err
 	}
-	req.RemoteAddr = "127.0.0.1:1"
+	req.RemoteAddr = cmp.Or(p.address, "127.0.0.1:1")
 	if strings.HasPrefix(path, "/v1/admin/") {
 		req.Header.Set("Authorization", "Bearer "+operatorToken)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
+	}
+	judge := func(*reply) {}
+	if p.w.issuer != nil {
+		judge = p.w.issuer.show(req, h)
 	}
 	answer := make(chan *reply, 1)
 	p.w.ghosts.Go(func() {
@@ -122,6 +127,7 @@ func (p *party) call(ctx context.Context, method, path string, body []byte, head
 	if r == nil {
 		return nil, errCut
 	}
+	judge(r)
 	lost, ok := p.turn(fmt.Sprintf("is answered %d%s", r.status, problemOf(r.body)), fault{name: "answer lost"})
 	if !ok || lost != "" {
 		return nil, errCut

@@ -206,7 +206,7 @@ func (b *ward) announce() {
 func (b *ward) spoil(e *event) {
 	switch b.domain.d.n(5) {
 	case 0:
-		e.Origin = "Weather"
+		e.Origin = unknownOrigin
 	case 1:
 		e.Weight = -1
 	case 2:

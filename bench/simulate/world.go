@@ -39,6 +39,7 @@ type world struct {
 	throttled int            // requests
 
 	mailboxes *mailboxes
+	issuer    *tokenIssuer // of the tokens of all clients; nil: the hubs believe the header X-Actor-Id
 
 	mu     sync.Mutex
 	hubs   [hubs]*hub // nil: down
@@ -89,6 +90,10 @@ func newWorld(o *Options) (*world, error) {
 	}
 	if latest.n(3) == 0 {
 		w.weather.firsts = []int{60, 150, 300}[latest.n(3)]
+	}
+	if tokens := newDice(o.Seed, 405); tokens.n(5) == 0 {
+		w.issuer = newTokenIssuer(w, tokens)
+		w.weather.jumps = 0 // by which a token expires at any time
 	}
 	w.judges, w.witness = newJudges(w), newWitness(w)
 	w.mailboxes = newMailboxes(w)
