@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,11 +17,18 @@ import (
 const ownTokenVariable = "MESSAGEHUB_TOKEN"
 
 // access says how a command reaches a hub: the token that it shows, and the certificates of both sides.
-type access struct{ tokenFile, ca, cert, key string }
+type access struct {
+	tokenFile     string
+	tokenFlag     string // that names tokenFile; "": --token-file
+	ca, cert, key string
+}
 
 // addAccess adds the flags of access.
-func (p *process) addAccess(flags *pflag.FlagSet) {
-	flags.StringVar(&p.access.tokenFile, "token-file", "", "show the token of an issuer that is in `FILE`, or in "+ownTokenVariable)
+func (p *process) addAccess(flags *pflag.FlagSet) { p.addAccessBy(flags, "token-file") }
+
+// addAccessBy adds the flags of access to a command whose flag --token-file may mean another token.
+func (p *process) addAccessBy(flags *pflag.FlagSet, tokenFlag string) {
+	flags.StringVar(&p.access.tokenFile, tokenFlag, "", "show the token of an issuer that is in `FILE`, or in "+ownTokenVariable)
 	p.addCertificates(flags)
 }
 
@@ -57,12 +65,13 @@ func (p *process) ownToken() (string, error) {
 	if p.access.tokenFile == "" {
 		return p.variable(ownTokenVariable), nil
 	}
+	flag := cmp.Or(p.access.tokenFlag, "--token-file")
 	lines, err := readSecretFile(p.access.tokenFile)
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	if len(lines) != 1 {
-		return "", fmt.Errorf("--token-file: want one token in %s, on one line", p.access.tokenFile)
+		return "", fmt.Errorf("%s: want one token in %s, on one line", flag, p.access.tokenFile)
 	}
 	return lines[0], nil
 }

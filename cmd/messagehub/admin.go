@@ -54,6 +54,20 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	return c, nil
 }
 
+// showOperatorFor has a client show the token of the operators, if it shows none, because a hub asks for it before it
+// stores a subscription to a topic.
+func (p *process) showOperatorFor(topic string, in config.Inputs, c *hubclient.Client) (err error) {
+	if topic != domain.ObjectsTopic || c.Token != "" {
+		return nil
+	}
+	if c.Token, err = p.operatorToken(in, c); err != nil || c.Token == "" {
+		return err
+	}
+	p.warnIfReadable(c, "the operator's token")
+	c.RefuseRedirects()
+	return nil
+}
+
 // warnIfReadable warns if others can read what a client sends.
 func (p *process) warnIfReadable(c *hubclient.Client, what string) {
 	if !c.IsPrivate() {

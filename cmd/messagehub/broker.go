@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
@@ -23,8 +24,8 @@ func (p *process) brokerCommand() *cobra.Command {
 		Use:   "broker",
 		Short: "Show and change the channels of the webhook broker, and what is sent to them",
 		Long: "Show and change the producers, channels and consumers of the webhook broker, and the messages of channels.\n" +
-			"Most commands are for an operator, with the hub's token. Where a flag --token is, the token of a channel or of\n" +
-			"a consumer does as well.",
+			"Most commands are for an operator, with the hub's token or one of an issuer. Where a flag --token is, the token\n" +
+			"of a channel or of a consumer does as well.",
 		Example: "  messagehub broker sync broker.yaml --dry-run\n" +
 			"  messagehub broker broadcast prices --producer shop --producer-token-file shop.token --channel-token-file prices.token --text hello\n" +
 			"  messagehub broker dlq prices billing",
@@ -50,12 +51,18 @@ type brokerCommand struct {
 	own     *tokenFlag
 	asOwner func(token string) brokerclient.Credentials
 
+	// hasNewToken says that --token-file has the new token of a party, so that --operator-token-file has that of an
+	// operator.
+	hasNewToken bool
+
 	// producer are the credentials of a command that is for producers alone; nil: it is not.
 	producer *brokerclient.Credentials
 
 	hub    *hubclient.Client // says why nothing answers
 	client *brokerclient.Client
 }
+
+const operatorTokenFile = "--operator-token-file"
 
 // command makes one with the arguments that use names; one in brackets may be left out. parse
 // checks them before anything is sent.
@@ -73,10 +80,17 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 	if b.producer == nil {
 		dataFlag(cmd.Flags())
 	}
-	if b.own != nil {
-		b.own.addFlags(cmd.Flags(), "in place of that of the operators")
+	switch {
+	case b.own != nil:
+		b.own.addFlags(cmd.Flags(), "or of an operator by an issuer")
+		b.p.addCertificates(cmd.Flags())
+	case b.producer != nil:
+		b.p.addCertificates(cmd.Flags())
+	case b.hasNewToken:
+		b.p.addAccessBy(cmd.Flags(), strings.TrimPrefix(operatorTokenFile, "--"))
+	default:
+		b.p.addAccess(cmd.Flags())
 	}
-	b.p.addCertificates(cmd.Flags())
 	cmd.RunE = b.p.do(func(ctx context.Context, args []string) error {
 		if err := parse(args); err != nil {
 			return b.p.usage("%w", err)
@@ -121,6 +135,9 @@ func argumentsOf(use string) cobra.PositionalArgs {
 
 // connect makes the clients. name is that of the command.
 func (b *brokerCommand) connect(name string, in config.Inputs) (err error) {
+	if b.hasNewToken {
+		b.p.access.tokenFlag = operatorTokenFile
+	}
 	if b.hub, err = b.p.newHub(b.url); err != nil {
 		return b.p.usage("%w", err)
 	}
@@ -129,7 +146,7 @@ func (b *brokerCommand) connect(name string, in config.Inputs) (err error) {
 		return err
 	}
 	if creds == (brokerclient.Credentials{}) {
-		return b.p.usage("%s: no token is given; as an operator, set %s or name the data folder of the hub with --data", name, tokenVariable)
+		return b.p.usage("%s: no token is given; as an operator, set %s or %s, or name the data folder of the hub with --data", name, tokenVariable, ownTokenVariable)
 	}
 	if creds.AdminToken == "" {
 		b.p.warnIfReadable(b.hub, "a token")
@@ -149,7 +166,10 @@ func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Creden
 		if err != nil {
 			return creds, b.p.usage("%w", err)
 		}
-		if token != "" {
+		switch {
+		case isOfIssuer(token):
+			return brokerclient.Credentials{AdminToken: token}, nil
+		case token != "":
 			return b.asOwner(token), nil
 		}
 	}
@@ -159,6 +179,12 @@ func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Creden
 	}
 	defer operator.Close()
 	return brokerclient.Credentials{AdminToken: operator.Token}, nil
+}
+
+// isOfIssuer reports whether a token is a signed one of an issuer: its header is JSON. Channels and consumers have
+// random texts.
+func isOfIssuer(token string) bool {
+	return identity.IsSigned(token) && strings.HasPrefix(token, "eyJ")
 }
 
 // explain returns an error that says what to do if no hub answers.
@@ -179,6 +205,8 @@ type tokenFlag struct {
 	whose string
 	text  string
 	file  string
+
+	isIssuersToo bool // it may be a token of an issuer in place of that
 }
 
 func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
@@ -204,6 +232,9 @@ func (t *tokenFlag) read() (string, error) {
 	case t.text == "":
 		return "", nil
 	}
+	if t.isIssuersToo && isOfIssuer(token) {
+		return token, nil
+	}
 	if err := broker.CheckToken(token); err != nil {
 		return "", fmt.Errorf("--%s: %s", t.name, strings.TrimPrefix(err.Error(), "token: "))
 	}
@@ -212,13 +243,13 @@ func (t *tokenFlag) read() (string, error) {
 
 // asChannel has b accept the token of a channel.
 func (b *brokerCommand) asChannel() {
-	b.own = &tokenFlag{name: "token", whose: "channel"}
+	b.own = &tokenFlag{name: "token", whose: "channel", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials { return brokerclient.Credentials{ChannelToken: token} }
 }
 
 // asConsumer has b accept the token of a consumer.
 func (b *brokerCommand) asConsumer() {
-	b.own = &tokenFlag{name: "token", whose: "consumer"}
+	b.own = &tokenFlag{name: "token", whose: "consumer", isIssuersToo: true}
 	b.asOwner = func(token string) brokerclient.Credentials {
 		return brokerclient.Credentials{ConsumerToken: token}
 	}

@@ -326,7 +326,7 @@ func TestBroker_RefusesAWrongCommandLine(t *testing.T) {
 func TestBroker_SaysWhichTokenIsMissing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	got := runWith(t, nil, "broker", "list", "channels")
-	require.Equal(t, result{2, "", "messagehub: list: no token is given; as an operator, set MESSAGEHUB_ADMIN_TOKEN or name the data folder of the hub with --data\n" +
+	require.Equal(t, result{2, "", "messagehub: list: no token is given; as an operator, set MESSAGEHUB_ADMIN_TOKEN or MESSAGEHUB_TOKEN, or name the data folder of the hub with --data\n" +
 		"messagehub: see messagehub broker list --help\n"}, got)
 
 	hub := brokerHub(t)

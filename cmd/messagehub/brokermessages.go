@@ -135,10 +135,11 @@ func (p *process) brokerRetrigger() *cobra.Command {
 				_, err = channel.Consumers().Parse(consumer)
 				return err
 			}
-			if b.own.text != "" || b.own.file != "" {
-				return errors.New("--token: name the CONSUMER whose token it is")
+			token, err := b.own.read()
+			if err == nil && token != "" && !isOfIssuer(token) {
+				err = errors.New("--token: name the CONSUMER whose token it is")
 			}
-			return nil
+			return err
 		},
 		func(ctx context.Context) (err error) {
 			whose := "all dead jobs of "

@@ -38,7 +38,7 @@ func (p *process) brokerPut() *cobra.Command {
 }
 
 func (p *process) brokerPutParty(use, kind, long string, parse func(args []string) (domain.PartyID, error)) *cobra.Command {
-	b := &brokerCommand{p: p}
+	b := &brokerCommand{p: p, hasNewToken: true}
 	token := tokenFlag{name: "token", whose: kind}
 	var draft brokerclient.Draft
 	var id domain.PartyID

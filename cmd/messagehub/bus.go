@@ -39,6 +39,10 @@ func (p *process) bus(text string) (busPlace, error) {
 	if text == "default" {
 		text = ""
 	}
+	secured, err := p.access.tlsConfig()
+	if err != nil {
+		return busPlace{}, err
+	}
 	text = cmp.Or(text, p.variable(busVariable), defaultBus)
 	endpoint, isConnection := member(text, "Endpoint")
 	if !isConnection {
@@ -50,10 +54,10 @@ func (p *process) bus(text string) (busPlace, error) {
 			if err != nil {
 				return nil, err
 			}
-			return azservicebus.NewClient(text, credential, nil)
+			return azservicebus.NewClient(text, credential, &azservicebus.ClientOptions{TLSConfig: secured})
 		}}, nil
 	}
-	connect := domainclient.ConnectionString(text)
+	connect := domainclient.ConnectionStringWithTLS(text, secured)
 	if _, err := connect(); err != nil { // which makes no connection yet
 		return busPlace{}, fmt.Errorf("the connection string of the bus: %w", err)
 	}

@@ -62,6 +62,7 @@ func (p *process) domainCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	d.addFlags(cmd.Flags())
+	p.addCertificates(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("fail", "fail-every")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		s, err := d.simulation(p)
@@ -136,6 +137,9 @@ func (d *domainCommand) simulation(p *process) (*simulation, error) {
 		if wrong.is {
 			return nil, errors.New(wrong.what)
 		}
+	}
+	if _, err = p.access.tlsConfig(); err != nil {
+		return nil, err
 	}
 	if s.place, err = p.bus(d.servicebus); err != nil {
 		return nil, fmt.Errorf("--servicebus: %w", err)

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -44,6 +48,33 @@ func doorsOf(t *testing.T) doored {
 		busVariable + "=" + strings.Replace(defaultBus, "127.0.0.1:5672", n.BusAddr().String(), 1),
 		blobEndpointVariable + "=" + strings.Replace(defaultBlob, "127.0.0.1:10000", n.BlobAddr().String(), 1),
 	}}
+}
+
+// securedDoorsOf starts a hub whose bus and exchange need TLS and keys of their own. file has the certificate.
+func securedDoorsOf(t *testing.T) (hub doored, file string) {
+	t.Helper()
+	folder := t.TempDir()
+	_, err := certificate.Load(folder, "localhost", "127.0.0.1")
+	require.NoError(t, err)
+	key := base64.StdEncoding.EncodeToString([]byte("a key of 32 bytes for a test....")) // of both
+	cfg := config.Default()
+	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
+	cfg.Admin.Token, cfg.Bus.Key, cfg.Exchange.Key = operatorToken, config.Secret(key), config.Secret(key)
+	cfg.TLS.Certificate, cfg.TLS.Key = filepath.Join(folder, certificate.FileName), filepath.Join(folder, certificate.KeyName)
+	n, err := node.Open(t.Context(), cfg, node.Options{})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+	})
+	return doored{n.URL(), []string{
+		busVariable + "=Endpoint=sb://" + n.BusAddr().String() + "/;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=" + key,
+		blobConnectionVariable + "=DefaultEndpointsProtocol=https;AccountName=devstoreaccount1;AccountKey=" + key +
+			";BlobEndpoint=https://" + n.BlobAddr().String() + "/devstoreaccount1",
+	}}, cfg.TLS.Certificate
 }
 
 // A screen is what a command prints, while it runs.
@@ -127,6 +158,24 @@ func TestASimulatedDomainSendsAnswersAndHears(t *testing.T) {
 	require.Regexp(t, `(?m)^answered `+id+`_`+actor+` in \S+: 102400 bytes of NotifyPriceList$`, charges.out.String())
 	require.True(t, strings.HasSuffix(charges.out.String(), "\n10 sent, 1 answered, 0 failed, 1 notices\n"), charges.out.String())
 	require.Empty(t, charges.err.String())
+}
+
+func TestASimulatedDomain_ReachesAHubOverTLS(t *testing.T) {
+	hub, file := securedDoorsOf(t)
+	charges := hub.simulate(t, "--send", "3", "--ca", file)
+	charges.out.await(t, `sent 3 events in `)
+	require.Equal(t, 0, charges.stop())
+	require.Empty(t, charges.err.String())
+	got := messagehub(t, "", "peek", "--url", hub.url, "--ca", file, "--actor", actorA, "--wait", "50s")
+	require.Equal(t, 0, got.status, got.err)
+
+	events := filepath.Join(t.TempDir(), "events")
+	require.NoError(t, os.WriteFile(events, []byte(event(1, "")), 0o600))
+	got = runWith(t, hub.environ, "send", "--servicebus", "--ca", file, events)
+	require.Equal(t, result{0, "1 handed to the bus\n", ""}, got)
+	stranger := runWith(t, hub.environ, "domain", "--send", "1")
+	require.Equal(t, 1, stranger.status)
+	require.Contains(t, stranger.err, "certificate signed by unknown authority")
 }
 
 func TestASimulatedDomainFailsOnDemand(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
@@ -37,6 +38,15 @@ func (p *process) exchange(text, name string) (*container.Client, error) {
 	text = cmp.Or(text, p.variable(blobConnectionVariable), p.variable(blobEndpointVariable), defaultBlob)
 	var options azblob.ClientOptions
 	options.Retry = policy.RetryOptions{MaxRetries: 3, RetryDelay: blobPause, MaxRetryDelay: 10 * blobPause}
+	secured, err := p.access.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	if secured != nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = secured
+		options.Transport = &http.Client{Transport: transport}
+	}
 	if strings.Contains(text, "=") && !strings.HasPrefix(text, "http") {
 		client, err := azblob.NewClientFromConnectionString(text, &options)
 		if err != nil {

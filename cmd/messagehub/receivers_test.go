@@ -15,12 +15,15 @@ import (
 )
 
 // A pushHub is a hub in memory that calls receivers on this machine.
-func pushHub(t *testing.T) (url string) {
+func pushHub(t *testing.T, changes ...func(*config.Config)) (url string) {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	cfg.Data, cfg.Admin.Token = t.TempDir(), operatorToken
 	cfg.Push.Allow, cfg.Push.InsecureHTTP = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
+	for _, change := range changes {
+		change(&cfg)
+	}
 	n, err := node.Open(t.Context(), cfg, node.Options{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -44,7 +44,11 @@ func (p *process) serveCommand() *cobra.Command {
 	cmd.Flags().Lookup("dev-issuer").NoOptDefVal = devissuer.DefaultAddress
 	config.AddFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: cmd.Flags()})
+		inputs := config.Inputs{File: file, Environ: p.environ, Flags: cmd.Flags()}
+		if devIssuer != "" {
+			inputs.Check = p.checkDevIssuer
+		}
+		cfg, err := config.Load(inputs)
 		if err != nil {
 			return err
 		}
@@ -56,14 +60,22 @@ func (p *process) serveCommand() *cobra.Command {
 	return cmd
 }
 
-// serveWithIssuer serves with a development issuer at an address.
-func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, address string) error {
+// checkDevIssuer refuses settings that a hub with a development issuer must not have.
+func (p *process) checkDevIssuer(cfg *config.Config) error {
 	if cfg.OIDC.IsOn() {
 		return p.usage("--dev-issuer: oidc.issuer names another issuer; remove one of the two")
 	}
-	if err := config.RequireLoopback(cfg.Listen, "--dev-issuer is for this machine alone, and the hub listens to others", "set oidc.issuer in place of --dev-issuer"); err != nil {
-		return p.usage("%w", err)
+	for _, l := range [...]struct{ name, address string }{{"listen", cfg.Listen}, {"admin-listen", cfg.AdminListen}} {
+		reason := fmt.Sprintf("%s = %q: the development issuer is for this machine alone, so a hub that trusts it must not be reached from outside, not even with --insecure", l.name, l.address)
+		if err := config.RequireLoopback(l.address, reason, "set oidc.issuer in place of --dev-issuer"); err != nil {
+			return p.usage("%w", err)
+		}
 	}
+	return nil
+}
+
+// serveWithIssuer serves with a development issuer at an address.
+func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, address string) error {
 	issuer, err := devissuer.Listen(ctx, address)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/filter"
 )
@@ -190,10 +191,12 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 	var d draftFlags
 	cmd := s.command("create", "Subscribe to a topic",
 		"The hub calls the URL with each event that is published from then on. With --id, the command may be repeated:\n"+
-			"it creates the subscription, or replaces it.\n\nTry the receiver with messagehub certify before.\n\n"+signHelp, nil)
+			"it creates the subscription, or replaces it. The topic object-changed is for operators: the hub's token is shown, or\n" +
+			"one of an issuer that has the role of an operator, too.\n\nTry the receiver with messagehub certify before.\n\n"+signHelp, nil)
 	cmd.Use, cmd.Example = "create --actor ID --callback-url URL", "  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook\n"+
 		"  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook --filter \"type == 'made'\" --secret-file secret.txt"
 	d.addFlags(cmd.Flags())
+	dataFlag(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		hub, err := s.a.check(s.p)
 		if err != nil {
@@ -203,6 +206,9 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 		id, hidden, err := d.read()
 		if err != nil {
 			return p.usage("%w", err)
+		}
+		if err := p.showOperatorFor(d.draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
+			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
 		defer cancel()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -50,6 +51,26 @@ func subscriptionHub(t *testing.T) (url string, changes *[]string) {
 func subscriptions(t *testing.T, url, name string, args ...string) result {
 	t.Helper()
 	return messagehub(t, "", append([]string{"subscriptions", name, "--url", url, "--actor", actorA}, args...)...)
+}
+
+func TestSubscriptions_ToObjectsShowTheTokenOfOperators(t *testing.T) {
+	url := pushHub(t, func(cfg *config.Config) { cfg.Objects.Topic = true })
+	t.Chdir(t.TempDir()) // where no hub keeps a token
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "admin.token"), []byte(operatorToken+"\n"), 0o600))
+	file := filepath.Join(folder, "subscriptions.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("actor: a\nsubscriptions:\n  - {uuid: "+subscriptionB+", topic: object-changed, callback_url: 'http://127.0.0.1:1/'}\n"), 0o600))
+	create := []string{"subscriptions", "create", "--url", url, "--actor", "a", "--callback-url", "http://127.0.0.1:1/", "--topic", "object-changed", "--id", subscriptionA}
+	sync := []string{"subscriptions", "sync", file, "--url", url}
+	for _, args := range [][]string{create, sync} {
+		got := runWith(t, nil, args...)
+		require.Equal(t, 1, got.status)
+		require.Contains(t, got.err, "The operator is not known (401)")
+	}
+	require.Equal(t, result{0, "created " + subscriptionA + "\n", ""}, runWith(t, []string{tokenVariable + "=" + operatorToken}, create...))
+	require.Equal(t, 0, runWith(t, nil, append(create, "--data", folder)...).status)
+	require.Equal(t, 0, runWith(t, []string{tokenVariable + "=" + operatorToken}, sync...).status)
+	require.Equal(t, 0, runWith(t, nil, append(sync, "--data", folder)...).status)
 }
 
 func TestSubscriptions_AreCreatedShownAndDeleted(t *testing.T) {

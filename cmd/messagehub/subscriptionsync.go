@@ -11,6 +11,7 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/subscriptionfile"
+	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -53,6 +54,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 	}
 	s.a.flags(p, cmd)
 	cmd.Flags().Lookup("actor").Usage = "`ID` of the actor; default: that of the file"
+	dataFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&s.prune, "prune", false, "delete the subscriptions of the actor that are not in the file")
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
@@ -70,6 +72,11 @@ func (p *process) subscriptionsSync() *cobra.Command {
 		defer hub.Close()
 		if f.Actor.String() != "" && f.Actor.String() != s.a.actor {
 			return p.usage("--actor: %s has the subscriptions of %s", args[0], f.Actor)
+		}
+		for i := range f.Subscriptions {
+			if err := p.showOperatorFor(f.Subscriptions[i].Draft.Topic, config.Inputs{Flags: cmd.Flags()}, hub); err != nil {
+				return err
+			}
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
 		defer cancel()

@@ -48,6 +48,16 @@ func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	r = messagehub(t, "", "queue", "freeze", "5790001330552", "--why", "test", "--url", h.url(t), "--token-file", file)
 	require.Equal(t, 1, r.status)
 	require.Contains(t, r.err, "The token lacks the role operator.")
+	r = messagehub(t, "", "broker", "list", "channels", "--url", h.url(t), "--token-file", file)
+	require.Equal(t, result{0, "there are no channels\n", ""}, r)
+	r = messagehub(t, "", "broker", "put", "channel", "prices", "--token", "hush", "--url", h.url(t), "--operator-token-file", file)
+	require.Contains(t, r.err, "The credentials are wrong (403)", "who may look may not put")
+	orders := messagehub(t, "", "token", "--data", folder, "--role", "operator").out
+	require.NoError(t, os.WriteFile(file, []byte(orders), 0o600))
+	r = messagehub(t, "", "broker", "put", "channel", "prices", "--token", "hush", "--url", h.url(t), "--operator-token-file", file)
+	require.Equal(t, result{0, "created channel prices\n", ""}, r)
+	r = runWith(t, []string{ownTokenVariable + "=" + strings.TrimSpace(orders)}, "broker", "messages", "prices", "--url", h.url(t))
+	require.Equal(t, 0, r.status, r.err)
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
 	require.NotContains(t, h.said(), strings.TrimSpace(token))
 }
@@ -55,12 +65,18 @@ func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 func TestServe_RefusesDevIssuerBeyondLoopback(t *testing.T) {
 	for name, args := range map[string][]string{
 		"a hub for others":                {"serve", "--in-memory", "--insecure", "--listen", "0.0.0.0:0", "--dev-issuer=127.0.0.1:0"},
+		"a hub for others, by mistake":    {"serve", "--in-memory", "--listen", "0.0.0.0:8080", "--dev-issuer"},
+		"operators of other machines":     {"serve", "--in-memory", "--admin-listen", "0.0.0.0:8081", "--dev-issuer"},
 		"an issuer for others":            {"serve", "--in-memory", "--listen", "127.0.0.1:0", "--dev-issuer=0.0.0.0:0"},
 		"an issuer beside another issuer": {"serve", "--in-memory", "--config", issuerFile(t), "--dev-issuer=127.0.0.1:0"},
 	} {
 		r := messagehub(t, "", args...)
 		require.NotZero(t, r.status, name)
 		require.Contains(t, r.err, "dev-issuer", name)
+		require.NotContains(t, r.err, "actors are not authenticated", name)
+		if strings.Contains(strings.Join(args, " "), "listen 0.0.0.0") {
+			require.Contains(t, r.err, "the development issuer is for this machine alone, so a hub that trusts it must not be reached from outside", name)
+		}
 	}
 }
 

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -24,10 +27,37 @@ type Connect func() (*azservicebus.Client, error)
 
 // ConnectionString connects by a connection string. That of an embedded bus, which
 // has no TLS, ends in UseDevelopmentEmulator=true.
-func ConnectionString(text string) Connect {
+func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
+
+// ConnectionStringWithTLS is ConnectionString for a namespace that has certificates of authorities which the system
+// does not know, or asks for a client certificate. The Endpoint may have a port, as that of a hub has.
+func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
-		return azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{RetryOptions: shortRetries})
+		text, endpoint := splitPort(text)
+		return azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{RetryOptions: shortRetries, TLSConfig: secured, CustomEndpoint: endpoint})
 	}
+}
+
+// splitPort returns a connection string without the port of its Endpoint, and that as HOST:PORT, "" if there is none.
+// The client takes the port for a part of the name of the host, except for an emulator without TLS.
+func splitPort(text string) (connection, endpoint string) {
+	parts := strings.Split(text, ";")
+	for i, part := range parts {
+		name, value, _ := strings.Cut(part, "=")
+		switch {
+		case strings.EqualFold(strings.TrimSpace(name), "UseDevelopmentEmulator") && strings.EqualFold(strings.TrimSpace(value), "true"):
+			return text, ""
+		case !strings.EqualFold(strings.TrimSpace(name), "Endpoint"):
+			continue
+		}
+		address := strings.Trim(strings.TrimPrefix(strings.TrimSpace(value), "sb://"), "/")
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return text, ""
+		}
+		parts[i], endpoint = name+"=sb://"+host+"/", address
+	}
+	return strings.Join(parts, ";"), endpoint
 }
 
 // shortRetries are those inside Microsoft's client. They are few, for this package

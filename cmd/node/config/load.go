@@ -48,6 +48,10 @@ type Inputs struct {
 	File    string         // path of a YAML file; "" means none, or what the environment names
 	Environ []string       // as from os.Environ
 	Flags   *pflag.FlagSet // on which AddFlags was called, parsed; nil means none
+
+	// Check is called before the result is validated, for a command that has reasons of its own to refuse
+	// something. nil: nothing is refused.
+	Check func(*Config) error
 }
 
 // AddFlags adds a flag for every key that may have one, or for those of them that
@@ -142,6 +146,11 @@ func Load(in Inputs) (Config, error) {
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port == "0" && c.IsDefault("admin-listen") {
 		c.AdminListen = anyPortAdminListen
+	}
+	if in.Check != nil {
+		if err := in.Check(&c); err != nil {
+			return Config{}, err
+		}
 	}
 	if err := c.readSecretFiles(); err != nil {
 		return Config{}, redactError(err)
