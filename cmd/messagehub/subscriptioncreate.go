@@ -191,7 +191,7 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 	var d draftFlags
 	cmd := s.command("create", "Subscribe to a topic",
 		"The hub calls the URL with each event that is published from then on. With --id, the command may be repeated:\n"+
-			"it creates the subscription, or replaces it. The topic object-changed is for operators: the hub's token is shown, or\n" +
+			"it creates the subscription, or replaces it. The topic object-changed is for operators: the hub's token is shown, or\n"+
 			"one of an issuer that has the role of an operator, too.\n\nTry the receiver with messagehub certify before.\n\n"+signHelp, nil)
 	cmd.Use, cmd.Example = "create --actor ID --callback-url URL", "  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook\n"+
 		"  messagehub subscriptions create --actor 5790001330552 --callback-url https://example.org/hook --filter \"type == 'made'\" --secret-file secret.txt"

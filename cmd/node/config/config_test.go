@@ -53,10 +53,10 @@ func TestDefaultIsValidAndWhatLoadReturnsWithoutLayers(t *testing.T) {
 
 func TestOperatorsHaveAListenerOfTheirOwn(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "127.0.0.1:8081",
-		"--listen 127.0.0.1:9000":                               "127.0.0.1:8081",
-		"--listen 127.0.0.1:0":                                  "", // any free port for all
-		"--listen [::1]:0":                                      "127.0.0.1:0",
+		"":                        "127.0.0.1:8081",
+		"--listen 127.0.0.1:9000": "127.0.0.1:8081",
+		"--listen 127.0.0.1:0":    "", // any free port for all
+		"--listen [::1]:0":        "127.0.0.1:0",
 		"--listen 127.0.0.1:0 --admin-listen 127.0.0.1:9001":    "127.0.0.1:9001",
 		"--listen 127.0.0.1:9000 --admin-listen 127.0.0.1:9000": "",
 		"--admin-listen=":         "",
