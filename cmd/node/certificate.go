@@ -12,17 +12,20 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// A certificate is that of the server. Its files are read again once they have changed, so that a
-// renewed certificate needs no restart.
+// A certificate is that of the server. Its files, and that of the authorities of client certificates, are read again
+// once they have changed, so that a renewed one needs no restart.
 type certificate struct {
-	files       config.TLS
-	authorities *x509.CertPool // of client certificates; nil: none is asked for
-	logger      *slog.Logger
+	files  config.TLS
+	logger *slog.Logger
 
 	mu        sync.Mutex
 	loaded    *tls.Certificate
 	read      []os.FileInfo // of the files that loaded is from
 	isFailing bool          // the files could not be read when they were needed last
+
+	authorities          *tls.Config // of a server that accepts clients of the authorities; nil: no certificate is asked for
+	readAuthorities      os.FileInfo // of the file that authorities is from
+	areAuthoritiesFailed bool        // the file could not be read when it was needed last
 }
 
 // loadCertificate returns nil for no files.
@@ -31,31 +34,63 @@ func loadCertificate(files config.TLS, logger *slog.Logger) (*certificate, error
 		return nil, nil
 	}
 	c := &certificate{files: files, logger: logger}
-	if err := c.load(); err != nil || files.ClientCA == "" {
-		return c, err
-	}
-	text, err := os.ReadFile(files.ClientCA)
-	if err != nil {
-		return nil, fmt.Errorf("read the authorities of client certificates: %w; see tls.client-ca", err)
-	}
-	c.authorities = x509.NewCertPool()
-	if !c.authorities.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", files.ClientCA)
-	}
-	return c, nil
+	return c, errors.Join(c.load(), c.loadAuthorities())
 }
 
-// config returns the TLS of a server. A client that has no certificate is accepted; one whose
-// certificate has expired or is of another authority fails in the handshake.
+// config returns the TLS of a server.
 func (c *certificate) config() *tls.Config {
-	asks := tls.NoClientCert
-	if c.authorities != nil {
-		asks = tls.VerifyClientCertIfGiven
+	config := c.newConfig()
+	if c.files.ClientCA != "" {
+		config.GetConfigForClient = c.configForClient
 	}
+	return config
+}
+
+func (c *certificate) newConfig() *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: c.get, ClientAuth: asks, ClientCAs: c.authorities,
+		MinVersion: tls.VersionTLS12, GetCertificate: c.get,
 		NextProtos: []string{"h2", "http/1.1"}, // or the listener of parked requests, which has no TLS, would turn HTTP/2 off
 	}
+}
+
+// configForClient returns the TLS of a server with the current authorities. If their file cannot be read, they are those
+// before. A client that has no certificate is accepted; one whose certificate has expired or is of another authority
+// fails in the handshake.
+func (c *certificate) configForClient(*tls.ClientHelloInfo) (*tls.Config, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.loadAuthorities()
+	if err != nil && !c.areAuthoritiesFailed { // else strangers, who begin handshakes, fill the log
+		c.logger.Warn("the authorities of client certificates were not read again", "error", err)
+	}
+	c.areAuthoritiesFailed = err != nil
+	return c.authorities, nil
+}
+
+// loadAuthorities reads the file of the authorities if it has changed.
+func (c *certificate) loadAuthorities() error {
+	if c.files.ClientCA == "" {
+		return nil
+	}
+	info, err := os.Stat(c.files.ClientCA)
+	if err != nil {
+		return fmt.Errorf("read the authorities of client certificates: %w; see tls.client-ca", err)
+	}
+	if c.authorities != nil && isSameVersion(info, c.readAuthorities) {
+		return nil
+	}
+	text, err := os.ReadFile(c.files.ClientCA)
+	if err != nil {
+		return fmt.Errorf("read the authorities of client certificates: %w; see tls.client-ca", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return fmt.Errorf("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", c.files.ClientCA)
+	}
+	// A new value has new keys of session tickets, so no session is resumed that other authorities accepted.
+	c.authorities, c.readAuthorities = c.newConfig(), info
+	c.authorities.ClientAuth, c.authorities.ClientCAs = tls.VerifyClientCertIfGiven, pool
+	return nil
 }
 
 // load reads the files if they have changed.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -100,6 +101,58 @@ func TestTLS_AsksForClientCertificatesOfItsAuthorities(t *testing.T) {
 		_ = conn.Close() // what it says depends on what the hub has closed first
 	}
 	require.NoError(t, stop())
+}
+
+// writeAuthority writes the certificate of an authority, and puts the file in the place of another one.
+func (ca *authority) writeAuthority(t *testing.T, file string) {
+	t.Helper()
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})
+	require.NoError(t, os.WriteFile(file+".new", text, 0o600))
+	require.NoError(t, os.Rename(file+".new", file))
+}
+
+func TestTLS_OldAuthoritiesStayUntilTheFileHasNewOnes(t *testing.T) {
+	server, first, second := newAuthority(t), newAuthority(t), newAuthority(t)
+	cfg := settings("")
+	cfg.TLS = serverFiles(t, server)
+	cfg.TLS.ClientCA = filepath.Join(t.TempDir(), "clients.crt")
+	first.writeAuthority(t, cfg.TLS.ClientCA)
+	var log bytes.Buffer
+	n, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	tomorrow := time.Now().Add(24 * time.Hour)
+	ofFirst, ofSecond := first.issueClient(t, "supplier", tomorrow), second.issueClient(t, "supplier", tomorrow)
+	// By its sessions, a client resumes what was accepted before.
+	sessions := map[*tls.Certificate]tls.ClientSessionCache{&ofFirst: tls.NewLRUClientSessionCache(0), &ofSecond: tls.NewLRUClientSessionCache(0)}
+	accepts := func(shown *tls.Certificate) bool {
+		transport := server.client()
+		transport.TLSClientConfig.ClientSessionCache = sessions[shown]
+		transport.TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return shown, nil }
+		defer transport.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL()+"/healthz", http.NoBody)
+		require.NoError(t, err)
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			return false
+		}
+		require.Equal(t, 2, resp.ProtoMajor)
+		_, err = io.Copy(io.Discard, resp.Body) // and the ticket of the session
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return true
+	}
+	require.True(t, accepts(&ofFirst))
+	require.False(t, accepts(&ofSecond))
+	for _, text := range []string{"no certificate", ""} {
+		require.NoError(t, os.WriteFile(cfg.TLS.ClientCA, []byte(text), 0o600))
+		require.True(t, accepts(&ofFirst), "%q", text)
+	}
+	require.NoError(t, os.Remove(cfg.TLS.ClientCA))
+	require.True(t, accepts(&ofFirst))
+	second.writeAuthority(t, cfg.TLS.ClientCA)
+	require.False(t, accepts(&ofFirst))
+	require.True(t, accepts(&ofSecond))
+	require.NoError(t, stop())
+	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("were not read again")), log.String())
 }
 
 func TestTLS_PeekThatHasWaitedIsStillOfItsConnection(t *testing.T) {

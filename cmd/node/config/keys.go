@@ -35,7 +35,7 @@ var keys = []key{
 	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen has the probes alone. Empty, or the same as listen: all is on listen. If listen has port 0, the default has it, too", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
 	{"tls.cert", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
 	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
-	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and accepts clients that have none", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
+	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and accepts clients that have none. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
 	{"tls.terminated", false, "a gateway in front of the hub has TLS, and forwards requests by plain HTTP", func(c *Config) value { return (*boolValue)(&c.TLS.Terminated) }},
 	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
