@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -41,6 +42,25 @@ func callAs(t testing.TB, method, url, token string, headers ...string) *http.Re
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	return resp
+}
+
+// answerOf returns the header and the body of an answer.
+func answerOf(t *testing.T, method, url, body, token string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text := new(strings.Builder)
+	require.NoError(t, resp.Header.Write(text))
+	_, err = io.Copy(text, resp.Body)
+	require.NoError(t, err)
+	return text.String()
 }
 
 func TestNode_AcceptsTokensOfItsIssuer(t *testing.T) {
@@ -116,17 +136,42 @@ func TestNode_ReadsTheRegistryOfActorsAgain(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, peek())
 }
 
-// Neither a token nor its claims are ever in the log, except for the ids of actors.
+// Neither a token nor its claims are ever in the log, except for the ids of actors. An order is logged and recorded with
+// the subject of the token and no other claim. No answer repeats any.
 func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 	issuer := identitytest.Start(t)
 	var log safeBuffer
-	n, stop := start(t, withTokens(issuer), node.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	cfg := withTokens(issuer)
+	cfg.Admin.Token = "canary-of-the-operators"
+	n, stop := start(t, cfg, node.Options{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	canary := identitytest.Claims{"sub": "canary-subject", "azp": "canary-client", "tid": "canary-tenant", "email": "canary@example.org", "roles": []string{"canary-role"}}
 	with := func(more identitytest.Claims) string {
 		claims := maps.Clone(canary)
 		maps.Copy(claims, more)
 		return issuer.Token(claims)
 	}
+	// Those that count come first, since too many others delay the address.
+	all := with(identitytest.Claims{"roles": []string{"actor", "domain:Charges", "operator", "metrics"}, "actor": "a"})
+	for _, token := range []string{all, "canary-of-the-operators"} {
+		for _, request := range [][3]string{
+			{http.MethodPost, "/v1/data-available", event},
+			{http.MethodPost, "/v1/admin/queues/a/freeze", `{"who":"kim","why":"ticket 4711"}`},
+			{http.MethodPost, "/v1/admin/queues/a/thaw", `{"why":"ticket 4711"}`},
+			{http.MethodPost, "/v1/admin/queues/a/skip", `{"why":"ticket 4711","bundleId":"7a1c1b6e-0d39-4a55-8f0e-0d6f5f5f9a01"}`},
+			{http.MethodPost, "/v1/admin/check", `{}`},
+			{http.MethodPost, "/v1/data-available", strings.Replace(event, "Charges", "TimeSeries", 1)},
+			{http.MethodPost, "/v1/subscriptions", `{"callback_url":"http://127.0.0.1:1/"}`},
+			{http.MethodPut, "/v1/resources/x", `{}`},
+			{http.MethodGet, "/v1/objects", ""}, {http.MethodGet, "/debug/pprof/goroutine?debug=1", ""},
+			{http.MethodGet, "/metrics", ""}, {http.MethodGet, "/readyz", ""}, {http.MethodPost, "/broker/producer", ""},
+		} {
+			require.NotContains(t, answerOf(t, request[0], n.URL()+request[1], request[2], token), "canary", request)
+		}
+	}
+	records := answerOf(t, http.MethodGet, n.URL()+"/v1/admin/queues/a/records", "", all)
+	require.Contains(t, records, `"who":"canary-subject (kim)"`)
+	require.Contains(t, records, `"who":"admin.token (kim)"`)
+	require.NotContains(t, strings.ReplaceAll(records, "canary-subject", ""), "canary")
 	foreign := identitytest.Start(t)
 	for _, token := range []string{
 		with(nil), with(identitytest.Claims{"roles": []string{"actor"}, "actor": "a"}), with(identitytest.Claims{"aud": "canary-audience"}),
@@ -134,12 +179,15 @@ func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 		with(identitytest.Claims{"actor": "canary canary"}), foreign.Token(canary), foreign.Sign(foreign.Key(), issuer.Claims(canary), nil), "canary", "canary.canary.canary",
 	} {
 		for _, path := range []string{"/v1/peek", "/api/peek", "/v1/deliveries", "/v1/admin/queues/a", "/broker/producers", "/v1/peek?access_token=" + token} {
-			callAs(t, http.MethodGet, n.URL()+path, token)
+			require.NotContains(t, answerOf(t, http.MethodGet, n.URL()+path, "", token), "canary", path)
 		}
 	}
 	require.NoError(t, stop())
+	logged := log.String()
+	require.Contains(t, logged, `"who":"canary-subject (kim)"`)
+	logged = strings.NewReplacer(`"who":"canary-subject (kim)"`, "", `"who":"canary-subject"`, "").Replace(logged)
 	for _, text := range []string{"canary", issuer.Token(nil)[:20], "eyJ"} {
-		require.NotContains(t, log.String(), text)
+		require.NotContains(t, logged, text)
 	}
 	require.Contains(t, log.String(), `"problem":"invalid-token"`)
 }
