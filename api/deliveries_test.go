@@ -43,7 +43,7 @@ func withDeliveries(t *testing.T) (*pushed, func(*api.Options, *hub.Options)) {
 	p.cursors, p.streams = memory.NewCursors(clock), memory.NewStreams(time.Hour, clock)
 	definitions := memory.NewDefinitions()
 	return p, func(o *api.Options, _ *hub.Options) {
-		o.Subscriptions = subscribe.New(subscribe.Ports{Definitions: definitions, Streams: p.streams, Cursors: p.cursors}, nil, subscribe.Options{Clock: clock})
+		o.Subscriptions = subscribe.New(subscribe.Ports{Definitions: definitions, Streams: p.streams, Cursors: p.cursors, Dequeues: memory.New(memory.Options{})}, nil, subscribe.Options{Clock: clock})
 		o.Deliveries = inspect.New(inspect.Ports{Definitions: definitions, Cursors: p.cursors, Streams: p.streams, Receivers: p, Caller: p},
 			inspect.Options{Clock: clock, Random: func() string { return "random" }})
 		o.Replays = replay.New(replay.Ports{Definitions: definitions, Cursors: p.cursors, Streams: p.streams, Shards: p.cursors}, replay.Options{})

@@ -38,6 +38,9 @@ func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Dr
 	if len(d.faults) > 0 {
 		return subscribe.Draft{}, badSubscription(d.faults)
 	}
+	if err := checkTopic(r.Context(), d.draft.Topic); err != nil {
+		return subscribe.Draft{}, err
+	}
 	if d.draft.Topic != domain.ObjectsTopic {
 		return d.draft, nil
 	}

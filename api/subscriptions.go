@@ -191,6 +191,7 @@ func (s *Server) listSubscriptions(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
+	all = visibleSubscriptions(r.Context(), all)
 	answer := struct {
 		Subscriptions []subscriptionDocument `json:"subscriptions"`
 	}{make([]subscriptionDocument, len(all))}

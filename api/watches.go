@@ -138,6 +138,9 @@ func (s *Server) createWatch(w http.ResponseWriter, r *http.Request) error {
 			return missingOperator(w)
 		}
 	}
+	if err := s.checkWatched(r.Context(), draft.Resource); err != nil {
+		return asWatchProblem(r.Context(), err)
+	}
 	id, err := s.opts.Watches.Create(r.Context(), actorOf(r.Context()), draft)
 	if errors.Is(err, watch.ErrOperatorsOnly) && p != nil {
 		return missingRole(w, []identity.Role{identity.RoleOperatorRead})
@@ -232,7 +235,7 @@ func (s *Server) listWatches(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.opts.Watches.List(r.Context(), actorOf(r.Context()), offset, count)
+	found, err := s.visibleWatches(r.Context(), offset, count)
 	if err != nil {
 		return asWatchProblem(r.Context(), err)
 	}

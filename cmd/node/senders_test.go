@@ -162,8 +162,11 @@ func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 			{http.MethodPost, "/v1/data-available", strings.Replace(event, "Charges", "TimeSeries", 1)},
 			{http.MethodPost, "/v1/subscriptions", `{"callback_url":"http://127.0.0.1:1/"}`},
 			{http.MethodPut, "/v1/resources/x", `{}`},
-			{http.MethodGet, "/v1/objects", ""}, {http.MethodGet, "/debug/pprof/goroutine?debug=1", ""},
-			{http.MethodGet, "/metrics", ""}, {http.MethodGet, "/readyz", ""}, {http.MethodPost, "/broker/producer", ""},
+			{http.MethodGet, "/v1/objects", ""},
+			{http.MethodGet, "/debug/pprof/goroutine?debug=1", ""},
+			{http.MethodGet, "/metrics", ""},
+			{http.MethodGet, "/readyz", ""},
+			{http.MethodPost, "/broker/producer", ""},
 		} {
 			require.NotContains(t, answerOf(t, request[0], n.URL()+request[1], request[2], token), "canary", request)
 		}

@@ -87,9 +87,14 @@ type Watch struct {
 // those that are outstanding.
 type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
 
+// Resource returns the resource that a URI names to an owner. It fails with Invalid if there can be none.
+func (s *Service) Resource(owner domain.ActorID, uri string) (domain.Resource, error) {
+	return s.opts.Base.Parse(uri, owner)
+}
+
 // check returns the resource of a draft, or an Invalid error that begins with a JSON pointer.
 func (s *Service) check(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
-	r, err := s.opts.Base.Parse(d.Resource, owner)
+	r, err := s.Resource(owner, d.Resource)
 	if err != nil {
 		return r, domain.Errorf(domain.Invalid, "/resource: %w", err)
 	}

@@ -1,0 +1,188 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/domain/watch"
+)
+
+// A sender that may act on some groups of its actor neither creates nor sees what notifies of the others: the
+// subscriptions to topics about all bundles of the actor, with their deliveries, and the watches of bundles of other
+// groups and of such subscriptions. To it, they do not exist.
+
+// isOfAllGroups reports whether calls of a topic are about the bundles of an actor, in whatever group they are.
+func isOfAllGroups(topic string) bool {
+	return topic == domain.DataTopic || topic == domain.DequeuedTopic
+}
+
+// checkTopic fails if the sender of a request may not subscribe to a topic, because that is about groups on which it may
+// not act.
+func checkTopic(ctx context.Context, topic string) error {
+	if isOfAllGroups(topic) && grantedGroups(ctx) != nil {
+		return refuse(missingRight, "The token may act on some groups of this actor, and the topic %s is about all of them.", topic)
+	}
+	return nil
+}
+
+// withinGroups answers requests about a subscription, a delivery or a watch of which their sender must not know as if it
+// did not exist.
+func (s *Server) withinGroups(next http.Handler) http.Handler {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		if grantedGroups(r.Context()) != nil {
+			if err := s.checkNotification(r); err != nil {
+				return err
+			}
+		}
+		next.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+// checkNotification fails if the sender of a request must not know what its path or its query names.
+func (s *Server) checkNotification(r *http.Request) error {
+	ctx := r.Context()
+	if id, err := domain.ParseWatchID(chi.URLParam(r, "watchId")); err == nil {
+		return s.checkWatch(ctx, id)
+	}
+	id, err := domain.ParseSubscriptionID(cmp.Or(chi.URLParam(r, "subscriptionId"), r.URL.Query().Get("subscription")))
+	if delivery, deliveryErr := domain.ParseDeliveryID(chi.URLParam(r, "deliveryId")); deliveryErr == nil {
+		id, err = delivery.Subscription, nil
+	}
+	if err != nil {
+		return nil //nolint:nilerr // the route says what is wrong with it
+	}
+	hidden, err := s.isHidden(ctx, id)
+	switch {
+	case hidden && r.Method == http.MethodPut: // or it would be created
+		return refuse(missingRight, "The token may act on some groups of this actor, and may not use this id.")
+	case hidden:
+		return domain.Errorf(domain.NotFound, "there is no subscription %s", id)
+	}
+	return err
+}
+
+// isHidden reports whether a subscription is one of which the sender of a request must not know.
+func (s *Server) isHidden(ctx context.Context, id domain.SubscriptionID) (bool, error) {
+	if s.opts.Subscriptions == nil {
+		return false, nil
+	}
+	found, err := s.opts.Subscriptions.Get(ctx, actorOf(ctx), id)
+	if domain.KindOf(err) == domain.NotFound {
+		return false, nil
+	}
+	return err == nil && isOfAllGroups(found.Topic), err
+}
+
+// visibleSubscriptions returns those of which the sender of a request may know.
+func visibleSubscriptions(ctx context.Context, all []*subscribe.Subscription) []*subscribe.Subscription {
+	if grantedGroups(ctx) == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(sub *subscribe.Subscription) bool { return isOfAllGroups(sub.Topic) })
+}
+
+// A grantedView is what the sender of a request may watch.
+type grantedView struct {
+	open          map[domain.BundleID]bool       // bundles in its groups; of one that is not open, the group is not known
+	subscriptions map[domain.SubscriptionID]bool // of which it must not know
+}
+
+// viewOf returns what the sender of a request may watch, nil for all.
+func (s *Server) viewOf(ctx context.Context) (*grantedView, error) {
+	granted := grantedGroups(ctx)
+	if granted == nil {
+		return nil, nil //nolint:nilnil // all
+	}
+	v := &grantedView{make(map[domain.BundleID]bool), make(map[domain.SubscriptionID]bool)}
+	queues, err := s.opts.Hub.Queues(ctx, actorOf(ctx))
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range queues {
+		if q.Open != nil && slices.Contains(granted, q.Group) {
+			v.open[q.Open.ID] = true
+		}
+	}
+	if s.opts.Subscriptions == nil {
+		return v, nil
+	}
+	all, err := s.opts.Subscriptions.List(ctx, actorOf(ctx))
+	for _, sub := range all {
+		v.subscriptions[sub.ID] = isOfAllGroups(sub.Topic)
+	}
+	return v, err
+}
+
+// shows reports whether a resource is in the view, which may be nil.
+func (v *grantedView) shows(r domain.Resource) bool {
+	if v == nil {
+		return true
+	}
+	if id, isBundle := r.Bundle(); isBundle {
+		return v.open[id]
+	}
+	id, err := r.Subscription()
+	return r.Kind() != domain.SubscriptionResource || err != nil || !v.subscriptions[id]
+}
+
+// checkWatched fails as if a resource did not exist, unless the sender of a request may watch it.
+func (s *Server) checkWatched(ctx context.Context, uri string) error {
+	view, err := s.viewOf(ctx)
+	if view == nil || err != nil {
+		return err
+	}
+	r, err := s.opts.Watches.Resource(actorOf(ctx), uri)
+	if err != nil || view.shows(r) {
+		return nil //nolint:nilerr // the use case says what is wrong with the URI
+	}
+	return domain.Errorf(domain.NotFound, "there is no such resource")
+}
+
+// checkWatch fails as if a watch did not exist, unless the sender of a request may watch its resource.
+func (s *Server) checkWatch(ctx context.Context, id domain.WatchID) error {
+	found, err := s.opts.Watches.Get(ctx, actorOf(ctx), id)
+	if err != nil {
+		return asWatchProblem(ctx, err)
+	}
+	if err := s.checkWatched(ctx, found.Resource); domain.KindOf(err) == domain.NotFound {
+		return asWatchProblem(ctx, domain.Errorf(domain.NotFound, "there is no watch %s", id))
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// visibleWatches returns up to count watches after the first offset, of those of which the sender of a request may know.
+func (s *Server) visibleWatches(ctx context.Context, offset, count int) ([]*watch.Watch, error) {
+	view, err := s.viewOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if view == nil {
+		return s.opts.Watches.List(ctx, actorOf(ctx), offset, count)
+	}
+	var visible []*watch.Watch
+	for from := 0; len(visible) < offset+count; from += maxWatches {
+		page, err := s.opts.Watches.List(ctx, actorOf(ctx), from, maxWatches)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range page {
+			if r, err := s.opts.Watches.Resource(actorOf(ctx), found.Resource); err == nil && view.shows(r) {
+				visible = append(visible, found)
+			}
+		}
+		if len(page) < maxWatches {
+			break
+		}
+	}
+	visible = visible[min(offset, len(visible)):]
+	return visible[:min(count, len(visible))], nil
+}
