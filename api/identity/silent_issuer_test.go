@@ -81,19 +81,19 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 	waiting.Wait()
 	refuses(issuer.Actor("a"), 0)
 	require.EqualValues(t, 1, issuer.requests.Load())
-	time.Sleep(30 * time.Second) // of the bubble, which takes no time
+	<-time.After(30 * time.Second) // of the bubble, which takes no time
 	refuses(issuer.Actor("a"), 10*time.Second)
 
 	// Later, when keys are known: they count at once, and a new one is not known.
 	issuer.isSilent.Store(false)
-	time.Sleep(30 * time.Second)
+	<-time.After(30 * time.Second)
 	known := issuer.Actor("a")
 	_, err := show(known)
 	require.NoError(t, err)
 	issuer.isSilent.Store(true)
 	fresh := issuer.Actor("b")
 	issuer.Rotate()
-	time.Sleep(30 * time.Second)
+	<-time.After(30 * time.Second)
 	waiting.Go(func() { refuses(issuer.Actor("a"), 10*time.Second) })
 	synctest.Wait() // the issuer is asked
 	for _, token := range []string{known, fresh} {
@@ -106,7 +106,7 @@ func testSilentIssuer(t *testing.T, issuer *silentIssuer) {
 
 	// Once the issuer answers, so does the hub.
 	issuer.isSilent.Store(false)
-	time.Sleep(30 * time.Second)
+	<-time.After(30 * time.Second)
 	_, err = show(issuer.Actor("a"))
 	require.NoError(t, err)
 }

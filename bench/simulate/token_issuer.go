@@ -266,7 +266,7 @@ func (i *tokenIssuer) answer(h *hub, conn net.Conn, isBroken bool) {
 	} else {
 		_ = json.NewEncoder(answer).Encode(body) // a recorder takes all
 	}
-	resp := answer.Result() //nolint:bodyclose // of a recorder
+	resp := answer.Result()
 	resp.Request, resp.Close = req, true
 	if resp.Write(conn) != nil || isBroken || ids == nil {
 		return
