@@ -256,15 +256,20 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 // shard reads the entry, so the owner finds the change although no signal reaches it. A change that is
 // noted twice costs the owner a load.
 func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) error {
-	ops := client.NewPatch(entryDocument)
-	ops.AppendIncrement("/changes", 1)
-	// A crash before this write leaves a change that the owner finds by a signal, or when it loads
-	// the cursor. Without a cursor there is no entry, and nothing to note.
 	return c.Retry(ctx, func() error {
-		err := c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
+		err := s.patchChanges(ctx, c, id)
 		if client.IsNotFound(err) {
-			return nil
+			return nil // without a cursor there is no entry, and nothing to note
 		}
 		return err
 	})
+}
+
+// patchChanges counts a change in the entry of a cursor.
+func (s *Store) patchChanges(ctx context.Context, c *client.Call, id domain.CursorID) error {
+	ops := client.NewPatch(entryDocument)
+	ops.AppendIncrement("/changes", 1)
+	// A crash before this write leaves a change that the owner finds by a signal, or when it loads
+	// the cursor.
+	return c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
 }

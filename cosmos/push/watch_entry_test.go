@@ -112,6 +112,31 @@ func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	}
 }
 
+// The entry of the cursor is not stored, and the caller is told so.
+func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
+		s, id := l.starts(0), l.watch.ID.Cursor(l.watch.Owner)
+		require.NoError(t, s.CreateWatch(t.Context(), l.watch))
+		require.NoError(t, s.Create(t.Context(), id, domain.Standing{Stream: l.resource.Stream()}))
+		isDeleted, isBroken := false, false
+		l.line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if isDeleted && !isBroken {
+				isBroken = true
+				return faulty.Forbidden
+			}
+			isDeleted = isDeleted || req.Method == http.MethodDelete
+			return faulty.None
+		})
+		require.Error(t, s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID))
+		require.True(t, isBroken)
+		require.Equal(t, domain.NotFound, domain.KindOf(s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID)))
+		entries, _, err := s.Cursors(t.Context(), repository.ShardOf(id))
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+	})
+}
+
 // The owner of a cursor knows a change by its number, which it compares with that of the entry before.
 func TestEachEntryOfAWatch_HasAnotherNumberOfChanges(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))

@@ -202,10 +202,16 @@ func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorI
 		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
 		Stream: stream.String(), Changes: micros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
 	}
-	// A crash before this write leaves a change of which an owner learns when it loads the cursor, or the
-	// call when it is repeated.
-	if _, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry); err == nil {
-		return nil
-	}
-	return s.noteChange(ctx, c, id)
+	return c.Retry(ctx, func() error {
+		// A crash before this write leaves a change of which an owner learns when it loads the cursor, or the
+		// call when it is repeated.
+		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
+		if !client.IsRefused(err) {
+			return err
+		}
+		if err = s.patchChanges(ctx, c, id); client.IsNotFound(err) {
+			return client.ErrStale // it had an entry, and was unlisted since
+		}
+		return err
+	})
 }
