@@ -112,7 +112,7 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
-			patchInBatch(doc.ID, doc.closing(stateReleased, writeID, r.opts.Retention)),
+			patchInBatch(doc.ID, doc.closing(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
 			replaceInBatch(g.ID, g.ETag, g.release(writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
@@ -126,7 +126,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
-			patchInBatch(doc.ID, doc.closing(stateSkipped, writeID, r.opts.Retention)),
+			patchInBatch(doc.ID, doc.closing(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
 			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})

@@ -71,6 +71,17 @@ func (s *breakage) answered() {
 	s.must(err)
 }
 
+// watchedBundle leaves a bundle that is open and watched.
+func (s *breakage) watchedBundle() repositorytest.Peeked {
+	node := s.node(s.opts, false)
+	s.must(s.save(node, s.batch))
+	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
+	s.must(err)
+	_, err = node.WatchBundle(context.Background(), s.actor, b.ID)
+	s.must(err)
+	return b
+}
+
 // gone leaves a bundle whose content is marked.
 func (s *breakage) gone() {
 	s.answered()
@@ -325,6 +336,28 @@ var brokenOperations = []broken{
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
 			s.must(err)
 			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
+		},
+	},
+	{
+		name: "removal of a bundle that was watched",
+		prepare: func(s *breakage) {
+			s.open = s.watchedBundle()
+			s.must(s.dequeues(s.node(s.opts, false)))
+		},
+		act: func(s *breakage, node *Repository) error {
+			node.opts.Clock = func() time.Time { return time.Now().Add(8 * day) }
+			_, err := node.SweepRecipient(context.Background(), s.actor)
+			if err == nil {
+				_, err = node.SweepRecipient(context.Background(), s.actor) // what was refused is left to it
+			}
+			return err
+		},
+		then: func(s *breakage) {
+			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
+			s.must(err)
+			require.Equal(s, []domain.Audience{domain.ForWatchers, domain.ForWatchersOfRemoval}, audiencesOf(notices))
+			require.Equal(s, []domain.BundleID{s.open.ID, s.open.ID}, bundlesOf(notices))
+			require.EqualValues(s, 2, notices[1].Version)
 		},
 	},
 	{

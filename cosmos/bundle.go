@@ -39,7 +39,8 @@ type bundleDoc struct {
 	Behind        behind          `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
-	Watched       bool            `json:"watched,omitempty"`    // its Dequeue leaves a notice for watchers
+	Watched       bool            `json:"watched,omitempty"`    // its Dequeue and its removal leave notices for watchers
+	Expires       millis          `json:"expires,omitempty"`    // when a sweep may remove it; instead of TTL, if it was watched when it was closed
 	Changes       int64           `json:"changes,omitempty"`    // of which watchers were notified
 
 	// Of a bundle in content mode request:
@@ -161,37 +162,49 @@ func (d *bundleDoc) setOpening(g *gate) {
 // ifOpen is the condition of a patch that the bundle is open.
 const ifOpen = "c.state = '" + stateOpen + "'"
 
+// ifUnwatched is the condition of a patch that the bundle is not watched.
+const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
+
 // closing returns the patch that closes d, with another state than open. Cosmos deletes the
-// bundle when the retention has passed since.
+// bundle when the retention has passed since. If it is watched, a sweep removes it instead, which
+// leaves a notice; see retention_watched.go.
 //
 // Its condition is that the bundle is open, and by the write that had opened it when d was
 // read; a Replay opens it by another one. Between these two, only its content changes: by the
 // answers of the domain, and the mark that it is gone. Once there is an answer, a Dequeue does not
 // depend on what it is. The condition is not on the etag, because a Peek that proves that the
-// bundle is open changes the etag at any time; see proveOpen.
-func (d *bundleDoc) closing(state, writeID string, retention time.Duration) azcosmos.PatchOperations {
-	return d.closingIf(state, writeID, retention)
-}
-
-// dequeuing is closing for a Dequeue. A bundle that was not watched when d was read must not be
-// watched now: its watch would not be notified.
-func (d *bundleDoc) dequeuing(writeID string, retention time.Duration) azcosmos.PatchOperations {
+// bundle is open changes the etag at any time; see proveOpen. A bundle that was not watched when d
+// was read must not be watched now: its watch would not be notified.
+func (d *bundleDoc) closing(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
+	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {
-		return d.closingIf(stateDequeued, writeID, retention, "(NOT IS_DEFINED(c.watched))")
+		conditions = append(conditions, ifUnwatched)
 	}
-	ops := d.closingIf(stateDequeued, writeID, retention)
-	ops.AppendSet("/changes", d.Changes+1)
-	return ops
-}
-
-func (d *bundleDoc) closingIf(state, writeID string, retention time.Duration, conditions ...string) azcosmos.PatchOperations {
-	ops := client.NewPatch(bundleDocument, append([]string{ifOpen, "c.operation = '" + d.WriteID + "'"}, conditions...)...)
+	ops := client.NewPatch(bundleDocument, conditions...)
 	ops.AppendSet("/state", state)
 	ops.AppendSet("/operation", writeID)
 	if retention > 0 {
-		ops.AppendSet("/ttl", timeToLive(retention))
+		setExpiry(&ops, d.Watched, retention, now)
 	}
 	return ops
+}
+
+// dequeuing is closing for a Dequeue, which is a change of which watches are notified.
+func (d *bundleDoc) dequeuing(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
+	ops := d.closing(stateDequeued, writeID, retention, now)
+	if d.Watched {
+		ops.AppendSet("/changes", d.Changes+1)
+	}
+	return ops
+}
+
+// setExpiry adds to the patch of a closed bundle when it goes.
+func setExpiry(ops *azcosmos.PatchOperations, isWatched bool, retention time.Duration, now time.Time) {
+	if isWatched {
+		ops.AppendSet("/expires", millisOf(now.Add(retention)))
+		return
+	}
+	ops.AppendSet("/ttl", timeToLive(retention))
 }
 
 // timeToLive returns a retention in seconds, of which Cosmos takes 0 for no limit.
@@ -202,7 +215,7 @@ func timeToLive(retention time.Duration) int64 {
 // reopen returns d open again, by g.
 func (d *bundleDoc) reopen(g *gate, writeID string) *bundleDoc {
 	c := *d
-	c.State, c.WriteID, c.TTL = stateOpen, writeID, 0
+	c.State, c.WriteID, c.TTL, c.Expires = stateOpen, writeID, 0, 0
 	c.setOpening(g)
 	return &c
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
 )
 
 func (l *look) notices(ctx context.Context) ([]*noticeDoc, error) {
@@ -25,8 +26,14 @@ func (l *look) outbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 	for _, d := range notices {
 		where := "notice " + d.ID
 		n, err := d.notice()
-		if err != nil || d.ID != noticeID(n.Audience, d.Group, d.Number) {
+		if err != nil || d.ID != idOfNotice(&n) {
 			l.found("H7", noticeWrong, where, nil, "it is not what a Dequeue leaves: number %d of group %q: %v", d.Number, d.Group, err)
+			continue
+		}
+		if n.Audience == domain.ForWatchersOfRemoval {
+			if _, isOpen := opening[d.Bundle]; isOpen {
+				l.found("H7", noticeWrong, where, nil, "it says that bundle %s was removed, but that is open", d.Bundle)
+			}
 			continue
 		}
 		generation := int64(0)

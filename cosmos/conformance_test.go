@@ -30,7 +30,7 @@ func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest
 			opts.Consistency = "Session" // and no plain read is trusted
 		}
 		r := newRig(t, opts)
-		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, TailEvents: tailEvents}
+		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention, TailEvents: tailEvents}
 		if !hints {
 			options.IndexBytes = 1 // nothing is remembered from one Save to the next, either
 		}
@@ -71,8 +71,8 @@ func TestRandomOperationsWithTailsAsInMemory(t *testing.T) { randomAsInMemory(t,
 func randomAsInMemory(t *testing.T, tailEvents int) {
 	t.Parallel()
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
-		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
-		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s, Dequeues: s, Watches: s, Lose: s.Lose}
+		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})
+		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s, Dequeues: s, Watches: s, Sweep: s.Sweep, Lose: s.Lose}
 	}
 	repositorytest.Random(t, oracle, openOn(false, true, tailEvents))
 }
@@ -118,9 +118,9 @@ func TestConformanceOnAnAccount(t *testing.T) {
 	})
 	repositorytest.Run(t, func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		content := memory.NewContent()
-		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock})
+		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})
 		return repositorytest.Stores{
-			Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node, Dequeues: node, Watches: node,
+			Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node, Dequeues: node, Watches: node, Sweep: sweepOf(node),
 			Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) { losePages(t, node, cabinet, first, last) },
 		}
 	})

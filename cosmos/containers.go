@@ -37,6 +37,7 @@ func Containers() []client.ContainerSpec {
 			Name: bundlesContainer, Holds: "what was acknowledged, the bundles, and notices to domains",
 			PartitionKey: "/recipient", KeyBytes: name, Throughput: 4000, Expires: true,
 			Index: []client.IndexPath{
+				{Path: "/expires/?", Use: "each sweep reads every bundle that is kept", IsOptional: true},
 				{Path: "/kind/?", Use: "the relay of notices and the check read every bundle that is kept"},
 			},
 		},

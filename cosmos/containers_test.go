@@ -263,9 +263,11 @@ func TestCheckContainers_AcceptsWhatDoesNoHarm(t *testing.T) {
 			b.index("catalog", []string{"/partitionKey/*", "/ordinal/*", "/contentType/*"}, []string{"/*"})
 		},
 		"a quoted path": func(b byHand) {
-			b.index("bundles", []string{`/"recipient"/?`, `/"kind"/?`}, []string{"/*", `/"_etag"/?`})
+			b.index("bundles", []string{`/"recipient"/?`, `/"expires"/?`, `/"kind"/?`}, []string{"/*", `/"_etag"/?`})
 		},
-		"a path below an exclusion":  func(b byHand) { b.index("bundles", []string{"/recipient/?", "/kind/?"}, []string{"/*", "/kind/*"}) },
+		"a path below an exclusion": func(b byHand) {
+			b.index("bundles", []string{"/recipient/?", "/expires/?", "/kind/?"}, []string{"/*", "/kind/*"})
+		},
 		"short keys under version 1": func(b byHand) { b["bundles"].PartitionKeyDefinition.Version = 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +287,8 @@ func TestCheckContainers_WarnsOfWhatCostsMore(t *testing.T) {
 		want string
 	}{
 		"the default indexing policy": {func(b byHand) { b["cabinet"].IndexingPolicy = nil }, costOfWiderIndex},
-		"a path of another program":   {func(b byHand) { b.index("bundles", []string{"/kind/?", "/state/?"}, []string{"/*"}) }, "/state/?"},
+		"a path of a newer version":   {func(b byHand) { b.index("bundles", []string{"/kind/?"}, []string{"/*"}) }, "each sweep reads every bundle"},
+		"a path of another program":   {func(b byHand) { b.index("bundles", []string{"/expires/?", "/kind/?", "/state/?"}, []string{"/*"}) }, "/state/?"},
 		"long keys under version 1":   {func(b byHand) { b["catalog"].PartitionKeyDefinition.Version = 1 }, "101 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

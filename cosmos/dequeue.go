@@ -60,11 +60,12 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 		return closed, c.whyUnanswered(ctx, recipient, id)
 	}
 	advanced := g.advancePast(doc, writeID).noteRetention(c.r.opts.Retention)
-	notices := newNotices(doc, advanced, &bundle, c.r.opts.Clock())
+	now := c.r.opts.Clock()
+	notices := newNotices(doc, advanced, &bundle, now)
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
 	// closed, the gate past it and the notices: all of them or none.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		b.PatchItem(doc.ID, doc.dequeuing(writeID, c.r.opts.Retention), nil)
+		b.PatchItem(doc.ID, doc.dequeuing(writeID, c.r.opts.Retention, now), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
 		for _, n := range notices {
 			b.CreateItem(client.Encode(n), nil)

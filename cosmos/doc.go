@@ -44,7 +44,7 @@
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
 //	notice  a domain, or the subscribers of the recipient, are to be notified that a bundle
-//	        was dequeued
+//	        was dequeued; or its watches, that it was dequeued or removed
 //	record  what an operator has done, and why
 //
 // Two documents of the catalog belong to no recipient: one keeps the group of each
@@ -103,7 +103,8 @@
 // A process may stop between any two requests. A comment at each write describes what a
 // crash there leaves and how it is repaired: Save and rollback in save*.go, Peek in
 // peek*.go, Dequeue in dequeue.go, content and notices in answers.go, outbox.go and
-// dequeue_requests.go, the sweep in retention_sweep.go and cabinet_removal.go, operators in admin.go.
+// dequeue_requests.go, the sweep in retention_sweep.go, retention_watched.go and cabinet_removal.go, operators
+// in admin.go.
 //
 // Every conditional write carries a write id. After a 404, 409 or 412 the document is read
 // back: if it has the id, the write had been applied. When the retries of a call are used

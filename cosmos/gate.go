@@ -27,7 +27,7 @@ type gate struct {
 	Opened     time.Time                `json:"opened,omitzero"`
 	First      domain.Sequence          `json:"first,omitempty"` // of the open bundle
 	At         map[cabinetName]position `json:"at"`
-	Expiring   bool                     `json:"expiring,omitempty"` // every closed bundle of the group has a time to live; see expireBundles
+	Expiring   bool                     `json:"expiring,omitempty"` // every closed bundle of the group expires; see expireBundles
 	// DequeueRequests are the subscriptions for which a Dequeue leaves a notice. Every gate has
 	// all of them.
 	DequeueRequests []string `json:"dequeueRequests,omitempty"`

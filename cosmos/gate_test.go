@@ -127,12 +127,12 @@ func TestBundleClosing_ExpiresAfterTheRetention(t *testing.T) {
 	_, d := transitionGate()
 	d.WriteID = "opened"
 	encode := func(retention time.Duration) string {
-		patch, err := json.Marshal(d.closing(stateDequeued, "write", retention))
+		patch, err := json.Marshal(d.closing(stateDequeued, "write", retention, time.UnixMilli(5000)))
 		require.NoError(t, err)
 		return string(patch)
 	}
 	assert.JSONEq(t, `{
-		"condition": "from c where (NOT IS_DEFINED(c.v) OR c.v <= 1) and c.state = 'open' and c.operation = 'opened'",
+		"condition": "from c where (NOT IS_DEFINED(c.v) OR c.v <= 1) and c.state = 'open' and c.operation = 'opened' and (NOT IS_DEFINED(c.watched))",
 		"operations": [
 			{"op": "set", "path": "/state", "value": "dequeued"},
 			{"op": "set", "path": "/operation", "value": "write"},
@@ -141,6 +141,17 @@ func TestBundleClosing_ExpiresAfterTheRetention(t *testing.T) {
 	}`, encode(90*time.Second))
 	assert.Contains(t, encode(time.Millisecond), `"value":1}`, "0 means for ever in Cosmos")
 	assert.NotContains(t, encode(-1), "/ttl")
+
+	d.Watched = true
+	assert.JSONEq(t, `{
+		"condition": "from c where (NOT IS_DEFINED(c.v) OR c.v <= 1) and c.state = 'open' and c.operation = 'opened'",
+		"operations": [
+			{"op": "set", "path": "/state", "value": "dequeued"},
+			{"op": "set", "path": "/operation", "value": "write"},
+			{"op": "set", "path": "/expires", "value": 95000}
+		]
+	}`, encode(90*time.Second), "a sweep removes it")
+	assert.NotContains(t, encode(-1), "/expires")
 }
 
 func TestBundleReopen_StaysUntilItIsClosedAgain(t *testing.T) {

@@ -27,7 +27,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 		swept: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_swept_total",
-			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, document (page or filter) in one, or cabinet of which nothing is left.",
+			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, document (page or filter) in one, cabinet of which nothing is left, or bundle that was watched.",
 		}, []string{"what"}),
 	}
 	m.refusedFormats = prometheus.NewCounter(prometheus.CounterOpts{

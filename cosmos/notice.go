@@ -11,14 +11,15 @@ import (
 // A noticeDoc is a notice that has not been delivered. The batch that closes the bundle
 // creates it, and it is deleted after its delivery; it does not expire. A bundle in content
 // mode request has one for its domain. Where the gate says so, every bundle has one for
-// subscribers. A bundle that is watched has one for watchers.
+// subscribers. A bundle that is watched has one for watchers; and another one, which the batch that
+// removes it creates.
 type noticeDoc struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
 	Kind      string `json:"kind"`               // always "notice"
-	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers" or "watchers"
+	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers", "watchers" or "watchers of removal"
 	Group     string `json:"group"`
-	Number    int64  `json:"number"` // generation of the gate by which the bundle was closed
+	Number    int64  `json:"number"` // generation of the gate by which the bundle was closed; 0 if it was removed
 	Origin    string `json:"origin"`
 	Bundle    string `json:"bundle"`
 	List      string `json:"list,omitempty"`
@@ -31,11 +32,28 @@ type noticeDoc struct {
 const noticeKind = "notice"
 
 // noticeAudiences are the members of noticeDoc for each audience. An audience also begins the
-// ids of its notices, so that those of each are a sequence.
+// ids of its notices, so that those of each are a sequence. The notices of removals are behind those
+// of Dequeues, which are published before.
 var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
 	domain.ForDomain:      {"", noticeKind},
 	domain.ForSubscribers: {"subscribers", "dequeued"},
 	domain.ForWatchers:    {"watchers", "watched"},
+
+	domain.ForWatchersOfRemoval: {"watchers of removal", "watched~removed"},
+}
+
+// idOfNotice returns the id of the document of a notice.
+func idOfNotice(n *domain.Notice) string {
+	if n.Audience == domain.ForWatchersOfRemoval {
+		return removalNoticeID(n.Group.String(), n.Bundle.String())
+	}
+	return noticeID(n.Audience, n.Group.String(), n.Number)
+}
+
+// removalNoticeID returns the id of the notice that a bundle was removed. It is not that of a notice of a
+// Dequeue, whatever their numbers are.
+func removalNoticeID(group, bundle string) string {
+	return noticePrefix(domain.ForWatchersOfRemoval, group) + bundle
 }
 
 // noticeID sorts the notices of a group for an audience in the order of their numbers. A bar is

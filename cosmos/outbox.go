@@ -66,7 +66,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	c := r.begin("delivered")
 	// A crash before this write leaves the notice. It is delivered again.
-	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), noticeID(n.Audience, n.Group.String(), n.Number))
+	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }
 

@@ -71,7 +71,8 @@ type Repository struct {
 
 	lostPages *alarm
 
-	waitingFrom atomic.Pointer[string] // where the next Waiting goes on; nil: from the start
+	removed     atomic.Pointer[func(domain.ActorID)] // see ObserveRemovals
+	waitingFrom atomic.Pointer[string]               // where the next Waiting goes on; nil: from the start
 }
 
 var (

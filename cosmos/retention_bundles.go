@@ -11,25 +11,26 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A bundle gets its time to live with the write that closes it, and none while the retention
-// is unlimited. A gate says whether all closed bundles of its group have one. If it does not,
-// because the retention was unlimited or an older version has created the gate, the sweep
-// looks for those without and gives them the retention of today, counted from then on. So a
-// recipient is looked through until that is done, and not again.
+// A bundle gets its time to live with the write that closes it, or if it is watched the moment of
+// its removal, and neither while the retention is unlimited. A gate says whether all closed bundles
+// of its group expire so. If it does not, because the retention was unlimited or an older version
+// has created the gate, the sweep looks for those that do not and gives them the retention of
+// today, counted from then on. So a recipient is looked through until that is done, and not again.
 
-// maxExpiredAtOnce limits the bundles of a recipient that a sweep gives a time to live. The
-// next sweep continues.
+// maxExpiredAtOnce limits the bundles of a recipient that a sweep has expire. The next sweep
+// continues.
 const maxExpiredAtOnce = 5_000
 
 // patchUnits is what a patch of a bundle costs, about.
 const patchUnits = 15
 
-// An unexpiring document is a bundle or a gate without a time to live.
+// An unexpiring document is a bundle that does not expire, or a gate.
 type unexpiring struct {
-	ID    string      `json:"id"`
-	Kind  string      `json:"kind"`
-	State string      `json:"state"`
-	ETag  azcore.ETag `json:"_etag"`
+	ID      string      `json:"id"`
+	Kind    string      `json:"kind"`
+	State   string      `json:"state"`
+	Watched bool        `json:"watched"`
+	ETag    azcore.ETag `json:"_etag"`
 	client.FormatNumber
 }
 
@@ -40,8 +41,8 @@ func (u *unexpiring) DocumentKind() client.DocumentKind {
 	return bundleDocument
 }
 
-// expireBundles gives a time to live to the closed bundles of a recipient that have none, and
-// returns how many there were. If a sweep finds none, it notes that in the gates: on condition
+// expireBundles has the closed bundles of a recipient expire that do not, and returns how many
+// there were. If a sweep finds none, it notes that in the gates: on condition
 // that they are as they were read, and that the query has seen them so, because every write
 // that closes a bundle also writes its gate.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
@@ -57,13 +58,13 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 	key := recipient.String()
 	seen := make(map[string]azcore.ETag)
 	q := c.Query(c.r.db.bundles, key,
-		"SELECT c.id, c.kind, c.state, c._etag, c.v FROM c WHERE c.kind IN ('"+bundleKind+"', '"+gateKind+"') AND NOT IS_DEFINED(c.ttl)")
+		"SELECT c.id, c.kind, c.state, c.watched, c._etag, c.v FROM c WHERE c.kind IN ('"+bundleKind+"', '"+gateKind+"') AND "+ifUnexpiring)
 	for !q.IsDone() && n < maxExpiredAtOnce {
 		items, err := q.Next(ctx, 1000)
 		if err != nil {
 			return n, err
 		}
-		var closed []string
+		var closed []unexpiring
 		for _, item := range items {
 			var doc unexpiring
 			switch err := c.Decode(item, key, &doc); {
@@ -72,17 +73,17 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 			case doc.Kind == gateKind:
 				seen[doc.ID] = doc.ETag
 			case doc.State != stateOpen:
-				closed = append(closed, doc.ID)
+				closed = append(closed, doc)
 			}
 		}
-		for ids := range slices.Chunk(closed, c.BatchSize(patchUnits, maxBatch)) {
-			if err := c.expireBatch(ctx, key, ids); err != nil {
+		for bundles := range slices.Chunk(closed, c.BatchSize(patchUnits, maxBatch)) {
+			if err := c.expireBatch(ctx, key, bundles); err != nil {
 				if client.IsRefused(err) { // by another sweep or a Replay, or the query was stale
 					err = nil
 				}
 				return n, err
 			}
-			n += len(ids)
+			n += len(bundles)
 		}
 		q.UseCall(c.Renew()) // a budget for each result page
 	}
@@ -104,16 +105,24 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 	return 0, nil
 }
 
-// expireBatch gives closed bundles the time to live of a bundle that is closed now. Its
-// condition keeps a bundle that a Replay has opened again.
-func (c *call) expireBatch(ctx context.Context, key string, ids []string) error {
+// ifUnexpiring is the condition that a closed bundle does not expire.
+const ifUnexpiring = "NOT IS_DEFINED(c.ttl) AND NOT IS_DEFINED(c.expires)"
+
+// expireBatch has closed bundles expire as one that is closed now. Its condition keeps a bundle
+// that a Replay has opened again, even if it was watched and closed since.
+func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiring) error {
+	now := c.r.opts.Clock()
 	// A crash after this write leaves bundles that expire. The next sweep continues with the
 	// others.
 	_, err := c.Batch(ctx, c.r.db.bundles, key, false, func(b *azcosmos.TransactionalBatch) {
-		for _, id := range ids {
-			ops := client.NewPatch(bundleDocument, "c.state != '"+stateOpen+"'", "NOT IS_DEFINED(c.ttl)")
-			ops.AppendSet("/ttl", timeToLive(c.r.opts.Retention))
-			b.PatchItem(id, ops, nil)
+		for i := range bundles {
+			conditions := []string{"c.state != '" + stateOpen + "'", ifUnexpiring}
+			if !bundles[i].Watched {
+				conditions = append(conditions, ifUnwatched)
+			}
+			ops := client.NewPatch(bundleDocument, conditions...)
+			setExpiry(&ops, bundles[i].Watched, c.r.opts.Retention, now)
+			b.PatchItem(bundles[i].ID, ops, nil)
 		}
 	})
 	return err

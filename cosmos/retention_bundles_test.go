@@ -136,7 +136,7 @@ func TestSweepThatBreaksAnywhere_ExpiresClosedBundlesInTheEnd(t *testing.T) {
 			requests := k.engine.Requests()
 			_, err := k.limited().Sweep(t.Context())
 			require.NoError(t, err)
-			require.LessOrEqual(t, k.engine.Requests()-requests, int64(3), "the gate says that all of them expire")
+			require.LessOrEqual(t, k.engine.Requests()-requests, int64(4), "the gate says that all of them expire")
 		}
 	}
 }

@@ -19,7 +19,8 @@ type Swept struct {
 	Recipients int // looked at
 	Drawers    int
 	Documents  int // pages and filters
-	Bundles    int // that were closed without a time to live, and have got one
+	Bundles    int // that were closed under an unlimited retention, and expire now
+	Watched    int // bundles that were watched
 }
 
 // Sweep removes what has been acknowledged for longer than Options.Retention,
@@ -34,7 +35,9 @@ func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorI
 		return Swept{}, nil
 	}
 	swept, err := r.begin("sweep").sweepRecipient(ctx, recipient)
-	swept.Recipients = 1
+	watched, failure := r.begin("sweep").removeWatched(ctx, recipient)
+	swept.Recipients, swept.Watched = 1, watched
+	err = errors.Join(err, failure)
 	return swept, client.Classify("sweep what "+recipient.String()+" has acknowledged", err)
 }
 
@@ -59,7 +62,9 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 		}
 		return err
 	})
-	return total, errors.Join(append(faults, err)...)
+	watched, failure := c.renew().removeWatched(ctx, domain.ActorID{})
+	total.Watched = watched
+	return total, errors.Join(append(faults, err, failure)...)
 }
 
 // maxSweepFaults is how many faults a sweep tells of: a store that is away gives
@@ -393,7 +398,7 @@ func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
 		c.SetBackground()
 		swept, err := r.sweep(ctx, c)
 		log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,
-			"documents", swept.Documents, "bundles", swept.Bundles, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
+			"documents", swept.Documents, "bundles", swept.Bundles, "watched", swept.Watched, "duration_ms", float64(r.opts.Clock().Sub(began).Microseconds())/1000)
 		switch {
 		case err == nil:
 			log.InfoContext(ctx, "swept what was acknowledged")

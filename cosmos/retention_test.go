@@ -118,8 +118,14 @@ func newKeeperFor(t *testing.T, capacity int, retention time.Duration) *keeper {
 }
 
 func newKeeperWith(t *testing.T, opts Options) *keeper {
+	return newKeeperOn(t, embedded.Options{}, opts)
+}
+
+// newKeeperOn returns a keeper on an engine with options, whose clock is that of the keeper.
+func newKeeperOn(t *testing.T, engine embedded.Options, opts Options) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
-	k.rig = newRig(t, embedded.Options{Clock: k.clock})
+	engine.Clock = k.clock
+	k.rig = newRig(t, engine)
 	opts.SweepEvery, opts.Clock = -1, k.clock
 	k.node = k.rig.node(opts, true)
 	return k

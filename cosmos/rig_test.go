@@ -96,10 +96,17 @@ func (r *rig) node(opts Options, hints bool) *Repository {
 
 func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	return repositorytest.Stores{
-		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo,
+		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Sweep: sweepOf(repo),
 		Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) {
 			losePages(r.t, repo, cabinet, first, last)
 		},
+	}
+}
+
+func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {
+	return func(ctx context.Context, recipient domain.ActorID) error {
+		_, err := node.SweepRecipient(ctx, recipient)
+		return err
 	}
 }
 

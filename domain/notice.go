@@ -3,7 +3,8 @@ package domain
 import "time"
 
 // A Notice says that a recipient holds a bundle safely: to the domain that has made its
-// content, to the subscribers of the recipient, or to those that watch the bundle.
+// content, to the subscribers of the recipient, or to those that watch the bundle. Another one says that
+// the retention has removed a bundle, to those that watch it.
 type Notice struct {
 	Audience  Audience
 	Recipient ActorID
@@ -13,8 +14,16 @@ type Notice struct {
 	List      string    // of the bundle; only for its domain
 	Events    int       // of the bundle; only for subscribers
 	Version   int64     // of the change of the bundle; only for watchers
-	Number    int64     // ascends with each notice of the recipient and group for the audience
-	Since     time.Time // by the clock of the node that closed the bundle
+	Number    int64     // ascends with each notice of the recipient and group for the audience; 0 for a removal
+	Since     time.Time // by the clock of the node that closed or removed the bundle
+}
+
+// Event returns what has happened to the bundle, for its watchers.
+func (n *Notice) Event() ChangeEvent {
+	if n.Audience == ForWatchersOfRemoval {
+		return ResourceDeleted
+	}
+	return ResourceUpdated
 }
 
 // An Audience is what a notice is for.
@@ -24,5 +33,9 @@ type Audience int
 const (
 	ForDomain      Audience = iota
 	ForSubscribers          // the subscriptions to [DequeuedTopic]
-	ForWatchers             // the watches of the bundle
+	ForWatchers             // the watches of the bundle, when it is dequeued
+
+	// ForWatchersOfRemoval is for the watches of the bundle, when the retention removes it. There is at most
+	// one such notice of each bundle, and it is in no order with others.
+	ForWatchersOfRemoval
 )

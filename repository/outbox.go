@@ -11,10 +11,11 @@ import (
 // them with the same decision by which it closes the bundle: one for the domain of a bundle
 // in content mode domain.Request, one for subscribers, if [DequeueRequests] says so, and one for
 // watchers, if [BundleWatches] says so. There is no one without the other. An operator's Skip and Release write none.
+// The removal of a watched bundle writes one, too, of audience domain.ForWatchersOfRemoval.
 type Outbox interface {
 	// Notices returns notices of recipient that are in the outbox, at least one of each
 	// group and audience that has any: those of a group and audience from the first on,
-	// without a gap, in the order in which the bundles were closed.
+	// without a gap, in the order in which the bundles were closed. Those of removals are in any order.
 	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 
 	// Delivered removes a notice that was delivered. Removing what is not there

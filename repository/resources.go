@@ -75,10 +75,10 @@ type StoredChanges interface {
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
 }
 
-// BundleWatches marks bundles whose Dequeues leave notices for watchers.
+// BundleWatches marks bundles whose Dequeues and removals leave notices for watchers.
 type BundleWatches interface {
 	// WatchBundle has each Acknowledge of an open bundle that begins after the call has returned leave a
-	// notice for watchers; see [Outbox]. It returns the version of the last notice before. It may be
-	// repeated. It fails with NotFound as [Bundles.Find] does.
+	// notice for watchers, and its removal another one, with the next version; see [Outbox]. It returns the
+	// version of the last notice before. It may be repeated. It fails with NotFound as [Bundles.Find] does.
 	WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (version int64, err error)
 }

@@ -175,6 +175,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push, n.registry); err != nil {
 		return nil, err
 	}
+	n.store.ObserveRemovals(n.domains.courier.Tell)
 	n.opts.folder = opts.folder
 	logFolder(opts.folder, &cfg, opts.Logger)
 	connections := connectionLimits(&cfg)

@@ -24,7 +24,7 @@ func (n *notifier) Notify(ctx context.Context, notice domain.Notice) error {
 	if n.subscribers == nil {
 		return domain.Errorf(domain.Unavailable, "this node publishes no events; notices for subscribers wait for one that does")
 	}
-	if notice.Audience == domain.ForWatchers {
+	if notice.Audience == domain.ForWatchers || notice.Audience == domain.ForWatchersOfRemoval {
 		return n.watchers.relay.Notify(ctx, notice)
 	}
 	return n.subscribers.Notify(ctx, notice)

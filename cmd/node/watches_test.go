@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -166,27 +167,64 @@ func TestARedirectToAnAddressThatMayNotBeCalled_IsAFailure(t *testing.T) {
 	require.NoError(t, stop())
 }
 
-func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
-	url, calls := watcher(t)
-	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
+// watchBundle has the hub open a bundle and watch it, and returns what creates another watch.
+func watchBundle(t *testing.T, n *node.Node, id, callback string) (draft string) {
+	t.Helper()
 	status, body := send(t, n, http.MethodPost, "/v1/data-available", "application/json", `[{"id":"be4bc634-db0f-4b83-8d11-e4d38c5f2628","recipient":"watcher",
 		"origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}]`)
 	require.Equal(t, http.StatusAccepted, status, body)
-	const id = "2f732863-0bb4-4bd2-a8e3-2089d92b473f"
 	status, body = send(t, n, http.MethodGet, "/v1/peek?bundleId="+id, "", "", "X-Actor-Id", "watcher")
 	require.Equal(t, http.StatusOK, status, body)
 
-	draft := `{"resource": "` + n.URL() + `/v1/bundles/` + id + `", "callback": "` + url + `/ok"}`
+	draft = `{"resource": "` + n.URL() + `/v1/bundles/` + id + `", "callback": "` + callback + `"}`
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "other")
 	require.Equal(t, http.StatusNotFound, status, body)
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
 	require.Equal(t, http.StatusOK, status, body) // the client follows the answer to the watch
-	status, body = send(t, n, http.MethodDelete, "/v1/dequeue/"+id, "", "", "X-Actor-Id", "watcher")
+	return draft
+}
+
+const watchedBundle = "2f732863-0bb4-4bd2-a8e3-2089d92b473f"
+
+func TestAWatchOfABundle_IsCalledWhenItIsDequeued(t *testing.T) {
+	url, calls := watcher(t)
+	n, stop := start(t, brokerSettings(t.TempDir()), node.Options{})
+	draft := watchBundle(t, n, watchedBundle, url+"/ok")
+	status, body := send(t, n, http.MethodDelete, "/v1/dequeue/"+watchedBundle, "", "", "X-Actor-Id", "watcher")
 	require.Equal(t, http.StatusOK, status, body)
 	c := <-calls
-	require.Equal(t, n.URL()+"/v1/bundles/"+id, c.body["resource"])
+	require.Equal(t, n.URL()+"/v1/bundles/"+watchedBundle, c.body["resource"])
 	require.Equal(t, "updated", c.body["event"])
 	status, body = send(t, n, http.MethodPost, "/v1/_notifications/watch", "application/json", draft, "X-Actor-Id", "watcher")
 	require.Equal(t, http.StatusNotFound, status, body) // it is closed
 	require.NoError(t, stop())
+}
+
+func TestAWatchOfABundle_IsCalledOnceWhenTheRetentionRemovesIt(t *testing.T) {
+	url, calls := watcher(t)
+	cfg := brokerSettings(t.TempDir())
+	cfg.Retention = time.Minute
+	var ahead atomic.Int64
+	n, stop := start(t, cfg, node.Options{
+		SweepEvery: 20 * time.Millisecond, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
+	})
+	watchBundle(t, n, watchedBundle, url+"/ok")
+	status, body := send(t, n, http.MethodGet, "/v1/_notifications/watch", "", "", "X-Actor-Id", "watcher")
+	require.Equal(t, http.StatusOK, status, body)
+	var list struct{ Items []struct{ ID string } }
+	require.NoError(t, json.Unmarshal([]byte(body), &list))
+	require.Len(t, list.Items, 1)
+	status, body = send(t, n, http.MethodDelete, "/v1/dequeue/"+watchedBundle, "", "", "X-Actor-Id", "watcher")
+	require.Equal(t, http.StatusOK, status, body)
+	require.Equal(t, "updated", (<-calls).body["event"])
+
+	ahead.Store(int64(time.Minute))
+	c := <-calls
+	require.Equal(t, "deleted", c.body["event"])
+	require.Equal(t, n.URL()+"/v1/bundles/"+watchedBundle, c.body["resource"])
+	path := "/v1/_notifications/watch/" + list.Items[0].ID
+	require.Eventually(t, func() bool { return watchOf(t, n, path)["count_delivered"] == 2.0 }, 10*time.Second, 5*time.Millisecond)
+	require.Equal(t, 2.0, watchOf(t, n, path)["count_triggered"])
+	require.NoError(t, stop())
+	require.Empty(t, calls)
 }

@@ -79,7 +79,11 @@ func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy does not index the partition key, %s: a query in one partition may cost a scan of others; messagehub provision adds it, in place and while hubs run", c.keyPath())
 	}
 	for _, p := range c.Index {
-		if !s.Indexing.indexes(p.Path) {
+		switch {
+		case s.Indexing.indexes(p.Path):
+		case p.IsOptional:
+			report(ContainerError{Warning: true, Repairable: true}, "its indexing policy does not index %s; without it, %s; messagehub provision adds it, in place and while hubs run", p.Path, p.Use)
+		default:
 			report(ContainerError{Repairable: true}, "its indexing policy does not index %s; without it, %s", p.Path, p.Use)
 		}
 	}

@@ -36,6 +36,9 @@ type ContainerSpec struct {
 type IndexPath struct {
 	Path string // as in an indexing policy: /name/?
 	Use  string // what does not work, or costs more, without it
+
+	// IsOptional reports that nodes work without it, as they have to between an upgrade and messagehub provision.
+	IsOptional bool
 }
 
 // DefaultTTL returns the default TTL as a table shows it.

@@ -12,9 +12,9 @@ import (
 )
 
 // A Courier brings notices from the outbox to domains and subscribers: each at least once, and
-// those of a recipient, group and audience in the order in which its bundles were closed. A
-// notice leaves the outbox after it was delivered, so a crash in between brings it once more,
-// with the same identity.
+// those of a recipient, group and audience in the order in which its bundles were closed. The
+// notice that a bundle was removed is in no order with others. A notice leaves the outbox after it
+// was delivered, so a crash in between brings it once more, with the same identity.
 //
 // Every node runs a Courier. It is told of what its own node closes, and looks every
 // now and then for what other nodes have left behind. Two that carry for the same
@@ -143,8 +143,9 @@ func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
 // shows again is not delivered again.
 func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
-		group domain.Group
-		to    domain.Audience
+		group   domain.Group
+		to      domain.Audience
+		removed domain.BundleID // each removal is a sequence of its own
 	}
 	stuck := make(map[sequence]bool)
 	through := make(map[sequence]int64) // the number of the last notice that was delivered
@@ -156,8 +157,11 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 		}
 		progress = false
 		for _, n := range notices {
-			of := sequence{n.Group, n.Audience}
-			if stuck[of] || n.Number <= through[of] {
+			of := sequence{group: n.Group, to: n.Audience}
+			if n.Audience == domain.ForWatchersOfRemoval {
+				of.removed = n.Bundle
+			}
+			if last, isDelivered := through[of]; stuck[of] || isDelivered && n.Number <= last {
 				continue
 			}
 			if err := c.hand(ctx, n); err != nil {

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -257,5 +258,65 @@ func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{peeked.ID}, box.bundles())
+	})
+}
+
+// An orderedOutbox has the notices of two removals, and of a Dequeue.
+type orderedOutbox struct {
+	repository.Outbox
+	mu      sync.Mutex
+	notices []domain.Notice
+}
+
+func (o *orderedOutbox) Notices(context.Context, domain.ActorID) ([]domain.Notice, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.notices), nil
+}
+
+func (o *orderedOutbox) Delivered(_ context.Context, n domain.Notice) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.notices = slices.DeleteFunc(o.notices, func(other domain.Notice) bool { return other == n })
+	return nil
+}
+
+func (o *orderedOutbox) Waiting(context.Context, time.Time, int) ([]domain.ActorID, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.notices) == 0 {
+		return nil, nil
+	}
+	return []domain.ActorID{o.notices[0].Recipient}, nil
+}
+
+func TestANoticeOfARemovalThatIsStuck_DelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		actor, err := domain.ParseActorID("5790001330552")
+		require.NoError(t, err)
+		outbox := &orderedOutbox{}
+		for i, to := range []domain.Audience{domain.ForWatchersOfRemoval, domain.ForWatchersOfRemoval, domain.ForWatchers} {
+			n := domain.Notice{Audience: to, Recipient: actor, Bundle: domain.BundleID{byte(i)}, Version: 1}
+			if to == domain.ForWatchers {
+				n.Number = 5
+			}
+			outbox.notices = append(outbox.notices, n)
+		}
+		stuck := outbox.notices[0]
+		var isStuck atomic.Bool
+		isStuck.Store(true)
+		box := &postBox{fault: func(n domain.Notice) error {
+			if isStuck.Load() && n == stuck {
+				return domain.Errorf(domain.Unavailable, "a change before is not published")
+			}
+			return nil
+		}}
+		stop := runs(t, hub.NewCourier(outbox, box, hub.CourierOptions{}))
+		defer stop()
+		synctest.Wait()
+		require.Equal(t, []domain.BundleID{{1}, {2}}, box.bundles())
+		isStuck.Store(false)
+		<-time.After(time.Minute) // of the bubble's clock
+		require.Equal(t, []domain.BundleID{{1}, {2}, {0}}, box.bundles())
 	})
 }

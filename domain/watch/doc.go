@@ -32,13 +32,19 @@
 // ids of its rows are other names of it.
 //
 // A bundle leaves a notice in the outbox of the hub instead of a change, when it is dequeued: the
-// courier of any node brings it to [Relay.Notify], in the order in which bundles were closed. Only an open
-// bundle can be watched.
+// courier of any node brings it to [Relay.Notify], in the order in which bundles were closed. Another notice is
+// left when the retention removes the bundle, in one batch with the removal: it is the deletion, with the next version,
+// and waits until the versions before are in the stream. It is in no order with the notices of other bundles. Only
+// an open bundle can be watched.
 //
 // # Departures from the design
 //
-//   - The removal of a bundle after its retention is not notified: the database removes it when its
-//     time to live has passed, by no write that might hold a notice.
+//   - A bundle that is not watched goes at its time to live, by no write of the hub. One that is watched when it is
+//     closed has none: a sweep removes it, so it is kept until the first sweep after its retention. While the
+//     retention is unlimited, it stays. One that a node of a version without such sweeps has closed goes without a
+//     notification.
+//   - The id of a bundle that was removed may be used again. The versions of the new bundle begin at 1, so the changes
+//     whose versions are in the stream already are not notified: actors should use a new id for each bundle.
 //   - Watches of a resource are in pages for each shard, so that all nodes call a part of them. Package
 //     delivery says how they are visited.
 //   - A change is removed once it is in the stream of its resource, and not when all watches have been

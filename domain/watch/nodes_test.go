@@ -216,6 +216,27 @@ func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
 	})
 }
 
+// The notice of a removal may come before that of the last Dequeue.
+func TestARemovalIsPublishedBehindTheChangesBefore(t *testing.T) {
+	w := newWorld(t)
+	var published []domain.ChangeEvent
+	relay := watch.NewRelay(w.resources, w.streams, func(_ domain.StreamName, messages []domain.Message, _ []repository.Appended) {
+		c, err := domain.ChangeOf(&messages[0], int64(len(published)))
+		require.NoError(t, err)
+		published = append(published, c.Event)
+	}, watch.RelayOptions{})
+	dequeued := domain.Notice{Audience: domain.ForWatchers, Recipient: w.owner, Bundle: domain.BundleID{1}, Version: 1, Number: 7, Since: w.began}
+	removed := domain.Notice{Audience: domain.ForWatchersOfRemoval, Recipient: w.owner, Bundle: domain.BundleID{1}, Version: 2, Since: w.began}
+	err := relay.Notify(t.Context(), removed)
+	require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
+	require.Empty(t, published)
+	for range 2 {
+		require.NoError(t, relay.Notify(t.Context(), dequeued))
+		require.NoError(t, relay.Notify(t.Context(), removed))
+	}
+	require.Equal(t, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, published)
+}
+
 // A failingStreams appends nothing.
 type failingStreams struct{ repository.Streams }
 

@@ -187,10 +187,10 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	return nil
 }
 
-// Notify publishes the notice that a bundle which is watched was dequeued. It may be repeated: a version
-// is published once.
+// Notify publishes the notice that a bundle which is watched was dequeued or removed. It may be repeated: a
+// version is published once. It fails with Unavailable until the version before is in the stream.
 func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
-	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: domain.ResourceUpdated, At: n.Since}
+	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: n.Event(), At: n.Since}
 	isGap, err := r.append(ctx, &c)
 	if err == nil && isGap {
 		err = domain.Errorf(domain.Unavailable, "the change of bundle %s before version %d was not published yet", n.Bundle, n.Version)

@@ -94,6 +94,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 		return repository.Acknowledged{}, repository.ErrUnanswered
 	}
 	b := gate.close(r)
+	s.expire(r, b)
 	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.backlog(gate.asked)}, nil
 }
 

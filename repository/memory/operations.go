@@ -47,6 +47,7 @@ func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.Bun
 		b := gate.open
 		gate.open = nil
 		gate.generation++
+		s.expire(r, b)
 		return b, nil
 	})
 }
@@ -58,7 +59,9 @@ func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.Bundle
 		if err != nil {
 			return nil, err
 		}
-		return gate.close(r), nil
+		b := gate.close(r)
+		s.expire(r, b)
+		return b, nil
 	})
 }
 
@@ -77,6 +80,7 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 			gate.closed = gate.closed[:n-1]
 			gate.open, gate.asked = last.bundle, last.asked
 			gate.generation++
+			delete(r.expiring, last.bundle.ID)
 			r.cabinets[last.bundle.Cabinet].acknowledged -= last.bundle.Count
 			again = *clone(last.bundle)
 			return last.bundle, nil

@@ -35,6 +35,40 @@ func (s *Store) addNotices(r *recipient, b *domain.Bundle) bool {
 	return len(r.outbox) > before
 }
 
+// expire notes when a bundle that was closed may be removed, if it is watched.
+func (s *Store) expire(r *recipient, b *domain.Bundle) {
+	if _, isWatched := r.watched[b.ID]; isWatched && s.opts.Retention > 0 {
+		r.expiring[b.ID] = expiring{b, s.opts.Clock().Add(s.opts.Retention)}
+	}
+}
+
+// Sweep removes the watched bundles of a recipient that were closed longer ago than the retention, and leaves their
+// notices. What was closed before one of them cannot be replayed either.
+func (s *Store) Sweep(ctx context.Context, id domain.ActorID) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, now := s.recipientOf(id), s.opts.Clock()
+	for _, e := range r.expiring {
+		if e.at.After(now) {
+			continue
+		}
+		b := e.bundle
+		gate := r.gate(b.Group)
+		if i := slices.IndexFunc(gate.closed, func(c closed) bool { return c.bundle.ID == b.ID }); i >= 0 {
+			gate.closed = gate.closed[i+1:]
+		}
+		r.outbox = append(r.outbox, domain.Notice{
+			Audience: domain.ForWatchersOfRemoval, Recipient: id, Origin: b.Cabinet.Origin, Group: b.Group,
+			Bundle: b.ID, Version: r.watched[b.ID] + 1, Since: now,
+		})
+		delete(r.expiring, b.ID)
+	}
+	return nil
+}
+
 // WatchBundle implements [repository.BundleWatches].
 func (s *Store) WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (int64, error) {
 	if err := ctx.Err(); err != nil {
@@ -99,7 +133,8 @@ func (s *Store) Delivered(ctx context.Context, n domain.Notice) error {
 	defer s.mu.Unlock()
 	r := s.recipientOf(n.Recipient)
 	r.outbox = slices.DeleteFunc(r.outbox, func(o domain.Notice) bool {
-		return o.Audience == n.Audience && o.Group == n.Group && o.Number == n.Number
+		isRemoval := n.Audience == domain.ForWatchersOfRemoval
+		return o.Audience == n.Audience && o.Group == n.Group && o.Number == n.Number && (!isRemoval || o.Bundle == n.Bundle)
 	})
 	return nil
 }

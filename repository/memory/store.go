@@ -16,6 +16,7 @@ type Options struct {
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
 	Ordering       domain.Ordering  // default domain.ByCabinet
+	Retention      time.Duration    // of closed bundles that are watched; others are kept for ever, and so are these by default
 }
 
 // drawersPerRun is the most drawers that a run for a new bundle extends over.
@@ -74,6 +75,13 @@ type recipient struct {
 
 	dequeueRequests map[domain.SubscriptionID]bool
 	watched         map[domain.BundleID]int64 // bundles, with the versions of their last changes
+	expiring        map[domain.BundleID]expiring
+}
+
+// An expiring bundle is watched and closed.
+type expiring struct {
+	bundle *domain.Bundle
+	at     time.Time
 }
 
 type cabinet struct {
@@ -108,6 +116,7 @@ func (s *Store) recipientOf(id domain.ActorID) *recipient {
 			used:     make(map[domain.BundleID]bool),
 
 			dequeueRequests: make(map[domain.SubscriptionID]bool), watched: make(map[domain.BundleID]int64),
+			expiring: make(map[domain.BundleID]expiring),
 		}
 		s.recipients[id] = r
 	}

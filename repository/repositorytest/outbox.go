@@ -25,8 +25,12 @@ func (f *fixture) notices() []domain.Notice {
 	last := make(map[sequence]int64)
 	for _, n := range notices {
 		require.Equal(f, f.actor, n.Recipient)
-		require.Greater(f, n.Number, last[sequence{n.Group, n.Audience}])
 		require.False(f, n.Since.IsZero())
+		if n.Audience == domain.ForWatchersOfRemoval {
+			require.Zero(f, n.Number)
+			continue
+		}
+		require.Greater(f, n.Number, last[sequence{n.Group, n.Audience}])
 		last[sequence{n.Group, n.Audience}] = n.Number
 	}
 	return notices
@@ -54,7 +58,7 @@ func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 			require.Equal(f, b.List, n.List)
 		case domain.ForSubscribers:
 			require.Equal(f, b.Count, n.Events)
-		case domain.ForWatchers:
+		case domain.ForWatchers, domain.ForWatchersOfRemoval:
 			require.Positive(f, n.Version)
 		}
 	}

@@ -35,8 +35,10 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 		for _, ordering := range []domain.Ordering{domain.ByCabinet, domain.ByRecipient} {
 			k := kind{capacity, ordering}
 			kinds = append(kinds, k)
-			oracles[k] = oracle(t, Options{DrawerCapacity: capacity, Ordering: ordering, Clock: newClock()})
-			tested[k] = open(t, Options{DrawerCapacity: capacity, Ordering: ordering, Clock: newClock()})
+			one, _ := newClock()
+			other, _ := newClock()
+			oracles[k] = oracle(t, Options{DrawerCapacity: capacity, Ordering: ordering, Clock: one})
+			tested[k] = open(t, Options{DrawerCapacity: capacity, Ordering: ordering, Clock: other})
 		}
 	}
 	ctx := t.Context()

@@ -25,6 +25,9 @@ type Stores struct {
 	Dequeues   repository.DequeueRequests
 	Watches    repository.BundleWatches
 
+	// Sweep removes what of a recipient the retention does not keep.
+	Sweep func(ctx context.Context, recipient domain.ActorID) error
+
 	// Lose makes the store lose the events of a cabinet with numbers from first to last,
 	// which are all events of one Save, of more than 200 events.
 	Lose func(cabinet domain.CabinetKey, first, last domain.Sequence)
@@ -35,6 +38,7 @@ type Options struct {
 	DrawerCapacity int              // 0 means 10,000
 	Ordering       domain.Ordering  // "" means domain.ByCabinet
 	Clock          func() time.Time // nil means time.Now; else it never stands still
+	Retention      time.Duration    // of watched bundles at least; 0 means at least 7 days
 }
 
 // A rule is a case of the suite: a sentence about the ports, and its proof.
@@ -42,6 +46,7 @@ type rule struct {
 	name     string
 	capacity int // of a drawer; 0 means 10,000
 	ordering domain.Ordering
+	keeps    time.Duration // the retention; 0 means at least 7 days
 	test     func(f *fixture)
 }
 
@@ -66,6 +71,7 @@ var topics = []topic{
 	{"Outbox", outboxRules},
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
+	{"BundleRemoval", bundleRemovalRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.
@@ -77,24 +83,26 @@ func run(t *testing.T, topics []topic, open func(t *testing.T, o Options) Stores
 		t.Run(topic.name, func(t *testing.T) {
 			for _, r := range topic.rules {
 				t.Run(r.name, func(t *testing.T) {
-					stores := open(t, Options{DrawerCapacity: r.capacity, Ordering: r.ordering, Clock: newClock()})
-					r.test(&fixture{T: t, Stores: stores, ctx: t.Context(), actor: NewActor()})
+					clock, pass := newClock()
+					stores := open(t, Options{DrawerCapacity: r.capacity, Ordering: r.ordering, Clock: clock, Retention: r.keeps})
+					r.test(&fixture{T: t, Stores: stores, ctx: t.Context(), actor: NewActor(), pass: pass})
 				})
 			}
 		})
 	}
 }
 
-// newClock returns a clock that moves on by a second whenever it is asked.
-func newClock() func() time.Time {
+// newClock returns a clock that moves by a second whenever it is asked, and a function that moves it further.
+func newClock() (clock func() time.Time, pass func(time.Duration)) {
 	var mu sync.Mutex
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	return func() time.Time {
+	move := func(d time.Duration) time.Time {
 		mu.Lock()
 		defer mu.Unlock()
-		now = now.Add(time.Second)
+		now = now.Add(d)
 		return now
 	}
+	return func() time.Time { return move(time.Second) }, func(d time.Duration) { move(d) }
 }
 
 // A fixture is what a case works with: stores, and a recipient of its own. Its
@@ -104,11 +112,12 @@ type fixture struct {
 	Stores
 	ctx   context.Context
 	actor domain.ActorID
+	pass  func(time.Duration) // moves the clock of the stores
 }
 
 // withActor returns the same stores with another recipient.
 func (f *fixture) withActor(actor domain.ActorID) *fixture {
-	return &fixture{f.T, f.Stores, f.ctx, actor}
+	return &fixture{f.T, f.Stores, f.ctx, actor, f.pass}
 }
 
 // events returns n new events for the recipient.

@@ -1,0 +1,118 @@
+package node
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/accounttest"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/watch"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// A removalWorld is an account with a watched bundle.
+type removalWorld struct {
+	*testing.T
+	account *accounttest.Account
+	actor   domain.ActorID
+	bundle  domain.BundleID
+}
+
+const removalRetention = time.Minute
+
+// serve has a new node sweep, and deliver the notices for as long as that is said to take. The node makes no call again
+// unless retries is 0.
+func (w *removalWorld) serve(retries int, takes time.Duration) {
+	db := w.account.Connect()
+	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
+	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
+	relay := watch.NewRelay(documents, documents, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
+	courier := hub.NewCourier(store, courierTo{relay}, hub.CourierOptions{})
+	store.ObserveRemovals(courier.Tell)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := store.Sweep(ctx)
+	require.True(w, err == nil || retries < 0, "%v", err)
+	var running sync.WaitGroup
+	running.Go(func() { _ = courier.Run(ctx) })
+	<-time.After(takes) // of the clock of the bubble
+	synctest.Wait()
+	cancel()
+	running.Wait()
+}
+
+// courierTo brings notices to a relay.
+type courierTo struct{ relay *watch.Relay }
+
+func (c courierTo) Notify(ctx context.Context, n domain.Notice) error { return c.relay.Notify(ctx, n) }
+
+// published returns the events of the changes of the bundle that were published.
+func (w *removalWorld) published() (events []domain.ChangeEvent) {
+	documents := pushstore.New(w.account.Connect(), w.account.Content, pushstore.Options{})
+	found, err := documents.Read(w.Context(), domain.BundleOf(w.actor, w.bundle).Stream(), domain.Position{}, 100)
+	require.NoError(w, err)
+	for i, e := range found.Entries {
+		c, err := domain.ChangeOf(&e.Message, int64(i))
+		require.NoError(w, err)
+		events = append(events, c.Event)
+	}
+	return events
+}
+
+// A node ends at each request of a sweep and of the delivery of what it leaves, and another one continues: the removal of a
+// watched bundle is published once, behind its Dequeue.
+func TestRemovals_SurviveACrashAtEachRequest(t *testing.T) {
+	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
+		t.Run(last.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for n := 1; ; n++ {
+					if crashed := removesAndCrashes(t, n, last); !crashed {
+						require.Greater(t, n, 12)
+						return
+					}
+				}
+			})
+		})
+	}
+}
+
+// removesAndCrashes ends a node at its n-th request, and reports whether there was one.
+func removesAndCrashes(t *testing.T, n int, last faulty.Fault) (crashed bool) {
+	w := &removalWorld{
+		T: t, actor: repositorytest.NewActor(), bundle: repositorytest.NewBundleID(),
+		account: accounttest.New(t, embedded.Options{}, append(cosmos.Containers(), pushstore.Containers()...)),
+	}
+	store := cosmos.New(w.account.Connect(), w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention})
+	_, err := store.Save(t.Context(), w.actor, repositorytest.Events(1, w.actor))
+	require.NoError(t, err)
+	stores := repositorytest.Stores{Events: store, Bundles: store, Content: w.account.Content, Answers: store, Outbox: store}
+	_, err = repositorytest.Peek(t.Context(), stores, w.actor, domain.DefaultGroups().All(), w.bundle)
+	require.NoError(t, err)
+	_, err = store.WatchBundle(t.Context(), w.actor, w.bundle)
+	require.NoError(t, err)
+	_, err = store.Acknowledge(t.Context(), w.actor, w.bundle)
+	require.NoError(t, err)
+	<-time.After(removalRetention)
+
+	w.account.Line.CrashAt(n, last)
+	w.serve(-1, time.Minute)
+	crashed = w.account.Line.Fired() > 0
+	w.account.Line.Break(nil)
+	w.serve(0, 2*time.Minute)
+	require.Equal(t, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, w.published(), "crash at request %d", n)
+	notices, err := store.Notices(t.Context(), w.actor)
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	return crashed
+}

@@ -1,0 +1,135 @@
+package cosmos
+
+import (
+	"context"
+	"errors"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Cosmos deletes a document at its time to live by no write that might notify a watch. So a bundle that is
+// watched when it is closed gets no time to live. It has the moment from which a sweep may remove it, by the
+// clock of the node that closed it: the sweep deletes the bundle and creates the notice for its watches in one
+// batch.
+//
+// The batch deletes the bundle on condition of the etag that the query has returned. A Replay that opens the
+// bundle changes the etag, so one of the two fails. A stale query misses bundles, or returns some that were
+// removed or opened since, and their batches are refused: so a batch that was refused needs no other look, and
+// neither does one whose outcome is unknown. The next sweep finds what is left.
+//
+// The moment is indexed, and no other document has one. So a sweep reads what is due, of all recipients, in one
+// query, and where no bundle is watched it reads nothing.
+//
+// A bundle that a node of an older version has closed or swept has a time to live, and goes without a notice. If
+// such a node has replayed it, it may have both: then its moment may be that of an earlier Dequeue, so it is left to
+// Cosmos. While the retention is unlimited, no sweep removes anything.
+
+// removalPage is the number of bundles that are read in one request.
+const removalPage = 100
+
+// A dueBundle has the members of a closed bundle that its removal needs.
+type dueBundle struct {
+	ID        string      `json:"id"`
+	Recipient string      `json:"recipient"`
+	Group     string      `json:"group"`
+	Cabinet   cabinetName `json:"cabinet"`
+	Changes   int64       `json:"changes"`
+	ETag      azcore.ETag `json:"_etag"`
+	client.FormatNumber
+}
+
+func (*dueBundle) DocumentKind() client.DocumentKind { return bundleDocument }
+
+// removalNotice returns the notice that the removal of d leaves.
+func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
+	recipient, err := domain.ParseActorID(d.Recipient)
+	if err != nil {
+		return nil, domain.Errorf(domain.Damaged, "bundle %s lies in partition %q: %w", d.ID, d.Recipient, err)
+	}
+	cabinet, err := cabinetOf(recipient, d.Cabinet)
+	if err != nil {
+		return nil, domain.Errorf(domain.Damaged, "bundle %s of %s: %w", d.ID, d.Recipient, err)
+	}
+	return &noticeDoc{
+		ID: removalNoticeID(d.Group, d.ID), Recipient: d.Recipient, Kind: noticeKind, Audience: noticeAudiences[domain.ForWatchersOfRemoval].member,
+		Group: d.Group, Origin: cabinet.Origin.String(), Bundle: d.ID, Version: d.Changes + 1, Since: now,
+	}, nil
+}
+
+// removeWatched removes the watched bundles of recipient that are due, of all recipients if it is zero, and returns
+// how many there were. A bundle that cannot be removed does not affect the others.
+func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (removed int, err error) {
+	const due = "SELECT c.id, c.recipient, c[\"group\"], c.cabinet, c.changes, c._etag, c.v FROM c" +
+		" WHERE c.expires <= @now AND c.state != '" + stateOpen + "' AND NOT IS_DEFINED(c.ttl)"
+	now := millisOf(c.r.opts.Clock())
+	at := azcosmos.QueryParameter{Name: "@now", Value: now}
+	q := c.QueryAllPartitions(c.r.db.bundles, bundleKind, due, at)
+	if !recipient.IsZero() {
+		q = c.Query(c.r.db.bundles, recipient.String(), due, at)
+	}
+	var faults []error
+	for !q.IsDone() && len(faults) < maxSweepFaults {
+		items, err := q.Next(ctx, removalPage)
+		if q.SkipDamage(err) {
+			faults = append(faults, err)
+			continue
+		}
+		if err != nil {
+			return removed, errors.Join(append(faults, err)...)
+		}
+		for _, item := range items {
+			d := &dueBundle{}
+			isRemoved := false
+			if err = q.Decode(item, d); err == nil {
+				isRemoved, err = c.renew().removeBundle(ctx, d, now) // with a budget of its own
+			}
+			if isRemoved {
+				removed++
+			}
+			switch {
+			case ctx.Err() != nil:
+				return removed, ctx.Err()
+			case err != nil && len(faults) < maxSweepFaults:
+				faults = append(faults, err)
+			}
+		}
+		q.UseCall(c.Renew())
+	}
+	return removed, errors.Join(faults...)
+}
+
+// removeBundle removes a bundle and leaves the notice. It reports whether it has: the bundle may have been
+// removed or opened since it was read.
+func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRemoved bool, err error) {
+	notice, err := d.removalNotice(now)
+	if err != nil {
+		return false, err
+	}
+	// A crash before this write leaves a bundle that is due. A crash after it leaves the notice, which the
+	// courier of any node finds.
+	_, err = c.Batch(ctx, c.r.db.bundles, d.Recipient, false, func(b *azcosmos.TransactionalBatch) {
+		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &d.ETag})
+		b.CreateItem(client.Encode(notice), nil)
+	})
+	if client.IsRefused(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, client.Classify("remove bundle "+d.ID+" of "+d.Recipient, err)
+	}
+	c.r.metrics.swept.WithLabelValues("bundle").Inc()
+	if notify := c.r.removed.Load(); notify != nil {
+		if recipient, err := domain.ParseActorID(d.Recipient); err == nil {
+			(*notify)(recipient)
+		}
+	}
+	return true, nil
+}
+
+// ObserveRemovals has notify called with the recipient of each watched bundle that a sweep of this node removes: it
+// has a notice. notify must not wait.
+func (r *Repository) ObserveRemovals(notify func(recipient domain.ActorID)) { r.removed.Store(&notify) }

@@ -1,0 +1,190 @@
+package repositorytest
+
+import (
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// keptFor is the retention of stores whose clock the rules below move.
+const keptFor = time.Hour
+
+func (f *fixture) sweeps() {
+	f.Helper()
+	require.NoError(f, f.Sweep(f.ctx, f.actor))
+}
+
+// watchedBundle opens a bundle that is watched.
+func (f *fixture) watchedBundle() Peeked {
+	f.Helper()
+	f.stored(1)
+	b := f.peek()
+	f.watches(b.ID)
+	return b
+}
+
+// requireRemovalsOf demands that the outbox has one notice of the removal of each of these bundles, and delivers it.
+func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
+	f.Helper()
+	removals := make(map[domain.BundleID]domain.Notice)
+	for _, n := range forAudience(domain.ForWatchersOfRemoval, f.notices()) {
+		require.NotContains(f, removals, n.Bundle)
+		removals[n.Bundle] = n
+	}
+	require.Len(f, removals, len(bundles))
+	for i, b := range bundles {
+		n := removals[b.ID]
+		f.requireNoticesOf([]domain.Notice{n}, b)
+		require.Equal(f, version, n.Version)
+		require.Equal(f, domain.ResourceDeleted, n.Event())
+		f.delivered(n)
+		require.Len(f, forAudience(domain.ForWatchersOfRemoval, f.notices()), len(bundles)-i-1)
+	}
+}
+
+// deliverUpdates delivers the notices of Dequeues.
+func (f *fixture) deliverUpdates() {
+	f.Helper()
+	for _, n := range forAudience(domain.ForWatchers, f.notices()) {
+		require.Equal(f, domain.ResourceUpdated, n.Event())
+		f.delivered(n)
+	}
+}
+
+func (f *fixture) cannotReplay(group domain.Group) {
+	f.Helper()
+	_, err := f.Operations.Replay(f.ctx, f.actor, group, because)
+	f.refuses(domain.NotFound, err)
+}
+
+var bundleRemovalRules = []rule{
+	{name: "the retention removes a bundle that was watched, and leaves one notice", keeps: keptFor, test: func(f *fixture) {
+		b := f.watchedBundle()
+		f.acknowledge(b)
+		f.deliverUpdates()
+		f.sweeps()
+		require.Empty(f, f.notices())
+		f.pass(keptFor)
+		for range 3 {
+			f.sweeps()
+		}
+		require.True(f, f.waits(never))
+		f.requireRemovalsOf(2, b)
+		f.sweeps()
+		require.Empty(f, f.notices())
+		f.cannotReplay(b.Group)
+		f.notOpen(b.ID)
+		f.cannotWatch(b.ID)
+	}},
+
+	{name: "a notice of a Dequeue stays beside that of the removal", keeps: keptFor, test: func(f *fixture) {
+		b := f.watchedBundle()
+		f.acknowledge(b)
+		f.pass(keptFor)
+		f.sweeps()
+		f.requireNoticesOf(forAudience(domain.ForWatchers, f.notices()), b)
+		f.requireRemovalsOf(2, b)
+		f.requireNoticesOf(f.notices(), b)
+		f.deliverUpdates()
+		require.Empty(f, f.notices())
+	}},
+
+	{name: "a bundle that is not watched leaves no notice of its removal", keeps: keptFor, test: func(f *fixture) {
+		f.stored(1)
+		f.acknowledge(f.peek())
+		f.pass(2 * keptFor)
+		f.sweeps()
+		require.Empty(f, f.notices())
+	}},
+
+	{name: "a watched bundle that is open is not removed", keeps: keptFor, test: func(f *fixture) {
+		b := f.watchedBundle()
+		f.pass(2 * keptFor)
+		f.sweeps()
+		require.Equal(f, b.ID, f.peek().ID)
+		require.Empty(f, f.notices())
+		f.acknowledge(b)
+		f.deliverUpdates()
+		f.sweeps()
+		require.Empty(f, f.notices(), "the retention begins with the Dequeue")
+		f.pass(keptFor)
+		f.sweeps()
+		f.requireRemovalsOf(2, b)
+	}},
+
+	{name: "a watched bundle that an operator has skipped or released is removed", keeps: keptFor, test: func(f *fixture) {
+		released := f.watchedBundle()
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
+		skipped := f.peek()
+		f.watches(skipped.ID)
+		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		require.Empty(f, f.notices())
+		f.pass(keptFor)
+		f.sweeps()
+		f.requireRemovalsOf(1, released, skipped)
+	}},
+
+	{name: "the retention of a bundle begins again when it was replayed", keeps: keptFor, test: func(f *fixture) {
+		b := f.watchedBundle()
+		f.acknowledge(b)
+		f.pass(keptFor / 2)
+		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		require.NoError(f, err)
+		f.pass(keptFor)
+		f.sweeps()
+		require.Equal(f, b.ID, f.peek().ID)
+		f.acknowledge(b)
+		f.deliverUpdates()
+		f.sweeps()
+		require.Empty(f, f.notices())
+		f.pass(keptFor)
+		f.sweeps()
+		f.requireRemovalsOf(3, b)
+	}},
+
+	{name: "each bundle has a notice of its own", keeps: keptFor, test: func(f *fixture) {
+		other := f.withActor(NewActor())
+		var all []Peeked
+		for range 3 {
+			b := f.watchedBundle()
+			f.acknowledge(b)
+			all = append(all, b)
+		}
+		theirs := other.watchedBundle()
+		other.acknowledge(theirs)
+		f.deliverUpdates()
+		other.deliverUpdates()
+		f.pass(keptFor)
+		f.sweeps()
+		other.sweeps()
+		f.requireRemovalsOf(2, all...)
+		other.requireRemovalsOf(2, theirs)
+	}},
+
+	{name: "a sweep and a Replay at the same moment: the bundle is open, or it is removed with a notice", keeps: keptFor, test: func(f *fixture) {
+		for range 8 {
+			f := f.withActor(NewActor()) // whose bundles before are not due
+			b := f.watchedBundle()
+			f.acknowledge(b)
+			f.deliverUpdates()
+			f.pass(keptFor)
+			var both sync.WaitGroup
+			var failure error
+			both.Go(func() { _, failure = f.Operations.Replay(f.ctx, f.actor, b.Group, because) })
+			both.Go(func() { f.sweeps() })
+			both.Wait()
+			if failure != nil {
+				f.refuses(domain.NotFound, failure)
+				f.requireRemovalsOf(2, b)
+				continue
+			}
+			require.Empty(f, f.notices())
+			require.Equal(f, b.ID, f.peek().ID)
+			f.acknowledge(b)
+			f.deliverUpdates()
+		}
+	}},
+}
