@@ -17,7 +17,7 @@ type outbox map[string]bool
 
 func (o outbox) committed(changes []embedded.Change) {
 	for _, c := range changes {
-		isNotice := strings.HasPrefix(c.ID, "notice|") || strings.HasPrefix(c.ID, "watched|")
+		isNotice := strings.HasPrefix(c.ID, "notice|") || strings.HasPrefix(c.ID, "watched")
 		if c.Container != containers.Bundles || !isNotice {
 			continue
 		}

@@ -135,6 +135,7 @@ var rare = []string{
 	"an issuer accepted a connection and sent nothing",
 	"an issuer signed with a new key",
 	"a watched bundle was dequeued again after a replay",
+	"a watched bundle was removed",
 	"a receiver redirected a call to itself",
 	"a change was stored for the topic",
 	"rows were spilled",

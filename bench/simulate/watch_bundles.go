@@ -13,13 +13,17 @@ import (
 // A bundleActor takes bundles by any node. Its owner watches some of them.
 type bundleActor struct {
 	*watchOwner
-	events int // so far
+	sweeper *bundleSweeper
+	events  int // so far
 }
 
 func newBundleActor(w *watchWorld, i int, use uint64) (*bundleActor, error) {
 	who := fmt.Sprint("actor-", i)
 	actor, err := domain.ParseActorID(who)
-	return &bundleActor{watchOwner: &watchOwner{party: w.newParty(who, use), w: w, actor: actor}}, err
+	return &bundleActor{
+		watchOwner: &watchOwner{party: w.newParty(who, use), w: w, actor: actor},
+		sweeper:    &bundleSweeper{party: w.newParty("sweeper-"+who, use+50), w: w, actor: actor},
+	}, err
 }
 
 func (a *bundleActor) takeMany() error {
@@ -56,13 +60,30 @@ func (a *bundleActor) take() error {
 	if !a.pause(time.Duration(a.d.n(8000)) * time.Millisecond) {
 		return nil
 	}
-	if err := a.dequeue(bundle.ID); err != nil || a.d.n(3) > 0 {
+	if err := a.dequeue(bundle.ID); err != nil || a.d.n(2) > 0 {
 		return err
 	}
-	if err := a.replay(bundle.Group); err != nil {
+	for range 1 + a.d.n(4) {
+		if err := a.replayAndDequeue(&bundle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayAndDequeue has an operator open a bundle again, mostly when it is due and a node sweeps, and dequeues it.
+func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
+	again := func() error { return a.replay(b.Group) }
+	var err error
+	if a.d.n(4) == 0 {
+		err = again()
+	} else if a.pause(a.w.retention) {
+		err = a.w.runTogether(a.sweeper.sweep, again)
+	}
+	if err != nil {
 		return err
 	}
-	return a.dequeue(bundle.ID)
+	return a.dequeue(b.ID)
 }
 
 func (a *bundleActor) save() error {
@@ -117,4 +138,31 @@ func (a *bundleActor) replay(group domain.Group) error {
 		kind := domain.KindOf(err)
 		return err == nil || kind == domain.NotFound || kind == domain.Conflict, unexplainedWatch(a.who+" cannot replay", err)
 	})
+}
+
+// A bundleSweeper has the retention of bundles enforced by any node, of one actor or of all.
+type bundleSweeper struct {
+	party
+	w     *watchWorld
+	actor domain.ActorID
+}
+
+func (s *bundleSweeper) sweep() error {
+	return s.w.untilDone(&s.party, "sweeps", func(n *watchNode) (bool, error) {
+		var err error
+		if s.d.n(4) == 0 {
+			_, err = n.bundles.Sweep(s.w.ctx)
+		} else {
+			_, err = n.bundles.SweepRecipient(s.w.ctx, s.actor)
+		}
+		return err == nil, unexplainedWatch("a sweep fails", err)
+	})
+}
+
+// sweepLast sweeps once the last bundle of the actor is due, unless the clocks of nodes differ.
+func (s *bundleSweeper) sweepLast() error {
+	if !s.pause(s.w.retention) {
+		return nil
+	}
+	return s.sweep()
 }

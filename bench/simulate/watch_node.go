@@ -32,7 +32,7 @@ type watchNode struct {
 // open connects the parts to the store and the engine of the node.
 func (n *watchNode) open(db *client.Database, clock func() time.Time, random dice) {
 	n.bundles = cosmos.New(db, n.w.content, cosmos.Options{
-		DrawerCapacity: n.w.plan.capacity, TailEvents: []int{0, 24}[random.n(2)], SweepEvery: -1, Clock: clock, Random: random.next,
+		DrawerCapacity: n.w.plan.capacity, TailEvents: []int{0, 24}[random.n(2)], SweepEvery: -1, Retention: n.w.retention, Clock: clock, Random: random.next,
 	})
 	n.relay = watch.NewRelay(n.store, n.store, n.engine.Published, watch.RelayOptions{Clock: clock, Random: random.next})
 	n.courier = domainhub.NewCourier(n.bundles, n, domainhub.CourierOptions{Clock: clock, Random: random.next})

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/truth"
@@ -24,6 +25,7 @@ type watchWorld struct {
 	base      domain.ResourceBase
 	bundles   *truth.Observer
 	documents []domain.Resource
+	retention time.Duration // of bundles
 
 	// Guarded by pushWorld.pmu.
 	opened  []domain.Resource         // bundles that are watched, or can be
@@ -70,6 +72,7 @@ func newWatchWorld(o *Options) (*watchWorld, error) {
 	w := &watchWorld{pushWorld: p, bundles: p.judges[containers.Truth].(*truth.Observer), drafts: make(map[string]*watchDraft), watches: make(map[string]*observedWatch)}
 	p.watches, p.course, p.unfinished = w, w.changeWhileOwnersAct, w.unpublished
 	p.weather.lasts = 300 + p.d.n(1000)
+	w.retention = []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute}[p.d.n(3)]
 	w.base, err = domain.ParseResourceBase("https://hub.example.org")
 	for i := range 1 + p.d.n(2) {
 		r, failure := domain.Kept(fmt.Sprint("document-", i))
@@ -151,8 +154,11 @@ func (w *watchWorld) checkNotification(o *observedWatch, body []byte, e push.Ent
 	attempts, _ := n["delivery_attempts"].(float64)
 	seconds, isTime := n["timestamp"].(float64)
 	event := string(domain.ResourceUpdated)
-	if o.resource.Kind() == domain.KeptResource {
-		event = w.observer.Event(o.resource.Name(), e.Number)
+	switch r := o.resource; {
+	case r.Kind() == domain.KeptResource:
+		event = w.observer.Event(r.Name(), e.Number)
+	case w.bundles.Removal(r.Actor().String(), r.Name()) == e.Number+1:
+		event = string(domain.ResourceDeleted)
 	}
 	switch {
 	case e.Number < o.after:
@@ -173,11 +179,13 @@ func (w *watchWorld) changeWhileOwnersAct() error {
 			acts = append(acts, writer.changeMany)
 		}
 	}
+	var sweepers []*bundleSweeper
 	for i := range w.d.n(3) {
 		actor, err := newBundleActor(w, i, use(1300, i))
 		if err != nil {
 			return err
 		}
+		sweepers = append(sweepers, actor.sweeper)
 		acts = append(acts, actor.takeMany)
 	}
 	for i := range 1 + w.d.n(3) {
@@ -189,6 +197,11 @@ func (w *watchWorld) changeWhileOwnersAct() error {
 	}
 	if err := w.runTogether(acts...); err != nil || w.ctx.Err() != nil {
 		return err
+	}
+	for _, s := range sweepers {
+		if err := s.sweepLast(); err != nil || w.ctx.Err() != nil {
+			return err
+		}
 	}
 	last, err := newWatchOwner(w, 9, watchUses+510)
 	if err != nil {

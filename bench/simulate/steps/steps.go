@@ -69,9 +69,10 @@ const (
 
 // The writes about watches.
 const (
-	Mark         Name = "mark watched" // a document of clients, a bundle or an object
-	Change       Name = "change"       // of a watched document of clients or object, and what says so
-	PutDocument  Name = "put document" // of clients, one that is not watched
+	Mark         Name = "mark watched"  // a document of clients, a bundle or an object
+	RemoveBundle Name = "remove bundle" // that was watched, by a sweep, and what says so
+	Change       Name = "change"        // of a watched document of clients or object, and what says so
+	PutDocument  Name = "put document"  // of clients, one that is not watched
 	RemoveChange Name = "remove change"
 	StoreWatch   Name = "store watch"
 	DeleteWatch  Name = "delete watch"
@@ -314,13 +315,15 @@ func (r *request) bundlesWrite() Name {
 		return OpenBundle
 	case r.isBatch && r.has(`"dequeued"`):
 		return Dequeue
+	case r.isBatch && r.has(`"watchers of removal"`):
+		return RemoveBundle
 	case r.has(`"/gone"`) && !r.has(`"/object"`):
 		return MarkGone
 	case r.has("/object") || r.has("/trouble"):
 		return Answer
 	case r.has(`"/watched"`):
 		return Mark
-	case r.has("/ttl"):
+	case r.has("/ttl"), r.has("/expires"):
 		return Expire
 	}
 	return Prove

@@ -31,10 +31,12 @@ func TestASweepIsNoPeek(t *testing.T) {
 	}
 }
 
-// A sweep that gives closed bundles a time to live is no Dequeue, whose patch has one, too.
+// A sweep that has closed bundles expire is no Dequeue, whose patch does that, too.
 func TestExpiringBundles_IsNoDequeue(t *testing.T) {
 	for body, want := range map[string]steps.Name{
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/ttl","value":60}]}}]`:                                                 steps.Expire,
+		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/expires","value":60}]}}]`:                                             steps.Expire,
+		`[{"operationType":"Delete","id":"b"},{"operationType":"Create","resourceBody":{"kind":"notice","audience":"watchers of removal"}}]`:                steps.RemoveBundle,
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/state","value":"dequeued"},{"op":"set","path":"/ttl","value":60}]}}]`: steps.Dequeue,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://x/dbs/messagehub/colls/bundles/docs", strings.NewReader(body))

@@ -26,7 +26,8 @@
 //	notices  the commit that dequeues a bundle creates its notices, and no other does: one
 //	    for the domain if the content is made on request, one for subscribers if the gate
 //	    has any, one for watches if the bundle is watched, with the number of the change;
-//	    a notice never changes
+//	    a notice never changes. The commit that removes a watched bundle creates one, too, and
+//	    no other does; such a bundle has no time to live
 //	L9  the content of a bundle changes only while the bundle is open, and only if it is marked as
 //	    deleted; the mark ends with another content, and no content comes back
 //	containers  every document lies in a container whose rules are known

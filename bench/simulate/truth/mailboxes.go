@@ -51,6 +51,7 @@ type bundle struct {
 	TTL       int     `json:"ttl"`
 	Watched   bool    `json:"watched"`
 	Changes   int64   `json:"changes"` // that were notified
+	Expires   int64   `json:"expires"` // when a sweep may remove it
 	Rid       string  `json:"_rid"`    // which document it is, for an id may be used again
 }
 
@@ -71,6 +72,7 @@ type mailboxes struct {
 	notices map[string]notice          // for domains, that were created, by the bundle they are of
 	told    map[string]notice          // for subscribers
 	watched map[string]notice          // for watches
+	removed map[string]notice          // likewise, of removals
 	orders  map[string]bool            // what records that were created say
 }
 
@@ -94,7 +96,7 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 	if m == nil {
 		m = &mailboxes{
 			gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]),
-			notices: make(map[string]notice), told: make(map[string]notice), watched: make(map[string]notice), orders: make(map[string]bool),
+			notices: make(map[string]notice), told: make(map[string]notice), watched: make(map[string]notice), removed: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
 	}
@@ -141,7 +143,7 @@ func (o *Observer) mailboxesChanged(r *recipient, m *mailboxes) {
 	for id, g := range m.gates {
 		o.gateChanged(r, m, id, g)
 	}
-	o.noticesCreated(m)
+	o.noticesCreated(r, m)
 	if len(m.gates)+len(m.bundles) == 0 {
 		return
 	}

@@ -13,6 +13,8 @@ const (
 	onRequest   = "request"     // the content of bundles whose domain is told
 	subscribers = "subscribers" // the audience of notices to the subscribers of a recipient
 	watchers    = "watchers"    // the audience of notices to the watches of a bundle
+
+	watchersOfRemoval = "watchers of removal" // likewise, of its removal
 )
 
 // noticeChanged looks at one notice. That it goes is a matter of delivery, of which
@@ -33,13 +35,15 @@ func (o *Observer) noticeChanged(m *mailboxes, key Key, c change) {
 			created = m.told
 		case watchers:
 			created = m.watched
+		case watchersOfRemoval:
+			created = m.removed
 		}
 		created[n.Bundle] = n
 	}
 }
 
-// noticesCreated holds the notices to the bundles that were dequeued with them.
-func (o *Observer) noticesCreated(m *mailboxes) {
+// noticesCreated holds the notices to the bundles that were dequeued or removed with them.
+func (o *Observer) noticesCreated(r *recipient, m *mailboxes) {
 	o.noticesHeld(m, m.notices, "its domain", func(b *bundle) bool { return b.Content == onRequest })
 	o.noticesHeld(m, m.told, "its subscribers", func(b *bundle) bool {
 		g := m.gates["gate."+b.Group].after
@@ -47,6 +51,7 @@ func (o *Observer) noticesCreated(m *mailboxes) {
 	})
 	o.noticesHeld(m, m.watched, "its watches", func(b *bundle) bool { return b.Watched })
 	o.changesCounted(m)
+	o.removalsNoticed(r, m)
 }
 
 // changesCounted demands that a bundle counts the changes of which its watches are notified, and that
@@ -75,10 +80,14 @@ func (o *Observer) changesCounted(m *mailboxes) {
 func (o *Observer) Changes(recipient, bundle string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if r := o.recipients[recipient]; r != nil && r.bundles[bundle] != nil {
-		return r.bundles[bundle].Changes
+	r := o.recipients[recipient]
+	if r == nil {
+		return 0
 	}
-	return 0
+	if b := r.bundles[bundle]; b != nil {
+		return b.Changes
+	}
+	return r.removals[bundle]
 }
 
 // noticesHeld holds the notices for an audience, who is told of the bundles that isOwed says.

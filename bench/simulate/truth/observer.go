@@ -179,6 +179,7 @@ type recipient struct {
 	bundles  map[string]*bundle // by id
 	firsts   map[string]int64   // by group: where the bundle begins that was opened last
 	began    map[string]int64   // by cabinet: the watermark before it was in the head
+	removals map[string]int64   // the versions of the changes by which watched bundles were removed
 	replaced map[string]bool    // objects that were the content of a bundle
 }
 
@@ -188,7 +189,7 @@ func (o *Observer) recipient(name string) *recipient {
 		r = &recipient{
 			intents: make(map[string]*intent), ordinals: make(map[string]map[int]*drawer),
 			gates: make(map[string]*gate), bundles: make(map[string]*bundle), firsts: make(map[string]int64),
-			began: make(map[string]int64),
+			began: make(map[string]int64), removals: make(map[string]int64),
 		}
 		o.recipients[name] = r
 	}

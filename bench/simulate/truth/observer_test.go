@@ -134,6 +134,23 @@ func changeOf(bundle string, number, version int) embedded.Change {
 	})
 }
 
+// expiringBundle is a watched bundle that was dequeued, with members that say how it goes.
+func expiringBundle(state string, how fields) embedded.Change {
+	c := watchedBundle(state, 1)
+	doc := fields{}
+	_ = json.Unmarshal(c.JSON, &doc)
+	for name, value := range how {
+		doc[name] = value
+	}
+	return put("bundles", "a", "b1", doc)
+}
+
+func removalOf(bundle string, version int) embedded.Change {
+	return put("bundles", "a", "watched~removed|g|"+bundle, fields{
+		"id": "watched~removed|g|" + bundle, "recipient": "a", "kind": "notice", "audience": "watchers of removal", "bundle": bundle, "version": version,
+	})
+}
+
 func slotsOf(drawer string, ordinal, from, to int) fields {
 	return fields{"drawer": drawer, "ordinal": ordinal, "from": from, "to": to}
 }
@@ -184,6 +201,8 @@ var (
 	made     = append(saved[:5:5], commit{madeOf("open", b1), gateOf(1, "b1", origin)})
 	noticed  = append(made[:6:6], commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 2)})
 	watched  = append(opened[:6:6], commit{watchedBundle("open", 0)})
+	expiring = append(watched[:7:7], commit{expiringBundle("dequeued", fields{"expires": 9}), gateOf(2, "", behind), changeOf("b1", 2, 1)})
+	b1gone   = put("bundles", "a", "b1", nil)
 	emptied  = append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, gone)})
 	gone     = fields{cab: fields{"floor": 3, "cleared": 3}}
 	removed  = append(emptied[:14:14], commit{afterRemoval(2, 4)})
@@ -234,6 +253,10 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	o := observe(t, append(watched[:7:7], commit{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 1)}, commit{put("bundles", "a", "watched|g|1", nil)}))
 	require.EqualValues(t, 1, o.Changes("a", "b1"))
 	require.Zero(t, o.Changes("b", "b1"))
+	o = observe(t, append(expiring[:8:8], commit{b1gone, removalOf("b1", 2)}, commit{put("bundles", "a", "watched~removed|g|b1", nil)}))
+	require.EqualValues(t, 2, o.Changes("a", "b1"))
+	require.EqualValues(t, 2, o.Removal("a", "b1"))
+	require.Zero(t, o.Removal("b", "b1"))
 	observe(t, append(watched[:7:7], commit{watchedBundle("skipped", 0), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
 	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
@@ -343,6 +366,13 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a notice to no watch", "notices", opened, commit{b1taken, gateOf(2, "", behind), changeOf("b1", 2, 1)}, "from open to dequeued"},
 		{"a change that is not counted", "notices", watched, commit{watchedBundle("dequeued", 0), gateOf(2, "", behind), changeOf("b1", 2, 1)}, "it counts 0 changes, want 1"},
 		{"a change with another number", "notices", watched, commit{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 2)}, "it has version 2"},
+		{"a watched bundle that is removed without a notice", "notices", expiring, commit{b1gone}, "its watches will not be notified"},
+		{"a removal in another commit", "notices", expiring, commit{removalOf("b1", 2)}, "not created with the removal"},
+		{"a removal with another number", "notices", expiring, commit{b1gone, removalOf("b1", 3)}, "it has version 3"},
+		{"a removal that is notified of a bundle that stays", "notices", watched, commit{expiringBundle("dequeued", nil), gateOf(2, "", behind), changeOf("b1", 2, 1), removalOf("b1", 2)}, "which went from open to dequeued"},
+		{"a watched bundle that goes by itself", "notices", watched, commit{expiringBundle("dequeued", fields{"expires": 9, "ttl": 9}), gateOf(2, "", behind), changeOf("b1", 2, 1)}, "goes after 9 seconds"},
+		{"a replayed bundle that is to go", "notices", expiring, commit{expiringBundle("open", fields{"expires": 9}), gateOf(3, "b1", origin), recordOf("replay")}, "it is open, and may be removed"},
+		{"a removal of an open bundle", "H6", watched, commit{b1gone, removalOf("b1", 1)}, "an open bundle is gone"},
 		{"a bundle that is not watched any longer", "notices", watched, commit{b1taken, gateOf(2, "", behind)}, "not watched any longer"},
 
 		{"a floor that sinks", "retention", floored, commit{headOf(4, 4, nil, filled)}, "sank from 2 to 1"},
