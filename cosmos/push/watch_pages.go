@@ -18,8 +18,9 @@ func isWatch(id domain.CursorID) bool {
 	return is
 }
 
-// addToPage adds the cursor of a watch to the last page of its stream in its shard, unless it is there, and
-// has the shard say that it has watches of the stream.
+// addToPage adds the cursor of a watch to the last page of its stream in its shard, and has the shard say that
+// it has watches of the stream. If the page has the cursor already, a call before has ended in between, and a node
+// that has found no cursor may mark the page as served: so the page gets another version in any case.
 func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorID, standing *domain.Standing) error {
 	shard, stream, from := repository.ShardOf(id), standing.Stream, standing.Position(0).Number
 	watched, etag, err := s.readWatched(ctx, c, shard, stream)
@@ -34,11 +35,14 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 			page, pageTag, err = s.findWatchPage(ctx, c, watched, watched.Pages-1)
 		}
 	}
-	if err == nil && !slices.Contains(page.Cursors, id.String()) {
+	if err == nil {
 		if pageTag == "" {
 			page.Served = from
 		}
-		page.Cursors, page.Served, page.WriteID = append(page.Cursors, id.String()), min(page.Served, from), s.client.NewID()
+		if !slices.Contains(page.Cursors, id.String()) {
+			page.Cursors = append(page.Cursors, id.String())
+		}
+		page.Served, page.WriteID = min(page.Served, from), s.client.NewID()
 		// A crash after this write leaves a page with the id of a cursor that is not there. Its owner
 		// finds none, and a repeated call creates it.
 		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)

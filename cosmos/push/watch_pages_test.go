@@ -237,3 +237,29 @@ func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	require.True(t, overtaken)
 	l.holds(other, "after both")
 }
+
+// A node that is slow to create the cursor of a watch has added it to a page. Another node finds no cursor, and marks
+// the page as served.
+func TestThePageOfACursorThatComesLate_IsServedUpToItsPosition(t *testing.T) {
+	for _, isMarkedFirst := range []bool{true, false} {
+		l := newPagedLife(t, newRig(t, embedded.Options{}))
+		other := l.node(Options{})
+		l.line.CrashAt(5, faulty.RequestLost) // that of the cursor
+		require.Error(t, l.does(l.node(Options{Retries: -1}), 0))
+		l.line.Break(nil)
+		page, err := other.WatchPage(t.Context(), pagedShard, l.stream, 0)
+		require.NoError(t, err)
+		require.Equal(t, []domain.CursorID{l.watches[0]}, page.Cursors)
+		mark := func() error {
+			return other.MarkServed(t.Context(), pagedShard, l.stream, 0, page.Version, 3)
+		}
+		if isMarkedFirst {
+			require.NoError(t, mark())
+		}
+		require.NoError(t, l.does(other, 0))
+		if !isMarkedFirst {
+			require.Equal(t, domain.Conflict, domain.KindOf(mark()))
+		}
+		l.holds(other, "after both") // which demands that the page is not served
+	}
+}

@@ -106,7 +106,10 @@
 //	mark    store how far the page was served, unless a watch was added meanwhile: then visit that. A
 //	        crash before leaves a page that is visited again: its cursors know what they have taken
 //	leave   forget the cursor, unless few are in memory. One that was listed and has nothing outstanding
-//	        is unlisted by a settlement
+//	        is unlisted by a settlement, once it has taken what is before the current end of the stream: an
+//	        owner before may have left it to the list, and marked its page
+//
+// A watch whose cursor is being created is visited again by the next looks. Its page is marked after that.
 //
 // A page of few watches is not marked, and its watches are visited again after a start. As it may have
 // been an old read, the next look reads it again, and visits the watches that were missing.

@@ -88,6 +88,22 @@ func (e *Engine) lookAt(ctx context.Context, t *topic) error {
 	if err != nil {
 		return err
 	}
+	e.reaches(t, end)
+	return nil
+}
+
+// lookAtCurrent is lookAt without the risk of an old read.
+func (e *Engine) lookAtCurrent(ctx context.Context, t *topic) error {
+	end, err := e.Streams.CurrentEnd(ctx, t.stream)
+	if err != nil {
+		return err
+	}
+	e.reaches(t, end)
+	return nil
+}
+
+// reaches notes where a stream ends, and wakes its cursors if that is new.
+func (e *Engine) reaches(t *topic, end repository.StreamEnd) {
 	changed := false
 	for _, p := range end.Positions {
 		changed = t.reaches(p.Priority, p.Number) || changed
@@ -99,7 +115,6 @@ func (e *Engine) lookAt(ctx context.Context, t *topic) error {
 	if changed {
 		t.wake()
 	}
-	return nil
 }
 
 const sweepEvery = time.Hour

@@ -71,12 +71,14 @@ type service struct {
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 
-	isWatch    bool        // the receiver is a watch: see watched
-	visits     []*visit    // that wait
-	isListed   bool        // the shard had an entry for the watch
-	isNoted    atomic.Bool // an entry was found since the watch was unlisted
-	isResident bool        // it counts among Engine.residents
-	calledAt   time.Time   // the last call
+	isWatch       bool        // the receiver is a watch: see watched
+	visits        []*visit    // that wait
+	isListed      bool        // the shard had an entry for the watch
+	isNoted       atomic.Bool // an entry was found since the watch was unlisted
+	isResident    bool        // it counts among Engine.residents
+	isReadingEnd  bool        // the current end of the stream is being read
+	hasCurrentEnd bool        // it was read since the cursor was loaded
+	calledAt      time.Time   // the last call
 
 	cancelled bool // all deliveries, because the receiver was deleted
 	isGone    bool // there is no cursor
@@ -112,6 +114,7 @@ type inbox struct {
 	walked   *walkResult
 	visits   []*visit
 	listed   bool // the shard has an entry for the watch
+	end      *endResult
 }
 
 type outcome struct {
@@ -158,7 +161,7 @@ func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 // isTickOnly reports whether there is no other event than that of the timer.
 func (in *inbox) isTickOnly() bool {
 	return !in.woken && !in.changed && !in.created && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
-		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil && len(in.visits) == 0 && !in.listed
+		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil && len(in.visits) == 0 && !in.listed && in.end == nil
 }
 
 // handle handles events, and begins what follows from them.
@@ -211,6 +214,9 @@ func (s *service) handle(in *inbox) {
 	}
 	if in.walked != nil {
 		s.finishWalk(in.walked)
+	}
+	if in.end != nil {
+		s.finishReadEnd(in.end)
 	}
 	for _, p := range in.permits {
 		if s.begin(p) {

@@ -103,7 +103,7 @@ func (s *service) finishLoad(r *loadResult) {
 	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
 	s.current = !s.changed // the receiver may have changed after it was read
 	standing := s.cursor.ViewStanding()
-	s.released, s.due, s.urgent = false, time.Time{}, false
+	s.released, s.due, s.urgent, s.hasCurrentEnd = false, time.Time{}, false, false
 	s.cancelled = standing.State == domain.Closed && standing.Outstanding() == 0
 	s.careful = standing.Caution != nil
 	s.engine.dispatcher.setSuspect(s, standing.Failures > 0)

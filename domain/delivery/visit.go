@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
@@ -102,6 +103,10 @@ func (s *service) leaveWatch() {
 		return
 	}
 	if s.isListed || s.cursor.IsListed() {
+		if !s.hasCurrentEnd {
+			s.readEnd()
+			return
+		}
 		s.cursor.Unlist()
 		s.isListed, s.urgent = false, true
 		s.isNoted.Store(false)
@@ -117,6 +122,33 @@ func (s *service) leaveWatch() {
 		return
 	}
 	s.leaving, s.released = true, true
+}
+
+type endResult struct{ err error }
+
+// readEnd reads the current end of the stream, before a watch is unlisted. Its page may be served up to there: an
+// owner before has left the watch to the list, although it had not taken everything.
+func (s *service) readEnd() {
+	if s.isReadingEnd || time.Now().Before(s.fetchAfter) {
+		return
+	}
+	s.isReadingEnd = true
+	e := s.engine
+	e.store.run(s.topic, func() {
+		r := &endResult{e.lookAtCurrent(e.ctx, s.topic)}
+		s.post(func(in *inbox) { in.end = r })
+	})
+}
+
+func (s *service) finishReadEnd(r *endResult) {
+	s.isReadingEnd, s.hasCurrentEnd = false, r.err == nil
+	if r.err == nil {
+		s.fetchFailures = 0
+		return
+	}
+	s.engine.warn(s.engine.ctx, "read the end of a stream", r.err, slog.String("stream", s.topic.stream.String()))
+	s.fetchFailures++
+	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }
 
 // isWatchIdle reports whether the cursor of a watch has nothing to do.

@@ -19,6 +19,9 @@ const (
 	maxCrowds = 16
 	// manyWatches is how many watches a page has at least for that.
 	manyWatches = 64
+	// maxMissed is the limit for the visits to a watch without a cursor: its creation has ended by then, and the next
+	// change visits it again.
+	maxMissed = 20
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
 )
@@ -51,6 +54,7 @@ type servedPage struct {
 	isFull   bool              // there may be another one
 	isCrowd  bool              // it has many watches
 	cursors  []domain.CursorID // those that have been visited, unless it is marked
+	missed   int               // visits in a row that have found a watch without a cursor
 }
 
 type watchedKey struct {
@@ -256,16 +260,22 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	case known.end >= end:
 		waiting = without(waiting, known.cursors)
 	}
-	areServed, err := w.visit(ctx, waiting, end)
-	if err != nil || !areServed {
+	missing, isEnded, err := w.visit(ctx, waiting, end)
+	if err != nil || isEnded {
 		return isFull, err
 	}
-	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: page.Cursors}
+	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: without(page.Cursors, missing), missed: known.missed}
+	if len(missing) > 0 { // they are being created, or that was broken off
+		if known.missed++; known.missed <= maxMissed {
+			w.visitAtNextLook()
+		}
+		return isFull, nil
+	}
+	known.missed = 0
 	if len(page.Cursors) < e.opts.Marked {
-		// The page may have been an old read. A watch that is missing in it is found by the next look.
-		w.mu.Lock()
-		w.unproved = w.unproved || len(waiting) > 0
-		w.mu.Unlock()
+		if len(waiting) > 0 { // the page may have been an old read, in which a watch is missing
+			w.visitAtNextLook()
+		}
 		return isFull, nil
 	}
 	if page.Served < end {
@@ -290,13 +300,20 @@ func without(a, b []domain.CursorID) []domain.CursorID {
 	})
 }
 
-// visit visits watches, some at a time, and reports whether all have taken what is before end.
-func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int64) (areServed bool, err error) {
+// visitAtNextLook has the pages read again by the next look that finds the stream in the shard.
+func (w *watched) visitAtNextLook() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unproved = true
+}
+
+// visit visits watches, some at a time. It returns those without a cursor when the others have taken what is before
+// end, and reports whether it has ended before, because no watch is to be visited.
+func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
-	areServed = true
 	for len(cursors) > 0 {
 		if w.isEnded() || e.isStopping() {
-			return false, nil
+			return nil, true, nil
 		}
 		type visited struct {
 			id     domain.CursorID
@@ -307,7 +324,7 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 			select {
 			case e.visits <- struct{}{}:
 			case <-ctx.Done():
-				return false, ctx.Err()
+				return nil, false, ctx.Err()
 			}
 			e.visit(repository.ShardEntry{Cursor: id, Stream: w.topic.stream}, &visit{end: end, ended: func(r visitResult) {
 				<-e.visits
@@ -318,17 +335,20 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 		for range cursors {
 			select {
 			case v := <-all:
-				areServed = areServed && v.result != visitMissing
-				if v.result == visitAbandoned {
+				switch v.result {
+				case visitServed:
+				case visitMissing:
+					missing = append(missing, v.id)
+				case visitAbandoned:
 					again = append(again, v.id)
 				}
 			case <-ctx.Done():
-				return false, ctx.Err()
+				return nil, false, ctx.Err()
 			}
 		}
 		cursors = again
 	}
-	return areServed, nil
+	return missing, false, nil
 }
 
 // isEnded reports whether no watch is to be visited.

@@ -1,0 +1,120 @@
+package delivery_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/delivery"
+	"github.com/messagehub/messagehub/domain/delivery/deliverytest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// oldEnds are streams of which End misses the last entries.
+type oldEnds struct {
+	repository.Streams
+	missing *atomic.Int64
+}
+
+func (s oldEnds) End(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
+	end, err := s.Streams.End(ctx, stream)
+	for i := range end.Positions {
+		end.Positions[i].Number -= s.missing.Load()
+	}
+	return end, err
+}
+
+// P7: a watch is in a page that its shard says is served, and the node that serves it knows an old end of the
+// stream.
+func TestAWatchThatHasRecovered_IsCalledWithWhatItsPageWasServedUpTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var missing atomic.Int64
+		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
+			s := openMemory(t, clock)
+			s.Streams = oldEnds{s.Streams, &missing}
+			return s
+		})
+		var isUp atomic.Bool
+		r := w.Add(&deliverytest.Receiver{
+			ID: newWatchCursor(t, w), Policy: domain.WatchPolicy(time.Hour, 5), Concurrency: 1,
+			Answer: func(ctx context.Context, _ delivery.Call) domain.Answer {
+				if !isUp.Load() {
+					<-ctx.Done()
+					return domain.Answer{Error: ctx.Err().Error()}
+				}
+				return domain.Answer{Status: 200}
+			},
+		})
+		n := w.Start(delivery.Options{Marked: 1})
+		synctest.Wait()
+		for range 2 { // the second one waits for the first
+			w.Publish(n, 1)
+			<-time.After(10 * time.Second)
+		}
+		n.Stop()
+		page, err := w.Stores.Shards.WatchPage(t.Context(), repository.ShardOf(r.ID), w.Stream, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, page.Served)
+		before, err := w.Stores.Cursors.Standing(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, before.Position(0).Number)
+		missing.Store(1)
+		isUp.Store(true)
+		n = w.Start(delivery.Options{Marked: 1})
+		<-time.After(10 * time.Minute) // by then it is not in memory, as if there were many of them
+		missing.Store(0)
+		<-time.After(time.Hour)
+		n.Stop()
+		require.Len(t, r.Taken(), 2)
+	})
+}
+
+// lateCursors have a cursor that is not there yet.
+type lateCursors struct {
+	repository.Cursors
+	isMissing *atomic.Bool
+}
+
+func (s lateCursors) Load(ctx context.Context, id domain.CursorID, owner domain.Owner, clock func() time.Time) (*domain.Cursor, repository.CursorVersion, error) {
+	if s.isMissing.Load() {
+		return nil, "", domain.Errorf(domain.NotFound, "there is no such cursor")
+	}
+	return s.Cursors.Load(ctx, id, owner, clock)
+}
+
+// P7: a node ends after it has created the cursor, so it signals nothing.
+func TestAWatchWhoseCursorComesLate_IsCalledWithWhatItsPageWasVisitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var isMissing atomic.Bool
+		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
+			s := openMemory(t, clock)
+			s.Cursors = lateCursors{s.Cursors, &isMissing}
+			return s
+		})
+		isMissing.Store(true)
+		r := w.Add(&deliverytest.Receiver{ID: newWatchCursor(t, w), Policy: domain.WatchPolicy(time.Hour, 5)})
+		n := w.Start(delivery.Options{Marked: 1})
+		synctest.Wait()
+		w.Publish(n, 1)
+		<-time.After(time.Minute)
+		isMissing.Store(false)
+		<-time.After(time.Minute)
+		require.Len(t, r.Taken(), 1)
+		page, err := w.Stores.Shards.WatchPage(t.Context(), repository.ShardOf(r.ID), w.Stream, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, page.Served)
+		n.Stop()
+	})
+}
+
+func newWatchCursor(t *testing.T, w *deliverytest.World) domain.CursorID {
+	owner, err := domain.ParseActorID("watcher")
+	require.NoError(t, err)
+	return domain.NewWatchID(w.Clock.Now(), [10]byte{7: 1}).Cursor(owner)
+}
