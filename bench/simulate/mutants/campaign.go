@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -72,7 +73,7 @@ func (c *campaign) tryControl(ctx context.Context, chosen []*mutant) error {
 			return err
 		}
 		if v.Killed {
-			return fmt.Errorf("the hub %s: %s; mend that first", asItIs.name, v)
+			return fmt.Errorf("the hub %s: %s; repair that first", asItIs.name, v)
 		}
 	}
 	return nil
@@ -143,7 +144,13 @@ func (c *campaign) start(ctx context.Context, binary, pkg string, threads int, a
 	if threads > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("GOMAXPROCS=%d", threads))
 	}
+	before := rapidFailures(cmd.Dir)
 	text, err := cmd.CombinedOutput()
+	for _, file := range rapidFailures(cmd.Dir) {
+		if !slices.Contains(before, file) {
+			_ = os.Remove(file) // at worst, it stays
+		}
+	}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -154,6 +161,13 @@ func (c *campaign) start(ctx context.Context, binary, pkg string, threads int, a
 		return "", false, fmt.Errorf("run %s: %w", binary, err)
 	}
 	return string(text), false, nil
+}
+
+// rapidFailures returns the files in which rapid keeps what has failed a test. Each later run of the test begins with
+// them. What has failed a mutant says nothing of the others, and may make them fail: its draws may all be faults.
+func rapidFailures(dir string) []string {
+	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "rapid", "*", "*.fail")) // the pattern is valid
+	return files
 }
 
 func hashOf(file string) (hash string, err error) {
