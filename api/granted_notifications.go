@@ -31,9 +31,9 @@ func checkTopic(ctx context.Context, topic string) error {
 	return nil
 }
 
-// withinGroups answers requests about a subscription, a delivery or a watch of which their sender must not know as if it
+// hideOtherGroups answers requests about a subscription, a delivery or a watch of which their sender must not know as if it
 // did not exist.
-func (s *Server) withinGroups(next http.Handler) http.Handler {
+func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		if grantedGroups(r.Context()) != nil {
 			if err := s.checkNotification(r); err != nil {

@@ -53,7 +53,7 @@ func (s *Server) addRoutes(r chi.Router) {
 
 	// Actors that would rather be called subscribe.
 	r.Group(func(r chi.Router) {
-		r.Use(s.requireActor(s.handle), s.requireSubscriptions, s.withinGroups)
+		r.Use(s.requireActor(s.handle), s.requireSubscriptions, s.hideOtherGroups)
 		r.Get("/v1/subscriptions", s.handle(s.listSubscriptions))
 		r.Post("/v1/subscriptions", s.handle(s.createSubscription))
 		r.Put("/v1/subscriptions", s.handle(s.createSubscription))
@@ -68,7 +68,7 @@ func (s *Server) addRoutes(r chi.Router) {
 
 	// They see what becomes of each message, and so do operators.
 	r.Group(func(r chi.Router) {
-		r.Use(s.requireReader, s.requireDeliveries, s.withinGroups)
+		r.Use(s.requireReader, s.requireDeliveries, s.hideOtherGroups)
 		r.Get("/v1/deliveries", s.handle(s.listDeliveries))
 		r.Get("/v1/deliveries/{deliveryId}", s.handle(s.getDelivery))
 		r.Get("/v1/deliveries/{deliveryId}/explain", s.handle(s.explainDelivery))
@@ -76,7 +76,7 @@ func (s *Server) addRoutes(r chi.Router) {
 
 	// They have deliveries made again.
 	r.Group(func(r chi.Router) {
-		r.Use(s.requireActor(s.handle), s.requireReplays, s.withinGroups)
+		r.Use(s.requireActor(s.handle), s.requireReplays, s.hideOtherGroups)
 		r.Post("/v1/deliveries/{deliveryId}/replay", s.handle(s.replayDelivery))
 		r.Post("/v1/subscriptions/{subscriptionId}/replays", s.handle(s.startReplay))
 		r.Get("/v1/subscriptions/{subscriptionId}/replays/{replayId}", s.handle(s.getReplay))
@@ -85,7 +85,7 @@ func (s *Server) addRoutes(r chi.Router) {
 
 	// Actors watch resources, and are called when one changes. Documents of clients are such resources.
 	r.Group(func(r chi.Router) {
-		r.Use(s.requireActor(s.handle), s.requireWatches, s.withinGroups)
+		r.Use(s.requireActor(s.handle), s.requireWatches, s.hideOtherGroups)
 		r.Get(watchesPath, s.handle(s.listWatches))
 		r.Post(watchesPath, s.handle(s.createWatch))
 		r.Get(watchesPath+"/{watchId}", s.handle(s.getWatch))

@@ -27,5 +27,5 @@ var scenarios = []Scenario{
 // Tokens returns a scenario that is not one of Scenarios: it compares nodes and measures nothing of an
 // account, so the command of operators does not contain its code.
 func Tokens() Scenario {
-	return Scenario{"tokens", "a hub with tokens beside one without, under many actors and at the worst Peek; 10,000 forged tokens beside an honest actor; an issuer that is away, a full listener", withTokens}
+	return Scenario{"tokens", "a hub with tokens beside one without, under many actors and at the worst Peek; 10,000 forged tokens beside an honest actor; an issuer that is away, a full listener", compareTokens}
 }

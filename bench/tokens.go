@@ -34,8 +34,8 @@ type side struct {
 
 var sides = [2]side{{"without tokens", false}, {"with tokens", true}}
 
-// withTokens carries out the scenario tokens.
-func withTokens(ctx context.Context, r *run) (err error) {
+// compareTokens carries out the scenario tokens.
+func compareTokens(ctx context.Context, r *run) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
 		return err
