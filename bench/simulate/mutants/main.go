@@ -35,6 +35,9 @@ import (
 	"time"
 )
 
+// wholeResults is the file for the result of all mutants.
+var wholeResults = filepath.Join("bench", "simulate", "mutants", "RESULTS.md")
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	c := &campaign{}
@@ -43,7 +46,7 @@ func main() {
 	flag.IntVar(&c.processes, "processes", runtime.NumCPU(), "simulations that run at the same time")
 	flag.DurationVar(&c.patience, "patience", 10*time.Minute, "a process that takes longer has failed")
 	state := flag.String("state", filepath.Join("bin", "mutants.json"), "the `file`, from the root of the module, that remembers what was found")
-	results := flag.String("results", filepath.Join("bench", "simulate", "mutants", "RESULTS.md"), "the `file`, from the root of the module, for the result")
+	results := flag.String("results", wholeResults, "the `file`, from the root of the module, for the result; with only, another one than that of all mutants")
 	only := flag.String("only", "", "try only mutants whose name contains one of these `words`, with commas between them")
 	build := flag.Bool("build", false, "see whether the mutants compile, and no more")
 	flag.Parse()
@@ -84,8 +87,8 @@ func run(ctx context.Context, c *campaign, state, results, only string, build bo
 	if err != nil {
 		return err
 	}
-	if only == "" {
-		if err := os.WriteFile(filepath.Join(c.root, results), []byte(table(ctx, all, verdicts)), 0o600); err != nil {
+	if only == "" || results != wholeResults {
+		if err := os.WriteFile(filepath.Join(c.root, results), []byte(table(ctx, chosen, verdicts)), 0o600); err != nil {
 			return err
 		}
 	}
