@@ -169,7 +169,11 @@ How often a hub has died just before and just after each step:
 `, strings.Join(commits, ", "), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
 		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, orNone(failed))
 	for _, s := range stages {
-		for _, step := range stepsOf(apart, s) {
+		all := stepsOf(apart, s)
+		if len(all) == 0 { // the stages of objects are in one place
+			all = stepsOf(embedded, s)
+		}
+		for _, step := range all {
 			name := string(step)
 			switch s {
 			case living, pushing, storing:
