@@ -28,13 +28,9 @@ type doored struct {
 	environ []string // tells commands where both are
 }
 
-// doorsOf starts a hub in memory that asks the domain Charges for content.
-func doorsOf(t *testing.T) doored {
+// runNode runs a node until the test ends.
+func runNode(t *testing.T, cfg config.Config) *node.Node {
 	t.Helper()
-	cfg := config.Default()
-	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
-	cfg.Admin.Token = operatorToken
-	cfg.Domains = config.Domains{{Name: domain.Charges, Content: domain.Request}}
 	n, err := node.Open(t.Context(), cfg, node.Options{})
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -44,6 +40,17 @@ func doorsOf(t *testing.T) doored {
 		stop()
 		require.NoError(t, <-ended)
 	})
+	return n
+}
+
+// doorsOf starts a hub in memory that asks the domain Charges for content.
+func doorsOf(t *testing.T) doored {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
+	cfg.Admin.Token = operatorToken
+	cfg.Domains = config.Domains{{Name: domain.Charges, Content: domain.Request}}
+	n := runNode(t, cfg)
 	return doored{n.URL(), []string{
 		busVariable + "=" + strings.Replace(defaultBus, "127.0.0.1:5672", n.BusAddr().String(), 1),
 		blobEndpointVariable + "=" + strings.Replace(defaultBlob, "127.0.0.1:10000", n.BlobAddr().String(), 1),
@@ -61,15 +68,7 @@ func securedDoorsOf(t *testing.T) (hub doored, file string) {
 	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", true
 	cfg.Admin.Token, cfg.Bus.Key, cfg.Exchange.Key = operatorToken, config.Secret(key), config.Secret(key)
 	cfg.TLS.Certificate, cfg.TLS.Key = filepath.Join(folder, certificate.FileName), filepath.Join(folder, certificate.KeyName)
-	n, err := node.Open(t.Context(), cfg, node.Options{})
-	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- n.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
-	})
+	n := runNode(t, cfg)
 	return doored{n.URL(), []string{
 		busVariable + "=Endpoint=sb://" + n.BusAddr().String() + "/;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=" + key,
 		blobConnectionVariable + "=DefaultEndpointsProtocol=https;AccountName=devstoreaccount1;AccountKey=" + key +

@@ -112,7 +112,7 @@ func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	}
 }
 
-// The entry of the cursor is not stored, and the caller is told so.
+// The entry of the cursor is not stored, and the call fails.
 func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})

@@ -38,7 +38,7 @@ func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	}
 }
 
-// splitPort returns a connection string without the port of its Endpoint, and that as HOST:PORT, "" if there is none.
+// splitPort returns a connection string without the port of its Endpoint, and the address as HOST:PORT, which is "" for an Endpoint without a port.
 // The client takes the port for a part of the name of the host, except for an emulator without TLS.
 func splitPort(text string) (connection, endpoint string) {
 	parts := strings.Split(text, ";")

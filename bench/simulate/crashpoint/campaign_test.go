@@ -159,7 +159,7 @@ func (c *campaign) report() string {
 - Go: %s
 - %d deaths by SIGKILL in %d worlds, %.0f s of work, %.2f s for each
 - %d events in %d bundles: nothing lost, no event in two bundles, order kept; every world was drained
-- checks: no damage; %d hints mended, and nothing found after that
+- checks: no damage; %d hints repaired, and nothing found after that
 - worlds that failed: %s
 
 How often a hub has died just before and just after each step:

@@ -30,7 +30,7 @@ func TestNoDeathAtAStepLosesAnything(t *testing.T) {
 			w := newWorld(part.place, part.stage, seed, t.TempDir(), program(t))
 			w.patience = 3 * time.Minute // no step may be missed here
 			r := play(t, w, some[:part.cells])
-			t.Logf("seed %d: %d events in %d bundles, %d hints mended, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
+			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
 			require.Empty(t, r.Missed, "seed %d", seed)
 		})
