@@ -241,6 +241,7 @@ func (s *service) advance() {
 		s.abandonVisits()
 		return
 	}
+	began, clock := time.Now(), s.engine.opts.Clock()
 	s.isGathering, s.hasOffered = false, false
 	switch {
 	case time.Now().Before(s.resume):
@@ -261,7 +262,7 @@ func (s *service) advance() {
 		}
 		s.settle()
 	}
-	s.setTimer()
+	s.setTimer(began, clock)
 }
 
 // isDone reports whether a service that ends has nothing left to do.
@@ -287,32 +288,35 @@ func (s *service) markDirty() {
 	}
 }
 
-// setTimer has the service woken when something becomes due.
-func (s *service) setTimer() {
-	now := s.engine.opts.Clock()
+// setTimer has the service woken when something becomes due that was not due when the turn began, by the
+// monotonic clock and by the one that stamps attempts. What became due during the turn may have been passed
+// over, so it counts, too.
+func (s *service) setTimer(began, now time.Time) {
 	wait := time.Duration(-1)
 	until := func(d time.Duration) {
 		if d > 0 && (wait < 0 || d < wait) {
 			wait = d
 		}
 	}
-	until(time.Until(s.resume))
-	until(time.Until(s.fetchAfter))
-	until(time.Until(s.offerAfter))
-	until(s.waitForToken())
-	until(s.waitForVisit())
+	until(s.resume.Sub(began))
+	until(s.fetchAfter.Sub(began))
+	until(s.offerAfter.Sub(began))
+	until(s.waitForToken(began))
+	until(s.waitForVisit(began))
 	if s.walk != nil {
-		until(time.Until(s.walk.after))
+		until(s.walk.after.Sub(began))
 	}
-	if s.current && s.underway == 0 && !s.settling && !s.fetching {
-		s.forget(now)
+	if s.current && !s.settling && !s.fetching {
+		if s.underway == 0 {
+			s.forget(now)
+		}
 		until(s.waitForCursor(now))
 	}
-	if s.cursor == nil && !s.due.IsZero() && !s.loading && !s.resume.After(time.Now()) && s.engine.mayLoad(s.shard) {
+	if s.cursor == nil && !s.due.IsZero() && !s.loading && !s.resume.After(began) && s.engine.mayLoad(s.shard) {
 		until(max(min(s.due.Sub(now), s.engine.opts.Look), time.Millisecond))
 	}
 	if !s.dirty.IsZero() && !s.settling {
-		until(time.Until(s.dirty.Add(lazySettle)))
+		until(s.dirty.Add(lazySettle).Sub(began))
 		if s.isGathering {
 			until(max(time.Until(s.gatherUntil()), time.Microsecond))
 		}
@@ -338,8 +342,8 @@ func (s *service) stopTimer() {
 	}
 }
 
-// waitForCursor returns how long the cursor has nothing to do, up to a look: the clock may be
-// set meanwhile. It is 0 if nothing will become due.
+// waitForCursor returns how long the cursor has nothing to do. It is 0 if the cursor is not in memory. While
+// something waits for its time, it is a look at most: the clock may be set meanwhile.
 func (s *service) waitForCursor(now time.Time) time.Duration {
 	if s.cursor == nil {
 		return 0
@@ -352,8 +356,12 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 			times = append(times, standing.Hold, standing.BreakerTo)
 		}
 		for _, t := range times {
-			if d := t.Sub(now); !t.IsZero() && d > 0 {
-				wait = min(wait, d, s.engine.opts.Look)
+			if t.IsZero() {
+				continue
+			}
+			wait = min(wait, s.engine.opts.Look)
+			if d := t.Sub(now); d > 0 {
+				wait = min(wait, d)
 			}
 		}
 	}

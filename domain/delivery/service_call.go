@@ -20,7 +20,7 @@ func (s *service) choose() {
 		s.cancel()
 		return
 	}
-	if s.waitForToken() > 0 {
+	if s.waitForToken(time.Now()) > 0 {
 		return
 	}
 	now, d := s.engine.opts.Clock(), s.engine.dispatcher
@@ -136,7 +136,7 @@ func (s *service) take(e *repository.Entry, matches bool) {
 
 // begin begins a call. It returns false if nothing may be called any more.
 func (s *service) begin(p *permit) bool {
-	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) || s.waitForToken() > 0 {
+	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) || s.waitForToken(time.Now()) > 0 {
 		return false
 	}
 	now := s.engine.opts.Clock()

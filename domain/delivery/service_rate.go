@@ -20,12 +20,12 @@ func (s *service) followRate() {
 	}
 }
 
-// waitForToken returns how long the rate forbids a call. It is 0 if a call may begin now.
-func (s *service) waitForToken() time.Duration {
+// waitForToken returns for how long the rate forbids a call at a time. It is 0 if a call may begin.
+func (s *service) waitForToken(at time.Time) time.Duration {
 	if s.limiter == nil {
 		return 0
 	}
-	missing := 1 - s.limiter.TokensAt(time.Now())
+	missing := 1 - s.limiter.TokensAt(at)
 	if missing <= 0 {
 		return 0
 	}

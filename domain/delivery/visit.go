@@ -72,9 +72,9 @@ func (s *service) abandonVisits() {
 	s.visits = nil
 }
 
-// waitForVisit returns how long the first visit will still wait for the receiver; negative: it does
-// not wait, or the receiver waits for a worker.
-func (s *service) waitForVisit() time.Duration {
+// waitForVisit returns how long the first visit will still wait for the receiver at a time; negative: it
+// does not wait, or the receiver waits for a worker.
+func (s *service) waitForVisit(at time.Time) time.Duration {
 	if len(s.visits) == 0 || !s.current || s.settling || s.cursor.IsListed() {
 		return -1
 	}
@@ -85,12 +85,12 @@ func (s *service) waitForVisit() time.Duration {
 	if s.calledAt.After(since) {
 		since = s.calledAt
 	}
-	return max(time.Until(since.Add(patience)), 0)
+	return max(since.Add(patience).Sub(at), 0)
 }
 
 // listSlow has the shard list a watch whose visit has waited for long enough.
 func (s *service) listSlow() {
-	if s.waitForVisit() == 0 {
+	if s.waitForVisit(time.Now()) == 0 {
 		s.cursor.List(s.engine.opts.Clock())
 		s.urgent = true
 		s.markDirty()
