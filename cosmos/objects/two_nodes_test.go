@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/messagehub/messagehub/cosmos/accounttest"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/objecttest"
 	"github.com/messagehub/messagehub/repository"
@@ -82,8 +84,41 @@ func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	one, two := contend(t, 1), contend(t, 2)
 	t.Logf("one node: %.1f RU and %.2f requests an event, %v", one.units, one.requests, one.elapsed)
 	t.Logf("two nodes: %.1f RU and %.2f requests an event, %v", two.units, two.requests, two.elapsed)
-	require.Less(t, two.units, 1.5*one.units)
+	require.Less(t, two.units, 16.0, "one node needs 6 to 11, by how many callers share a batch")
 	require.Less(t, two.requests, 0.25)
 	require.False(t, one.gathers)
-	require.True(t, two.gathers)
+}
+
+// A beforeBatch calls do before the next batch is sent.
+type beforeBatch struct {
+	next *faulty.Transport
+	do   func()
+}
+
+func (b *beforeBatch) Do(req *http.Request) (*http.Response, error) {
+	if do := b.do; do != nil && req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
+		b.do = nil
+		do()
+	}
+	return b.next.Do(req)
+}
+
+// A node whose batch was refused, because another node has stored events of the same objects meanwhile, has its
+// next rounds wait for further requests.
+func TestARefusedBatch_HasTheNextRoundsGather(t *testing.T) {
+	a := accounttest.New(t, embedded.Options{}, Containers())
+	line := &beforeBatch{next: a.Line}
+	refused, other := New(a.ConnectBy(line), Options{Shards: 1}), New(a.Connect(), Options{Shards: 1})
+	name := must(domain.ParseObjectName("bucket", "a"))
+	ingest := func(s *Store, event string) {
+		results, err := s.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: objecttest.Calls(event)[0][0]}})
+		require.NoError(t, err)
+		require.NoError(t, results[0].Err)
+	}
+	ingest(refused, "[C@01]")
+	require.Zero(t, refused.gathering.Load())
+	line.do = func() { ingest(other, "[C@02]") }
+	ingest(refused, "[C@03]")
+	require.Positive(t, refused.gathering.Load())
+	require.Zero(t, other.gathering.Load())
 }
