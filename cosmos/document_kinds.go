@@ -51,6 +51,15 @@ var (
 	sweepDocument  = client.DocumentKind{Name: "sweep", Format: 1}
 )
 
+// DocumentKinds returns the kinds of documents that this package stores, with the highest
+// format of each that this version knows.
+func DocumentKinds() []client.DocumentKind {
+	return []client.DocumentKind{
+		headDocument, entryDocument, drawerDocument, pageDocument, filterDocument, gateDocument,
+		bundleDocument, noticeDocument, recordDocument, groupsDocument, sweepDocument,
+	}
+}
+
 func (*head) DocumentKind() client.DocumentKind               { return headDocument }
 func (*entry) DocumentKind() client.DocumentKind              { return entryDocument }
 func (*drawer) DocumentKind() client.DocumentKind             { return drawerDocument }

@@ -15,12 +15,15 @@ package main
 import (
 	"context"
 	"os"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, as in an image from scratch
 )
 
-// version and revision are set by the linker.
+// version, revision and date are set by the linker.
 var (
 	version  = "dev"
 	revision string // commit; empty: what the go command has recorded
+	date     string // of the commit, in RFC 3339; empty: what the go command has recorded
 )
 
 func main() {

@@ -62,6 +62,7 @@ var linked = map[string]string{
 	"go.etcd.io/bbolt":                                             "the files of the embedded engines",
 	"go.yaml.in/yaml/v3":                                           "configuration files, and the OpenAPI document",
 	"golang.org/x/crypto":                                          "keys in PKCS #12, for azidentity",
+	"golang.org/x/crypto/x509roots/fallback":                       "root certificates, where the system has none",
 	"golang.org/x/exp":                                             "types of numbers, for go-jmespath",
 	"golang.org/x/net":                                             "HTTP/2 to Cosmos DB, for azcosmos",
 	"golang.org/x/oauth2":                                          "part of go-oidc",

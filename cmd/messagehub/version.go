@@ -1,21 +1,74 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/node"
 )
 
+// A buildReport says what a program was built from, and which documents it can read.
+type buildReport struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit"` // "unknown": not recorded
+	Date     string `json:"date"`   // of the commit
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+
+	// Formats has the highest format that the program knows of each kind of stored document, by area.
+	Formats map[string]map[string]int `json:"formats"`
+
+	Modules map[string]string `json:"modules"` // versions by path
+}
+
 func (p *process) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Long: "Print the version. With --json print also the commit, its date, the version of Go, the versions of all\n" +
+			"linked modules, and the highest format of each kind of stored document that this version knows.",
+		Args: cobra.NoArgs,
 		RunE: p.do(func(context.Context, []string) error {
+			if asJSON {
+				encoder := json.NewEncoder(p.out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(readBuild())
+			}
 			_, err := fmt.Fprintf(p.out, "messagehub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		}),
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print all that is known about the build, as JSON")
+	return cmd
+}
+
+// readBuild returns what the linker and the go command have recorded.
+func readBuild() buildReport {
+	r := buildReport{
+		Version: version, Commit: revision, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Formats: node.Formats(), Modules: make(map[string]string),
+	}
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				r.Commit = cmp.Or(r.Commit, s.Value)
+			case "vcs.time":
+				r.Date = cmp.Or(r.Date, s.Value)
+			}
+		}
+		for _, m := range info.Deps {
+			r.Modules[m.Path] = m.Version
+		}
+	}
+	r.Commit, r.Date = cmp.Or(r.Commit, "unknown"), cmp.Or(r.Date, "unknown")
+	return r
 }

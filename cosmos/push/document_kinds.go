@@ -1,0 +1,13 @@
+package push
+
+import "github.com/messagehub/messagehub/cosmos/client"
+
+// DocumentKinds returns the kinds of documents that this package stores, with the highest
+// format of each that this version knows.
+func DocumentKinds() []client.DocumentKind {
+	return []client.DocumentKind{
+		cursorDocument, retryDocument, deadDocument, entryDocument, definitionDocument, ownerDocument,
+		nodeDocument, assignmentDocument, partyDocument, resourceDocument, changeDocument, turnDocument,
+		headDocument, pageDocument, idDocument, watchDocument, watchedDocument, watchPageDocument,
+	}
+}
