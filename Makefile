@@ -30,11 +30,14 @@ run: build ## build, and serve on the embedded engine until Ctrl-C
 	@exec bin/messagehub serve $(ARGS)
 
 build: ## build bin/messagehub: static, stamped with its version
-	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev); \
-	revision=$$(git rev-parse HEAD 2>/dev/null || echo unknown); \
-	echo "building bin/messagehub $$version"; \
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -X main.version=$$version -X main.revision=$$revision" -o bin/messagehub ./cmd/messagehub
+	@eval "$$(.ci/stamp)"; echo "building bin/messagehub $$version"; \
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$$ldflags" -o bin/messagehub ./cmd/messagehub
+
+image: ## build the image with buildah, run a hub from it, into bin/image (Linux, root)
+	@.ci/image
+
+image-files: ## compile what docker build needs, into bin/image/files
+	@.ci/image files
 
 test: ## run every test, and the simulation over 8 fresh seeds
 	@SEEDS='$(SEEDS)' .ci/test
@@ -125,4 +128,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
