@@ -123,9 +123,12 @@ conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embe
 test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers and consumers in Node and Python, and generators on the OpenAPI document
 	@.ci/test-clients
 
+test-compose: ## check deploy/compose.yaml as Docker reads it, and rules and dashboards as Prometheus does
+	@.ci/test-compose
+
 check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose check clean

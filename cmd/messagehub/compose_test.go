@@ -1,0 +1,300 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// The test starts what deploy/compose.yaml starts: the same commands with the same environment,
+// except that each service has free ports of the loopback address in place of a name, and a
+// folder in place of a volume.
+func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
+	program(t) // built before the time is taken
+	began := time.Now()
+	c := &composed{folder: t.TempDir(), services: readCompose(t), addresses: make(map[string]string), processes: make(map[string]*composeProcess)}
+	c.startAll(t)
+
+	// An event that one node stores is fetched from the other one.
+	url := "http://" + c.addresses["hub-a:8080"]
+	recipient := "5790000000005"
+	event := fmt.Sprintf(`{"id":%q,"recipient":%q,"origin":"TimeSeries","contentType":"Readings","documentType":"D1","supportsBundling":true,"weight":1}`, uuid.NewString(), recipient)
+	got := messagehub(t, event, "send", "--url", url, "-")
+	require.Equal(t, 0, got.status, got.err)
+	got = messagehub(t, "", "peek", "--url", "http://"+c.addresses["hub-b:8080"], "--actor", recipient, "--wait", "20s")
+	require.Equal(t, 0, got.status, got.err)
+	t.Logf("from the first command to the first peeked message: %s", time.Since(began).Round(time.Millisecond))
+
+	c.processes["actor"].await(t, regexp.MustCompile(`dequeued \S+: [1-9]\d* bytes`))
+	c.processes["domain"].await(t, regexp.MustCompile(`answered \S+ in`))
+	c.processes["domain"].await(t, regexp.MustCompile(`notice: 5790001330552 holds`))
+	c.checkMetrics(t)
+	c.checkLogs(t)
+	c.stopAll(t)
+}
+
+// composed is the services that run.
+type composed struct {
+	folder    string
+	services  map[string]*composeService
+	addresses map[string]string // by SERVICE:PORT as the file has it
+	processes map[string]*composeProcess
+	order     []string // in which they were started
+}
+
+// startAll starts each service once those that it depends on are healthy, or have ended.
+func (c *composed) startAll(t *testing.T) {
+	t.Helper()
+	ours := make(map[string]*composeService)
+	for name, s := range c.services {
+		for _, volume := range s.Volumes {
+			source, _, _ := strings.Cut(volume, ":")
+			if s.isOurs() {
+				require.NoError(t, os.MkdirAll(filepath.Join(c.folder, source), 0o700))
+			}
+		}
+		if s.isOurs() {
+			ours[name] = s
+		}
+	}
+	require.Len(t, ours, 8)
+	for len(c.order) < len(ours) {
+		before := len(c.order)
+		for _, name := range slices.Sorted(maps.Keys(ours)) {
+			if c.processes[name] == nil && c.isStartable(ours[name]) {
+				c.start(t, name, ours[name])
+			}
+		}
+		require.Greater(t, len(c.order), before, "services wait for each other")
+	}
+}
+
+func (c *composed) isStartable(s *composeService) bool {
+	for name := range s.DependsOn {
+		if c.processes[name] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+var greetedAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// start starts a service, and waits until services that depend on it may start.
+func (c *composed) start(t *testing.T, name string, s *composeService) {
+	t.Helper()
+	p := &composeProcess{exited: make(chan struct{}), more: make(chan struct{})}
+	var ports []string // at which it listens, as in the file
+	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // as in deploy/Dockerfile
+	if !c.isNode(name) {
+		environ = cleanEnviron()
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
+		environ = append(environ, key+"="+c.translate(s.Environment[key], name, &ports))
+	}
+	args := make([]string, len(s.Command))
+	for i, arg := range s.Command {
+		args[i] = c.translate(arg, name, &ports)
+	}
+	p.cmd = exec.Command(program(t), args...)
+	p.cmd.Env = environ
+	p.cmd.Stdout, p.cmd.Stderr = p, p
+	require.NoError(t, p.cmd.Start())
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.exited)
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it may be gone already
+		<-p.exited
+	})
+	c.processes[name], c.order = p, append(c.order, name)
+	if name == "provision" {
+		<-p.exited
+		require.NoError(t, p.err, p.text())
+		return
+	}
+	if len(ports) == 0 {
+		return
+	}
+	p.await(t, regexp.MustCompile(`(?m)^ready$`))
+	if c.isNode(name) {
+		c.addresses[name+":8080"] = strings.TrimPrefix(listens.FindStringSubmatch(p.text())[1], "http://")
+		c.addresses[name+":8081"] = operatorsUse.FindStringSubmatch(p.text())[2]
+	} else {
+		c.addresses[name+":"+ports[0]] = greetedAddress.FindString(p.text())
+	}
+	c.checkHealth(t, name, s)
+}
+
+func (c *composed) isNode(name string) bool { return strings.HasPrefix(name, "hub-") }
+
+// translate returns a text of the file with addresses and folders of this machine. An address at
+// which the service itself listens becomes a free port, and is added to ports.
+func (c *composed) translate(text, name string, ports *[]string) string {
+	port, isListener := strings.CutPrefix(text, ":")
+	if !isListener {
+		port, isListener = strings.CutPrefix(text, name+":")
+	}
+	if isListener {
+		*ports = append(*ports, port)
+		if c.isNode(name) && port == "8081" {
+			return "localhost:0" // another text than that of the first listener, so there are two
+		}
+		return "127.0.0.1:0"
+	}
+	for _, volume := range c.services[name].Volumes {
+		parts := strings.Split(volume, ":")
+		if rest, ok := strings.CutPrefix(text, parts[1]); ok {
+			return filepath.Join(c.folder, parts[0], rest)
+		}
+	}
+	for from, to := range c.addresses {
+		text = strings.ReplaceAll(text, from, to)
+	}
+	return text
+}
+
+// checkHealth runs the health check of a service until it succeeds.
+func (c *composed) checkHealth(t *testing.T, name string, s *composeService) {
+	t.Helper()
+	require.Greater(t, len(s.Healthcheck.Test), 2, name)
+	require.Equal(t, []string{"CMD", "/usr/bin/messagehub", "health"}, s.Healthcheck.Test[:3])
+	environ := cleanEnviron()
+	for key, value := range s.Environment {
+		if address, ok := c.addresses[name+value]; ok && strings.HasPrefix(value, ":") {
+			value = address
+		}
+		environ = append(environ, key+"="+c.translate(value, name, nil))
+	}
+	var args []string
+	for _, arg := range s.Healthcheck.Test[2:] {
+		args = append(args, c.translate(arg, name, nil))
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		cmd := exec.Command(program(t), args...)
+		cmd.Env = environ
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return
+		}
+		require.True(t, time.Now().Before(deadline) && cmd.ProcessState.ExitCode() == exitFailed, "%s: %s\n%s", name, out, c.processes[name].text())
+	}
+}
+
+var metricName = regexp.MustCompile(`messagehub_[a-z_]+`)
+
+// checkMetrics compares the metrics in rules and dashboards with those of the nodes.
+func (c *composed) checkMetrics(t *testing.T) {
+	t.Helper()
+	served := make(map[string]bool)
+	for _, node := range []string{"hub-a:8081", "hub-b:8081"} {
+		resp, err := http.Get("http://" + c.addresses[node] + "/metrics") //nolint:noctx // of this test
+		require.NoError(t, err)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		for _, name := range metricName.FindAllString(string(text), -1) {
+			served[name] = true
+		}
+	}
+	files, err := filepath.Glob("../../deploy/monitoring/dashboards/*.json")
+	require.NoError(t, err)
+	for _, file := range append(files, "../../deploy/monitoring/rules.yaml") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		names := metricName.FindAllString(string(text), -1)
+		require.NotEmpty(t, names, file)
+		for _, name := range names {
+			require.True(t, served[name], "%s: no node has %s", file, name)
+		}
+	}
+}
+
+// checkLogs fails if a service has logged a warning.
+func (c *composed) checkLogs(t *testing.T) {
+	t.Helper()
+	for name, p := range c.processes {
+		require.NotRegexp(t, `"level":"(WARN|ERROR)"|level=(WARN|ERROR)|(?i)warning:`, p.text(), name)
+	}
+}
+
+// stopAll stops the services, and fails if one of them did not end well.
+func (c *composed) stopAll(t *testing.T) {
+	t.Helper()
+	for _, name := range slices.Backward(c.order) {
+		p := c.processes[name]
+		if name != "provision" {
+			require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
+			select {
+			case <-p.exited:
+			case <-time.After(patience):
+				t.Fatalf("%s still runs after %s\n%s", name, patience, p.text())
+			}
+		}
+		require.NoError(t, p.err, "%s: %s", name, p.text())
+	}
+}
+
+// A composeProcess is a service, and all that it has written.
+type composeProcess struct {
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it is gone
+	err    error         // of its exit, once it has exited
+
+	mu      sync.Mutex
+	written strings.Builder
+	more    chan struct{} // closed and replaced at each write
+}
+
+// Write implements io.Writer.
+func (p *composeProcess) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.written.Write(text)
+	close(p.more)
+	p.more = make(chan struct{})
+	return len(text), nil
+}
+
+func (p *composeProcess) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.written.String()
+}
+
+// await returns once the process has written a text that matches.
+func (p *composeProcess) await(t *testing.T, want *regexp.Regexp) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		p.mu.Lock()
+		more, found := p.more, want.MatchString(p.written.String())
+		p.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-more:
+		case <-p.exited:
+			t.Fatalf("it ended before it wrote %s: %v\n%s", want, p.err, p.text())
+		case <-deadline:
+			t.Fatalf("it has not written %s after %s\n%s", want, patience, p.text())
+		}
+	}
+}
