@@ -126,9 +126,21 @@ test-clients: ## run Microsoft's clients for Node on the emulators, the content 
 test-compose: ## check deploy/compose.yaml as Docker reads it, and rules and dashboards as Prometheus does
 	@.ci/test-compose
 
+test-unit: ## check deploy/messagehub.service by systemd-analyze
+	@.ci/test-unit
+
+release: ## make archives, packages and sums for six platforms, into bin/release; Go alone does it
+	@.ci/release/run
+
+release-twice: ## make them again from a copy of the tree, and compare every byte
+	@.ci/release/run twice
+
+first-minutes: ## time the way from the archive to the first peeked message, and of the compose file, into deploy/RESULTS.md
+	@.ci/first-minutes
+
 check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose check clean
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice first-minutes check clean

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+// documents are the man pages and the completions by file name.
+type documents struct {
+	pages       map[string][]byte // such as messagehub-serve.1
+	completions map[string][]byte // such as messagehub.bash
+}
+
+// completionNames are the names of the files with completions, by shell.
+var completionNames = map[string]string{"bash": "messagehub.bash", "zsh": "_messagehub", "fish": "messagehub.fish", "powershell": "messagehub.ps1"}
+
+// document asks the program of this machine for its commands and completions.
+func (r *release) document(ctx context.Context, binary string) (documents, error) {
+	d := documents{completions: make(map[string][]byte)}
+	text, err := output(ctx, binary, "commands")
+	if err != nil {
+		return d, err
+	}
+	if d.pages, err = manPages(text, &doc.GenManHeader{Section: "1", Date: &r.date, Source: "MessageHub " + r.version, Manual: "MessageHub"}); err != nil {
+		return d, err
+	}
+	for shell, name := range completionNames {
+		if d.completions[name], err = output(ctx, binary, "completion", shell); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// writeDocuments writes all documents into the folder of the results: man/man1, man1.gz and completions.
+func (r *release) writeDocuments(ctx context.Context) error {
+	binary, err := r.build(ctx, hostTarget())
+	if err != nil {
+		return err
+	}
+	docs, err := r.document(ctx, binary)
+	if err != nil {
+		return err
+	}
+	files := make(map[string][]byte)
+	for name, page := range docs.pages {
+		files[filepath.Join("man/man1", name)] = page
+		if files[filepath.Join("man1.gz", name+".gz")], err = compress(page); err != nil {
+			return err
+		}
+	}
+	for name, text := range docs.completions {
+		files[filepath.Join("completions", name)] = text
+	}
+	return writeFiles(r.out, files)
+}
+
+// writeFiles writes files below a folder.
+func writeFiles(folder string, files map[string][]byte) error {
+	for name, text := range files {
+		file := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func output(ctx context.Context, binary string, args ...string) ([]byte, error) {
+	text, err := exec.CommandContext(ctx, binary, args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", binary, strings.Join(args, " "), err)
+	}
+	return text, nil
+}
+
+// A command is what messagehub commands prints of one.
+type command struct {
+	Use, Short, Long, Example string
+	Flags                     []struct{ Name, Shorthand, Type, Usage, Default, NoValue string }
+	Commands                  []command
+}
+
+// manPages returns the pages of a command and of all below it.
+func manPages(text []byte, header *doc.GenManHeader) (map[string][]byte, error) {
+	var described command
+	if err := json.Unmarshal(text, &described); err != nil {
+		return nil, fmt.Errorf("messagehub commands: %w", err)
+	}
+	root, err := described.restore()
+	if err != nil {
+		return nil, err
+	}
+	pages := make(map[string][]byte)
+	var write func(cmd *cobra.Command) error
+	write = func(cmd *cobra.Command) error {
+		h := *header // which GenMan changes
+		var page bytes.Buffer
+		if err := doc.GenMan(cmd, &h, &page); err != nil {
+			return err
+		}
+		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "-")+"."+header.Section] = page.Bytes()
+		for _, below := range cmd.Commands() {
+			if below.Hidden {
+				continue
+			}
+			if err := write(below); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return pages, write(root)
+}
+
+// restore returns a command with the same texts and flags.
+func (c *command) restore() (*cobra.Command, error) {
+	cmd := &cobra.Command{Use: c.Use, Short: c.Short, Long: c.Long, Example: c.Example, DisableAutoGenTag: true, Run: func(*cobra.Command, []string) {}}
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
+	for _, f := range c.Flags {
+		flag := &pflag.Flag{Name: f.Name, Shorthand: f.Shorthand, Usage: f.Usage, DefValue: f.Default, NoOptDefVal: f.NoValue, Value: shownValue{f.Type, f.Default}}
+		if cmd.Flags().Lookup(f.Name) != nil {
+			return nil, fmt.Errorf("%s has two flags %s", c.Use, strconv.Quote(f.Name))
+		}
+		cmd.Flags().AddFlag(flag)
+	}
+	for i := range c.Commands {
+		below, err := c.Commands[i].restore()
+		if err != nil {
+			return nil, err
+		}
+		cmd.AddCommand(below)
+	}
+	return cmd, nil
+}
+
+// A shownValue is a value of a flag that is only shown.
+type shownValue struct{ kind, text string }
+
+func (v shownValue) String() string   { return v.text }
+func (v shownValue) Set(string) error { return nil }
+func (v shownValue) Type() string     { return v.kind }

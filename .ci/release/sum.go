@@ -1,0 +1,26 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// sum writes SHA256SUMS, which sha256sum --check reads, of all results.
+func (r *release) sum() error {
+	results, err := os.ReadDir(r.out) // in the order of their names
+	if err != nil {
+		return err
+	}
+	var sums bytes.Buffer
+	for _, result := range results {
+		text, err := os.ReadFile(filepath.Join(r.out, result.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(text), result.Name())
+	}
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), sums.Bytes(), 0o644)
+}
