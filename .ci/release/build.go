@@ -14,9 +14,12 @@ import (
 type target struct{ os, arch string }
 
 var targets = []target{
-	{"darwin", "amd64"}, {"darwin", "arm64"},
-	{"linux", "amd64"}, {"linux", "arm64"},
-	{"windows", "amd64"}, {"windows", "arm64"},
+	{"darwin", "amd64"},
+	{"darwin", "arm64"},
+	{"linux", "amd64"},
+	{"linux", "arm64"},
+	{"windows", "amd64"},
+	{"windows", "arm64"},
 }
 
 func hostTarget() target { return target{runtime.GOOS, runtime.GOARCH} }

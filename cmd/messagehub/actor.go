@@ -71,14 +71,10 @@ func (p *process) simulateActorCommand() *cobra.Command {
 // run fetches bundles until ctx ends.
 func (s *simulatedActor) run(ctx context.Context, timeout time.Duration) error {
 	fmt.Fprintf(s.p.out, "actor %s at %s; Ctrl-C ends it\n", s.actor, s.hub.Base)
-	for {
-		began := time.Now()
-		found, err := s.fetch(ctx, timeout)
-		pause := time.Duration(0)
-		switch {
-		case ctx.Err() != nil:
-			fmt.Fprintf(s.p.out, "%s, %s\n", terminal.CountOf(int64(s.bundles), "bundle"), terminal.CountOf(s.bytes, "byte"))
-			return nil
+	for ctx.Err() == nil {
+		began, pause := time.Now(), time.Duration(0)
+		switch found, err := s.fetch(ctx, timeout); {
+		case ctx.Err() != nil: // its request was cut off
 		case err != nil:
 			var canRetry bool
 			if pause, canRetry = retryPause(err); !canRetry {
@@ -90,6 +86,8 @@ func (s *simulatedActor) run(ctx context.Context, timeout time.Duration) error {
 		}
 		_ = clock.Sleep(ctx, pause)
 	}
+	fmt.Fprintf(s.p.out, "%s, %s\n", terminal.CountOf(int64(s.bundles), "bundle"), terminal.CountOf(s.bytes, "byte"))
+	return nil
 }
 
 // retryPause returns the pause after a failed request, and whether a retry may succeed.

@@ -98,7 +98,7 @@ var greetedAddress = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 func (c *composed) start(t *testing.T, name string, s *composeService) {
 	t.Helper()
 	p := &composeProcess{exited: make(chan struct{}), more: make(chan struct{})}
-	var ports []string // at which it listens, as in the file
+	var ports []string                                                                    // at which it listens, as in the file
 	environ := append(cleanEnviron(), "MESSAGEHUB_DATA="+c.translate("/data", name, nil)) // as in deploy/Dockerfile
 	if !c.isNode(name) {
 		environ = cleanEnviron()
@@ -204,7 +204,7 @@ func (c *composed) checkMetrics(t *testing.T) {
 	t.Helper()
 	served := make(map[string]bool)
 	for _, node := range []string{"hub-a:8081", "hub-b:8081"} {
-		resp, err := http.Get("http://" + c.addresses[node] + "/metrics") //nolint:noctx // of this test
+		resp, err := http.Get("http://" + c.addresses[node] + "/metrics")
 		require.NoError(t, err)
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
