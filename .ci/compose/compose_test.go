@@ -53,8 +53,14 @@ func TestComposeFile_IsReadAsByDocker(t *testing.T) {
 				t.Errorf("%s publishes %s to other machines", s.Name, p.Published)
 			}
 		}
-		if s.Build != nil && s.Name != "" && s.ReadOnly != true {
+		if s.Build == nil {
+			continue
+		}
+		if !s.ReadOnly {
 			t.Errorf("%s can write to its image", s.Name)
+		}
+		if file := filepath.Join(s.Build.Context, s.Build.Dockerfile); !isSameFile(file, filepath.Join(folder, "Dockerfile")) {
+			t.Errorf("%s is built from %s", s.Name, file)
 		}
 	}
 }
@@ -69,4 +75,14 @@ func TestComposeFile_WithAnUnknownKeyIsRefused(t *testing.T) {
 			t.Errorf("%s is accepted", text)
 		}
 	}
+}
+
+// isSameFile reports whether two paths, of which parts need not exist, name one file.
+func isSameFile(a, b string) bool {
+	first, err := filepath.Abs(a)
+	if err != nil {
+		return false
+	}
+	second, err := filepath.Abs(b)
+	return err == nil && first == second
 }
