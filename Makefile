@@ -135,6 +135,9 @@ release: ## make archives, packages and sums for six platforms, into bin/release
 release-twice: ## make them again from a copy of the tree, and compare every byte
 	@.ci/release/run twice
 
+goreleaser: ## check .goreleaser.yaml by goreleaser and a snapshot, against make release
+	@.ci/goreleaser
+
 first-minutes: ## time the way from the archive to the first peeked message, and of the compose file, into deploy/RESULTS.md
 	@.ci/first-minutes
 
@@ -143,4 +146,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice first-minutes check clean
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean
