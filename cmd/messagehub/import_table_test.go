@@ -330,6 +330,11 @@ var table = []row{
 		why:      "a configuration names the parts, it does not build them; which addresses are safe is decided in one place",
 	},
 	{
+		packages: []string{"cmd/node/deployment"},
+		may:      []string{"domain", "cosmos", "cosmos/client", "cosmos/objects", "cosmos/push", "cmd/node/config"},
+		why:      "a table lists what the adapters need on Azure; it makes no request",
+	},
+	{
 		packages: []string{"cmd/terminal"},
 		why:      "every program may use it, so it knows none of our words",
 	},
