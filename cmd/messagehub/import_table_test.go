@@ -362,6 +362,21 @@ var table = []row{
 		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
 	},
 	{
+		packages: []string{"cmd/messagehub/internal/azuretemplate"},
+		may:      []string{"domain", "cosmos/client", "cmd/node/config", "cmd/node/deployment"},
+		tests:    []string{"cmd/messagehub/internal/azuretemplate/armtest"},
+		why:      "it writes a table in the languages of Azure, and makes no request",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/azuretemplate/armtest"},
+		why:      "if it knew how a template is written, tests would prove only themselves",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/azuretemplate/writefiles"},
+		may:      []string{"cmd/messagehub/internal/azuretemplate"},
+		why:      "it writes files, and knows nothing of what is in them",
+	},
+	{
 		packages: []string{"cmd/messagehub/internal/emulator"},
 		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
 		why:      "it serves an engine to any client, and starts no hub",

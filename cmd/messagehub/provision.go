@@ -34,7 +34,7 @@ func (p *process) provisionCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "provision",
-		Short: "Create and correct what a hub needs on Azure, or write it",
+		Short: "Create and correct what a hub needs on Azure, or write it as a template",
 		Long: "Create what a hub with these settings needs on Azure, and correct what exists: the Cosmos database\n" +
 			"with its containers, the blob containers, and the queues of the Service Bus namespace. The settings\n" +
 			"are those of serve, from a file, the environment, or the flags here. Engines that serve embeds need no\n" +
@@ -51,15 +51,17 @@ func (p *process) provisionCommand() *cobra.Command {
 			"Whether a queue has sessions cannot be changed.\n\n" +
 			"On Azure, no data role may create or change Cosmos databases and containers, only the account key or\n" +
 			"the Azure CLI. Where the credential is refused, the command prints what is left to do, as commands.\n" +
-			"Accounts, roles, networks and the throughput of containers that exist are not compared.\n\n" +
-			"--format json is the table of what there must be. It describes a hub that embeds nothing: Cosmos,\n" +
-			"Service Bus and Blob Storage, whichever of them the settings name.\n\n" +
+			"Accounts, roles, networks and the throughput of containers that exist are in the templates alone:\n" +
+			"az deployment group what-if compares them.\n\n" +
+			"--format arm is a template in JSON, bicep the same in Bicep, az a script of the Azure CLI, and json the\n" +
+			"table behind them. They describe a hub that embeds nothing: Cosmos, Service Bus and Blob Storage,\n" +
+			"whichever of them the settings name. deploy/azure has the files for the default settings.\n\n" +
 			containersTable() + "\n" +
 			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line.",
 		Example: "  messagehub provision --check --config hub.yaml\n" +
 			"  MESSAGEHUB_COSMOS_KEY=... messagehub provision --cosmos-endpoint https://ACCOUNT.documents.azure.com/\n" +
 			"  messagehub provision --config hub.yaml --narrow-index\n" +
-			"  messagehub provision --config hub.yaml --format json",
+			"  messagehub provision --config hub.yaml --format bicep >resources.bicep",
 		Args: cobra.NoArgs,
 	}
 	flags := cmd.Flags()

@@ -35,4 +35,3 @@ func provisionBlobs(ctx context.Context, cfg *config.Config, po ProvisionOptions
 	}
 	return r, nil
 }
-

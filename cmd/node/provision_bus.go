@@ -144,9 +144,9 @@ func queueCommands(namespace string, q *deployment.Queue, state client.Provision
 	create := fmt.Sprintf("az servicebus queue create %s %s", where, q.Arguments())
 	switch state {
 	case client.StateUnfit:
-		return []string{fmt.Sprintf("az servicebus queue delete %s --name %s   # deletes what it holds", where, q.Name), create}
+		return []string{fmt.Sprintf("az servicebus queue delete %s --name %s   # deletes what it holds", where, q.ResourceName()), create}
 	case client.StateWrong:
-		return []string{fmt.Sprintf("az servicebus queue update %s --name %s %s", where, q.Name, q.Changeable())}
+		return []string{fmt.Sprintf("az servicebus queue update %s --name %s %s", where, q.ResourceName(), q.Changeable())}
 	default:
 		return []string{create}
 	}

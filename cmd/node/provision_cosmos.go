@@ -78,4 +78,3 @@ func accountName(endpoint string) string {
 	}
 	return name
 }
-

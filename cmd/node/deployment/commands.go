@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 )
@@ -19,8 +20,12 @@ func ContainerArguments(c *client.ContainerSpec) string {
 
 // Arguments returns the arguments of `az servicebus queue create` that say how a queue is.
 func (q *Queue) Arguments() string {
-	return fmt.Sprintf("--name %s --enable-session %t %s", q.Name, q.Sessions, q.Changeable())
+	return fmt.Sprintf("--name %s --enable-session %t %s", q.ResourceName(), q.Sessions, q.Changeable())
 }
+
+// ResourceName returns the name of the queue as Azure Resource Manager has it: a slash divides names of
+// resources there.
+func (q *Queue) ResourceName() string { return strings.ReplaceAll(q.Name, "/", "~") }
 
 // Changeable returns the arguments for what can be changed of a queue that exists, as
 // `az servicebus queue update` has them.
