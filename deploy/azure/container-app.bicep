@@ -161,8 +161,6 @@ resource app 'Microsoft.App/containerApps@2025-01-01' = {
           image: image
           args: [
             'serve'
-            '--data'
-            '/data'
           ]
           resources: {
             cpu: json('1.0')
@@ -180,6 +178,10 @@ resource app 'Microsoft.App/containerApps@2025-01-01' = {
             {
               name: 'MESSAGEHUB_TLS_TERMINATED'
               value: 'true'
+            }
+            {
+              name: 'MESSAGEHUB_WATCHES_BASE'
+              value: external ? 'https://${name}.${appEnvironment.properties.defaultDomain}' : 'https://${name}.internal.${appEnvironment.properties.defaultDomain}'
             }
             {
               name: 'MESSAGEHUB_OIDC_ISSUER'
@@ -244,10 +246,6 @@ resource app 'Microsoft.App/containerApps@2025-01-01' = {
           ]
           volumeMounts: [
             {
-              volumeName: 'data'
-              mountPath: '/data'
-            }
-            {
               volumeName: 'temporary'
               mountPath: '/tmp'
             }
@@ -286,10 +284,6 @@ resource app 'Microsoft.App/containerApps@2025-01-01' = {
         ])
       }
       volumes: [
-        {
-          name: 'data'
-          storageType: 'EmptyDir'
-        }
         {
           name: 'temporary'
           storageType: 'EmptyDir'

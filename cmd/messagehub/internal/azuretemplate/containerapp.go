@@ -105,12 +105,17 @@ func newContainerApp() *template {
 					{"containers", array{object{
 						{"name", "messagehub"},
 						{"image", image},
-						{"args", array{"serve", "--data", "/data"}},
+						{"args", array{"serve"}},
 						{"resources", object{{"cpu", call{"json", []any{"1.0"}}}, {"memory", "2Gi"}}},
 						{"env", concat(settings, array{
 							env("MESSAGEHUB_LISTEN", listenAddress(clientPort)),
 							env("MESSAGEHUB_ADMIN_LISTEN", listenAddress(operatorPort)),
 							env("MESSAGEHUB_TLS_TERMINATED", "true"),
+							env("MESSAGEHUB_WATCHES_BASE", choice{
+								external,
+								text{"https://", name, ".", runtime{environment, "defaultDomain"}},
+								text{"https://", name, ".internal.", runtime{environment, "defaultDomain"}},
+							}),
 							env("MESSAGEHUB_OIDC_ISSUER", issuer),
 							env("MESSAGEHUB_OIDC_AUDIENCE", audience),
 							object{{"name", "MESSAGEHUB_ADMIN_TOKEN"}, {"secretRef", "admin-token"}},
@@ -125,13 +130,11 @@ func newContainerApp() *template {
 							probe("Readiness", "/readyz", 5, 2),
 						}},
 						{"volumeMounts", array{
-							object{{"volumeName", "data"}, {"mountPath", "/data"}},
 							object{{"volumeName", "temporary"}, {"mountPath", "/tmp"}},
 						}},
 					}}},
 					{"scale", object{{"minReplicas", least}, {"maxReplicas", most}, {"rules", concat(rule("fifo", fifo), rule("plain", plain))}}},
 					{"volumes", array{
-						object{{"name", "data"}, {"storageType", "EmptyDir"}},
 						object{{"name", "temporary"}, {"storageType", "EmptyDir"}},
 					}},
 				}},

@@ -58,6 +58,8 @@ var options = armtest.Options{
 			return "https://" + r.Name + ".documents.azure.com:443/"
 		case "primaryEndpoints.blob":
 			return "https://" + r.Name + ".blob.core.windows.net/"
+		case "defaultDomain":
+			return "region.azurecontainerapps.io"
 		}
 		return r.Name + "." + path
 	},
@@ -77,14 +79,6 @@ func everyParameter(cfg *config.Config) map[string]any {
 	}
 	for _, origin := range cfg.Groups().Origins() {
 		all["domain"+origin.String()+"PrincipalId"] = "principal of " + origin.String()
-	}
-	return all
-}
-
-// with returns parameters with further ones.
-func with(all map[string]any, more map[string]any) map[string]any {
-	for name, value := range more {
-		all[name] = value
 	}
 	return all
 }
@@ -297,6 +291,7 @@ func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
 	require.False(t, cfg.UsesFolder(), "nothing is kept in the container")
 	require.True(t, cfg.TLS.Terminated)
 	require.Equal(t, "0.0.0.0:8080", cfg.Listen)
+	require.Equal(t, "https://messagehub.region.azurecontainerapps.io", cfg.Watches.Base)
 	table := deployment.Of(cfg)
 	require.Equal(t, deployment.Of(load(t)).Queues, table.Queues, "the hub uses the queues that the template creates")
 

@@ -26,7 +26,7 @@ case "$*" in
 *"--query principalId"*) echo "principal of $8" ;;
 *"--query id"*) echo "/$1" ;;
 esac
-`), 0o700)) //nolint:gosec // it is run
+`), 0o700))
 	cmd := exec.CommandContext(t.Context(), "sh")
 	cmd.Stdin = strings.NewReader(string(text))
 	cmd.Env = append([]string{"PATH=" + folder + ":" + os.Getenv("PATH"), "CALLS=" + calls}, environ...)
