@@ -295,6 +295,14 @@ func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
 	table := deployment.Of(cfg)
 	require.Equal(t, deployment.Of(load(t)).Queues, table.Queues, "the hub uses the queues that the template creates")
 
+	page, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	require.NoError(t, err)
+	for _, v := range appSettings(t, d) {
+		if name, _, _ := strings.Cut(v, "="); name != "MESSAGEHUB_RETENTION" {
+			require.Contains(t, string(page), "`"+name+"`", "the page lists the settings of the hub")
+		}
+	}
+
 	app := ofType(d, "Microsoft.App/containerApps")[0].Body["properties"]
 	require.Equal(t, 8080.0, at(app, "configuration", "ingress", "targetPort"))
 	rules := at(app, "template", "scale", "rules").([]any)
