@@ -32,7 +32,8 @@ type azureAccounts struct {
 	environ   []string
 	secrets   []string
 	namespace *bus.Namespace
-	requested func() // called for each request to an account, if set
+	requested func()                   // called for each request to an account, if set
+	refused   func(*http.Request) bool // says which requests to an account are answered with 403, if set
 }
 
 func newAccounts(t *testing.T) *azureAccounts {
@@ -52,6 +53,10 @@ func newAccounts(t *testing.T) *azureAccounts {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if d.requested != nil {
 				d.requested()
+			}
+			if d.refused != nil && d.refused(r) {
+				w.WriteHeader(http.StatusForbidden)
+				return
 			}
 			handler.ServeHTTP(w, r)
 		}))

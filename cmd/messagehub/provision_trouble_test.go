@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,6 +227,50 @@ func TestProvision_DoesWhatTheOtherRightsAllow(t *testing.T) {
 			require.Contains(t, got, tc.want)
 			require.NotContains(t, d.linesWithout(got, tc.service), "not known")
 		}
+	}
+}
+
+// TestProvision_SaysWhichRightIsMissing provisions with credentials that may read everything, and may
+// not write one thing.
+func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
+	older := func(d *azureAccounts) {
+		d.provision(0)
+		d.change("streams", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
+		d.changeQueue("charges", func(p *admin.QueueProperties) { p.LockDuration = to.Ptr("PT5S") })
+	}
+	for _, tc := range []struct {
+		name     string
+		prepare  func(*azureAccounts)
+		isAsked  func(*http.Request) bool
+		want     string
+		commands []string
+	}{
+		{"create the database", nil, func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/dbs" }, "create database messagehub", []string{"az cosmosdb sql database create", "az cosmosdb sql container create"}},
+		{"create containers of Cosmos", nil, func(r *http.Request) bool {
+			return r.Method == http.MethodPost && r.URL.Path == "/dbs/messagehub/colls"
+		}, "Cosmos lets no data role create or change databases and containers", []string{"az cosmosdb sql container create"}},
+		{"change containers of Cosmos", older, func(r *http.Request) bool { return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/colls/") }, "change container streams", []string{"az cosmosdb sql container update"}},
+		{"create containers of blobs", nil, func(r *http.Request) bool {
+			return r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container"
+		}, "create container messagehub-content", []string{"az storage container create"}},
+		{"create queues", nil, func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.Path == "/charges" }, "create queue charges: the namespace answered 403; use a connection string with the Manage right", []string{"az servicebus queue create"}},
+		{"change queues", older, func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.Path == "/charges" }, "change queue charges: the namespace answered 403", []string{"az servicebus queue update"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newAccounts(t)
+			if tc.prepare != nil {
+				tc.prepare(d)
+			}
+			d.refused = tc.isAsked
+			got := d.provision(1)
+			require.Contains(t, got, tc.want)
+			for _, command := range tc.commands {
+				require.Contains(t, got, "\n  "+command+" ")
+			}
+			d.refused = nil
+			d.provision(0)
+			require.Empty(t, d.provision(0, "--diff"))
+		})
 	}
 }
 
