@@ -249,7 +249,9 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 		{"create containers of Cosmos", nil, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && r.URL.Path == "/dbs/messagehub/colls"
 		}, "Cosmos lets no data role create or change databases and containers", []string{"az cosmosdb sql container create"}},
-		{"change containers of Cosmos", older, func(r *http.Request) bool { return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/colls/") }, "change container streams", []string{"az cosmosdb sql container update"}},
+		{"change containers of Cosmos", older, func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/colls/")
+		}, "change container streams", []string{"az cosmosdb sql container update"}},
 		{"create containers of blobs", nil, func(r *http.Request) bool {
 			return r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container"
 		}, "create container messagehub-content", []string{"az storage container create"}},
