@@ -74,6 +74,9 @@ lint: ## check format and habits: gofumpt, go vet, golangci-lint
 generate: ## write the Go code of the .proto files anew
 	go generate ./api/servicebus/contract
 
+deploy-files: ## write the generated files of deploy/azure again
+	go run ./cmd/messagehub/internal/azuretemplate/writefiles deploy/azure
+
 demo: ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
 	go run ./cmd/messagehub demo
 
@@ -146,4 +149,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files

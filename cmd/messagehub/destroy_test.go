@@ -9,7 +9,7 @@ import (
 )
 
 // destroy runs the command with the settings of the deployment.
-func (d *deployment) destroy(status int) (out, errs string) {
+func (d *azureAccounts) destroy(status int) (out, errs string) {
 	d.Helper()
 	var o, e bytes.Buffer
 	got := run(d.Context(), &process{args: []string{"messagehub", "destroy"}, environ: d.environ, in: strings.NewReader(""), out: &o, err: &e})
@@ -21,7 +21,7 @@ func (d *deployment) destroy(status int) (out, errs string) {
 }
 
 func TestDestroy_DeletesWhatProvisionHasCreated(t *testing.T) {
-	d := newDeployment(t)
+	d := newAccounts(t)
 	d.environ = append(
 		d.environ, "MESSAGEHUB_COSMOS_DATABASE=test-1", "MESSAGEHUB_BLOB_CONTAINER=test-1",
 		"MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=test-fifo", "MESSAGEHUB_SERVICEBUS_PLAIN_QUEUE=test-plain", "MESSAGEHUB_OBJECTS_QUEUE=test-objects",
@@ -46,7 +46,7 @@ const testDomains = `[{name: Charges, queue: test-a, reply-queue: test-b, dequeu
 	`{name: Aggregations, queue: test-m, reply-queue: test-n, dequeue-queue: test-o}]`
 
 func TestDestroy_RefusesWhatIsNotNamedAsATest(t *testing.T) {
-	d := newDeployment(t)
+	d := newAccounts(t)
 	d.environ = append(d.environ, "MESSAGEHUB_BLOB_CONTAINER=test-1")
 	d.provision(0)
 	_, errs := d.destroy(1)

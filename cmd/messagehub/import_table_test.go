@@ -330,6 +330,11 @@ var table = []row{
 		why:      "a configuration names the parts, it does not build them; which addresses are safe is decided in one place",
 	},
 	{
+		packages: []string{"cmd/node/deployment"},
+		may:      []string{"domain", "cosmos", "cosmos/client", "cosmos/objects", "cosmos/push", "cmd/node/config"},
+		why:      "a table lists what the adapters need on Azure; it makes no request",
+	},
+	{
 		packages: []string{"cmd/terminal"},
 		why:      "every program may use it, so it knows none of our words",
 	},
@@ -355,6 +360,21 @@ var table = []row{
 			"cmd/devissuer", "cmd/messagehub/internal/energymarket", "cmd/messagehub/internal/hubclient", "cmd/messagehub/internal/checkreport",
 		},
 		why: "it starts a hub as the command does, and looks at it from outside, also as a receiver of its calls",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/azuretemplate"},
+		may:      []string{"domain", "cosmos/client", "cmd/node/config", "cmd/node/deployment"},
+		tests:    []string{"cmd/messagehub/internal/azuretemplate/armtest"},
+		why:      "it writes a table in the languages of Azure, and makes no request",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/azuretemplate/armtest"},
+		why:      "if it knew how a template is written, tests would prove only themselves",
+	},
+	{
+		packages: []string{"cmd/messagehub/internal/azuretemplate/writefiles"},
+		may:      []string{"cmd/messagehub/internal/azuretemplate"},
+		why:      "it writes files, and knows nothing of what is in them",
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/emulator"},

@@ -2,37 +2,46 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
 	"github.com/stretchr/testify/require"
 
 	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
-	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/deployment"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A deployment is a Cosmos account, a storage account and a Service Bus namespace
+// An azureAccounts is a Cosmos account, a storage account and a Service Bus namespace
 // without anything in them.
-type deployment struct {
+type azureAccounts struct {
 	*testing.T
-	cosmos  *azcosmos.Client
-	environ []string
-	secrets []string
+	cosmos    *azcosmos.Client
+	bus       *admin.Client
+	environ   []string
+	secrets   []string
+	namespace *bus.Namespace
+	requested func()                   // called for each request to an account, if set
+	refused   func(*http.Request) bool // says which requests to an account are answered with 403, if set
 }
 
-func newDeployment(t *testing.T) *deployment {
+func newAccounts(t *testing.T) *azureAccounts {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	d := &azureAccounts{T: t}
 	account, err := blobs.Open(blobs.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, account.Close()) })
@@ -40,9 +49,17 @@ func newDeployment(t *testing.T) *deployment {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, namespace.Close()) })
 	at := [3]string{}
-	for i, server := range []*httptest.Server{
-		httptest.NewServer(engine.Handler()), httptest.NewServer(account.Handler()), httptest.NewServer(namespace.Handler()),
-	} {
+	for i, handler := range []http.Handler{engine.Handler(), account.Handler(), namespace.Handler()} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if d.requested != nil {
+				d.requested()
+			}
+			if d.refused != nil && d.refused(r) {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			handler.ServeHTTP(w, r)
+		}))
 		t.Cleanup(server.Close)
 		at[i] = server.URL
 	}
@@ -51,33 +68,56 @@ func newDeployment(t *testing.T) *deployment {
 	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: engine.Transport()}})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	return &deployment{
-		T: t, cosmos: client, secrets: []string{engine.Key(), account.Key()},
-		environ: []string{
-			"MESSAGEHUB_COSMOS_ENDPOINT=" + at[0] + "/", "MESSAGEHUB_COSMOS_KEY=" + engine.Key(),
-			"MESSAGEHUB_BLOB_ENDPOINT=" + at[1] + "/" + account.Name(), "MESSAGEHUB_BLOB_KEY=" + account.Key(),
-			"MESSAGEHUB_SERVICEBUS_CONNECTION=" + namespace.ConnectionString(strings.TrimPrefix(at[2], "http://")),
-		},
+	connection := namespace.ConnectionString(strings.TrimPrefix(at[2], "http://"))
+	d.bus, err = admin.NewClientFromConnectionString(connection, &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: overHTTP{}}})
+	require.NoError(t, err)
+	d.cosmos, d.namespace, d.secrets = client, namespace, []string{engine.Key(), account.Key()}
+	d.environ = []string{
+		"MESSAGEHUB_COSMOS_ENDPOINT=" + at[0] + "/", "MESSAGEHUB_COSMOS_KEY=" + engine.Key(),
+		"MESSAGEHUB_BLOB_ENDPOINT=" + at[1] + "/" + account.Name(), "MESSAGEHUB_BLOB_KEY=" + account.Key(),
+		"MESSAGEHUB_SERVICEBUS_CONNECTION=" + connection,
+	}
+	return d
+}
+
+// overHTTP sends requests of the management client, which knows HTTPS alone, over HTTP.
+type overHTTP struct{}
+
+func (overHTTP) Do(r *http.Request) (*http.Response, error) {
+	r.URL.Scheme = "http"
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// setEnviron replaces variables of the environment.
+func (d *azureAccounts) setEnviron(variables ...string) {
+	for _, v := range variables {
+		name, _, _ := strings.Cut(v, "=")
+		d.environ = append(slices.DeleteFunc(d.environ, func(x string) bool { return strings.HasPrefix(x, name+"=") }), v)
 	}
 }
 
-// provision runs the command with the settings of the deployment.
-func (d *deployment) provision(status int, args ...string) string {
+// provision runs the command with the settings of the accounts.
+func (d *azureAccounts) provision(status int, args ...string) string {
 	d.Helper()
-	var out, errs bytes.Buffer
-	got := run(d.Context(), &process{
-		args: append([]string{"messagehub", "provision"}, args...), environ: d.environ,
-		in: strings.NewReader(""), out: &out, err: &errs,
-	})
-	require.Equal(d, status, got, "%s%s", &out, &errs)
+	got, out, errs := d.run(d.Context(), args...)
+	require.Equal(d, status, got, "%s%s", out, errs)
 	for _, secret := range d.secrets {
-		require.NotContains(d, out.String()+errs.String(), secret)
+		require.NotContains(d, out+errs, secret)
 	}
-	return out.String()
+	return out
+}
+
+func (d *azureAccounts) run(ctx context.Context, args ...string) (status int, out, errs string) {
+	var written, failed bytes.Buffer
+	status = run(ctx, &process{
+		args: append([]string{"messagehub", "provision"}, args...), environ: d.environ,
+		in: strings.NewReader(""), out: &written, err: &failed,
+	})
+	return status, written.String(), failed.String()
 }
 
 // change replaces the properties of a container.
-func (d *deployment) change(name string, change func(*azcosmos.ContainerProperties)) {
+func (d *azureAccounts) change(name string, change func(*azcosmos.ContainerProperties)) {
 	c, err := d.cosmos.NewContainer("messagehub", name)
 	require.NoError(d, err)
 	resp, err := c.Read(d.Context(), nil)
@@ -88,7 +128,7 @@ func (d *deployment) change(name string, change func(*azcosmos.ContainerProperti
 }
 
 func TestProvision_CreatesAllThatAHubNeedsAndThenChangesNothing(t *testing.T) {
-	d := newDeployment(t)
+	d := newAccounts(t)
 	missing := d.provision(1, "--check")
 	require.Regexp(t, `(?m)^cosmos +container +catalog +missing$`, missing)
 	require.Contains(t, missing, "  az cosmosdb sql container create --account-name ACCOUNT --resource-group RESOURCE_GROUP --database-name messagehub --name bundles"+
@@ -115,7 +155,7 @@ func TestProvision_CreatesAllThatAHubNeedsAndThenChangesNothing(t *testing.T) {
 }
 
 func TestProvision_CorrectsContainersAndSaysWhatItCannot(t *testing.T) {
-	d := newDeployment(t)
+	d := newAccounts(t)
 	d.provision(0, "--throughput", "none")
 	d.change("bundles", func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = nil })
 	d.change("cabinet", func(p *azcosmos.ContainerProperties) {
@@ -146,7 +186,7 @@ func TestProvision_CorrectsContainersAndSaysWhatItCannot(t *testing.T) {
 }
 
 func TestProvision_PrintsWhatTheCredentialMayNotDo(t *testing.T) {
-	d := newDeployment(t)
+	d := newAccounts(t)
 	for i, variable := range d.environ {
 		name, value, _ := strings.Cut(variable, "=")
 		switch name {
@@ -175,7 +215,18 @@ func TestProvision_NeedsNothingForWhatIsEmbedded(t *testing.T) {
 }
 
 func TestProvision_RefusesAWrongCommandLine(t *testing.T) {
-	for _, args := range [][]string{{"now"}, {"--all"}, {"--throughput", "much"}} {
+	for _, args := range [][]string{
+		{"now"},
+		{"--all"},
+		{"--throughput", "much"},
+		{"--format", "yaml"},
+		{"--format="},
+		{"--format", "json", "--apply"},
+		{"--check", "--apply"},
+		{"--check", "--diff"},
+		{"--diff", "--narrow-index"},
+		{"--format", "json", "--throughput", "none"},
+	} {
 		got := messagehub(t, "", append([]string{"provision"}, args...)...)
 		require.Equal(t, 2, got.status, args)
 		require.Contains(t, got.err, "messagehub: see messagehub provision --help")
@@ -191,7 +242,7 @@ func TestREADME_ListsTheContainers(t *testing.T) {
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n\n")
 	var want []string
-	for _, c := range node.Containers() {
+	for _, c := range deployment.Containers() {
 		want = append(want, fmt.Sprintf("| `%s` | `%s` | `%s` | %s | autoscale to %d RU/s | %s |",
 			c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), "`, `"), c.DefaultTTL(), c.Throughput, c.Holds))
 	}

@@ -147,7 +147,11 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	case cfg.InMemory:
 		keeps = "keeps its data in memory, until it stops"
 	case !cfg.Embedded():
-		keeps = "keeps its events in " + cfg.Cosmos.Endpoint + " and their payloads in " + cfg.Data
+		payloads := cfg.Data
+		if !cfg.EmbeddedBlob() {
+			payloads = cfg.Blob.Endpoint
+		}
+		keeps = "keeps its events in " + cfg.Cosmos.Endpoint + " and their payloads in " + payloads
 	}
 	at := ""
 	if url != hubclient.DefaultURL {

@@ -16,6 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
 // A bus is the namespace by which this node and the domains reach each other: one
@@ -144,30 +145,16 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// entities are those that a bus of this node's own has.
+// entities returns the queues that a bus of this node's own has: those of the table, but that each
+// has the size which the embedded bus gives it.
 func entities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
-	queue := func(name string, sessions bool, life string) {
-		if name == "" {
-			return
-		}
-		q := embedded.QueueSetup{Name: name}
-		q.Properties.RequiresSession, q.Properties.DefaultMessageTimeToLive = sessions, life
-		all.Queues = append(all.Queues, q)
-	}
-	const forever, answerLife = "", "PT10M" // nobody reads a reply that comes after that
-	queue(cfg.ServiceBus.FIFO, true, forever)
-	queue(cfg.ServiceBus.Plain, false, forever)
-	queue(cfg.Objects.Queue, false, forever)
-	for _, d := range cfg.Domains {
-		queue(d.Ingest, true, forever)
-	}
-	queues := cfg.Queues()
-	for _, origin := range cfg.Groups().Origins() {
-		q := queues[origin]
-		queue(q.Request, true, forever)
-		queue(q.Reply, true, answerLife)
-		queue(q.Dequeue, false, forever)
+	for _, q := range deployment.Queues(cfg) {
+		setup := embedded.QueueSetup{Name: q.Name}
+		p := &setup.Properties
+		p.RequiresSession, p.DefaultMessageTimeToLive, p.DeadLetteringOnMessageExpiration = q.Sessions, q.TimeToLive, q.DeadLettersExpired
+		p.LockDuration, p.MaxDeliveryCount = q.Lock, uint32(q.MaxDeliveries) //nolint:gosec // a small constant
+		all.Queues = append(all.Queues, setup)
 	}
 	return all
 }

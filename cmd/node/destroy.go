@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/deployment"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/repository/content"
 )
@@ -34,8 +35,8 @@ func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource,
 		all = append(all, found...)
 	}
 	if !cfg.EmbeddedBlob() {
-		for _, name := range []string{cfg.Blob.ContentContainer(), cfg.Blob.ExchangeContainer()} {
-			all = append(all, destroyBlobs(ctx, cfg, &opts, name))
+		for _, container := range deployment.Blobs(cfg) {
+			all = append(all, destroyBlobs(ctx, cfg, &opts, container.Name))
 		}
 	}
 	if !cfg.EmbeddedBus() {
@@ -67,7 +68,7 @@ func refuseDestroy(cfg *config.Config, opts *Options) error {
 		if err != nil {
 			return err
 		}
-		for _, q := range entities(cfg).Queues {
+		for _, q := range deployment.Queues(cfg) {
 			if !strings.HasPrefix(namespace, testPrefix) {
 				want("queue of Service Bus", q.Name)
 			}
@@ -87,7 +88,7 @@ func destroyCosmos(ctx context.Context, cfg *config.Config, opts *Options) ([]Re
 	}
 	defer db.Close()
 	var all []Resource
-	for _, p := range client.New(db, client.Options{Containers: Containers(), Random: opts.Random}).Destroy(ctx) {
+	for _, p := range client.New(db, client.Options{Containers: deployment.Containers(), Random: opts.Random}).Destroy(ctx) {
 		r := Resource{Service: "cosmos", Kind: p.Kind, Name: p.Name, State: p.State}
 		for _, err := range p.Left {
 			r.Left = append(r.Left, err.Error())
@@ -122,7 +123,7 @@ func destroyQueues(ctx context.Context, cfg *config.Config, opts *Options) ([]Re
 		return nil, err
 	}
 	var all []Resource
-	for _, q := range entities(cfg).Queues {
+	for _, q := range deployment.Queues(cfg) {
 		r := Resource{Service: "servicebus", Kind: "queue", Name: q.Name, State: client.StateDeleted}
 		_, err := bus.DeleteQueue(ctx, q.Name, nil)
 		switch {

@@ -41,7 +41,7 @@
 // Each of the three may be Azure's instead: cosmos.endpoint, servicebus.namespace,
 // blob.endpoint. As long as content stays in the folder, one Cosmos account belongs
 // to one node; with all three on Azure there may be any number of nodes. Provision
-// creates and corrects what a deployment needs on Azure.
+// creates and corrects what package deployment lists for Azure.
 //
 // # Receivers
 //

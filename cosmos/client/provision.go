@@ -104,7 +104,7 @@ func (c *Client) Provision(ctx context.Context, opts ProvisionOptions) ([]Provis
 		case p.State == StateMissing:
 			c.createContainer(ctx, opts, p, all[0].State)
 		case states[i] != nil:
-			c.repairContainer(ctx, opts, p, states[i])
+			c.repairContainer(ctx, opts, p, states[i], call)
 		}
 	}
 	return all, nil
@@ -180,10 +180,41 @@ func (c *Client) createContainer(ctx context.Context, opts ProvisionOptions, p *
 }
 
 // repairContainer compares a container with what the hub needs and corrects what
-// opts and the account allow.
-func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, s *containerState) {
-	mismatches := p.Spec.compare(s)
-	var wanted bool
+// opts and the account allow. If another process changes the container at the same time, it
+// compares again.
+func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, s *containerState, call *Call) {
+	for range maxRepairs {
+		p.State = StateOK
+		mismatches := p.Spec.compare(s)
+		wanted := judgeMismatches(mismatches, &opts, p)
+		if !wanted || !opts.Repair || opts.CheckOnly || p.State == StateUnfit {
+			p.report(mismatches)
+			return
+		}
+		changes, err := c.replaceProperties(ctx, p.Spec, s, opts.NarrowIndex)
+		if err == nil {
+			p.State, p.Changes = StateUpdated, changes
+			return
+		}
+		if StatusOf(err) == http.StatusPreconditionFailed {
+			if now, readErr := call.readContainer(ctx, p.Name); readErr == nil {
+				s = now
+				continue
+			}
+		}
+		p.Left = append(p.Left, explainDenied("change container "+p.Name, err))
+		p.report(mismatches)
+		return
+	}
+	p.State = StateWrong
+	p.Left = append(p.Left, fmt.Errorf("container %s: other processes change it at the same time; run messagehub provision again", p.Name))
+}
+
+// maxRepairs is how often a container is compared that others change at the same time.
+const maxRepairs = 5
+
+// judgeMismatches sets the state of p, and reports whether a change in place is wanted.
+func judgeMismatches(mismatches []*ContainerError, opts *ProvisionOptions, p *Provisioned) (wanted bool) {
 	for _, m := range mismatches {
 		switch {
 		case !m.Warning && !m.Repairable:
@@ -193,14 +224,11 @@ func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *
 		}
 		wanted = wanted || m.Repairable && (!m.isWiderIndex || opts.NarrowIndex)
 	}
-	if wanted && opts.Repair && !opts.CheckOnly && p.State != StateUnfit {
-		changes, err := c.replaceProperties(ctx, p.Spec, s, opts.NarrowIndex)
-		if err == nil {
-			p.State, p.Changes = StateUpdated, changes
-			return
-		}
-		p.Left = append(p.Left, explainDenied("change container "+p.Name, err))
-	}
+	return wanted
+}
+
+// report adds the mismatches to what is left, or to the notes.
+func (p *Provisioned) report(mismatches []*ContainerError) {
 	for _, m := range mismatches {
 		switch {
 		case m.Warning:

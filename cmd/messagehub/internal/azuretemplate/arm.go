@@ -1,0 +1,255 @@
+package azuretemplate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
+
+// unchecked begins a file that Azure has not seen.
+const unchecked = "Not deployed by the project, which has no Azure account. Check with: az deployment group validate --resource-group GROUP --template-file FILE."
+
+// writeARM returns a template in JSON. Its first line says what was not checked.
+func writeARM(t *template) []byte {
+	var b bytes.Buffer
+	document := t.arm()
+	fmt.Fprintf(&b, "{ \"metadata\": { \"comment\": %s },\n", jsonText(unchecked+" "+t.about))
+	for i, m := range document {
+		fmt.Fprintf(&b, "  %s: ", jsonText(m.name))
+		writeJSON(&b, m.value, "  ")
+		if i < len(document)-1 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("}\n")
+	return b.Bytes()
+}
+
+// writeParameters returns a file with parameters.
+func writeParameters(values object) []byte {
+	parameters := object{}
+	for _, v := range values {
+		parameters = append(parameters, member{v.name, object{{"value", v.value}}})
+	}
+	var b bytes.Buffer
+	writeJSON(&b, object{
+		{"$schema", "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#"}, {"contentVersion", "1.0.0.0"}, {"parameters", parameters},
+	}, "")
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+// arm returns the members of a template.
+func (t *template) arm() object {
+	params := object{}
+	for _, p := range t.params {
+		kind := p.kind
+		members := object{{"type", kind}}
+		if p.value != nil {
+			members = append(members, member{"defaultValue", p.value})
+		}
+		if p.allowed != nil {
+			members = append(members, member{"allowedValues", p.allowed})
+		}
+		params = append(params, member{p.name, append(members, member{"metadata", object{{"description", p.description}}})})
+	}
+	resources := array{}
+	for _, r := range t.resources {
+		if !r.exists {
+			resources = append(resources, r.arm())
+		}
+	}
+	for _, m := range t.modules {
+		resources = append(resources, m.arm())
+	}
+	outputs := object{}
+	for _, o := range t.outputs {
+		outputs = append(outputs, member{o.name, object{{"type", o.kind}, {"value", o.value}}})
+	}
+	return object{{"$schema", schema}, {"contentVersion", "1.0.0.0"}, {"parameters", params}, {"resources", resources}, {"outputs", outputs}}
+}
+
+func (r *resource) arm() object {
+	var members object
+	if r.condition != nil {
+		members = append(members, member{"condition", r.condition})
+	}
+	segments := r.segments()
+	name := segments[0]
+	if len(segments) > 1 {
+		joined := text{segments[0]}
+		for _, s := range segments[1:] {
+			joined = append(joined, "/", s)
+		}
+		name = joined
+	}
+	members = append(members, member{"type", r.kind}, member{"apiVersion", r.api}, member{"name", name})
+	if r.scope != nil {
+		members = append(members, member{"scope", resourceID{r.scope}})
+	}
+	members = append(members, r.body...)
+	var needs []string
+	need := func(other *resource) {
+		if other != nil && other != r && !other.exists {
+			needs = append(needs, resourceID{other}.arm())
+		}
+	}
+	need(r.parent)
+	need(r.scope)
+	visit(r.name, func(e expr) { need(resourceOf(e)) })
+	visit(r.body, func(e expr) { need(resourceOf(e)) })
+	return appendNeeds(members, needs)
+}
+
+func (m *module) arm() object {
+	members := object{}
+	if m.condition != nil {
+		members = append(members, member{"condition", m.condition})
+	}
+	arguments := object{}
+	var needs []string
+	for _, a := range m.arguments {
+		arguments = append(arguments, member{a.name, object{{"value", a.value}}})
+		visit(a.value, func(e expr) {
+			if o, ok := e.(moduleOutput); ok {
+				needs = append(needs, o.of.id())
+			}
+		})
+	}
+	members = append(members,
+		member{"type", "Microsoft.Resources/deployments"}, member{"apiVersion", deploymentsAPI}, member{"name", m.symbol},
+		member{"properties", object{
+			{"mode", "Incremental"},
+			{"expressionEvaluationOptions", object{{"scope", "inner"}}},
+			{"parameters", arguments},
+			{"template", m.template.arm()},
+		}})
+	return appendNeeds(members, needs)
+}
+
+func appendNeeds(members object, needs []string) object {
+	slices.Sort(needs)
+	if needs = slices.Compact(needs); len(needs) == 0 {
+		return members
+	}
+	list := array{}
+	for _, n := range needs {
+		list = append(list, raw(n))
+	}
+	return append(members, member{"dependsOn", list})
+}
+
+// A raw expression is one of ARM alone.
+type raw string
+
+func (r raw) arm() string       { return string(r) }
+func (raw) bicep(string) string { panic("azuretemplate: an expression of ARM alone") }
+
+// resourceOf returns the resource that an expression names, or nil.
+func resourceOf(e expr) *resource {
+	switch e := e.(type) {
+	case resourceID:
+		return e.of
+	case runtime:
+		return e.of
+	default:
+		return nil
+	}
+}
+
+// visit calls f for every expression in a value.
+func visit(v any, f func(expr)) {
+	if e, ok := v.(expr); ok {
+		f(e)
+	}
+	switch v := v.(type) {
+	case object:
+		for _, m := range v {
+			visit(m.value, f)
+		}
+	case array:
+		visitAll(v, f)
+	case call:
+		visitAll(v.args, f)
+	case property:
+		visit(v.of, f)
+	case operation:
+		visitAll([]any{v.left, v.right}, f)
+	case negation:
+		visit(v.of, f)
+	case choice:
+		visitAll([]any{v.condition, v.yes, v.no}, f)
+	case text:
+		visitAll(v, f)
+	case keyed:
+		visit(v.name, f)
+	}
+}
+
+func visitAll(all []any, f func(expr)) {
+	for _, v := range all {
+		visit(v, f)
+	}
+}
+
+// writeJSON writes a value; what is short is on one line.
+func writeJSON(b *bytes.Buffer, v any, indent string) {
+	inner := indent + "  "
+	switch v := v.(type) {
+	case expr:
+		b.WriteString(jsonText("[" + v.arm() + "]"))
+	case object:
+		if len(v) == 0 {
+			b.WriteString("{}")
+			return
+		}
+		b.WriteString("{\n")
+		for i, m := range v {
+			b.WriteString(inner + jsonText(m.name) + ": ")
+			writeJSON(b, m.value, inner)
+			endItem(b, i == len(v)-1)
+		}
+		b.WriteString(indent + "}")
+	case array:
+		if len(v) == 0 {
+			b.WriteString("[]")
+			return
+		}
+		b.WriteString("[\n")
+		for i, x := range v {
+			b.WriteString(inner)
+			writeJSON(b, x, inner)
+			endItem(b, i == len(v)-1)
+		}
+		b.WriteString(indent + "]")
+	case string:
+		if strings.HasPrefix(v, "[") {
+			v = "[" + v // so that it is no expression
+		}
+		b.WriteString(jsonText(v))
+	default:
+		b.WriteString(jsonText(v))
+	}
+}
+
+func endItem(b *bytes.Buffer, isLast bool) {
+	if !isLast {
+		b.WriteByte(',')
+	}
+	b.WriteByte('\n')
+}
+
+func jsonText(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // strings, numbers and booleans always marshal
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

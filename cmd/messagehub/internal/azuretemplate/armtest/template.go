@@ -1,0 +1,363 @@
+package armtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Resource is one that a deployment would create.
+type Resource struct {
+	Type, APIVersion, Name string
+	ID                     string         // within the resource group
+	Scope                  string         // id of what an extension is for; "": none
+	Body                   map[string]any // evaluated: location, properties and the like
+	dependsOn              []string
+}
+
+// A Deployment is what a template would create.
+type Deployment struct {
+	Resources []Resource // those of nested templates included
+	Outputs   map[string]any
+}
+
+// Options say what a template may rely on besides itself.
+type Options struct {
+	// Runtime returns a property that a resource has once it exists.
+	Runtime func(r *Resource, path string) string
+
+	// Existing are types of resources that the template does not create and names as parents.
+	Existing []string
+}
+
+// document is a template as Azure reads it.
+type document struct {
+	Schema         string               `json:"$schema"`
+	ContentVersion string               `json:"contentVersion"`
+	Metadata       map[string]string    `json:"metadata"`
+	Parameters     map[string]parameter `json:"parameters"`
+	Resources      []map[string]any     `json:"resources"`
+	Outputs        map[string]struct {
+		Type  string `json:"type"`
+		Value any    `json:"value"`
+	} `json:"outputs"`
+}
+
+type parameter struct {
+	Type          string            `json:"type"`
+	DefaultValue  any               `json:"defaultValue"`
+	AllowedValues []any             `json:"allowedValues"`
+	Metadata      map[string]string `json:"metadata"`
+}
+
+// Evaluate returns what a template would create with parameters.
+func Evaluate(text []byte, parameters map[string]any, o Options) (*Deployment, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var t document
+	if err := d.Decode(&t); err != nil {
+		return nil, fmt.Errorf("read the template: %w", err)
+	}
+	return evaluate(&t, parameters, &o)
+}
+
+// An evaluation is that of one template, without those nested in it.
+type evaluation struct {
+	document   *document
+	options    *Options
+	parameters map[string]any
+	used       map[string]bool
+	declared   map[string]*Resource // by id, those that are not created included
+	made       map[string]bool
+	nested     map[string]*Deployment
+	named      []string // ids that the value under evaluation names
+}
+
+func evaluate(t *document, given map[string]any, o *Options) (*Deployment, error) {
+	if t.Schema == "" || t.ContentVersion == "" {
+		return nil, errors.New("the template has no schema or no version")
+	}
+	e := &evaluation{
+		document: t, options: o, parameters: make(map[string]any), used: make(map[string]bool),
+		declared: make(map[string]*Resource), made: make(map[string]bool), nested: make(map[string]*Deployment),
+	}
+	if err := e.setParameters(given); err != nil {
+		return nil, err
+	}
+	all := &Deployment{Outputs: make(map[string]any)}
+	pending := make([]*Resource, len(t.Resources))
+	for i, raw := range t.Resources { // names first, because a resource may use one that is further down
+		r, err := e.declare(raw)
+		if err != nil {
+			return nil, err
+		}
+		pending[i] = r
+	}
+	for i, raw := range t.Resources {
+		if err := e.resource(raw, pending[i], all); err != nil {
+			return nil, fmt.Errorf("%s: %w", pending[i].ID, err)
+		}
+	}
+	if err := e.checkOrder(pending); err != nil {
+		return nil, err
+	}
+	for name, out := range t.Outputs {
+		value, err := e.value(out.Value)
+		if err == nil {
+			err = checkType(out.Type, value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("output %s: %w", name, err)
+		}
+		all.Outputs[name] = value
+	}
+	for name, p := range t.Parameters {
+		if !e.used[name] {
+			return nil, fmt.Errorf("parameter %s is not used", name)
+		}
+		if p.Metadata["description"] == "" {
+			return nil, fmt.Errorf("parameter %s has no description", name)
+		}
+	}
+	return all, nil
+}
+
+func (e *evaluation) setParameters(given map[string]any) error {
+	for name := range given {
+		if _, exists := e.document.Parameters[name]; !exists {
+			return fmt.Errorf("no parameter %s", name)
+		}
+	}
+	for name, value := range given {
+		e.parameters[name] = value
+	}
+	for name, p := range e.document.Parameters {
+		value, err := e.parameter(name)
+		if err != nil {
+			return err
+		}
+		if err := checkType(p.Type, value); err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
+		}
+		if p.AllowedValues != nil && !slices.Contains(p.AllowedValues, value) {
+			return fmt.Errorf("parameter %s: %v is not allowed", name, value)
+		}
+		e.used[name] = false
+	}
+	for _, p := range e.document.Parameters { // a default may be all that uses another parameter
+		if _, err := e.value(p.DefaultValue); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parameter returns the value of a parameter: the one given, or its default.
+func (e *evaluation) parameter(name string) (any, error) {
+	p, exists := e.document.Parameters[name]
+	if !exists {
+		return nil, fmt.Errorf("no parameter %s", name)
+	}
+	e.used[name] = true
+	if value, isSet := e.parameters[name]; isSet {
+		return value, nil
+	}
+	if p.DefaultValue == nil {
+		return nil, fmt.Errorf("parameter %s is required", name)
+	}
+	value, err := e.value(p.DefaultValue)
+	e.parameters[name] = value
+	return value, err
+}
+
+func checkType(kind string, value any) error {
+	ok := false
+	switch kind {
+	case "string", "securestring":
+		_, ok = value.(string)
+	case "bool":
+		_, ok = value.(bool)
+	case "int":
+		_, ok = value.(float64)
+	case "array":
+		_, ok = value.([]any)
+	}
+	if !ok {
+		return fmt.Errorf("%v is no %s", value, kind)
+	}
+	return nil
+}
+
+// declare reads the type and the name of a resource.
+func (e *evaluation) declare(raw map[string]any) (*Resource, error) {
+	r := &Resource{Body: make(map[string]any)}
+	for name, to := range map[string]*string{"type": &r.Type, "apiVersion": &r.APIVersion, "name": &r.Name} {
+		value, err := e.value(raw[name])
+		if err != nil {
+			return nil, fmt.Errorf("resource %v: %w", raw["name"], err)
+		}
+		text, ok := value.(string)
+		if !ok || text == "" {
+			return nil, fmt.Errorf("resource %v has no %s", raw["name"], name)
+		}
+		*to = text
+	}
+	if strings.Count(r.Type, "/") != strings.Count(r.Name, "/")+1 {
+		return nil, fmt.Errorf("%s: the name %s has not as many parts as its type", r.Type, r.Name)
+	}
+	r.ID = id(r.Type, strings.Split(r.Name, "/"))
+	if scope, hasScope := raw["scope"]; hasScope {
+		value, err := e.value(scope)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.ID, err)
+		}
+		r.Scope, _ = value.(string)
+		r.ID = r.Scope + "/providers/" + r.ID
+	}
+	if e.declared[r.ID] != nil {
+		return nil, fmt.Errorf("%s is there twice", r.ID)
+	}
+	e.declared[r.ID] = r
+	return r, nil
+}
+
+// id returns the id of a resource within its resource group.
+func id(kind string, names []string) string {
+	types := strings.Split(kind, "/")
+	parts := []string{types[0]}
+	for i, t := range types[1:] {
+		parts = append(parts, t, names[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// resource evaluates a resource, and adds it to the deployment if its condition holds.
+func (e *evaluation) resource(raw map[string]any, r *Resource, all *Deployment) error {
+	e.named = nil
+	for name, v := range raw {
+		if slices.Contains([]string{"type", "apiVersion", "dependsOn"}, name) {
+			continue
+		}
+		if name == "properties" && r.Type == deployments {
+			continue // below, once it is known whether it is deployed
+		}
+		value, err := e.value(v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		r.Body[name] = value
+	}
+	condition, hasCondition := r.Body["condition"]
+	e.made[r.ID] = !hasCondition || condition == true
+	delete(r.Body, "condition")
+	delete(r.Body, "name")
+	delete(r.Body, "scope")
+	if r.Type == deployments {
+		if err := e.nest(raw, r, all); err != nil {
+			return err
+		}
+	} else if e.made[r.ID] {
+		all.Resources = append(all.Resources, *r)
+	}
+	needs := slices.Clone(e.named)
+	if parent := parentOf(r); parent != "" && !e.isExisting(r.Type) {
+		if e.declared[parent] == nil {
+			return fmt.Errorf("no resource %s", parent)
+		}
+		needs = append(needs, parent)
+	}
+	list, _ := raw["dependsOn"].([]any)
+	for _, v := range list {
+		value, err := e.value(v)
+		if err != nil {
+			return fmt.Errorf("dependsOn: %w", err)
+		}
+		r.dependsOn = append(r.dependsOn, value.(string))
+	}
+	for _, n := range needs {
+		if n != r.ID && !slices.Contains(r.dependsOn, n) {
+			return fmt.Errorf("it uses %s, and does not depend on it", n)
+		}
+	}
+	return nil
+}
+
+func (e *evaluation) isExisting(kind string) bool {
+	return slices.ContainsFunc(e.options.Existing, func(parent string) bool { return strings.HasPrefix(kind, parent+"/") })
+}
+
+// parentOf returns the id of the resource that r is a part of, or "".
+func parentOf(r *Resource) string {
+	if r.Scope != "" || strings.Count(r.Type, "/") < 2 {
+		return ""
+	}
+	names := strings.Split(r.Name, "/")
+	return id(r.Type[:strings.LastIndexByte(r.Type, '/')], names[:len(names)-1])
+}
+
+// deployments is the type of a nested template.
+const deployments = "Microsoft.Resources/deployments"
+
+// nest evaluates a nested template.
+func (e *evaluation) nest(raw map[string]any, r *Resource, all *Deployment) error {
+	properties, _ := raw["properties"].(map[string]any)
+	given := make(map[string]any)
+	arguments, _ := properties["parameters"].(map[string]any)
+	for name, a := range arguments {
+		value, err := e.value(a.(map[string]any)["value"])
+		if err != nil {
+			return fmt.Errorf("parameter %s: %w", name, err)
+		}
+		given[name] = value
+	}
+	text, err := json.Marshal(properties["template"])
+	if err != nil {
+		return err
+	}
+	var t document
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&t); err != nil {
+		return err
+	}
+	inner, err := evaluate(&t, given, e.options)
+	if err != nil {
+		return err
+	}
+	e.nested[r.ID] = inner
+	if e.made[r.ID] {
+		all.Resources = append(all.Resources, inner.Resources...)
+	}
+	return nil
+}
+
+// checkOrder fails if resources depend on each other in a circle, or on ones that are not there.
+func (e *evaluation) checkOrder(all []*Resource) error {
+	done := make(map[string]bool)
+	left := make(map[string]*Resource)
+	for _, r := range all {
+		left[r.ID] = r
+		for _, n := range r.dependsOn {
+			if e.declared[n] == nil {
+				return fmt.Errorf("%s depends on %s, which is not there", r.ID, n)
+			}
+		}
+	}
+	for len(left) > 0 {
+		before := len(left)
+		for _, id := range slices.Collect(maps.Keys(left)) {
+			if !slices.ContainsFunc(left[id].dependsOn, func(n string) bool { return !done[n] }) {
+				done[id] = true
+				delete(left, id)
+			}
+		}
+		if len(left) == before {
+			return fmt.Errorf("resources depend on each other: %v", slices.Sorted(maps.Keys(left)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package azuretemplate
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// uncompiled begins a file that no Bicep compiler has seen.
+const uncompiled = "Not compiled by the project, which has no Bicep compiler. Check with: az bicep build --stdout --file FILE, and az deployment group validate."
+
+// writeBicep returns a template in Bicep. Its first line says what was not checked.
+func writeBicep(t *template) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "// %s\n// %s\n", uncompiled, t.about)
+	for _, p := range t.params {
+		b.WriteByte('\n')
+		p.bicep(&b)
+	}
+	for _, r := range t.resources {
+		b.WriteByte('\n')
+		r.bicep(&b)
+	}
+	for _, m := range t.modules {
+		b.WriteByte('\n')
+		m.bicep(&b)
+	}
+	for i, o := range t.outputs {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "output %s %s = %s\n", o.name, o.kind, bicepValue(o.value, ""))
+	}
+	return b.Bytes()
+}
+
+func (p *param) bicep(b *bytes.Buffer) {
+	fmt.Fprintf(b, "@description(%s)\n", bicepValue(p.description, ""))
+	if p.allowed != nil {
+		fmt.Fprintf(b, "@allowed(%s)\n", bicepValue(p.allowed, ""))
+	}
+	kind := p.kind
+	if kind == secret {
+		b.WriteString("@secure()\n")
+		kind = "string"
+	}
+	fmt.Fprintf(b, "param %s %s", p.name, kind)
+	if p.value != nil {
+		fmt.Fprintf(b, " = %s", bicepValue(p.value, ""))
+	}
+	b.WriteByte('\n')
+}
+
+// secret is the kind of a parameter that Azure does not show.
+const secret = "securestring"
+
+func (r *resource) bicep(b *bytes.Buffer) {
+	if r.comment != "" {
+		fmt.Fprintf(b, "// %s\n", r.comment)
+	}
+	fmt.Fprintf(b, "resource %s '%s@%s' ", r.symbol, r.kind, r.api)
+	if r.exists {
+		b.WriteString("existing ")
+	}
+	b.WriteString("= ")
+	if r.condition != nil {
+		fmt.Fprintf(b, "if (%s) ", r.condition.bicep(""))
+	}
+	var members object
+	if r.parent != nil {
+		members = append(members, member{"parent", symbol(r.parent.symbol)})
+	}
+	if r.scope != nil {
+		members = append(members, member{"scope", symbol(r.scope.symbol)})
+	}
+	members = append(append(members, member{"name", r.name}), r.body...)
+	b.WriteString(bicepValue(members, "") + "\n")
+}
+
+func (m *module) bicep(b *bytes.Buffer) {
+	fmt.Fprintf(b, "module %s '%s' = ", m.symbol, m.file)
+	if m.condition != nil {
+		fmt.Fprintf(b, "if (%s) ", m.condition.bicep(""))
+	}
+	b.WriteString(bicepValue(object{{"name", m.symbol}, {"params", m.arguments}}, "") + "\n")
+}
+
+// A symbol is the name of a resource in Bicep.
+type symbol string
+
+func (s symbol) arm() string         { panic("azuretemplate: ARM has no symbols") }
+func (s symbol) bicep(string) string { return string(s) }
+
+var bicepName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// bicepValue writes a value; indent is that of the line that it begins on.
+func bicepValue(v any, indent string) string {
+	inner := indent + "  "
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case expr:
+		return v.bicep(indent)
+	case string:
+		return "'" + escapeBicep(v) + "'"
+	case bool:
+		return strconv.FormatBool(v)
+	case int:
+		return strconv.Itoa(v)
+	case object:
+		if len(v) == 0 {
+			return "{}"
+		}
+		var b strings.Builder
+		b.WriteString("{\n")
+		for _, m := range v {
+			name := m.name
+			if !bicepName.MatchString(name) {
+				name = "'" + escapeBicep(name) + "'"
+			}
+			b.WriteString(inner + name + ": " + bicepValue(m.value, inner) + "\n")
+		}
+		return b.String() + indent + "}"
+	case array:
+		if len(v) == 0 {
+			return "[]"
+		}
+		var b strings.Builder
+		b.WriteString("[\n")
+		for _, x := range v {
+			b.WriteString(inner + bicepValue(x, inner) + "\n")
+		}
+		return b.String() + indent + "]"
+	default:
+		panic(fmt.Sprintf("azuretemplate: a value of type %T", v))
+	}
+}
+
+func escapeBicep(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "'", `\'`, "${", `\${`, "\n", `\n`).Replace(s)
+}

@@ -1,0 +1,373 @@
+package azuretemplate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/azuretemplate"
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/azuretemplate/armtest"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/deployment"
+)
+
+var folder = filepath.Join("..", "..", "..", "..", "deploy", "azure")
+
+func TestFiles_AreThoseInDeployAzure(t *testing.T) {
+	files := azuretemplate.Files()
+	require.Equal(t, files, azuretemplate.Files(), "the same settings give the same bytes")
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(folder, name))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got), "%s is not what the table says; run make deploy-files", name)
+	}
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.True(t, files[e.Name()] != nil || e.Name() == "README.md", "%s is not generated", e.Name())
+	}
+}
+
+// TestFiles_BeginWithWhatWasNotChecked holds each template to a first line that says what nobody has
+// tried, and by which command it is checked.
+func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
+	for name, text := range azuretemplate.Files() {
+		first, _, _ := strings.Cut(string(text), "\n")
+		switch {
+		case strings.HasSuffix(name, ".bicep"):
+			require.Contains(t, first, "az bicep build", name)
+		case name == "main.json":
+			require.Contains(t, first, "az deployment group validate", name)
+		}
+	}
+}
+
+// options have the properties that resources have once they exist.
+var options = armtest.Options{
+	Existing: []string{"Microsoft.ManagedIdentity/userAssignedIdentities"},
+	Runtime: func(r *armtest.Resource, path string) string {
+		switch path {
+		case "documentEndpoint":
+			return "https://" + r.Name + ".documents.azure.com:443/"
+		case "primaryEndpoints.blob":
+			return "https://" + r.Name + ".blob.core.windows.net/"
+		case "defaultDomain":
+			return "region.azurecontainerapps.io"
+		}
+		return r.Name + "." + path
+	},
+}
+
+func evaluate(t *testing.T, text []byte, parameters map[string]any) *armtest.Deployment {
+	t.Helper()
+	d, err := armtest.Evaluate(text, parameters, options)
+	require.NoError(t, err)
+	return d
+}
+
+// everyParameter are parameters by which each resource is created.
+func everyParameter(cfg *config.Config) map[string]any {
+	all := map[string]any{
+		"privateEndpointSubnetId": "/subnets/private", "cosmosDnsZoneId": "/zones/cosmos", "serviceBusDnsZoneId": "/zones/bus", "blobDnsZoneId": "/zones/blob",
+	}
+	for _, origin := range cfg.Groups().Origins() {
+		all["domain"+origin.String()+"PrincipalId"] = "principal of " + origin.String()
+	}
+	return all
+}
+
+func load(t *testing.T, environ ...string) *config.Config {
+	t.Helper()
+	cfg, err := config.Load(config.Inputs{Environ: environ})
+	require.NoError(t, err)
+	return &cfg
+}
+
+// ofType returns the resources of a type.
+func ofType(d *armtest.Deployment, kind string) []armtest.Resource {
+	var all []armtest.Resource
+	for _, r := range d.Resources {
+		if r.Type == kind {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// at returns a member below a path, nil if there is none.
+func at(v any, path ...any) any {
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			m, _ := v.(map[string]any)
+			v = m[p]
+		case int:
+			v = v.([]any)[p]
+		}
+	}
+	return v
+}
+
+func last(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+func TestARM_CreatesWhatTheTableHas(t *testing.T) {
+	for _, cfg := range []*config.Config{
+		load(t),
+		load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events, content: inline}, {name: Billing, queue: in/voices}]", "MESSAGEHUB_OBJECTS_QUEUE=none"),
+		load(t, "MESSAGEHUB_COSMOS_ENDPOINT=https://energy.documents.azure.com/", "MESSAGEHUB_COSMOS_DATABASE=energy",
+			"MESSAGEHUB_BLOB_ENDPOINT=https://energy.blob.core.windows.net/", "MESSAGEHUB_BLOB_CONTAINER=energy", "MESSAGEHUB_SERVICEBUS_NAMESPACE=energy-bus.servicebus.windows.net"),
+	} {
+		d := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg))
+		table := deployment.Of(cfg)
+
+		databases := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")
+		require.Len(t, databases, 1)
+		require.Equal(t, table.Database, at(databases[0].Body, "properties", "resource", "id"))
+		containers := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers")
+		require.Len(t, containers, len(table.Containers))
+		for i, c := range table.Containers {
+			got := containers[i].Body["properties"]
+			require.Equal(t, c.Name, at(got, "resource", "id"))
+			require.Equal(t, c.Name, last(containers[i].Name))
+			require.Equal(t, map[string]any{"kind": "Hash", "version": 2.0, "paths": []any{c.PartitionKey}}, at(got, "resource", "partitionKey"))
+			var policy any
+			require.NoError(t, json.Unmarshal([]byte(strings.Replace(c.IndexingPolicy(), "Consistent", "consistent", 1)), &policy))
+			require.Equal(t, policy, at(got, "resource", "indexingPolicy"))
+			ttl := any(nil)
+			if c.Expires {
+				ttl = -1.0
+			}
+			require.Equal(t, ttl, at(got, "resource", "defaultTtl"))
+			require.EqualValues(t, c.Throughput, at(got, "options", "autoscaleSettings", "maxThroughput"))
+		}
+		queues := ofType(d, "Microsoft.ServiceBus/namespaces/queues")
+		require.Len(t, queues, len(table.Queues))
+		for i, q := range table.Queues {
+			life := q.TimeToLive
+			if life == "" {
+				life = deployment.Forever
+			}
+			require.Equal(t, q.Name, strings.ReplaceAll(last(queues[i].Name), "~", "/"))
+			require.Equal(t, map[string]any{
+				"requiresSession": q.Sessions, "lockDuration": q.Lock, "maxDeliveryCount": float64(q.MaxDeliveries), "defaultMessageTimeToLive": life,
+				"deadLetteringOnMessageExpiration": q.DeadLettersExpired, "maxSizeInMegabytes": float64(q.MaxMegabytes),
+			}, queues[i].Body["properties"])
+		}
+		blobs := ofType(d, "Microsoft.Storage/storageAccounts/blobServices/containers")
+		require.Len(t, blobs, len(table.Blobs))
+		for i, b := range table.Blobs {
+			require.Equal(t, b.Name, last(blobs[i].Name))
+			require.Equal(t, "None", at(blobs[i].Body, "properties", "publicAccess"))
+		}
+	}
+}
+
+func TestARM_GrantsWhatTheTableHas(t *testing.T) {
+	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
+	d := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg))
+	principal := func(identity string) string {
+		if origin, isDomain := strings.CutPrefix(identity, "domain:"); isDomain {
+			return "principal of " + origin
+		}
+		return "messagehub-" + identity + ".principalId"
+	}
+	var want, got []string
+	for _, g := range deployment.Of(cfg).Grants {
+		kind := map[deployment.ScopeKind]string{
+			deployment.QueueScope: "/queues/", deployment.BlobContainerScope: "/containers/", deployment.StorageScope: "Microsoft.Storage/storageAccounts/", deployment.DatabaseScope: "/dbs/",
+		}[g.Scope.Kind]
+		want = append(want, principal(g.Identity)+" "+g.Role.ID+" "+kind+g.Scope.Name)
+	}
+	for _, r := range ofType(d, "Microsoft.Authorization/roleAssignments") {
+		p := r.Body["properties"]
+		require.Equal(t, "ServicePrincipal", at(p, "principalType"))
+		scope := r.Scope[strings.LastIndexByte(r.Scope, '/')+1:]
+		for _, kind := range []string{"/queues/", "/containers/"} {
+			if strings.Contains(r.Scope, kind) {
+				scope = kind + scope
+			}
+		}
+		if !strings.HasPrefix(scope, "/") {
+			scope = "Microsoft.Storage/storageAccounts/"
+		}
+		got = append(got, at(p, "principalId").(string)+" "+last(at(p, "roleDefinitionId").(string))+" "+scope)
+	}
+	definitions := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions")
+	require.Len(t, definitions, 1)
+	var actions []string
+	for _, a := range at(definitions[0].Body, "properties", "permissions", 0, "dataActions").([]any) {
+		actions = append(actions, a.(string))
+	}
+	require.Equal(t, deployment.Of(cfg).DataRole.Actions, actions)
+	for _, r := range ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments") {
+		p := r.Body["properties"]
+		require.Equal(t, definitions[0].ID, at(p, "roleDefinitionId"))
+		scope := at(p, "scope").(string)
+		require.Equal(t, []any{scope}, at(definitions[0].Body, "properties", "assignableScopes"))
+		got = append(got, at(p, "principalId").(string)+"  /dbs/"+last(scope))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
+
+	for _, r := range ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.Authorization/roleAssignments") {
+		require.NotContains(t, at(r.Body, "properties", "principalId"), "principal of", "a domain without an identity gets no role")
+	}
+}
+
+func TestARM_HasNoKeysAndNoPublicAccess(t *testing.T) {
+	cfg := load(t)
+	private, public := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg)), evaluate(t, azuretemplate.ARM(cfg), nil)
+	for kind, want := range map[string]map[string]any{
+		"Microsoft.DocumentDB/databaseAccounts": {"disableLocalAuth": true, "minimalTlsVersion": "Tls12", "enableMultipleWriteLocations": false},
+		"Microsoft.ServiceBus/namespaces":       {"disableLocalAuth": true, "minimumTlsVersion": "1.2"},
+		"Microsoft.Storage/storageAccounts":     {"allowSharedKeyAccess": false, "allowBlobPublicAccess": false, "minimumTlsVersion": "TLS1_2", "supportsHttpsTrafficOnly": true},
+	} {
+		for _, d := range []*armtest.Deployment{private, public} {
+			accounts := ofType(d, kind)
+			require.Len(t, accounts, 1, kind)
+			for name, value := range want {
+				require.Equal(t, value, at(accounts[0].Body, "properties", name), kind)
+			}
+		}
+		require.Equal(t, "Disabled", at(ofType(private, kind)[0].Body, "properties", "publicNetworkAccess"))
+		require.Equal(t, "Enabled", at(ofType(public, kind)[0].Body, "properties", "publicNetworkAccess"))
+	}
+	require.Len(t, ofType(private, "Microsoft.Network/privateEndpoints"), 3)
+	require.Empty(t, ofType(public, "Microsoft.Network/privateEndpoints"))
+	require.Equal(t, "Premium", at(ofType(private, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
+	require.Equal(t, "Standard", at(ofType(public, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
+}
+
+func TestARM_TakesTheNamesOfAccountsFromTheSettings(t *testing.T) {
+	cfg := load(t, "MESSAGEHUB_COSMOS_ENDPOINT=https://energy.documents.azure.com/", "MESSAGEHUB_BLOB_ENDPOINT=https://energyblobs.blob.core.windows.net/",
+		"MESSAGEHUB_SERVICEBUS_NAMESPACE=energy-bus.servicebus.windows.net")
+	d := evaluate(t, azuretemplate.ARM(cfg), nil)
+	require.Equal(t, "energy", ofType(d, "Microsoft.DocumentDB/databaseAccounts")[0].Name)
+	require.Equal(t, "energyblobs", ofType(d, "Microsoft.Storage/storageAccounts")[0].Name)
+	require.Equal(t, "energy-bus", ofType(d, "Microsoft.ServiceBus/namespaces")[0].Name)
+
+	d = evaluate(t, azuretemplate.ARM(load(t)), nil)
+	name := ofType(d, "Microsoft.Storage/storageAccounts")[0].Name
+	require.Regexp(t, `^[a-z0-9]{3,24}$`, name)
+}
+
+// appSettings returns the environment of the container, secrets included.
+func appSettings(t *testing.T, d *armtest.Deployment) (environ []string) {
+	apps := ofType(d, "Microsoft.App/containerApps")
+	require.Len(t, apps, 1)
+	secrets := make(map[any]any)
+	for _, s := range at(apps[0].Body, "properties", "configuration", "secrets").([]any) {
+		secrets[at(s, "name")] = at(s, "value")
+	}
+	for _, v := range at(apps[0].Body, "properties", "template", "containers", 0, "env").([]any) {
+		value := at(v, "value")
+		if ref := at(v, "secretRef"); ref != nil {
+			require.Contains(t, secrets, ref)
+			value = secrets[ref]
+		}
+		environ = append(environ, at(v, "name").(string)+"="+value.(string))
+	}
+	return environ
+}
+
+func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
+	parameters := map[string]any{
+		"platform": "containerapps", "image": "example.azurecr.io/messagehub:1", "registryServer": "example.azurecr.io", "infrastructureSubnetId": "/subnets/apps",
+		"oidcIssuer": "https://login.microsoftonline.com/tenant/v2.0", "oidcAudience": "api://messagehub",
+		"adminToken": strings.Repeat("t", 32), "pushSecretKey": "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=",
+		"extraSettings": []any{map[string]any{"name": "MESSAGEHUB_RETENTION", "value": "3d"}},
+	}
+	d := evaluate(t, azuretemplate.Files()["main.json"], parameters)
+	cfg := load(t, appSettings(t, d)...)
+	require.True(t, cfg.Production)
+	require.False(t, cfg.UsesFolder(), "nothing is kept in the container")
+	require.True(t, cfg.TLS.Terminated)
+	require.Equal(t, "0.0.0.0:8080", cfg.Listen)
+	require.Equal(t, "https://messagehub.region.azurecontainerapps.io", cfg.Watches.Base)
+	table := deployment.Of(cfg)
+	require.Equal(t, deployment.Of(load(t)).Queues, table.Queues, "the hub uses the queues that the template creates")
+
+	page, err := os.ReadFile(filepath.Join(folder, "README.md"))
+	require.NoError(t, err)
+	for _, v := range appSettings(t, d) {
+		if name, _, _ := strings.Cut(v, "="); name != "MESSAGEHUB_RETENTION" {
+			require.Contains(t, string(page), "`"+name+"`", "the page lists the settings of the hub")
+		}
+	}
+
+	app := ofType(d, "Microsoft.App/containerApps")[0].Body["properties"]
+	require.Equal(t, 8080.0, at(app, "configuration", "ingress", "targetPort"))
+	rules := at(app, "template", "scale", "rules").([]any)
+	require.Len(t, rules, 2)
+	require.Equal(t, cfg.ServiceBus.FIFO, at(rules[0], "custom", "metadata", "queueName"))
+	require.Equal(t, cfg.ServiceBus.Namespace, at(rules[0], "custom", "metadata", "namespace").(string)+".servicebus.windows.net")
+	for _, p := range at(app, "template", "containers", 0, "probes").([]any) {
+		require.Equal(t, 8081.0, at(p, "httpGet", "port"))
+	}
+	for name, value := range d.Outputs {
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), strings.Repeat("t", 32), name)
+	}
+}
+
+func TestMain_FederatesTheIdentitiesOnAKS(t *testing.T) {
+	d := evaluate(t, azuretemplate.Files()["main.json"], map[string]any{"platform": "aks", "aksOidcIssuer": "https://issuer/"})
+	require.Empty(t, ofType(d, "Microsoft.App/containerApps"))
+	got := make(map[string]any)
+	for _, c := range ofType(d, "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials") {
+		got[c.Name] = at(c.Body, "properties", "subject")
+	}
+	require.Equal(t, map[string]any{
+		"messagehub-hub/aks": "system:serviceaccount:messagehub:messagehub", "messagehub-scaler/aks": "system:serviceaccount:kube-system:keda-operator",
+	}, got)
+	identities := ofType(d, "Microsoft.ManagedIdentity/userAssignedIdentities")
+	require.Len(t, identities, 2)
+}
+
+func TestMain_ParametersOfThePlatformsAreItsOwn(t *testing.T) {
+	for _, name := range []string{"container-apps.parameters.json", "aks.parameters.json"} {
+		var file struct {
+			Parameters map[string]struct{ Value any }
+		}
+		require.NoError(t, json.Unmarshal(azuretemplate.Files()[name], &file))
+		given := make(map[string]any)
+		for parameter, p := range file.Parameters {
+			given[parameter] = p.Value
+		}
+		evaluate(t, azuretemplate.Files()["main.json"], given)
+	}
+	require.Len(t, evaluate(t, azuretemplate.Files()["main.json"], nil).Resources, len(evaluate(t, azuretemplate.ARM(load(t)), nil).Resources))
+}
+
+var declaration = regexp.MustCompile(`(?m)^(?:param|resource|module) (\w+)`)
+
+// TestBicep_DeclaresWhatARMHas compares the two forms by what they declare, since no Bicep compiler
+// was to be had.
+func TestBicep_DeclaresWhatARMHas(t *testing.T) {
+	cfg := load(t)
+	text := string(azuretemplate.Bicep(cfg))
+	seen := make(map[string]bool)
+	for _, m := range declaration.FindAllStringSubmatch(text, -1) {
+		require.False(t, seen[strings.ToLower(m[1])], m[1])
+		seen[strings.ToLower(m[1])] = true
+	}
+	var document struct {
+		Parameters map[string]any
+		Resources  []struct{ Type, APIVersion string }
+	}
+	require.NoError(t, json.Unmarshal(azuretemplate.ARM(cfg), &document))
+	for _, r := range document.Resources {
+		require.Contains(t, text, "'"+r.Type+"@"+r.APIVersion+"'")
+	}
+	require.Equal(t, len(document.Resources), strings.Count(text, "\nresource "))
+	require.Equal(t, len(document.Parameters), strings.Count(text, "\nparam "))
+}

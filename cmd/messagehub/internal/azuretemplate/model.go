@@ -1,0 +1,73 @@
+package azuretemplate
+
+// An object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	name  string
+	value any // string, int, bool, nil, object, array or expr
+}
+
+type array []any
+
+// A template is a model of what to deploy into a resource group.
+type template struct {
+	about     string // what it is for
+	params    []*param
+	resources []*resource
+	modules   []*module
+	outputs   []output
+}
+
+// A param is a parameter of a template.
+type param struct {
+	name, kind  string // kind: string, securestring, int, bool or array
+	description string
+	value       any // the default; nil: the parameter is required
+	allowed     array
+}
+
+// A resource is created, or is one that exists already.
+type resource struct {
+	comment   string
+	symbol    string // its name in the template
+	kind, api string // such as Microsoft.Storage/storageAccounts and 2023-05-01
+	parent    *resource
+	scope     *resource // what an extension, such as a role assignment, is for
+	name      any       // the last part of it, if there is a parent: string or expr
+	exists    bool
+	condition expr // nil: always
+	body      object
+}
+
+// A module is a template in a file of its own.
+type module struct {
+	symbol, file string
+	template     *template
+	condition    expr
+	arguments    object
+}
+
+type output struct {
+	name, kind string
+	value      any
+}
+
+func (t *template) add(r *resource) *resource {
+	t.resources = append(t.resources, r)
+	return r
+}
+
+// param adds a parameter, and returns it as an expression.
+func (t *template) param(p param) expr {
+	t.params = append(t.params, &p)
+	return paramRef(p.name)
+}
+
+// segments returns the names of the parents of r, and its own.
+func (r *resource) segments() []any {
+	if r.parent == nil {
+		return []any{r.name}
+	}
+	return append(r.parent.segments(), r.name)
+}

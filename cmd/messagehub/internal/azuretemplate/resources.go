@@ -1,0 +1,168 @@
+package azuretemplate
+
+import (
+	"cmp"
+	"encoding/json"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/deployment"
+)
+
+// ARM returns the template of the accounts, with what is in them, the identities and the roles that
+// hubs with a configuration need.
+func ARM(cfg *config.Config) []byte { return writeARM(newResources(cfg).template) }
+
+// Bicep returns the same template as ARM, in Bicep.
+func Bicep(cfg *config.Config) []byte { return writeBicep(newResources(cfg).template) }
+
+// resources is the template of everything but the hub itself.
+type resources struct {
+	*template
+	table  deployment.Table
+	names  names // of the accounts
+	cosmos *resource
+	bus    *resource
+	blob   *resource
+	scopes map[deployment.Scope]*resource
+
+	principals map[string]expr // of the identities
+	enabled    map[string]expr // conditions of identities that may not be there
+
+	location, subnet, isPrivate, zones expr
+}
+
+// names are those that a configuration gives to accounts; "" leaves them to the template.
+type names struct{ cosmos, bus, blob string }
+
+func newResources(cfg *config.Config) *resources {
+	r := &resources{
+		template: &template{about: "Accounts, queues, containers, identities and roles of MessageHub. Written by messagehub provision --format; do not edit it, but write it again."},
+		table:    deployment.Of(cfg),
+		names: names{
+			azureName(cfg.Cosmos.Endpoint, ".documents."), azureName("https://"+cfg.ServiceBus.Namespace, ".servicebus."), azureName(cfg.Blob.Endpoint, ".blob."),
+		},
+		scopes: make(map[deployment.Scope]*resource), principals: make(map[string]expr), enabled: make(map[string]expr),
+	}
+	r.location = r.param(param{name: "location", kind: "string", description: "Region of all resources", value: groupLocation()})
+	r.param(param{name: "prefix", kind: "string", description: "What the names of resources begin with: up to 11 lower case letters", value: "messagehub"})
+	r.zones = r.param(param{name: "zoneRedundant", kind: "bool", description: "Keep replicas in several availability zones, in regions that have them", value: true})
+	r.subnet = r.param(param{name: "privateEndpointSubnetId", kind: "string", description: "Subnet of private endpoints; empty: the accounts are reached over the internet. With it, Service Bus has the tier Premium", value: ""})
+	r.isPrivate = negation{isEmpty(r.subnet)}
+	r.addIdentities()
+	r.addCosmos()
+	r.addBus()
+	r.addStorage()
+	r.addGrants()
+	r.addSettings(cfg)
+	return r
+}
+
+// azureName returns the name of an account that an endpoint on Azure belongs to, or "".
+func azureName(endpoint, zone string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || net.ParseIP(u.Hostname()) != nil {
+		return ""
+	}
+	name, _, found := strings.Cut(u.Hostname(), zone)
+	if !found || strings.Contains(name, ".") {
+		return ""
+	}
+	return name
+}
+
+// accountParam adds the parameter with the name of an account.
+func (r *resources) accountParam(name, description, configured string, otherwise expr) expr {
+	var value any = otherwise
+	if configured != "" {
+		value = configured
+	}
+	return r.param(param{name: name, kind: "string", description: description, value: value})
+}
+
+// publicAccess is the network access of an account.
+func (r *resources) publicAccess() expr { return choice{r.isPrivate, "Disabled", "Enabled"} }
+
+// addPrivateEndpoint adds the endpoint of an account in the subnet, and its name in a DNS zone.
+func (r *resources) addPrivateEndpoint(symbolName, group string, account *resource) {
+	zone := r.param(param{name: symbolName + "DnsZoneId", kind: "string", description: "Private DNS zone of " + group + " endpoints; empty: names are resolved by other means", value: ""})
+	endpoint := r.add(&resource{
+		symbol: symbolName + "Endpoint", kind: "Microsoft.Network/privateEndpoints", api: "2023-11-01", condition: r.isPrivate,
+		name: text{account.name, "-" + symbolName},
+		body: object{
+			{"location", r.location},
+			{"properties", object{
+				{"subnet", object{{"id", r.subnet}}},
+				{"privateLinkServiceConnections", array{object{
+					{"name", symbolName},
+					{"properties", object{{"privateLinkServiceId", resourceID{account}}, {"groupIds", array{group}}}},
+				}}},
+			}},
+		},
+	})
+	r.add(&resource{
+		symbol: symbolName + "EndpointName", kind: "Microsoft.Network/privateEndpoints/privateDnsZoneGroups", api: "2023-11-01", parent: endpoint,
+		condition: and(r.isPrivate, negation{isEmpty(zone)}), name: "default",
+		body: object{{"properties", object{{"privateDnsZoneConfigs", array{object{{"name", symbolName}, {"properties", object{{"privateDnsZoneId", zone}}}}}}}}},
+	})
+}
+
+// addSettings adds the settings by which hubs use what the template creates.
+func (r *resources) addSettings(cfg *config.Config) {
+	endpoint, namespace := runtime{r.cosmos, "documentEndpoint"}, text{r.bus.name, ".servicebus.windows.net"}
+	blobs := runtime{r.blob, "primaryEndpoints.blob"}
+	hub := r.identity(deployment.Hub)
+	settings := array{}
+	set := func(name string, value any) {
+		settings = append(settings, object{{"name", name}, {"value", value}})
+	}
+	set("MESSAGEHUB_PRODUCTION", "true")
+	set("MESSAGEHUB_COSMOS_ENDPOINT", endpoint)
+	set("MESSAGEHUB_COSMOS_DATABASE", r.table.Database)
+	set("MESSAGEHUB_SERVICEBUS_NAMESPACE", namespace)
+	set("MESSAGEHUB_SERVICEBUS_FIFO_QUEUE", cmp.Or(cfg.ServiceBus.FIFO, "none"))
+	set("MESSAGEHUB_SERVICEBUS_PLAIN_QUEUE", cmp.Or(cfg.ServiceBus.Plain, "none"))
+	set("MESSAGEHUB_OBJECTS_QUEUE", cmp.Or(cfg.Objects.Queue, "none"))
+	set("MESSAGEHUB_BLOB_ENDPOINT", blobs)
+	set("MESSAGEHUB_BLOB_CONTAINER", cfg.Blob.Container)
+	if len(cfg.Domains) > 0 {
+		set("MESSAGEHUB_DOMAINS", domainsSetting(cfg.Domains))
+	}
+	r.outputs = []output{
+		{"settings", "array", settings},
+		{"serviceBusName", "string", r.bus.name},
+		{"fifoQueue", "string", cfg.ServiceBus.FIFO},
+		{"plainQueue", "string", cfg.ServiceBus.Plain},
+		{"hubIdentityName", "string", hub.name},
+		{"hubIdentityId", "string", resourceID{hub}},
+		{"hubClientId", "string", runtime{hub, "clientId"}},
+		{"hubPrincipalId", "string", runtime{hub, "principalId"}},
+		{"scalerIdentityName", "string", r.identity(deployment.Scaler).name},
+		{"scalerIdentityId", "string", resourceID{r.identity(deployment.Scaler)}},
+		{"scalerClientId", "string", runtime{r.identity(deployment.Scaler), "clientId"}},
+	}
+}
+
+// domainsSetting returns the setting domains, in the form of JSON.
+func domainsSetting(domains config.Domains) string {
+	type entry struct {
+		Name    string `json:"name"`
+		Group   string `json:"group,omitempty"`
+		Content string `json:"content,omitempty"`
+		Request string `json:"queue,omitempty"`
+		Reply   string `json:"reply-queue,omitempty"`
+		Dequeue string `json:"dequeue-queue,omitempty"`
+		Ingest  string `json:"ingest-queue,omitempty"`
+	}
+	entries := make([]entry, len(domains))
+	for i, d := range domains {
+		entries[i] = entry{d.Name.String(), d.Group.String(), string(d.Content), d.Queues.Request, d.Queues.Reply, d.Queues.Dequeue, d.Ingest}
+	}
+	list, err := json.Marshal(entries)
+	if err != nil {
+		panic(err) // strings always marshal
+	}
+	return string(list)
+}

@@ -1,0 +1,96 @@
+package azuretemplate
+
+import (
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node/deployment"
+	"github.com/messagehub/messagehub/domain"
+)
+
+const identityAPI = "2023-01-31"
+
+// addIdentities adds the identities of the hub and of the scaler. Those of domains belong to others:
+// the template takes them as parameters.
+func (r *resources) addIdentities() {
+	used := make(map[string]bool)
+	for _, i := range r.table.Identities {
+		if i.Domain != (domain.Origin{}) {
+			principal := r.param(param{
+				name: uniqueSymbol(used, "domain"+title(i.Domain.String())) + "PrincipalId", kind: "string",
+				description: "Object id of the managed identity or service principal of the domain " + i.Domain.String() + "; empty: it gets no roles", value: "",
+			})
+			r.principals[i.Name], r.enabled[i.Name] = principal, negation{isEmpty(principal)}
+			continue
+		}
+		made := r.add(&resource{
+			comment: i.Use,
+			symbol:  i.Name, kind: "Microsoft.ManagedIdentity/userAssignedIdentities", api: identityAPI, name: text{paramRef("prefix"), "-" + i.Name},
+			body: object{{"location", r.location}},
+		})
+		r.principals[i.Name] = runtime{made, "principalId"}
+	}
+}
+
+// identity returns an identity that the template creates.
+func (r *resources) identity(name string) *resource { return r.principals[name].(runtime).of }
+
+// addGrants adds the role of the hub in Cosmos, and every assignment of a role.
+func (r *resources) addGrants() {
+	used := make(map[string]bool)
+	for _, g := range r.table.Grants {
+		scope := r.scopes[g.Scope]
+		if g.Scope.Kind == deployment.DatabaseScope {
+			r.addDataGrant(&g, scope)
+			continue
+		}
+		who := strings.TrimPrefix(g.Identity, "domain:")
+		role := g.Role.Name[strings.LastIndexByte(g.Role.Name, ' ')+1:]
+		r.add(&resource{
+			comment: g.Identity + ": " + g.Why,
+			symbol:  uniqueSymbol(used, "role"+title(who)+title(role)+title(scope.symbol)), kind: "Microsoft.Authorization/roleAssignments", api: "2022-04-01",
+			scope: scope, condition: r.enabled[g.Identity], name: guid(resourceID{scope}, r.principalName(g.Identity), g.Role.ID, g.Identity),
+			body: object{{"properties", object{
+				{"roleDefinitionId", call{"subscriptionResourceId", []any{"Microsoft.Authorization/roleDefinitions", g.Role.ID}}},
+				{"principalId", r.principals[g.Identity]},
+				{"principalType", "ServicePrincipal"},
+			}}},
+		})
+	}
+}
+
+// principalName returns what tells the identity apart before it exists.
+func (r *resources) principalName(identity string) expr {
+	if p, ok := r.principals[identity].(runtime); ok {
+		return resourceID{p.of}
+	}
+	return r.principals[identity]
+}
+
+func (r *resources) addDataGrant(g *deployment.Grant, database *resource) {
+	scope := text{resourceID{r.cosmos}, "/dbs/" + r.table.Database}
+	actions := array{}
+	for _, a := range r.table.DataRole.Actions {
+		actions = append(actions, a)
+	}
+	role := r.add(&resource{
+		comment: "What the hub does in Cosmos, and no more",
+		symbol:  "dataRole", kind: "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions", api: cosmosAPI, parent: r.cosmos,
+		name: guid(resourceID{r.cosmos}, r.table.Database, r.table.DataRole.Name),
+		body: object{{"properties", object{
+			{"roleName", r.table.DataRole.Name + " " + r.table.Database},
+			{"type", "CustomRole"},
+			{"assignableScopes", array{scope}},
+			{"permissions", array{object{{"dataActions", actions}}}},
+		}}},
+	})
+	r.add(&resource{
+		comment: g.Identity + ": " + g.Why,
+		symbol:  "dataRole" + title(g.Identity), kind: "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments", api: cosmosAPI, parent: r.cosmos,
+		name: guid(resourceID{database}, r.principalName(g.Identity), r.table.DataRole.Name),
+		body: object{{"properties", object{
+			{"roleDefinitionId", resourceID{role}},
+			{"principalId", r.principals[g.Identity]},
+			{"scope", scope},
+		}}},
+	})
+}

@@ -1,0 +1,60 @@
+package azuretemplate
+
+import (
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node/deployment"
+)
+
+const busAPI = "2024-01-01"
+
+// addBus adds the namespace and its queues. Nobody has keys of the namespace.
+func (r *resources) addBus() {
+	name := r.accountParam("serviceBusName", "Name of the Service Bus namespace", r.names.bus, text{paramRef("prefix"), "-", unique()})
+	sku := r.param(param{
+		name: "serviceBusSku", kind: "string", description: "Tier of the Service Bus namespace; private endpoints need Premium", value: "Standard", allowed: array{"Standard", "Premium"},
+	})
+	tier := choice{r.isPrivate, "Premium", sku}
+	r.bus = r.add(&resource{
+		symbol: "serviceBus", kind: "Microsoft.ServiceBus/namespaces", api: busAPI, name: name,
+		body: object{
+			{"location", r.location},
+			{"sku", object{{"name", tier}, {"tier", tier}}},
+			{"properties", object{
+				{"disableLocalAuth", true},
+				{"minimumTlsVersion", "1.2"},
+				{"publicNetworkAccess", r.publicAccess()},
+			}},
+		},
+	})
+	used := make(map[string]bool)
+	for i := range r.table.Queues {
+		q := &r.table.Queues[i]
+		life := q.TimeToLive
+		if life == "" {
+			life = deployment.Forever
+		}
+		r.scopes[deployment.Scope{Kind: deployment.QueueScope, Name: q.Name}] = r.add(&resource{
+			comment: q.Use,
+			symbol:  uniqueSymbol(used, "queue"+title(q.Name)), kind: "Microsoft.ServiceBus/namespaces/queues", api: busAPI, parent: r.bus, name: q.ResourceName(),
+			body: object{{"properties", object{
+				{"requiresSession", q.Sessions},
+				{"lockDuration", q.Lock},
+				{"maxDeliveryCount", int(q.MaxDeliveries)},
+				{"defaultMessageTimeToLive", life},
+				{"deadLetteringOnMessageExpiration", q.DeadLettersExpired},
+				{"maxSizeInMegabytes", int(q.MaxMegabytes)},
+			}}},
+		})
+	}
+	r.addPrivateEndpoint("serviceBus", "namespace", r.bus)
+}
+
+// uniqueSymbol returns a symbol that no other resource has.
+func uniqueSymbol(used map[string]bool, symbol string) string {
+	for used[strings.ToLower(symbol)] {
+		symbol += "2"
+	}
+	used[strings.ToLower(symbol)] = true
+	return symbol
+}

@@ -1,0 +1,24 @@
+// Command writefiles writes the generated files of deploy/azure into a folder, which `make
+// deploy-files` names. It deletes nothing.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/azuretemplate"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: writefiles FOLDER")
+		os.Exit(2)
+	}
+	for name, text := range azuretemplate.Files() {
+		if err := os.WriteFile(filepath.Join(os.Args[1], name), text, 0o644); err != nil { //nolint:gosec // everyone may read them
+			fmt.Fprintln(os.Stderr, "writefiles:", err)
+			os.Exit(1)
+		}
+	}
+}

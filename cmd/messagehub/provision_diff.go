@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	cosmosclient "github.com/messagehub/messagehub/cosmos/client"
+)
+
+// reportDifferences prints a line for each difference between what exists and the table, those
+// with which a hub works included.
+func (p *process) reportDifferences(all []node.Resource) error {
+	if len(all) == 0 {
+		fmt.Fprintln(p.out, nothingToProvision)
+		return nil
+	}
+	isSame := true
+	line := func(state string, r *node.Resource, text string) {
+		isSame = false
+		fmt.Fprintf(p.out, "%-9s %s %s %s%s\n", state, r.Service, r.Kind, r.Name, text)
+	}
+	for i := range all {
+		r := &all[i]
+		if r.State == cosmosclient.StateMissing {
+			line(string(r.State), r, "")
+			continue
+		}
+		for _, text := range append(r.Left, r.Notes...) {
+			state := "differs"
+			if r.State == cosmosclient.StateUnknown {
+				state = string(r.State)
+			}
+			line(state, r, ": "+strings.TrimPrefix(text, r.Kind+" "+r.Name+": "))
+		}
+		if r.State == cosmosclient.StateUnknown && len(r.Left) == 0 {
+			line(string(r.State), r, "")
+		}
+	}
+	if isSame {
+		return nil
+	}
+	return exitError(exitFailed)
+}

@@ -1,0 +1,42 @@
+package deployment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// ContainerArguments returns the arguments of `az cosmosdb sql container create` that say how a
+// container is, without those that say where it is.
+func ContainerArguments(c *client.ContainerSpec) string {
+	ttl := ""
+	if c.Expires {
+		ttl = " --ttl -1"
+	}
+	return fmt.Sprintf("--name %s --partition-key-path %s --partition-key-version 2%s --max-throughput %d --idx '%s'",
+		c.Name, c.PartitionKey, ttl, c.Throughput, c.IndexingPolicy())
+}
+
+// Arguments returns the arguments of `az servicebus queue create` that say how a queue is.
+func (q *Queue) Arguments() string {
+	return fmt.Sprintf("--name %s --enable-session %t %s", q.ResourceName(), q.Sessions, q.Changeable())
+}
+
+// ResourceName returns the name of the queue as Azure Resource Manager has it: a slash divides names of
+// resources there.
+func (q *Queue) ResourceName() string { return strings.ReplaceAll(q.Name, "/", "~") }
+
+// Changeable returns the arguments for what can be changed of a queue that exists, as
+// `az servicebus queue update` has them.
+func (q *Queue) Changeable() string {
+	life := q.TimeToLive
+	if life == "" {
+		life = Forever
+	}
+	return fmt.Sprintf("--lock-duration %s --max-delivery-count %d --enable-dead-lettering-on-message-expiration %t --default-message-time-to-live %s --max-size %d",
+		q.Lock, q.MaxDeliveries, q.DeadLettersExpired, life, q.MaxMegabytes)
+}
+
+// Forever is how Service Bus writes a time to live without an end.
+const Forever = "P10675199DT2H48M5.4775807S"

@@ -1,0 +1,61 @@
+package deployment
+
+import "github.com/messagehub/messagehub/cmd/node/config"
+
+// A Queue is a queue of Service Bus.
+type Queue struct {
+	Name     string `json:"name"`
+	Use      string `json:"use"`
+	Sessions bool   `json:"sessions"`
+
+	Lock          string `json:"lockDuration"` // such as PT1M
+	MaxDeliveries int32  `json:"maxDeliveryCount"`
+	MaxMegabytes  int32  `json:"maxSizeInMegabytes"`
+
+	// DeadLettersExpired reports that a message which expires becomes a dead letter. Without it,
+	// the message is lost.
+	DeadLettersExpired bool `json:"deadLetteringOnMessageExpiration"`
+
+	TimeToLive string `json:"defaultMessageTimeToLive,omitempty"` // such as PT10M; "": forever
+}
+
+const (
+	lock          = "PT1M" // it is renewed while a message takes longer
+	maxDeliveries = 10     // the default of Service Bus, which the embedded bus has, too
+
+	// answerLife is how long an answer of a domain is kept. No receiver waits for one that is older.
+	answerLife = "PT10M"
+
+	// The sizes are steps of Service Bus, in its tier Standard.
+	eventMegabytes  = 5120 // events that wait while no hub runs
+	domainMegabytes = 1024
+)
+
+// Queues returns the queues of Service Bus.
+func Queues(cfg *config.Config) []Queue {
+	var all []Queue
+	add := func(q Queue) {
+		if q.Name == "" {
+			return
+		}
+		q.Lock, q.MaxDeliveries = lock, maxDeliveries
+		all = append(all, q)
+	}
+	events := func(name, use string, sessions bool) {
+		add(Queue{Name: name, Use: use, Sessions: sessions, MaxMegabytes: eventMegabytes, DeadLettersExpired: true})
+	}
+	events(cfg.ServiceBus.FIFO, "events, in the order of each recipient", true)
+	events(cfg.ServiceBus.Plain, "events of senders that set no session", false)
+	events(cfg.Objects.Queue, "events of objects", false)
+	for _, d := range cfg.Domains {
+		events(d.Ingest, "events of "+d.Name.String()+" alone", true)
+	}
+	queues := cfg.Queues()
+	for _, origin := range cfg.Groups().Origins() {
+		q, name := queues[origin], origin.String()
+		add(Queue{Name: q.Request, Use: "requests for content, to " + name, Sessions: true, MaxMegabytes: domainMegabytes})
+		add(Queue{Name: q.Reply, Use: "answers to requests, from " + name, Sessions: true, MaxMegabytes: domainMegabytes, TimeToLive: answerLife})
+		add(Queue{Name: q.Dequeue, Use: "notices that bundles have arrived, to " + name, MaxMegabytes: domainMegabytes, DeadLettersExpired: true})
+	}
+	return all
+}

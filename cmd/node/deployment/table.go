@@ -1,0 +1,115 @@
+package deployment
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+)
+
+// A Table is what Azure must have for hubs with one configuration.
+type Table struct {
+	Database   string
+	Containers []client.ContainerSpec
+	DataRole   DataRole
+	Queues     []Queue
+	Blobs      []BlobContainer
+	Identities []Identity
+	Grants     []Grant
+}
+
+// A BlobContainer is a container of Blob Storage. Nobody reads it without a token.
+type BlobContainer struct {
+	Name string `json:"name"`
+	Use  string `json:"use"`
+
+	// DeleteAfterDays is how long after its last change a blob is deleted by a rule of the
+	// account; 0: never, the hub deletes what it no longer needs.
+	DeleteAfterDays int `json:"deleteAfterDays,omitempty"`
+}
+
+// Of returns the table of hubs with a configuration, as if they embedded none of the services.
+func Of(cfg *config.Config) Table {
+	return Table{
+		Database:   cfg.Cosmos.Database,
+		Containers: Containers(),
+		DataRole:   hubDataRole,
+		Queues:     Queues(cfg),
+		Blobs:      Blobs(cfg),
+		Identities: identities(cfg),
+		Grants:     grants(cfg),
+	}
+}
+
+// Containers returns the containers of Cosmos that a hub needs: those of events and bundles, and
+// those of subscriptions and calls and of objects, without which it serves everything else.
+func Containers() []client.ContainerSpec {
+	return slices.Concat(cosmos.Containers(), pushstore.Containers(), objectstore.Containers())
+}
+
+// exchangeDays is how long the exchange keeps a blob that neither the hub nor a domain has deleted.
+// A request for content lives for seconds.
+const exchangeDays = 30
+
+// Blobs returns the containers of Blob Storage.
+func Blobs(cfg *config.Config) []BlobContainer {
+	return []BlobContainer{
+		{Name: cfg.Blob.ContentContainer(), Use: "payloads, and the content of bundles"},
+		{Name: cfg.Blob.ExchangeContainer(), Use: "what the hub and the domains exchange", DeleteAfterDays: exchangeDays},
+	}
+}
+
+// tableFormat is the version of the JSON document.
+const tableFormat = 1
+
+// A containerDocument is a container of Cosmos in the JSON document.
+type containerDocument struct {
+	Name             string   `json:"name"`
+	Holds            string   `json:"holds"`
+	PartitionKey     string   `json:"partitionKey"`
+	KeyVersion       int      `json:"partitionKeyVersion"`
+	IndexPaths       []string `json:"indexPaths"`
+	DefaultTTL       *int     `json:"defaultTtl"`
+	AutoscaleMaximum int32    `json:"autoscaleMaximum"`
+}
+
+// MarshalJSON returns the table as a document for other programs.
+func (t Table) MarshalJSON() ([]byte, error) {
+	onlyWhereSet := -1
+	containers := make([]containerDocument, len(t.Containers))
+	for i := range t.Containers {
+		c := &t.Containers[i]
+		containers[i] = containerDocument{
+			Name: c.Name, Holds: c.Holds, PartitionKey: c.PartitionKey, KeyVersion: 2,
+			IndexPaths: c.IndexPaths(), AutoscaleMaximum: c.Throughput,
+		}
+		if c.Expires {
+			containers[i].DefaultTTL = &onlyWhereSet
+		}
+	}
+	type cosmosDocument struct {
+		Database   string              `json:"database"`
+		Containers []containerDocument `json:"containers"`
+		DataRole   DataRole            `json:"dataRole"`
+	}
+	type busDocument struct {
+		Queues []Queue `json:"queues"`
+	}
+	type storageDocument struct {
+		Containers []BlobContainer `json:"containers"`
+	}
+	return json.Marshal(struct {
+		Format     int             `json:"format"`
+		Cosmos     cosmosDocument  `json:"cosmos"`
+		ServiceBus busDocument     `json:"serviceBus"`
+		Storage    storageDocument `json:"storage"`
+		Identities []Identity      `json:"identities"`
+		Roles      []Grant         `json:"roles"`
+	}{
+		tableFormat, cosmosDocument{t.Database, containers, t.DataRole}, busDocument{t.Queues}, storageDocument{t.Blobs}, t.Identities, t.Grants,
+	})
+}
