@@ -103,6 +103,10 @@ var rights = map[string][]identity.Role{
 	"GET /api/monitor/ready": {},
 	"GET /openapi.json":      {},
 	"GET /openapi.yaml":      {},
+
+	"GET " + docsRoot:            {}, // pages are the same for everybody
+	"GET " + docsPath:            {},
+	"GET " + docsPath + "{page}": {},
 }
 
 // rightsOf returns the row of a route, and whether it has one.

@@ -6,6 +6,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/broker"
+	"github.com/messagehub/messagehub/api/docs"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -15,12 +16,12 @@ func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Rout
 	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
-	r.Group(s.addRoutes)
+	r.Group(func(r chi.Router) { s.addRoutes(r, siteOf(set)) })
 	return r
 }
 
 // addRoutes adds every route to r. The table rights has a row for each.
-func (s *Server) addRoutes(r chi.Router) {
+func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.Use(s.authorize)
 
 	// Domains announce events.
@@ -167,6 +168,9 @@ func (s *Server) addRoutes(r chi.Router) {
 	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
 	look(r, "/openapi.json", s.handle(openAPIJSON))
 	look(r, "/openapi.yaml", s.handle(openAPIYAML))
+	look(r, docsRoot, s.handle(redirectToDocs))
+	look(r, docsPath, s.handle(serveDocs(site)))
+	look(r, docsPath+"{page}", s.handle(serveDocs(site)))
 }
 
 func noSuchRoute(http.ResponseWriter, *http.Request) error {
