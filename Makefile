@@ -120,9 +120,12 @@ conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embe
 test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers and consumers in Node and Python, and generators on the OpenAPI document
 	@.ci/test-clients
 
+notices: ## list the licences of what the command links, into bin/NOTICES
+	go run ./deploy/notices -o bin/NOTICES
+
 check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients notices check clean

@@ -247,6 +247,10 @@ var table = []row{
 		why:      "they hold pages, and no code",
 	},
 	{
+		packages: []string{"deploy/notices"},
+		why:      "it looks at modules from outside, and needs none of ours",
+	},
+	{
 		packages: []string{"api/docs"},
 		may:      []string{"api/guide", "deploy/handbook"},
 		why:      "it renders pages, and knows neither a route nor a use case",
