@@ -104,7 +104,7 @@ var rights = map[string][]identity.Role{
 	"GET /openapi.json":      {},
 	"GET /openapi.yaml":      {},
 
-	"GET " + docsRoot:            {}, // pages are the same for everybody
+	"GET " + docsRoot:            {}, // pages have no data of anyone
 	"GET " + docsPath:            {},
 	"GET " + docsPath + "{page}": {},
 }

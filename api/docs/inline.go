@@ -47,7 +47,7 @@ func (r *renderer) codeSpan(text string) int {
 }
 
 // emphasis renders what is between two marks at the beginning of text and returns its length, 0 if
-// the marks are none of emphasis.
+// the marks do not mark an emphasis.
 func (r *renderer) emphasis(text, mark, element string) int {
 	inner, isMarked := strings.CutPrefix(text, mark)
 	end := strings.Index(inner, mark)

@@ -17,7 +17,7 @@ type Page struct {
 	Topic       string // name of its file, without .md
 	Title       string
 	Summary     string // first paragraph, as text
-	ForOperator bool   // it is of the handbook; those of the guide are for everybody who writes a client
+	ForOperator bool   // it is a page of the handbook; those of the guide are for clients
 
 	file string // from the top of the tree, with slashes
 	text string // Markdown

@@ -169,7 +169,9 @@ func TestHandbook_NamesOnlyRoutesThatExist(t *testing.T) {
 	for name, text := range handbookPages(t) {
 		for _, match := range named.FindAllStringSubmatch(text, -1) {
 			found++
-			exists := slices.ContainsFunc(routes, func(route string) bool { return isRoute(strings.TrimSuffix(match[1], "/"), strings.TrimSuffix(route, "/")) })
+			exists := slices.ContainsFunc(routes, func(route string) bool {
+				return isRoute(strings.TrimSuffix(match[1], "/"), strings.TrimSuffix(route, "/"))
+			})
 			require.True(t, exists, "%s: %s", name, match[1])
 		}
 	}

@@ -35,8 +35,8 @@ func run(ctx context.Context, file string) error {
 		_, err = os.Stdout.Write(b.Bytes())
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // it is for everybody
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // others read it
 		return err
 	}
-	return os.WriteFile(file, b.Bytes(), 0o644) //nolint:gosec // it is for everybody
+	return os.WriteFile(file, b.Bytes(), 0o644) //nolint:gosec // others read it
 }
