@@ -45,12 +45,22 @@ func (p *process) helpCommand() *cobra.Command {
 		Example: "  messagehub help install\n" +
 			"  messagehub help incidents | less\n" +
 			"  messagehub help queue skip",
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			var topics []string
-			for _, page := range docs.Pages() {
-				topics = append(topics, page.Topic+"\t"+page.Title)
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			named, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return topics, cobra.ShellCompDirectiveNoFileComp
+			for _, sub := range named.Commands() {
+				if sub.IsAvailableCommand() {
+					names = append(names, sub.Name()+"\t"+sub.Short)
+				}
+			}
+			if len(args) == 0 {
+				for _, page := range docs.Pages() {
+					names = append(names, page.Topic+"\t"+page.Title)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.RunE = p.do(func(_ context.Context, args []string) error { return p.printHelp(cmd.Root(), args) })

@@ -50,6 +50,14 @@ func TestHelp_RefusesAnUnknownTopic(t *testing.T) {
 	}
 }
 
+func TestHelp_CompletesTopicsAndCommands(t *testing.T) {
+	got := messagehub(t, "", "__complete", "help", "")
+	require.Contains(t, got.out, "\ninstall\tInstalling a hub\n")
+	require.Contains(t, got.out, "\nserve\tRun the hub\n")
+	require.Contains(t, messagehub(t, "", "__complete", "help", "queue", "").out, "\nskip\t")
+	require.NotContains(t, messagehub(t, "", "__complete", "help", "queue", "").out, "install")
+}
+
 func TestTopics_AreNotNamesOfCommands(t *testing.T) {
 	for _, page := range docs.Pages() {
 		found, _, err := (&process{args: []string{"messagehub"}}).root().Find([]string{page.Topic})
