@@ -138,7 +138,7 @@ func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, n.Close())
 	exist := make(map[string]bool)
-	for _, metric := range describe(registry) {
+	for _, metric := range metricNames(registry) {
 		exist[metric] = false
 	}
 	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
@@ -209,8 +209,8 @@ func TestIncidents_HasASectionForEachAlert(t *testing.T) {
 	}))
 }
 
-// describe returns the names of all metrics of a registry, whether they have values or not.
-func describe(registry *prometheus.Registry) (names []string) {
+// metricNames returns the names of all metrics of a registry, whether they have values or not.
+func metricNames(registry *prometheus.Registry) (names []string) {
 	described := make(chan *prometheus.Desc)
 	go func() {
 		registry.Describe(described)
