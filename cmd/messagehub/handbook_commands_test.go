@@ -12,7 +12,8 @@ import (
 
 // arriving are commands, and flags of commands, that pages name and that do not exist yet.
 var arriving = []string{
-	"backup", "restore", "upgrade", "health", "actor",
+	"backup", "restore", "upgrade", "health",
+	"restore --freeze",
 	"provision --format", "provision --apply", "provision --diff",
 	"version --json",
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/guide"
@@ -84,6 +86,29 @@ func TestHandbook_HasOnlyCommandsThatAreAccepted(t *testing.T) {
 	require.NotZero(t, commands)
 }
 
+func TestHandbook_NamesOnlyFlagsThatExist(t *testing.T) {
+	flags := []string{"parameters"} // of the Azure CLI
+	for _, name := range arriving {
+		if _, flag, isFlag := strings.Cut(name, " --"); isFlag {
+			flags = append(flags, flag)
+		}
+	}
+	var collect func(*cobra.Command)
+	collect = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		for _, sub := range cmd.Commands() {
+			collect(sub)
+		}
+	}
+	collect((&process{args: []string{"messagehub"}}).root())
+	code := regexp.MustCompile("`--([a-z-]+)")
+	for name, text := range handbookPages(t) {
+		for _, match := range code.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, flags, match[1], name)
+		}
+	}
+}
+
 func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 	settings := settingNames()
 	var sections, variables []string
@@ -97,12 +122,16 @@ func TestHandbook_NamesOnlySettingsThatExist(t *testing.T) {
 	files := []string{"push.key", "hub.key"} // that look like settings
 
 	code := regexp.MustCompile("`([a-z-]+)\\.([a-z-]+)`")
+	setting := regexp.MustCompile("settings? `([a-z.-]+)`")
 	variable := regexp.MustCompile(`MESSAGEHUB_[A-Z_]*[A-Z]\b`)
 	for name, text := range handbookPages(t) {
 		for _, match := range code.FindAllStringSubmatch(text, -1) {
 			if setting := match[1] + "." + match[2]; slices.Contains(sections, match[1]) && !slices.Contains(files, setting) {
 				require.Contains(t, settings, setting, name)
 			}
+		}
+		for _, match := range setting.FindAllStringSubmatch(text, -1) {
+			require.Contains(t, settings, match[1], name)
 		}
 		for _, found := range variable.FindAllString(text, -1) {
 			require.Contains(t, variables, found, name)
