@@ -23,21 +23,34 @@ func siteOf(set RouteSet) func() *docs.Site {
 	return docs.ForOperators
 }
 
-// serveDocs returns a handler that answers with a page, or with the index of all pages.
-func serveDocs(site func() *docs.Site) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		name := chi.URLParam(r, "page")
-		if !site().Serve(w, r, name) {
-			return refuse(noRoute, "There is no such page. GET /docs/ lists the pages.")
+// foldDocs lets the path of the index end with a slash, as it does in links to it.
+func foldDocs(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == docsPath {
+			chi.RouteContext(r.Context()).RoutePath = docsRoot
 		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serveDocsIndex returns a handler that answers with the list of all pages.
+func serveDocsIndex(site func() *docs.Site) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		index := docs.Index
+		if r.URL.Path == docsRoot {
+			index = docs.IndexAbove
+		}
+		site().Serve(w, r, index)
 		return nil
 	}
 }
 
-// redirectToDocs answers the path of the index without its last slash, from which relative links
-// would lead elsewhere.
-func redirectToDocs(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Location", "docs/") // relative, because a proxy may serve the hub below a path
-	w.WriteHeader(http.StatusPermanentRedirect)
-	return nil
+// serveDocsPage returns a handler that answers with a page, or with the style sheet.
+func serveDocsPage(site func() *docs.Site) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if !site().Serve(w, r, chi.URLParam(r, "page")) {
+			return refuse(noRoute, "There is no such page. GET /docs/ lists the pages.")
+		}
+		return nil
+	}
 }

@@ -105,7 +105,6 @@ var rights = map[string][]identity.Role{
 	"GET /openapi.yaml":      {},
 
 	"GET " + docsRoot:            {}, // pages have no data of anyone
-	"GET " + docsPath:            {},
 	"GET " + docsPath + "{page}": {},
 }
 

@@ -13,7 +13,7 @@ import (
 // routes returns the router of a listener. It knows every route, and answers those of set.
 func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Router {
 	r := chi.NewRouter()
-	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
+	r.Use(foldOriginal, foldDocs, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
 	r.Group(func(r chi.Router) { s.addRoutes(r, siteOf(set)) })
@@ -168,9 +168,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
 	look(r, "/openapi.json", s.handle(openAPIJSON))
 	look(r, "/openapi.yaml", s.handle(openAPIYAML))
-	look(r, docsRoot, s.handle(redirectToDocs))
-	look(r, docsPath, s.handle(serveDocs(site)))
-	look(r, docsPath+"{page}", s.handle(serveDocs(site)))
+	look(r, docsRoot, s.handle(serveDocsIndex(site)))
+	look(r, docsPath+"{page}", s.handle(serveDocsPage(site)))
 }
 
 func noSuchRoute(http.ResponseWriter, *http.Request) error {

@@ -113,13 +113,7 @@ func (v *validating) validate(req *http.Request, resp *http.Response, body []byt
 	if resp.Header.Get("Content-Encoding") == "gzip" && req.Method == "GET" {
 		body = gunzipped(v.t, body)
 	}
-	input.Route, input.PathParams, err = router.FindRoute(req)
-	isFound := err == nil && !strings.HasSuffix(req.URL.Path, "/") // to the router, a slash at the end is none
-	if item := doc.Paths.Value(req.URL.Path); err == nil && !isFound && item != nil && item.GetOperation(req.Method) != nil {
-		isFound = true
-		input.Route = &routers.Route{Spec: doc, Path: req.URL.Path, PathItem: item, Method: req.Method, Operation: item.GetOperation(req.Method)}
-	}
-	if !isFound {
+	if input.Route, input.PathParams, err = router.FindRoute(req); err != nil || strings.HasSuffix(req.URL.Path, "/") { // to the router, a slash at the end is none
 		input.Route = missing(v.t, doc, resp.StatusCode)
 	} else if resp.StatusCode < 400 {
 		// What the hub took must be allowed; what it refused may be anything.

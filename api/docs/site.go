@@ -7,9 +7,17 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
+)
+
+// The names of the index: for the address that ends with the slash below which the pages are, and for the
+// address without that slash.
+const (
+	Index      = ""
+	IndexAbove = "/"
 )
 
 // styleSheet is the name of the style sheet below the address of the site.
@@ -24,7 +32,7 @@ const policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-acti
 // A Site is a set of pages in HTML. All of its links are relative, so that it may be served below
 // any path. It is safe for concurrent use.
 type Site struct {
-	files map[string]file // by name; "" is the index
+	files map[string]file // by name
 }
 
 type file struct {
@@ -57,11 +65,12 @@ var (
 func newSite(pages []Page) *Site {
 	s := &Site{files: make(map[string]file)}
 	s.add(styleSheet, "text/css; charset=utf-8", styles)
-	s.add("", htmlType, frame("MessageHub", "", pages, indexOf(pages)))
+	s.add(Index, htmlType, frame("MessageHub", "", "", pages, indexOf(pages, "")))
+	s.add(IndexAbove, htmlType, frame("MessageHub", "", "docs/", pages, indexOf(pages, "docs/")))
 	for i := range pages {
 		p := &pages[i]
 		body := render(p.text, func(target string) (string, bool) { return addressOf(p, target, pages) })
-		s.add(p.Topic, htmlType, frame(p.Title+" · MessageHub", p.Topic, pages, body))
+		s.add(p.Topic, htmlType, frame(p.Title+" · MessageHub", p.Topic, "", pages, body))
 	}
 	return s
 }
@@ -73,8 +82,7 @@ func (s *Site) add(name, contentType string, body []byte) {
 	s.files[name] = file{contentType: contentType, body: body, etag: `"` + hex.EncodeToString(digest[:16]) + `"`}
 }
 
-// Serve answers a request for a file of the site: a topic, "" for the index, or its style sheet. It
-// returns false, and does nothing, if the site does not have the file.
+// Serve answers a request for a file of the site: a topic, an index, or its style sheet. It returns false, and does nothing, if the site does not have the file.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) bool {
 	f, exists := s.files[name]
 	if !exists {
@@ -118,15 +126,15 @@ func addressOf(p *Page, target string, pages []Page) (address string, exists boo
 	return "", false
 }
 
-// indexOf returns the index of pages in HTML.
-func indexOf(pages []Page) string {
+// indexOf returns the index of pages, which are below a path, in HTML.
+func indexOf(pages []Page, below string) string {
 	var b strings.Builder
-	b.WriteString("<h1>MessageHub</h1>\n<p>The same pages on a terminal: <code>messagehub help TOPIC</code>.\nThe HTTP API: <a href=\"../openapi.yaml\">openapi.yaml</a>.</p>\n")
+	b.WriteString("<h1>MessageHub</h1>\n<p>The same pages on a terminal: <code>messagehub help TOPIC</code>.\nThe HTTP API: <a href=\"" + path.Join(below, "../openapi.yaml") + "\">openapi.yaml</a>.</p>\n")
 	for _, part := range partsOf(pages) {
 		fmt.Fprintf(&b, "<h2>%s</h2>\n<dl>\n", part.name)
 		for i := range part.pages {
 			p := &part.pages[i]
-			fmt.Fprintf(&b, "<dt><a href=\"%s\">%s</a></dt>\n<dd>%s</dd>\n", escape(p.Topic), escape(p.Title), renderText(p.Summary))
+			fmt.Fprintf(&b, "<dt><a href=\"%s\">%s</a></dt>\n<dd>%s</dd>\n", below+escape(p.Topic), escape(p.Title), renderText(p.Summary))
 		}
 		b.WriteString("</dl>\n")
 	}
@@ -155,8 +163,9 @@ func partsOf(pages []Page) []part {
 	return parts
 }
 
-// frame returns a whole document: a list of pages, in which topic is the present one, and a body.
-func frame(title, topic string, pages []Page, body string) []byte {
+// frame returns a whole document: a list of pages, which are below a path and of which topic is the present
+// one, and a body.
+func frame(title, topic, below string, pages []Page, body string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
 <html lang="en">
@@ -168,16 +177,16 @@ func frame(title, topic string, pages []Page, body string) []byte {
 <link rel="stylesheet" href="%s">
 </head>
 <body>
-<header><a href="./"%s>MessageHub</a></header>
+<header><a href="./%s"%s>MessageHub</a></header>
 <main>
-`, escape(title), styleSheet, current(topic == ""))
+`, escape(title), below+styleSheet, below, current(topic == ""))
 	b.WriteString(body)
 	b.WriteString("</main>\n<nav aria-label=\"Pages\">\n")
 	for _, part := range partsOf(pages) {
 		fmt.Fprintf(&b, "<h2>%s</h2>\n<ul>\n", part.name)
 		for i := range part.pages {
 			p := &part.pages[i]
-			fmt.Fprintf(&b, "<li><a href=\"%s\"%s>%s</a></li>\n", escape(p.Topic), current(p.Topic == topic), escape(p.Title))
+			fmt.Fprintf(&b, "<li><a href=\"%s\"%s>%s</a></li>\n", below+escape(p.Topic), current(p.Topic == topic), escape(p.Title))
 		}
 		b.WriteString("</ul>\n")
 	}

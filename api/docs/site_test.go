@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -78,14 +79,19 @@ func TestSite_HasWhatItsPagesLinkTo(t *testing.T) {
 	for _, s := range []*Site{ForOperators(), ForClients()} {
 		for name, f := range s.files {
 			for _, match := range hrefPattern.FindAllStringSubmatch(string(f.body), -1) {
-				target, id, hasID := strings.Cut(match[1], "#")
-				switch {
-				case strings.HasPrefix(target, "https://"), target == "../openapi.yaml":
+				target, id, hasID := strings.Cut(strings.TrimPrefix(match[1], "./"), "#")
+				below := ""
+				if name == IndexAbove {
+					below = "docs/"
+				}
+				if strings.HasPrefix(target, "https://") || target == path.Join(below, "../openapi.yaml") {
 					continue
-				case target == "./":
-					target = ""
-				case target == "":
+				}
+				if target == "" && hasID {
 					target = name
+				} else {
+					require.True(t, strings.HasPrefix(target, below), "%s links to %s", name, match[1])
+					target = strings.TrimPrefix(target, below)
 				}
 				linked, exists := s.files[target]
 				require.True(t, exists, "%s links to %s", name, match[1])
