@@ -144,9 +144,12 @@ goreleaser: ## check .goreleaser.yaml by goreleaser and a snapshot, against make
 first-minutes: ## time the way from the archive to the first peeked message, and of the compose file, into deploy/RESULTS.md
 	@.ci/first-minutes
 
+notices: ## list the licences of what the command links, into bin/NOTICES
+	go run ./deploy/notices -o bin/NOTICES
+
 check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 )
 
@@ -10,6 +11,23 @@ func ProblemStatuses() map[string]int {
 	all := make(map[string]int)
 	for p, row := range problems {
 		all[string(p)] = row.status
+	}
+	return all
+}
+
+// A Problem is a row of the table of problems.
+type Problem struct {
+	Status        int
+	Title         string
+	HasRetryAfter bool
+}
+
+// Problems returns the table of problems by type. Those of 429 have Retry-After, too: the handler
+// knows for how long.
+func Problems() map[string]Problem {
+	all := make(map[string]Problem)
+	for p, row := range problems {
+		all[string(p)] = Problem{Status: row.status, Title: row.title, HasRetryAfter: row.retry || row.status == http.StatusTooManyRequests}
 	}
 	return all
 }

@@ -3,12 +3,14 @@ package api
 import (
 	"net/http"
 	"strings"
+
+	"github.com/messagehub/messagehub/api/docs"
 )
 
 // A RouteSet is the part of the routes that a listener has.
 type RouteSet int
 
-// The sets of routes. Probes and the OpenAPI document are in each.
+// The sets of routes. Probes, the OpenAPI document and the guide for clients are in each.
 const (
 	AllRoutes      RouteSet = iota
 	PublicRoutes            // without those of operators
@@ -48,13 +50,18 @@ func setOf(path string) RouteSet {
 			return OperatorRoutes
 		}
 	}
+	if topic, ok := strings.CutPrefix(path, docsPath); ok {
+		if page, exists := docs.Find(topic); exists && page.ForOperator {
+			return OperatorRoutes
+		}
+	}
 	return PublicRoutes
 }
 
 func isOnEachListener(path string) bool {
 	switch path {
-	case "/healthz", "/readyz", "/openapi.json", "/openapi.yaml":
+	case "/healthz", "/readyz", "/openapi.json", "/openapi.yaml", docsRoot:
 		return true
 	}
-	return false
+	return strings.HasPrefix(path, docsPath) && setOf(path) != OperatorRoutes
 }

@@ -103,6 +103,9 @@ var rights = map[string][]identity.Role{
 	"GET /api/monitor/ready": {},
 	"GET /openapi.json":      {},
 	"GET /openapi.yaml":      {},
+
+	"GET " + docsRoot:            {}, // pages have no data of anyone
+	"GET " + docsPath + "{page}": {},
 }
 
 // rightsOf returns the row of a route, and whether it has one.

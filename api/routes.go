@@ -6,21 +6,22 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/broker"
+	"github.com/messagehub/messagehub/api/docs"
 	"github.com/messagehub/messagehub/domain"
 )
 
 // routes returns the router of a listener. It knows every route, and answers those of set.
 func (s *Server) routes(set RouteSet, isOwnHost func(host string) bool) chi.Router {
 	r := chi.NewRouter()
-	r.Use(foldOriginal, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
+	r.Use(foldOriginal, foldDocs, s.identify, s.observe, s.recoverPanics, s.deadline, s.refuseOverLimit, s.localOnly(isOwnHost), s.onlyRoutes(set), s.limitRequests)
 	r.NotFound(s.handle(noSuchRoute))
 	r.MethodNotAllowed(s.handle(methodNotAllowed))
-	r.Group(s.addRoutes)
+	r.Group(func(r chi.Router) { s.addRoutes(r, siteOf(set)) })
 	return r
 }
 
 // addRoutes adds every route to r. The table rights has a row for each.
-func (s *Server) addRoutes(r chi.Router) {
+func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.Use(s.authorize)
 
 	// Domains announce events.
@@ -167,6 +168,8 @@ func (s *Server) addRoutes(r chi.Router) {
 	look(r, "/metrics", newMetricsHandler(s.opts.Gatherer, s.opts.Clock).ServeHTTP)
 	look(r, "/openapi.json", s.handle(openAPIJSON))
 	look(r, "/openapi.yaml", s.handle(openAPIYAML))
+	look(r, docsRoot, s.handle(serveDocsIndex(site)))
+	look(r, docsPath+"{page}", s.handle(serveDocsPage(site)))
 }
 
 func noSuchRoute(http.ResponseWriter, *http.Request) error {

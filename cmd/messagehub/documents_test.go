@@ -22,6 +22,7 @@ func TestDocuments_NameOnlyWhatExists(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, documents, "README.md")
 	require.Contains(t, documents, "bench/simulate/GUARANTEES.md")
+	require.Contains(t, documents, ".github/CONTRIBUTING.md")
 	require.Empty(t, problems)
 }
 
@@ -94,7 +95,7 @@ func checkDocuments(tree fs.FS) (documents, problems []string, err error) {
 		}
 		base := path.Base(name)
 		switch {
-		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "testdata"):
+		case entry.IsDir() && name != "." && name != ".github" && (strings.HasPrefix(base, ".") || base == "testdata"):
 			return fs.SkipDir
 		case path.Ext(name) == ".md":
 			documents = append(documents, name)

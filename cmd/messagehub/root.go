@@ -86,6 +86,7 @@ func (p *process) root() *cobra.Command {
 	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand(), p.tokenCommand())
 	root.AddCommand(p.emulatorCommand(), p.benchCommand())
 	root.AddCommand(p.healthCommand(), p.simulateActorCommand(), p.commandsCommand())
+	p.addHelp(root)
 	return root
 }
 

@@ -1,0 +1,198 @@
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// A renderer turns one page into HTML.
+type renderer struct {
+	out strings.Builder
+	ids headingIDs
+
+	// resolve returns the address of what a link leads to, and whether the site has it. A link to
+	// what it does not have becomes its text.
+	resolve func(target string) (address string, exists bool)
+}
+
+// render returns a page in HTML.
+func render(text string, resolve func(target string) (address string, exists bool)) string {
+	r := &renderer{ids: make(headingIDs), resolve: resolve}
+	r.blocks(strings.Split(strings.TrimRight(text, "\n"), "\n"), false)
+	return r.out.String()
+}
+
+var (
+	headingPattern = regexp.MustCompile(`^(#{1,6}) +(.+)$`)
+	itemPattern    = regexp.MustCompile(`^(- |[0-9]{1,2}\. )(.*)$`)
+	rulerPattern   = regexp.MustCompile(`^\|( *:?-+:? *\|)+$`) // between the head and the body of a table
+)
+
+const fence = "```"
+
+// blocks renders lines. In an item of a tight list, paragraphs have no element of their own.
+func (r *renderer) blocks(lines []string, isTight bool) {
+	for len(lines) > 0 {
+		n := 1
+		switch line := lines[0]; {
+		case line == "":
+		case strings.HasPrefix(line, fence):
+			n = r.code(lines)
+		case headingPattern.MatchString(line):
+			r.heading(line)
+		case isTable(lines):
+			n = r.table(lines)
+		case itemPattern.MatchString(line):
+			n = r.list(lines)
+		default:
+			n = r.paragraph(lines, isTight)
+		}
+		lines = lines[n:]
+	}
+}
+
+// isTable reports whether lines begin with a table.
+func isTable(lines []string) bool {
+	return len(lines) > 1 && strings.HasPrefix(lines[0], "|") && rulerPattern.MatchString(lines[1])
+}
+
+// beginsBlock reports whether a line ends the paragraph before it.
+func beginsBlock(line string) bool {
+	return line == "" || strings.HasPrefix(line, fence) || headingPattern.MatchString(line) || itemPattern.MatchString(line)
+}
+
+func (r *renderer) heading(line string) {
+	match := headingPattern.FindStringSubmatch(line)
+	level, text := len(match[1]), strings.TrimSpace(match[2])
+	fmt.Fprintf(&r.out, "<h%d id=\"%s\">", level, r.ids.next(text))
+	r.inline(text)
+	fmt.Fprintf(&r.out, "</h%d>\n", level)
+}
+
+// paragraph renders the paragraph at the beginning of lines and returns how many lines it has.
+func (r *renderer) paragraph(lines []string, isTight bool) int {
+	n := 1
+	for n < len(lines) && !beginsBlock(lines[n]) {
+		n++
+	}
+	text := make([]string, n)
+	for i, line := range lines[:n] {
+		text[i] = strings.TrimSpace(line)
+	}
+	if isTight {
+		r.inline(strings.Join(text, "\n"))
+		if n < len(lines) {
+			r.out.WriteString("\n")
+		}
+		return n
+	}
+	r.out.WriteString("<p>")
+	r.inline(strings.Join(text, "\n"))
+	r.out.WriteString("</p>\n")
+	return n
+}
+
+// code renders the fenced code at the beginning of lines and returns how many lines it has.
+func (r *renderer) code(lines []string) int {
+	r.out.WriteString("<pre><code")
+	if language := strings.TrimPrefix(lines[0], fence); language != "" {
+		r.out.WriteString(` class="language-` + escape(language) + `"`)
+	}
+	r.out.WriteString(">")
+	defer r.out.WriteString("</code></pre>\n")
+	for i, line := range lines[1:] {
+		if line == fence {
+			return i + 2
+		}
+		r.out.WriteString(escape(line) + "\n")
+	}
+	return len(lines)
+}
+
+// table renders the table at the beginning of lines and returns how many lines it has.
+func (r *renderer) table(lines []string) int {
+	r.out.WriteString("<table>\n<thead>\n")
+	r.row(lines[0], "th")
+	r.out.WriteString("</thead>\n<tbody>\n")
+	n := 2
+	for n < len(lines) && strings.HasPrefix(lines[n], "|") {
+		r.row(lines[n], "td")
+		n++
+	}
+	r.out.WriteString("</tbody>\n</table>\n")
+	return n
+}
+
+func (r *renderer) row(line, element string) {
+	r.out.WriteString("<tr>\n")
+	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
+	for cell := range strings.SplitSeq(line, "|") {
+		r.out.WriteString("<" + element + ">")
+		r.inline(strings.TrimSpace(cell))
+		r.out.WriteString("</" + element + ">\n")
+	}
+	r.out.WriteString("</tr>\n")
+}
+
+// list renders the list at the beginning of lines and returns how many lines it has.
+func (r *renderer) list(lines []string) int {
+	items, n, isTight := readItems(lines)
+	element := "ul"
+	if lines[0][0] != '-' {
+		element = "ol"
+	}
+	r.out.WriteString("<" + element + ">\n")
+	for _, item := range items {
+		r.out.WriteString("<li>")
+		if !isTight {
+			r.out.WriteString("\n")
+		}
+		r.blocks(item, isTight)
+		r.out.WriteString("</li>\n")
+	}
+	r.out.WriteString("</" + element + ">\n")
+	return n
+}
+
+// readItems returns the items of the list at the beginning of lines, each without its marker and its
+// indentation, how many lines they have together, and whether the list is tight: whether no blank line
+// is in it, except in its code.
+func readItems(lines []string) (items [][]string, n int, isTight bool) {
+	isOrdered := lines[0][0] != '-'
+	isTight = true
+	var item []string
+	indent, isCode := "", false
+	for n < len(lines) {
+		line := lines[n]
+		switch match := itemPattern.FindStringSubmatch(line); {
+		case match != nil && (line[0] != '-') == isOrdered:
+			if item != nil {
+				isTight = isTight && item[len(item)-1] != ""
+				items = append(items, trimBlank(item))
+			}
+			item, indent = []string{match[2]}, strings.Repeat(" ", len(match[1]))
+		case line == "":
+			item = append(item, "")
+		case strings.HasPrefix(line, indent):
+			line = strings.TrimPrefix(line, indent)
+			isTight = isTight && (isCode || item[len(item)-1] != "")
+			if strings.HasPrefix(line, fence) {
+				isCode = !isCode
+			}
+			item = append(item, line)
+		default:
+			return append(items, trimBlank(item)), n, isTight
+		}
+		n++
+	}
+	return append(items, trimBlank(item)), n, isTight
+}
+
+// trimBlank returns lines without the blank ones at their end.
+func trimBlank(lines []string) []string {
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}

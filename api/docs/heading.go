@@ -1,0 +1,27 @@
+package docs
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// headingIDs gives the headings of a page the ids that GitHub gives them, so that a link to a
+// heading works in the tree and at the site: lower case, without punctuation, with hyphens for
+// spaces, and numbered if a page has the heading more than once. The value is how often an id was
+// given.
+type headingIDs map[string]int
+
+var notInID = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+
+// next returns the id of the next heading of the page.
+func (h headingIDs) next(heading string) string {
+	id := notInID.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+	id = strings.ReplaceAll(id, " ", "-")
+	n := h[id]
+	h[id]++
+	if n > 0 {
+		return fmt.Sprintf("%s-%d", id, n)
+	}
+	return id
+}

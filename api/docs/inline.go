@@ -1,0 +1,86 @@
+package docs
+
+import "strings"
+
+// escaper replaces what has a meaning in HTML.
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+
+func escape(text string) string { return escaper.Replace(text) }
+
+// renderText returns the text of a paragraph in HTML, without links.
+func renderText(text string) string {
+	r := &renderer{resolve: func(string) (string, bool) { return "", false }}
+	r.inline(text)
+	return r.out.String()
+}
+
+// inline renders text with its code, emphasis and links.
+func (r *renderer) inline(text string) {
+	for text != "" {
+		n := 0
+		switch text[0] {
+		case '`':
+			n = r.codeSpan(text)
+		case '[':
+			n = r.link(text)
+		case '*':
+			if n = r.emphasis(text, "**", "strong"); n == 0 {
+				n = r.emphasis(text, "*", "em")
+			}
+		}
+		if n == 0 {
+			n = 1
+			r.out.WriteString(escape(text[:n]))
+		}
+		text = text[n:]
+	}
+}
+
+// codeSpan renders the code at the beginning of text and returns its length, 0 if it does not end.
+func (r *renderer) codeSpan(text string) int {
+	end := strings.IndexByte(text[1:], '`')
+	if end < 0 {
+		return 0
+	}
+	r.out.WriteString("<code>" + escape(strings.ReplaceAll(text[1:1+end], "\n", " ")) + "</code>")
+	return end + 2
+}
+
+// emphasis renders what is between two marks at the beginning of text and returns its length, 0 if
+// the marks do not mark an emphasis.
+func (r *renderer) emphasis(text, mark, element string) int {
+	inner, isMarked := strings.CutPrefix(text, mark)
+	end := strings.Index(inner, mark)
+	if !isMarked || end <= 0 || strings.TrimSpace(inner[:end]) != inner[:end] {
+		return 0
+	}
+	r.out.WriteString("<" + element + ">")
+	r.inline(inner[:end])
+	r.out.WriteString("</" + element + ">")
+	return end + 2*len(mark)
+}
+
+// link renders the link at the beginning of text and returns its length, 0 if it is none.
+func (r *renderer) link(text string) int {
+	middle := strings.Index(text, "](")
+	if middle < 0 {
+		return 0
+	}
+	end := strings.IndexByte(text[middle:], ')')
+	if end < 0 {
+		return 0
+	}
+	label, target := text[1:middle], text[middle+2:middle+end]
+	if strings.ContainsAny(target, " \n") {
+		return 0
+	}
+	address, exists := r.resolve(target)
+	if exists {
+		r.out.WriteString(`<a href="` + escape(address) + `">`)
+	}
+	r.inline(label)
+	if exists {
+		r.out.WriteString("</a>")
+	}
+	return middle + end + 1
+}

@@ -1,0 +1,25 @@
+package docs
+
+import (
+	"path"
+	"strings"
+)
+
+// resolve returns the page that a link of p leads to, nil if none, and the heading in it.
+func (p *Page) resolve(target string) (page *Page, heading string) {
+	if strings.Contains(target, "://") {
+		return nil, ""
+	}
+	file, heading, _ := strings.Cut(target, "#")
+	if file == "" {
+		return p, heading
+	}
+	file = path.Join(path.Dir(p.file), file)
+	pages := allPages()
+	for i := range pages {
+		if pages[i].file == file {
+			return &pages[i], heading
+		}
+	}
+	return nil, ""
+}

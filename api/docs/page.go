@@ -1,0 +1,79 @@
+package docs
+
+import (
+	"cmp"
+	"embed"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/messagehub/messagehub/api/guide"
+	"github.com/messagehub/messagehub/deploy/handbook"
+)
+
+// A Page is a page of the handbook or of the guide.
+type Page struct {
+	Topic       string // name of its file, without .md
+	Title       string
+	Summary     string // first paragraph, as text
+	ForOperator bool   // it is a page of the handbook; those of the guide are for clients
+
+	file string // from the top of the tree, with slashes
+	text string // Markdown
+}
+
+// Pages returns all pages: those of the guide, then those of the handbook.
+func Pages() []Page { return slices.Clone(allPages()) }
+
+var allPages = sync.OnceValue(func() []Page {
+	pages := readPages("api/guide", guide.Pages, guide.Order)
+	for _, p := range readPages("deploy/handbook", handbook.Pages, handbook.Order) {
+		p.ForOperator = true
+		pages = append(pages, p)
+	}
+	return pages
+})
+
+// Find returns the page about a topic.
+func Find(topic string) (page Page, exists bool) {
+	for _, p := range allPages() {
+		if p.Topic == topic {
+			return p, true
+		}
+	}
+	return Page{}, false
+}
+
+// readPages returns the pages of an embedded folder.
+func readPages(folder string, files embed.FS, order []string) []Page {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic(err) // a folder that is embedded can be read
+	}
+	var pages []Page
+	for _, entry := range entries {
+		text, err := files.ReadFile(entry.Name())
+		if err != nil {
+			panic(err) // as above
+		}
+		p := Page{Topic: strings.TrimSuffix(entry.Name(), ".md"), file: path.Join(folder, entry.Name()), text: string(text)}
+		p.Title, p.Summary = readHead(p.text)
+		pages = append(pages, p)
+	}
+	position := func(p Page) int {
+		if i := slices.Index(order, p.Topic); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(pages, func(a, b Page) int { return cmp.Compare(position(a), position(b)) })
+	return pages
+}
+
+// readHead returns the first heading of a Markdown text, and the first paragraph below it.
+func readHead(text string) (title, summary string) {
+	title, rest, _ := strings.Cut(text, "\n")
+	paragraph, _, _ := strings.Cut(strings.TrimLeft(rest, "\n"), "\n\n")
+	return strings.TrimSpace(strings.TrimLeft(title, "#")), strings.Join(strings.Fields(paragraph), " ")
+}

@@ -1,0 +1,203 @@
+package docs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // for the style sheet
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// The names of the index: for the address that ends with the slash below which the pages are, and for the
+// address without that slash.
+const (
+	Index      = ""
+	IndexAbove = "/"
+)
+
+// styleSheet is the name of the style sheet below the address of the site.
+const styleSheet = "style.css"
+
+//go:embed style.css
+var styles []byte
+
+// policy permits the style sheet of the site, and nothing else.
+const policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// A Site is a set of pages in HTML. All of its links are relative, so that it may be served below
+// any path. It is safe for concurrent use.
+type Site struct {
+	files map[string]file // by name
+}
+
+type file struct {
+	contentType string
+	body        []byte
+	etag        string
+}
+
+// ForOperators returns the site with all pages.
+func ForOperators() *Site { return siteForOperators() }
+
+// ForClients returns the site with the pages of the guide.
+func ForClients() *Site { return siteForClients() }
+
+// The sites are rendered when they are first asked for.
+var (
+	siteForOperators = sync.OnceValue(func() *Site { return newSite(allPages()) })
+	siteForClients   = sync.OnceValue(func() *Site {
+		var pages []Page
+		for _, p := range allPages() {
+			if !p.ForOperator {
+				pages = append(pages, p)
+			}
+		}
+		return newSite(pages)
+	})
+)
+
+// newSite renders pages.
+func newSite(pages []Page) *Site {
+	s := &Site{files: make(map[string]file)}
+	s.add(styleSheet, "text/css; charset=utf-8", styles)
+	s.add(Index, htmlType, frame("MessageHub", "", "", pages, indexOf(pages, "")))
+	s.add(IndexAbove, htmlType, frame("MessageHub", "", "docs/", pages, indexOf(pages, "docs/")))
+	for i := range pages {
+		p := &pages[i]
+		body := render(p.text, func(target string) (string, bool) { return addressOf(p, target, pages) })
+		s.add(p.Topic, htmlType, frame(p.Title+" · MessageHub", p.Topic, "", pages, body))
+	}
+	return s
+}
+
+const htmlType = "text/html; charset=utf-8"
+
+func (s *Site) add(name, contentType string, body []byte) {
+	digest := sha256.Sum256(body)
+	s.files[name] = file{contentType: contentType, body: body, etag: `"` + hex.EncodeToString(digest[:16]) + `"`}
+}
+
+// Serve answers a request for a file of the site: a topic, an index, or its style sheet. It returns false, and does nothing, if the site does not have the file.
+func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) bool {
+	f, exists := s.files[name]
+	if !exists {
+		return false
+	}
+	h := w.Header()
+	h.Set("Content-Type", f.contentType)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("ETag", f.etag)
+	if strings.Contains(r.Header.Get("If-None-Match"), f.etag) { // which is 128 bits, so nothing else contains it
+		w.WriteHeader(http.StatusNotModified)
+		return true
+	}
+	h.Set("Content-Length", strconv.Itoa(len(f.body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(f.body) // a client that is gone needs no answer
+	}
+	return true
+}
+
+// addressOf returns the address, in a site of pages, of what a link of p leads to.
+func addressOf(p *Page, target string, pages []Page) (address string, exists bool) {
+	if strings.Contains(target, "://") || strings.HasPrefix(target, "#") {
+		return target, true
+	}
+	linked, heading := p.resolve(target)
+	if linked == nil {
+		return "", false
+	}
+	for i := range pages {
+		if pages[i].Topic == linked.Topic {
+			if heading != "" {
+				heading = "#" + heading
+			}
+			return linked.Topic + heading, true
+		}
+	}
+	return "", false
+}
+
+// indexOf returns the index of pages, which are below a path, in HTML.
+func indexOf(pages []Page, below string) string {
+	var b strings.Builder
+	b.WriteString("<h1>MessageHub</h1>\n<p>The same pages on a terminal: <code>messagehub help TOPIC</code>.\nThe HTTP API: <a href=\"" + path.Join(below, "../openapi.yaml") + "\">openapi.yaml</a>.</p>\n")
+	for _, part := range partsOf(pages) {
+		fmt.Fprintf(&b, "<h2>%s</h2>\n<dl>\n", part.name)
+		for i := range part.pages {
+			p := &part.pages[i]
+			fmt.Fprintf(&b, "<dt><a href=\"%s\">%s</a></dt>\n<dd>%s</dd>\n", below+escape(p.Topic), escape(p.Title), renderText(p.Summary))
+		}
+		b.WriteString("</dl>\n")
+	}
+	return b.String()
+}
+
+// A part is the guide or the handbook.
+type part struct {
+	name  string
+	pages []Page
+}
+
+// partsOf returns the parts that have pages.
+func partsOf(pages []Page) []part {
+	parts := []part{{name: "For actors and domains"}, {name: "For operators"}}
+	for i := range pages {
+		at := 0
+		if pages[i].ForOperator {
+			at = 1
+		}
+		parts[at].pages = append(parts[at].pages, pages[i])
+	}
+	if len(parts[1].pages) == 0 {
+		return parts[:1]
+	}
+	return parts
+}
+
+// frame returns a whole document: a list of pages, which are below a path and of which topic is the present
+// one, and a body.
+func frame(title, topic, below string, pages []Page, body string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>%s</title>
+<link rel="stylesheet" href="%s">
+</head>
+<body>
+<header><a href="./%s"%s>MessageHub</a></header>
+<main>
+`, escape(title), below+styleSheet, below, current(topic == ""))
+	b.WriteString(body)
+	b.WriteString("</main>\n<nav aria-label=\"Pages\">\n")
+	for _, part := range partsOf(pages) {
+		fmt.Fprintf(&b, "<h2>%s</h2>\n<ul>\n", part.name)
+		for i := range part.pages {
+			p := &part.pages[i]
+			fmt.Fprintf(&b, "<li><a href=\"%s\"%s>%s</a></li>\n", below+escape(p.Topic), current(p.Topic == topic), escape(p.Title))
+		}
+		b.WriteString("</ul>\n")
+	}
+	b.WriteString("</nav>\n</body>\n</html>\n")
+	return b.Bytes()
+}
+
+// current returns the attribute of a link to the present page.
+func current(isPresent bool) string {
+	if isPresent {
+		return ` aria-current="page"`
+	}
+	return ""
+}

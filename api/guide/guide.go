@@ -1,0 +1,17 @@
+// Package guide holds the pages for those who write clients of a hub: actors and domains.
+// Package docs shows them, on a terminal and at /docs/.
+//
+// A page is a Markdown file of this folder. Its name is its topic, its first heading is its
+// title, and its first paragraph says what it is about.
+package guide
+
+import "embed"
+
+// Pages holds every Markdown file of this folder.
+//
+//go:embed *.md
+var Pages embed.FS
+
+// Order lists the topics in the order in which a reader needs them. Pages that it does not
+// name come after those that it does.
+var Order = []string{"actors", "domains", "errors"}
