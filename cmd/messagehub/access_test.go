@@ -38,13 +38,13 @@ var hubCommands = map[string]string{
 	"broker peek": "a b", "broker put producer": "p", "broker put channel": "a", "broker put consumer": "a b --callback-url https://example.org/",
 	"broker retrigger": "a m0.1", "broker sync": "FILE",
 
-	"domain": "",
+	"domain": "", "actor": "--actor a", "health": "",
 }
 
 // tokenFileFlags are the flags for the token of an issuer where it is not --token-file, "" for none. A producer
-// of the broker has a token of its own, and a bus has keys.
+// of the broker has a token of its own, a bus has keys, and a probe shows no token.
 var tokenFileFlags = map[string]string{
-	"broker broadcast": "", "domain": "",
+	"broker broadcast": "", "domain": "", "health": "",
 	"broker put producer": "operator-token-file", "broker put channel": "operator-token-file", "broker put consumer": "operator-token-file",
 }
 
