@@ -42,11 +42,18 @@ func TestASubscriptionToObjects_IsCalledWithEachChange(t *testing.T) {
 	cfg.Objects.Topic = true
 	n, stop := start(t, cfg, node.Options{})
 	const created, removed = "ObjectCreated:Put", "ObjectRemoved:Delete"
-	reportsObject(t, n, created, "before", "01", 1) // before the subscription
+	// Once another subscription is called with it, the change is before the next subscription.
+	earlier := receive(t, nil)
+	id := objectSubscription(t, n, fmt.Sprintf(`{"topic":"object-changed","callback_url":%q}`, earlier.URL))
+	reportsObject(t, n, created, "before", "01", 1)
+	require.Equal(t, "before", change(<-earlier.calls)["key"])
+	status, body := send(t, n, http.MethodDelete, "/v1/subscriptions/"+id, "", "", "Authorization", "Bearer "+adminToken)
+	require.Equal(t, http.StatusOK, status, body)
+
 	draft := fmt.Sprintf(`{"topic":"object-changed","ordered":true,"callback_url":%q}`, r.URL)
-	status, body := send(t, n, http.MethodPost, "/v1/subscriptions", "application/json", draft)
+	status, body = send(t, n, http.MethodPost, "/v1/subscriptions", "application/json", draft)
 	require.Equal(t, http.StatusUnauthorized, status, body)
-	id := objectSubscription(t, n, draft)
+	id = objectSubscription(t, n, draft)
 	status, body = send(t, n, http.MethodPut, "/v1/subscriptions/"+id, "application/json", draft)
 	require.Equal(t, http.StatusUnauthorized, status, body)
 	status, body = send(t, n, http.MethodPut, "/v1/subscriptions/"+id, "application/json", draft, "Authorization", "Bearer "+adminToken)
