@@ -120,9 +120,16 @@ conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embe
 test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers and consumers in Node and Python, and generators on the OpenAPI document
 	@.ci/test-clients
 
+test-deploy: ## render the Helm chart with every combination of its options; not part of check, as its first build takes a minute or more
+	go -C .ci/deploy test ./...
+
+chart: ## package the Helm chart with the version of the hub, into bin
+	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev); mkdir -p bin; \
+	go -C .ci/deploy run ./package -version "$$version" -out '$(CURDIR)/bin'
+
 check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients check clean
+.PHONY: help run build test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-deploy chart check clean
