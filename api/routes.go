@@ -148,6 +148,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	r.Group(func(r chi.Router) {
 		r.Use(s.requireOperator)
 		r.Post("/v1/admin/check", s.handle(s.check))
+		r.Get("/v1/admin/backup", s.handle(s.backup))
 		r.Get(profilesPath, s.handle(s.profile))
 		r.Group(func(r chi.Router) {
 			r.Use(s.aboutActor)

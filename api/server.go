@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -27,23 +28,25 @@ import (
 type Options struct {
 	Hub            *hub.Hub
 	Operator       *hub.Operator
-	Check          hub.Checker                 // default: what is stored cannot be checked
-	Subscriptions  *subscribe.Service          // default: the hub has no store for them, and their routes say so
-	Replays        *replay.Service             // default: the same
-	Events         *publish.Service            // default: the same
-	Outcomes       *outcome.Service            // default: no sender of events waits
-	Deliveries     *inspect.Service            // default: the same
-	Broker         *broker.Service             // default: the same
-	Watches        *watch.Service              // default: the same
-	Objects        *ledger.Service             // default: the same
-	Identity       *identity.Authenticator     // who sends a request; default: the header X-Actor-Id and AdminToken say so
-	AdminToken     string                      // bearer token of operators; default: their routes are closed
-	AdminTokens    []AdminToken                // which count as AdminToken does
-	Logger         *slog.Logger                // default: discards
-	Registerer     prometheus.Registerer       // default: a new registry, which is Gatherer then, too
-	Gatherer       prometheus.Gatherer         // what /metrics shows; default: the Registerer, if it can gather
-	Ready          func(context.Context) error // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
-	Warnings       func() []FailedCheck        // what /readyz reports of a node that is ready; it must cost nothing; default: none
+	Backup         func(ctx context.Context, w io.Writer) error // writes an archive of all data
+	NoBackup       string                                       // why there can be no backup; "": there can
+	Check          hub.Checker                                  // default: what is stored cannot be checked
+	Subscriptions  *subscribe.Service                           // default: the hub has no store for them, and their routes say so
+	Replays        *replay.Service                              // default: the same
+	Events         *publish.Service                             // default: the same
+	Outcomes       *outcome.Service                             // default: no sender of events waits
+	Deliveries     *inspect.Service                             // default: the same
+	Broker         *broker.Service                              // default: the same
+	Watches        *watch.Service                               // default: the same
+	Objects        *ledger.Service                              // default: the same
+	Identity       *identity.Authenticator                      // who sends a request; default: the header X-Actor-Id and AdminToken say so
+	AdminToken     string                                       // bearer token of operators; default: their routes are closed
+	AdminTokens    []AdminToken                                 // which count as AdminToken does
+	Logger         *slog.Logger                                 // default: discards
+	Registerer     prometheus.Registerer                        // default: a new registry, which is Gatherer then, too
+	Gatherer       prometheus.Gatherer                          // what /metrics shows; default: the Registerer, if it can gather
+	Ready          func(context.Context) error                  // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
+	Warnings       func() []FailedCheck                         // what /readyz reports of a node that is ready; it must cost nothing; default: none
 	Limits         Limits
 	OverLimit      func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
 	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
@@ -100,7 +103,7 @@ type Server struct {
 	peeks                      *perActorLimiter
 	smallBodies, largeBodies   *memoryPool
 	smallAnswers, largeAnswers *memoryPool
-	checks                     *semaphore.Weighted
+	checks, backups            *semaphore.Weighted
 	logins                     *failedLogins
 	requests, events           *buckets // of clients; nil: no limit
 	badTokens                  *buckets // of addresses
@@ -120,7 +123,7 @@ func New(opts Options) *Server {
 		opts: opts, metrics: newMetrics(opts.Registerer),
 		peeks: newPerActorLimiter(newLimiter(limits.Peeks, timeout, "too many other bundles are being fetched"),
 			max(1, limits.Peeks/2)),
-		checks: semaphore.NewWeighted(1),
+		checks: semaphore.NewWeighted(1), backups: semaphore.NewWeighted(1),
 		logins: newFailedLogins(opts.Limits.FailedLogins),
 
 		requests: newBuckets("requests", limits.Requests, 1),

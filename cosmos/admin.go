@@ -2,12 +2,14 @@ package cosmos
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
@@ -319,6 +321,20 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 		}
 		return d, nil
 	})
+}
+
+// FreezeAll freezes every recipient that has a mailbox, and returns their number. It may be
+// repeated.
+func (r *Repository) FreezeAll(ctx context.Context, by repository.Order) (n int, err error) {
+	const atOnce = 16
+	var freezing errgroup.Group
+	freezing.SetLimit(atOnce)
+	err = r.begin(freezeOrder).eachRecipient(ctx, func(recipient domain.ActorID) error {
+		n++
+		freezing.Go(func() error { return r.Freeze(ctx, recipient, by) })
+		return ctx.Err()
+	})
+	return n, errors.Join(err, freezing.Wait())
 }
 
 // whyNoMailbox returns NotFound for a recipient of whom neither head nor gate was read, or

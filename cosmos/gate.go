@@ -58,8 +58,8 @@ type position struct {
 }
 
 // newGate returns the gate of a group in which a recipient has acknowledged no event.
-func newGate(recipient domain.ActorID, group domain.Group) *gate {
-	return &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind, Expiring: true}
+func (r *Repository) newGate(recipient domain.ActorID, group domain.Group) *gate {
+	return &gate{ID: gateID(group), Recipient: recipient.String(), Kind: gateKind, Expiring: true, Frozen: r.opts.FreezeNew}
 }
 
 // clone returns a copy of g that can be changed and written in place of g.

@@ -58,7 +58,7 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 		}
 	}
 	for _, group := range groups {
-		gates[group] = newGate(recipient, group)
+		gates[group] = c.r.newGate(recipient, group)
 		for _, g := range found {
 			if g.ID == gateID(group) {
 				gates[group] = g
@@ -80,7 +80,7 @@ func (c *call) gateNow(ctx context.Context, recipient domain.ActorID, group doma
 	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), gateID(group), ops, &g)
 	switch {
 	case client.IsNotFound(err):
-		return newGate(recipient, group), nil
+		return c.r.newGate(recipient, group), nil
 	case client.IsRefused(err): // its format is newer
 		if _, err = c.Read(ctx, c.r.db.bundles, recipient.String(), gateID(group), &g); err == nil {
 			err = client.ErrStale

@@ -23,7 +23,12 @@ type Options struct {
 	// of another owner is one of a process that has died.
 	Exclusive bool
 	Ordering  domain.Ordering // default: domain.ByCabinet
-	Retries   int             // of the requests of one call; default 24, negative: none
+
+	// FreezeNew freezes every recipient that was never thawed, peeked for or acknowledged in
+	// some group, as if Freeze had been called. What was restored from a backup may be unknown to it and known to
+	// the recipient.
+	FreezeNew bool
+	Retries   int // of the requests of one call; default 24, negative: none
 	// Retention is how long acknowledged events and closed bundles are kept, at
 	// least; up to a quarter longer, and until the next sweep. Default 7 days,
 	// negative: for ever.

@@ -416,6 +416,11 @@ var table = []row{
 		why:      "it receives calls of any hub, and starts none",
 	},
 	{
+		packages: []string{"cmd/node/backup"},
+		may:      []string{"cosmos/embedded/datafolder"},
+		why:      "it copies files, and knows no store and no document",
+	},
+	{
 		packages: []string{"cmd/node", "cmd/messagehub"},
 		may:      []string{everything},
 		why:      "the one place that knows which adapter is in use",

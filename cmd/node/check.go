@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/messagehub/messagehub/cmd/node/backup"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
@@ -50,6 +51,9 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 // requireData fails with a *NoDataError if cfg names a folder in which no hub has kept anything.
 func requireData(cfg *config.Config) error {
 	if !cfg.Embedded() {
+		return nil
+	}
+	if backup.IsRestored(cfg.Data) {
 		return nil
 	}
 	for _, name := range []string{filepath.Join(cosmosFolder, disk.FileName), datafolder.IdentityFile} {

@@ -118,6 +118,7 @@ type Node struct {
 	operators   *operatorListener // nil: all is on one listener
 	registry    *prometheus.Registry
 
+	data           string // folder
 	adminTokenFile string // "": the configuration has the token, or no token exists
 }
 
@@ -131,7 +132,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
-	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry}
+	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry, data: cfg.Data}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close(ctx))
@@ -162,6 +163,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
 	n.opts.contents, n.opts.reports, n.opts.certificate = opts.contents, opts.reports, opts.certificate
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
+		return nil, err
+	}
+	if err := n.store.freeze(ctx, &cfg, opts.Logger); err != nil {
 		return nil, err
 	}
 	if n.objects, err = openObjects(ctx, &cfg, &opts, n.store, n.registry); err != nil {
@@ -202,6 +206,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Hub:      h,
 		Operator: hub.NewOperator(h, n.store, opts.Logger),
 		Check:    n.store.check,
+		Backup:   n.backUp, NoBackup: noBackup(&cfg),
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
 		Events:     n.push.events,

@@ -58,7 +58,7 @@ func (s *store) checkContainers(ctx context.Context) error {
 
 // warnings returns what /readyz reports about a node that is ready.
 func (n *Node) warnings() []api.FailedCheck {
-	return slices.Concat(n.store.warnings(), n.push.warnings(), n.objects.warnings(), n.parties.warnings())
+	return slices.Concat(n.store.warnings(), n.store.frozenWarnings(), n.push.warnings(), n.objects.warnings(), n.parties.warnings())
 }
 
 // warnings returns what the store adds to what /readyz reports. A mailbox of a newer

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/messagehub/messagehub/cmd/node/backup"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -26,9 +27,12 @@ import (
 type store struct {
 	*cosmos.Repository
 	db       *client.Database
+	engine   *embedded.Engine   // nil: the documents are on Azure
+	dir      *content.Dir       // nil: the content is on Azure, or in memory
 	content  repository.Content // the hub's own
 	exchange *exchange          // with the domains
 	groups   []domain.Group
+	frozen   *Frozen        // nil: the folder was not restored with --freeze
 	broken   <-chan error   // yields one if nothing can be written any more
 	closers  []func() error // in the order in which things were opened
 }
@@ -60,6 +64,12 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 			return nil, err
 		}
 		s.closers = append(s.closers, lock.Close)
+		if err := backup.Finish(cfg.Data); err != nil {
+			return nil, err
+		}
+		if s.frozen, err = readFrozen(cfg); err != nil {
+			return nil, err
+		}
 		if err := protectFolder(cfg.Data, opts.Logger); err != nil {
 			return nil, err
 		}
@@ -88,6 +98,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Groups:    cfg.Groups(),
 		Exclusive: cfg.Embedded(),
 		Ordering:  cfg.Ordering,
+		FreezeNew: s.frozen != nil,
 
 		TailEvents:     cfg.Cosmos.TailEvents,
 		KeepCabinets:   cfg.Cosmos.TailEvents == 0,
@@ -119,6 +130,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection
 		if err != nil {
 			return client.Connection{}, err
 		}
+		s.engine = engine
 		s.closers = append(s.closers, engine.Close)
 		if err := opts.folder.List(cosmosFolder); err != nil {
 			return client.Connection{}, folderFault(cfg.Data, err)
@@ -170,7 +182,7 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 	if err != nil {
 		return err
 	}
-	s.content = opts.reports.reported(dir)
+	s.dir, s.content = dir, opts.reports.reported(dir)
 	s.closers = append(s.closers, dir.Close)
 	if err := opts.folder.List(contentFolder); err != nil {
 		return folderFault(cfg.Data, err)

@@ -276,6 +276,32 @@ func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	})
 }
 
+// A Snapshot is the file of the account as it was at one moment.
+type Snapshot struct {
+	*disk.Snapshot
+	done func()
+}
+
+// Close releases the snapshot. It is called once.
+func (s *Snapshot) Close() error {
+	defer s.done()
+	return s.Snapshot.Close()
+}
+
+// TakeSnapshot is [disk.TakeSnapshot] of the account. Close of the engine waits until the
+// snapshot is closed.
+func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Snapshot, error) {
+	if !e.begin() {
+		return nil, ErrClosed
+	}
+	s, err := disk.TakeSnapshot(ctx, e.store, meanwhile)
+	if err != nil {
+		e.requests.Done()
+		return nil, err
+	}
+	return &Snapshot{s, e.requests.Done}, nil
+}
+
 // A Census is what Check counted.
 type Census = engine.Census
 

@@ -22,7 +22,8 @@ import (
 
 // A Dir keeps objects as files in a folder. It is safe for concurrent use.
 type Dir struct {
-	root *os.Root
+	root    *os.Root
+	remover datafolder.Remover
 
 	mu      sync.Mutex
 	durable map[string]bool // folders whose entry in their parent this process has synced
@@ -98,7 +99,7 @@ func (d *Dir) checkFormat() error {
 
 // clean empties the folder of unfinished files.
 func (d *Dir) clean() error {
-	if err := d.root.RemoveAll(unfinished); err != nil {
+	if err := errors.Join(d.root.RemoveAll(unfinished), datafolder.CleanHeld(d.root)); err != nil {
 		return err
 	}
 	return d.root.Mkdir(unfinished, datafolder.PrivateFolder)
@@ -113,6 +114,13 @@ func (d *Dir) try() error {
 	}
 	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), datafolder.SyncIn(d.root, "."))
 }
+
+// Hold keeps the files of objects that are deleted from now on for [datafolder.Hold.Each], until
+// it is released. The objects themselves are gone as ever.
+func (d *Dir) Hold() (*datafolder.Hold, error) { return d.remover.Hold(d.root) }
+
+// Temporary names what a copy of the folder leaves out.
+func (d *Dir) Temporary() []string { return []string{unfinished} }
 
 // Close releases the folder. Readers that are open stay usable.
 func (d *Dir) Close() error { return d.root.Close() }
@@ -258,7 +266,7 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 }
 
 func (d *Dir) remove(file string) error {
-	switch err := d.root.Remove(file); {
+	switch err := d.remover.Remove(file, d.root.Remove); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
@@ -293,7 +301,7 @@ func (d *Dir) removeFolder(folder string) error {
 	maps.DeleteFunc(d.durable, func(known string, _ bool) bool {
 		return known == folder || strings.HasPrefix(known, folder+"/")
 	})
-	if err := d.root.RemoveAll(folder); err != nil {
+	if err := d.remover.Remove(folder, d.root.RemoveAll); err != nil {
 		return fault(err)
 	}
 	return fault(datafolder.SyncIn(d.root, path.Dir(folder)))

@@ -11,6 +11,7 @@
 // the next OpenDir removes:
 //
 //	+unfinished/…      what a Put is writing just now
+//	+held/…            what was deleted during a Hold; removed at its end, and by OpenDir
 //	payloads/2026/a=   the object payloads/2026/a
 //
 // The plus and equals signs cannot occur in a name, so every name that is valid

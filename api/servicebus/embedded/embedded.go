@@ -226,6 +226,10 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 // accepted or settled until the namespace is opened again.
 func (n *Namespace) Broken() <-chan error { return n.bus.Broken() }
 
+// TakeSnapshot is [disk.TakeSnapshot] of the namespace. It waits for no commit, so that it can
+// be taken while another store takes one. The caller closes it before Close.
+func (n *Namespace) TakeSnapshot() (*disk.Snapshot, error) { return disk.ReadSnapshot(n.store) }
+
 // Handler manages the entities over HTTP, as Service Bus does, and takes AMQP
 // over WebSockets.
 func (n *Namespace) Handler() http.Handler {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// markFile is the file in the folder of a store with the id of its data folder.
-const markFile = "+identity"
+// MarkFile is the file in the folder of a store with the id of its data folder.
+const MarkFile = "+identity"
 
 // draftSuffix ends the name of a file that is being written.
 const draftSuffix = ".new"
@@ -90,7 +90,7 @@ func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 		return err
 	}
 	// A crash before the file is there leaves an empty folder, which counts as missing.
-	return replaceFile(dir, markFile, []byte(c.ID+"\n"))
+	return ReplaceFile(dir, MarkFile, []byte(c.ID+"\n"))
 }
 
 // hasEntries reports whether a folder exists and holds more than a draft of the file with
@@ -104,7 +104,7 @@ func hasEntries(dir string) (bool, error) {
 		return false, err
 	}
 	for _, entry := range entries {
-		if entry.Name() != markFile+draftSuffix {
+		if entry.Name() != MarkFile+draftSuffix {
 			return true, nil
 		}
 	}
@@ -113,7 +113,7 @@ func hasEntries(dir string) (bool, error) {
 
 // readMark returns the id that the folder of a store carries, "" for none.
 func readMark(dir string) (string, error) {
-	text, err := readSmallFile(dir, markFile)
+	text, err := readSmallFile(dir, MarkFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

@@ -58,12 +58,12 @@ func requireFolder(dir string, info fs.FileInfo) error {
 }
 
 // Sync makes the names in a folder durable.
-func Sync(dir string) error { return sync(os.Open(dir)) }
+func Sync(dir string) error { return syncFile(os.Open(dir)) }
 
 // SyncIn is Sync for a folder below root.
-func SyncIn(root *os.Root, dir string) error { return sync(root.Open(dir)) }
+func SyncIn(root *os.Root, dir string) error { return syncFile(root.Open(dir)) }
 
-func sync(dir *os.File, err error) error {
+func syncFile(dir *os.File, err error) error {
 	if err != nil {
 		return err
 	}

@@ -192,11 +192,11 @@ func (i *Identity) write() error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(i.dir, IdentityFile, append(text, '\n'))
+	return ReplaceFile(i.dir, IdentityFile, append(text, '\n'))
 }
 
-// replaceFile replaces a file of a folder, durably and as a whole.
-func replaceFile(dir, name string, text []byte) error {
+// ReplaceFile replaces a file of a folder, durably and as a whole.
+func ReplaceFile(dir, name string, text []byte) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err

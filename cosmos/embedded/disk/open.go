@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -21,10 +24,19 @@ const FileName = "store.db"
 
 const (
 	lockPatience = 300 * time.Millisecond
-	// mapped is address space, not memory: growing the mapping has to wait
-	// for all readers, so it starts large.
-	mapped = 1 << 30
 )
+
+// mapped is the size of the first mapping of a file. It is address space, not memory.
+// Growing the mapping has to wait for all readers, a [Snapshot] among them, and all writers
+// wait with it; so it starts large. Windows makes the file as large as the mapping, and on 32
+// bits there is no more address space.
+var mapped = func() int {
+	const small, large = 1 << 30, 64 << 30 & math.MaxInt
+	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
+		return small
+	}
+	return large
+}()
 
 // Open opens the store in folder dir, which is made if it does not exist. It
 // starts one goroutine, which ends with Close. It fails with ErrLocked,

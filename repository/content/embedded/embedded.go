@@ -220,6 +220,23 @@ func (a *Account) breakDown(err error) {
 	}
 }
 
+// ErrNoFolder reports an account in memory, which has no files.
+var ErrNoFolder = errors.New("the account is in memory and has no folder")
+
+// Hold keeps the files of blobs that are deleted from now on for [datafolder.Hold.Each], until
+// it is released. The blobs themselves are gone as ever. An account in memory fails with
+// ErrNoFolder.
+func (a *Account) Hold() (*datafolder.Hold, error) {
+	f, ok := a.store.(*folder)
+	if !ok {
+		return nil, ErrNoFolder
+	}
+	return f.remover.Hold(f.root)
+}
+
+// Temporary names what a copy of the folder leaves out.
+func (a *Account) Temporary() []string { return []string{lockFile, unfinished} }
+
 // Close waits for the requests under way and closes the store. Blobs that are
 // being read can be read to their end. Closing twice does no harm.
 func (a *Account) Close() error {

@@ -21,15 +21,18 @@ import (
 //	+lock               held while the account is open
 //	+identity           id of the data folder that the account belongs to, if to any
 //	+unfinished/…       drafts; removed when the account is opened
+//	+held/…             blobs that were deleted during a Hold; removed at its end, and when the account is opened
 //	container/+         properties of the container
 //	container/5feceb…   a blob: its content, then its properties
 type folder struct {
-	root  *os.Root
-	files fileSystem
-	lock  io.Closer
+	root    *os.Root
+	files   fileSystem
+	lock    io.Closer
+	remover datafolder.Remover
 }
 
 const (
+	lockFile   = "+lock"
 	unfinished = "+unfinished"
 	properties = "+"
 )
@@ -53,7 +56,7 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 	if err != nil {
 		return nil, err
 	}
-	lock, err := datafolder.Lock(root, "+lock")
+	lock, err := datafolder.Lock(root, lockFile)
 	if errors.Is(err, datafolder.ErrLocked) {
 		err = fmt.Errorf("another account uses this folder, stop that one or choose another folder: %w", err)
 	}
@@ -72,7 +75,7 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 
 // clean empties the folder of drafts.
 func (f *folder) clean() error {
-	if err := f.root.RemoveAll(unfinished); err != nil {
+	if err := errors.Join(f.root.RemoveAll(unfinished), datafolder.CleanHeld(f.root)); err != nil {
 		return err
 	}
 	if err := f.root.Mkdir(unfinished, datafolder.PrivateFolder); err != nil {
@@ -211,7 +214,7 @@ func (f *folder) open(container string, v *version) (content, error) {
 }
 
 func (f *folder) remove(container string, v *version) error {
-	if err := f.files.remove(pathOf(container, v)); err != nil {
+	if err := f.remover.Remove(pathOf(container, v), f.files.remove); err != nil {
 		return err
 	}
 	if err := f.files.syncFolder(container); err != nil {

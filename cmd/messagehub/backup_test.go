@@ -1,0 +1,343 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
+)
+
+// startBackedUp starts a hub in a folder.
+func startBackedUp(t *testing.T, data string, more ...string) (h *hubProcess, hub *hubclient.Client) {
+	t.Helper()
+	h = startHub(t, append([]string{"--data", data, "--log-level", "warn"}, more...)...)
+	hub, err := hubclient.New(h.url(t))
+	require.NoError(t, err)
+	t.Cleanup(hub.Close)
+	return h, hub
+}
+
+// payloadEvents are events for several actors, with payloads that are stored as contents.
+func payloadEvents(from, count, actors int) []byte {
+	var all []json.RawMessage
+	for n := from; n < from+count; n++ {
+		text := strings.TrimSpace(event(n, fmt.Sprintf(`,"payload":{"n":%d,"text":%q}`, n, strings.Repeat("x", 400))))
+		all = append(all, json.RawMessage(strings.Replace(text, actorA, fmt.Sprint("actor-", n%actors), 1)))
+	}
+	return mustJSON(all)
+}
+
+// idsOf returns the ids of the events in the body of a bundle.
+func idsOf(t testing.TB, body []byte) (ids []string) {
+	var events []struct{ ID string }
+	if err := json.Unmarshal(body, &events); err != nil {
+		t.Errorf("a bundle: %v", err)
+	}
+	for _, e := range events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// drain dequeues all that waits for actors, and returns how often each event came.
+func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
+	t.Helper()
+	seen := make(map[string]int)
+	for i := range actors {
+		actor := fmt.Sprint("actor-", i)
+		for {
+			id, body, err := hub.Peek(t.Context(), actor, "/v1/peek")
+			require.NoError(t, err)
+			if id == "" {
+				break
+			}
+			for _, e := range idsOf(t, body) {
+				seen[e]++
+			}
+			is, err := hub.Dequeue(t.Context(), actor, id)
+			require.NoError(t, err)
+			require.True(t, is)
+		}
+	}
+	return seen
+}
+
+// A backupLoad sends events, and dequeues those of one actor, until it is stopped.
+type backupLoad struct {
+	t      *testing.T
+	hub    *hubclient.Client
+	actors int
+
+	mu       sync.Mutex
+	next     int
+	sent     map[string]bool // acknowledged
+	asked    map[string]bool // in a bundle whose Dequeue has begun
+	dequeued map[string]bool // in a bundle whose Dequeue was answered
+}
+
+// snapshot returns copies of what is known.
+func (l *backupLoad) snapshot() (sent, asked, dequeued map[string]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.sent), maps.Clone(l.asked), maps.Clone(l.dequeued)
+}
+
+func (l *backupLoad) send(ctx context.Context) error {
+	const batch = 20
+	for ctx.Err() == nil {
+		l.mu.Lock()
+		from := l.next
+		l.next += batch
+		l.mu.Unlock()
+		body := payloadEvents(from, batch, l.actors)
+		if _, err := l.hub.SendEvents(context.WithoutCancel(ctx), body); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		for _, id := range idsOf(l.t, body) {
+			l.sent[id] = true
+		}
+		l.mu.Unlock()
+	}
+	return nil
+}
+
+func (l *backupLoad) dequeue(ctx context.Context) error {
+	for ctx.Err() == nil {
+		id, body, err := l.hub.Peek(context.WithoutCancel(ctx), "actor-0", "/v1/peek")
+		if err != nil {
+			return err
+		}
+		if id == "" {
+			continue
+		}
+		ids := idsOf(l.t, body)
+		l.note(l.asked, ids)
+		if _, err := l.hub.Dequeue(context.WithoutCancel(ctx), "actor-0", id); err != nil {
+			return err
+		}
+		l.note(l.dequeued, ids)
+	}
+	return nil
+}
+
+func (l *backupLoad) note(in map[string]bool, ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		in[id] = true
+	}
+}
+
+// TestBackup_OfARunningHubHasWhatWasAcknowledged backs up a hub under load, restores each archive, and
+// accounts for every event.
+func TestBackup_OfARunningHubHasWhatWasAcknowledged(t *testing.T) {
+	const actors, backups = 3, 2
+	data, folder := dataFolder(t), t.TempDir()
+	h, hub := startBackedUp(t, data)
+	l := &backupLoad{t: t, hub: hub, actors: actors, next: 1, sent: map[string]bool{}, asked: map[string]bool{}, dequeued: map[string]bool{}}
+	_, err := hub.SendEvents(t.Context(), payloadEvents(900_000, 500, actors))
+	require.NoError(t, err)
+	for _, id := range idsOf(t, payloadEvents(900_000, 500, actors)) {
+		l.sent[id] = true
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var load errgroup.Group
+	for range 4 {
+		load.Go(func() error { return l.send(ctx) })
+	}
+	load.Go(func() error { return l.dequeue(ctx) })
+
+	type taken struct {
+		file                         string
+		sent, dequeued, sentA, asked map[string]bool
+	}
+	var all []taken
+	for i := range backups {
+		b := taken{file: filepath.Join(folder, fmt.Sprint(i, ".backup"))}
+		b.sent, _, b.dequeued = l.snapshot()
+		got := messagehub(t, "", "backup", "--url", h.url(t), "--data", data, b.file)
+		require.Equal(t, 0, got.status, got.err)
+		require.Contains(t, got.err, "backed up ")
+		b.sentA, b.asked, _ = l.snapshot()
+		all = append(all, b)
+	}
+	stop()
+	require.NoError(t, load.Wait())
+	h.kill()
+
+	for i, b := range all {
+		restored := filepath.Join(folder, fmt.Sprint("restored-", i))
+		got := messagehub(t, "", "restore", b.file, "--data", restored)
+		require.Equal(t, 0, got.status, got.err)
+		got = messagehub(t, "", "check", "--data", restored)
+		require.Equal(t, 0, got.status, "%s%s", got.out, got.err)
+		require.True(t, strings.HasPrefix(got.out, "check: clean\n"), got.out)
+		h, hub := startBackedUp(t, restored)
+		seen := drain(t, hub, actors)
+		for id := range b.sent {
+			if seen[id] == 0 && !b.asked[id] {
+				t.Errorf("backup %d: %s was acknowledged before it began, and is lost", i, id)
+			}
+		}
+		for id, times := range seen {
+			if times > 1 || b.dequeued[id] {
+				t.Errorf("backup %d: %s came %d times; dequeued before: %t", i, id, times, b.dequeued[id])
+			}
+		}
+		require.Greater(t, len(b.sentA), 500)
+		require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+	}
+}
+
+func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
+	data, folder := stopped(t, 3), t.TempDir()
+	file := filepath.Join(folder, "hub.backup")
+	got := messagehub(t, "", "backup", "--data", data, file)
+	require.Equal(t, 0, got.status, got.err)
+	piped := messagehub(t, "", "backup", "--data", data, "-")
+	require.Equal(t, 0, piped.status, piped.err)
+	require.NoError(t, os.WriteFile(file+".piped", []byte(piped.out), 0o600))
+	for _, name := range []string{file, file + ".piped"} {
+		got = messagehub(t, "", "restore", "--list", name)
+		require.Equal(t, 0, got.status, got.err)
+		require.Contains(t, got.out, "whole: ")
+	}
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	restored := filepath.Join(folder, "a", "b")
+	got = messagehub(t, "", "restore", file, "--data", restored)
+	require.Equal(t, 0, got.status, got.err)
+	want, err := os.ReadFile(filepath.Join(data, "push.key"))
+	require.NoError(t, err)
+	key, err := os.ReadFile(filepath.Join(restored, "push.key"))
+	require.NoError(t, err)
+	require.Equal(t, want, key, "it opens the secrets of subscriptions")
+	require.NoFileExists(t, filepath.Join(restored, "admin.token"))
+	h, hub := startBackedUp(t, restored)
+	for i := range 3 {
+		id, _, err := hub.Peek(t.Context(), fmt.Sprint("actor-", i), "/v1/peek")
+		require.NoError(t, err)
+		require.NotEmpty(t, id)
+	}
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+}
+
+func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
+	data, folder := stopped(t, 2), t.TempDir()
+	file, restored := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "restored")
+	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
+	got := messagehub(t, "", "restore", file, "--data", restored, "--freeze", "--who", "me", "--why", "disk lost")
+	require.Equal(t, 0, got.status, got.err)
+	isFrozen := func(hub *hubclient.Client, actor string) {
+		t.Helper()
+		_, _, err := hub.Peek(t.Context(), actor, "/v1/peek")
+		refused, ok := errors.AsType[*hubclient.Problem](err)
+		require.True(t, ok, err)
+		require.Equal(t, 503, refused.Status)
+	}
+	isThawed := func(hub *hubclient.Client, actor string) {
+		t.Helper()
+		id, _, err := hub.Peek(t.Context(), actor, "/v1/peek")
+		require.NoError(t, err)
+		require.NotEmpty(t, id)
+	}
+	h, hub := startBackedUp(t, restored)
+	isFrozen(hub, "actor-0")
+	isFrozen(hub, "actor-1")
+	later := strings.Replace(event(77, ""), actorA, "later", 1)
+	require.Equal(t, 0, messagehub(t, later, "send", "--url", h.url(t), "-").status, "what is sent is stored")
+	isFrozen(hub, "later")
+	got = messagehub(t, "", "queue", "thaw", "actor-0", "--url", h.url(t), "--data", restored, "--why", "decided")
+	require.Equal(t, 0, got.status, got.err)
+	isThawed(hub, "actor-0")
+	got = messagehub(t, "", "queue", "records", "actor-0", "--url", h.url(t), "--data", restored)
+	require.Contains(t, got.out, "disk lost")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+
+	h, hub = startBackedUp(t, restored) // which freezes nothing again
+	isThawed(hub, "actor-0")
+	isFrozen(hub, "actor-1")
+	isFrozen(hub, "later")
+	got = messagehub(t, "", "queue", "thaw", "later", "--url", h.url(t), "--data", restored, "--why", "decided")
+	require.Equal(t, 0, got.status, got.err)
+	isThawed(hub, "later")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+
+	require.NoError(t, os.Remove(filepath.Join(restored, "frozen")))
+	h, hub = startBackedUp(t, restored)
+	later = strings.Replace(event(78, ""), actorA, "new", 1)
+	require.Equal(t, 0, messagehub(t, later, "send", "--url", h.url(t), "-").status)
+	isThawed(hub, "new")
+	isFrozen(hub, "actor-1")
+	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
+}
+
+func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
+	data, folder := stopped(t, 1), t.TempDir()
+	file, empty := filepath.Join(folder, "hub.backup"), filepath.Join(folder, "empty")
+	require.Equal(t, 0, messagehub(t, "", "backup", "--data", data, file).status)
+	whole, err := os.ReadFile(file)
+	require.NoError(t, err)
+	write := func(name string, content []byte) string {
+		name = filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(name, content, 0o600))
+		return name
+	}
+	changed := append([]byte(nil), whole...)
+	changed[len(changed)/2] ^= 1
+	running, _ := startBackedUp(t, filepath.Join(folder, "running"))
+	memory := spawnHub(t, "--in-memory", "--log-level", "warn")
+	require.NoError(t, memory.waitReady())
+	frozen := filepath.Join(folder, "frozen")
+	require.Equal(t, 0, messagehub(t, "", "restore", file, "--data", frozen, "--freeze").status)
+	require.NoError(t, os.WriteFile(filepath.Join(frozen, "frozen"), []byte("{"), 0o600))
+	interrupted := filepath.Join(folder, "interrupted")
+	require.NoError(t, os.MkdirAll(filepath.Join(interrupted, ".restore"), 0o700))
+
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"cut":               {[]string{"restore", write("cut", whole[:len(whole)-1]), "--data", empty}, "damaged or incomplete"},
+		"changed":           {[]string{"restore", write("changed", changed), "--data", empty}, "damaged or incomplete"},
+		"wrong file":        {[]string{"restore", write("wrong", []byte("text\n")), "--data", empty}, "the file is no archive"},
+		"empty file":        {[]string{"restore", write("none", nil), "--data", empty}, "the file is no archive"},
+		"a folder":          {[]string{"restore", folder, "--data", empty}, "is no file"},
+		"no file":           {[]string{"restore", filepath.Join(folder, "missing"), "--data", empty}, "there is no such file"},
+		"not empty":         {[]string{"restore", file, "--data", data}, "it is not empty"},
+		"of a running hub":  {[]string{"restore", file, "--data", filepath.Join(folder, "running")}, "another process uses it"},
+		"cold of a running": {[]string{"backup", "--data", filepath.Join(folder, "running"), write("x", nil)}, "messagehub backup --url"},
+		"no data":           {[]string{"backup", "--data", empty, write("x", nil)}, "no hub has kept anything there"},
+		"in memory":         {[]string{"backup", "--url", memory.url(t), write("x", nil)}, "such a hub stores nothing"},
+		"no hub":            {[]string{"backup", "--url", "http://127.0.0.1:1", write("x", nil)}, "no hub listens"},
+		"no folder of FILE": {[]string{"backup", "--data", data, filepath.Join(folder, "a", "b")}, "its folder does not exist"},
+		"who without":       {[]string{"restore", file, "--who", "me"}, "--freeze"},
+		"list and freeze":   {[]string{"restore", "--list", "--freeze", file}, "restores nothing"},
+		"a damaged freeze":  {[]string{"check", "--data", frozen}, "frozen is damaged"},
+		"interrupted":       {[]string{"check", "--data", interrupted}, "no hub has kept anything there"},
+	} {
+		got := messagehub(t, "", c.args...)
+		require.NotZero(t, got.status, name)
+		require.Contains(t, got.err, c.want, name)
+	}
+	unfinished := spawnHub(t, "--data", interrupted)
+	<-unfinished.exited
+	require.Contains(t, unfinished.said(), "a restore into it was interrupted")
+	require.NoError(t, running.stop(t, syscall.SIGTERM), running.said())
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/backup"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// A restoreCommand is a restore on the command line.
+type restoreCommand struct {
+	p      *process
+	list   bool
+	freeze bool
+	who    string
+	why    string
+}
+
+func (p *process) restoreCommand() *cobra.Command {
+	r := &restoreCommand{p: p}
+	var file string
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Restore the data folder of a hub from an archive",
+		Long: "Restore a data folder, which must be missing or empty, from an archive that messagehub backup has written.\n" +
+			"All digests are verified before anything becomes visible, and the folder becomes visible in one step: a\n" +
+			"restore that fails or is killed leaves no data, and the same command begins again. Until it is complete, no\n" +
+			"hub starts with the folder. Then run messagehub check, and start the hub.\n\n" +
+			"The hub is as it was when the backup began. What actors have dequeued since then, they get again, and\n" +
+			"receivers of calls are called again; what was sent since then is lost unless its senders send it again.\n" +
+			"With --freeze, no actor gets anything twice unnoticed: all queues are frozen when the hub starts, also\n" +
+			"those of actors whose first events come later, so peek and dequeue answer 503, and what is sent is stored.\n" +
+			"Decide for each actor, for example skip bundles, and thaw its queue: messagehub queue thaw ACTOR. When all\n" +
+			"is decided, remove the file frozen from the data folder and restart the hub. Calls to receivers are not\n" +
+			"frozen.\n\n" +
+			"The identity of the folder is restored, so do not start a hub with the restored folder and one with the\n" +
+			"original. The operators' token is not in the archive; the hub makes another, unless the setting admin.token has it.",
+		Example: "  messagehub restore hub.backup --data /var/lib/messagehub\n" +
+			"  messagehub restore hub.backup --data /var/lib/messagehub --freeze --why 'disk of node 1 lost'\n" +
+			"  messagehub restore --list hub.backup",
+		Args: wantFile,
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&r.list, "list", false, "verify the archive and say what it is; restore nothing")
+	flags.BoolVar(&r.freeze, "freeze", false, "freeze all queues until an operator thaws them")
+	flags.StringVar(&r.who, "who", "", "`NAME` for the records of --freeze (default: your login name)")
+	flags.StringVar(&r.why, "why", "", "reason for the records of --freeze, as `TEXT` (default: that the folder was restored)")
+	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
+	config.AddFlags(flags, "data")
+	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
+		if !r.freeze && (r.who != "" || r.why != "") {
+			return p.usage("--who and --why are for the records of --freeze; add it, or remove them")
+		}
+		if r.list && r.freeze {
+			return p.usage("--list restores nothing, so --freeze has no meaning; remove one of the two")
+		}
+		ctx, stop := terminal.UntilSignal(ctx)
+		defer stop()
+		archive, err := openArchive(args[0])
+		if err != nil {
+			return err
+		}
+		defer archive.Close() //nolint:errcheck // only read
+		if r.list {
+			return r.verify(ctx, archive)
+		}
+		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: flags})
+		if err != nil {
+			return err
+		}
+		return r.restore(ctx, &cfg, archive)
+	})
+	return cmd
+}
+
+func openArchive(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file; name an archive that messagehub backup has written", name)
+	case err != nil:
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is no file; name an archive that messagehub backup has written", name), err, f.Close())
+	}
+	return f, nil
+}
+
+// verify reads an archive and prints what it is.
+func (r *restoreCommand) verify(ctx context.Context, archive io.Reader) error {
+	progress := r.p.newTransfer("verified")
+	s, err := backup.Verify(ctx, archive, progress.report)
+	progress.clear()
+	if err != nil {
+		return transferFault(ctx, err)
+	}
+	_, err = fmt.Fprintf(r.p.out, "whole: %s, %s, as of %s, of the data folder %s, by version %s\n",
+		terminal.CountOf(s.Files, "file"), sizeText(s.Bytes), s.Began.Format(time.RFC3339), s.Folder, cmp.Or(terminal.Printable(s.Version), "unknown"))
+	return err
+}
+
+func (r *restoreCommand) restore(ctx context.Context, cfg *config.Config, archive io.ReadSeeker) error {
+	if cfg.InMemory {
+		return errors.New("in-memory = true: such a hub has no data folder to restore")
+	}
+	var frozen *node.Frozen
+	if r.freeze {
+		frozen = &node.Frozen{
+			Who: cmp.Or(r.who, loginName(), "restore"), Why: cmp.Or(r.why, "the data folder was restored from a backup"), Since: time.Now().UTC(),
+		}
+		if err := frozen.Check(); err != nil {
+			return r.p.usage("%w", err)
+		}
+	}
+	progress := r.p.newTransfer("restored")
+	s, err := node.Restore(ctx, cfg.Data, archive, frozen, progress.report)
+	progress.clear()
+	if err != nil {
+		return transferFault(ctx, err)
+	}
+	_, err = fmt.Fprintf(r.p.out, "restored %s: %s, %s, as of %s; run messagehub check, and start the hub\n",
+		cfg.Data, terminal.CountOf(s.Files, "file"), sizeText(s.Bytes), s.Began.Format(time.RFC3339))
+	if r.freeze && err == nil {
+		_, err = fmt.Fprintln(r.p.out, "its queues are frozen when the hub starts; thaw each with messagehub queue thaw ACTOR once it is decided what its actor gets")
+	}
+	return err
+}

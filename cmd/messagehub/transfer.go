@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/node/backup"
+	"github.com/messagehub/messagehub/cmd/terminal"
+)
+
+// A transfer prints how far a backup or a restore is: on a terminal a line that changes, otherwise a
+// line every ten seconds.
+type transfer struct {
+	line    terminal.StatusLine
+	done    string
+	printed time.Time
+}
+
+func (p *process) newTransfer(done string) *transfer {
+	return &transfer{line: terminal.NewStatusLine(p.err), done: done, printed: time.Now()}
+}
+
+func (t *transfer) report(now backup.Progress) {
+	every := 10 * time.Second
+	if t.line.Watched {
+		every = 200 * time.Millisecond
+	}
+	if time.Since(t.printed) < every {
+		return
+	}
+	t.printed = time.Now()
+	text := fmt.Sprintf("%s %s, %s", t.done, terminal.CountOf(now.Files, "file"), sizeText(now.Bytes))
+	if t.line.Watched {
+		t.line.Draw(text)
+	} else {
+		fmt.Fprintln(t.line.Writer, text)
+	}
+}
+
+func (t *transfer) clear() { t.line.Clear() }

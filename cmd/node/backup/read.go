@@ -1,0 +1,319 @@
+package backup
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A Summary describes an archive that was read to its end and is what was written.
+type Summary struct {
+	Head
+	Progress
+}
+
+// A damage is an error of an archive. It is an ErrDamaged.
+type damage struct{ error }
+
+func (d damage) Unwrap() []error { return []error{ErrDamaged, d.error} }
+
+func (d damage) Error() string { return fmt.Sprintf("%v (%v)", ErrDamaged, d.error) }
+
+func damaged(format string, args ...any) error { return damage{fmt.Errorf(format, args...)} }
+
+// Verify reads an archive and compares it with its digests. It fails with ErrDamaged or with
+// ErrNewerFormat; other errors are those of from. progress may be nil.
+func Verify(ctx context.Context, from io.Reader, progress func(Progress)) (Summary, error) {
+	return read(ctx, from, discard{}, progress)
+}
+
+// ReadHead reads the head of an archive, and nothing that follows.
+func ReadHead(from io.Reader) (Head, error) {
+	r, err := newReader(context.Background(), from, discard{}, nil)
+	if err != nil {
+		return Head{}, err
+	}
+	defer r.close()
+	return r.head()
+}
+
+// A destination keeps files that are read.
+type destination interface {
+	// create begins a file, in place of any other of its name. Close makes it durable.
+	create(name string) (io.WriteCloser, error)
+}
+
+// discard keeps nothing.
+type discard struct{}
+
+func (discard) create(string) (io.WriteCloser, error) { return nopCloser{io.Discard}, nil }
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func read(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (Summary, error) {
+	r, err := newReader(ctx, from, to, progress)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer r.close()
+	head, err := r.head()
+	if err == nil {
+		err = r.members()
+	}
+	return Summary{head, r.done}, r.explain(err)
+}
+
+// A reader reads an archive.
+type reader struct {
+	body    *sealedReader
+	frame   *zstd.Decoder
+	tar     *tar.Reader
+	to      destination
+	report  func(Progress)
+	done    Progress
+	digests []string // lines for the files since the last member with digests
+	names   int      // members with digests
+}
+
+func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*reader, error) {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	const window = 64 << 20 // that a decoder keeps; an archive of ours needs 4 MB
+	body := &sealedReader{ctx: ctx, from: bufio.NewReaderSize(from, 64<<10), sum: sha256.New()}
+	frame, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, err
+	}
+	return &reader{body: body, frame: frame, tar: tar.NewReader(frame), to: to, report: progress}, nil
+}
+
+func (r *reader) close() { r.frame.Close() }
+
+// explain tells errors of what is read from those of the archive.
+func (r *reader) explain(err error) error {
+	if r.body.failed != nil {
+		return r.body.failed
+	}
+	return err
+}
+
+func (r *reader) head() (head Head, err error) {
+	member, err := r.tar.Next()
+	if err != nil {
+		return head, r.explain(damaged("it does not begin as an archive: %w", err))
+	}
+	if member.Name != headMember {
+		return head, damaged("it begins with %.40q", member.Name)
+	}
+	if err := r.readJSON(member, &head); err != nil {
+		return head, r.explain(err)
+	}
+	switch {
+	case head.Format > Format:
+		return head, fmt.Errorf("%w (its format is %d, this version reads %d; version %.40q has written it)", ErrNewerFormat, head.Format, Format, head.Version)
+	case head.Format < 1 || head.Folder == "":
+		return head, damaged("its head says neither its format nor its folder")
+	}
+	return head, nil
+}
+
+func (r *reader) members() error {
+	for {
+		member, err := r.tar.Next()
+		if err != nil {
+			return damaged("it ends before its end: %w", err)
+		}
+		switch {
+		case member.Typeflag != tar.TypeReg:
+			return damaged("%.80q is no file", member.Name)
+		case strings.HasPrefix(member.Name, dataFolder):
+			err = r.readFile(member)
+		case strings.HasPrefix(member.Name, digestFolder):
+			err = r.readDigests(member)
+		case member.Name == endMember:
+			return r.readEnd(member)
+		default:
+			err = damaged("it has a member %.80q", member.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// The names in a data folder that an archive may hold.
+var (
+	archivedFiles   = []string{"identity", "push.key"}
+	archivedFolders = []string{"bus", "cosmos", "content", "exchange"}
+)
+
+func checkName(name string) error {
+	folder, _, isBelow := strings.Cut(name, "/")
+	if !fs.ValidPath(name) || strings.Contains(name, `\`) || !(isBelow && slices.Contains(archivedFolders, folder) || slices.Contains(archivedFiles, name)) {
+		return damaged("it has a file %.80q, which is none of a data folder", name)
+	}
+	return nil
+}
+
+func (r *reader) readFile(member *tar.Header) error {
+	name := strings.TrimPrefix(member.Name, dataFolder)
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if len(r.digests) == digestsEach {
+		return damaged("more than %d files have no digest", digestsEach)
+	}
+	file, err := r.to.create(name)
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	into := &countingWriter{file: file, sum: sum, reader: r}
+	_, err = io.CopyBuffer(into, struct{ io.Reader }{r.tar}, make([]byte, 64<<10))
+	switch {
+	case into.failed != nil:
+		return errors.Join(into.failed, file.Close())
+	case err != nil:
+		return errors.Join(damaged("%s: %w", name, err), file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	r.done.Files++
+	r.report(r.done)
+	r.digests = append(r.digests, hex.EncodeToString(sum.Sum(nil))+"  "+member.Name)
+	return nil
+}
+
+// A countingWriter writes a file of an archive. It keeps its error apart from those of the
+// archive.
+type countingWriter struct {
+	file   io.Writer
+	sum    hash.Hash
+	reader *reader
+	failed error
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.file.Write(p)
+	w.sum.Write(p[:n])
+	w.reader.done.Bytes += int64(n)
+	w.failed = err
+	return n, err
+}
+
+func (r *reader) readDigests(member *tar.Header) error {
+	r.names++
+	if want := fmt.Sprintf("%s%06d", digestFolder, r.names); member.Name != want {
+		return damaged("it has %.80q in the place of %s", member.Name, want)
+	}
+	text, err := r.readSmall(member)
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	for i, line := range r.digests {
+		if i >= len(lines) || lines[i] != line {
+			_, name, _ := strings.Cut(line, "  ")
+			return damaged("%s is not what was written", name)
+		}
+	}
+	if len(lines) != len(r.digests) {
+		return damaged("%s is about %d files, and there are %d", member.Name, len(lines), len(r.digests))
+	}
+	r.digests = r.digests[:0]
+	return nil
+}
+
+func (r *reader) readEnd(member *tar.Header) error {
+	var e end
+	if err := r.readJSON(member, &e); err != nil {
+		return err
+	}
+	if len(r.digests) > 0 || e.Files != r.done.Files || e.Bytes != r.done.Bytes {
+		return damaged("it says that it has %d files with %d bytes, and has %d with %d", e.Files, e.Bytes, r.done.Files, r.done.Bytes)
+	}
+	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
+		return damaged("something follows its end")
+	}
+	if _, err := io.Copy(io.Discard, r.frame); err != nil {
+		return damaged("its end: %w", err)
+	}
+	return r.body.checkSeal()
+}
+
+func (r *reader) readSmall(member *tar.Header) ([]byte, error) {
+	if member.Size > maxSmall {
+		return nil, damaged("%.80q has %d bytes", member.Name, member.Size)
+	}
+	text, err := io.ReadAll(r.tar)
+	if err != nil {
+		return nil, damaged("%s: %w", member.Name, err)
+	}
+	return text, nil
+}
+
+func (r *reader) readJSON(member *tar.Header, into any) error {
+	text, err := r.readSmall(member)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return damaged("%s: %w", member.Name, err)
+	}
+	return nil
+}
+
+// A sealedReader reads all of an archive up to the trailer.
+type sealedReader struct {
+	ctx    context.Context //nolint:containedctx // of one call
+	from   *bufio.Reader
+	sum    hash.Hash
+	failed error // of from or ctx
+}
+
+func (s *sealedReader) Read(p []byte) (int, error) {
+	if err := context.Cause(s.ctx); err != nil {
+		s.failed = err
+		return 0, err
+	}
+	_, err := s.from.Peek(trailerLength + 1)
+	if errors.Is(err, io.EOF) {
+		return 0, io.EOF
+	}
+	if err != nil {
+		s.failed = err
+		return 0, err
+	}
+	n, err := s.from.Read(p[:min(len(p), s.from.Buffered()-trailerLength)])
+	s.sum.Write(p[:n])
+	return n, err
+}
+
+// checkSeal compares the trailer with what was read. All of it was read before.
+func (s *sealedReader) checkSeal() error {
+	if _, err := io.Copy(io.Discard, s); err != nil {
+		return err
+	}
+	want := append([]byte(trailerStart+trailerMagic), s.sum.Sum(nil)...)
+	if is, _ := s.from.Peek(trailerLength); !bytes.Equal(is, want) {
+		return damaged("its digest is another")
+	}
+	return nil
+}

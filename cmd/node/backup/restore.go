@@ -1,0 +1,238 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+)
+
+// The folders in a data folder that is being restored.
+const (
+	draftFolder  = ".restore"  // what is being extracted
+	sealedFolder = ".restored" // verified and durable: the folder is restored
+	filesFolder  = "data"      // in either
+)
+
+// FrozenFile is the file of a data folder whose hub hands out nothing until an operator has
+// decided.
+const FrozenFile = "frozen"
+
+// ErrInterrupted reports a data folder in which a restore was not completed.
+var ErrInterrupted = errors.New("a restore into it was interrupted, and nothing of it counts; repeat messagehub restore, or remove the folder " + draftFolder + " to start without data")
+
+// A NotEmptyError reports a folder that holds something.
+type NotEmptyError struct{ Folder, Name string }
+
+func (e *NotEmptyError) Error() string {
+	return fmt.Sprintf("data folder %s: it is not empty: it holds %s; restore into a new folder, or move what is there away", e.Folder, e.Name)
+}
+
+// RestoreOptions say how a folder is restored.
+type RestoreOptions struct {
+	Frozen   []byte // content of FrozenFile; nil: there is none
+	Progress func(Progress)
+
+	write func(*os.File, []byte) (int, error) // for tests; nil: os.File.Write
+}
+
+// Restore restores the folder dir from an archive. The folder must be empty; the caller holds its lock.
+// After an error the folder is empty again, unless the error says otherwise. If a restore of the
+// same archive was killed after it had become visible, Restore completes it.
+func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptions) (s Summary, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return s, err
+	}
+	defer func() { _ = root.Close() }() // what was written is synced
+	if done, isSame, err := completeSame(root, from); err != nil || isSame {
+		return done, err
+	}
+	if err := requireEmpty(dir, root); err != nil {
+		return s, err
+	}
+	if err := root.RemoveAll(draftFolder); err != nil {
+		return s, err
+	}
+	if s, err = extract(ctx, root, from, &o); err != nil {
+		return s, errors.Join(err, root.RemoveAll(draftFolder))
+	}
+	if err := root.Rename(draftFolder, sealedFolder); err != nil {
+		return s, errors.Join(err, root.RemoveAll(draftFolder))
+	}
+	if err := datafolder.SyncIn(root, "."); err != nil {
+		return s, fmt.Errorf("data folder %s: it is restored, but may not be after a loss of power; run the same command again: %w", dir, err)
+	}
+	if err := finish(root); err != nil {
+		return s, fmt.Errorf("data folder %s: it is restored, and the hub moves the files to their places when it starts: %w", dir, err)
+	}
+	return s, nil
+}
+
+// completeSame completes a restore that was killed after it had become visible, if there is one,
+// and reports whether it was of this archive.
+func completeSame(root *os.Root, from io.ReadSeeker) (s Summary, isSame bool, err error) {
+	text, err := root.ReadFile(path.Join(sealedFolder, headMember))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, err
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
+		return s, false, err
+	}
+	if err := finish(root); err != nil {
+		return s, false, err
+	}
+	head, err := ReadHead(from)
+	if err != nil {
+		return s, false, err
+	}
+	_, err = from.Seek(0, io.SeekStart)
+	return s, head == s.Head, err
+}
+
+// requireEmpty fails with a *NotEmptyError unless the folder holds nothing but a lock, what is
+// on every new disk, and what a killed restore has left.
+func requireEmpty(dir string, root *os.Root) error {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains([]string{"lock", "lost+found", draftFolder}, e.Name()) {
+			return &NotEmptyError{dir, e.Name()}
+		}
+	}
+	return nil
+}
+
+// extract makes draftFolder of an archive, durably.
+func extract(ctx context.Context, root *os.Root, from io.Reader, o *RestoreOptions) (s Summary, err error) {
+	files := path.Join(draftFolder, filesFolder)
+	if err := errors.Join(root.Mkdir(draftFolder, datafolder.PrivateFolder), root.Mkdir(files, datafolder.PrivateFolder)); err != nil {
+		return s, err
+	}
+	x := &extraction{root: root, folder: files, write: o.write}
+	if x.write == nil {
+		x.write = func(f *os.File, p []byte) (int, error) { return f.Write(p) }
+	}
+	if s, err = read(ctx, from, x, o.Progress); err != nil {
+		return s, err
+	}
+	if o.Frozen != nil {
+		if err := x.writeSmall(path.Join(files, FrozenFile), o.Frozen); err != nil {
+			return s, err
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return s, err
+	}
+	if err := x.writeSmall(path.Join(draftFolder, headMember), text); err != nil {
+		return s, err
+	}
+	return s, syncFolders(root, draftFolder)
+}
+
+// syncFolders makes the names in a folder and all below it durable.
+func syncFolders(root *os.Root, folder string) error {
+	return fs.WalkDir(root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return datafolder.SyncIn(root, filepath.FromSlash(name))
+	})
+}
+
+// An extraction is the destination of an archive in a folder below root.
+type extraction struct {
+	root   *os.Root
+	folder string
+	write  func(*os.File, []byte) (int, error)
+}
+
+func (x *extraction) create(name string) (io.WriteCloser, error) {
+	name = path.Join(x.folder, name)
+	if err := x.root.MkdirAll(path.Dir(name), datafolder.PrivateFolder); err != nil {
+		return nil, err
+	}
+	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, datafolder.PrivateFile)
+	if err != nil {
+		return nil, err
+	}
+	return &extractedFile{f, x.write}, nil
+}
+
+func (x *extraction) writeSmall(name string, text []byte) error {
+	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
+	if err != nil {
+		return err
+	}
+	_, err = x.write(f, text)
+	return errors.Join(err, (&extractedFile{f, x.write}).Close())
+}
+
+// An extractedFile is durable once it is closed.
+type extractedFile struct {
+	file  *os.File
+	write func(*os.File, []byte) (int, error)
+}
+
+func (f *extractedFile) Write(p []byte) (int, error) { return f.write(f.file, p) }
+
+func (f *extractedFile) Close() error { return errors.Join(f.file.Sync(), f.file.Close()) }
+
+// Finish moves what a killed restore has made visible to its place, and does nothing to other
+// folders. It fails with ErrInterrupted if a restore was killed before that. The caller holds the
+// lock of the folder.
+func Finish(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // what was written is synced
+	if _, err := root.Lstat(sealedFolder); err == nil {
+		return finish(root)
+	}
+	if _, err := root.Lstat(draftFolder); err == nil {
+		return fmt.Errorf("data folder %s: %w", dir, ErrInterrupted)
+	}
+	return nil
+}
+
+// IsRestored reports whether Finish has something to move.
+func IsRestored(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, sealedFolder))
+	return err == nil
+}
+
+// finish moves the files to their places. It may be interrupted and repeated.
+func finish(root *os.Root) error {
+	files := path.Join(sealedFolder, filesFolder)
+	entries, err := fs.ReadDir(root.FS(), files)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if err := root.Rename(path.Join(files, e.Name()), e.Name()); err != nil {
+			return err
+		}
+	}
+	if err := datafolder.SyncIn(root, "."); err != nil {
+		return err
+	}
+	if err := root.RemoveAll(sealedFolder); err != nil {
+		return err
+	}
+	return datafolder.SyncIn(root, ".")
+}

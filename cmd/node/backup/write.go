@@ -1,0 +1,179 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A Source is what is written to an archive: first the files, then the trees, in their order.
+type Source struct {
+	Version string // of the program
+	Folder  string // id of the data folder
+	Began   time.Time
+	Files   []File
+	Trees   []Tree
+}
+
+// A File is one file of a data folder.
+type File struct {
+	Name string // in the folder, with slashes
+	Size int64
+	From io.WriterTo // writes Size bytes
+}
+
+// A Tree is a folder in a data folder.
+type Tree struct {
+	Name string
+	// Each calls visit for each file with its name in the tree, and returns its error.
+	Each func(visit func(name string, file *os.File, info fs.FileInfo) error) error
+}
+
+// Write writes an archive. It reads each file once and uses little memory. progress, which may
+// be nil, is called after each file and now and then in a long one. After an error, what was
+// written is no archive.
+func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)) error {
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	sum := sha256.New()
+	compressed, err := zstd.NewWriter(io.MultiWriter(to, sum), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(true))
+	if err != nil {
+		return err
+	}
+	w := &writer{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress}
+	if err := w.writeAll(s); err != nil {
+		_ = compressed.Close() // frees it; what it writes is no archive
+		return err
+	}
+	if err := compressed.Close(); err != nil {
+		return err
+	}
+	_, err = to.Write(append([]byte(trailerStart+trailerMagic), sum.Sum(nil)...))
+	return err
+}
+
+// A writer writes the members of the tar file.
+type writer struct {
+	ctx     context.Context //nolint:containedctx // of one call of Write
+	tar     *tar.Writer
+	now     time.Time
+	report  func(Progress)
+	done    Progress
+	digests bytes.Buffer
+	members int // with digests
+}
+
+func (w *writer) writeAll(s *Source) error {
+	if err := w.writeJSON(headMember, Head{Format: Format, Version: s.Version, Folder: s.Folder, Began: s.Began.UTC()}); err != nil {
+		return err
+	}
+	for _, f := range s.Files {
+		if err := w.writeFile(f.Name, f.Size, f.From); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Trees {
+		err := t.Each(func(name string, file *os.File, info fs.FileInfo) error {
+			return w.writeFile(t.Name+"/"+name, info.Size(), copied{file})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := w.writeDigests(); err != nil {
+		return err
+	}
+	if err := w.writeJSON(endMember, end{Files: w.done.Files, Bytes: w.done.Bytes}); err != nil {
+		return err
+	}
+	return w.tar.Close()
+}
+
+// copied writes what a file holds.
+type copied struct{ from io.Reader }
+
+// WriteTo implements io.WriterTo.
+func (c copied) WriteTo(w io.Writer) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{c.from}, make([]byte, 64<<10))
+}
+
+func (w *writer) writeFile(name string, size int64, from io.WriterTo) error {
+	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: dataFolder + name, Size: size, Mode: 0o600, ModTime: w.now})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	sum := sha256.New()
+	n, err := from.WriteTo(&memberWriter{w, sum})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", name, err)
+	case n != size:
+		return fmt.Errorf("%s: it has %d bytes, and had %d before", name, n, size)
+	}
+	w.done.Files++
+	w.report(w.done)
+	fmt.Fprintf(&w.digests, "%s  %s%s\n", hex.EncodeToString(sum.Sum(nil)), dataFolder, name)
+	if w.done.Files%digestsEach == 0 {
+		return w.writeDigests()
+	}
+	return nil
+}
+
+// A memberWriter writes a member, until the context of its archive ends.
+type memberWriter struct {
+	*writer
+	sum hash.Hash
+}
+
+func (m *memberWriter) Write(p []byte) (n int, err error) {
+	if err := context.Cause(m.ctx); err != nil {
+		return 0, err
+	}
+	n, err = m.tar.Write(p)
+	m.sum.Write(p[:n])
+	const step = 64 << 20 // of a long file
+	before := m.done.Bytes / step
+	if m.done.Bytes += int64(n); m.done.Bytes/step > before {
+		m.report(m.done)
+	}
+	return n, err
+}
+
+// writeDigests writes the digests of the files since the last.
+func (w *writer) writeDigests() error {
+	if w.digests.Len() == 0 {
+		return nil
+	}
+	w.members++
+	defer w.digests.Reset()
+	return w.writeSmall(fmt.Sprintf("%s%06d", digestFolder, w.members), w.digests.Bytes())
+}
+
+func (w *writer) writeJSON(name string, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return w.writeSmall(name, append(text, '\n'))
+}
+
+func (w *writer) writeSmall(name string, text []byte) error {
+	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(text)), Mode: 0o600, ModTime: w.now})
+	if err != nil {
+		return err
+	}
+	_, err = w.tar.Write(text)
+	return err
+}

@@ -1,0 +1,142 @@
+package datafolder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// HeldFolder is the folder with what was removed while it was held. Its name cannot be that
+// of a stored object.
+const HeldFolder = "+held"
+
+// A Remover removes files and folders from a folder, and can hold what it removes: while it
+// does, they are moved aside, so that they are gone for everyone but [Hold.Each]. Its zero
+// value is ready. It is safe for concurrent use.
+type Remover struct {
+	mu   sync.RWMutex
+	hold *Hold
+}
+
+// A Hold keeps what a Remover removes. Release ends it.
+type Hold struct {
+	remover *Remover
+	root    *os.Root
+
+	mu      sync.Mutex
+	removed []string // names of what lies in HeldFolder as 0, 1, …
+}
+
+// ErrHeld reports a second Hold at one time.
+var ErrHeld = errors.New("what is removed is held already")
+
+// CleanHeld removes what a crash has left of a hold. A folder is cleaned before it is used.
+func CleanHeld(root *os.Root) error { return root.RemoveAll(HeldFolder) }
+
+// Hold holds what is removed from root from now on. It fails with ErrHeld if there is a hold.
+func (r *Remover) Hold(root *os.Root) (*Hold, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hold != nil {
+		return nil, ErrHeld
+	}
+	if err := errors.Join(CleanHeld(root), root.Mkdir(HeldFolder, PrivateFolder)); err != nil {
+		return nil, err
+	}
+	r.hold = &Hold{remover: r, root: root}
+	return r.hold, nil
+}
+
+// Remove calls remove with the name of a file or folder or, during a hold, moves it aside.
+func (r *Remover) Remove(name string, remove func(name string) error) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.hold == nil {
+		return remove(name)
+	}
+	return r.hold.take(name)
+}
+
+func (h *Hold) take(name string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.root.Rename(name, path.Join(HeldFolder, strconv.Itoa(len(h.removed)))); err != nil {
+		return err
+	}
+	h.removed = append(h.removed, name)
+	return nil
+}
+
+// Each calls visit for every file that was in the folder when the hold began, and for some of
+// those that came later, with its name in the folder. The folders and files with the names skip
+// are left out. A file that is removed meanwhile may be visited twice.
+func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info fs.FileInfo) error) error {
+	if err := walk(h.root, ".", append(skip[:len(skip):len(skip)], HeldFolder), func(name string) error {
+		return visitFile(h.root, name, name, visit)
+	}); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	removed := h.removed[:len(h.removed):len(h.removed)]
+	h.mu.Unlock()
+	for i, name := range removed {
+		held := path.Join(HeldFolder, strconv.Itoa(i))
+		if err := walk(h.root, held, nil, func(file string) error {
+			return visitFile(h.root, file, name+strings.TrimPrefix(file, held), visit)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk calls visit for every file at or below from. What is removed meanwhile is left out.
+func walk(root *os.Root, from string, skip []string, visit func(name string) error) error {
+	return fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		}
+		switch {
+		case slices.Contains(skip, name) && entry.IsDir():
+			return fs.SkipDir
+		case slices.Contains(skip, name), entry.IsDir():
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%s is a link, or no file of this program: put back the file that was there", name)
+		}
+		return visit(name)
+	})
+}
+
+func visitFile(root *os.Root, at, name string, visit func(string, *os.File, fs.FileInfo) error) error {
+	file, err := root.Open(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is among those that are held, or will be
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	return visit(name, file, info)
+}
+
+// Release ends the hold and removes what it has held.
+func (h *Hold) Release() error {
+	h.remover.mu.Lock()
+	h.remover.hold = nil
+	h.remover.mu.Unlock()
+	return CleanHeld(h.root)
+}

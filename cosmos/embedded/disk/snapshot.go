@@ -1,0 +1,87 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
+)
+
+// ErrNoFile reports a store in memory, of which there can be no snapshot.
+var ErrNoFile = errors.New("the store is in memory and has no file")
+
+// A Snapshot is the file of a store as it was at one moment. It keeps the pages of that
+// moment: until it is closed, the file grows by everything that is written, and Close of
+// the store waits. The caller closes it.
+type Snapshot struct{ tx *bbolt.Tx }
+
+// Size returns the length of the file in bytes.
+func (s *Snapshot) Size() int64 { return s.tx.Size() }
+
+// WriteTo writes the file, whole. It may be called once.
+func (s *Snapshot) WriteTo(w io.Writer) (int64, error) { return s.tx.WriteTo(w) }
+
+// Close releases the pages. Closing twice does no harm.
+func (s *Snapshot) Close() error {
+	if err := s.tx.Rollback(); !errors.Is(err, bbolterrors.ErrTxClosed) {
+		return err
+	}
+	return nil
+}
+
+// TakeSnapshot returns a snapshot with every update that was answered before the call. If
+// meanwhile is not nil, it is called at the moment of the snapshot, while no update is
+// committed: what it reads of other stores was there at that moment too. It must be fast,
+// must not use store, and its error is returned. A store in memory fails with ErrNoFile.
+func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Snapshot, error) {
+	f, ok := store.(*file)
+	if !ok {
+		return nil, ErrNoFile
+	}
+	taken := make(chan *Snapshot, 1)
+	err := f.Update(ctx, func(Tx) error {
+		s, err := f.begin()
+		if err != nil {
+			return err
+		}
+		if meanwhile != nil {
+			if err := meanwhile(); err != nil {
+				return errors.Join(err, s.Close())
+			}
+		}
+		taken <- s
+		return nil
+	})
+	select {
+	case s := <-taken:
+		if err != nil { // the commit that it shared has failed, or ctx has ended
+			return nil, errors.Join(err, s.Close())
+		}
+		return s, nil
+	default:
+		return nil, err
+	}
+}
+
+// ReadSnapshot returns a snapshot of the newest commit. Updates go on, and it waits for none.
+// A store in memory fails with ErrNoFile.
+func ReadSnapshot(store Store) (*Snapshot, error) {
+	f, ok := store.(*file)
+	if !ok {
+		return nil, ErrNoFile
+	}
+	return f.begin()
+}
+
+func (f *file) begin() (*Snapshot, error) {
+	tx, err := f.db.Begin(false)
+	if errors.Is(err, bbolterrors.ErrDatabaseNotOpen) {
+		err = ErrClosed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{tx}, nil
+}
