@@ -10,13 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// arriving are commands, and flags of commands, that pages name and that do not exist yet.
-var arriving = []string{
-	"backup", "restore", "upgrade", "health",
-	"restore --freeze",
-	"provision --format", "provision --apply", "provision --diff",
-	"version --json",
-}
+// arriving are commands that pages name and that do not exist yet.
+var arriving = []string{"backup", "restore"}
 
 var heredoc = regexp.MustCompile(`<<-?'?([A-Z]+)'?`)
 
@@ -164,12 +159,6 @@ func parseFlags(words []string) (cmd *cobra.Command, rest []string, err error) {
 	}
 	cmd.InitDefaultHelpFlag()
 	if err := cmd.ParseFlags(rest); err != nil {
-		for _, name := range arriving {
-			command, flag, isFlag := strings.Cut(name, " ")
-			if isFlag && command == words[0] && strings.Contains(err.Error(), flag) {
-				return nil, nil, nil
-			}
-		}
 		return nil, nil, err
 	}
 	return cmd, cmd.Flags().Args(), nil
