@@ -129,6 +129,9 @@ test-clients: ## run Microsoft's clients for Node on the emulators, the content 
 test-compose: ## check deploy/compose.yaml as Docker reads it, and rules and dashboards as Prometheus does
 	@.ci/test-compose
 
+try-compose: ## run the services of deploy/compose.yaml in network namespaces, without a container engine (Linux, root)
+	@.ci/try-compose
+
 test-unit: ## check deploy/messagehub.service by systemd-analyze
 	@.ci/test-unit
 
@@ -159,4 +162,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose

@@ -51,7 +51,7 @@ func (r *release) entries(t target, binary string, docs documents) ([]entry, err
 			files[name] = filepath.Join(r.root, "deploy", name)
 		}
 	}
-	var entries []entry
+	entries := []entry{{"NOTICES", 0o644, docs.notices}}
 	for name, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

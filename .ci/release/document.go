@@ -16,8 +16,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// documents are the man pages and the completions by file name.
+// documents are the man pages and the completions by file name, and the licences of what is linked.
 type documents struct {
+	notices     []byte
 	pages       map[string][]byte // such as messagehub-serve.1
 	completions map[string][]byte // such as messagehub.bash
 }
@@ -35,6 +36,9 @@ func (r *release) document(ctx context.Context, binary string) (documents, error
 	if d.pages, err = manPages(text, &doc.GenManHeader{Section: "1", Date: &r.date, Source: "MessageHub " + r.version, Manual: "MessageHub"}); err != nil {
 		return d, err
 	}
+	if d.notices, err = r.readNotices(ctx); err != nil {
+		return d, err
+	}
 	for shell, name := range completionNames {
 		if d.completions[name], err = output(ctx, binary, "completion", shell); err != nil {
 			return d, err
@@ -43,7 +47,18 @@ func (r *release) document(ctx context.Context, binary string) (documents, error
 	return d, nil
 }
 
-// writeDocuments writes all documents into the folder of the results: man/man1, man1.gz and completions.
+// readNotices returns the licences of the linked modules. Who passes the program on has to pass them on, too.
+func (r *release) readNotices(ctx context.Context) ([]byte, error) {
+	file := filepath.Join(r.work, "NOTICES")
+	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/notices", "-o", file)
+	cmd.Dir, cmd.Stderr = r.root, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("go run ./deploy/notices: %w", err)
+	}
+	return os.ReadFile(file)
+}
+
+// writeDocuments writes all documents into the folder of the results: NOTICES, man/man1, man1.gz and completions.
 func (r *release) writeDocuments(ctx context.Context) error {
 	binary, err := r.build(ctx, hostTarget())
 	if err != nil {
@@ -53,7 +68,7 @@ func (r *release) writeDocuments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files := make(map[string][]byte)
+	files := map[string][]byte{"NOTICES": docs.notices}
 	for name, page := range docs.pages {
 		files[filepath.Join("man/man1", name)] = page
 		if files[filepath.Join("man1.gz", name+".gz")], err = compress(page); err != nil {

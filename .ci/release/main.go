@@ -1,5 +1,5 @@
 // Command release makes what is handed out of one version: for Linux, macOS and Windows on amd64 and
-// arm64 an archive with the binary, man pages and completions and a software bill of materials, for
+// arm64 an archive with the binary, man pages, completions and licences, and a software bill of materials, for
 // Linux packages for Debian and Red Hat with the systemd unit, and SHA256SUMS of all. It needs Go alone.
 // .goreleaser.yaml says the same to goreleaser.
 //
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string) (err error) {
 	flags.StringVar(&r.version, "version", "", "version, as git describe prints it")
 	flags.StringVar(&r.revision, "revision", "", "commit")
 	flags.StringVar(&date, "date", "", "`time` of the commit in RFC 3339")
-	flags.StringVar(&documentsIn, "documents", "", "write only the man pages and completions, into `folder`, which is emptied first")
+	flags.StringVar(&documentsIn, "documents", "", "write only man pages, completions and licences, into `folder`, which is emptied first")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -85,6 +85,7 @@ func (r *release) contents(t target, binary string, docs documents, format strin
 		zsh = "/usr/share/zsh/site-functions/_messagehub"
 	}
 	staged := map[string][]byte{
+		"/usr/share/doc/messagehub/NOTICES":                    docs.notices,
 		"/usr/share/bash-completion/completions/messagehub":    docs.completions["messagehub.bash"],
 		"/usr/share/fish/vendor_completions.d/messagehub.fish": docs.completions["messagehub.fish"],
 		zsh: docs.completions["_messagehub"],

@@ -1,0 +1,375 @@
+// Command namespaces runs what deploy/compose.yaml runs of MessageHub where no container engine is at hand: each
+// service in a network namespace with an address and the names of the others, in the files of the image, as the user
+// of the image. It prints how long the way to the first message takes that the domain sent and the actor confirmed,
+// and fails if a health check, a service or a log does. It needs Linux, root and the program ip; namespaces and
+// files are removed at the end, and what a killed run has left has its process id in its name.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "namespaces: want the compose file, and the folder of the image's files")
+		os.Exit(2)
+	}
+	if err := run(ctx, os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, "namespaces:", err)
+		os.Exit(1)
+	}
+}
+
+// patience is the limit of each step.
+const patience = 60 * time.Second
+
+// A trial is one run.
+type trial struct {
+	image    string // folder with its files
+	folder   string // with the files of each service, its volumes and its log
+	bridge   string
+	subnet   string // such as 10.213.7
+	services types.Services
+	names    []string
+	running  map[string]*service
+	order    []string
+}
+
+// A service is a process that was started.
+type service struct {
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it is gone
+	err    error         // of its exit, once it has exited
+}
+
+func run(ctx context.Context, file, image string) (err error) {
+	project, err := load(ctx, file)
+	if err != nil {
+		return err
+	}
+	t := &trial{image: image, services: project.Services, running: make(map[string]*service), subnet: fmt.Sprintf("10.213.%d", os.Getpid()%250), bridge: fmt.Sprintf("mhb%d", os.Getpid())}
+	for name, s := range project.Services {
+		if s.Build != nil {
+			t.names = append(t.names, name)
+		}
+	}
+	slices.Sort(t.names)
+	if t.folder, err = os.MkdirTemp("", "messagehub-compose-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.stop(), t.remove()) }()
+	if err := t.connect(); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := t.start(ctx); err != nil {
+		return err
+	}
+	if err := t.await(ctx, "actor", "dequeued "); err != nil {
+		return err
+	}
+	fmt.Printf("from the first command to the first confirmed message: %s\n", time.Since(began).Round(time.Millisecond))
+	return errors.Join(t.await(ctx, "domain", "notice: "), t.checkLogs())
+}
+
+func load(ctx context.Context, file string) (*types.Project, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return loader.LoadWithContext(ctx, types.ConfigDetails{
+		WorkingDir: filepath.Dir(file), ConfigFiles: []types.ConfigFile{{Filename: file, Content: text}}, Environment: types.Mapping{},
+	})
+}
+
+// execute runs a command of the system.
+func execute(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+func (t *trial) namespace(name string) string { return fmt.Sprintf("mh%d-%s", os.Getpid(), name) }
+func (t *trial) root(name string) string      { return filepath.Join(t.folder, "root", name) }
+func (t *trial) volume(name string) string    { return filepath.Join(t.folder, "volume", name) }
+func (t *trial) log(name string) string       { return filepath.Join(t.folder, name+".log") }
+
+// connect makes the network of the services, and their files.
+func (t *trial) connect() error {
+	hosts := "127.0.0.1 localhost\n"
+	for i, name := range t.names {
+		hosts += fmt.Sprintf("%s.%d %s\n", t.subnet, i+2, name)
+	}
+	if err := execute("ip", "link", "add", t.bridge, "type", "bridge"); err != nil {
+		return err
+	}
+	if err := execute("ip", "link", "set", t.bridge, "up"); err != nil {
+		return err
+	}
+	for i, name := range t.names {
+		ns, outer := t.namespace(name), fmt.Sprintf("mh%d.%d", i, os.Getpid())
+		for _, args := range [][]string{
+			{"netns", "add", ns},
+			{"link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", ns},
+			{"link", "set", outer, "master", t.bridge, "up"},
+			{"-n", ns, "addr", "add", fmt.Sprintf("%s.%d/24", t.subnet, i+2), "dev", "eth0"},
+			{"-n", ns, "link", "set", "eth0", "up"},
+			{"-n", ns, "link", "set", "lo", "up"},
+		} {
+			if err := execute("ip", args...); err != nil {
+				return err
+			}
+		}
+		if err := t.makeFiles(name, hosts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeFiles copies the image for a service, and makes its volumes.
+func (t *trial) makeFiles(name, hosts string) error {
+	root := t.root(name)
+	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
+		return err
+	}
+	if err := execute("cp", "-a", t.image, root); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(root, "etc/hosts"), []byte(hosts), 0o644); err != nil {
+		return err
+	}
+	for _, v := range t.services[name].Volumes {
+		if err := os.MkdirAll(filepath.Join(root, v.Target), 0o755); err != nil {
+			return err
+		}
+		if _, err := os.Stat(t.volume(v.Source)); err == nil {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(t.volume(v.Source)), 0o755); err != nil {
+			return err
+		}
+		// A new volume is a copy of the folder that it covers.
+		if err := execute("cp", "-a", filepath.Join(t.image, "data"), t.volume(v.Source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts each service once those that it depends on are healthy, or have ended.
+func (t *trial) start(ctx context.Context) error {
+	for len(t.order) < len(t.names) {
+		before := len(t.order)
+		for _, name := range t.names {
+			if t.running[name] != nil || !t.isStartable(name) {
+				continue
+			}
+			if err := t.awaitDependencies(ctx, name); err != nil {
+				return err
+			}
+			if err := t.startService(name); err != nil {
+				return err
+			}
+		}
+		if len(t.order) == before {
+			return errors.New("services wait for each other")
+		}
+	}
+	return nil
+}
+
+func (t *trial) isStartable(name string) bool {
+	for dependency := range t.services[name].DependsOn {
+		if t.running[dependency] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *trial) awaitDependencies(ctx context.Context, name string) error {
+	for dependency, d := range t.services[name].DependsOn {
+		var err error
+		switch d.Condition {
+		case types.ServiceConditionHealthy:
+			err = t.awaitHealth(ctx, dependency)
+		case types.ServiceConditionCompletedSuccessfully:
+			err = t.awaitEnd(dependency)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w\n%s", dependency, err, t.text(dependency))
+		}
+	}
+	return nil
+}
+
+// command returns a command inside a service.
+func (t *trial) command(name string, args []string) *exec.Cmd {
+	s, root := t.services[name], t.root(name)
+	script := ""
+	for _, v := range s.Volumes {
+		script += fmt.Sprintf("mount --bind '%s' '%s%s'; ", t.volume(v.Source), root, v.Target)
+		if v.ReadOnly {
+			script += fmt.Sprintf("mount -o remount,bind,ro '%s%s'; ", root, v.Target)
+		}
+	}
+	script += fmt.Sprintf(`cd '%s/data'; exec chroot --userspec=65532:65532 '%s' "$@"`, root, root)
+	cmd := exec.Command("ip", append([]string{"netns", "exec", t.namespace(name), "/bin/sh", "-ec", script, "sh"}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "MESSAGEHUB_DATA=/data"} // as in the image
+	for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
+		if value := s.Environment[key]; value != nil {
+			cmd.Env = append(cmd.Env, key+"="+*value)
+		}
+	}
+	return cmd
+}
+
+func (t *trial) startService(name string) error {
+	log, err := os.Create(t.log(name))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s := &service{cmd: t.command(name, append([]string{"/usr/bin/messagehub"}, t.services[name].Command...)), exited: make(chan struct{})}
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.exited)
+	}()
+	t.running[name], t.order = s, append(t.order, name)
+	return nil
+}
+
+// text returns what a service has written.
+func (t *trial) text(name string) string {
+	text, err := os.ReadFile(t.log(name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+var errStillRuns = fmt.Errorf("it still runs after %s", patience)
+
+func (t *trial) awaitEnd(name string) error {
+	select {
+	case <-t.running[name].exited:
+		return t.running[name].err
+	case <-time.After(patience):
+		return errStillRuns
+	}
+}
+
+// awaitHealth runs the health check of a service until it succeeds.
+func (t *trial) awaitHealth(ctx context.Context, name string) error {
+	test := t.services[name].HealthCheck.Test
+	return t.poll(ctx, name, func() error {
+		if out, err := t.command(name, test[1:]).CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+}
+
+// await returns once a service has written a text.
+func (t *trial) await(ctx context.Context, name, text string) error {
+	return t.poll(ctx, name, func() error {
+		if !strings.Contains(t.text(name), text) {
+			return fmt.Errorf("%s has not written %q:\n%s", name, text, t.text(name))
+		}
+		return nil
+	})
+}
+
+// poll repeats a check of a service that runs until it succeeds.
+func (t *trial) poll(ctx context.Context, name string, check func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-t.running[name].exited:
+			return fmt.Errorf("%s has ended: %w", name, errors.Join(t.running[name].err, err))
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+var warning = regexp.MustCompile(`.*("level":"(WARN|ERROR)"|level=(WARN|ERROR)|warning:).*`)
+
+func (t *trial) checkLogs() error {
+	for _, name := range t.names {
+		if found := warning.FindString(t.text(name)); found != "" {
+			return fmt.Errorf("%s has logged: %s", name, found)
+		}
+	}
+	return nil
+}
+
+// stop stops the services that run, the last one first.
+func (t *trial) stop() error {
+	var errs []error
+	for _, name := range slices.Backward(t.order) {
+		s := t.running[name]
+		select {
+		case <-s.exited:
+		default:
+			errs = append(errs, s.cmd.Process.Signal(syscall.SIGTERM))
+		}
+		err := t.awaitEnd(name)
+		if errors.Is(err, errStillRuns) {
+			errs = append(errs, s.cmd.Process.Kill())
+			<-s.exited
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove removes the network and the files.
+func (t *trial) remove() error {
+	var errs []error
+	for _, name := range t.names {
+		if _, err := os.Stat("/run/netns/" + t.namespace(name)); err == nil {
+			errs = append(errs, execute("ip", "netns", "del", t.namespace(name)))
+		}
+	}
+	if _, err := os.Stat("/sys/class/net/" + t.bridge); err == nil {
+		errs = append(errs, execute("ip", "link", "del", t.bridge))
+	}
+	return errors.Join(append(errs, os.RemoveAll(t.folder))...)
+}
