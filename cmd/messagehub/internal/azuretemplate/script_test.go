@@ -87,6 +87,15 @@ func TestScript_CreatesWhatTheTableHas(t *testing.T) {
 	}
 }
 
+func TestScript_QuotesNames(t *testing.T) {
+	cfg := load(t, "MESSAGEHUB_COSMOS_ENDPOINT=https://energy.documents.azure.com/", "MESSAGEHUB_COSMOS_DATABASE=it's $HOME; exit 1")
+	calls := strings.Join(runScript(t, azuretemplate.Script(cfg), names...), "\n")
+	require.Contains(t, calls, "sql database create --resource-group g --account-name c --name it's $HOME; exit 1 --output none")
+	require.Contains(t, calls, "--scope /dbs/it's $HOME; exit 1 --output none")
+	require.Contains(t, string(azuretemplate.Bicep(cfg)), `name: 'it\'s $HOME; exit 1'`)
+	require.Equal(t, cfg.Cosmos.Database, last(ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")[0].Name))
+}
+
 func TestScript_AsksForNames(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh")
 	cfg := config.Default()
