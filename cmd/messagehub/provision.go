@@ -55,7 +55,7 @@ func (p *process) provisionCommand() *cobra.Command {
 			"az deployment group what-if compares them.\n\n" +
 			"--format arm is a template in JSON, bicep the same in Bicep, az a script of the Azure CLI, and json the\n" +
 			"table behind them. They describe a hub that embeds nothing: Cosmos, Service Bus and Blob Storage,\n" +
-			"whichever of them the settings name. deploy/azure has the files for the default settings.\n\n" +
+			"also if the settings name only some of them. deploy/azure has the files for the default settings.\n\n" +
 			containersTable() + "\n" +
 			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line.",
 		Example: "  messagehub provision --check --config hub.yaml\n" +

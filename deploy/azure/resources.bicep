@@ -880,7 +880,7 @@ resource blobEndpointName 'Microsoft.Network/privateEndpoints/privateDnsZoneGrou
   }
 }
 
-// What the hub does in Cosmos, and no more
+// The data actions that the hub uses
 resource dataRole 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions@2024-11-15' = {
   parent: cosmos
   name: guid(cosmos.id, 'messagehub', 'MessageHub')

@@ -9,8 +9,8 @@ import (
 
 const cosmosAPI = "2024-11-15"
 
-// addCosmos adds the account, the database and its containers, and the role of the hub. Nobody has
-// keys of the account.
+// addCosmos adds the account, the database and its containers, and the role of the hub. The account
+// accepts no keys.
 func (r *resources) addCosmos() {
 	name := r.accountParam("cosmosAccountName", "Name of the Cosmos account", r.names.cosmos, text{paramRef("prefix"), "-", unique()})
 	consistency := r.param(param{

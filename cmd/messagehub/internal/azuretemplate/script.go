@@ -16,7 +16,7 @@ import (
 // Script returns a script of the Azure CLI that creates the same as the template does, without private
 // endpoints. It may run again: each of its commands creates or corrects.
 func Script(cfg *config.Config) []byte {
-	s := &script{table: deployment.Of(cfg), variables: make(map[string]string)}
+	s := &script{table: deployment.NewTable(cfg), variables: make(map[string]string)}
 	used := make(map[string]bool)
 	for _, i := range s.table.Identities {
 		s.variables[i.Name] = uniqueSymbol(used, shellName(i.Name))

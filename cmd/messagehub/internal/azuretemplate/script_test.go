@@ -41,7 +41,7 @@ var names = []string{"RESOURCE_GROUP=g", "LOCATION=westeurope", "COSMOS_ACCOUNT=
 
 func TestScript_CreatesWhatTheTableHas(t *testing.T) {
 	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges/events}, {name: A.B}, {name: A-B, queue: ab2}]")
-	table := deployment.Of(cfg)
+	table := deployment.NewTable(cfg)
 	calls := runScript(t, azuretemplate.Script(cfg), append(slices.Clone(names), "DOMAIN_CHARGES=of charges", "DOMAIN_A_B=first", "DOMAIN_A_B2=second")...)
 	has := func(parts ...string) {
 		t.Helper()
@@ -93,7 +93,7 @@ func TestScript_QuotesNames(t *testing.T) {
 	require.Contains(t, calls, "sql database create --resource-group g --account-name c --name it's $HOME; exit 1 --output none")
 	require.Contains(t, calls, "--scope /dbs/it's $HOME; exit 1 --output none")
 	require.Contains(t, string(azuretemplate.Bicep(cfg)), `name: 'it\'s $HOME; exit 1'`)
-	require.Equal(t, cfg.Cosmos.Database, last(ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")[0].Name))
+	require.Equal(t, cfg.Cosmos.Database, lastPart(ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")[0].Name))
 }
 
 func TestScript_AsksForNames(t *testing.T) {
