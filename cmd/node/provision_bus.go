@@ -95,11 +95,21 @@ func createQueue(ctx context.Context, bus *admin.Client, q *deployment.Queue, r 
 	switch {
 	case err == nil:
 		r.State = client.StateCreated
-	case busStatus(err) == http.StatusConflict: // another process has just created it
+	case isMade(ctx, bus, q, err):
 		r.State = client.StateOK
 	default:
 		r.State, r.Left = client.StateMissing, []string{explainBus("create queue "+q.Name, err)}
 	}
+}
+
+// isMade reports whether another process has made a queue as the table has it, while this one was
+// refused because of that.
+func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
+	if busStatus(refusal) != http.StatusConflict {
+		return false
+	}
+	now, err := bus.GetQueue(ctx, q.Name, nil)
+	return err == nil && now != nil && isValue(now.RequiresSession, q.Sessions) && len(compareQueue(q, &now.QueueProperties)) == 0
 }
 
 // correctQueue changes what differs of a queue that exists, and can be changed. A hub works on a queue
@@ -125,16 +135,19 @@ func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q
 	for _, d := range differences {
 		d.correct(has)
 	}
-	if _, err := bus.UpdateQueue(ctx, q.Name, *has, nil); err != nil {
+	_, err := bus.UpdateQueue(ctx, q.Name, *has, nil)
+	switch {
+	case err == nil:
+		r.State = client.StateUpdated
+		for _, d := range differences {
+			r.Changes = append(r.Changes, d.change())
+		}
+	case isMade(ctx, bus, q, err):
+	default:
 		r.State, r.Left = client.StateWrong, []string{explainBus("change queue "+q.Name, err)}
 		for _, d := range differences {
 			r.Left = append(r.Left, d.String())
 		}
-		return
-	}
-	r.State = client.StateUpdated
-	for _, d := range differences {
-		r.Changes = append(r.Changes, d.change())
 	}
 }
 
