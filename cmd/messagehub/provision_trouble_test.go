@@ -108,6 +108,19 @@ func TestProvision_KeepsAQueueThatIsLarger(t *testing.T) {
 	require.Empty(t, d.provision(0, "--diff"))
 }
 
+func TestProvision_DiffPrintsQueuesOfAnEarlierConfiguration(t *testing.T) {
+	d := newAccounts(t)
+	d.setEnviron("MESSAGEHUB_DOMAINS=[{name: Billing, ingest-queue: billing/events}]")
+	d.provision(0)
+	d.setEnviron("MESSAGEHUB_DOMAINS=[]")
+	var want strings.Builder
+	for _, name := range []string{"billing", "billing-dequeue", "billing-reply", "billing/events"} {
+		want.WriteString("extra     servicebus queue " + name + "\n")
+	}
+	require.Equal(t, want.String(), d.provision(0, "--diff"))
+	require.NotContains(t, d.provision(0, "--check"), "extra")
+}
+
 func TestProvision_RefusesAQueueWithOtherSessions(t *testing.T) {
 	d := newAccounts(t)
 	d.provision(0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -31,7 +32,29 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 		}
 		all = append(all, r)
 	}
+	if po.ListExtra {
+		all = append(all, listExtraQueues(ctx, bus, queues)...)
+	}
 	return all, ctx.Err()
+}
+
+// listExtraQueues returns the queues that are not in the table. Other systems may use the namespace,
+// but messages may also wait in a queue of an earlier configuration. A credential that may not list
+// queues gets none.
+func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment.Queue) (extra []Resource) {
+	for pager := bus.NewListQueuesPager(nil); pager.More(); {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return extra
+		}
+		for i := range page.Queues {
+			name := page.Queues[i].QueueName
+			if !slices.ContainsFunc(queues, func(q deployment.Queue) bool { return strings.EqualFold(q.Name, name) }) {
+				extra = append(extra, Resource{Service: "servicebus", Kind: "queue", Name: name, State: client.StateExtra})
+			}
+		}
+	}
+	return extra
 }
 
 // manageBus returns a management client of the namespace, and its name.
