@@ -42,7 +42,8 @@ func (p *process) provisionCommand() *cobra.Command {
 			"One of these says what the command does:\n\n" +
 			"  --apply    create and correct; the default, because scripts of earlier versions rely on it\n" +
 			"  --check    change nothing, and report everything; exit status 1 if a hub would not work\n" +
-			"  --diff     change nothing, and print a line for each difference; exit status 1 if there is one\n" +
+			"  --diff     change nothing, and print a line for each difference; exit status 1 if there is one. Queues\n" +
+			"             that the hub does not need are printed as extra, and do not count\n" +
 			"  --format   make no request, and write to stdout what to deploy, with all roles\n\n" +
 			"Of containers that exist it corrects the index paths and the default TTL, and keeps every other\n" +
 			"property. Cosmos builds an index in the background; until then queries may fail. A partition key\n" +
@@ -55,7 +56,7 @@ func (p *process) provisionCommand() *cobra.Command {
 			"az deployment group what-if compares them.\n\n" +
 			"--format arm is a template in JSON, bicep the same in Bicep, az a script of the Azure CLI, and json the\n" +
 			"table behind them. They describe a hub that embeds nothing: Cosmos, Service Bus and Blob Storage,\n" +
-			"whichever of them the settings name. deploy/azure has the files for the default settings.\n\n" +
+			"also if the settings name only some of them. deploy/azure has the files for the default settings.\n\n" +
 			containersTable() + "\n" +
 			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line.",
 		Example: "  messagehub provision --check --config hub.yaml\n" +
@@ -96,7 +97,7 @@ func (p *process) provisionCommand() *cobra.Command {
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
 		all, err := node.Provision(ctx, &cfg, node.ProvisionOptions{
-			CheckOnly: m.check || m.diff, NarrowIndex: m.narrowIndex, Throughput: m.throughput == "autoscale",
+			CheckOnly: m.check || m.diff, ListExtra: m.diff, NarrowIndex: m.narrowIndex, Throughput: m.throughput == "autoscale",
 		}, node.Options{})
 		switch {
 		case err != nil:

@@ -17,12 +17,12 @@ func (p *process) reportDifferences(all []node.Resource) error {
 	}
 	isSame := true
 	line := func(state string, r *node.Resource, text string) {
-		isSame = false
+		isSame = isSame && r.State == cosmosclient.StateExtra
 		fmt.Fprintf(p.out, "%-9s %s %s %s%s\n", state, r.Service, r.Kind, r.Name, text)
 	}
 	for i := range all {
 		r := &all[i]
-		if r.State == cosmosclient.StateMissing {
+		if r.State == cosmosclient.StateMissing || r.State == cosmosclient.StateExtra {
 			line(string(r.State), r, "")
 			continue
 		}

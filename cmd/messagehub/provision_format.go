@@ -32,5 +32,5 @@ func writeTable(w io.Writer, cfg *config.Config) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(deployment.Of(cfg))
+	return e.Encode(deployment.NewTable(cfg))
 }

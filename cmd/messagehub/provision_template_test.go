@@ -99,5 +99,8 @@ func TestProvision_WritesATemplateOfTheSettings(t *testing.T) {
 	require.Equal(t, 1+6+2+1+1+1+6*3, strings.Count(d.provision(1, "--diff"), "missing   "))
 	d.deploy([]byte(d.provision(0, "--format", "arm")), nil)
 	require.Empty(t, d.provision(0, "--diff"))
+	for _, format := range []string{"az", "json"} { // of which no key is a part
+		require.Contains(t, d.provision(0, "--format", format), "invoices-dequeue")
+	}
 	require.Contains(t, d.provision(0, "--format", "bicep"), "resource queueInvoicesReply 'Microsoft.ServiceBus/namespaces/queues@")
 }

@@ -32,8 +32,8 @@ type azureAccounts struct {
 	environ   []string
 	secrets   []string
 	namespace *bus.Namespace
-	requested func()                   // called for each request to an account, if set
-	refused   func(*http.Request) bool // says which requests to an account are answered with 403, if set
+	requested func()                  // called for each request to an account, if set
+	refused   func(*http.Request) int // returns the status by which a request is refused, or 0, if set
 }
 
 func newAccounts(t *testing.T) *azureAccounts {
@@ -54,9 +54,11 @@ func newAccounts(t *testing.T) *azureAccounts {
 			if d.requested != nil {
 				d.requested()
 			}
-			if d.refused != nil && d.refused(r) {
-				w.WriteHeader(http.StatusForbidden)
-				return
+			if d.refused != nil {
+				if status := d.refused(r); status != 0 {
+					w.WriteHeader(status)
+					return
+				}
 			}
 			handler.ServeHTTP(w, r)
 		}))

@@ -108,6 +108,19 @@ func TestProvision_KeepsAQueueThatIsLarger(t *testing.T) {
 	require.Empty(t, d.provision(0, "--diff"))
 }
 
+func TestProvision_DiffPrintsQueuesOfAnEarlierConfiguration(t *testing.T) {
+	d := newAccounts(t)
+	d.setEnviron("MESSAGEHUB_DOMAINS=[{name: Billing, ingest-queue: billing/events}]")
+	d.provision(0)
+	d.setEnviron("MESSAGEHUB_DOMAINS=[]")
+	var want strings.Builder
+	for _, name := range []string{"billing", "billing-dequeue", "billing-reply", "billing/events"} {
+		want.WriteString("extra     servicebus queue " + name + "\n")
+	}
+	require.Equal(t, want.String(), d.provision(0, "--diff"))
+	require.NotContains(t, d.provision(0, "--check"), "extra")
+}
+
 func TestProvision_RefusesAQueueWithOtherSessions(t *testing.T) {
 	d := newAccounts(t)
 	d.provision(0)
@@ -263,13 +276,72 @@ func TestProvision_SaysWhichRightIsMissing(t *testing.T) {
 			if tc.prepare != nil {
 				tc.prepare(d)
 			}
-			d.refused = tc.isAsked
+			d.refused = func(r *http.Request) int {
+				if tc.isAsked(r) {
+					return http.StatusForbidden
+				}
+				return 0
+			}
 			got := d.provision(1)
 			require.Contains(t, got, tc.want)
 			for _, command := range tc.commands {
 				require.Contains(t, got, "\n  "+command+" ")
 			}
 			d.refused = nil
+			d.provision(0)
+			require.Empty(t, d.provision(0, "--diff"))
+		})
+	}
+}
+
+// TestProvision_AcceptsWhatAnotherProcessHasJustMade answers 409 to a write of a queue, after another
+// process has made the queue as it should be, or as it should not be.
+func TestProvision_AcceptsWhatAnotherProcessHasJustMade(t *testing.T) {
+	right := deployment.Queue{Name: "charges", Sessions: true, Lock: "PT1M", MaxDeliveries: 10, MaxMegabytes: 1024}
+	for _, tc := range []struct {
+		name   string
+		exists bool
+		lock   string // of the queue that the other process makes
+		status int
+	}{
+		{"created as it should be", false, right.Lock, 0},
+		{"created in another way", false, "PT5S", 1},
+		{"changed as it should be", true, right.Lock, 0},
+		{"changed in another way", true, "PT10S", 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newAccounts(t)
+			d.provision(0)
+			if tc.exists {
+				d.changeQueue("charges", func(p *admin.QueueProperties) { p.LockDuration = to.Ptr("PT5S") })
+			} else {
+				_, err := d.bus.DeleteQueue(t.Context(), "charges", nil)
+				require.NoError(t, err)
+			}
+			var isOther atomic.Bool
+			d.refused = func(r *http.Request) int {
+				if r.Method != http.MethodPut || r.URL.Path != "/charges" || isOther.Swap(true) {
+					return 0
+				}
+				properties := admin.QueueProperties{
+					RequiresSession: &right.Sessions, LockDuration: &tc.lock, MaxDeliveryCount: &right.MaxDeliveries, MaxSizeInMegabytes: &right.MaxMegabytes,
+					DeadLetteringOnMessageExpiration: &right.DeadLettersExpired, DefaultMessageTimeToLive: to.Ptr(deployment.Forever),
+				}
+				var err error
+				if tc.exists {
+					_, err = d.bus.UpdateQueue(r.Context(), "charges", properties, nil)
+				} else {
+					_, err = d.bus.CreateQueue(r.Context(), "charges", &admin.CreateQueueOptions{Properties: &properties})
+				}
+				if err != nil {
+					return http.StatusInternalServerError
+				}
+				return http.StatusConflict
+			}
+			got := d.provision(tc.status)
+			if tc.status != 0 {
+				require.Contains(t, got, "queue charges: the namespace answered 409 Conflict")
+			}
 			d.provision(0)
 			require.Empty(t, d.provision(0, "--diff"))
 		})

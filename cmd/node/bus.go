@@ -145,8 +145,8 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// entities returns the queues that a bus of this node's own has: those of the table, but that each
-// has the size which the embedded bus gives it.
+// entities returns the queues that a bus of this node's own has: those of the table. Their size
+// is the default of the embedded bus.
 func entities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
 	for _, q := range deployment.Queues(cfg) {

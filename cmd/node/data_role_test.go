@@ -107,7 +107,7 @@ func TestDataRole_IsWhatAHubNeedsAndNoMore(t *testing.T) {
 	defer func() { require.NoError(t, engine.Close()) }()
 	cfg := pushSettings(t.TempDir())
 	cfg.Push.Attempts = 1 // so that a call that fails becomes a dead letter
-	role := deployment.Of(&cfg).DataRole
+	role := deployment.NewTable(&cfg).DataRole
 	gate := &dataRoleGate{Handler: engine.Handler(), actions: role.Actions}
 	cfg.Cosmos.Endpoint, cfg.Cosmos.Key = serveHTTP(t, engine.Handler()), config.Secret(engine.Key())
 	_, err = node.Provision(t.Context(), &cfg, node.ProvisionOptions{}, node.Options{})

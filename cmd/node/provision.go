@@ -13,6 +13,7 @@ type ProvisionOptions struct {
 	CheckOnly   bool // create and change nothing
 	NarrowIndex bool // remove index paths that no query of the hub needs
 	Throughput  bool // create Cosmos containers with the suggested throughput
+	ListExtra   bool // return queues, too, that the hub does not need
 }
 
 // A Resource is one that a deployment needs, as Provision found or left it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -31,7 +32,29 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 		}
 		all = append(all, r)
 	}
+	if po.ListExtra {
+		all = append(all, listExtraQueues(ctx, bus, queues)...)
+	}
 	return all, ctx.Err()
+}
+
+// listExtraQueues returns the queues that are not in the table. Other systems may use the namespace,
+// but messages may also wait in a queue of an earlier configuration. A credential that may not list
+// queues gets none.
+func listExtraQueues(ctx context.Context, bus *admin.Client, queues []deployment.Queue) (extra []Resource) {
+	for pager := bus.NewListQueuesPager(nil); pager.More(); {
+		page, err := pager.NextPage(ctx)
+		if err != nil {
+			return extra
+		}
+		for i := range page.Queues {
+			name := page.Queues[i].QueueName
+			if !slices.ContainsFunc(queues, func(q deployment.Queue) bool { return strings.EqualFold(q.Name, name) }) {
+				extra = append(extra, Resource{Service: "servicebus", Kind: "queue", Name: name, State: client.StateExtra})
+			}
+		}
+	}
+	return extra
 }
 
 // manageBus returns a management client of the namespace, and its name.
@@ -95,11 +118,21 @@ func createQueue(ctx context.Context, bus *admin.Client, q *deployment.Queue, r 
 	switch {
 	case err == nil:
 		r.State = client.StateCreated
-	case busStatus(err) == http.StatusConflict: // another process has just created it
+	case isMade(ctx, bus, q, err):
 		r.State = client.StateOK
 	default:
 		r.State, r.Left = client.StateMissing, []string{explainBus("create queue "+q.Name, err)}
 	}
+}
+
+// isMade reports whether another process has made a queue as the table has it, while this one was
+// refused because of that.
+func isMade(ctx context.Context, bus *admin.Client, q *deployment.Queue, refusal error) bool {
+	if busStatus(refusal) != http.StatusConflict {
+		return false
+	}
+	now, err := bus.GetQueue(ctx, q.Name, nil)
+	return err == nil && now != nil && isValue(now.RequiresSession, q.Sessions) && len(compareQueue(q, &now.QueueProperties)) == 0
 }
 
 // correctQueue changes what differs of a queue that exists, and can be changed. A hub works on a queue
@@ -125,16 +158,19 @@ func correctQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q
 	for _, d := range differences {
 		d.correct(has)
 	}
-	if _, err := bus.UpdateQueue(ctx, q.Name, *has, nil); err != nil {
+	_, err := bus.UpdateQueue(ctx, q.Name, *has, nil)
+	switch {
+	case err == nil:
+		r.State = client.StateUpdated
+		for _, d := range differences {
+			r.Changes = append(r.Changes, d.change())
+		}
+	case isMade(ctx, bus, q, err):
+	default:
 		r.State, r.Left = client.StateWrong, []string{explainBus("change queue "+q.Name, err)}
 		for _, d := range differences {
 			r.Left = append(r.Left, d.String())
 		}
-		return
-	}
-	r.State = client.StateUpdated
-	for _, d := range differences {
-		r.Changes = append(r.Changes, d.change())
 	}
 }
 

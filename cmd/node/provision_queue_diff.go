@@ -46,7 +46,7 @@ func compareQueue(q *deployment.Queue, has *admin.QueueProperties) []*queueDiffe
 	})
 	add(isValue(has.DeadLetteringOnMessageExpiration, q.DeadLettersExpired), queueDifference{
 		"dead letters of expired messages", valueText(has.DeadLetteringOnMessageExpiration), fmt.Sprint(q.DeadLettersExpired),
-		map[bool]string{true: "messages whose sender set a time to live are lost", false: "nobody reads them, and they fill the queue"}[q.DeadLettersExpired],
+		map[bool]string{true: "messages whose sender set a time to live are lost", false: "dead letters that no process reads fill the queue"}[q.DeadLettersExpired],
 		func(p *admin.QueueProperties) { p.DeadLetteringOnMessageExpiration = &q.DeadLettersExpired },
 	})
 	add(isSpan(has.LockDuration, q.Lock), queueDifference{

@@ -48,6 +48,7 @@ const (
 	StateWrong   ProvisionState = "wrong"     // but can be corrected in place
 	StateUnfit   ProvisionState = "unfit"     // and must be created again
 	StateUnknown ProvisionState = "not known" // the credential may not read it
+	StateExtra   ProvisionState = "extra"     // the hub does not need it
 )
 
 // Provision creates the database and the containers that are missing, and corrects

@@ -47,6 +47,24 @@ param cosmosAccountName string = '${prefix}-${uniqueString(resourceGroup().id)}'
 ])
 param cosmosConsistency string = 'Session'
 
+@description('Autoscale maximum of the container catalog in RU/s; deploying again sets it back to this')
+param catalogMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container cabinet in RU/s; deploying again sets it back to this')
+param cabinetMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container bundles in RU/s; deploying again sets it back to this')
+param bundlesMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container streams in RU/s; deploying again sets it back to this')
+param streamsMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container cursors in RU/s; deploying again sets it back to this')
+param cursorsMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container objects in RU/s; deploying again sets it back to this')
+param objectsMaxThroughput int = 4000
+
 @description('Private DNS zone of Sql endpoints; empty: names are resolved by other means')
 param cosmosDnsZoneId string = ''
 
@@ -133,6 +151,12 @@ module resources 'resources.bicep' = {
     domainTimeSeriesPrincipalId: domainTimeSeriesPrincipalId
     cosmosAccountName: cosmosAccountName
     cosmosConsistency: cosmosConsistency
+    catalogMaxThroughput: catalogMaxThroughput
+    cabinetMaxThroughput: cabinetMaxThroughput
+    bundlesMaxThroughput: bundlesMaxThroughput
+    streamsMaxThroughput: streamsMaxThroughput
+    cursorsMaxThroughput: cursorsMaxThroughput
+    objectsMaxThroughput: objectsMaxThroughput
     cosmosDnsZoneId: cosmosDnsZoneId
     serviceBusName: serviceBusName
     serviceBusSku: serviceBusSku

@@ -39,6 +39,24 @@ param cosmosAccountName string = '${prefix}-${uniqueString(resourceGroup().id)}'
 ])
 param cosmosConsistency string = 'Session'
 
+@description('Autoscale maximum of the container catalog in RU/s; deploying again sets it back to this')
+param catalogMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container cabinet in RU/s; deploying again sets it back to this')
+param cabinetMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container bundles in RU/s; deploying again sets it back to this')
+param bundlesMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container streams in RU/s; deploying again sets it back to this')
+param streamsMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container cursors in RU/s; deploying again sets it back to this')
+param cursorsMaxThroughput int = 4000
+
+@description('Autoscale maximum of the container objects in RU/s; deploying again sets it back to this')
+param objectsMaxThroughput int = 4000
+
 @description('Private DNS zone of Sql endpoints; empty: names are resolved by other means')
 param cosmosDnsZoneId string = ''
 
@@ -154,7 +172,7 @@ resource containerCatalog 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
     }
     options: {
       autoscaleSettings: {
-        maxThroughput: 4000
+        maxThroughput: catalogMaxThroughput
       }
     }
   }
@@ -197,7 +215,7 @@ resource containerCabinet 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
     }
     options: {
       autoscaleSettings: {
-        maxThroughput: 4000
+        maxThroughput: cabinetMaxThroughput
       }
     }
   }
@@ -241,7 +259,7 @@ resource containerBundles 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
     }
     options: {
       autoscaleSettings: {
-        maxThroughput: 4000
+        maxThroughput: bundlesMaxThroughput
       }
     }
   }
@@ -279,7 +297,7 @@ resource containerStreams 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
     }
     options: {
       autoscaleSettings: {
-        maxThroughput: 4000
+        maxThroughput: streamsMaxThroughput
       }
     }
   }
@@ -320,7 +338,7 @@ resource containerCursors 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
     }
     options: {
       autoscaleSettings: {
-        maxThroughput: 4000
+        maxThroughput: cursorsMaxThroughput
       }
     }
   }
@@ -397,7 +415,7 @@ resource containerObjects 'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/co
     }
     options: {
       autoscaleSettings: {
-        maxThroughput: 4000
+        maxThroughput: objectsMaxThroughput
       }
     }
   }
@@ -880,7 +898,7 @@ resource blobEndpointName 'Microsoft.Network/privateEndpoints/privateDnsZoneGrou
   }
 }
 
-// What the hub does in Cosmos, and no more
+// The data actions that the hub uses
 resource dataRole 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions@2024-11-15' = {
   parent: cosmos
   name: guid(cosmos.id, 'messagehub', 'MessageHub')

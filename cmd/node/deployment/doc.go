@@ -3,7 +3,7 @@
 // that each identity needs, with the smallest scope that the role can have.
 //
 // It is the one source of messagehub provision, of the templates below deploy, and of the queues of
-// an embedded bus. It promises that a hub with a configuration works on exactly what [Of] returns for
+// an embedded bus. It promises that a hub with a configuration works on exactly what [NewTable] returns for
 // it, and that no identity has a right which it does not use.
 //
 // It makes no request and opens nothing: package node creates and compares, and how a template is

@@ -22,7 +22,7 @@ type Table struct {
 	Grants     []Grant
 }
 
-// A BlobContainer is a container of Blob Storage. Nobody reads it without a token.
+// A BlobContainer is a container of Blob Storage. It cannot be read without a token.
 type BlobContainer struct {
 	Name string `json:"name"`
 	Use  string `json:"use"`
@@ -32,8 +32,9 @@ type BlobContainer struct {
 	DeleteAfterDays int `json:"deleteAfterDays,omitempty"`
 }
 
-// Of returns the table of hubs with a configuration, as if they embedded none of the services.
-func Of(cfg *config.Config) Table {
+// NewTable returns the table of hubs with a configuration. It describes all three services, also those
+// that these hubs would embed.
+func NewTable(cfg *config.Config) Table {
 	return Table{
 		Database:   cfg.Cosmos.Database,
 		Containers: Containers(),

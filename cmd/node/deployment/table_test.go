@@ -34,7 +34,7 @@ func configurations(t *testing.T) map[string]*config.Config {
 
 func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
 	for name, cfg := range configurations(t) {
-		table := deployment.Of(cfg)
+		table := deployment.NewTable(cfg)
 		for _, q := range table.Queues {
 			has := func(role deployment.Role) bool {
 				return slices.ContainsFunc(table.Grants, func(g deployment.Grant) bool {
@@ -51,7 +51,7 @@ func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
 
 func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
 	for name, cfg := range configurations(t) {
-		table := deployment.Of(cfg)
+		table := deployment.NewTable(cfg)
 		seen := make(map[deployment.Grant]bool)
 		for _, g := range table.Grants {
 			why := g.Why
@@ -80,7 +80,7 @@ func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
 func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
 	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	var scopes []string
-	for _, g := range deployment.Of(cfg).Grants {
+	for _, g := range deployment.NewTable(cfg).Grants {
 		if g.Identity == "domain:Charges" {
 			scopes = append(scopes, g.Role.Name+" "+g.Scope.Name)
 		}
@@ -95,7 +95,7 @@ func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
 }
 
 func TestTable_IsADocumentOfOneFormat(t *testing.T) {
-	text, err := json.Marshal(deployment.Of(load(t)))
+	text, err := json.Marshal(deployment.NewTable(load(t)))
 	require.NoError(t, err)
 	var document struct {
 		Format int

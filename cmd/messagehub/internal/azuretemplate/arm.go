@@ -229,7 +229,7 @@ func writeJSON(b *bytes.Buffer, v any, indent string) {
 		b.WriteString(indent + "]")
 	case string:
 		if strings.HasPrefix(v, "[") {
-			v = "[" + v // so that it is no expression
+			v = "[" + v // so that Azure does not take it for an expression
 		}
 		b.WriteString(jsonText(v))
 	default:

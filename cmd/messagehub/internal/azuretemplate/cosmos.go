@@ -9,8 +9,8 @@ import (
 
 const cosmosAPI = "2024-11-15"
 
-// addCosmos adds the account, the database and its containers, and the role of the hub. Nobody has
-// keys of the account.
+// addCosmos adds the account, the database and its containers, and the role of the hub. The account
+// accepts no keys.
 func (r *resources) addCosmos() {
 	name := r.accountParam("cosmosAccountName", "Name of the Cosmos account", r.names.cosmos, text{paramRef("prefix"), "-", unique()})
 	consistency := r.param(param{
@@ -65,12 +65,15 @@ func (r *resources) addContainer(database *resource, c *client.ContainerSpec) {
 	if c.Expires {
 		properties = append(properties, member{"defaultTtl", -1})
 	}
+	throughput := r.param(param{
+		name: c.Name + "MaxThroughput", kind: "int", description: "Autoscale maximum of the container " + c.Name + " in RU/s; deploying again sets it back to this", value: int(c.Throughput),
+	})
 	r.add(&resource{
 		comment: c.Holds,
 		symbol:  "container" + title(c.Name), kind: "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers", api: cosmosAPI, parent: database, name: c.Name,
 		body: object{{"properties", object{
 			{"resource", properties},
-			{"options", object{{"autoscaleSettings", object{{"maxThroughput", int(c.Throughput)}}}}},
+			{"options", object{{"autoscaleSettings", object{{"maxThroughput", throughput}}}}},
 		}}},
 	})
 }

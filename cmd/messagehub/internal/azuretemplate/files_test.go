@@ -35,8 +35,8 @@ func TestFiles_AreThoseInDeployAzure(t *testing.T) {
 	}
 }
 
-// TestFiles_BeginWithWhatWasNotChecked holds each template to a first line that says what nobody has
-// tried, and by which command it is checked.
+// TestFiles_BeginWithWhatWasNotChecked checks that the first line of each template says what was
+// not tried, and which command checks it.
 func TestFiles_BeginWithWhatWasNotChecked(t *testing.T) {
 	for name, text := range azuretemplate.Files() {
 		first, _, _ := strings.Cut(string(text), "\n")
@@ -101,8 +101,8 @@ func ofType(d *armtest.Deployment, kind string) []armtest.Resource {
 	return all
 }
 
-// at returns a member below a path, nil if there is none.
-func at(v any, path ...any) any {
+// memberAt returns the value below a path, or nil.
+func memberAt(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {
 		case string:
@@ -115,7 +115,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-func last(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 	for _, cfg := range []*config.Config{
@@ -125,27 +125,27 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 			"MESSAGEHUB_BLOB_ENDPOINT=https://energy.blob.core.windows.net/", "MESSAGEHUB_BLOB_CONTAINER=energy", "MESSAGEHUB_SERVICEBUS_NAMESPACE=energy-bus.servicebus.windows.net"),
 	} {
 		d := evaluate(t, azuretemplate.ARM(cfg), everyParameter(cfg))
-		table := deployment.Of(cfg)
+		table := deployment.NewTable(cfg)
 
 		databases := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")
 		require.Len(t, databases, 1)
-		require.Equal(t, table.Database, at(databases[0].Body, "properties", "resource", "id"))
+		require.Equal(t, table.Database, memberAt(databases[0].Body, "properties", "resource", "id"))
 		containers := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers")
 		require.Len(t, containers, len(table.Containers))
 		for i, c := range table.Containers {
 			got := containers[i].Body["properties"]
-			require.Equal(t, c.Name, at(got, "resource", "id"))
-			require.Equal(t, c.Name, last(containers[i].Name))
-			require.Equal(t, map[string]any{"kind": "Hash", "version": 2.0, "paths": []any{c.PartitionKey}}, at(got, "resource", "partitionKey"))
+			require.Equal(t, c.Name, memberAt(got, "resource", "id"))
+			require.Equal(t, c.Name, lastPart(containers[i].Name))
+			require.Equal(t, map[string]any{"kind": "Hash", "version": 2.0, "paths": []any{c.PartitionKey}}, memberAt(got, "resource", "partitionKey"))
 			var policy any
 			require.NoError(t, json.Unmarshal([]byte(strings.Replace(c.IndexingPolicy(), "Consistent", "consistent", 1)), &policy))
-			require.Equal(t, policy, at(got, "resource", "indexingPolicy"))
+			require.Equal(t, policy, memberAt(got, "resource", "indexingPolicy"))
 			ttl := any(nil)
 			if c.Expires {
 				ttl = -1.0
 			}
-			require.Equal(t, ttl, at(got, "resource", "defaultTtl"))
-			require.EqualValues(t, c.Throughput, at(got, "options", "autoscaleSettings", "maxThroughput"))
+			require.Equal(t, ttl, memberAt(got, "resource", "defaultTtl"))
+			require.EqualValues(t, c.Throughput, memberAt(got, "options", "autoscaleSettings", "maxThroughput"))
 		}
 		queues := ofType(d, "Microsoft.ServiceBus/namespaces/queues")
 		require.Len(t, queues, len(table.Queues))
@@ -154,7 +154,7 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 			if life == "" {
 				life = deployment.Forever
 			}
-			require.Equal(t, q.Name, strings.ReplaceAll(last(queues[i].Name), "~", "/"))
+			require.Equal(t, q.Name, strings.ReplaceAll(lastPart(queues[i].Name), "~", "/"))
 			require.Equal(t, map[string]any{
 				"requiresSession": q.Sessions, "lockDuration": q.Lock, "maxDeliveryCount": float64(q.MaxDeliveries), "defaultMessageTimeToLive": life,
 				"deadLetteringOnMessageExpiration": q.DeadLettersExpired, "maxSizeInMegabytes": float64(q.MaxMegabytes),
@@ -163,8 +163,8 @@ func TestARM_CreatesWhatTheTableHas(t *testing.T) {
 		blobs := ofType(d, "Microsoft.Storage/storageAccounts/blobServices/containers")
 		require.Len(t, blobs, len(table.Blobs))
 		for i, b := range table.Blobs {
-			require.Equal(t, b.Name, last(blobs[i].Name))
-			require.Equal(t, "None", at(blobs[i].Body, "properties", "publicAccess"))
+			require.Equal(t, b.Name, lastPart(blobs[i].Name))
+			require.Equal(t, "None", memberAt(blobs[i].Body, "properties", "publicAccess"))
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestARM_GrantsWhatTheTableHas(t *testing.T) {
 		return "messagehub-" + identity + ".principalId"
 	}
 	var want, got []string
-	for _, g := range deployment.Of(cfg).Grants {
+	for _, g := range deployment.NewTable(cfg).Grants {
 		kind := map[deployment.ScopeKind]string{
 			deployment.QueueScope: "/queues/", deployment.BlobContainerScope: "/containers/", deployment.StorageScope: "Microsoft.Storage/storageAccounts/", deployment.DatabaseScope: "/dbs/",
 		}[g.Scope.Kind]
@@ -187,7 +187,7 @@ func TestARM_GrantsWhatTheTableHas(t *testing.T) {
 	}
 	for _, r := range ofType(d, "Microsoft.Authorization/roleAssignments") {
 		p := r.Body["properties"]
-		require.Equal(t, "ServicePrincipal", at(p, "principalType"))
+		require.Equal(t, "ServicePrincipal", memberAt(p, "principalType"))
 		scope := r.Scope[strings.LastIndexByte(r.Scope, '/')+1:]
 		for _, kind := range []string{"/queues/", "/containers/"} {
 			if strings.Contains(r.Scope, kind) {
@@ -197,28 +197,28 @@ func TestARM_GrantsWhatTheTableHas(t *testing.T) {
 		if !strings.HasPrefix(scope, "/") {
 			scope = "Microsoft.Storage/storageAccounts/"
 		}
-		got = append(got, at(p, "principalId").(string)+" "+last(at(p, "roleDefinitionId").(string))+" "+scope)
+		got = append(got, memberAt(p, "principalId").(string)+" "+lastPart(memberAt(p, "roleDefinitionId").(string))+" "+scope)
 	}
 	definitions := ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions")
 	require.Len(t, definitions, 1)
 	var actions []string
-	for _, a := range at(definitions[0].Body, "properties", "permissions", 0, "dataActions").([]any) {
+	for _, a := range memberAt(definitions[0].Body, "properties", "permissions", 0, "dataActions").([]any) {
 		actions = append(actions, a.(string))
 	}
-	require.Equal(t, deployment.Of(cfg).DataRole.Actions, actions)
+	require.Equal(t, deployment.NewTable(cfg).DataRole.Actions, actions)
 	for _, r := range ofType(d, "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments") {
 		p := r.Body["properties"]
-		require.Equal(t, definitions[0].ID, at(p, "roleDefinitionId"))
-		scope := at(p, "scope").(string)
-		require.Equal(t, []any{scope}, at(definitions[0].Body, "properties", "assignableScopes"))
-		got = append(got, at(p, "principalId").(string)+"  /dbs/"+last(scope))
+		require.Equal(t, definitions[0].ID, memberAt(p, "roleDefinitionId"))
+		scope := memberAt(p, "scope").(string)
+		require.Equal(t, []any{scope}, memberAt(definitions[0].Body, "properties", "assignableScopes"))
+		got = append(got, memberAt(p, "principalId").(string)+"  /dbs/"+lastPart(scope))
 	}
 	slices.Sort(want)
 	slices.Sort(got)
 	require.Equal(t, want, got)
 
 	for _, r := range ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.Authorization/roleAssignments") {
-		require.NotContains(t, at(r.Body, "properties", "principalId"), "principal of", "a domain without an identity gets no role")
+		require.NotContains(t, memberAt(r.Body, "properties", "principalId"), "principal of", "a domain without an identity gets no role")
 	}
 }
 
@@ -234,16 +234,16 @@ func TestARM_HasNoKeysAndNoPublicAccess(t *testing.T) {
 			accounts := ofType(d, kind)
 			require.Len(t, accounts, 1, kind)
 			for name, value := range want {
-				require.Equal(t, value, at(accounts[0].Body, "properties", name), kind)
+				require.Equal(t, value, memberAt(accounts[0].Body, "properties", name), kind)
 			}
 		}
-		require.Equal(t, "Disabled", at(ofType(private, kind)[0].Body, "properties", "publicNetworkAccess"))
-		require.Equal(t, "Enabled", at(ofType(public, kind)[0].Body, "properties", "publicNetworkAccess"))
+		require.Equal(t, "Disabled", memberAt(ofType(private, kind)[0].Body, "properties", "publicNetworkAccess"))
+		require.Equal(t, "Enabled", memberAt(ofType(public, kind)[0].Body, "properties", "publicNetworkAccess"))
 	}
 	require.Len(t, ofType(private, "Microsoft.Network/privateEndpoints"), 3)
 	require.Empty(t, ofType(public, "Microsoft.Network/privateEndpoints"))
-	require.Equal(t, "Premium", at(ofType(private, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
-	require.Equal(t, "Standard", at(ofType(public, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
+	require.Equal(t, "Premium", memberAt(ofType(private, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
+	require.Equal(t, "Standard", memberAt(ofType(public, "Microsoft.ServiceBus/namespaces")[0].Body, "sku", "name"))
 }
 
 func TestARM_TakesTheNamesOfAccountsFromTheSettings(t *testing.T) {
@@ -264,16 +264,16 @@ func appSettings(t *testing.T, d *armtest.Deployment) (environ []string) {
 	apps := ofType(d, "Microsoft.App/containerApps")
 	require.Len(t, apps, 1)
 	secrets := make(map[any]any)
-	for _, s := range at(apps[0].Body, "properties", "configuration", "secrets").([]any) {
-		secrets[at(s, "name")] = at(s, "value")
+	for _, s := range memberAt(apps[0].Body, "properties", "configuration", "secrets").([]any) {
+		secrets[memberAt(s, "name")] = memberAt(s, "value")
 	}
-	for _, v := range at(apps[0].Body, "properties", "template", "containers", 0, "env").([]any) {
-		value := at(v, "value")
-		if ref := at(v, "secretRef"); ref != nil {
+	for _, v := range memberAt(apps[0].Body, "properties", "template", "containers", 0, "env").([]any) {
+		value := memberAt(v, "value")
+		if ref := memberAt(v, "secretRef"); ref != nil {
 			require.Contains(t, secrets, ref)
 			value = secrets[ref]
 		}
-		environ = append(environ, at(v, "name").(string)+"="+value.(string))
+		environ = append(environ, memberAt(v, "name").(string)+"="+value.(string))
 	}
 	return environ
 }
@@ -292,8 +292,8 @@ func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
 	require.True(t, cfg.TLS.Terminated)
 	require.Equal(t, "0.0.0.0:8080", cfg.Listen)
 	require.Equal(t, "https://messagehub.region.azurecontainerapps.io", cfg.Watches.Base)
-	table := deployment.Of(cfg)
-	require.Equal(t, deployment.Of(load(t)).Queues, table.Queues, "the hub uses the queues that the template creates")
+	table := deployment.NewTable(cfg)
+	require.Equal(t, deployment.NewTable(load(t)).Queues, table.Queues, "the hub uses the queues that the template creates")
 
 	page, err := os.ReadFile(filepath.Join(folder, "README.md"))
 	require.NoError(t, err)
@@ -304,13 +304,13 @@ func TestMain_RunsTheHubOnContainerApps(t *testing.T) {
 	}
 
 	app := ofType(d, "Microsoft.App/containerApps")[0].Body["properties"]
-	require.Equal(t, 8080.0, at(app, "configuration", "ingress", "targetPort"))
-	rules := at(app, "template", "scale", "rules").([]any)
+	require.Equal(t, 8080.0, memberAt(app, "configuration", "ingress", "targetPort"))
+	rules := memberAt(app, "template", "scale", "rules").([]any)
 	require.Len(t, rules, 2)
-	require.Equal(t, cfg.ServiceBus.FIFO, at(rules[0], "custom", "metadata", "queueName"))
-	require.Equal(t, cfg.ServiceBus.Namespace, at(rules[0], "custom", "metadata", "namespace").(string)+".servicebus.windows.net")
-	for _, p := range at(app, "template", "containers", 0, "probes").([]any) {
-		require.Equal(t, 8081.0, at(p, "httpGet", "port"))
+	require.Equal(t, cfg.ServiceBus.FIFO, memberAt(rules[0], "custom", "metadata", "queueName"))
+	require.Equal(t, cfg.ServiceBus.Namespace, memberAt(rules[0], "custom", "metadata", "namespace").(string)+".servicebus.windows.net")
+	for _, p := range memberAt(app, "template", "containers", 0, "probes").([]any) {
+		require.Equal(t, 8081.0, memberAt(p, "httpGet", "port"))
 	}
 	for name, value := range d.Outputs {
 		text, err := json.Marshal(value)
@@ -324,7 +324,7 @@ func TestMain_FederatesTheIdentitiesOnAKS(t *testing.T) {
 	require.Empty(t, ofType(d, "Microsoft.App/containerApps"))
 	got := make(map[string]any)
 	for _, c := range ofType(d, "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials") {
-		got[c.Name] = at(c.Body, "properties", "subject")
+		got[c.Name] = memberAt(c.Body, "properties", "subject")
 	}
 	require.Equal(t, map[string]any{
 		"messagehub-hub/aks": "system:serviceaccount:messagehub:messagehub", "messagehub-scaler/aks": "system:serviceaccount:kube-system:keda-operator",

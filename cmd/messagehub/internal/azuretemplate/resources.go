@@ -18,7 +18,7 @@ func ARM(cfg *config.Config) []byte { return writeARM(newResources(cfg).template
 // Bicep returns the same template as ARM, in Bicep.
 func Bicep(cfg *config.Config) []byte { return writeBicep(newResources(cfg).template) }
 
-// resources is the template of everything but the hub itself.
+// resources builds the template of the accounts, identities and roles. The hub itself is in another one.
 type resources struct {
 	*template
 	table  deployment.Table
@@ -40,7 +40,7 @@ type names struct{ cosmos, bus, blob string }
 func newResources(cfg *config.Config) *resources {
 	r := &resources{
 		template: &template{about: "Accounts, queues, containers, identities and roles of MessageHub. Written by messagehub provision --format; do not edit it, but write it again."},
-		table:    deployment.Of(cfg),
+		table:    deployment.NewTable(cfg),
 		names: names{
 			azureName(cfg.Cosmos.Endpoint, ".documents."), azureName("https://"+cfg.ServiceBus.Namespace, ".servicebus."), azureName(cfg.Blob.Endpoint, ".blob."),
 		},

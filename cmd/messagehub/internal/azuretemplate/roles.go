@@ -73,7 +73,7 @@ func (r *resources) addDataGrant(g *deployment.Grant, database *resource) {
 		actions = append(actions, a)
 	}
 	role := r.add(&resource{
-		comment: "What the hub does in Cosmos, and no more",
+		comment: "The data actions that the hub uses",
 		symbol:  "dataRole", kind: "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions", api: cosmosAPI, parent: r.cosmos,
 		name: guid(resourceID{r.cosmos}, r.table.Database, r.table.DataRole.Name),
 		body: object{{"properties", object{

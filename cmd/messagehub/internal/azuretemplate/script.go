@@ -16,7 +16,7 @@ import (
 // Script returns a script of the Azure CLI that creates the same as the template does, without private
 // endpoints. It may run again: each of its commands creates or corrects.
 func Script(cfg *config.Config) []byte {
-	s := &script{table: deployment.Of(cfg), variables: make(map[string]string)}
+	s := &script{table: deployment.NewTable(cfg), variables: make(map[string]string)}
 	used := make(map[string]bool)
 	for _, i := range s.table.Identities {
 		s.variables[i.Name] = uniqueSymbol(used, shellName(i.Name))
@@ -94,9 +94,10 @@ func (s *script) cosmos() {
 	s.line(`cosmos_id=$(az cosmosdb show --resource-group "$group" --name "$cosmos" --query id --output tsv)`)
 	s.line(`az resource update --ids "$cosmos_id" --set properties.disableLocalAuth=true --output none`)
 	const where = `--resource-group "$group" --account-name "$cosmos"`
-	s.line("az cosmosdb sql database create %s --name %s --output none", where, s.table.Database)
+	database := shellQuote(s.table.Database)
+	s.line("az cosmosdb sql database create %s --name %s --output none", where, database)
 	for i := range s.table.Containers {
-		s.line("az cosmosdb sql container create %s --database-name %s %s --output none", where, s.table.Database, deployment.ContainerArguments(&s.table.Containers[i]))
+		s.line("az cosmosdb sql container create %s --database-name %s %s --output none", where, database, deployment.ContainerArguments(&s.table.Containers[i]))
 	}
 	role := s.table.DataRole
 	body, err := json.Marshal(map[string]any{
@@ -189,8 +190,8 @@ func (s *script) assignment(g *deployment.Grant) string {
 	scope := ""
 	switch g.Scope.Kind {
 	case deployment.DatabaseScope:
-		return fmt.Sprintf(`az cosmosdb sql role assignment create --resource-group "$group" --account-name "$cosmos" --role-assignment-id %s --role-definition-id %s --principal-id "$%s" --scope /dbs/%s --output none   # %s`,
-			s.id("assignment to "+g.Identity), s.id("role"), principal, g.Scope.Name, g.Why)
+		return fmt.Sprintf(`az cosmosdb sql role assignment create --resource-group "$group" --account-name "$cosmos" --role-assignment-id %s --role-definition-id %s --principal-id "$%s" --scope %s --output none   # %s`,
+			s.id("assignment to "+g.Identity), s.id("role"), principal, shellQuote("/dbs/"+g.Scope.Name), g.Why)
 	case deployment.QueueScope:
 		scope = "$bus_id/queues/" + (&deployment.Queue{Name: g.Scope.Name}).ResourceName()
 	case deployment.BlobContainerScope:

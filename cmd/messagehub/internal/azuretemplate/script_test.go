@@ -41,7 +41,7 @@ var names = []string{"RESOURCE_GROUP=g", "LOCATION=westeurope", "COSMOS_ACCOUNT=
 
 func TestScript_CreatesWhatTheTableHas(t *testing.T) {
 	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges/events}, {name: A.B}, {name: A-B, queue: ab2}]")
-	table := deployment.Of(cfg)
+	table := deployment.NewTable(cfg)
 	calls := runScript(t, azuretemplate.Script(cfg), append(slices.Clone(names), "DOMAIN_CHARGES=of charges", "DOMAIN_A_B=first", "DOMAIN_A_B2=second")...)
 	has := func(parts ...string) {
 		t.Helper()
@@ -85,6 +85,15 @@ func TestScript_CreatesWhatTheTableHas(t *testing.T) {
 	for _, flag := range []string{"--disable-local-auth true", "disableLocalAuth=true", "--allow-shared-key-access false", "--allow-blob-public-access false"} {
 		has(flag)
 	}
+}
+
+func TestScript_QuotesNames(t *testing.T) {
+	cfg := load(t, "MESSAGEHUB_COSMOS_ENDPOINT=https://energy.documents.azure.com/", "MESSAGEHUB_COSMOS_DATABASE=it's $HOME; exit 1")
+	calls := strings.Join(runScript(t, azuretemplate.Script(cfg), names...), "\n")
+	require.Contains(t, calls, "sql database create --resource-group g --account-name c --name it's $HOME; exit 1 --output none")
+	require.Contains(t, calls, "--scope /dbs/it's $HOME; exit 1 --output none")
+	require.Contains(t, string(azuretemplate.Bicep(cfg)), `name: 'it\'s $HOME; exit 1'`)
+	require.Equal(t, cfg.Cosmos.Database, lastPart(ofType(evaluate(t, azuretemplate.ARM(cfg), nil), "Microsoft.DocumentDB/databaseAccounts/sqlDatabases")[0].Name))
 }
 
 func TestScript_AsksForNames(t *testing.T) {

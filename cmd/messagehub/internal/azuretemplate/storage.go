@@ -4,7 +4,7 @@ import "github.com/messagehub/messagehub/cmd/node/deployment"
 
 const storageAPI = "2023-05-01"
 
-// addStorage adds the storage account and its containers. Nobody has keys of the account. What was
+// addStorage adds the storage account and its containers. The account accepts no keys. What was
 // deleted or replaced can be restored for a time, and is then deleted by a rule.
 func (r *resources) addStorage() {
 	name := r.accountParam("storageAccountName", "Name of the storage account: up to 24 lower case letters and digits", r.names.blob, text{paramRef("prefix"), unique()})

@@ -2,8 +2,8 @@
 // can be reached: which resources a deployment would create, with which properties, and what it would
 // return.
 //
-// It knows the functions that the project's templates use, and no schema of a resource: whether Azure
-// accepts a property is not its matter. Evaluate fails if the template names a parameter, a function or
+// It knows the functions that the project's templates use, and no schema of a resource: it cannot say
+// whether Azure accepts a property. Evaluate fails if the template names a parameter, a function or
 // a resource that does not exist, uses a resource that it does not depend on, or has a parameter that
 // nothing uses. Names and ids that Azure computes are others than Azure's, but differ where those do.
 package armtest

@@ -197,7 +197,7 @@ var functions map[string]func(*evaluation, []any) (any, error)
 func init() { //nolint:gochecknoinits // the table and the evaluation use each other
 	functions = map[string]func(*evaluation, []any) (any, error){
 		"parameters": func(e *evaluation, a []any) (any, error) {
-			name, err := texts(a)
+			name, err := asTexts(a)
 			if err != nil || len(name) != 1 {
 				return nil, errArguments
 			}
@@ -207,23 +207,23 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 			return map[string]any{"id": "/subscriptions/s/resourceGroups/g", "location": "westeurope"}, nil
 		},
 		"resourceId": func(e *evaluation, a []any) (any, error) {
-			t, err := texts(a)
+			t, err := asTexts(a)
 			if err != nil || len(t) < 2 || strings.Count(t[0], "/") != len(t)-1 {
 				return nil, errArguments
 			}
-			named := id(t[0], t[1:])
+			named := makeID(t[0], t[1:])
 			e.named = append(e.named, named)
 			return named, e.checkDeclared(named)
 		},
 		"subscriptionResourceId": func(_ *evaluation, a []any) (any, error) {
-			t, err := texts(a)
+			t, err := asTexts(a)
 			if err != nil || len(t) != 2 {
 				return nil, errArguments
 			}
-			return "/subscriptions/s/providers/" + id(t[0], t[1:]), nil
+			return "/subscriptions/s/providers/" + makeID(t[0], t[1:]), nil
 		},
 		"reference": func(e *evaluation, a []any) (any, error) {
-			t, err := texts(a)
+			t, err := asTexts(a)
 			if err != nil || len(t) != 2 {
 				return nil, errArguments
 			}
@@ -246,7 +246,7 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 			if len(a) == 0 {
 				return nil, errArguments
 			}
-			text, err := texts(a)
+			text, err := asTexts(a)
 			if err != nil {
 				return nil, err
 			}
@@ -297,28 +297,28 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 			return nil, errArguments
 		},
 		"empty": func(_ *evaluation, a []any) (any, error) {
-			t, err := texts(a)
+			t, err := asTexts(a)
 			if err != nil || len(t) != 1 {
 				return nil, errArguments
 			}
 			return t[0] == "", nil
 		},
 		"not": func(_ *evaluation, a []any) (any, error) {
-			b, err := bools(a)
+			b, err := asBools(a)
 			if err != nil || len(b) != 1 {
 				return nil, errArguments
 			}
 			return !b[0], nil
 		},
 		"and": func(_ *evaluation, a []any) (any, error) {
-			b, err := bools(a)
+			b, err := asBools(a)
 			if err != nil || len(b) != 2 {
 				return nil, errArguments
 			}
 			return b[0] && b[1], nil
 		},
 		"equals": func(_ *evaluation, a []any) (any, error) {
-			t, err := texts(a)
+			t, err := asTexts(a)
 			if err != nil || len(t) != 2 {
 				return nil, errArguments
 			}
@@ -331,7 +331,7 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 			return fmt.Sprint(a[0]), nil
 		},
 		"json": func(_ *evaluation, a []any) (any, error) {
-			t, err := texts(a)
+			t, err := asTexts(a)
 			if err != nil || len(t) != 1 {
 				return nil, errArguments
 			}
@@ -340,12 +340,12 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 			return value, err
 		},
 		"uniqueString": func(_ *evaluation, a []any) (any, error) {
-			t, err := texts(a)
-			return digest(t)[:13], err
+			t, err := asTexts(a)
+			return hashTexts(t)[:13], err
 		},
 		"guid": func(_ *evaluation, a []any) (any, error) {
-			t, err := texts(a)
-			d := digest(t)
+			t, err := asTexts(a)
+			d := hashTexts(t)
 			return d[:8] + "-" + d[8:12] + "-" + d[12:16] + "-" + d[16:20] + "-" + d[20:32], err
 		},
 		"createObject": func(_ *evaluation, a []any) (any, error) {
@@ -373,12 +373,12 @@ func (e *evaluation) checkDeclared(id string) error {
 	return nil
 }
 
-func digest(t []string) string {
+func hashTexts(t []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(t, "\x00")))
 	return hex.EncodeToString(sum[:])
 }
 
-func texts(a []any) ([]string, error) {
+func asTexts(a []any) ([]string, error) {
 	all := make([]string, len(a))
 	for i, x := range a {
 		t, ok := x.(string)
@@ -390,7 +390,7 @@ func texts(a []any) ([]string, error) {
 	return all, nil
 }
 
-func bools(a []any) ([]bool, error) {
+func asBools(a []any) ([]bool, error) {
 	all := make([]bool, len(a))
 	for i, x := range a {
 		b, ok := x.(bool)

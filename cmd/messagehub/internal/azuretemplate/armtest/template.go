@@ -209,7 +209,7 @@ func (e *evaluation) declare(raw map[string]any) (*Resource, error) {
 	if strings.Count(r.Type, "/") != strings.Count(r.Name, "/")+1 {
 		return nil, fmt.Errorf("%s: the name %s has not as many parts as its type", r.Type, r.Name)
 	}
-	r.ID = id(r.Type, strings.Split(r.Name, "/"))
+	r.ID = makeID(r.Type, strings.Split(r.Name, "/"))
 	if scope, hasScope := raw["scope"]; hasScope {
 		value, err := e.value(scope)
 		if err != nil {
@@ -225,8 +225,8 @@ func (e *evaluation) declare(raw map[string]any) (*Resource, error) {
 	return r, nil
 }
 
-// id returns the id of a resource within its resource group.
-func id(kind string, names []string) string {
+// makeID returns the id of a resource within its resource group.
+func makeID(kind string, names []string) string {
 	types := strings.Split(kind, "/")
 	parts := []string{types[0]}
 	for i, t := range types[1:] {
@@ -296,7 +296,7 @@ func parentOf(r *Resource) string {
 		return ""
 	}
 	names := strings.Split(r.Name, "/")
-	return id(r.Type[:strings.LastIndexByte(r.Type, '/')], names[:len(names)-1])
+	return makeID(r.Type[:strings.LastIndexByte(r.Type, '/')], names[:len(names)-1])
 }
 
 // deployments is the type of a nested template.
