@@ -147,9 +147,16 @@ first-minutes: ## time the way from the archive to the first peeked message, and
 notices: ## list the licences of what the command links, into bin/NOTICES
 	go run ./deploy/notices -o bin/NOTICES
 
+test-deploy: ## render the Helm chart with every combination of its options; not part of check, as its first build takes a minute or more
+	go -C .ci/deploy test ./...
+
+chart: ## package the Helm chart with the version of the hub, into bin
+	@eval "$$(.ci/stamp)"; mkdir -p bin; \
+	go -C .ci/deploy run ./package -version "$$version" -out '$(CURDIR)/bin'
+
 check: lint test race ## lint, test and race: before you commit
 
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-deploy test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices chart

@@ -1,0 +1,135 @@
+package chart
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+var metricName = regexp.MustCompile(`messagehub_[a-z_]+`)
+
+// knownMetrics returns the names in the source of the hub. Those of the bus are put together of two parts.
+var knownMetrics = sync.OnceValues(func() (map[string]bool, error) {
+	names := make(map[string]bool)
+	literal := regexp.MustCompile(`"([a-z][a-z_]+)"`)
+	for _, folder := range []string{"api", "cmd/node", "cosmos", "domain", "repository"} {
+		err := filepath.WalkDir(filepath.Join("../../..", folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, found := range literal.FindAllStringSubmatch(string(text), -1) {
+				if strings.HasPrefix(found[1], "messagehub_") {
+					names[found[1]] = true
+				} else if strings.Contains(path, "servicebus") {
+					names["messagehub_servicebus_"+found[1]] = true
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+})
+
+// checkMetrics fails the test if an expression has a metric that the hub does not have.
+func checkMetrics(t *testing.T, what, expression string) (n int) {
+	t.Helper()
+	names, err := knownMetrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range metricName.FindAllString(expression, -1) {
+		plain := name
+		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+			plain = strings.TrimSuffix(plain, suffix)
+		}
+		if !names[plain] {
+			t.Errorf("%s: the hub has no metric %s", what, name)
+		}
+		n++
+	}
+	return n
+}
+
+func TestRules_NameMetricsOfTheHub(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chartFolder, "files/rules.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules ruleFile
+	if err := yaml.UnmarshalStrict(text, &rules); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			n += checkMetrics(t, r.Alert, r.Expr)
+			if r.Alert == "" || r.Labels["severity"] == "" || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+				t.Errorf("%s: want a severity, a summary and what to do", r.Alert)
+			}
+			if !strings.Contains(r.Expr, `{job="messagehub"`) {
+				t.Errorf("%s: the chart finds no job to replace in %s", r.Alert, r.Expr)
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d metrics", n)
+	}
+}
+
+func TestDashboards_NameMetricsOfTheHub(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(chartFolder, "files/dashboards/*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no dashboards", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dashboard struct {
+			UID    string `json:"uid"`
+			Title  string `json:"title"`
+			Panels []struct {
+				ID      int    `json:"id"`
+				Title   string `json:"title"`
+				Targets []struct {
+					Expr string `json:"expr"`
+				} `json:"targets"`
+			} `json:"panels"`
+		}
+		if err := json.Unmarshal(text, &dashboard); err != nil || dashboard.UID == "" || dashboard.Title == "" {
+			t.Fatalf("%s: %v", file, err)
+		}
+		n := 0
+		for _, p := range dashboard.Panels {
+			for _, target := range p.Targets {
+				n += checkMetrics(t, p.Title, target.Expr)
+				if !strings.Contains(target.Expr, `job=~"$job"`) {
+					t.Errorf("%s: not of the chosen release: %s", p.Title, target.Expr)
+				}
+			}
+		}
+		if n < 10 {
+			t.Errorf("%s: %d metrics", file, n)
+		}
+	}
+	rendered := mustRender(t, merge(t, azure, "monitoring: {dashboards: {enabled: true}}"))
+	for _, m := range rendered.configMaps {
+		for name, text := range m.Data {
+			if strings.HasSuffix(name, ".json") && (!json.Valid([]byte(text)) || m.Labels["grafana_dashboard"] != "1") {
+				t.Errorf("%s in %s", name, m.Name)
+			}
+		}
+	}
+}
