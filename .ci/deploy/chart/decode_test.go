@@ -157,12 +157,12 @@ func decode(text string) (any, error) {
 
 // decodeAll decodes the objects of a rendered chart, and fails the test if one has an unknown
 // field or a type that the chart has no use for.
-func decodeAll(t testing.TB, documents []document) (o objects) {
+func decodeAll(t testing.TB, documents []Document) (o objects) {
 	t.Helper()
 	for _, d := range documents {
-		object, err := decode(d.text)
+		object, err := decode(d.Text)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", d.template, err, d.text)
+			t.Fatalf("%s: %v\n%s", d.Template, err, d.Text)
 		}
 		switch x := object.(type) {
 		case *apps.Deployment:
@@ -194,7 +194,7 @@ func decodeAll(t testing.TB, documents []document) (o objects) {
 		case *prometheusRule:
 			o.rules = append(o.rules, x)
 		default: // a Secret, for one: the chart names secrets and makes none
-			t.Fatalf("%s: the chart must not make a %T", d.template, x)
+			t.Fatalf("%s: the chart must not make a %T", d.Template, x)
 		}
 		o.all = append(o.all, object.(meta.Object))
 	}
@@ -220,16 +220,16 @@ ingress: {enabled: true, hosts: [{host: hub.example.org}]}
 	found := make(map[string]bool)
 	for _, d := range documents {
 		for right, wrong := range misspelt {
-			if !strings.Contains(d.text, right) {
+			if !strings.Contains(d.Text, right) {
 				continue
 			}
 			found[right] = true
-			if _, err := decode(strings.Replace(d.text, right, wrong, 1)); err == nil {
-				t.Errorf("%s: %s in place of %s is not found", d.template, wrong, right)
+			if _, err := decode(strings.Replace(d.Text, right, wrong, 1)); err == nil {
+				t.Errorf("%s: %s in place of %s is not found", d.Template, wrong, right)
 			}
 		}
-		if _, err := decode(d.text); err != nil {
-			t.Errorf("%s: %v", d.template, err)
+		if _, err := decode(d.Text); err != nil {
+			t.Errorf("%s: %v", d.Template, err)
 		}
 	}
 	for right := range misspelt {

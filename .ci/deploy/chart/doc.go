@@ -1,9 +1,10 @@
-// Package chart tests the Helm chart in deploy/helm/messagehub, without a cluster and without
-// the command helm: its library renders the chart, and the types of Kubernetes decode the result.
+// Package chart renders the Helm chart in deploy/helm/messagehub and tests it, without a cluster and
+// without the command helm: its library renders the chart, and the types of Kubernetes decode the
+// result.
 //
-// It renders every combination of the options that change what is made (options_test.go) and
-// holds each result to rules: no field that Kubernetes does not know, selectors and ports that
-// meet, pods without rights (rules_test.go). Values that the chart does not know, or that
+// The tests render every combination of the options that change what is made (options_test.go) and
+// check each result: no field that Kubernetes does not know, selectors and ports that meet, pods
+// without rights (rules_test.go). Values that the chart does not know, or that
 // contradict each other, must be refused with a message that says what to change
 // (refused_test.go).
 //

@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	core "k8s.io/api/core/v1"
@@ -28,5 +29,26 @@ func TestGoMemoryLimit_IsLeftOutWithoutALimit(t *testing.T) {
 		if slices.ContainsFunc(hub.Env, func(v core.EnvVar) bool { return v.Name == "GOMEMLIMIT" }) {
 			t.Errorf("%s: %v", values, hub.Env)
 		}
+	}
+}
+
+// TestRender_KeepsLargeNumbers: Helm reads numbers as floats, which print as 1e+09.
+func TestRender_KeepsLargeNumbers(t *testing.T) {
+	const numbers = "security: {runAsUser: 1000660000, runAsGroup: 1000670000, fsGroup: 1000680000}\nconfig: {limits: {request-body: 67108864}}\n"
+	set := mustRender(t, merge(t, embedded, numbers, "persistence: {size: 10737418240}")).statefulSets[0]
+	security := set.Spec.Template.Spec.SecurityContext
+	if *security.RunAsUser != 1000660000 || *security.RunAsGroup != 1000670000 || *security.FSGroup != 1000680000 {
+		t.Errorf("%+v", security)
+	}
+	if size := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage(); size.Value() != 10737418240 {
+		t.Errorf("size %s", size)
+	}
+	onAzure := mustRender(t, merge(t, azure, numbers, "autoscaling: {type: keda, keda: {messagesPerReplica: 10000000, cooldownPeriod: 2000000}}"))
+	object := onAzure.scaledObjects[0].Spec
+	if object.CooldownPeriod != 2000000 || object.Triggers[0].Metadata["messageCount"] != "10000000" {
+		t.Errorf("%+v", object)
+	}
+	if settings := settingsOf(t, &onAzure); !strings.Contains(settings, "request-body: 67108864\n") {
+		t.Error(settings)
 	}
 }

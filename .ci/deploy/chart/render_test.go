@@ -2,17 +2,12 @@ package chart
 
 import (
 	"fmt"
-	"maps"
-	"path"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"sigs.k8s.io/yaml"
 )
 
@@ -34,48 +29,10 @@ func readChart(t testing.TB) *chart.Chart {
 	return c
 }
 
-// A document is one object of a rendered chart.
-type document struct {
-	template string // without the folder of the chart
-	text     string
-}
-
-// render returns the objects that the chart makes of values, and its notes.
-func render(t testing.TB, values map[string]any) (documents []document, notes string, err error) {
+// render returns the objects that the chart of the tree makes of values, and its notes.
+func render(t testing.TB, values map[string]any) (documents []Document, notes string, err error) {
 	t.Helper()
-	c := readChart(t)
-	capabilities := chartutil.DefaultCapabilities.Copy()
-	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
-	all, err := chartutil.ToRenderValues(c, values, options, capabilities)
-	if err != nil {
-		return nil, "", err
-	}
-	files, err := engine.Render(c, all)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if path.Base(name) == "NOTES.txt" {
-			notes = files[name]
-			continue
-		}
-		for text := range strings.SplitSeq("\n"+files[name], "\n---\n") {
-			if hasContent(text) {
-				documents = append(documents, document{strings.TrimPrefix(name, "messagehub/templates/"), text})
-			}
-		}
-	}
-	return documents, notes, nil
-}
-
-// hasContent reports whether a YAML document has more than comments.
-func hasContent(text string) bool {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-			return true
-		}
-	}
-	return false
+	return Render(readChart(t), values, release, namespace)
 }
 
 // mustRender fails the test if the chart refuses the values.

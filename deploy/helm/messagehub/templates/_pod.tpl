@@ -99,7 +99,7 @@ spec:
         preStop:
           # Until load balancers know that it stops; after it, SIGTERM closes the ports.
           sleep:
-            seconds: {{ .Values.drain.preStopSeconds }}
+            seconds: {{ int64 .Values.drain.preStopSeconds }}
       {{- with .Values.resources }}
       resources:
         {{- toYaml . | nindent 8 }}
@@ -215,19 +215,19 @@ timeoutSeconds: 3
 {{- end -}}
 
 {{- define "messagehub.gracePeriod" -}}
-{{- default (include "messagehub.leastGracePeriod" . | int) .Values.drain.terminationGracePeriodSeconds -}}
+{{- default (include "messagehub.leastGracePeriod" .) .Values.drain.terminationGracePeriodSeconds | int64 -}}
 {{- end -}}
 
 {{- define "messagehub.podSecurity" -}}
 runAsNonRoot: true
 {{- with .Values.security.runAsUser }}
-runAsUser: {{ . }}
+runAsUser: {{ int64 . }}
 {{- end }}
 {{- with .Values.security.runAsGroup }}
-runAsGroup: {{ . }}
+runAsGroup: {{ int64 . }}
 {{- end }}
 {{- with .Values.security.fsGroup }}
-fsGroup: {{ . }}
+fsGroup: {{ int64 . }}
 # Not Always: that lets the group read the hub's secrets in the volume, and the hub refuses them then.
 fsGroupChangePolicy: OnRootMismatch
 {{- end }}
