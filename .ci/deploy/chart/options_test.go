@@ -39,7 +39,7 @@ var (
 	}
 	monitored = dimension{
 		{"unmonitored", ""},
-		{"service-monitor", "monitoring: {serviceMonitor: {enabled: true}, authorization: {name: metrics}, rules: {enabled: true}, dashboards: {enabled: true, annotations: {folder: hub}}, labels: {release: prometheus}}\nnetworkPolicy: {operators: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}"},
+		{"service-monitor", "monitoring: {serviceMonitor: {enabled: true}, authorization: {name: metrics}, rules: {enabled: true}, dashboards: {enabled: true, annotations: {folder: hub}}, labels: {release: prometheus, team: operators}}\nnetworkPolicy: {operators: [{namespaceSelector: {matchLabels: {name: monitoring}}}]}"},
 		{"pod-monitor", "monitoring: {podMonitor: {enabled: true}, authorization: {name: metrics}}\nnetworkPolicy: {operators: [{namespaceSelector: {}}], clients: [{podSelector: {}}], extraEgress: [{ports: [{port: 8443}]}]}"},
 	}
 	policed = dimension{
@@ -58,7 +58,7 @@ labels: {team: market}
 image: {repository: registry.example.org/messagehub, digest: "sha256:` + hash + `"}
 imagePullSecrets: [{name: registry}]
 podAnnotations: {a: b}
-podLabels: {c: d}
+podLabels: {c: d, team: hub}
 nodeSelector: {kubernetes.io/os: linux}
 tolerations: [{key: market, operator: Exists}]
 affinity: {nodeAffinity: {}}

@@ -51,6 +51,11 @@ var overAzure = []struct{ values, names, remedy string }{
 	{"monitoring: {podMonitor: {enabled: true}, authorization: {name: x}}", "networkPolicy.operators", "namespaceSelector"},
 	{"monitoring: {ca: {name: x}}", "monitoring.ca", "remove it"},
 
+	{"labels: {app.kubernetes.io/name: hub}", "labels: app.kubernetes.io/name", "remove it"},
+	{"podLabels: {app.kubernetes.io/component: x}", "podLabels: app.kubernetes.io/component", "remove it"},
+	{"podLabels: {azure.workload.identity/use: 'false'}", "azure.workload.identity/use", "remove it"},
+	{"monitoring: {rules: {labels: {helm.sh/chart: x}}}", "monitoring.rules.labels", "remove it"},
+	{"podAnnotations: {checksum/settings: x}", "checksum/settings", "remove it"},
 	{"extraEnv: [{name: MESSAGEHUB_COSMOS_KEY, value: key}]", "MESSAGEHUB_COSMOS_KEY", "secrets"},
 	{"extraEnv: [{name: MESSAGEHUB_LISTEN, value: ':80'}]", "MESSAGEHUB_LISTEN", "use config"},
 	{"extraEnv: [{name: GOMEMLIMIT, value: 1GiB}]", "GOMEMLIMIT", "resources.limits.memory"},

@@ -10,6 +10,7 @@ import (
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -493,6 +494,9 @@ func (c *checker) checkPolicies() {
 				if !c.hasPort(port.Port.StrVal) {
 					c.fault("NetworkPolicy: port %s", port.Port.String())
 				}
+				if port.Port.StrVal == "http" && len(rule.From) > 0 && !c.allowsTest(rule.From) {
+					c.fault("NetworkPolicy: the pod of the test does not reach the hub")
+				}
 				if port.Port.StrVal == "admin" && len(rule.From) == 0 {
 					c.fault("NetworkPolicy: everybody reaches the port of operators")
 				}
@@ -502,6 +506,18 @@ func (c *checker) checkPolicies() {
 			c.fault("NetworkPolicy: %v", p.Spec.PolicyTypes)
 		}
 	}
+}
+
+// allowsTest reports whether the pods of the test, if there are any, are among peers.
+func (c *checker) allowsTest(peers []networking.NetworkPolicyPeer) bool {
+	for _, p := range c.pods {
+		if !slices.ContainsFunc(peers, func(peer networking.NetworkPolicyPeer) bool {
+			return peer.PodSelector != nil && len(peer.PodSelector.MatchLabels) > 0 && labels.SelectorFromSet(peer.PodSelector.MatchLabels).Matches(labels.Set(p.Labels))
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // checkScaling checks that one thing alone decides how many pods there are.

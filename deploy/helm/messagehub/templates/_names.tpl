@@ -21,23 +21,32 @@ app.kubernetes.io/component: hub
 
 {{- define "messagehub.labels" -}}
 {{ include "messagehub.selector" . }}
-{{ include "messagehub.ownLabels" . }}
-{{- end -}}
-
-{{/* For objects that no selector may find. */}}
-{{- define "messagehub.otherLabels" -}}
-app.kubernetes.io/name: {{ include "messagehub.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-{{ include "messagehub.ownLabels" . }}
-{{- end -}}
-
-{{- define "messagehub.ownLabels" -}}
-app.kubernetes.io/version: {{ .Chart.AppVersion | trunc 63 | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "messagehub.chartLabels" . }}
 {{- with .Values.labels }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{/* The labels of an object that no selector may find: those of all objects, and more of its own, in a list of the
+     context and of maps, of which the first one wins. */}}
+{{- define "messagehub.otherLabels" -}}
+{{- $root := first . -}}
+app.kubernetes.io/name: {{ include "messagehub.name" $root }}
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+{{ include "messagehub.chartLabels" $root }}
+{{- $labels := dict -}}
+{{- range rest . -}}
+{{- $labels = merge $labels (deepCopy .) -}}
+{{- end -}}
+{{- with merge $labels (deepCopy $root.Values.labels) }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "messagehub.chartLabels" -}}
+app.kubernetes.io/version: {{ .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{- end -}}
 
 {{- define "messagehub.serviceAccountName" -}}

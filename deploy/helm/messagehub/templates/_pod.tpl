@@ -9,11 +9,12 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   labels:
-    {{- include "messagehub.labels" . | nindent 4 }}
+    {{- include "messagehub.selector" . | nindent 4 }}
+    {{- include "messagehub.chartLabels" . | nindent 4 }}
     {{- if eq (include "messagehub.identity" .) "workload" }}
     azure.workload.identity/use: "true"
     {{- end }}
-    {{- with .Values.podLabels }}
+    {{- with merge (deepCopy .Values.podLabels) .Values.labels }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
@@ -66,8 +67,10 @@ spec:
         - serve
         - --config
         - /etc/messagehub/config/messagehub.yaml
+      {{- with include "messagehub.environment" . | trim }}
       env:
-        {{- include "messagehub.environment" . | nindent 8 }}
+        {{- . | nindent 8 }}
+      {{- end }}
       ports:
         - name: http
           containerPort: 8080
