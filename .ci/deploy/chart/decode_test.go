@@ -151,7 +151,7 @@ func decode(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults, err := json.UnmarshalStrict(plain, own) // which tells small letters from capitals
+	faults, err := json.UnmarshalStrict(plain, own) // which is case-sensitive
 	return own, errors.Join(append(faults, err)...)
 }
 

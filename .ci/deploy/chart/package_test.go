@@ -94,6 +94,37 @@ func TestNotes_SayWhatIsLeftToDo(t *testing.T) {
 	}
 }
 
+func TestReadme_ExamplesOfValuesAreAccepted(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chartFolder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string // each of indented lines
+	isInside := false
+	for line := range strings.Lines(string(text)) {
+		code, isCode := strings.CutPrefix(line, "    ")
+		if isCode && !isInside {
+			blocks = append(blocks, "")
+		}
+		if isInside = isCode; isCode {
+			blocks[len(blocks)-1] += code
+		}
+	}
+	n := 0
+	for _, block := range blocks {
+		if !strings.Contains(block, "config:") {
+			continue
+		}
+		n++
+		for _, fault := range faultsOf(t, mustRender(t, parse(t, block))) {
+			t.Errorf("%s\n%s", fault, block)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d examples", n)
+	}
+}
+
 // TestReadme_HasEveryValue compares the table of values with the file of values.
 func TestReadme_HasEveryValue(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "README.md"))

@@ -498,7 +498,7 @@ func (c *checker) checkPolicies() {
 					c.fault("NetworkPolicy: the pod of the test does not reach the hub")
 				}
 				if port.Port.StrVal == "admin" && len(rule.From) == 0 {
-					c.fault("NetworkPolicy: everybody reaches the port of operators")
+					c.fault("NetworkPolicy: every client reaches the port of operators")
 				}
 			}
 		}

@@ -49,7 +49,7 @@ var readSettings = sync.OnceValues(func() ([]string, error) {
 func TestSettings_AreThoseThatTheHubIsTestedWith(t *testing.T) {
 	texts := make(map[string]bool)
 	for _, c := range combinations(t) {
-		if strings.Contains(c.name, " unmonitored policy cluster ") && !strings.Contains(c.name, "alone") { // the settings depend on none of these
+		if strings.Contains(c.name, " unmonitored policy cluster ") && !strings.Contains(c.name, "alone") { // the settings do not depend on these
 			rendered := mustRender(t, c.values)
 			texts[settingsOf(t, &rendered)] = true
 		}

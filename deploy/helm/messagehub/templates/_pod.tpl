@@ -167,7 +167,7 @@ spec:
       emptyDir:
         sizeLimit: 2Gi
     {{- if eq .Values.mode "azure" }}
-    # Of the hub's own it has no more than a token of operators, if none is configured.
+    # It holds a token of operators if the values configure none, and nothing else.
     - name: data
       emptyDir:
         sizeLimit: 16Mi
