@@ -135,7 +135,7 @@ func TestSchema_RefusesValuesThatItDoesNotKnow(t *testing.T) {
 		"security: {runAsUser: -1}", "security: {privileged: true}", "security: {runAsNonRoot: false}",
 		"resources: {limits: {memory: 1 GB}}", "resources: {limits: {memory: lots}}", "resources: {limit: {}}", "resources: {requests: {cpu: 0}}",
 		"drain: {preStopSeconds: 0}", "drain: {seconds: 5}", "probes: {startupSeconds: 1}",
-		"persistence: {accessMode: ReadWriteMany}", "persistence: {size: big}", "persistence: {readOnly: true}",
+		"persistence: {accessMode: ReadWriteMany}", "persistence: {size: big}", "temporary: {size: 2Gb}", "persistence: {readOnly: true}",
 		"monitoring: {interval: often}", "monitoring: {prometheusRule: {enabled: true}}", "monitoring: {rules: {groups: []}}",
 		"test: {image: x}", "extraEnv: [{value: x}]", "extraVolumeMounts: [{name: x, mountPath: data}]", "labels: {a: 1}", "fullnameOverride: Hub",
 	} {

@@ -46,7 +46,7 @@ var otherValues = map[string]any{
 	"identity.clientId": "31111111-2222-3333-4444-555555555555", "identity.tenantId": "31111111-2222-3333-4444-555555555555",
 	"autoscaling.type": "none", "autoscaling.keda.identityClientId": "31111111-2222-3333-4444-555555555555",
 	"service.type": "NodePort", "topologySpread.whenUnsatisfiable": "DoNotSchedule", "persistence.accessMode": "ReadWriteOncePod",
-	"persistence.size": "11Gi", "resources.requests.cpu": "251m", "resources.requests.memory": "513Mi", "resources.limits.memory": "2Gi",
+	"persistence.size": "11Gi", "temporary.size": "3Gi", "resources.requests.cpu": "251m", "resources.requests.memory": "513Mi", "resources.limits.memory": "2Gi",
 	"monitoring.interval": "31s", "config": map[string]any{"retention": "8d"}, "probes.startupSeconds": 200,
 	"imagePullSecrets": []any{map[string]any{"name": "x"}}, "service.loadBalancerSourceRanges": []any{"10.0.0.0/8"},
 	"ingress.hosts": []any{map[string]any{"host": "other.example.org"}}, "ingress.tls": []any{map[string]any{"hosts": []any{"x"}}},

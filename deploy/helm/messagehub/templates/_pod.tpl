@@ -165,7 +165,7 @@ spec:
     {{- end }}
     - name: tmp
       emptyDir:
-        sizeLimit: 2Gi
+        sizeLimit: {{ .Values.temporary.size }}
     {{- if eq .Values.mode "azure" }}
     # It holds a token of operators if the values configure none, and nothing else.
     - name: data
