@@ -266,8 +266,9 @@ func (c *checker) checkHub(t testing.TB) {
 			c.fault("port %s: %s", p.Name, problem)
 		}
 	}
-	if data, _ := settings["data"].(string); path.Dir(data) != "/data" {
-		c.fault("data is %q", data)
+	data, _ := settings["data"].(string)
+	if path.Dir(data) != "/data" || !hasVariable(c.pod, "MESSAGEHUB_DATA", data) {
+		c.fault("data is %q, and the variables are %v", data, hub.Env)
 	}
 	tls, _ := settings["tls"].(map[string]any)
 	scheme := core.URISchemeHTTP
