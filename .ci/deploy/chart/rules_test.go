@@ -78,6 +78,9 @@ func faultsOf(t testing.TB, o objects) []string {
 	c.checkPod(c.pod)
 	for _, p := range o.pods {
 		c.checkPod(podTemplate{p.Name, p.Labels, &p.Spec})
+		if args := p.Spec.Containers[0].Args; len(args) < 4 || !slices.Equal(args[:3], []string{"health", "--ready", "--url"}) { // a test of the command runs it
+			c.fault("the pod of the test runs %q", args)
+		}
 		if labels.SelectorFromSet(c.selector()).Matches(labels.Set(p.Labels)) {
 			c.fault("the pod of the test gets requests")
 		}
