@@ -155,6 +155,7 @@ test-deploy: ## render the Helm chart with every combination of its options; not
 
 chart: ## package the Helm chart with the version of the hub, into bin
 	@version=$$(git describe --tags --always --dirty 2>/dev/null || echo dev); mkdir -p bin; \
+	@eval "$$(.ci/stamp)"; mkdir -p bin; \
 	go -C .ci/deploy run ./package -version "$$version" -out '$(CURDIR)/bin'
 
 check: lint test race ## lint, test and race: before you commit

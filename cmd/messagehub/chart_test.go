@@ -66,6 +66,7 @@ const chartEvent = `{"id":"7a1c1b6e-0d39-4a55-8f0e-0d6f5f5f9a02","recipient":"` 
 func TestChart_EmbeddedHubServes(t *testing.T) {
 	h := startChartHub(t, chartSettings(t, func(settings map[string]any) bool { return settings["cosmos"] == nil }))
 	require.Zero(t, messagehub(t, chartEvent, "send", "--url", h.url(t), "-").status)
+	require.Zero(t, messagehub(t, "", "health", "--ready", "--url", h.url(t)).status, "the command of helm test")
 	require.NotContains(t, h.said(), `"level":"WARN"`)
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
 }

@@ -125,6 +125,34 @@ func TestReadme_ExamplesOfValuesAreAccepted(t *testing.T) {
 	}
 }
 
+// TestHandbook_ValuesAreAccepted renders the values in the pages for operators.
+func TestHandbook_ValuesAreAccepted(t *testing.T) {
+	pages, err := filepath.Glob("../../../deploy/handbook/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	n := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, block := range strings.Split(string(text), "```") {
+			values, isValues := strings.CutPrefix(block, "yaml\n# values of the chart\n")
+			if i%2 == 0 || !isValues {
+				continue
+			}
+			n++
+			for _, fault := range faultsOf(t, mustRender(t, parse(t, values))) {
+				t.Errorf("%s: %s\n%s", page, fault, values)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no page has values of the chart")
+	}
+}
+
 // TestReadme_HasEveryValue compares the table of values with the file of values.
 func TestReadme_HasEveryValue(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(chartFolder, "README.md"))

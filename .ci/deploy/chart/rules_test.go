@@ -78,6 +78,9 @@ func faultsOf(t testing.TB, o objects) []string {
 	c.checkPod(c.pod)
 	for _, p := range o.pods {
 		c.checkPod(podTemplate{p.Name, p.Labels, &p.Spec})
+		if args := p.Spec.Containers[0].Args; len(args) < 4 || !slices.Equal(args[:3], []string{"health", "--ready", "--url"}) { // a test of the command runs it
+			c.fault("the pod of the test runs %q", args)
+		}
 		if labels.SelectorFromSet(c.selector()).Matches(labels.Set(p.Labels)) {
 			c.fault("the pod of the test gets requests")
 		}
@@ -266,8 +269,9 @@ func (c *checker) checkHub(t testing.TB) {
 			c.fault("port %s: %s", p.Name, problem)
 		}
 	}
-	if data, _ := settings["data"].(string); path.Dir(data) != "/data" {
-		c.fault("data is %q", data)
+	data, _ := settings["data"].(string)
+	if path.Dir(data) != "/data" || !hasVariable(c.pod, "MESSAGEHUB_DATA", data) {
+		c.fault("data is %q, and the variables are %v", data, hub.Env)
 	}
 	tls, _ := settings["tls"].(map[string]any)
 	scheme := core.URISchemeHTTP

@@ -21,13 +21,14 @@ const settingsHead = "# Every configuration file that the chart makes of the com
 	"# variables beside it. Written by `go -C .ci/deploy test ./chart -run Settings -update`; a test of\n" +
 	"# cmd/node/config loads them as the hub does.\n"
 
-// settingsOf returns the configuration file of a rendered hub, and the names of the variables beside it.
+// settingsOf returns the configuration file of a rendered hub, and the names of the variables beside it that are
+// secrets.
 func settingsOf(t testing.TB, rendered *objects) string {
 	t.Helper()
 	pod := rendered.workloads()[0]
 	variables := []string{}
 	for _, v := range pod.spec.Containers[0].Env {
-		if strings.HasPrefix(v.Name, "MESSAGEHUB_") {
+		if strings.HasPrefix(v.Name, "MESSAGEHUB_") && v.ValueFrom != nil {
 			variables = append(variables, v.Name)
 		}
 	}

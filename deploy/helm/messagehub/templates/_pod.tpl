@@ -67,10 +67,8 @@ spec:
         - serve
         - --config
         - /etc/messagehub/config/messagehub.yaml
-      {{- with include "messagehub.environment" . | trim }}
       env:
-        {{- . | nindent 8 }}
-      {{- end }}
+        {{- include "messagehub.environment" . | trim | nindent 8 }}
       ports:
         - name: http
           containerPort: 8080
@@ -182,7 +180,10 @@ spec:
 {{- end -}}
 
 {{- define "messagehub.environment" -}}
-{{- with include "messagehub.goMemoryLimit" . -}}
+# An image may set this one, and the environment wins over the file.
+- name: MESSAGEHUB_DATA
+  value: {{ include "messagehub.dataFolder" . }}
+{{ with include "messagehub.goMemoryLimit" . -}}
 - name: GOMEMLIMIT
   value: {{ . | quote }}
 {{ end -}}

@@ -4,8 +4,7 @@
 {{- $settings := mustMergeOverwrite (dict "log" (dict "format" "json")) (deepCopy (default dict $values.config)) -}}
 {{- $_ := set $settings "listen" ":8080" -}}
 {{- $_ = set $settings "admin-listen" ":8081" -}}
-{{- /* Not the mount itself: its mode is that of the file system, and it may have a lost+found. */ -}}
-{{- $_ = set $settings "data" "/data/hub" -}}
+{{- $_ = set $settings "data" (include "messagehub.dataFolder" .) -}}
 {{- if eq $values.mode "embedded" -}}
 {{- $_ = set $settings "bus-listen" (ternary ":5671" "" (ne $values.secrets.busKey.name "")) -}}
 {{- $_ = set $settings "blob-listen" (ternary ":10000" "" (ne $values.secrets.exchangeKey.name "")) -}}
@@ -34,6 +33,9 @@
 {{- end -}}
 {{- toYaml $settings -}}
 {{- end -}}
+
+{{/* Not the mount itself: its mode is that of the file system, and it may have a lost+found. */}}
+{{- define "messagehub.dataFolder" -}}/data/hub{{- end -}}
 
 {{/* The settings that name files with secrets, and the names of these files, for secrets that there are. */}}
 {{- define "messagehub.secretFiles" -}}
