@@ -126,7 +126,7 @@ conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embe
 test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers and consumers in Node and Python, and generators on the OpenAPI document
 	@.ci/test-clients
 
-test-compose: ## check deploy/compose.yaml as Docker reads it, and rules and dashboards as Prometheus does
+test-compose: ## check deploy/compose.yaml as Docker reads it
 	@.ci/test-compose
 
 try-compose: ## run the services of deploy/compose.yaml in network namespaces, without a container engine (Linux, root)

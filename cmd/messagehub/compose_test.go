@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +40,6 @@ func TestCompose_ItsCommandsServeADomainAndAnActor(t *testing.T) {
 	c.processes["actor"].await(t, regexp.MustCompile(`dequeued \S+: [1-9]\d* bytes`))
 	c.processes["domain"].await(t, regexp.MustCompile(`answered \S+ in`))
 	c.processes["domain"].await(t, regexp.MustCompile(`notice: 5790001330552 holds`))
-	c.checkMetrics(t)
 	c.checkLogs(t)
 	c.stopAll(t)
 }
@@ -194,35 +191,6 @@ func (c *composed) checkHealth(t *testing.T, name string, s *composeService) {
 			return
 		}
 		require.True(t, time.Now().Before(deadline) && cmd.ProcessState.ExitCode() == exitFailed, "%s: %s\n%s", name, out, c.processes[name].text())
-	}
-}
-
-var metricName = regexp.MustCompile(`messagehub_[a-z_]+`)
-
-// checkMetrics compares the metrics in rules and dashboards with those of the nodes.
-func (c *composed) checkMetrics(t *testing.T) {
-	t.Helper()
-	served := make(map[string]bool)
-	for _, node := range []string{"hub-a:8081", "hub-b:8081"} {
-		resp, err := http.Get("http://" + c.addresses[node] + "/metrics")
-		require.NoError(t, err)
-		text, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		for _, name := range metricName.FindAllString(string(text), -1) {
-			served[name] = true
-		}
-	}
-	files, err := filepath.Glob("../../deploy/monitoring/dashboards/*.json")
-	require.NoError(t, err)
-	for _, file := range append(files, "../../deploy/monitoring/rules.yaml") {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		names := metricName.FindAllString(string(text), -1)
-		require.NotEmpty(t, names, file)
-		for _, name := range names {
-			require.True(t, served[name], "%s: no node has %s", file, name)
-		}
 	}
 }
 
