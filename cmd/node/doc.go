@@ -8,7 +8,8 @@
 //	Run     serves until its context ends, or a part fails; then
 //	        /readyz says no ─▶ nothing more is taken from the bus, and what was
 //	        taken is stored; no call to a receiver begins, and those under way are
-//	        settled; the server finishes what it has begun, for at most Options.Grace ─▶ hints are written and notices carried no more,
+//	        settled; for drain-delay requests are answered as before, so that load
+//	        balancers can follow; the server finishes what it has begun, for at most Options.Grace ─▶ hints are written and notices carried no more,
 //	        the doors close ─▶ the bus closes ─▶ the store closes
 //
 // A process that dies at any point of this, or is killed, loses nothing: what
@@ -60,6 +61,12 @@
 // Every connection that a node makes begins in network.go: Options.Dial and Options.LookUp
 // replace it, so that a simulation holds the receivers of all calls. A test reads the
 // packages of the node and reports code that dials by itself.
+//
+// # Versions
+//
+// A store has a level, which states the formats that nodes may write; see cosmos/level. A node whose
+// version does not know the level does not open. If the level rises above its own while it runs, it
+// ends at once. level.go has the levels that this version knows, and formats.go the formats.
 //
 // # Readiness and limits
 //

@@ -26,6 +26,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+	"github.com/messagehub/messagehub/cosmos/level"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -67,6 +68,9 @@ type Options struct {
 	SweepEvery     time.Duration // how often retention is enforced; default about 1 h
 
 	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
+
+	Levels        level.Table   // of stores that the node knows; default: those of this version
+	LevelInterval time.Duration // between two looks at the level of the store; default 10 s, and at most that
 
 	Ingestion ingest.Limits // of the messages held; the zero value has good defaults
 
@@ -110,6 +114,8 @@ type Node struct {
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
+	drainDelay  time.Duration
+	level       *levelWatch
 	actors      *actorRegistry
 	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
 	door        *door
@@ -132,7 +138,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
-	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry, data: cfg.Data}
+	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry, data: cfg.Data, drainDelay: cfg.DrainDelay}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close(ctx))
@@ -163,6 +169,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
 	n.opts.contents, n.opts.reports, n.opts.certificate = opts.contents, opts.reports, opts.certificate
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
+		return nil, err
+	}
+	if n.level, err = n.watchLevel(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	if err := n.store.freeze(ctx, &cfg, opts.Logger); err != nil {
@@ -224,6 +233,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
+		Build:      n.build,
 		NoProxies:  !cfg.Insecure && !cfg.OIDC.IsOn(),
 
 		TrustedProxies: cfg.Limits.TrustedProxies,
@@ -322,6 +332,7 @@ func (n *Node) close(ctx context.Context) error {
 		n.hub.Close()
 	}
 	n.push.close()
+	n.level.leave(ctx)
 	err = errors.Join(err, n.domains.close(ctx), n.store.close())
 	n.opts.network.close()
 	return err
@@ -372,6 +383,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.ready.Run(background) })
+	parts.Go(func() error { return n.level.run(background) })
 	parts.Go(func() error { n.runIdentity(background); return nil })
 	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })
@@ -419,6 +431,9 @@ func (n *Node) Run(ctx context.Context) error {
 	stopIntake(intakeEnds)
 	stopPushing()
 	n.opts.Logger.Info("draining", "grace", grace.String())
+	if ctx.Err() != nil {
+		n.serveUntilMoved(work)
+	}
 	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()
 	n.api.WaitForPolls(patience) // they are answered by the server

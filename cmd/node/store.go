@@ -17,6 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/level"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/content"
@@ -27,8 +28,9 @@ import (
 type store struct {
 	*cosmos.Repository
 	db       *client.Database
-	engine   *embedded.Engine   // nil: the documents are on Azure
-	dir      *content.Dir       // nil: the content is on Azure, or in memory
+	engine   *embedded.Engine // nil: the documents are on Azure
+	dir      *content.Dir     // nil: the content is on Azure, or in memory
+	level    *level.Store
 	content  repository.Content // the hub's own
 	exchange *exchange          // with the domains
 	groups   []domain.Group
@@ -58,24 +60,8 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if !cfg.InMemory && cfg.UsesFolder() {
-		lock, err := lockFolder(cfg.Data)
-		if err != nil {
-			return nil, err
-		}
-		s.closers = append(s.closers, lock.Close)
-		if err := backup.Finish(cfg.Data); err != nil {
-			return nil, err
-		}
-		if s.frozen, err = readFrozen(cfg); err != nil {
-			return nil, err
-		}
-		if err := protectFolder(cfg.Data, opts.Logger); err != nil {
-			return nil, err
-		}
-		if opts.folder, err = openIdentity(cfg, opts); err != nil {
-			return nil, err
-		}
+	if err := s.claimFolder(cfg, opts); err != nil {
+		return nil, err
 	}
 	connection, err := s.connection(cfg, opts) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
@@ -115,7 +101,30 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Logger:     opts.Logger,
 		Registerer: metrics,
 	})
-	return s, s.start(ctx, cfg)
+	return s, s.start(ctx, cfg, opts, metrics)
+}
+
+// claimFolder takes the data folder for this process, and opens its identity.
+func (s *store) claimFolder(cfg *config.Config, opts *Options) error {
+	if cfg.InMemory || !cfg.UsesFolder() {
+		return nil
+	}
+	lock, err := lockFolder(cfg.Data)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, lock.Close)
+	if err := backup.Finish(cfg.Data); err != nil {
+		return err
+	}
+	if s.frozen, err = readFrozen(cfg); err != nil {
+		return err
+	}
+	if err := protectFolder(cfg.Data, opts.Logger); err != nil {
+		return err
+	}
+	opts.folder, err = openIdentity(cfg, opts)
+	return err
 }
 
 // connection says where the documents are, and opens the engine if they are
@@ -126,7 +135,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection
 		if !cfg.InMemory {
 			dir = filepath.Join(cfg.Data, cosmosFolder)
 		}
-		engine, err := embedded.Open(embedded.Options{Dir: dir, Claim: opts.folder.Claim(cosmosFolder), Clock: opts.Clock})
+		engine, err := embedded.Open(embedded.Options{Dir: dir, Claim: opts.folder.Claim(cosmosFolder), Version: opts.Version, Clock: opts.Clock})
 		if err != nil {
 			return client.Connection{}, err
 		}
@@ -191,9 +200,10 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 }
 
 // start creates the containers that are missing where a key allows it, checks them
-// all, and checks that the groups are those that the store was used with. The engine
-// of this node is its own, so there it corrects containers, too.
-func (s *store) start(ctx context.Context, cfg *config.Config) error {
+// all, and checks that this version knows the level of the store and that the groups are those
+// that the store was used with. The engine of this node is its own, so there it corrects
+// containers, too.
+func (s *store) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if cfg.Embedded() || cfg.Cosmos.Key != "" {
@@ -209,6 +219,9 @@ func (s *store) start(ctx context.Context, cfg *config.Config) error {
 	}
 	if err := s.CheckContainers(ctx); err != nil {
 		return fmt.Errorf("check the containers: %w", err)
+	}
+	if s.level, err = openLevel(ctx, s.db, s.Repository, opts, metrics); err != nil {
+		return err
 	}
 	return s.AdoptGroups(ctx)
 }
