@@ -98,6 +98,9 @@ rolling-upgrade: ## 3 hubs from the last release to this version and back, 10 ti
 	MESSAGEHUB_ROLLING_RESULTS='$(CURDIR)/cmd/messagehub/RESULTS.md' \
 		go test ./cmd/messagehub -run TestRollingUpgradeLosesNothing -count 1 -v -timeout 2h
 
+production-day: ## deploy three hubs to the emulators, upgrade, back up, lose all disks, restore; 10,000 events
+	MESSAGEHUB_DAY_EVENTS=667 go test ./cmd/messagehub -run TestADayInProduction -count 1 -v
+
 crash-points: ## kill a hub before and after every step, often; may be broken off (CRASH_POINTS)
 	MESSAGEHUB_CRASH_POINTS='$(CRASH_POINTS)' MESSAGEHUB_CRASH_POINTS_FILE='$(CURDIR)/bin/crash-points.jsonl' \
 		go test ./bench/simulate/crashpoint -run TestEveryCrashPoint -count 1 -v -timeout 24h
@@ -167,4 +170,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade
