@@ -4,7 +4,22 @@ import "net/http"
 
 type status struct {
 	Status   string        `json:"status"`
+	Build    *Build        `json:"build,omitempty"`
 	Warnings []FailedCheck `json:"warnings,omitempty"`
+}
+
+// ContractVersion is the version of the HTTP interface, as the OpenAPI document states it. It rises when the
+// interface changes.
+const ContractVersion = "1"
+
+// A Build is what /readyz reports about the program of the node, and about the level of the
+// store, which rises when all nodes know the next one.
+type Build struct {
+	Version        string `json:"version"`
+	API            string `json:"api"`   // ContractVersion
+	Level          int    `json:"level"` // the highest that the program knows
+	StoreLevel     int    `json:"storeLevel"`
+	AnnouncedLevel int    `json:"announcedLevel,omitempty"` // to which an upgrade has begun
 }
 
 // healthz says that the process serves requests, whatever it depends on.
@@ -14,11 +29,11 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) error {
 }
 
 // readyz reports whether requests should be sent to this node. If they should, it also
-// reports warnings for operators.
+// reports its version, and warnings for operators.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, status{Status: "ready", Warnings: s.opts.Warnings()})
+	writeJSON(w, http.StatusOK, status{Status: "ready", Build: s.opts.Build(), Warnings: s.opts.Warnings()})
 	return nil
 }

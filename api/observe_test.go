@@ -127,8 +127,13 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 
 func TestReadinessFollowsWhatTheHubDependsOnAndItsStop(t *testing.T) {
 	var trouble error
-	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Ready = func(context.Context) error { return trouble } })
-	require.JSONEq(t, `{"status":"ready"}`, f.do("GET", "/readyz", "").wants(200).body)
+	f := serve(t, func(o *api.Options, _ *hub.Options) {
+		o.Ready = func(context.Context) error { return trouble }
+		o.Build = func() *api.Build {
+			return &api.Build{Version: "v1", API: api.ContractVersion, Level: 2, StoreLevel: 1, AnnouncedLevel: 2}
+		}
+	})
+	require.JSONEq(t, `{"status":"ready","build":{"version":"v1","api":"1","level":2,"storeLevel":1,"announcedLevel":2}}`, f.do("GET", "/readyz", "").wants(200).body)
 	trouble = errors.New("no route to 10.0.0.7")
 	a := f.do("GET", "/readyz", "")
 	a.problem(503, "not-ready")

@@ -33,6 +33,11 @@ func TestTheDocumentListsExactlyTheRoutes(t *testing.T) {
 	require.Equal(t, served, documented)
 }
 
+func TestTheDocumentHasTheVersionThatReadyzReports(t *testing.T) {
+	doc, _ := document()
+	require.Equal(t, api.ContractVersion, doc.Info.Version)
+}
+
 func TestTheDocumentListsExactlyTheProblems(t *testing.T) {
 	doc, _ := document()
 	var documented []string

@@ -47,6 +47,7 @@ type Options struct {
 	Gatherer       prometheus.Gatherer                          // what /metrics shows; default: the Registerer, if it can gather
 	Ready          func(context.Context) error                  // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
 	Warnings       func() []FailedCheck                         // what /readyz reports of a node that is ready; it must cost nothing; default: none
+	Build          func() *Build                                // what /readyz reports of the program and the level of the store; default: nothing
 	Limits         Limits
 	OverLimit      func(context.Context) bool // whether the connection of a request is over the limit, so that only probes are answered; default: never
 	IsOwnHost      func(host string) bool     // whether a Host header names this machine; requests that name another host are refused; default: none is
@@ -173,6 +174,9 @@ func (o *Options) setDefaults() {
 		if o.Gatherer, ok = o.Registerer.(prometheus.Gatherer); !ok {
 			o.Gatherer = prometheus.Gatherers{}
 		}
+	}
+	if o.Build == nil {
+		o.Build = func() *Build { return nil }
 	}
 	if o.Warnings == nil {
 		o.Warnings = func() []FailedCheck { return nil }

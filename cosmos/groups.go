@@ -55,6 +55,13 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 	}))
 }
 
+// IsUsed reports whether a node has adopted its groups, and so has used the store. It acts on the current
+// document, and writes nothing.
+func (r *Repository) IsUsed(ctx context.Context) (bool, error) {
+	isUsed, err := r.begin("look for groups").exists(ctx, r.db.catalog, groupsKey, groupsID)
+	return isUsed, client.Classify("look for the groups of the store", err)
+}
+
 func (r *Repository) merge(stored map[string]string) (map[string]string, error) {
 	merged := maps.Clone(stored)
 	if merged == nil {

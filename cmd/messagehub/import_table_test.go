@@ -189,6 +189,12 @@ var table = []row{
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{
+		packages: []string{"cosmos/level"},
+		may:      []string{"domain", "cosmos/client"},
+		tests:    storageTests,
+		why:      "it knows no document but its own; which formats belong to a level is for the node",
+	},
+	{
 		packages: []string{"repository/inventory"},
 		may:      []string{"domain"},
 		why:      "files of one format, behind an option of domain/ledger",

@@ -26,6 +26,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+	"github.com/messagehub/messagehub/cosmos/level"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -68,6 +69,8 @@ type Options struct {
 
 	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
 
+	LevelInterval time.Duration // between two looks at the level of the store; default 10 s, and at most that
+
 	Ingestion ingest.Limits // of the messages held; the zero value has good defaults
 
 	// Registry takes the metrics. Default: one that has those of Go and of the process
@@ -85,6 +88,7 @@ type Options struct {
 
 	certificate *certificate // nil: plain HTTP
 
+	levels     level.Table                           // nil: those of this version
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }
@@ -110,6 +114,7 @@ type Node struct {
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
+	level       *levelWatch
 	actors      *actorRegistry
 	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
 	door        *door
@@ -163,6 +168,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
 	n.opts.contents, n.opts.reports, n.opts.certificate = opts.contents, opts.reports, opts.certificate
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {
+		return nil, err
+	}
+	if n.level, err = n.watchLevel(ctx, &cfg); err != nil {
 		return nil, err
 	}
 	if err := n.store.freeze(ctx, &cfg, opts.Logger); err != nil {
@@ -224,6 +232,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
+		Build:      n.build,
 		NoProxies:  !cfg.Insecure && !cfg.OIDC.IsOn(),
 
 		TrustedProxies: cfg.Limits.TrustedProxies,
@@ -322,6 +331,7 @@ func (n *Node) close(ctx context.Context) error {
 		n.hub.Close()
 	}
 	n.push.close()
+	n.level.leave(ctx)
 	err = errors.Join(err, n.domains.close(ctx), n.store.close())
 	n.opts.network.close()
 	return err
@@ -372,6 +382,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.ready.Run(background) })
+	parts.Go(func() error { return n.level.run(background) })
 	parts.Go(func() error { n.runIdentity(background); return nil })
 	parts.Go(func() error { n.objects.runReports(background, n.opts.reports); return nil })
 	parts.Go(func() error { return n.domains.bus.serve(background) })

@@ -17,6 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/level"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/content"
@@ -27,8 +28,9 @@ import (
 type store struct {
 	*cosmos.Repository
 	db       *client.Database
-	engine   *embedded.Engine   // nil: the documents are on Azure
-	dir      *content.Dir       // nil: the content is on Azure, or in memory
+	engine   *embedded.Engine // nil: the documents are on Azure
+	dir      *content.Dir     // nil: the content is on Azure, or in memory
+	level    *level.Store
 	content  repository.Content // the hub's own
 	exchange *exchange          // with the domains
 	groups   []domain.Group
@@ -115,7 +117,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Logger:     opts.Logger,
 		Registerer: metrics,
 	})
-	return s, s.start(ctx, cfg)
+	return s, s.start(ctx, cfg, opts, metrics)
 }
 
 // connection says where the documents are, and opens the engine if they are
@@ -191,9 +193,10 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 }
 
 // start creates the containers that are missing where a key allows it, checks them
-// all, and checks that the groups are those that the store was used with. The engine
-// of this node is its own, so there it corrects containers, too.
-func (s *store) start(ctx context.Context, cfg *config.Config) error {
+// all, and checks that this version knows the level of the store and that the groups are those
+// that the store was used with. The engine of this node is its own, so there it corrects
+// containers, too.
+func (s *store) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if cfg.Embedded() || cfg.Cosmos.Key != "" {
@@ -209,6 +212,9 @@ func (s *store) start(ctx context.Context, cfg *config.Config) error {
 	}
 	if err := s.CheckContainers(ctx); err != nil {
 		return fmt.Errorf("check the containers: %w", err)
+	}
+	if s.level, err = s.openLevel(ctx, opts, metrics); err != nil {
+		return err
 	}
 	return s.AdoptGroups(ctx)
 }

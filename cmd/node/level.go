@@ -1,0 +1,93 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/level"
+)
+
+// levels are the levels of stores that this version knows. A version that raises the format of
+// a kind of documents adds a level, and writes that format when the store has the level.
+// formats_test.go holds the formats of each level to the code, and deploy/handbook/upgrading.md has
+// them for operators.
+var levels = level.Table{
+	{Since: "the first version with levels", Changes: []string{"Every format that versions before levels write."}},
+}
+
+// openLevel opens the level of the store. It fails if the level is too high for this version.
+func (s *store) openLevel(ctx context.Context, opts *Options, metrics prometheus.Registerer) (*level.Store, error) {
+	store, err := level.Open(ctx, s.db, level.Options{
+		Table: opts.levelTable(), Version: opts.Version, IsUsed: s.IsUsed, BeatEvery: opts.LevelInterval,
+		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("check the level of the store: %w", err)
+	}
+	return store, nil
+}
+
+// levelTable returns the levels that the node knows.
+func (o *Options) levelTable() level.Table {
+	if o.levels != nil {
+		return o.levels
+	}
+	return levels
+}
+
+// A levelWatch watches the level of the store while the node runs, and shows the other nodes and
+// the command upgrade that this one works on it. A data folder has one node, so it shows
+// nothing there, and the level rises only while no node runs.
+type levelWatch struct {
+	member *level.Member // nil: of a data folder
+	status level.Status  // at the start
+}
+
+// watchLevel adds the node to those that work on the store.
+func (n *Node) watchLevel(ctx context.Context, cfg *config.Config) (w *levelWatch, err error) {
+	w = &levelWatch{}
+	if cfg.Embedded() {
+		w.status, err = n.store.level.Status(ctx)
+		return w, err
+	}
+	host, _ := os.Hostname() // a name for operators, no more
+	w.member, err = n.store.level.Join(ctx, host)
+	return w, err
+}
+
+// run watches until ctx ends. It fails if the level becomes too high for this version: then the
+// node must write no more.
+func (w *levelWatch) run(ctx context.Context) error {
+	if w.member == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return w.member.Run(ctx)
+}
+
+// leave removes the node from those that work on the store.
+func (w *levelWatch) leave(ctx context.Context) {
+	if w != nil && w.member != nil {
+		w.member.Leave(ctx)
+	}
+}
+
+// now returns what is known of the level.
+func (w *levelWatch) now() level.Status {
+	if w.member == nil {
+		return w.status
+	}
+	return w.member.Status()
+}
+
+// build returns what /readyz reports about this version and the level of the store.
+func (n *Node) build() *api.Build {
+	st := n.level.now()
+	return &api.Build{Version: cmp.Or(n.opts.Version, "unknown"), API: api.ContractVersion, Level: st.Highest, StoreLevel: st.Level, AnnouncedLevel: st.Announced}
+}

@@ -1,0 +1,90 @@
+package level
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Document is the kind of the document of this package.
+var Document = client.DocumentKind{Name: "level", Format: 1}
+
+const (
+	containerName = "catalog"
+	documentKey   = "|level" // no recipient has that name
+	documentID    = "level"
+)
+
+// A document is the level of a store and the nodes that work on it.
+type document struct {
+	ID           string          `json:"id"`
+	PartitionKey string          `json:"partitionKey"`
+	Kind         string          `json:"kind"`
+	WriteID      string          `json:"writeId"` // of the last write other than a beat
+	Level        int             `json:"level"`
+	Announced    int             `json:"announced,omitempty"`
+	Nodes        map[string]node `json:"nodes"` // by id
+	Step         *stepPosition   `json:"step,omitempty"`
+	History      []Change        `json:"history"`
+	client.Document
+}
+
+// A node is one that works on the store, as it is stored.
+type node struct {
+	Version string                `json:"version"`
+	Host    string                `json:"host,omitempty"`
+	Level   int                   `json:"level"` // the highest that it knows
+	Beat    int64                 `json:"beat"`
+	Unknown client.UnknownMembers `json:",embed"`
+}
+
+// A stepPosition is the step that has not ended, and where it continues.
+type stepPosition struct {
+	Name     string                `json:"name"`
+	Position string                `json:"position,omitempty"`
+	Unknown  client.UnknownMembers `json:",embed"`
+}
+
+// A Change is an entry of the history.
+type Change struct {
+	What    string                `json:"what"` // created, announced, activated, taken back
+	Level   int                   `json:"level"`
+	At      time.Time             `json:"at"`
+	Version string                `json:"version"`      // of the program
+	By      string                `json:"by,omitempty"` // who ran it
+	Unknown client.UnknownMembers `json:",embed"`
+}
+
+// DocumentKind returns the kind of the document.
+func (*document) DocumentKind() client.DocumentKind { return Document }
+
+// Validate returns an error for values that no version has written.
+func (d *document) Validate() error {
+	if d.Level < 1 || d.Announced != 0 && d.Announced != d.Level+1 {
+		return fmt.Errorf("want a level above 0 and at most the next one announced, got level %d and %d", d.Level, d.Announced)
+	}
+	for id := range d.Nodes {
+		if strings.ContainsAny(id, `'"/~\`) { // it is written into paths and conditions
+			return fmt.Errorf("want the id of a node, got %q", domain.Clip(id))
+		}
+	}
+	return nil
+}
+
+// required returns the level that a node must know to work on the store.
+func (d *document) required() int { return max(d.Level, d.Announced) }
+
+// versionOf returns the version of the program that announced or activated a level; "" if the
+// history does not show it.
+func (d *document) versionOf(level int) string {
+	for _, c := range slices.Backward(d.History) {
+		if c.Level == level && c.What != takenBack {
+			return c.Version
+		}
+	}
+	return ""
+}

@@ -1,0 +1,182 @@
+package level
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The times of nodes.
+const (
+	beatEvery   = 10 * time.Second
+	deadAfter   = 4 * beatEvery // without a beat, by the clock of the observer
+	forgetAfter = 10 * time.Minute
+	leaveWithin = 5 * time.Second
+)
+
+// maxNodes is the limit for the nodes in the document. Nodes that are started again and
+// again, and die, leave theirs.
+const maxNodes = 500
+
+// A Member is a node in the document. Its methods are safe for concurrent use.
+type Member struct {
+	store *Store
+	id    string
+	self  node
+
+	seen sightings // of Run
+
+	mu     sync.Mutex
+	status Status
+}
+
+// Join adds the node of this process to the document. host is its name for operators. Join
+// fails with NewerFormat as Open does. A process that dies after it leaves a node that counts as
+// alive for a while.
+func (s *Store) Join(ctx context.Context, host string) (*Member, error) {
+	m := &Member{
+		store: s, id: s.client.NewID(), seen: make(sightings),
+		self: node{Version: s.opts.Version, Host: host, Level: s.opts.Table.Highest(), Beat: 1},
+	}
+	return m, m.join(ctx)
+}
+
+func (m *Member) join(ctx context.Context) error {
+	d, err := m.store.update(ctx, "join the nodes of the store", func(d *document) (*patch, error) {
+		if err := m.store.checkKnown(d); err != nil {
+			return nil, err
+		}
+		if _, isThere := d.Nodes[m.id]; isThere {
+			return nil, nil
+		}
+		return &patch{operations: func(ops *azcosmos.PatchOperations) {
+			if len(d.Nodes) >= maxNodes { // one that is alive joins again
+				ops.AppendRemove(pathOf(youngest(d)))
+			}
+			ops.AppendSet(pathOf(m.id), encoded(m.self))
+		}}, nil
+	})
+	if err == nil {
+		m.note(d)
+	}
+	return err
+}
+
+// pathOf returns the path of a node in the document.
+func pathOf(id string) string { return "/nodes/" + id }
+
+// youngest returns the id of the node with the fewest beats.
+func youngest(d *document) (id string) {
+	for _, n := range nodesOf(d) {
+		if id == "" || n.Beat < d.Nodes[id].Beat {
+			id = n.ID
+		}
+	}
+	return id
+}
+
+// Status returns what the last beat has shown.
+func (m *Member) Status() Status {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.status
+}
+
+func (m *Member) note(d *document) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.status = m.store.status(d)
+}
+
+// Run beats until ctx ends. It returns an error, NewerFormat, if the level has risen above those that this
+// version knows: then the node must write no more, and end. Failures of the store are logged.
+func (m *Member) Run(ctx context.Context) error {
+	ticker := time.NewTicker(m.store.opts.BeatEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := m.beat(ctx)
+		if domain.KindOf(err) == domain.NewerFormat {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			m.store.opts.Logger.WarnContext(ctx, "the node could not show that it is alive; it repeats that", "error", err)
+		}
+	}
+}
+
+// beat stores that the node is alive, and looks at the level and the other nodes. A node that
+// is missing joins again.
+func (m *Member) beat(ctx context.Context) error {
+	m.self.Beat++
+	ops := client.NewPatch(Document, fmt.Sprintf("IS_DEFINED(c.nodes['%s'])", m.id))
+	ops.AppendSet(pathOf(m.id)+"/beat", m.self.Beat)
+	var d *document
+	isMissing := false
+	c := m.store.client.Begin("beat of the level")
+	err := c.Retry(ctx, func() (err error) {
+		// A crash around this write leaves a node that counts as alive for a while.
+		if d, err = m.store.apply(ctx, c, ops); !errors.Is(err, client.ErrStale) {
+			return err
+		}
+		if d, err = m.store.current(ctx, c); err != nil {
+			return err
+		}
+		if _, isThere := d.Nodes[m.id]; isThere {
+			return client.ErrStale
+		}
+		isMissing = true
+		return nil
+	})
+	switch {
+	case client.IsNotFound(err): // removed by hand
+		if _, err = m.store.ensure(ctx); err == nil {
+			err = m.join(ctx)
+		}
+		return err
+	case err != nil:
+		return c.Outcome("show that the node is alive", err)
+	case isMissing:
+		return m.join(ctx)
+	}
+	m.note(d)
+	if err := m.store.checkKnown(d); err != nil {
+		return err
+	}
+	return m.forget(ctx, d)
+}
+
+// forget removes nodes that have shown no beat for long.
+func (m *Member) forget(ctx context.Context, d *document) error {
+	var dead []Node
+	for _, n := range m.seen.observe(nodesOf(d), time.Now()) {
+		if n.since >= forgetAfter && n.ID != m.id {
+			dead = append(dead, n.Node)
+		}
+	}
+	if len(dead) == 0 {
+		return nil
+	}
+	return m.store.remove(ctx, dead)
+}
+
+// Leave removes the node, so that it does not count as alive any longer. A failure is logged: then the node
+// counts as dead after a while.
+func (m *Member) Leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
+	defer cancel()
+	if err := m.store.remove(ctx, []Node{{ID: m.id, Beat: anyBeat}}); err != nil {
+		m.store.opts.Logger.WarnContext(ctx, "the node could not be removed from the nodes of the store", "error", err)
+	}
+}

@@ -1,0 +1,227 @@
+package level
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Options of a Store.
+type Options struct {
+	Table   Table
+	Version string // of the program
+	// IsUsed reports whether nodes of a version before levels have used the store: then it has
+	// level 1 if it has no level. It acts on the current documents. nil: it is not used.
+	IsUsed func(context.Context) (bool, error)
+
+	BeatEvery  time.Duration         // of a node; default 10 s, and at most that
+	Retries    int                   // of the requests of one call; default 24, negative: none
+	Clock      func() time.Time      // default time.Now; stamps the history, decides nothing
+	Random     func() uint64         // ids and jitter; default: the system's
+	Logger     *slog.Logger          // default: none
+	Registerer prometheus.Registerer // default: none
+}
+
+// A Store reads and changes the level of a store. It is safe for concurrent use.
+type Store struct {
+	client  *client.Client
+	catalog *azcosmos.ContainerClient
+	opts    Options
+}
+
+// Open returns the Store of db, and creates its document if none exists. It fails with
+// NewerFormat if the level of the store, or the one that is announced, is higher than the
+// table has. Every node calls it before its first other write.
+func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error) {
+	opts.Version = cmp.Or(opts.Version, "unknown")
+	opts.BeatEvery = min(cmp.Or(opts.BeatEvery, beatEvery), beatEvery)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	catalog, err := db.Container(containerName)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		client:  client.New(db, client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer}),
+		catalog: catalog, opts: opts,
+	}
+	d, err := s.ensure(ctx)
+	if err == nil {
+		err = s.checkKnown(d)
+	}
+	return s, err
+}
+
+// ensure returns the current document, which it creates if none exists.
+func (s *Store) ensure(ctx context.Context) (d *document, err error) {
+	c := s.client.Begin("read level")
+	return d, client.Classify("read the level of the store", c.Retry(ctx, func() error {
+		if d, err = s.current(ctx, c); !client.IsNotFound(err) {
+			return err
+		}
+		level, isUsed := s.opts.Table.Highest(), false
+		if s.opts.IsUsed != nil {
+			if isUsed, err = s.opts.IsUsed(ctx); err != nil {
+				return err
+			}
+		}
+		if isUsed {
+			level = 1
+		}
+		d = &document{
+			ID: documentID, PartitionKey: documentKey, Kind: Document.Name, WriteID: s.client.NewID(), Level: level,
+			Nodes: map[string]node{}, History: []Change{s.change(created, level, "")},
+		}
+		// A crash after this write leaves the level of a store without data.
+		if _, err = c.Put(ctx, s.catalog, documentKey, documentID, "", d); client.IsRefused(err) {
+			return client.ErrStale // by another node, or by this very write
+		}
+		return err
+	}))
+}
+
+// checkKnown fails with NewerFormat if a version with the table must not work on the store.
+func (s *Store) checkKnown(d *document) error {
+	required, highest := d.required(), s.opts.Table.Highest()
+	if required <= highest {
+		return nil
+	}
+	use := "a newer version"
+	if version := d.versionOf(required); version != "" {
+		use = "version " + version + " or a newer one"
+	}
+	if d.Level <= highest {
+		return domain.Errorf(domain.NewerFormat, "an upgrade of the store to level %d has begun, and this version knows levels up to %d: use %s, or take the upgrade back with messagehub upgrade --back of that version",
+			required, highest, use)
+	}
+	return domain.Errorf(domain.NewerFormat, "the store has level %d, and this version knows levels up to %d: use %s", required, highest, use)
+}
+
+// current returns the current document. A read may be stale, so this is a patch that changes
+// nothing.
+func (s *Store) current(ctx context.Context, c *client.Call) (*document, error) {
+	ops := client.NewPatch(Document)
+	ops.AppendSet("/kind", Document.Name)
+	return s.apply(ctx, c, ops)
+}
+
+// apply applies operations and returns the document after them. A refusal is client.ErrStale,
+// unless the document has a format that this version does not know.
+func (s *Store) apply(ctx context.Context, c *client.Call, ops azcosmos.PatchOperations) (*document, error) {
+	d := &document{}
+	err := c.Patch(ctx, s.catalog, documentKey, documentID, ops, d)
+	if client.StatusOf(err) != http.StatusPreconditionFailed {
+		return d, err
+	}
+	if _, err = c.Read(ctx, s.catalog, documentKey, documentID, d); domain.KindOf(err) == domain.NewerFormat {
+		return nil, err
+	}
+	return nil, client.ErrStale
+}
+
+// A patch is a change of the document with conditions beside the write id.
+type patch struct {
+	conditions []string
+	operations func(*azcosmos.PatchOperations)
+}
+
+// update applies the patch that decide returns for the current document, and returns the document after
+// it. If the document has changed meanwhile, decide is called again. It returns nil if the
+// document is as it should be.
+func (s *Store) update(ctx context.Context, name string, decide func(*document) (*patch, error)) (d *document, err error) {
+	c := s.client.Begin(name)
+	err = c.Retry(ctx, func() error {
+		if d, err = s.current(ctx, c); err != nil {
+			return err
+		}
+		p, err := decide(d)
+		if p == nil || err != nil {
+			return err
+		}
+		ops := client.NewPatch(Document, append(p.conditions, fmt.Sprintf("c.writeId = '%s'", d.WriteID))...)
+		ops.AppendSet("/writeId", s.client.NewID())
+		p.operations(&ops)
+		d, err = s.apply(ctx, c, ops)
+		return err
+	})
+	return d, c.Outcome(name, err)
+}
+
+// change returns an entry of the history.
+func (s *Store) change(what string, level int, by string) Change {
+	return Change{What: what, Level: level, At: s.opts.Clock().UTC().Truncate(time.Second), Version: s.opts.Version, By: by}
+}
+
+// encoded returns the JSON of a value of a patch. The client would encode it in its own way.
+func encoded(value any) json.RawMessage { return client.Encode(value) }
+
+// maxHistory is the limit for the entries of the history.
+const maxHistory = 100
+
+// appendHistory adds an entry to the history of d, and removes the oldest one of a full one.
+func appendHistory(d *document, ops *azcosmos.PatchOperations, c *Change) {
+	if len(d.History) >= maxHistory {
+		ops.AppendRemove("/history/0")
+	}
+	ops.AppendAdd("/history/-", encoded(c))
+}
+
+// A Status is the level of a store and its nodes.
+type Status struct {
+	Level     int    // of the store
+	Announced int    // the level to which an upgrade has begun; 0: none
+	Highest   int    // level that this version knows
+	Step      string // that has not ended; "": none
+	Nodes     []Node
+	History   []Change
+}
+
+// A Node is one that works on the store, or has died.
+type Node struct {
+	ID      string
+	Version string
+	Host    string
+	Level   int // the highest that it knows
+	Beat    int64
+}
+
+// Status returns the current level and nodes.
+func (s *Store) Status(ctx context.Context) (Status, error) {
+	d, err := s.ensure(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	return s.status(d), nil
+}
+
+func (s *Store) status(d *document) Status {
+	st := Status{Level: d.Level, Announced: d.Announced, Highest: s.opts.Table.Highest(), Nodes: nodesOf(d), History: d.History}
+	if d.Step != nil {
+		st.Step = d.Step.Name
+	}
+	return st
+}
+
+// nodesOf returns the nodes of a document, in the order of their ids.
+func nodesOf(d *document) []Node {
+	var nodes []Node
+	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
+		n := d.Nodes[id]
+		nodes = append(nodes, Node{ID: id, Version: n.Version, Host: n.Host, Level: n.Level, Beat: n.Beat})
+	}
+	return nodes
+}

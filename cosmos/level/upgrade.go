@@ -1,0 +1,233 @@
+package level
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The entries of the history.
+const (
+	created   = "created"
+	announced = "announced"
+	activated = "activated"
+	takenBack = "taken back"
+)
+
+// lookEvery is how often an upgrade looks at nodes that may be dead.
+const lookEvery = 2 * time.Second
+
+// An Upgrade raises the level of a store.
+type Upgrade struct {
+	Store *Store
+	By    string // who runs it, for the history
+	// Alone says that the caller holds the store alone, so that all nodes in the document are
+	// dead.
+	Alone  bool
+	Report func(string) // is called with what happens, one sentence each; nil: it is not reported
+}
+
+// An OlderNodesError reports living nodes that do not know the next level.
+type OlderNodesError struct {
+	Level int
+	Nodes []Node
+}
+
+func (e *OlderNodesError) Error() string {
+	names := make([]string, len(e.Nodes))
+	for i, n := range e.Nodes {
+		names[i] = fmt.Sprintf("%s of version %s knows level %d", n.Name(), n.Version, n.Level)
+	}
+	return fmt.Sprintf("the store cannot get level %d while a node does not know it: %s; replace it by one of this version, and run the command again", e.Level, strings.Join(names, ", "))
+}
+
+// Name returns a name of the node for operators.
+func (n *Node) Name() string {
+	if n.Host == "" {
+		return "node " + n.ID
+	}
+	return "node " + n.Host
+}
+
+// Run raises the level of the store to the highest that this version knows, one level after
+// the other, and runs the steps of each. It fails with an *OlderNodesError if a living node does not know
+// the next level; then nothing has changed. It may be interrupted at any point, and run again.
+func (u *Upgrade) Run(ctx context.Context) error {
+	d, err := u.Store.ensure(ctx)
+	for err == nil {
+		switch {
+		case d.Step != nil:
+			d, err = u.runStep(ctx, d)
+		case d.Announced != 0:
+			d, err = u.activate(ctx, d.Announced)
+		case d.Level < u.Store.opts.Table.Highest():
+			d, err = u.announce(ctx, d.Level+1)
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+func (u *Upgrade) report(format string, args ...any) {
+	if u.Report != nil {
+		u.Report(fmt.Sprintf(format, args...))
+	}
+}
+
+// announce announces a level once all living nodes know it.
+func (u *Upgrade) announce(ctx context.Context, level int) (*document, error) {
+	seen := make(sightings)
+	for {
+		var older []Node
+		d, err := u.Store.update(ctx, "announce a level", func(d *document) (*patch, error) {
+			if older = olderNodes(d, level); d.Level >= level || d.Announced != 0 || len(older) > 0 {
+				return nil, nil
+			}
+			// A crash after this write leaves an announcement that is activated or taken back.
+			return &patch{operations: func(ops *azcosmos.PatchOperations) {
+				ops.AppendSet("/announced", level)
+				appendHistory(d, ops, u.change(announced, level))
+			}}, nil
+		})
+		if err != nil || len(older) == 0 {
+			if err == nil && d.Announced == level {
+				u.report("level %d is announced", level)
+			}
+			return d, err
+		}
+		if err := u.removeDead(ctx, seen, older, level); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// olderNodes returns the nodes that do not know a level.
+func olderNodes(d *document, level int) (older []Node) {
+	for _, n := range nodesOf(d) {
+		if n.Level < level {
+			older = append(older, n)
+		}
+	}
+	return older
+}
+
+// removeDead removes those of the older nodes that are dead. It fails with an *OlderNodesError if one is
+// alive, and waits for a while if that is not known yet.
+func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, level int) error {
+	isFirst := len(seen) == 0
+	var alive, dead []Node
+	for _, n := range seen.observe(older, time.Now()) {
+		switch {
+		case u.Alone, n.since >= deadAfter:
+			dead = append(dead, n.Node)
+		case n.moves:
+			alive = append(alive, n.Node)
+		}
+	}
+	switch {
+	case len(alive) > 0:
+		return &OlderNodesError{level, alive}
+	case len(dead) > 0:
+		for _, n := range dead {
+			u.report("%s of version %s is dead, and is removed", n.Name(), n.Version)
+		}
+		return u.Store.remove(ctx, dead)
+	case isFirst:
+		for _, n := range older {
+			u.report("%s of version %s knows level %d only; waiting up to %s to see whether it is alive", n.Name(), n.Version, n.Level, deadAfter)
+		}
+	}
+	if !client.Sleep(ctx, lookEvery) {
+		return domain.Errorf(domain.Unavailable, "wait for signs of life of older nodes: %w; the level has not changed", context.Cause(ctx))
+	}
+	return nil
+}
+
+// activate raises the level to the one that is announced.
+func (u *Upgrade) activate(ctx context.Context, level int) (*document, error) {
+	d, err := u.Store.update(ctx, "activate a level", func(d *document) (*patch, error) {
+		switch err := u.Store.checkKnown(d); {
+		case err != nil, d.Level >= level: // another operator has activated it
+			return nil, err
+		case d.Announced == 0:
+			return nil, domain.Errorf(domain.Conflict, "another operator has taken the upgrade to level %d back; the store has level %d", level, d.Level)
+		}
+		// A crash after this write leaves a level whose steps have not begun.
+		return &patch{operations: func(ops *azcosmos.PatchOperations) {
+			ops.AppendSet("/level", level)
+			ops.AppendRemove("/announced")
+			if steps := u.Store.opts.Table.Of(level).Steps; len(steps) > 0 {
+				ops.AppendSet("/step", encoded(stepPosition{Name: steps[0].Name}))
+			}
+			appendHistory(d, ops, u.change(activated, level))
+		}}, nil
+	})
+	if err == nil && d.Level >= level {
+		u.report("the store has level %d", d.Level)
+	}
+	return d, err
+}
+
+// runStep runs a part of the step that has not ended, and stores where it continues.
+func (u *Upgrade) runStep(ctx context.Context, d *document) (*document, error) {
+	if err := u.Store.checkKnown(d); err != nil {
+		return nil, err
+	}
+	steps, ran := u.Store.opts.Table.Of(d.Level).Steps, *d.Step
+	i := 0
+	for i < len(steps) && steps[i].Name != ran.Name {
+		i++
+	}
+	if i == len(steps) {
+		return nil, domain.Errorf(domain.NewerFormat, "level %d has the step %q, which this version does not know: run the upgrade with version %s or a newer one",
+			d.Level, ran.Name, d.versionOf(d.Level))
+	}
+	next, err := steps[i].Run(ctx, ran.Position)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; run the command again to continue", ran.Name, err)
+	}
+	// A crash before this write repeats the part.
+	return u.Store.update(ctx, "store the position of a step", func(d *document) (*patch, error) {
+		if d.Step == nil || d.Step.Name != ran.Name || d.Step.Position != ran.Position {
+			return nil, nil // another operator was faster
+		}
+		return &patch{operations: func(ops *azcosmos.PatchOperations) {
+			switch {
+			case next != "":
+				ops.AppendSet("/step", encoded(stepPosition{Name: ran.Name, Position: next, Unknown: ran.Unknown}))
+			case i+1 < len(steps):
+				ops.AppendSet("/step", encoded(stepPosition{Name: steps[i+1].Name}))
+			default:
+				ops.AppendRemove("/step")
+			}
+		}}, nil
+	})
+}
+
+// Back takes an announcement back. isDone reports whether there was one.
+func (u *Upgrade) Back(ctx context.Context) (isDone bool, err error) {
+	_, err = u.Store.update(ctx, "take a level back", func(d *document) (*patch, error) {
+		if d.Announced == 0 {
+			return nil, nil
+		}
+		isDone = true
+		// A crash after this write leaves the store at the level that it had.
+		return &patch{operations: func(ops *azcosmos.PatchOperations) {
+			ops.AppendRemove("/announced")
+			appendHistory(d, ops, u.change(takenBack, d.Announced))
+		}}, nil
+	})
+	return isDone, err
+}
+
+func (u *Upgrade) change(what string, level int) *Change {
+	c := u.Store.change(what, level, u.By)
+	return &c
+}
