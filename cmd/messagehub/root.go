@@ -11,6 +11,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/level"
 )
 
 // A process is the world around a command.
@@ -22,6 +23,8 @@ type process struct {
 
 	// scenarios finds those of the bench; nil: the bench does.
 	scenarios func(names ...string) ([]bench.Scenario, error)
+
+	levels level.Table // of stores, for upgrade; nil: those of this version
 
 	access       access // of the command to a hub
 	hasDevIssuer bool   // serve runs an issuer
@@ -84,7 +87,7 @@ func (p *process) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.domainCommand(), p.peekCommand(), p.dequeueCommand(), p.queuesCommand(), p.queueCommand(), p.checkCommand(), p.backupCommand(), p.restoreCommand(), p.provisionCommand(), p.destroyCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand(), p.tokenCommand())
-	root.AddCommand(p.emulatorCommand(), p.benchCommand())
+	root.AddCommand(p.emulatorCommand(), p.benchCommand(), p.upgradeCommand())
 	root.AddCommand(p.healthCommand(), p.simulateActorCommand(), p.commandsCommand())
 	p.addHelp(root)
 	return root

@@ -29,8 +29,8 @@ func (e *NoDataError) Error() string {
 }
 
 // Check holds what cfg names to the invariants, without a hub: nothing is served,
-// swept or written, apart from the repairs of opts.Repair and the identity of a folder that
-// an earlier version has made. It fails with a *InUseError
+// swept or written, apart from the repairs of opts.Repair, and of the identity of a folder and the
+// level of a store that an earlier version has made. It fails with a *InUseError
 // if a process has the data folder, and with a *NoDataError if nothing is there.
 func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger *slog.Logger) (report hub.CheckReport, err error) {
 	if err := requireData(&cfg); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/level"
 )
 
@@ -22,9 +24,9 @@ var levels = level.Table{
 }
 
 // openLevel opens the level of the store. It fails if the level is too high for this version.
-func (s *store) openLevel(ctx context.Context, opts *Options, metrics prometheus.Registerer) (*level.Store, error) {
-	store, err := level.Open(ctx, s.db, level.Options{
-		Table: opts.levelTable(), Version: opts.Version, IsUsed: s.IsUsed, BeatEvery: opts.LevelInterval,
+func openLevel(ctx context.Context, db *client.Database, mailboxes *cosmos.Repository, opts *Options, metrics prometheus.Registerer) (*level.Store, error) {
+	store, err := level.Open(ctx, db, level.Options{
+		Table: opts.levelTable(), Version: opts.Version, IsUsed: mailboxes.IsUsed, BeatEvery: opts.LevelInterval,
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
 	})
 	if err != nil {
@@ -35,8 +37,8 @@ func (s *store) openLevel(ctx context.Context, opts *Options, metrics prometheus
 
 // levelTable returns the levels that the node knows.
 func (o *Options) levelTable() level.Table {
-	if o.levels != nil {
-		return o.levels
+	if o.Levels != nil {
+		return o.Levels
 	}
 	return levels
 }

@@ -69,6 +69,7 @@ type Options struct {
 
 	ReadinessInterval time.Duration // between two runs of the readiness checks; default 5 s; negative: no checks, always ready
 
+	Levels        level.Table   // of stores that the node knows; default: those of this version
 	LevelInterval time.Duration // between two looks at the level of the store; default 10 s, and at most that
 
 	Ingestion ingest.Limits // of the messages held; the zero value has good defaults
@@ -88,7 +89,6 @@ type Options struct {
 
 	certificate *certificate // nil: plain HTTP
 
-	levels     level.Table                           // nil: those of this version
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }

@@ -60,24 +60,8 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if !cfg.InMemory && cfg.UsesFolder() {
-		lock, err := lockFolder(cfg.Data)
-		if err != nil {
-			return nil, err
-		}
-		s.closers = append(s.closers, lock.Close)
-		if err := backup.Finish(cfg.Data); err != nil {
-			return nil, err
-		}
-		if s.frozen, err = readFrozen(cfg); err != nil {
-			return nil, err
-		}
-		if err := protectFolder(cfg.Data, opts.Logger); err != nil {
-			return nil, err
-		}
-		if opts.folder, err = openIdentity(cfg, opts); err != nil {
-			return nil, err
-		}
+	if err := s.claimFolder(cfg, opts); err != nil {
+		return nil, err
 	}
 	connection, err := s.connection(cfg, opts) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
@@ -118,6 +102,29 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		Registerer: metrics,
 	})
 	return s, s.start(ctx, cfg, opts, metrics)
+}
+
+// claimFolder takes the data folder for this process, and opens its identity.
+func (s *store) claimFolder(cfg *config.Config, opts *Options) error {
+	if cfg.InMemory || !cfg.UsesFolder() {
+		return nil
+	}
+	lock, err := lockFolder(cfg.Data)
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, lock.Close)
+	if err := backup.Finish(cfg.Data); err != nil {
+		return err
+	}
+	if s.frozen, err = readFrozen(cfg); err != nil {
+		return err
+	}
+	if err := protectFolder(cfg.Data, opts.Logger); err != nil {
+		return err
+	}
+	opts.folder, err = openIdentity(cfg, opts)
+	return err
 }
 
 // connection says where the documents are, and opens the engine if they are
@@ -213,7 +220,7 @@ func (s *store) start(ctx context.Context, cfg *config.Config, opts *Options, me
 	if err := s.CheckContainers(ctx); err != nil {
 		return fmt.Errorf("check the containers: %w", err)
 	}
-	if s.level, err = s.openLevel(ctx, opts, metrics); err != nil {
+	if s.level, err = openLevel(ctx, s.db, s.Repository, opts, metrics); err != nil {
 		return err
 	}
 	return s.AdoptGroups(ctx)

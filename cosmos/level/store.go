@@ -59,16 +59,20 @@ func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error
 		client:  client.New(db, client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer}),
 		catalog: catalog, opts: opts,
 	}
-	d, err := s.ensure(ctx)
+	d := &document{} // a stale read shows a lower level; Join sees the current one
+	_, err = s.client.Begin("read level").Read(ctx, catalog, documentKey, documentID, d)
+	if client.IsNotFound(err) {
+		d, err = s.ensure(ctx)
+	}
 	if err == nil {
 		err = s.checkKnown(d)
 	}
-	return s, err
+	return s, client.Classify("read the level of the store", err)
 }
 
 // ensure returns the current document, which it creates if none exists.
 func (s *Store) ensure(ctx context.Context) (d *document, err error) {
-	c := s.client.Begin("read level")
+	c := s.client.Begin("make level")
 	return d, client.Classify("read the level of the store", c.Retry(ctx, func() error {
 		if d, err = s.current(ctx, c); !client.IsNotFound(err) {
 			return err
@@ -86,7 +90,7 @@ func (s *Store) ensure(ctx context.Context) (d *document, err error) {
 			ID: documentID, PartitionKey: documentKey, Kind: Document.Name, WriteID: s.client.NewID(), Level: level,
 			Nodes: map[string]node{}, History: []Change{s.change(created, level, "")},
 		}
-		// A crash after this write leaves the level of a store without data.
+		// A crash after this write leaves the level of a store that is not used yet.
 		if _, err = c.Put(ctx, s.catalog, documentKey, documentID, "", d); client.IsRefused(err) {
 			return client.ErrStale // by another node, or by this very write
 		}
