@@ -8,7 +8,8 @@
 //	Run     serves until its context ends, or a part fails; then
 //	        /readyz says no ─▶ nothing more is taken from the bus, and what was
 //	        taken is stored; no call to a receiver begins, and those under way are
-//	        settled; the server finishes what it has begun, for at most Options.Grace ─▶ hints are written and notices carried no more,
+//	        settled; for drain-delay requests are answered as before, so that load
+//	        balancers can follow; the server finishes what it has begun, for at most Options.Grace ─▶ hints are written and notices carried no more,
 //	        the doors close ─▶ the bus closes ─▶ the store closes
 //
 // A process that dies at any point of this, or is killed, loses nothing: what

@@ -1,14 +1,20 @@
 package node
 
 import (
+	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
 // A door lets requests in until it is shut, and waits for those inside.
 // http.Server waits for them too, but not any more once it cuts them off.
 type door struct {
 	next http.Handler
+
+	leaving atomic.Bool // connections are closed after the next answer
 
 	inside sync.RWMutex // held for reading by each request
 	closed bool
@@ -20,6 +26,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.closed {
 		panic(http.ErrAbortHandler)
 	}
+	if d.leaving.Load() {
+		w.Header().Set("Connection", "close") // with HTTP/2 the server announces that it goes away
+	}
 	d.next.ServeHTTP(w, r)
 }
 
@@ -27,4 +36,12 @@ func (d *door) shut() {
 	d.inside.Lock()
 	defer d.inside.Unlock()
 	d.closed = true
+}
+
+// serveUntilMoved serves for a while after the node was asked to stop, so that load balancers
+// learn from /readyz to send requests elsewhere. Clients that keep a connection open
+// are asked to open another.
+func (n *Node) serveUntilMoved(ctx context.Context) {
+	n.door.leaving.Store(true)
+	_ = clock.Sleep(ctx, n.drainDelay) // ctx does not end before
 }

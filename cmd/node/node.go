@@ -114,6 +114,7 @@ type Node struct {
 	hub         *hub.Hub
 	api         *api.Server
 	ready       *readiness
+	drainDelay  time.Duration
 	level       *levelWatch
 	actors      *actorRegistry
 	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
@@ -137,7 +138,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
-	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry, data: cfg.Data}
+	n := &Node{opts: opts, listener: opts.Listener, registry: opts.Registry, data: cfg.Data, drainDelay: cfg.DrainDelay}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, n.close(ctx))
@@ -430,6 +431,9 @@ func (n *Node) Run(ctx context.Context) error {
 	stopIntake(intakeEnds)
 	stopPushing()
 	n.opts.Logger.Info("draining", "grace", grace.String())
+	if ctx.Err() != nil {
+		n.serveUntilMoved(work)
+	}
 	patience, cancel := context.WithTimeout(work, grace)
 	defer cancel()
 	n.api.WaitForPolls(patience) // they are answered by the server

@@ -18,8 +18,9 @@ type Config struct {
 	AdminListen string // HOST:PORT for operators and their tools; "" or Listen: all is on Listen, as Default has it
 	Data        string // folder
 	InMemory    bool
-	Insecure    bool // listen to others than this machine, though nothing proves who an actor is
-	Production  bool // no key of Azure is used, and no identity of a developer
+	Insecure    bool          // listen to others than this machine, though nothing proves who an actor is
+	DrainDelay  time.Duration // for which a hub that stops still answers requests, while it is not ready
+	Production  bool          // no key of Azure is used, and no identity of a developer
 	Cosmos      Cosmos
 
 	ServiceBus ServiceBus

@@ -41,6 +41,7 @@ var keys = []key{
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
 	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
+	{"drain-delay", true, "how long a hub that was asked to stop still answers requests, while /readyz answers 503: the time that a load balancer needs to send requests elsewhere; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
 	{"cosmos.key", false, "account key, for emulators; without it, the default credential of azidentity", func(c *Config) value {
 		return &secretValue{&c.Cosmos.Key, "leave it out to use the default credential"}
@@ -284,6 +285,24 @@ func (v *tailValue) Set(s string) error {
 		return errors.New("want a whole number from 0 to 200")
 	}
 	*v = tailValue(n)
+	return nil
+}
+
+// A delayValue is a time of up to maxDrainDelay, or none.
+type delayValue time.Duration
+
+const maxDrainDelay = 5 * time.Minute
+
+// String implements pflag.Value.
+func (v *delayValue) String() string { return time.Duration(*v).String() }
+
+// Set implements pflag.Value.
+func (v *delayValue) Set(s string) error {
+	d, err := time.ParseDuration(strings.TrimSpace(s))
+	if err != nil || d < 0 || d > maxDrainDelay {
+		return fmt.Errorf("want a time from 0s to %s, such as 5s", maxDrainDelay)
+	}
+	*v = delayValue(d)
 	return nil
 }
 

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// probeEvery is how often a balancer asks whether a hub is ready.
+const probeEvery = 100 * time.Millisecond
+
+// A balancer gives requests to hubs that are ready, in turn, as a load balancer in front of them does.
+type balancer struct {
+	client  *http.Client
+	stop    context.CancelFunc
+	probing sync.WaitGroup
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	hubs    []balanced
+	next    int
+}
+
+// A balanced is one of the hubs.
+type balanced struct {
+	url     string // "": taken out
+	isReady bool
+	inside  int // requests under way
+}
+
+func newBalancer(hubs int) *balancer {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 100
+	b := &balancer{client: &http.Client{Transport: transport, Timeout: patience}, hubs: make([]balanced, hubs)}
+	b.changed = sync.NewCond(&b.mu)
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	for i := range hubs {
+		b.probing.Go(func() { b.probe(ctx, i) })
+	}
+	return b
+}
+
+func (b *balancer) close() {
+	b.stop()
+	b.probing.Wait()
+	b.client.CloseIdleConnections()
+}
+
+// probe asks a hub whether it is ready.
+func (b *balancer) probe(ctx context.Context, i int) {
+	ticker := time.NewTicker(probeEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		b.mu.Lock()
+		url := b.hubs[i].url
+		b.mu.Unlock()
+		if url == "" {
+			continue
+		}
+		isReady := b.isReady(ctx, url)
+		b.mu.Lock()
+		if b.hubs[i].url == url {
+			b.hubs[i].isReady = isReady
+			b.changed.Broadcast()
+		}
+		b.mu.Unlock()
+	}
+}
+
+func (b *balancer) isReady(ctx context.Context, url string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := b.client.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// pick returns a hub that is ready, and what to call when its request has ended. It waits for one.
+func (b *balancer) pick() (url string, done func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		for range b.hubs {
+			i := b.next % len(b.hubs)
+			b.next++
+			if h := &b.hubs[i]; h.isReady && h.url != "" {
+				h.inside++
+				return h.url, func() { b.leave(i) }
+			}
+		}
+		b.changed.Wait()
+	}
+}
+
+func (b *balancer) leave(i int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hubs[i].inside--
+	b.changed.Broadcast()
+}
+
+// takeIn gives a hub requests, as soon as its probe finds it ready.
+func (b *balancer) takeIn(i int, url string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hubs[i].url, b.hubs[i].isReady = url, true
+	b.changed.Broadcast()
+}
+
+// takeOut gives a hub no more requests, and returns when those under way have ended.
+func (b *balancer) takeOut(i int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hubs[i].url, b.hubs[i].isReady = "", false
+	for b.hubs[i].inside > 0 {
+		b.changed.Wait()
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+// TestRollingUpgradeLosesNothing replaces three hubs on one account one after the other, by the
+// next version and back, while domains send and actors fetch. Nothing is lost, doubled or
+// reordered, and a request fails only with 503 and Retry-After.
+//
+// By itself it replaces two hubs of this version, with a small load. With
+// MESSAGEHUB_ROLLING_RESULTS, the name of a file, it builds the last release from the commit in
+// .ci/last-release (or MESSAGEHUB_ROLLING_BASE), rolls MESSAGEHUB_ROLLING_TIMES times to this version and back
+// (default 10) under 500 events a second for 50 actors, and writes the file.
+func TestRollingUpgradeLosesNothing(t *testing.T) {
+	r := &rollingRun{
+		before: thisBuild(t), after: thisBuild(t), nodes: 2, actors: 6, senders: 2, rate: 100, times: 1,
+		steady: 500 * time.Millisecond, delay: 200 * time.Millisecond,
+	}
+	results := os.Getenv("MESSAGEHUB_ROLLING_RESULTS")
+	if results != "" {
+		r.before = lastRelease(t)
+		r.nodes, r.actors, r.senders, r.rate, r.steady, r.delay = 3, 50, 10, 500, 30*time.Second, time.Second
+		r.times = int(number(t, "MESSAGEHUB_ROLLING_TIMES", 10))
+		r.wayBack = true
+	}
+	r.run(t)
+	text := r.report()
+	t.Logf("%s", text)
+	if results != "" {
+		require.NoError(t, os.WriteFile(results, []byte(text), 0o600))
+	}
+	require.True(t, r.verdict.OK(), "%s\n%s", r.verdict.String(), r.verdict.Details())
+	require.Empty(t, r.wrongAnswers(), "a request failed otherwise than with 503 and Retry-After")
+	if results != "" {
+		require.LessOrEqual(t, r.worst("while hubs are replaced"), 3*r.worst("before"), "p99")
+	}
+}
+
+// A hubBuild is a program, and how it stops.
+type hubBuild struct {
+	name     string
+	path     string
+	canDelay bool // it answers requests for --drain-delay after SIGTERM
+}
+
+// thisBuild is the build of this version.
+func thisBuild(t *testing.T) hubBuild {
+	return hubBuild{"this version", program(t), true}
+}
+
+// lastRelease builds the last release from its commit.
+func lastRelease(t *testing.T) hubBuild {
+	t.Helper()
+	commit := os.Getenv("MESSAGEHUB_ROLLING_BASE")
+	top, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	if commit == "" {
+		text, err := os.ReadFile(filepath.Join(top, ".ci", "last-release"))
+		require.NoError(t, err)
+		commit = strings.TrimSpace(string(text))
+	}
+	dir := t.TempDir()
+	archive := exec.Command("git", "-C", top, "archive", "--format=tar", "--output", filepath.Join(dir, "source.tar"), commit)
+	out, err := archive.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	source := filepath.Join(dir, "source")
+	require.NoError(t, os.Mkdir(source, 0o700))
+	out, err = exec.Command("tar", "-xf", filepath.Join(dir, "source.tar"), "-C", source).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	path := filepath.Join(dir, "messagehub")
+	compile := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version="+commit[:12], "-o", path, "./cmd/messagehub")
+	compile.Dir = source
+	out, err = compile.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	help, err := exec.Command(path, "serve", "--help").Output()
+	require.NoError(t, err)
+	return hubBuild{"release " + commit[:12], path, strings.Contains(string(help), "--drain-delay")}
+}
+
+// A rollingRun is a roll, its load and what came of it.
+type rollingRun struct {
+	before, after hubBuild
+	nodes         int
+	actors        int
+	senders       int
+	rate          int // events a second
+	times         int
+	wayBack       bool // after each roll
+	steady        time.Duration
+	delay         time.Duration // for --drain-delay
+	began         time.Time
+	took          time.Duration
+	replaced      int
+	environ       []string
+	balancer      *balancer
+	names         []string // of the actors
+	*rollingLoad
+}
+
+func (r *rollingRun) run(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	var engines busRun
+	engines.newEngines(t)
+	for _, entry := range engines.environ {
+		if !strings.HasPrefix(entry, "MESSAGEHUB_DOMAINS=") {
+			r.environ = append(r.environ, entry)
+		}
+	}
+	for i := range r.actors {
+		r.names = append(r.names, energymarket.NewGLN(fmt.Sprintf("579%09d", i)))
+	}
+	r.balancer = newBalancer(r.nodes)
+	defer r.balancer.close()
+	hubs := make([]*rollingHub, r.nodes)
+	for i := range hubs {
+		hubs[i] = &rollingHub{data: filepath.Join(t.TempDir(), "data"), index: i}
+		require.NoError(t, r.start(t, hubs[i], r.before))
+	}
+	r.rollingLoad = newRollingLoad(r)
+	load, loading := errgroup.WithContext(ctx)
+	r.begin(loading, load)
+
+	r.began = time.Now()
+	r.setPhase("before")
+	require.NoError(t, clock.Sleep(loading, r.steady))
+	r.setPhase("while hubs are replaced")
+	err := r.replaceAll(loading, t, hubs)
+	r.took = time.Since(r.began)
+	r.setPhase("after")
+	r.endSending()
+	if ended := load.Wait(); ended != nil {
+		err = ended
+	}
+	require.NoError(t, err)
+	for _, h := range hubs {
+		require.NoError(t, h.process.stop(t, syscall.SIGTERM), h.process.said())
+	}
+	r.verdict = r.ledger.Check()
+	r.check(t)
+}
+
+// replaceAll replaces all hubs by the next version, and back.
+func (r *rollingRun) replaceAll(ctx context.Context, t *testing.T, hubs []*rollingHub) error {
+	for range r.times {
+		for _, next := range []hubBuild{r.after, r.before}[:map[bool]int{true: 2, false: 1}[r.wayBack]] {
+			for _, h := range hubs {
+				if err := r.replace(ctx, t, h, next); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// replace stops a hub by SIGTERM and starts another build in its place. One that cannot delay its end
+// gets no requests before: the balancer takes it out first, as operators did until then.
+func (r *rollingRun) replace(ctx context.Context, t *testing.T, h *rollingHub, next hubBuild) error {
+	if !h.build.canDelay {
+		r.balancer.takeOut(h.index)
+	}
+	if err := h.process.stop(t, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop a hub of %s: %w\n%s", h.build.name, err, h.process.said())
+	}
+	r.replaced++
+	if err := r.start(t, h, next); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// A rollingHub is one of the hubs.
+type rollingHub struct {
+	index   int
+	data    string
+	build   hubBuild
+	process *hubProcess
+}
+
+// start starts a build in the place of a hub, and gives it requests once it is ready.
+func (r *rollingRun) start(t *testing.T, h *rollingHub, b hubBuild) error {
+	args := []string{b.path, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "", "--data", h.data, "--log-level", "warn", "--log-format", "json"}
+	if b.canDelay {
+		args = append(args, "--drain-delay", r.delay.String())
+	}
+	h.build = b
+	h.process = spawnCommand(t, append([]string{tokenVariable + "=" + operatorToken}, r.environ...), args...)
+	if err := h.process.waitReady(); err != nil {
+		return fmt.Errorf("start a hub of %s: %w", b.name, err)
+	}
+	r.balancer.takeIn(h.index, h.process.url(t))
+	return nil
+}
+
+// check demands that a check of the store finds nothing.
+func (r *rollingRun) check(t *testing.T) {
+	t.Helper()
+	c := exec.Command(r.after.path, "check", "--json")
+	c.Env = append(cleanEnviron(), r.environ...)
+	c.Dir = t.TempDir()
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	var report map[string]any
+	require.NoError(t, json.Unmarshal(out, &report), "%s", out)
+}
+
+// report returns the results as a page.
+func (r *rollingRun) report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Rolling upgrade\n\n`make rolling-upgrade` wrote this. %s, %d CPUs, %s.\n\n", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.Version())
+	way := ""
+	if r.wayBack {
+		way = ", each time with the way back"
+	}
+	fmt.Fprintf(&b, "%d hubs on the three emulators, from %s to %s, %d times%s: %d hubs were replaced by SIGTERM and a start in %s.\n",
+		r.nodes, r.before.name, r.after.name, r.times, way, r.replaced, r.took.Round(time.Second))
+	if !r.before.canDelay {
+		b.WriteString("A hub of the former is taken out of the load balancer before its SIGTERM. One of the latter is not: it has a\n`drain-delay` of " + r.delay.String() + ", and the load balancer asks `/readyz` every " + probeEvery.String() + ".\n")
+	}
+	fmt.Fprintf(&b, "\n%d senders sent %d events to %d actors, %.0f a second (%d asked for).\n\n", r.senders, r.sentEvents(), r.actors, float64(r.sentEvents())/r.took.Seconds(), r.rate)
+	fmt.Fprintf(&b, "| | |\n| --- | --- |\n| lost | %d |\n| doubled | %d |\n| reordered | %d |\n| other faults | %d |\n\n", len(r.verdict.Lost), len(r.verdict.Duplicated), len(r.verdict.Disorder), len(r.verdict.Faults))
+	b.WriteString(r.answersTable())
+	b.WriteString(r.latencyTable())
+	return b.String()
+}
