@@ -117,7 +117,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	o := &emulator.Cosmos{
 		Options: e.access.options(p), Listen: e.listen,
 		Engine: embedded.Options{
-			Dir: e.data, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, StrictIndex: e.strictIndex, RangeBytes: e.rangeBytes,
+			Dir: e.data, Version: version, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, StrictIndex: e.strictIndex, RangeBytes: e.rangeBytes,
 			QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
 		},
 		Door: embedded.Door{Gateway: gateway, Advertise: e.advertise}, TLS: e.tls, CertFile: e.cert,

@@ -88,7 +88,7 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	}
 	o := &emulator.ServiceBus{
 		Options: e.access.options(p), Listen: e.listen, Key: key,
-		Engine:   embedded.Options{Dir: e.data, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens},
+		Engine:   embedded.Options{Dir: e.data, Version: version, CreateOnUse: e.createOnUse, Anonymous: e.anonymous, TrustTokens: e.trustTokens},
 		Entities: e.entities, TLS: e.tls, CertFile: e.cert, LogFrames: e.logFrames,
 	}
 	if e.inMemory {

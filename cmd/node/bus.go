@@ -89,7 +89,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		dir = filepath.Join(cfg.Data, busFolder)
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
-		Dir: dir, Claim: opts.folder.Claim(busFolder), Keys: busKeys(cfg), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
+		Dir: dir, Claim: opts.folder.Claim(busFolder), Version: opts.Version, Keys: busKeys(cfg), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
 		MaxConnections: busConnections(cfg), MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
 	})
 	if err != nil {

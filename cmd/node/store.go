@@ -135,7 +135,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection
 		if !cfg.InMemory {
 			dir = filepath.Join(cfg.Data, cosmosFolder)
 		}
-		engine, err := embedded.Open(embedded.Options{Dir: dir, Claim: opts.folder.Claim(cosmosFolder), Clock: opts.Clock})
+		engine, err := embedded.Open(embedded.Options{Dir: dir, Claim: opts.folder.Claim(cosmosFolder), Version: opts.Version, Clock: opts.Clock})
 		if err != nil {
 			return client.Connection{}, err
 		}

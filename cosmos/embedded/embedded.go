@@ -23,6 +23,9 @@ import (
 // WellKnownKey is the account key that all Cosmos DB emulators share.
 const WellKnownKey = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
 
+// FileFormat is the number of the format of the file in Options.Dir.
+const FileFormat = engine.Format
+
 // Options set up an Engine. The zero value is an empty account in memory.
 type Options struct {
 	// Dir is the folder of the store. It is made if it does not exist, and
@@ -42,6 +45,10 @@ type Options struct {
 	// that can be opened. It is for measuring: documents are not on the heap, and
 	// nobody waits for a disk. Default: what is answered is on the disk.
 	Unsynced bool
+
+	// Version is that of the program. A file whose format an older program does not know names
+	// it. Default: it is not stored.
+	Version string
 
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
@@ -205,7 +212,8 @@ func nameOf(dir string) string {
 
 func open(store disk.Store, o Options) (*Engine, error) {
 	inner, err := engine.Open(store, engine.Options{
-		Clock: o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, StrictIndex: o.StrictIndex, RangeBytes: o.RangeBytes, Committed: o.Committed,
+		Version: o.Version,
+		Clock:   o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, StrictIndex: o.StrictIndex, RangeBytes: o.RangeBytes, Committed: o.Committed,
 		Limits: queryLimits(o),
 	})
 	if err != nil {

@@ -21,6 +21,8 @@ func TestAFileOfANewerFormat_IsRefusedAndNotWritten(t *testing.T) {
 			require.NoError(t, store.Update(t.Context(), func(tx disk.Tx) error {
 				require.NotNil(t, tx.Get([]byte("mformat")))
 				tx.Put([]byte("mformat"), binary.BigEndian.AppendUint64(nil, 1000))
+				require.Equal(t, "v1", string(tx.Get([]byte("mformatv"))))
+				tx.Put([]byte("mformatv"), []byte("v99"))
 				return nil
 			}))
 			require.NoError(t, store.Close())
@@ -41,7 +43,7 @@ func TestAFileOfANewerFormat_IsRefusedAndNotWritten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			engine, err := embedded.Open(embedded.Options{Dir: dir})
+			engine, err := embedded.Open(embedded.Options{Dir: dir, Version: "v1"})
 			require.NoError(t, err)
 			require.NoError(t, engine.Close())
 			raise(t, dir)
@@ -50,7 +52,10 @@ func TestAFileOfANewerFormat_IsRefusedAndNotWritten(t *testing.T) {
 			_, err = embedded.Open(embedded.Options{Dir: dir})
 			require.ErrorIs(t, err, disk.ErrFormat)
 			require.ErrorContains(t, err, filepath.Join(dir, disk.FileName))
-			require.ErrorContains(t, err, "open it with that one and export it")
+			require.ErrorContains(t, err, "open it with that one, or use another folder")
+			if name == "of the engine" {
+				require.ErrorContains(t, err, `it has format 1000, and this version reads 3; version "v99" wrote it, so use that one or a newer one`)
+			}
 			after, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 			require.NoError(t, err)
 			require.Equal(t, before, after)

@@ -35,12 +35,11 @@ var _ repository.Content = (*Dir)(nil)
 // in it, for a plus sign cannot occur in a name.
 const unfinished = "+unfinished"
 
-// A folder of a newer format has a file formatFile with its number. One without has
-// format 1.
-const (
-	formatFile = "+format"
-	format     = 1
-)
+// FileFormat is the number of the format of a folder.
+const FileFormat = 1
+
+// A folder of a newer format has the file formatFile with its number. One without has format 1.
+const formatFile = "+format"
 
 // OpenDir opens the folder dir, which it makes if need be, and removes what a
 // crash left unfinished. It tries to write, so that a folder that cannot be used
@@ -91,8 +90,8 @@ func (d *Dir) checkFormat() error {
 	if err != nil {
 		return err
 	}
-	if number := strings.TrimSpace(string(text)); number != strconv.Itoa(format) {
-		return domain.Errorf(domain.NewerFormat, "its file %s says format %.20q, and this version reads %d; use the version that wrote it, or another folder", formatFile, number, format)
+	if number := strings.TrimSpace(string(text)); number != strconv.Itoa(FileFormat) {
+		return domain.Errorf(domain.NewerFormat, "its file %s says format %.20q, and this version reads %d; use the version that wrote it, or another folder", formatFile, number, FileFormat)
 	}
 	return nil
 }

@@ -57,6 +57,10 @@ type Options struct {
 	// checked.
 	Claim datafolder.Claim
 
+	// Version is that of the program. A file whose format an older program does not know names
+	// it. Default: it is not stored.
+	Version string
+
 	// FileSystem opens the file in Dir. Default: that of the system.
 	FileSystem disk.FileSystem
 
@@ -125,6 +129,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// FileFormat is the number of the format of the file in Options.Dir.
+const FileFormat = bus.Format
+
 // A Namespace is one Service Bus namespace. It is safe for use by many
 // goroutines.
 type Namespace struct {
@@ -176,7 +183,7 @@ func Open(o Options) (*Namespace, error) {
 			return nil, err
 		}
 	}
-	b, err := bus.Open(store, bus.Options{Clock: o.Clock, Codec: node.Codec{}})
+	b, err := bus.Open(store, bus.Options{Version: o.Version, Clock: o.Clock, Codec: node.Codec{}})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), store.Close())
 	}

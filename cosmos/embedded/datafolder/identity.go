@@ -14,8 +14,8 @@ import (
 // IdentityFile is the file in a data folder with its identity.
 const IdentityFile = "identity"
 
-// identityFormat is the newest format of the file that this version reads.
-const identityFormat = 1
+// IdentityFormat is the newest format of the file that this version reads.
+const IdentityFormat = 1
 
 // A Store is a folder in a data folder.
 type Store struct {
@@ -63,7 +63,7 @@ func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identi
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	i.Format, i.ID, i.Created, i.isNew = identityFormat, id, now.UTC().Truncate(time.Second), true
+	i.Format, i.ID, i.Created, i.isNew = IdentityFormat, id, now.UTC().Truncate(time.Second), true
 	if err := i.findUnidentified(stores); err != nil {
 		return nil, err
 	}
@@ -164,9 +164,9 @@ type identityJSON struct {
 func (i *Identity) decode(text []byte) error {
 	var stored identityJSON
 	err := errors.Join(json.Unmarshal(text, &stored), json.Unmarshal(text, &i.others))
-	if err == nil && stored.Format > identityFormat {
+	if err == nil && stored.Format > IdentityFormat {
 		return fmt.Errorf("data folder %s: its file %s has format %d, and this version reads %d; use the version that wrote it, or another folder",
-			i.dir, IdentityFile, stored.Format, identityFormat)
+			i.dir, IdentityFile, stored.Format, IdentityFormat)
 	}
 	if err != nil || stored.ID == "" || stored.Format < 1 {
 		return errors.Join(fmt.Errorf("data folder %s: its file %s is damaged: restore it from the backup of this folder", i.dir, IdentityFile), err)

@@ -44,7 +44,7 @@ var (
 	// ErrNotFolder reports a path that is something else than a folder.
 	ErrNotFolder = errors.New("the path is not a folder; name a folder, or remove what is there")
 	// ErrFormat reports a file that another version of the program wrote.
-	ErrFormat = errors.New("the file was written by another version; open it with that one and export it, or use another folder")
+	ErrFormat = errors.New("the file was written by another version; open it with that one, or use another folder")
 	// ErrDamaged reports a file that is no store, or only part of one.
 	ErrDamaged = errors.New("the file is damaged; restore it from a copy, or remove it to start empty")
 )

@@ -29,12 +29,12 @@ const (
 // ErrFormat reports a folder, or a file in it, that a newer version of the program wrote.
 var ErrFormat = errors.New("it was written by a newer version; open it with that one, or use another folder")
 
-// A folder of a newer format has a file formatFile with its number. One without has
-// format 1.
-const (
-	formatFile = "+format"
-	format     = 1
-)
+// FileFormat is the number of the format of a folder.
+const FileFormat = 1
+
+// A folder of a newer format has the file formatFile with its number and, on the next line, the
+// version of the program that wrote it. One without has format 1.
+const formatFile = "+format"
 
 // checkFormat fails with ErrFormat if a folder has another format than this version
 // reads. It changes nothing.
@@ -46,10 +46,15 @@ func checkFormat(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	if number := strings.TrimSpace(string(text)); number != strconv.Itoa(format) {
-		return fmt.Errorf("%w: the file %s says format %.20q, this version reads %d", ErrFormat, formatFile, number, format)
+	number, version, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	switch number = strings.TrimSpace(number); {
+	case number == strconv.Itoa(FileFormat):
+		return nil
+	case version != "":
+		return fmt.Errorf("%w: the file %s has format %.20q, and this version reads %d; version %.40q wrote it, so use that one or a newer one", ErrFormat, formatFile, number, FileFormat, version)
+	default:
+		return fmt.Errorf("%w: the file %s has format %.20q, and this version reads %d", ErrFormat, formatFile, number, FileFormat)
 	}
-	return nil
 }
 
 // encodeVersion returns what follows the content of v.

@@ -55,8 +55,9 @@ func TestAFolderOfANewerFormat_IsRefusedAndNotChanged(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, unfinished), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, unfinished, "draft"), nil, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, formatFile), []byte("2"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, formatFile), []byte("2\nv2.5\n"), 0o600))
 	_, err := Open(Options{Dir: dir})
 	require.ErrorIs(t, err, ErrFormat)
+	require.ErrorContains(t, err, `version "v2.5" wrote it, so use that one or a newer one`)
 	require.FileExists(t, filepath.Join(dir, unfinished, "draft"))
 }

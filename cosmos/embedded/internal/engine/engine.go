@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,6 +24,7 @@ type Options struct {
 	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
 	Committed   func([]Change)       // called in the order of the commits; may be nil
 	Limits      query.Limits         // of a query page; zero: query.DefaultLimits
+	Version     string               // of the program, for the format of a new store
 }
 
 // A Change is a document after a commit.
@@ -64,15 +64,15 @@ func Open(store disk.Store, o Options) (*Engine, error) {
 		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
+	// A crash after Prepare leaves a new store with a format, and without an identity.
+	if err := layout(o.Version).Prepare(context.Background(), store); err != nil {
+		return nil, err
+	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {
 		if tx.Get(identityKey) == nil {
 			identity := make([]byte, 8)
 			_, _ = rand.Read(identity) // never fails
 			tx.Put(identityKey, identity)
-			tx.Put(formatKey, appendNumber(format))
-		}
-		if found := number(tx.Get(formatKey)); found != format {
-			return fmt.Errorf("%w: it has format %d, this version reads %d", disk.ErrFormat, found, format)
 		}
 		e.identity = number(tx.Get(identityKey))
 		return e.load(tx)

@@ -1,6 +1,10 @@
 package engine
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
+)
 
 var (
 	counterKey  = []byte("mcounter")
@@ -9,9 +13,18 @@ var (
 	formatKey   = []byte("mformat")
 )
 
-// format is the number of the layout below. It changes when a store that an
-// older version wrote can no longer be read as it is.
-const format = 3
+// Format is the number of the layout below. It changes when a store that an older version wrote
+// can no longer be read as it is; then steps bring such a store to it. No release had the formats 1
+// and 2, so no steps lead from them.
+const Format = 3
+
+// layout is the format of a store.
+func layout(version string) *disk.Format {
+	return &disk.Format{
+		Number: Format, Version: version, Key: formatKey,
+		IsNew: func(s disk.State) bool { return s.Get(identityKey) == nil },
+	}
+}
 
 func databaseKey(id string) []byte { return append([]byte{'d'}, id...) }
 

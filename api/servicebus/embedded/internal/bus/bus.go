@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type Options struct {
 	Codec Codec
 	Clock Clock     // the time package
 	Rand  io.Reader // crypto/rand; for lock tokens and message ids
+
+	Version string // of the program, for the format of a new store
 }
 
 // A Clock tells the time, and calls back when a while has passed.
@@ -84,6 +87,9 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	}
 	if b.rand == nil {
 		b.rand = rand.Reader
+	}
+	if err := layout(o.Version).Prepare(context.Background(), store); err != nil {
+		return nil, err
 	}
 	if err := b.load(); err != nil {
 		return nil, err

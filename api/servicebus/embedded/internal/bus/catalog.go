@@ -11,9 +11,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-const format = 1
+// Format is the number of the layout of a store.
+const Format = 1
 
-var formatKey = []byte{tableMeta, 'f'}
+// layout is the format of a store.
+func layout(version string) *disk.Format {
+	key := []byte{tableMeta, 'f'}
+	return &disk.Format{Number: Format, Version: version, Key: key, IsNew: func(s disk.State) bool { return s.Get(key) == nil }}
+}
 
 // An entityRecord is how an entity is stored.
 type entityRecord struct {
@@ -24,12 +29,6 @@ type entityRecord struct {
 // load reads what a former bus left in the store.
 func (b *Bus) load() error {
 	j := b.journal
-	if found := number(j.get(formatKey)); found != format {
-		if found != 0 {
-			return fmt.Errorf("%w: it has format %d, this version reads %d", disk.ErrFormat, found, format)
-		}
-		j.put(formatKey, appendNumber(nil, format))
-	}
 	var damaged error
 	j.scan([]byte{tableEntity}, []byte{tableEntity + 1}, func(k, v []byte) bool {
 		var r entityRecord

@@ -1,0 +1,96 @@
+package disk
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+)
+
+// A Format describes the layout of what an engine keeps in a store. The number is stored, beside
+// the version of the program that wrote that layout, so that an older program can name it.
+type Format struct {
+	Number  uint64 // that this program reads and writes
+	Version string // of this program; "": it is not stored
+	Key     []byte // of the number; keys that begin with it belong to the format
+
+	IsNew func(State) bool // the engine has not stored anything
+	Steps map[uint64]Step  // which bring a store from their format to the next
+}
+
+// A Step changes a part of a store from one format to the next, from a position on, and returns the
+// position of the next part. The position is nil at the start, and after the last part.
+type Step func(tx Tx, position []byte) (next []byte, err error)
+
+// Prepare brings a store to a format. It gives the number to a new store, and runs the steps
+// that an older one needs, each part in an update of its own with the position of the next. So a crash
+// loses one part at most, and the next Prepare continues. It fails with ErrFormat, and changes
+// nothing, if the store has a newer format, or an older one without a step.
+func (f *Format) Prepare(ctx context.Context, store Store) error {
+	isDone := false
+	err := store.View(func(r Reader) error {
+		isDone = !f.IsNew(r) && f.number(r) == f.Number
+		return nil
+	})
+	for !isDone && err == nil {
+		err = store.Update(ctx, func(tx Tx) (err error) {
+			isDone, err = f.advance(tx)
+			return err
+		})
+	}
+	return err
+}
+
+// advance runs one part of a step. isDone reports that the store has the format.
+func (f *Format) advance(tx Tx) (isDone bool, err error) {
+	if f.IsNew(tx) {
+		f.note(tx, f.Number)
+		return true, nil
+	}
+	found := f.number(tx)
+	if found == f.Number {
+		return true, nil
+	}
+	step := f.Steps[found]
+	if found > f.Number || step == nil {
+		return false, f.refuse(tx, found)
+	}
+	next, err := step(tx, tx.Get(f.key('p')))
+	if err != nil {
+		return false, fmt.Errorf("bring the store from format %d to %d: %w", found, found+1, err)
+	}
+	if next != nil {
+		tx.Put(f.key('p'), next)
+		return false, nil
+	}
+	tx.Delete(f.key('p'))
+	f.note(tx, found+1)
+	return false, nil
+}
+
+// number returns the stored number, 0 if there is none.
+func (f *Format) number(s State) uint64 {
+	text := s.Get(f.Key)
+	if len(text) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(text)
+}
+
+// note stores a number, and the version of this program.
+func (f *Format) note(tx Tx, number uint64) {
+	tx.Put(f.Key, binary.BigEndian.AppendUint64(nil, number))
+	if f.Version != "" {
+		tx.Put(f.key('v'), []byte(f.Version))
+	}
+}
+
+// key returns a key that belongs to the format.
+func (f *Format) key(name byte) []byte { return append(f.Key[:len(f.Key):len(f.Key)], name) }
+
+// refuse returns the error of a store that this program cannot read.
+func (f *Format) refuse(s State, found uint64) error {
+	if version := s.Get(f.key('v')); len(version) > 0 && found > f.Number {
+		return fmt.Errorf("%w: it has format %d, and this version reads %d; version %.40q wrote it, so use that one or a newer one", ErrFormat, found, f.Number, version)
+	}
+	return fmt.Errorf("%w: it has format %d, and this version reads %d", ErrFormat, found, f.Number)
+}
