@@ -48,7 +48,8 @@
 //	record  what an operator has done, and why
 //
 // Two documents of the catalog belong to no recipient: one keeps the group of each
-// origin, the other the start of the last sweep. [Containers] lists the containers with
+// origin, the other the start of the last sweep. Package level keeps the level of the store
+// there, too. [Containers] lists the containers with
 // their partition keys and index paths; package client provisions and checks them.
 //
 // # States of a Save
@@ -132,7 +133,8 @@
 // Nodes of two versions may work on one store. A version that only adds members to objects
 // changes no format: older nodes keep members that they do not know. A version beside which
 // older nodes must not write raises the Format of a [client.DocumentKind]; older nodes then
-// leave the mailbox alone and report it. The rules are in document_kinds.go.
+// leave the mailbox alone and report it. It writes the new format once the store has a level that
+// all nodes know; see package level. The rules are in document_kinds.go.
 //
 // # What a Save costs
 //

@@ -21,6 +21,8 @@ import (
 // head or the gates, each patch has the format as a condition, and each replacement has
 // the etag of what was read. A newer version keeps these rules:
 //
+//   - It stores documents in a newer format only while the store has a level with that format;
+//     see package level. Heads of formats 2 and 3 are older than levels, and belong to level 1.
 //   - Before it stores the first document of a mailbox in a newer format, it raises the
 //     head, while that has no intent, then all gates and the open bundles, by conditional
 //     writes. An older node that has read one of them before is refused by the etag or by

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, bac
 	if checkOnly {
 		return exitError(exitFailed)
 	}
-	return u.Run(ctx, p.operatorName(), func(text string) { fmt.Fprintf(p.out, "%s\n", text) })
+	return u.Run(ctx, operatorName(), func(text string) { fmt.Fprintf(p.out, "%s\n", text) })
 }
 
 // showLevel prints the level and the nodes.
@@ -121,7 +122,7 @@ func (p *process) showLevel(st *level.Status, isFolder bool) {
 
 // takeLevelBack takes back the level that is announced.
 func (p *process) takeLevelBack(ctx context.Context, u *node.LevelUpgrade, st *level.Status) error {
-	isDone, err := u.Back(ctx, p.operatorName())
+	isDone, err := u.Back(ctx, operatorName())
 	switch {
 	case err != nil:
 		return err
@@ -135,16 +136,10 @@ func (p *process) takeLevelBack(ctx context.Context, u *node.LevelUpgrade, st *l
 }
 
 // operatorName returns the name of the user and of the machine, for the history of the level.
-func (p *process) operatorName() string {
-	user := "unknown"
-	for _, line := range p.environ {
-		if name, value, _ := strings.Cut(line, "="); (name == "USER" || name == "USERNAME") && value != "" {
-			user = value
-		}
+func operatorName() string {
+	user := cmp.Or(loginName(), "unknown")
+	if host, err := os.Hostname(); err == nil {
+		return user + "@" + host
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		return user
-	}
-	return user + "@" + host
+	return user
 }

@@ -24,7 +24,7 @@ func (d *azureAccounts) upgrade(levels level.Table, args ...string) result {
 	d.Helper()
 	var out, errs bytes.Buffer
 	status := run(d.Context(), &process{
-		args: append([]string{"messagehub", "upgrade"}, args...), environ: append(d.environ, "USER=operator"), levels: levels,
+		args: append([]string{"messagehub", "upgrade"}, args...), environ: d.environ, levels: levels,
 		in: strings.NewReader(""), out: &out, err: &errs,
 	})
 	for _, secret := range d.secrets {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/cmd/node"
 )
 
@@ -24,6 +25,10 @@ type buildReport struct {
 	// Formats has the highest format that the program knows of each kind of stored document, by area.
 	Formats map[string]map[string]int `json:"formats"`
 
+	Files map[string]int `json:"files"` // formats of files in a data folder, by store
+	Level int            `json:"level"` // the highest level of stores that the program knows
+	API   string         `json:"api"`   // version of the OpenAPI document
+
 	Modules map[string]string `json:"modules"` // versions by path
 }
 
@@ -33,7 +38,7 @@ func (p *process) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Long: "Print the version. With --json print also the commit, its date, the version of Go, the versions of all\n" +
-			"linked modules, and the highest format of each kind of stored document that this version knows.",
+			"linked modules, and the formats and the level of stores that this version knows.",
 		Args: cobra.NoArgs,
 		RunE: p.do(func(context.Context, []string) error {
 			if asJSON {
@@ -53,7 +58,8 @@ func (p *process) versionCommand() *cobra.Command {
 func readBuild() buildReport {
 	r := buildReport{
 		Version: version, Commit: revision, Date: date, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Formats: node.Formats(), Modules: make(map[string]string),
+		Formats: node.Formats(), Files: node.FileFormats(), Level: node.HighestLevel(), API: api.ContractVersion,
+		Modules: make(map[string]string),
 	}
 	info, ok := debug.ReadBuildInfo()
 	if ok {

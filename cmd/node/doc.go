@@ -62,6 +62,12 @@
 // replace it, so that a simulation holds the receivers of all calls. A test reads the
 // packages of the node and reports code that dials by itself.
 //
+// # Versions
+//
+// A store has a level, which states the formats that nodes may write; see cosmos/level. A node whose
+// version does not know the level does not open. If the level rises above its own while it runs, it
+// ends at once. level.go has the levels that this version knows, and formats.go the formats.
+//
 // # Readiness and limits
 //
 // Checks of the store, its containers and the disks of the folder run in the background

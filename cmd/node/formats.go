@@ -1,11 +1,32 @@
 package node
 
 import (
+	messages "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
+	documents "github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+	"github.com/messagehub/messagehub/cosmos/level"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/repository/content"
+	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
+
+// HighestLevel returns the highest level of stores that this version knows; see package level.
+func HighestLevel() int { return levels.Highest() }
+
+// FileFormats returns the format of the files of each store in a data folder, and of the file with
+// its identity, that this version reads and writes.
+func FileFormats() map[string]int {
+	return map[string]int{
+		datafolder.IdentityFile: datafolder.IdentityFormat,
+		cosmosFolder:            documents.FileFormat,
+		busFolder:               messages.FileFormat,
+		contentFolder:           content.FileFormat,
+		exchangeFolder:          blobs.FileFormat,
+	}
+}
 
 // Formats returns the highest format of each kind of stored document that a node of this
 // version knows: by area, and by the name of the kind.
@@ -13,6 +34,7 @@ func Formats() map[string]map[string]int {
 	formats := make(map[string]map[string]int)
 	for area, kinds := range map[string][]client.DocumentKind{
 		"events": cosmos.DocumentKinds(), "push": pushstore.DocumentKinds(), "objects": objectstore.DocumentKinds(),
+		"level": {level.Document},
 	} {
 		formats[area] = make(map[string]int, len(kinds))
 		for _, k := range kinds {

@@ -96,7 +96,7 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 		require.NoError(t, u.Run(r.Context()))
 		require.Equal(t, []string{"level 2 is announced", "the store has level 2", "level 3 is announced", "the store has level 3"}, reported)
 		require.Equal(t, 1, one.Status().Level, "it has not looked yet")
-		later(beatEvery)
+		r.later(beatEvery)
 		require.Equal(t, 3, one.Status().Level)
 
 		st := r.status(s)
@@ -175,7 +175,7 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 		other, err := s.Join(r.Context(), "paused")
 		require.NoError(t, err)
 		m, end := r.join(s, "other")
-		later(forgetAfter + 2*beatEvery)
+		r.later(forgetAfter + 2*beatEvery)
 		require.Len(t, r.status(s).Nodes, 1, "a node forgets those that have shown no beat for long")
 		require.NoError(t, end())
 		m.Leave(r.Context())

@@ -94,7 +94,7 @@ func virtually(t *testing.T, test func(r *rig)) {
 }
 
 // later lets the nodes run for a while.
-func later(d time.Duration) {
-	time.Sleep(d)
+func (r *rig) later(d time.Duration) {
+	require.True(r, client.Sleep(r.Context(), d))
 	synctest.Wait()
 }

@@ -64,10 +64,10 @@ func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error
 	if client.IsNotFound(err) {
 		d, err = s.ensure(ctx)
 	}
-	if err == nil {
-		err = s.checkKnown(d)
+	if err != nil {
+		return nil, client.Classify("read the level of the store", err)
 	}
-	return s, client.Classify("read the level of the store", err)
+	return s, s.checkKnown(d)
 }
 
 // ensure returns the current document, which it creates if none exists.

@@ -149,6 +149,7 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"push: {secret-grace: 36h}", "MESSAGEHUB_PUSH_SECRET_GRACE=36h", "push.secret-grace = 36h"},
 		{"push: {secret-grace: 0s}", "MESSAGEHUB_PUSH_SECRET_GRACE=0d", "push.secret-grace = 0d"},
 		{"push: {secret-key: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=}", "MESSAGEHUB_PUSH_SECRET_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "push.secret-key = [redacted]"},
+		{"drain-delay: 5s", "MESSAGEHUB_DRAIN_DELAY=5000ms", "drain-delay = 5s"},
 		{"limits: {free-disk: 1GB}", "MESSAGEHUB_LIMITS_FREE_DISK=1GB", "limits.free-disk = 1GB"},
 	} {
 		t.Run(tc.variable, func(t *testing.T) {
@@ -179,6 +180,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 	}{
 		{name: "a key with a slip", yaml: "lisen: x", want: "lisen (hub.yaml line 1): no such key; did you mean listen?"},
 		{name: "a key of a section with a slip", yaml: "log:\n  lvel: info", want: "log.lvel (hub.yaml line 2): no such key; did you mean log.level?"},
+		{name: "a drain delay that is too long", yaml: "drain-delay: 6m", want: `drain-delay = "6m" (hub.yaml line 1): want a time from 0s to 5m0s, such as 5s`},
 		{name: "a key like no other", yaml: "limits: {zzzzzzzzzzzzzzzzzzzzzzz: 1}", want: "limits.zzzzzzzzzzzzzzzzzzzzzzz (hub.yaml line 1): no such key; known are limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.events-per-second, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.requests, limits.trusted-proxies, limits.waiting"},
 		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
 		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
