@@ -94,6 +94,10 @@ crash-bus: ## two hubs on one bus, killed 100 times under 100,000 events; nothin
 	MESSAGEHUB_BUS_EVENTS=100000 MESSAGEHUB_BUS_ACTORS=200 MESSAGEHUB_BUS_KILLS=100 \
 		go test ./cmd/messagehub -run TestBusLosesNothing -count 1 -v -timeout 2h
 
+rolling-upgrade: ## 3 hubs from the last release to this version and back, 10 times under load, into cmd/messagehub/RESULTS.md
+	MESSAGEHUB_ROLLING_RESULTS='$(CURDIR)/cmd/messagehub/RESULTS.md' \
+		go test ./cmd/messagehub -run TestRollingUpgradeLosesNothing -count 1 -v -timeout 2h
+
 crash-points: ## kill a hub before and after every step, often; may be broken off (CRASH_POINTS)
 	MESSAGEHUB_CRASH_POINTS='$(CRASH_POINTS)' MESSAGEHUB_CRASH_POINTS_FILE='$(CURDIR)/bin/crash-points.jsonl' \
 		go test ./bench/simulate/crashpoint -run TestEveryCrashPoint -count 1 -v -timeout 24h
@@ -163,4 +167,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus rolling-upgrade crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose

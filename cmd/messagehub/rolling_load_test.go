@@ -76,7 +76,7 @@ func (l *rollingLoad) begin(ctx context.Context, group *errgroup.Group) {
 	})
 }
 
-// eventsPerRequest is the size of a batch.
+// eventsPerRequest is the size of a batch, which is for one actor.
 const eventsPerRequest = 10
 
 // send sends batches at the rate of one sender until it is stopped.
@@ -92,11 +92,11 @@ func (l *rollingLoad) send(ctx context.Context, sender int) error {
 			return ctx.Err()
 		case <-pace.C:
 		}
-		body := []byte{'['}
+		body, recipient := []byte{'['}, l.roll.names[g.IntN(len(l.roll.names))]
 		for i := range eventsPerRequest {
 			id := g.UUID()
 			e := energymarket.Event{
-				ID: id, Recipient: l.roll.names[g.IntN(len(l.roll.names))], Origin: "Charges", ContentType: "ChargePriceList", DocumentType: "D18",
+				ID: id, Recipient: recipient, Origin: "Charges", ContentType: "ChargePriceList", DocumentType: "D18",
 				SupportsBundling: true, Weight: 1, Payload: fmt.Appendf(nil, `{"Charge_MarketDocument":{"mRID":%q,"n":%d}}`, id, g.IntN(1000)),
 			}
 			l.ledger.SendEvent(sender, &e)
