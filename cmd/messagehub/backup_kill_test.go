@@ -54,13 +54,14 @@ type backupKills struct {
 func (k *backupKills) timed(args ...string) time.Duration {
 	k.t.Helper()
 	began := time.Now()
-	out, err := k.command(args...).CombinedOutput()
+	out, err := backupCommandOf(k.t, args...).CombinedOutput()
 	require.NoError(k.t, err, "%s", out)
 	return time.Since(began)
 }
 
-func (k *backupKills) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(program(k.t), args...)
+// backupCommandOf is a command in a process of its own.
+func backupCommandOf(t testing.TB, args ...string) *exec.Cmd {
+	cmd := exec.Command(program(t), args...)
 	cmd.Env = append(cleanEnviron(), tokenVariable+"="+operatorToken)
 	return cmd
 }
@@ -68,7 +69,7 @@ func (k *backupKills) command(args ...string) *exec.Cmd {
 // kill kills a command at a moment of its span, or a little later.
 func (k *backupKills) kill(span time.Duration, args ...string) {
 	k.t.Helper()
-	cmd := k.command(args...)
+	cmd := backupCommandOf(k.t, args...)
 	require.NoError(k.t, cmd.Start())
 	_ = clock.Sleep(k.t.Context(), time.Duration(k.random.Int64N(int64(span)*11/10)))
 	_ = cmd.Process.Kill() // it may have ended
