@@ -42,7 +42,7 @@ func listMark(isFirst bool) rune {
 	return ','
 }
 
-// peekAndSend peeks 25 times a second and sends 1,000 events a second until ctx ends, and returns how long the
+// peekAndSend peeks 50 times a second and sends 1,000 events a second until ctx ends, and returns how long the
 // peeks have taken.
 func peekAndSend(ctx context.Context, b *testing.B, hub *hubclient.Client, next *int) (took []time.Duration) {
 	var mu sync.Mutex
@@ -56,7 +56,7 @@ func peekAndSend(ctx context.Context, b *testing.B, hub *hubclient.Client, next 
 			}
 		}
 	})
-	for peeks := rate.NewLimiter(25, 1); peeks.Wait(ctx) == nil; {
+	for peeks := rate.NewLimiter(50, 1); peeks.Wait(ctx) == nil; {
 		actor := fmt.Sprint("actor-", rand.IntN(benchActors))
 		load.Go(func() error {
 			began := time.Now()
@@ -119,8 +119,8 @@ func measureBackup(b *testing.B, events int) {
 		b.Fatal(err)
 	}
 
-	const alone = 30 * time.Second
-	ctx, cancel := context.WithTimeout(b.Context(), alone)
+	const span = 30 * time.Second // of each measurement
+	ctx, cancel := context.WithTimeout(b.Context(), span)
 	before := peekAndSend(ctx, b, hub, &next)
 	cancel()
 
@@ -129,14 +129,17 @@ func measureBackup(b *testing.B, events int) {
 	ctx, cancel = context.WithCancel(b.Context())
 	acknowledged := next - 1
 	var backing sync.WaitGroup
-	backing.Go(func() {
+	backups := 0
+	backing.Go(func() { // one after the other, so that there are enough peeks beside them
 		defer cancel()
-		began := time.Now()
-		k := backupCommandOf(b, "backup", "--url", hub.Base, file)
-		if out, err := k.CombinedOutput(); err != nil {
-			b.Errorf("%v: %s", err, out)
+		for until := time.Now().Add(span); time.Now().Before(until); backups++ {
+			began := time.Now()
+			if out, err := backupCommandOf(b, "backup", "--url", hub.Base, file).CombinedOutput(); err != nil {
+				b.Errorf("%v: %s", err, out)
+				return
+			}
+			took = max(took, time.Since(began))
 		}
-		took = time.Since(began)
 	})
 	beside := peekAndSend(ctx, b, hub, &next)
 	backing.Wait()
@@ -162,6 +165,7 @@ func measureBackup(b *testing.B, events int) {
 	b.ReportMetric(float64(acknowledged), "acknowledged")
 	b.ReportMetric(float64(found), "restored-events")
 	b.ReportMetric(took.Seconds(), "s/backup")
+	b.ReportMetric(float64(backups), "backups")
 	b.ReportMetric(restoring.Seconds(), "s/restore")
 	b.ReportMetric(float64(archive.Size())/1e6, "MB-archive")
 	b.ReportMetric(p99.Seconds()*1000, "ms-p99-alone")
@@ -172,8 +176,11 @@ func measureBackup(b *testing.B, events int) {
 	b.ReportMetric(float64(p99Beside)/float64(p99), "of-p99-alone")
 }
 
-// checkRestored demands that a restored folder is clean, and returns the number of its events.
+// checkRestored repairs a restored folder, as restore says, demands that it is clean then, and returns the number of its events.
 func checkRestored(b *testing.B, data string) (events int) {
+	if out, err := backupCommandOf(b, "check", "--data", data, "--repair").CombinedOutput(); err != nil {
+		b.Fatalf("check --repair: %v: %s", err, out)
+	}
 	out, err := backupCommandOf(b, "check", "--data", data, "--json").Output()
 	if err != nil {
 		b.Fatalf("check: %v: %s", err, out)
