@@ -71,6 +71,12 @@ fuzz: ## run every fuzz target for a while (FUZZTIME)
 lint: ## check format and habits: gofumpt, go vet, golangci-lint
 	@.ci/lint
 
+backup-figures: ## back up a running hub with 1,000,000 events, into cmd/node/backup/RESULTS.md
+	@.ci/bench-backup
+
+backup-kills: ## kill 200 backups and restores, each of which leaves the old or the whole
+	MESSAGEHUB_BACKUP_KILLS=200 go test ./cmd/messagehub -run KilledLeaveTheOldOrTheWhole -count 1 -v -timeout 30m
+
 generate: ## write the Go code of the .proto files anew
 	go generate ./api/servicebus/contract
 

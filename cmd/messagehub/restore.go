@@ -36,7 +36,8 @@ func (p *process) restoreCommand() *cobra.Command {
 		Long: "Restore a data folder, which must be missing or empty, from an archive that messagehub backup has written.\n" +
 			"All digests are verified before anything becomes visible, and the folder becomes visible in one step: a\n" +
 			"restore that fails or is killed leaves no data, and the same command begins again. Until it is complete, no\n" +
-			"hub starts with the folder. Then run messagehub check, and start the hub.\n\n" +
+			"hub starts with the folder. Then run messagehub check --repair, which rolls back the Saves that were under way\n" +
+			"when the backup began, and start the hub.\n\n" +
 			"The hub is as it was when the backup began. What actors have dequeued since then, they get again, and\n" +
 			"receivers of calls are called again; what was sent since then is lost unless its senders send it again.\n" +
 			"With --freeze, no actor gets anything twice unnoticed: all queues are frozen when the hub starts, also\n" +
@@ -130,7 +131,7 @@ func (r *restoreCommand) restore(ctx context.Context, cfg *config.Config, archiv
 	if err != nil {
 		return transferFault(ctx, err)
 	}
-	_, err = fmt.Fprintf(r.p.out, "restored %s: %s, %s, as of %s; run messagehub check, and start the hub\n",
+	_, err = fmt.Fprintf(r.p.out, "restored %s: %s, %s, as of %s; run messagehub check --repair, and start the hub\n",
 		cfg.Data, terminal.CountOf(s.Files, "file"), sizeText(s.Bytes), s.Began.Format(time.RFC3339))
 	if r.freeze && err == nil {
 		_, err = fmt.Fprintln(r.p.out, "its queues are frozen when the hub starts; thaw each with messagehub queue thaw ACTOR once it is decided what its actor gets")

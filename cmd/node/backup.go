@@ -25,6 +25,9 @@ import (
 const AzureBackup = "use the backups of the services: continuous backup of Cosmos DB, and versions and soft delete of the blobs of the content container, both kept for the same time. " +
 	"To restore, stop all hubs, restore the Cosmos account to a moment, then the blobs to the same moment or a later one, and run messagehub check --repair before a hub starts"
 
+// backupRest leaves three quarters of a processor to the requests of actors and domains.
+const backupRest = 3
+
 // noBackup says why a hub with these settings cannot be backed up, "" if it can.
 func noBackup(cfg *config.Config) string {
 	var azure []string
@@ -71,7 +74,7 @@ func (n *Node) backUp(ctx context.Context, w io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, documents.Close()) }()
 
-	s := backup.Source{Version: n.opts.Version, Folder: n.opts.folder.ID, Began: n.now()}
+	s := backup.Source{Version: n.opts.Version, Folder: n.opts.folder.ID, Began: n.now(), Rest: backupRest}
 	s.Files, err = folderFiles(n.data)
 	if err != nil {
 		return err

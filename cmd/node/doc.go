@@ -31,6 +31,8 @@
 //	<data>/exchange     what hub and domains exchange, on an embedded storage account
 //	<data>/admin.token  the operators' token, if the configuration has none
 //	<data>/push.key     seals the secrets of subscriptions, if the configuration has no key
+//	<data>/frozen       after restore --freeze: queues are frozen until an operator thaws them
+//	<data>/.restore     a restore that was not completed: no node starts
 //
 // Files have the mode 0600 and folders 0700, and links in the folder are not followed
 // (private.go). The token is kept in the folder even if all data is on Azure or in
@@ -43,6 +45,9 @@
 // blob.endpoint. As long as content stays in the folder, one Cosmos account belongs
 // to one node; with all three on Azure there may be any number of nodes. Provision
 // creates and corrects what package deployment lists for Azure.
+//
+// Backup and the route /v1/admin/backup write the folder to an archive, and Restore brings it
+// back; package backup says what an archive promises.
 //
 // # Receivers
 //

@@ -391,6 +391,23 @@ func TestCreateFile_ExplainsWhatIsInTheWay(t *testing.T) {
 	require.ErrorContains(t, inner, "another process writes this file")
 }
 
+func TestWrite_MayRest(t *testing.T) {
+	s := source(t)
+	s.Rest = 1
+	s.Files[1] = File{Name: "cosmos/store.db", Size: 64 << 20, From: copied{io.LimitReader(zeros{}, 64<<20)}}
+	var b bytes.Buffer
+	require.NoError(t, Write(t.Context(), &b, s, nil))
+	_, err := Verify(t.Context(), &b, nil)
+	require.NoError(t, err)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
 func TestWrite_EndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

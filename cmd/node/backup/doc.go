@@ -12,7 +12,8 @@
 //     taken from the bus is still there or is stored, or both, and then it is a duplicate; a
 //     notice that a document was going to send has been sent or is still in the document; so
 //     it is with streams and cursors of receivers and with the rows of objects, which are
-//     documents.
+//     documents. Saves that were under way at T are unfinished, as after a crash: check
+//     --repair, or the next Save, rolls them back.
 //   - Content and exchange are read after T. Everything that a document or a message of T
 //     names was there at T, because it is stored before it is named. From before T until the
 //     last file is read, deleted contents are held ([datafolder.Hold]), so all of it is still

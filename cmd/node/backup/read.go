@@ -41,8 +41,8 @@ func Verify(ctx context.Context, from io.Reader, progress func(Progress)) (Summa
 }
 
 // ReadHead reads the head of an archive, and nothing that follows.
-func ReadHead(from io.Reader) (Head, error) {
-	r, err := newReader(context.Background(), from, discard{}, nil)
+func ReadHead(ctx context.Context, from io.Reader) (Head, error) {
+	r, err := newReader(ctx, from, discard{}, nil)
 	if err != nil {
 		return Head{}, err
 	}
@@ -165,7 +165,8 @@ var (
 
 func checkName(name string) error {
 	folder, _, isBelow := strings.Cut(name, "/")
-	if !fs.ValidPath(name) || strings.Contains(name, `\`) || !(isBelow && slices.Contains(archivedFolders, folder) || slices.Contains(archivedFiles, name)) {
+	isKnown := isBelow && slices.Contains(archivedFolders, folder) || slices.Contains(archivedFiles, name)
+	if !isKnown || !fs.ValidPath(name) || strings.Contains(name, `\`) {
 		return damaged("it has a file %.80q, which is none of a data folder", name)
 	}
 	return nil

@@ -53,7 +53,7 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 		return s, err
 	}
 	defer func() { _ = root.Close() }() // what was written is synced
-	if done, isSame, err := completeSame(root, from); err != nil || isSame {
+	if done, isSame, err := completeSame(ctx, root, from); err != nil || isSame {
 		return done, err
 	}
 	if err := requireEmpty(dir, root); err != nil {
@@ -79,7 +79,7 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 
 // completeSame completes a restore that was killed after it had become visible, if there is one,
 // and reports whether it was of this archive.
-func completeSame(root *os.Root, from io.ReadSeeker) (s Summary, isSame bool, err error) {
+func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Summary, isSame bool, err error) {
 	text, err := root.ReadFile(path.Join(sealedFolder, headMember))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, false, nil
@@ -93,7 +93,7 @@ func completeSame(root *os.Root, from io.ReadSeeker) (s Summary, isSame bool, er
 	if err := finish(root); err != nil {
 		return s, false, err
 	}
-	head, err := ReadHead(from)
+	head, err := ReadHead(ctx, from)
 	if err != nil {
 		return s, false, err
 	}

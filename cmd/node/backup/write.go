@@ -24,6 +24,10 @@ type Source struct {
 	Began   time.Time
 	Files   []File
 	Trees   []Tree
+
+	// Rest is how many times as long as it has worked Write rests, in turn, so that others have the
+	// processors and the disk. 0: it does not rest.
+	Rest int
 }
 
 // A File is one file of a data folder.
@@ -52,7 +56,7 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	if err != nil {
 		return err
 	}
-	w := &writer{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress}
+	w := &writer{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress, rest: s.Rest, rested: time.Now()}
 	if err := w.writeAll(s); err != nil {
 		_ = compressed.Close() // frees it; what it writes is no archive
 		return err
@@ -73,6 +77,27 @@ type writer struct {
 	done    Progress
 	digests bytes.Buffer
 	members int // with digests
+	rest    int
+	rested  time.Time
+}
+
+// pause rests if it is time to.
+func (w *writer) pause() {
+	const (
+		turn    = 2 * time.Millisecond
+		longest = 50 * time.Millisecond // a reader that is slow is no work
+	)
+	worked := time.Since(w.rested)
+	if w.rest == 0 || worked < turn {
+		return
+	}
+	timer := time.NewTimer(min(time.Duration(w.rest)*worked, longest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+	}
+	w.rested = time.Now()
 }
 
 func (w *writer) writeAll(s *Source) error {
@@ -143,6 +168,7 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 	}
 	n, err = m.tar.Write(p)
 	m.sum.Write(p[:n])
+	m.pause()
 	const step = 64 << 20 // of a long file
 	before := m.done.Bytes / step
 	if m.done.Bytes += int64(n); m.done.Bytes/step > before {
