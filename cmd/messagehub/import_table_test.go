@@ -291,6 +291,10 @@ var table = []row{
 		why:      "producers and consumers import it, and get no hub along with it; it verifies calls as every receiver does",
 	},
 	{
+		packages: []string{"api/hubclient"},
+		why:      "actors and domains import it, and get no hub along with it",
+	},
+	{
 		packages: []string{"api/internal/eventjson"},
 		may:      []string{"domain"},
 		why:      "one form of an event, whichever edge it comes to",
@@ -346,6 +350,11 @@ var table = []row{
 		packages: []string{"cmd/node/deployment"},
 		may:      []string{"domain", "cosmos", "cosmos/client", "cosmos/objects", "cosmos/push", "cmd/node/config"},
 		why:      "a table lists what the adapters need on Azure; it makes no request",
+	},
+	{
+		packages: []string{"cmd/hubtest"},
+		may:      []string{"api/hubclient", "cmd/node", "cmd/node/config"},
+		why:      "it starts the hub that ships for tests of users, who see it by its client",
 	},
 	{
 		packages: []string{"cmd/terminal"},
