@@ -73,7 +73,7 @@ func number(text string) int64 {
 }
 
 // Read reads the body. If the connection breaks, Read fetches the rest. It returns io.EOF only after the
-// whole body.
+// whole body; it fails with a [*BrokenBodyError] if the rest cannot be fetched.
 func (b *Bundle) Read(p []byte) (n int, err error) {
 	if b.err != nil || len(p) == 0 {
 		return 0, b.err
@@ -96,9 +96,9 @@ func (b *Bundle) Read(p []byte) (n int, err error) {
 
 // readSome reads at least one byte, or fails.
 func (b *Bundle) readSome(p []byte) (n int, err error) {
-	err = b.client.repeat(b.ctx, func() error {
+	err = b.client.repeat(b.ctx, b.client.opts.Resume, func() error {
 		n, err = b.readOnce(p)
-		if err != nil && b.Interrupted != nil {
+		if err != nil && isTemporary(err) && b.Interrupted != nil {
 			b.Interrupted(err, b.got)
 		}
 		return err
@@ -168,9 +168,24 @@ func (b *Bundle) resume() (*connection, error) {
 func (b *Bundle) end(err error) {
 	b.closeConnection()
 	if b.err = err; err != io.EOF { //nolint:errorlint // it is set here
-		b.err = fmt.Errorf("hubclient: bundle %s broke off after %d of %d bytes: %w", b.ID, b.got, b.Size, err)
+		b.err = &BrokenBodyError{b.ID, b.got, b.Size, err}
 	}
 }
+
+// A BrokenBodyError reports that the body of a bundle was not received to its end.
+type BrokenBodyError struct {
+	BundleID       string
+	Received, Size int64 // bytes
+	Err            error
+}
+
+// Error returns the reason in one line.
+func (e *BrokenBodyError) Error() string {
+	return fmt.Sprintf("hubclient: bundle %s broke off after %d of %d bytes: %v", e.BundleID, e.Received, e.Size, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *BrokenBodyError) Unwrap() error { return e.Err }
 
 func (b *Bundle) closeConnection() {
 	if b.conn != nil {

@@ -34,10 +34,15 @@ type Options struct {
 	// Transport makes the requests in place of a transport with TLS. It does not decompress bodies.
 	Transport http.RoundTripper
 
-	// Budget is the limit for the time of a request with its repetitions, without the time that the
-	// hub was asked to wait for data. For a download it starts again with each piece that arrives.
-	// Default: 1 minute; negative: no request is repeated.
+	// Budget is the limit for the pauses before the repetitions of a request, and the time of all but the
+	// last of them. Default: 1 minute; negative: no request is repeated.
 	Budget time.Duration
+	// Resume is the same for a download that broke off, since the last piece of it has arrived. Default:
+	// 1 minute; negative: it is not resumed.
+	Resume time.Duration
+	// OnRetry, if it is set, is called before the pause before a request is repeated, or a bundle is
+	// handled again. If it returns false, that is not done. It is safe for concurrent use.
+	OnRetry func(err error, pause time.Duration) bool
 	// Timeout is the limit for the time in which nothing arrives. Default: 40 seconds, which is longer
 	// than a hub takes for an answer.
 	Timeout time.Duration
@@ -98,6 +103,7 @@ func New(opts Options) (*Client, error) {
 		opts.NewID = newUUID
 	}
 	opts.Budget = cmp.Or(opts.Budget, defaultBudget)
+	opts.Resume = cmp.Or(opts.Resume, defaultBudget)
 	opts.Timeout = cmp.Or(opts.Timeout, defaultTimeout)
 	opts.MaxBundle = cmp.Or(opts.MaxBundle, defaultMaxBundle)
 	c.opts = opts
@@ -116,10 +122,10 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// WithToken returns a Client that shows other tokens. Both share their connections.
-func (c *Client) WithToken(token TokenSource) *Client {
+// With returns a Client with other options. Both share their connections: URL, TLS and Transport stay.
+func (c *Client) With(change func(*Options)) *Client {
 	other := *c
-	other.opts.Token = token
+	change(&other.opts)
 	return &other
 }
 
@@ -243,7 +249,7 @@ func causeOf(ctx context.Context, err error) error {
 
 // do sends a request, repeats it as long as that may help, and returns the body of its answer.
 func (c *Client) do(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
-	err = c.repeat(ctx, func() error {
+	err = c.repeat(ctx, c.opts.Budget, func() error {
 		answer, err = c.once(ctx, method, path, actor, body)
 		return err
 	})

@@ -57,6 +57,9 @@ type Consumer struct {
 	// Patience is how long attempts may fail in a row before Run returns the last error. Default: no limit.
 	Patience time.Duration
 
+	// Dequeued, if it is set, is called once a bundle is dequeued, whose body was read.
+	Dequeued func(b *Bundle)
+
 	Logger *slog.Logger // of failed attempts; default: discards
 }
 
@@ -72,7 +75,7 @@ const (
 //
 // An attempt that fails is repeated, with pauses that grow: the hub is busy or out of reach, or the
 // handler failed. Run fails if the hub refuses the request for a reason that does not pass, such
-// as a missing right, or if Patience is exhausted.
+// as a missing right, if Patience is exhausted, or if Options.OnRetry returns false.
 func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	r := &consumerRun{Consumer: *c, handle: handle, client: c.Client}
 	r.Wait = cmp.Or(r.Wait, defaultWait)
@@ -122,6 +125,9 @@ func (r *consumerRun) retry(ctx context.Context, err error) error {
 	pause := min(r.pauses.pause(err), maxConsumerPause)
 	if failing := r.clock.Elapsed() - r.lastGood; r.Patience > 0 && failing+pause > r.Patience {
 		return fmt.Errorf("hubclient: consume: attempts have failed for %s: %w", failing.Round(time.Millisecond), err)
+	}
+	if onRetry := r.client.opts.OnRetry; onRetry != nil && !onRetry(err, pause) {
+		return err
 	}
 	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", "actor", r.Actor, "bundle", r.id, "pause", pause, "error", err)
 	_ = r.clock.Sleep(ctx, pause) // Run sees that ctx has ended
@@ -199,6 +205,9 @@ func (r *consumerRun) consume(ctx context.Context, b *Bundle) error {
 		return err
 	}
 	r.id = ""
+	if r.Dequeued != nil {
+		r.Dequeued(b)
+	}
 	return nil
 }
 

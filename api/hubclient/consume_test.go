@@ -161,7 +161,9 @@ func TestConsume_AClockThatJumpsDelaysNothing(t *testing.T) {
 func TestConsume_LogsFailuresWithoutTheToken(t *testing.T) {
 	var log bytes.Buffer
 	h := newFaultyHub(t, problem(503), noData)
-	client := h.client.WithToken(func(context.Context) (string, error) { return "s3cret", nil })
+	client := h.client.With(func(o *hubclient.Options) {
+		o.Token = func(context.Context) (string, error) { return "s3cret", nil }
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	h.steps[1] = func(w http.ResponseWriter, r *http.Request) { noData(w, r); cancel() }
 	c := &hubclient.Consumer{Client: client, Actor: actor, Logger: slog.New(slog.NewTextHandler(&log, nil))}
@@ -177,4 +179,22 @@ func TestConsume_EndsWhileItWaits(t *testing.T) {
 		<-r.Context().Done()
 	})
 	require.NoError(t, h.client.Consume(ctx, actor, nil))
+}
+
+func TestConsume_EndsIfOnRetryReturnsFalse(t *testing.T) {
+	var failures []error
+	h := newFaultyHubWith(t, hubclient.Options{OnRetry: func(err error, _ time.Duration) bool {
+		failures = append(failures, err)
+		return len(failures) < 3
+	}}, problem(503), bundle("bundle-1", body, len(body)), problem(429), problem(429))
+	require.True(t, isStatus(h.client.Consume(t.Context(), actor, func(context.Context, *hubclient.Bundle) error { return nil }), 429))
+	require.Len(t, failures, 3)
+}
+
+func TestConsume_ReportsWhatItHasDequeued(t *testing.T) {
+	h := newFaultyHub(t, bundle("bundle-1", body, len(body)), problem(404), bundle("bundle-2", body, len(body)), ok, problem(403))
+	var dequeued []string
+	c := &hubclient.Consumer{Client: h.client, Actor: actor, Dequeued: func(b *hubclient.Bundle) { dequeued = append(dequeued, b.ID) }}
+	require.True(t, isStatus(c.Run(t.Context(), func(context.Context, *hubclient.Bundle) error { return nil }), 403))
+	require.Equal(t, []string{"bundle-2"}, dequeued, "another has dequeued the first")
 }

@@ -37,7 +37,7 @@ func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
 
 // dequeue sets mayBeDequeued if an attempt whose answer is lost may have dequeued the bundle.
 func (c *Client) dequeue(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
-	return c.repeat(ctx, func() error {
+	return c.repeat(ctx, c.opts.Budget, func() error {
 		_, err := c.once(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
 		if p, ok := errors.AsType[*Problem](err); ok && p.isGone() {
 			return &NotOpenError{id, *mayBeDequeued, p}

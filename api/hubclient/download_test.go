@@ -86,7 +86,7 @@ func TestBundle_WithoutATagIsNotResumed(t *testing.T) {
 }
 
 func TestBundle_GivesUpWhenNothingArrivesForTheBudget(t *testing.T) {
-	h := newFaultyHubWith(t, hubclient.Options{Budget: 10 * time.Second}, bundle("b", body, 5), problem(503, "Retry-After", "5"), problem(429, "Retry-After", "6"))
+	h := newFaultyHubWith(t, hubclient.Options{Resume: 10 * time.Second}, bundle("b", body, 5), problem(503, "Retry-After", "5"), problem(429, "Retry-After", "6"))
 	_, err := h.read()
 	require.True(t, isStatus(err, 429))
 	require.ErrorContains(t, err, "sent 3 times")
@@ -129,7 +129,7 @@ func TestPeek_RefusesAnswersThatAreNoBundle(t *testing.T) {
 			_, _ = w.Write([]byte("x"))
 		}, "no bundle"},
 		"too long": {bundle("b", body, len(body)), "want up to 22; raise Options.MaxBundle"},
-		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "(302)"},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, `Found (302): The answer redirects to "/elsewhere"`},
 		"page": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(http.StatusForbidden)
@@ -199,7 +199,9 @@ func TestRequests_ShowTheTokenOfTheSource(t *testing.T) {
 	require.ErrorIs(t, err, hubclient.ErrNoData)
 
 	broken := errors.New("the issuer is away")
-	_, err = h.client.WithToken(func(context.Context) (string, error) { return "", broken }).Queues(t.Context(), actor)
+	_, err = h.client.With(func(o *hubclient.Options) {
+		o.Token = func(context.Context) (string, error) { return "", broken }
+	}).Queues(t.Context(), actor)
 	require.ErrorIs(t, err, broken)
 	require.Len(t, h.requests(), 2, "nothing is sent without it")
 }

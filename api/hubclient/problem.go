@@ -86,13 +86,16 @@ const (
 )
 
 // ReadProblem returns the problem in the body of a response, which it does not close. If that has
-// none, the problem shows how the body begins.
+// none, the problem says what the answer is.
 func ReadProblem(resp *http.Response) *Problem {
 	p := new(Problem)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if err != nil || media != "application/problem+json" || json.Unmarshal(body, p) != nil {
 		*p = Problem{Detail: fmt.Sprintf("The answer is no problem document; is this a hub? It begins %q.", body[:min(len(body), 80)])}
+	}
+	if to := resp.Header.Get("Location"); to != "" && resp.StatusCode/100 == 3 {
+		*p = Problem{Detail: fmt.Sprintf("The answer redirects to %q, which is not followed; if that is the hub, use its URL.", to)}
 	}
 	p.Status = resp.StatusCode
 	p.Title = cmp.Or(p.Title, http.StatusText(resp.StatusCode), "The request failed")

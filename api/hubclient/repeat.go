@@ -36,8 +36,8 @@ func (b *backoff) pause(err error) time.Duration {
 func (b *backoff) reset() { b.next = 0 }
 
 // repeat calls try until it succeeds, fails for good, or the budget is spent.
-func (c *Client) repeat(ctx context.Context, try func() error) error {
-	end := c.opts.Clock.Elapsed() + c.opts.Budget
+func (c *Client) repeat(ctx context.Context, budget time.Duration, try func() error) error {
+	end := c.opts.Clock.Elapsed() + budget
 	pauses := backoff{client: c, limit: maxPause}
 	for n := 1; ; n++ {
 		err := try()
@@ -47,9 +47,12 @@ func (c *Client) repeat(ctx context.Context, try func() error) error {
 		pause := pauses.pause(err)
 		if c.opts.Clock.Elapsed()+pause > end {
 			if n > 1 {
-				err = fmt.Errorf("the request was sent %d times in %s: %w", n, c.opts.Budget, err)
+				err = fmt.Errorf("the request was sent %d times in %s: %w", n, budget, err)
 			}
 			return err
+		}
+		if c.opts.OnRetry != nil && !c.opts.OnRetry(err, pause) {
+			return &finalError{err}
 		}
 		if ended := c.opts.Clock.Sleep(ctx, pause); ended != nil {
 			return fmt.Errorf("%w, before the request was repeated: %w", ended, err)
@@ -59,6 +62,9 @@ func (c *Client) repeat(ctx context.Context, try func() error) error {
 
 // isTemporary reports whether the same request may succeed later.
 func isTemporary(err error) bool {
+	if _, ok := errors.AsType[*finalError](err); ok {
+		return false
+	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p.IsTemporary()
 	}
@@ -74,7 +80,7 @@ func isTemporary(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return true
 	}
-	return !isFinal(err)
+	return true
 }
 
 // isUncertain reports whether the hub may have carried out a request that failed.
@@ -94,8 +100,3 @@ type finalError struct{ err error }
 
 func (e *finalError) Error() string { return e.err.Error() }
 func (e *finalError) Unwrap() error { return e.err }
-
-func isFinal(err error) bool {
-	_, ok := errors.AsType[*finalError](err)
-	return ok
-}

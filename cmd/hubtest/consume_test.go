@@ -11,13 +11,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/messagehub/messagehub/api/hubclient"
 	"github.com/messagehub/messagehub/cmd/hubtest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const actor = "5790001330552"
 

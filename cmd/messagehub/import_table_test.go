@@ -287,7 +287,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/broker/brokerclient"},
-		may:      []string{"api/webhook"},
+		may:      []string{"api/hubclient", "api/webhook"},
 		why:      "producers and consumers import it, and get no hub along with it; it verifies calls as every receiver does",
 	},
 	{
@@ -367,7 +367,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/hubclient"},
-		may:      []string{"domain", "domain/hub", "cmd/node/config", "cosmos/embedded/clock", "cosmos/embedded/loopback"},
+		may:      []string{"domain", "domain/hub", "api/hubclient", "cmd/node/config", "cosmos/embedded/loopback"},
 		why:      "it sees a hub as any client does, so it starts none and opens no store",
 	},
 	{
