@@ -118,8 +118,7 @@ func (r *consumerRun) retry(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // Run sees that ctx has ended
 	}
-	_, isOfHandler := errors.AsType[*handlerError](err)
-	if !isOfHandler && !isTemporary(err) {
+	if !isRepeated(err) {
 		return err
 	}
 	pause := min(r.pauses.pause(err), maxConsumerPause)
@@ -129,21 +128,32 @@ func (r *consumerRun) retry(ctx context.Context, err error) error {
 	if onRetry := r.client.opts.OnRetry; onRetry != nil && !onRetry(err, pause) {
 		return err
 	}
-	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", "actor", r.Actor, "bundle", r.id, "pause", pause, "error", err)
+	attributes := []any{"actor", r.Actor, "bundle", r.id, "pause", pause, "error", err}
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		attributes = append(attributes, "stack", string(p.Stack))
+	}
+	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", attributes...)
 	_ = r.clock.Sleep(ctx, pause) // Run sees that ctx has ended
 	return nil
 }
 
-// A handlerError is that of a Handler. The bundle is delivered again.
-type handlerError struct {
+// A redeliveryError is why a bundle that was fetched is delivered again.
+type redeliveryError struct {
 	bundle string
 	err    error
 }
 
-func (e *handlerError) Error() string {
-	return fmt.Sprintf("hubclient: bundle %s was not handled: %v", e.bundle, e.err)
+func (e *redeliveryError) Error() string {
+	return fmt.Sprintf("hubclient: bundle %s is delivered again: %v", e.bundle, e.err)
 }
-func (e *handlerError) Unwrap() error { return e.err }
+func (e *redeliveryError) Unwrap() error { return e.err }
+
+// isRepeated reports whether an attempt that failed with err is repeated. A token may be had later.
+func isRepeated(err error) bool {
+	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
+	_, isOfToken := errors.AsType[*tokenError](err)
+	return isDeliveredAgain || isOfToken || isTemporary(err)
+}
 
 // next fetches, handles and dequeues a bundle. It returns nil if no data has come.
 func (r *consumerRun) next(ctx context.Context) error {
@@ -199,9 +209,13 @@ func (r *consumerRun) consume(ctx context.Context, b *Bundle) error {
 		return &NotOpenError{BundleID: b.ID, Problem: p}
 	}
 	if err != nil {
-		return &handlerError{b.ID, err}
+		return &redeliveryError{b.ID, err}
 	}
-	if err := r.dequeue(ctx, b); err != nil {
+	err = r.dequeue(ctx, b)
+	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
+		return &redeliveryError{b.ID, p} // its content was deleted, and made again, since it was fetched
+	}
+	if err != nil {
 		return err
 	}
 	r.id = ""
@@ -229,7 +243,7 @@ func (r *consumerRun) dequeue(ctx context.Context, b *Bundle) error {
 	}()
 	for {
 		err := b.Dequeue(closing)
-		if err == nil || ctx.Err() != nil || !isTemporary(err) {
+		if err == nil || ctx.Err() != nil || !isRepeated(err) {
 			return err
 		}
 		if err := r.retry(ctx, err); err != nil {

@@ -198,3 +198,20 @@ func TestConsume_ReportsWhatItHasDequeued(t *testing.T) {
 	require.True(t, isStatus(c.Run(t.Context(), func(context.Context, *hubclient.Bundle) error { return nil }), 403))
 	require.Equal(t, []string{"bundle-2"}, dequeued, "another has dequeued the first")
 }
+
+func TestConsume_FetchesABundleAgainWhoseContentWasMadeAgain(t *testing.T) {
+	whole := bundle("bundle-1", body, len(body))
+	h := newFaultyHub(t, whole, problem(409), whole, ok)
+	require.Equal(t, []string{"bundle-1", "bundle-1"}, h.consume(nil))
+}
+
+func TestConsume_WaitsForAToken(t *testing.T) {
+	calls := 0
+	h := newFaultyHubWith(t, hubclient.Options{Token: func(context.Context) (string, error) {
+		if calls++; calls == 1 {
+			return "", errors.New("the issuer is away")
+		}
+		return "token", nil
+	}}, bundle("bundle-1", body, len(body)), ok)
+	require.Len(t, h.consume(nil), 1)
+}

@@ -41,7 +41,8 @@ func (o *PeekOptions) path() string {
 var ErrNoData = errors.New("hubclient: no data waits for the actor")
 
 // Peek returns the open bundle of an actor or, if none is open, opens the next one. It fails with
-// [ErrNoData] if no data waits. The caller closes the bundle. Until it is dequeued, Peek returns it again.
+// [ErrNoData] if no data waits. The caller closes the bundle, whose body ends with ctx, too. Until it is
+// dequeued, Peek returns it again.
 //
 // Peek fails with a [*Problem] of status 409 if a bundle is open under another id than
 // PeekOptions.BundleID or in another format.

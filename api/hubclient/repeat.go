@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 )
 
@@ -74,11 +75,11 @@ func isTemporary(err error) bool {
 	if _, ok := errors.AsType[*tokenError](err); ok {
 		return false
 	}
+	if errors.Is(err, http.ErrSchemeMismatch) { // https for a server of http
+		return false
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return !dns.IsNotFound
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return true
 	}
 	return true
 }

@@ -4,9 +4,9 @@ import { Backoff, isTemporary, maxPause } from "./retry.js";
 const maxConsumerPause = 10 * 60_000; // also if the hub asks for more, so that it is asked again in time
 const dequeueGrace = 10_000; // for a bundle that was handled when the signal aborted
 
-// A HandlerError is that of a handler. The bundle is delivered again.
-class HandlerError extends Error {
-  name = "HandlerError";
+// A RedeliveryError is why a bundle that was fetched is delivered again.
+class RedeliveryError extends Error {
+  name = "RedeliveryError";
 }
 
 // consume fetches bundles and passes them to handle until the signal aborts. See index.d.ts.
@@ -37,11 +37,11 @@ export async function consume(client, actor, handle, { signal, group, format, wa
   // failed waits before an attempt is repeated, or throws if it is not.
   const failed = async (error) => {
     if (stopped()) return;
-    if (isExhausted || (!(error instanceof HandlerError) && !isTemporary(error))) throw error;
+    if (isExhausted || (!(error instanceof RedeliveryError) && !isTemporary(error))) throw error;
     const ms = Math.min(failing.pause(error), maxConsumerPause);
     isExhausted = now() - lastGood + ms > patience;
-    if (isExhausted) throw error instanceof HandlerError ? error.cause : error;
-    onError?.(error instanceof HandlerError ? error.cause : error, ms);
+    if (isExhausted) throw error instanceof RedeliveryError ? error.cause : error;
+    onError?.(error instanceof RedeliveryError ? error.cause : error, ms);
     await pause(ms);
   };
 
@@ -81,13 +81,15 @@ export async function consume(client, actor, handle, { signal, group, format, wa
       await bundle.drain();
     } catch (error) {
       if (bundle.error?.cause?.isGone) return; // another consumer has dequeued it
-      throw new HandlerError(`bundle ${bundle.id} was not handled`, { cause: error });
+      throw new RedeliveryError(`bundle ${bundle.id} was not handled`, { cause: error });
     } finally {
       bundle.close();
     }
     try {
       await dequeue(bundle);
     } catch (error) {
+      // 409: its content was deleted, and made again, since it was fetched.
+      if (error.status === 409) throw new RedeliveryError(`bundle ${bundle.id} is delivered again`, { cause: error });
       if (!(error instanceof NotOpenError)) throw error;
     }
     id = undefined;

@@ -231,6 +231,13 @@ test("a bundle whose body is not whole is not dequeued", async (t) => {
   assert.ok(seen.every((s) => !s.startsWith("DELETE")));
 });
 
+test("a bundle whose content was made again is fetched again", async (t) => {
+  const { client } = await serve(t, bundle("bundle-1"), problem(409), bundle("bundle-1"), ok, problem(403));
+  const got = [];
+  await assert.rejects(client.consume("a", (b) => void got.push(b.id)), (e) => e.status === 403);
+  assert.deepEqual(got, ["bundle-1", "bundle-1"]);
+});
+
 test("a token is asked for with each request", async (t) => {
   const seen = [];
   const note = (request, response) => {

@@ -183,8 +183,10 @@ public sealed class Actor(string url, string name, Func<Task<string>>? token = n
             {
                 (id, isOpen) = (null, true); // another bundle is open, perhaps of a process that has ended: the next Peek takes it
             }
-            catch (Exception e) when (e is not Refused { IsTemporary: false }) // of handle, too
+            catch (Exception e) when (e is not Refused { IsTemporary: false, Status: not HttpStatusCode.Conflict }) // of handle, too
             {
+                // A conflict: its content was deleted, and made again, since it was fetched. It is fetched again.
+                if (e is Refused { Status: HttpStatusCode.Conflict }) handled = null;
                 if (handled != null && (e is not Refused r || (int)r.Status >= 500)) isLost = true;
                 Console.Error.WriteLine($"the attempt is repeated: {e.Message}");
                 await Task.Delay(pauses.Next() + ((e as Refused)?.RetryAfter ?? TimeSpan.Zero), CancellationToken.None);

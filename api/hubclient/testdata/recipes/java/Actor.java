@@ -206,7 +206,11 @@ public class Actor {
                     isOpen = true;
                     continue;
                 }
-                if (refused != null && !refused.isTemporary()) throw refused;
+                if (refused != null && refused.status == 409) {
+                    handled = null; // its content was deleted, and made again, since it was fetched: fetch it again
+                } else if (refused != null && !refused.isTemporary()) {
+                    throw refused;
+                }
                 if (handled != null && (refused == null || refused.status >= 500)) isLost = true;
                 System.err.println("the attempt is repeated: " + e);
                 sleep.sleep(pauses.next().plus(refused == null ? Duration.ZERO : refused.retryAfter));

@@ -47,6 +47,7 @@ public class ActorSuite {
             "takes the bundle that is open", ActorSuite::takesOpenBundle,
             "resumes a body that broke off", ActorSuite::resumes,
             "honours Retry-After and handles once", ActorSuite::honoursRetryAfter,
+            "fetches again what was made again", ActorSuite::fetchesAgain,
             "not found is success after a lost answer only", ActorSuite::dequeuesOnce);
         try {
             BufferedReader lines = hub.inputReader();
@@ -195,6 +196,16 @@ public class ActorSuite {
             check(403, e.status);
         }
         check(List.of("b"), handled);
+    }
+
+    static void fetchesAgain() throws Exception {
+        List<String> handled = new ArrayList<>();
+        try (Faulty f = new Faulty(bundle(BODY.length, "t"), problem(409, ""), bundle(BODY.length, "t"), OK, problem(403, ""))) {
+            f.actor.consume((bundle, headers, body) -> handled.add(bundle), () -> false);
+        } catch (Actor.Refused e) {
+            check(403, e.status);
+        }
+        check(List.of("b", "b"), handled);
     }
 
     static void dequeuesOnce() throws Exception {

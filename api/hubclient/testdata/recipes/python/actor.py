@@ -139,7 +139,9 @@ class Actor:
                     # Another bundle is open, perhaps of a process that has ended: the next peek takes it.
                     bundle_id, is_open = None, True
                     continue
-                if isinstance(error, Refused) and not is_temporary(error):
+                if isinstance(error, Refused) and error.status == 409:
+                    handled = None  # its content was deleted, and made again, since it was fetched: fetch it again
+                elif isinstance(error, Refused) and not is_temporary(error):
                     raise
                 lost = handled is not None and (not isinstance(error, Refused) or error.status >= 500 or lost)
                 log("the attempt is repeated: %s" % error)

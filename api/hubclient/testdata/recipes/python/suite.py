@@ -135,6 +135,13 @@ class Recipe(unittest.TestCase):
         self.assertEqual([30, 20, 0], [int(p) for p in pauses])
         self.assertEqual(3, sum(s.startswith("DELETE") for s in server.seen))
 
+    def test_fetches_again_what_was_made_again(self):
+        actor, _, _ = self.faulty(bundle(), problem(409), bundle(), OK, problem(403))
+        handled = []
+        with self.assertRaises(Refused):
+            actor.consume(lambda bundle_id, *_: handled.append(bundle_id), log=lambda _: None)
+        self.assertEqual(["b", "b"], handled)
+
     def test_a_date_counts_from_that_of_the_answer(self):
         date = "Tue, 01 Jan 2019 00:00:0%d GMT"
         actor, _, _ = self.faulty(problem(503, Retry_After=date % 9, Date=date % 0))
