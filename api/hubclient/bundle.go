@@ -37,7 +37,7 @@ type Bundle struct {
 	mayBeDequeued bool // by an attempt whose answer is lost
 }
 
-// newBundle returns the bundle in an answer. It fails if the answer is none of a hub.
+// newBundle returns the bundle in an answer. It fails if a hub does not answer so.
 func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, error) {
 	h := conn.Header
 	b := &Bundle{
@@ -106,7 +106,7 @@ func (b *Bundle) readSome(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readOnce reads at least one byte of the connection, or of a new one if there is none. It closes the
+// readOnce reads at least one byte of the connection, or of a new one if that is closed. It closes the
 // connection if it fails.
 func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	if b.conn == nil {

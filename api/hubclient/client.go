@@ -29,13 +29,13 @@ type Options struct {
 	// believes the actor that a request names.
 	Token TokenSource
 
-	// TLS has the certificates of both sides. Default: those of the system, and none of the client's.
+	// TLS has the certificates of both sides. Default: the authorities of the system, without a certificate of the client.
 	TLS *tls.Config
 	// Transport makes the requests in place of a transport with TLS. It does not decompress bodies.
 	Transport http.RoundTripper
 
-	// Budget is the limit for the pauses before the repetitions of a request, and the time of all but the
-	// last of them. Default: 1 minute; negative: no request is repeated.
+	// Budget is the time in which a request can be repeated: no repetition begins later. Default: 1 minute;
+	// negative: no request is repeated.
 	Budget time.Duration
 	// Resume is the same for a download that broke off, since the last piece of it has arrived. Default:
 	// 1 minute; negative: it is not resumed.
@@ -73,7 +73,7 @@ type Client struct {
 	http *http.Client
 }
 
-// errURL is the error of an URL that is none of a hub. It does not repeat it, because it may have a password.
+// errURL does not have the URL, which may have a password.
 var errURL = errors.New("hubclient: want the URL of a hub, such as https://hub.example.org")
 
 // New returns a Client. It makes no request.

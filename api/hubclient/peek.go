@@ -14,7 +14,7 @@ type PeekOptions struct {
 	BundleID string        // of a bundle that has to be opened, a UUID that is new to the actor; "": the hub chooses one
 	Format   string        // of content that a domain makes: json or xml; "": json
 	Version  string        // of that format; "": 1.0
-	Wait     time.Duration // for data if there is none, up to a minute
+	Wait     time.Duration // how long the hub waits for data, up to a minute
 }
 
 // path returns the path of a Peek, with its query.

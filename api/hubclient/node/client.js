@@ -127,7 +127,7 @@ export class Client {
 
 const header = (actor) => (actor ? { "X-Actor-Id": actor } : {});
 
-// limitError returns an answer with the body cut off if it is none of success and too long.
+// limitError cuts off the body of a refusal that is too long.
 async function limitError(response) {
   if (response.ok || !response.body) return response;
   const chunks = [];

@@ -55,7 +55,7 @@ export interface Options {
   url: string;
   /** Returns the token of the caller, for each request. Default: none, for a hub without an issuer, which believes the actor that a request names. */
   token?: () => string | undefined | Promise<string | undefined>;
-  /** The limit in ms for the pauses before the repetitions of a request, and the time of all but the last of them. Default: 60000; -1: no request is repeated. */
+  /** The time in ms in which a request can be repeated. Default: 60000; -1: no request is repeated. */
   budget?: number;
   /** The same for a download that broke off, since the last piece of it has arrived. */
   resume?: number;
@@ -87,7 +87,7 @@ export interface PeekOptions extends CallOptions {
   /** The format of content that a domain makes. Default: json. */
   format?: "json" | "xml";
   version?: string;
-  /** How long in ms to wait for data if there is none, up to a minute. */
+  /** How long in ms the hub waits for data, up to a minute. */
   wait?: number;
 }
 
@@ -146,7 +146,7 @@ export class Client {
    * Fetches the bundles of an actor, one after the other, and passes them to handle until the signal aborts. When handle
    * returns, the bundle is dequeued; if it throws, or the body was not received to its end, the bundle is delivered
    * again. A handler may get a bundle more than once, and recognizes it by the ids of its events. It reads the body
-   * to its end or not at all.
+   * to its end, or leaves it unread.
    *
    * Any number of processes may consume for one actor. They do not share the data: one that finds a bundle which it has
    * not opened takes it, because its owner may have ended.
