@@ -136,7 +136,7 @@ conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Co
 conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embedded bus (Linux)
 	@go run ./api/servicebus/embedded/internal/clientsuite
 
-test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers and consumers in Node and Python, and generators on the OpenAPI document
+test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers, consumers and actors in Node, Python and Java, and generators on the OpenAPI document
 	@.ci/test-clients
 
 test-compose: ## check deploy/compose.yaml as Docker reads it

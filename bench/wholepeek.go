@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"github.com/messagehub/messagehub/api/hubclient"
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 	"github.com/messagehub/messagehub/bench/account"
 	"github.com/messagehub/messagehub/bench/figure"
@@ -52,7 +52,7 @@ func wholePeek(ctx context.Context, r *run, a *account.Account, src *source) (er
 	defer func() { err = errors.Join(err, stop()) }()
 
 	began := time.Now()
-	got, err := download(ctx, s.URL()+"/v1/peek", actor)
+	got, err := download(ctx, s.URL(), actor)
 	took := time.Since(began)
 	if err != nil {
 		return err
@@ -123,22 +123,15 @@ func (content) Read(p []byte) (int, error) {
 
 // download fetches what there is for an actor and returns how many bytes that were.
 func download(ctx context.Context, url string, actor domain.ActorID) (int64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	client, err := hubclient.New(hubclient.Options{URL: url, Budget: -1, Resume: -1})
 	if err != nil {
 		return 0, err
 	}
-	req.Header.Set("X-Actor-Id", actor.String())
-	req.Header.Set("Accept-Encoding", "identity")
-	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-	defer client.CloseIdleConnections()
-	answer, err := client.Do(req)
+	defer client.Close()
+	b, err := client.Peek(ctx, actor.String(), hubclient.PeekOptions{})
 	if err != nil {
 		return 0, err
 	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<10)) // for the error, as far as there is any
-		return 0, fmt.Errorf("peek: %s: %s", answer.Status, text)
-	}
-	return io.Copy(io.Discard, answer.Body)
+	defer func() { _ = b.Close() }() // it never fails
+	return io.Copy(io.Discard, b)
 }

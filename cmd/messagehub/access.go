@@ -55,7 +55,6 @@ func (p *process) newHub(url string) (*hubclient.Client, error) {
 	}
 	if c.Token != "" {
 		p.warnIfReadable(c, "the token")
-		c.RefuseRedirects() // the token is for this hub alone
 	}
 	return c, nil
 }

@@ -50,7 +50,6 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 			p.warnIfReadable(c, "the operator's token")
 		}
 	}
-	c.RefuseRedirects() // the token is for this hub alone
 	return c, nil
 }
 
@@ -64,7 +63,6 @@ func (p *process) showOperatorFor(topic string, in config.Inputs, c *hubclient.C
 		return err
 	}
 	p.warnIfReadable(c, "the operator's token")
-	c.RefuseRedirects()
 	return nil
 }
 

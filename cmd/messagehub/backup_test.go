@@ -61,7 +61,7 @@ func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	for i := range actors {
 		actor := fmt.Sprint("actor-", i)
 		for {
-			id, body, err := hub.Peek(t.Context(), actor, "/v1/peek")
+			id, body, err := hub.Peek(t.Context(), actor, hubclient.PeekOptions{})
 			require.NoError(t, err)
 			if id == "" {
 				break
@@ -133,7 +133,7 @@ func (l *backupLoad) await(n int) {
 
 func (l *backupLoad) dequeue(ctx context.Context) error {
 	for ctx.Err() == nil {
-		id, body, err := l.hub.Peek(context.WithoutCancel(ctx), "actor-0", "/v1/peek")
+		id, body, err := l.hub.Peek(context.WithoutCancel(ctx), "actor-0", hubclient.PeekOptions{})
 		if err != nil {
 			return err
 		}
@@ -247,7 +247,7 @@ func TestBackup_OfAFolderIsRestoredWhole(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(restored, "admin.token"))
 	h, hub := startBackedUp(t, restored)
 	for i := range 3 {
-		id, _, err := hub.Peek(t.Context(), fmt.Sprint("actor-", i), "/v1/peek")
+		id, _, err := hub.Peek(t.Context(), fmt.Sprint("actor-", i), hubclient.PeekOptions{})
 		require.NoError(t, err)
 		require.NotEmpty(t, id)
 	}
@@ -262,14 +262,14 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	require.Equal(t, 0, got.status, got.err)
 	isFrozen := func(hub *hubclient.Client, actor string) {
 		t.Helper()
-		_, _, err := hub.Peek(t.Context(), actor, "/v1/peek")
+		_, _, err := hub.Peek(t.Context(), actor, hubclient.PeekOptions{})
 		refused, ok := errors.AsType[*hubclient.Problem](err)
 		require.True(t, ok, err)
 		require.Equal(t, 503, refused.Status)
 	}
 	isThawed := func(hub *hubclient.Client, actor string) {
 		t.Helper()
-		id, _, err := hub.Peek(t.Context(), actor, "/v1/peek")
+		id, _, err := hub.Peek(t.Context(), actor, hubclient.PeekOptions{})
 		require.NoError(t, err)
 		require.NotEmpty(t, id)
 	}

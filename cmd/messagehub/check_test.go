@@ -226,7 +226,7 @@ func useHub(ctx context.Context, remote *hubclient.Client, actor string, stop <-
 		if n%3 != 0 {
 			continue
 		}
-		id, _, err := remote.Peek(ctx, actor, "/v1/peek")
+		id, _, err := remote.Peek(ctx, actor, hubclient.PeekOptions{})
 		if err == nil && id != "" {
 			_, err = remote.Dequeue(ctx, actor, id)
 		}

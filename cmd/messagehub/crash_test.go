@@ -146,7 +146,7 @@ func (r *crashRun) isEmpty(ctx context.Context, t *testing.T, data string) {
 		t.Fatal(err)
 	}
 	for _, a := range r.actors {
-		id, _, err := hub.Peek(ctx, a.GLN, "/v1/peek")
+		id, _, err := hub.Peek(ctx, a.GLN, hubclient.PeekOptions{})
 		if err != nil || id != "" {
 			t.Errorf("seed %d: drained and started again, and %s gets bundle %q, %v", r.seed, a.GLN, id, err)
 		}

@@ -52,7 +52,7 @@ func (r *crashRun) write(ctx context.Context, writer int) error {
 func (r *crashRun) act(ctx context.Context, index int) error {
 	random := rand.New(rand.NewPCG(r.seed, uint64(200+index)))
 	actor := r.actors[index].GLN
-	paths := []string{"/v1/peek", "/v1/peek", "/v1/peek/timeseries", "/v1/peek/aggregations", "/v1/peek/masterdata"}
+	groups := []string{"", "", "timeseries", "aggregations", "masterdata"}
 	for {
 		quiet := false
 		select {
@@ -60,11 +60,11 @@ func (r *crashRun) act(ctx context.Context, index int) error {
 			quiet = true
 		default:
 		}
-		path := paths[random.IntN(len(paths))]
+		group := groups[random.IntN(len(groups))]
 		if quiet {
-			path = paths[0]
+			group = groups[0]
 		}
-		id, err := r.peek(ctx, actor, path)
+		id, err := r.peek(ctx, actor, group)
 		switch {
 		case err != nil:
 			return err
@@ -80,7 +80,7 @@ func (r *crashRun) act(ctx context.Context, index int) error {
 			continue
 		}
 		if random.IntN(4) == 0 {
-			again, err := r.peek(ctx, actor, path)
+			again, err := r.peek(ctx, actor, group)
 			if err != nil {
 				return err
 			}
@@ -95,12 +95,12 @@ func (r *crashRun) act(ctx context.Context, index int) error {
 	}
 }
 
-func (r *crashRun) peek(ctx context.Context, actor, path string) (id string, err error) {
+func (r *crashRun) peek(ctx context.Context, actor, group string) (id string, err error) {
 	err = r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
 		asked := r.ledger.Now()
 		var body []byte
 		var err error
-		if id, body, err = hub.Peek(ctx, actor, path); err != nil || id == "" {
+		if id, body, err = hub.Peek(ctx, actor, hubclient.PeekOptions{Group: group}); err != nil || id == "" {
 			return err
 		}
 		if err := r.ledger.ReceiveBundle(actor, id, body, asked); err != nil {

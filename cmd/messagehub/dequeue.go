@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -39,11 +38,9 @@ func (p *process) dequeueCommand() *cobra.Command {
 		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
 		defer cancel()
-		resp, err := hub.Do(ctx, http.MethodDelete, "/v1/dequeue/"+id.String(), a.actor, nil)
-		if err != nil {
-			return err
+		if err := hub.As(a.actor).Dequeue(ctx, a.actor, id.String()); err != nil {
+			return hub.ExplainError(err)
 		}
-		_ = resp.Body.Close()
 		_, err = fmt.Fprintf(p.out, "dequeued %s\n", id)
 		return err
 	})

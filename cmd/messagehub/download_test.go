@@ -152,7 +152,7 @@ func TestAFullDiskIsNoBrokenLine(t *testing.T) {
 	require.NoError(t, err)
 	defer hub.Close()
 	p := &process{out: failingWriter{full}, err: new(strings.Builder)}
-	require.ErrorIs(t, p.peek(t.Context(), hub, actorA, "/v1/peek"), full)
+	require.ErrorIs(t, p.peek(t.Context(), hub, actorA, hubclient.PeekOptions{}), full)
 	require.NotContains(t, p.err.(*strings.Builder).String(), "fetching the rest")
 }
 

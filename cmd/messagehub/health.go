@@ -105,7 +105,6 @@ func (p *process) probe(ctx context.Context, hub *hubclient.Client, ready bool) 
 	if err != nil {
 		return err
 	}
-	hub.RefuseRedirects()
 	resp, err := hub.HTTP().Do(req)
 	if err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {

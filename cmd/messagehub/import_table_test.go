@@ -293,8 +293,12 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/broker/brokerclient"},
-		may:      []string{"api/webhook"},
+		may:      []string{"api/hubclient", "api/webhook"},
 		why:      "producers and consumers import it, and get no hub along with it; it verifies calls as every receiver does",
+	},
+	{
+		packages: []string{"api/hubclient"},
+		why:      "actors and domains import it, and get no hub along with it",
 	},
 	{
 		packages: []string{"api/internal/eventjson"},
@@ -354,6 +358,11 @@ var table = []row{
 		why:      "a table lists what the adapters need on Azure; it makes no request",
 	},
 	{
+		packages: []string{"cmd/hubtest"},
+		may:      []string{"api/hubclient", "cmd/node", "cmd/node/config"},
+		why:      "it starts the hub that ships for tests of users, who see it by its client",
+	},
+	{
 		packages: []string{"cmd/terminal"},
 		why:      "every program may use it, so it knows none of our words",
 	},
@@ -364,7 +373,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/hubclient"},
-		may:      []string{"domain", "domain/hub", "cmd/node/config", "cosmos/embedded/clock", "cosmos/embedded/loopback"},
+		may:      []string{"domain", "domain/hub", "api/hubclient", "cmd/node/config", "cosmos/embedded/loopback"},
 		why:      "it sees a hub as any client does, so it starts none and opens no store",
 	},
 	{

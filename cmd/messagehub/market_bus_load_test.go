@@ -126,7 +126,7 @@ func (r *busRun) peek(ctx context.Context, random *rand.Rand, actor string) (id 
 		asked := r.ledger.Now()
 		var body []byte
 		var err error
-		if id, body, err = hub.Peek(ctx, actor, "/v1/peek?wait=1s"); err != nil || id == "" {
+		if id, body, err = hub.Peek(ctx, actor, hubclient.PeekOptions{Wait: time.Second}); err != nil || id == "" {
 			return err
 		}
 		if err := r.ledger.ReceiveBundle(actor, id, body, asked); err != nil {

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	public "github.com/messagehub/messagehub/api/hubclient"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -62,7 +63,7 @@ func (p *process) peekCommand() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "", "ask a domain for this `FORMAT`, json or xml")
 	cmd.Flags().DurationVar(&wait, "wait", 0, "if there is no data, wait for some up to this `TIME`, such as 20s")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		path, err := peekPath(group, bundle, format, wait)
+		opts, err := peekOptions(group, bundle, format, wait)
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -73,59 +74,55 @@ func (p *process) peekCommand() *cobra.Command {
 		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, wait+a.timeout)
 		defer cancel()
-		return p.peek(ctx, hub, a.actor, path)
+		return p.peek(ctx, hub, a.actor, opts)
 	})
 	return cmd
 }
 
-func peekPath(group, bundle, format string, wait time.Duration) (string, error) {
-	path, query := "/v1/peek", url.Values{}
+func peekOptions(group, bundle, format string, wait time.Duration) (opts hubclient.PeekOptions, err error) {
+	opts = hubclient.PeekOptions{Group: group, BundleID: bundle, Wait: wait}
 	if group != "" {
 		if _, err := domain.ParseGroup(group); err != nil {
-			return "", fmt.Errorf("--group: %w", err)
+			return opts, fmt.Errorf("--group: %w", err)
 		}
-		path += "/" + url.PathEscape(group)
 	}
 	if bundle != "" {
 		if _, err := domain.ParseBundleID(bundle); err != nil {
-			return "", fmt.Errorf("--bundle-id: %w", err)
+			return opts, fmt.Errorf("--bundle-id: %w", err)
 		}
-		query.Set("bundleId", bundle)
 	}
 	if format != "" {
 		f, err := domain.ParseFormat(format)
 		if err != nil {
-			return "", fmt.Errorf("--format: %w", err)
+			return opts, fmt.Errorf("--format: %w", err)
 		}
-		query.Set("format", string(f))
+		opts.Format = string(f)
 	}
 	if wait < 0 {
-		return "", fmt.Errorf("--wait: want a time such as 20s, got %v", wait)
+		return opts, fmt.Errorf("--wait: want a time such as 20s, got %v", wait)
 	}
-	if wait > 0 {
-		query.Set("wait", wait.String())
-	}
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	return path, nil
+	return opts, nil
 }
 
-func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor, path string) error {
-	resp, err := hub.Do(ctx, http.MethodGet, path, actor, nil)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode == http.StatusNoContent {
-		_ = resp.Body.Close()
+func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor string, opts hubclient.PeekOptions) error {
+	b, err := hub.As(actor).Peek(ctx, actor, opts)
+	if errors.Is(err, public.ErrNoData) {
 		fmt.Fprintf(p.err, "no data waits for %s\n", actor)
 		return exitError(exitNoData)
 	}
-	for _, name := range []string{"MessageId", "MessageType", "Content-Type"} {
-		fmt.Fprintf(p.err, "%s: %s\n", name, resp.Header.Get(name))
+	if err != nil {
+		return hub.ExplainError(err)
 	}
-	d := &download{hub: hub, actor: actor, out: p.out, say: func(format string, args ...any) {
-		fmt.Fprintf(p.err, "messagehub: "+format+"\n", args...)
-	}}
-	return d.run(ctx, resp)
+	defer func() { _ = b.Close() }() // it never fails
+	fmt.Fprintf(p.err, "MessageId: %s\nMessageType: %s\nContent-Type: %s\n", b.ID, b.Type, b.ContentType)
+	b.Interrupted = func(err error, received int64) {
+		fmt.Fprintf(p.err, "messagehub: the line broke: %v after %d bytes; fetching the rest\n", err, received)
+	}
+	if _, err := io.Copy(p.out, b); err != nil {
+		if broken, ok := errors.AsType[*public.BrokenBodyError](err); ok {
+			err = broken.Err
+		}
+		return fmt.Errorf("the body broke off, so what was written is not the whole bundle; peek again, the hub repeats it (%w)", err)
+	}
+	return nil
 }

@@ -4,26 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// queues is what a hub answers at /v1/queues.
-type queues struct {
-	Queues []struct {
-		Group      string `json:"group"`
-		Waiting    int64  `json:"waiting"`
-		AgeSeconds *int64 `json:"ageSeconds,omitempty"` // nil: not known
-		Open       *struct {
-			BundleID string    `json:"bundleId"`
-			Events   int       `json:"events"`
-			Opened   time.Time `json:"opened"`
-		} `json:"open,omitempty"`
-	} `json:"queues"`
-}
+	"github.com/messagehub/messagehub/api/hubclient"
+)
 
 func (p *process) queuesCommand() *cobra.Command {
 	var a actorCommand
@@ -46,27 +33,22 @@ func (p *process) queuesCommand() *cobra.Command {
 		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, a.timeout)
 		defer cancel()
-		resp, err := hub.Do(ctx, http.MethodGet, "/v1/queues", a.actor, nil)
+		queues, err := hub.As(a.actor).Queues(ctx, a.actor)
 		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		var q queues
-		if err := json.NewDecoder(resp.Body).Decode(&q); err != nil {
-			return fmt.Errorf("the answer cannot be read: %w", err)
+			return hub.ExplainError(err)
 		}
 		if asJSON {
-			return json.NewEncoder(p.out).Encode(q)
+			return json.NewEncoder(p.out).Encode(map[string]any{"queues": queues})
 		}
-		return p.showQueues(&q)
+		return p.showQueues(queues)
 	})
 	return cmd
 }
 
-func (p *process) showQueues(q *queues) error {
+func (p *process) showQueues(queues []hubclient.Queue) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "GROUP\tWAITING\tOLDEST\tOPEN BUNDLE\tEVENTS\tOPENED")
-	for _, g := range q.Queues {
+	for _, g := range queues {
 		age, bundle := "-", "-\t-\t-"
 		if g.Waiting > 0 && g.AgeSeconds == nil {
 			age = "?"
@@ -74,7 +56,7 @@ func (p *process) showQueues(q *queues) error {
 			age = (time.Duration(*g.AgeSeconds) * time.Second).String()
 		}
 		if g.Open != nil {
-			bundle = fmt.Sprintf("%s\t%d\t%s", g.Open.BundleID, g.Open.Events, g.Open.Opened.UTC().Format(time.RFC3339))
+			bundle = fmt.Sprintf("%s\t%d\t%s", g.Open.ID, g.Open.Events, g.Open.Opened.UTC().Format(time.RFC3339))
 		}
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\n", g.Group, g.Waiting, age, bundle)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/hubclient"
 )
 
 func TestQueuesShowWhatWaitsInEachGroup(t *testing.T) {
@@ -26,7 +28,7 @@ func TestQueuesShowWhatWaitsInEachGroup(t *testing.T) {
 	require.Equal(t, []string{"masterdata", "4"}, masterdata[:2])
 	require.Equal(t, []string{bundleID, "3"}, masterdata[3:5])
 
-	var q queues
+	var q struct{ Queues []hubclient.Queue }
 	require.NoError(t, json.Unmarshal([]byte(messagehub(t, "", "queues", "--json", "--url", url, "--actor", actorA).out), &q))
 	require.Equal(t, int64(4), q.Queues[1].Waiting)
 	require.Equal(t, 3, q.Queues[1].Open.Events)

@@ -137,15 +137,15 @@ func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *termin
 
 func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Progress) error {
 	answer, err := s.poster.Post(ctx, b.body, progress.Printf)
-	s.accepted += answer.Accepted
-	s.duplicates += answer.Duplicates
+	if answer != nil {
+		s.accepted += answer.Accepted
+		s.duplicates += answer.Duplicates
+	}
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok {
 		return err
 	}
-	if refused.Accepted != nil { // the others of the batch are stored
-		s.accepted += *refused.Accepted
-		s.duplicates += *refused.Duplicates
+	if answer != nil { // the others of the batch are stored
 		s.conflicts += len(refused.Errors)
 		for _, f := range refused.Errors {
 			progress.Printf("%s", s.locate(f, b))
@@ -155,14 +155,15 @@ func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Prog
 	for _, f := range refused.Errors {
 		progress.Printf("%s", s.locate(f, b))
 	}
-	return fmt.Errorf("the hub refused lines %d to %d, and nothing of them is stored: %w", b.lines[0], b.lines[len(b.lines)-1], refused)
+	summary := *refused
+	summary.Errors = nil // the lines above say them
+	return fmt.Errorf("the hub refused lines %d to %d, and nothing of them is stored: %w", b.lines[0], b.lines[len(b.lines)-1], &summary)
 }
 
 // locate turns a place in the body into a place in the file.
 func (s *sender) locate(f hubclient.Fault, b batch) string {
-	var index int
-	var field string
-	if n, _ := fmt.Sscanf(f.Pointer, "/%d/%s", &index, &field); n < 1 || index < 0 || index >= len(b.lines) {
+	index := f.Index()
+	if index < 0 || index >= len(b.lines) {
 		return f.Pointer + ": " + f.Detail
 	}
 	return lineError{b.lines[index], f.Detail}.Error()

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/messagehub/messagehub/api/hubclient"
 )
 
 // Credentials are the tokens that the user of a [Client] has. Each request carries those that it needs.
@@ -190,7 +192,7 @@ func (c *Client) send(ctx context.Context, r *request) (*answer, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
-		return nil, readProblem(resp)
+		return nil, hubclient.ReadProblem(resp)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {

@@ -54,11 +54,11 @@ func percentile(of []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// drain peeks and dequeues at path until no data is left there.
-func (a *actorClient) drain(ctx context.Context, path string) error {
+// drain peeks and dequeues until no data is left in a group, "" for all of them.
+func (a *actorClient) drain(ctx context.Context, group string) error {
 	for {
 		asked, started := a.ledger.Now(), time.Now()
-		id, body, err := a.hub.Peek(ctx, a.actor, path)
+		id, body, err := a.hub.Peek(ctx, a.actor, hubclient.PeekOptions{Group: group})
 		if err != nil || id == "" {
 			return err
 		}

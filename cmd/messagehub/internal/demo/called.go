@@ -103,7 +103,7 @@ func (a *calledActor) fetch(ctx context.Context, sent <-chan struct{}, limit tim
 	for {
 		select {
 		case <-a.called:
-			if err := a.drain(ctx, "/v1/peek"); err != nil {
+			if err := a.drain(ctx, ""); err != nil {
 				return fmt.Errorf("%s: %w", a.name, err)
 			}
 		case <-sent:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -122,19 +121,14 @@ func (d *Demo) contents(ctx context.Context, hub *hubclient.Client, n *node.Node
 		return fmt.Errorf("content that was deleted has come again: %s", again)
 	}
 	d.reportContents(rows)
-	return call(ctx, hub, contentActor, http.MethodDelete, "/v1/dequeue/"+bundle)
+	return hub.As(contentActor).Dequeue(ctx, contentActor, bundle)
 }
 
 // peekContent returns the content of the bundle of the actor, which is opened with an id if it is not open.
 func peekContent(ctx context.Context, hub *hubclient.Client, bundle string) (string, error) {
-	resp, err := hub.Do(ctx, http.MethodGet, "/v1/peek?bundleId="+bundle, contentActor, nil)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("the Peek of a bundle whose content its domain makes: %s", resp.Status)
+	id, body, err := hub.Peek(ctx, contentActor, hubclient.PeekOptions{BundleID: bundle})
+	if err == nil && id == "" {
+		err = errors.New("no data waits for the actor whose content a domain makes")
 	}
 	return string(body), err
 }

@@ -298,10 +298,10 @@ func (d *Demo) drain(ctx context.Context, hub *hubclient.Client) error {
 // drainAll takes what there is, from everywhere or group by group.
 func (a *actorClient) drainAll(ctx context.Context, byGroup bool) error {
 	if !byGroup {
-		return a.drain(ctx, "/v1/peek")
+		return a.drain(ctx, "")
 	}
 	for _, group := range domain.DefaultGroups().All() {
-		if err := a.drain(ctx, "/v1/peek/"+group.String()); err != nil {
+		if err := a.drain(ctx, group.String()); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -46,14 +45,14 @@ func (d *Demo) watch(ctx context.Context, hub *hubclient.Client, url string) (er
 	if _, err := hub.SendEvents(ctx, []byte(event)); err != nil {
 		return err
 	}
-	if err := call(ctx, hub, watchingActor, http.MethodGet, "/v1/peek?bundleId="+bundle); err != nil {
+	if _, _, err := hub.Peek(ctx, watchingActor, hubclient.PeekOptions{BundleID: bundle}); err != nil {
 		return err
 	}
 	resource := url + "/v1/bundles/" + bundle
 	if _, err := hub.CreateWatch(ctx, watchingActor, resource, "http://"+listener.Addr().String()+"/", false); err != nil {
 		return err
 	}
-	if err := call(ctx, hub, watchingActor, http.MethodDelete, "/v1/dequeue/"+bundle); err != nil {
+	if err := hub.As(watchingActor).Dequeue(ctx, watchingActor, bundle); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -85,15 +84,4 @@ func watchHandler(notified chan<- notification) http.Handler {
 		default: // it was notified before
 		}
 	})
-}
-
-// call makes a request of an actor that has to succeed.
-func call(ctx context.Context, hub *hubclient.Client, actor, method, path string) error {
-	resp, err := hub.Do(ctx, method, path, actor, nil)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
 }

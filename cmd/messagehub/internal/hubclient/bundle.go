@@ -5,33 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+
+	"github.com/messagehub/messagehub/api/hubclient"
 )
 
-// Peek returns the id and the body of the next bundle of an actor at path. The id is "" if
-// there is no data.
-func (c *Client) Peek(ctx context.Context, actor, path string) (id string, body []byte, err error) {
-	resp, err := c.Do(ctx, http.MethodGet, path, actor, nil)
+// Peek returns the id and the body of the next bundle of an actor. The id is "" if there is no data.
+func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (id string, body []byte, err error) {
+	b, err := c.As(actor).Peek(ctx, actor, opts)
+	if errors.Is(err, hubclient.ErrNoData) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, fmt.Errorf("peek of %s: %w", actor, c.ExplainError(err))
+	}
+	defer func() { _ = b.Close() }() // it never fails
+	body, err = io.ReadAll(b)
 	if err != nil {
 		return "", nil, fmt.Errorf("peek of %s: %w", actor, err)
 	}
-	defer resp.Body.Close()
-	body, err = io.ReadAll(resp.Body)
-	if err != nil {
-		return "", nil, fmt.Errorf("peek of %s: the body broke off: %w", actor, err)
-	}
-	return resp.Header.Get("MessageId"), body, nil
+	return b.ID, body, nil
 }
 
 // Dequeue confirms a bundle. It returns false if the bundle was not open for the actor.
 func (c *Client) Dequeue(ctx context.Context, actor, id string) (bool, error) {
-	resp, err := c.Do(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
-	if refused, ok := errors.AsType[*Problem](err); ok && refused.Status == http.StatusNotFound {
+	err := c.As(actor).Dequeue(ctx, actor, id)
+	if _, ok := errors.AsType[*hubclient.NotOpenError](err); ok {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("dequeue of bundle %s of %s: %w", id, actor, err)
+		return false, fmt.Errorf("dequeue of bundle %s of %s: %w", id, actor, c.ExplainError(err))
 	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	return true, errors.Join(err, resp.Body.Close())
+	return true, nil
 }

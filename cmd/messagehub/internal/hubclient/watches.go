@@ -10,6 +10,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/messagehub/messagehub/api/hubclient"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -40,12 +41,19 @@ func (c *Client) CreateWatch(ctx context.Context, actor, resource, callback stri
 	if mayBeAbsent {
 		target += "?absent=allow"
 	}
-	resp, err := c.Do(ctx, http.MethodPost, target, actor, body) // which follows the answer to the watch
+	req, err := c.Request(ctx, http.MethodPost, target, actor, body)
 	if err != nil {
 		return "", err
 	}
+	resp, err := c.HTTP().Do(req)
+	if err != nil {
+		return "", c.Unreachable(err)
+	}
 	defer resp.Body.Close()
-	return path.Base(resp.Request.URL.Path), nil
+	if resp.StatusCode != http.StatusSeeOther { // to the watch
+		return "", hubclient.ReadProblem(resp)
+	}
+	return path.Base(resp.Header.Get("Location")), nil
 }
 
 // Watches returns up to count watches of an actor after the first offset.

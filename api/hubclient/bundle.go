@@ -1,0 +1,206 @@
+package hubclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Bundle is data of an actor, and a stream of its body. It belongs to one goroutine.
+type Bundle struct {
+	ID          string
+	Type        string // of the messages in it
+	ContentType string // of the body
+	Size        int64  // of the body in bytes
+	// Backlog is how many events wait behind the bundle, and BacklogAge how long the oldest of them has
+	// waited, rounded up to seconds; -1: not known.
+	Backlog    int64
+	BacklogAge time.Duration
+
+	// Interrupted, if it is set, is called each time when the body breaks off, or the rest of it cannot be
+	// fetched, before that is tried again.
+	Interrupted func(err error, received int64)
+
+	client *Client
+	ctx    context.Context //nolint:containedctx // the stream ends with it, as that of http.Response does
+	actor  string
+	tag    string      // ETag of the body
+	conn   *connection // nil: the rest of the body is to be fetched
+	got    int64       // bytes
+	err    error       // with which Read ended
+
+	mayBeDequeued bool // by an attempt whose answer is lost
+}
+
+// newBundle returns the bundle in an answer. It fails if a hub does not answer so.
+func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, error) {
+	h := conn.Header
+	b := &Bundle{
+		ID: h.Get("MessageId"), Type: h.Get("MessageType"), ContentType: h.Get("Content-Type"), Size: conn.ContentLength,
+		Backlog: number(h.Get("MessageHub-Backlog")), BacklogAge: time.Duration(number(h.Get("MessageHub-Backlog-Age"))),
+		client: conn.client, ctx: ctx, actor: actor, tag: h.Get("ETag"), conn: conn,
+	}
+	if b.BacklogAge > 0 {
+		b.BacklogAge *= time.Second
+	}
+	var err error
+	switch {
+	case b.ID == "" || conn.StatusCode != http.StatusOK || h.Get("Content-Encoding") != "":
+		err = errors.New("hubclient: the answer is no bundle; is this a hub?")
+	case b.Size < 0:
+		err = errors.New("hubclient: the answer has no Content-Length, so it could be cut off; does a proxy remove it?")
+	case b.Size > conn.client.opts.MaxBundle:
+		err = fmt.Errorf("hubclient: bundle %s has %d bytes, want up to %d; raise Options.MaxBundle", b.ID, b.Size, conn.client.opts.MaxBundle)
+	}
+	if err != nil {
+		conn.close()
+		return nil, &finalError{err}
+	}
+	return b, nil
+}
+
+func number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > int64(maxRetryAfter)*1000 {
+		return -1
+	}
+	return n
+}
+
+// Read reads the body. If the connection breaks, Read fetches the rest. It returns io.EOF only after the
+// whole body; it fails with a [*BrokenBodyError] if the rest cannot be fetched.
+func (b *Bundle) Read(p []byte) (n int, err error) {
+	if b.err != nil || len(p) == 0 {
+		return 0, b.err
+	}
+	if b.got < b.Size {
+		if n, err = b.readSome(p[:min(int64(len(p)), b.Size-b.got)]); n > 0 {
+			return n, nil
+		}
+		if err != nil {
+			b.end(err)
+			return 0, b.err
+		}
+	}
+	if b.conn != nil {
+		_, _ = b.conn.Read(p[:1]) // reads the end, after which the connection can be used again
+	}
+	b.end(io.EOF)
+	return 0, b.err
+}
+
+// readSome reads at least one byte, or fails.
+func (b *Bundle) readSome(p []byte) (n int, err error) {
+	err = b.client.repeat(b.ctx, b.client.opts.Resume, func() error {
+		n, err = b.readOnce(p)
+		if err != nil && isTemporary(err) && b.Interrupted != nil {
+			b.Interrupted(err, b.got)
+		}
+		return err
+	})
+	return n, err
+}
+
+// readOnce reads at least one byte of the connection, or of a new one if that is closed. It closes the
+// connection if it fails.
+func (b *Bundle) readOnce(p []byte) (n int, err error) {
+	if b.conn == nil {
+		if b.conn, err = b.resume(); err != nil {
+			return 0, err
+		}
+	}
+	for n == 0 && err == nil {
+		n, err = b.conn.Read(p)
+	}
+	if b.got += int64(n); n > 0 {
+		return n, nil // an error comes again
+	}
+	b.closeConnection()
+	if err == io.EOF { //nolint:errorlint // a Reader returns it itself
+		err = io.ErrUnexpectedEOF
+	}
+	if b.tag == "" {
+		err = &finalError{err} // the rest could be that of another body
+	}
+	return 0, err
+}
+
+// resume fetches the rest of the body.
+func (b *Bundle) resume() (*connection, error) {
+	header := identityCoding()
+	header.Set("Range", fmt.Sprintf("bytes=%d-", b.got))
+	header.Set("If-Range", b.tag)
+	conn, err := b.client.start(b.ctx, http.MethodGet, bundlePath(b.ID), b.actor, nil, header, 0)
+	if err != nil {
+		return nil, err
+	}
+	size := b.Size - b.got
+	switch from := conn.Header.Get("Content-Range"); {
+	case conn.Header.Get("ETag") != b.tag || conn.Header.Get("Content-Encoding") != "":
+		err = errors.New("the hub answered with another body, or another form of it")
+	case conn.StatusCode == http.StatusOK:
+		size = b.Size
+	case conn.StatusCode != http.StatusPartialContent || !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", b.got)):
+		err = fmt.Errorf("the hub answered with %q, not with what follows byte %d", from, b.got)
+	}
+	if err == nil && conn.ContentLength != size {
+		err = fmt.Errorf("the hub answered with %d bytes, want %d", conn.ContentLength, size)
+	}
+	if err != nil {
+		conn.close()
+		return nil, &finalError{err}
+	}
+	if conn.StatusCode == http.StatusOK { // the whole once more
+		if _, err := io.CopyN(io.Discard, conn, b.got); err != nil {
+			conn.close()
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+// end ends the stream with err.
+func (b *Bundle) end(err error) {
+	b.closeConnection()
+	if b.err = err; err != io.EOF { //nolint:errorlint // it is set here
+		b.err = &BrokenBodyError{b.ID, b.got, b.Size, err}
+	}
+}
+
+// A BrokenBodyError reports that the body of a bundle was not received to its end.
+type BrokenBodyError struct {
+	BundleID       string
+	Received, Size int64 // bytes
+	Err            error
+}
+
+// Error returns the reason in one line.
+func (e *BrokenBodyError) Error() string {
+	return fmt.Sprintf("hubclient: bundle %s broke off after %d of %d bytes: %v", e.BundleID, e.Received, e.Size, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *BrokenBodyError) Unwrap() error { return e.Err }
+
+func (b *Bundle) closeConnection() {
+	if b.conn != nil {
+		b.conn.close()
+		b.conn = nil
+	}
+}
+
+// Close ends the stream. The bundle stays open at the hub until it is dequeued.
+func (b *Bundle) Close() error {
+	b.closeConnection()
+	if b.err == nil {
+		b.err = errClosed
+	}
+	return nil
+}
+
+var errClosed = errors.New("hubclient: the bundle was closed before its body was read to the end")

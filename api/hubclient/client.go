@@ -1,0 +1,274 @@
+package hubclient
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	crand "crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A TokenSource returns the token that a request shows. It is asked for each request, and safe for
+// concurrent use.
+type TokenSource func(ctx context.Context) (string, error)
+
+// Options of a Client.
+type Options struct {
+	URL string // of the hub, such as https://hub.example.org (required); with a user, it is shown where there is no token
+
+	// Token returns the token of the caller. Default: none, for a hub without an issuer, which
+	// believes the actor that a request names.
+	Token TokenSource
+
+	// TLS has the certificates of both sides. Default: the authorities of the system, without a certificate of the client.
+	TLS *tls.Config
+	// Transport makes the requests in place of a transport with TLS. It does not decompress bodies.
+	Transport http.RoundTripper
+
+	// Budget is the time in which a request can be repeated: no repetition begins later. Default: 1 minute;
+	// negative: no request is repeated.
+	Budget time.Duration
+	// Resume is the same for a download that broke off, since the last piece of it has arrived. Default:
+	// 1 minute; negative: it is not resumed.
+	Resume time.Duration
+	// OnRetry, if it is set, is called before the pause before a request is repeated, or a bundle is
+	// handled again. If it returns false, that is not done. It is safe for concurrent use.
+	OnRetry func(err error, pause time.Duration) bool
+	// Timeout is the limit for the time in which nothing arrives. Default: 40 seconds, which is longer
+	// than a hub takes for an answer.
+	Timeout time.Duration
+	// MaxBundle is the limit for the body of a bundle in bytes. Default: 1 GB.
+	MaxBundle int64
+
+	Clock Clock // default: that of the system
+	// Jitter returns numbers in [0, 1), by which pauses vary. It is safe for concurrent use. Default:
+	// random ones.
+	Jitter func() float64
+	// NewID returns ids for bundles, new UUIDs. It is safe for concurrent use. Default: random ones.
+	NewID func() string
+}
+
+const (
+	defaultBudget    = time.Minute
+	defaultTimeout   = 40 * time.Second
+	defaultMaxBundle = 1 << 30
+	idleConnections  = 64
+	maxAnswer        = 8 << 20 // bytes of an answer that is not a bundle
+)
+
+// A Client sends requests to a hub. It is safe for concurrent use.
+type Client struct {
+	opts Options
+	base *url.URL
+	user *url.Userinfo
+	http *http.Client
+}
+
+// errURL does not have the URL, which may have a password.
+var errURL = errors.New("hubclient: want the URL of a hub, such as https://hub.example.org")
+
+// New returns a Client. It makes no request.
+func New(opts Options) (*Client, error) {
+	base, err := url.Parse(opts.URL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, errURL
+	}
+	c := &Client{base: base, user: base.User}
+	base.User = nil
+	if opts.Transport == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.MaxIdleConnsPerHost = idleConnections
+		t.DisableCompression = true // a download is resumed by bytes of the body as it is
+		if opts.TLS != nil {
+			t.TLSClientConfig = opts.TLS
+		}
+		opts.Transport = t
+	}
+	if opts.Clock == nil {
+		opts.Clock = systemClock{time.Now()}
+	}
+	if opts.Jitter == nil {
+		opts.Jitter = rand.Float64
+	}
+	if opts.NewID == nil {
+		opts.NewID = newUUID
+	}
+	opts.Budget = cmp.Or(opts.Budget, defaultBudget)
+	opts.Resume = cmp.Or(opts.Resume, defaultBudget)
+	opts.Timeout = cmp.Or(opts.Timeout, defaultTimeout)
+	opts.MaxBundle = cmp.Or(opts.MaxBundle, defaultMaxBundle)
+	c.opts = opts
+	c.http = &http.Client{
+		Transport:     opts.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+// newUUID returns a random UUID of version 4, RFC 9562.
+func newUUID() string {
+	var id [16]byte
+	_, _ = crand.Read(id[:]) // never fails
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+// With returns a Client with other options. Both share their connections: URL, TLS and Transport stay.
+func (c *Client) With(change func(*Options)) *Client {
+	other := *c
+	change(&other.opts)
+	return &other
+}
+
+// URL returns the URL of the hub, without a slash at its end, and without a user.
+func (c *Client) URL() string { return strings.TrimRight(c.base.String(), "/") }
+
+// HTTP returns what sends the requests. It adds no token.
+func (c *Client) HTTP() *http.Client { return c.http }
+
+// Close closes the connections that no request uses.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// NewRequest returns a request of a route of the hub for [Client.Send]. Path begins with a slash and
+// may have a query. A nil body has no content type, others are JSON. Without an actor, none is named.
+func (c *Client) NewRequest(ctx context.Context, method, path, actor string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.URL()+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if actor != "" {
+		req.Header.Set("X-Actor-Id", actor)
+	}
+	token := ""
+	if c.opts.Token != nil {
+		if token, err = c.opts.Token(ctx); err != nil {
+			return nil, &tokenError{err}
+		}
+	}
+	switch {
+	case token != "":
+		req.Header.Set("Authorization", "Bearer "+token)
+	case c.user != nil:
+		password, _ := c.user.Password()
+		req.SetBasicAuth(c.user.Username(), password)
+	}
+	return req, nil
+}
+
+// A tokenError is that of a TokenSource.
+type tokenError struct{ err error }
+
+func (e *tokenError) Error() string { return "hubclient: get a token: " + e.err.Error() }
+func (e *tokenError) Unwrap() error { return e.err }
+
+// Send sends a request once. It fails with a [*Problem] if the status is not 2xx. Otherwise the caller
+// closes the body of the response.
+func (c *Client) Send(req *http.Request) (*http.Response, error) {
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, ReadProblem(resp)
+}
+
+// errSilent is why a request ends in which nothing arrives.
+var errSilent = errors.New("hubclient: nothing has arrived in time")
+
+// A connection is a response whose request ends if nothing arrives for the time of Options.Timeout.
+type connection struct {
+	*http.Response
+
+	client *Client
+	cancel context.CancelCauseFunc
+	ctx    context.Context
+}
+
+// start sends a request once and waits for the beginning of its answer, for up to wait more than usual. The
+// caller closes the connection.
+func (c *Client) start(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := c.opts.Clock.AfterFunc(c.opts.Timeout+wait, func() { cancel(errSilent) })
+	defer stop()
+	resp, err := c.sendOnce(ctx, method, path, actor, body, header) //nolint:bodyclose // the connection closes it
+	if err != nil {
+		err = causeOf(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	return &connection{resp, c, cancel, ctx}, nil
+}
+
+func (c *Client) sendOnce(ctx context.Context, method, path, actor string, body []byte, header http.Header) (*http.Response, error) {
+	req, err := c.NewRequest(ctx, method, path, actor, body)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
+	return c.Send(req)
+}
+
+// Read reads the body.
+func (c *connection) Read(p []byte) (int, error) {
+	stop := c.client.opts.Clock.AfterFunc(c.client.opts.Timeout, func() { c.cancel(errSilent) })
+	defer stop()
+	n, err := c.Body.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a Reader returns it itself
+		err = causeOf(c.ctx, err)
+	}
+	return n, err
+}
+
+func (c *connection) close() {
+	c.cancel(nil)
+	_ = c.Body.Close() // nothing more is wanted of it
+}
+
+// causeOf returns errSilent if ctx has ended because of it, else err.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
+		return cause
+	}
+	return err
+}
+
+// do sends a request, repeats it as long as that may help, and returns the body of its answer.
+func (c *Client) do(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
+	err = c.repeat(ctx, c.opts.Budget, func() error {
+		answer, err = c.once(ctx, method, path, actor, body)
+		return err
+	})
+	return answer, err
+}
+
+// once sends a request once, and returns the body of its answer.
+func (c *Client) once(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
+	conn, err := c.start(ctx, method, path, actor, body, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.close()
+	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("hubclient: the answer broke off: %w", err)
+	case len(answer) > maxAnswer:
+		return nil, &Problem{Status: conn.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("Want up to %d bytes.", maxAnswer)}
+	}
+	return answer, nil
+}

@@ -1,0 +1,35 @@
+package hubclient
+
+import (
+	"context"
+	"time"
+)
+
+// A Clock measures times and waits. It has no time of day, so that nothing happens if that is set.
+type Clock interface {
+	// Elapsed returns the time since a fixed moment. It never decreases.
+	Elapsed() time.Duration
+	// Sleep returns nil after d, or the error of ctx once that has ended.
+	Sleep(ctx context.Context, d time.Duration) error
+	// AfterFunc calls f in a goroutine of its own after d, unless stop is called before.
+	AfterFunc(d time.Duration, f func()) (stop func() bool)
+}
+
+// systemClock is the monotonic clock of the system.
+type systemClock struct{ start time.Time }
+
+func (c systemClock) Elapsed() time.Duration { return time.Since(c.start) }
+
+func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+func (systemClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	return time.AfterFunc(d, f).Stop
+}

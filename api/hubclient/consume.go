@@ -1,0 +1,263 @@
+package hubclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// A Handler handles a bundle: when it returns nil, the data is stored safely and the bundle is dequeued.
+// If it fails or panics, the bundle stays open and is delivered again. Only io.EOF says that a body
+// was received as a whole.
+//
+// A handler may get a bundle more than once: if its process ends before the bundle is dequeued, and if
+// the actor has more than one process that consumes.
+type Handler func(ctx context.Context, b *Bundle) error
+
+// A PanicError is the panic of a [Handler].
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value of the panic.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("hubclient: the handler panicked: %v", e.Value)
+}
+
+// Consume runs a [Consumer] of all groups of an actor with its default settings.
+func (c *Client) Consume(ctx context.Context, actor string, handle Handler) error {
+	return (&Consumer{Client: c, Actor: actor}).Run(ctx, handle)
+}
+
+// A Consumer fetches the bundles of an actor, one after the other.
+//
+// Any number of consumers of one actor may run, also in other processes. They do not share the
+// data: an actor has one open bundle in each group, and a consumer that finds one which it has not opened takes
+// it, because its owner may have ended. So the same bundle may be handled twice at the same time,
+// and the second consumer finds out when it dequeues it. One is the fallback of the other;
+// for more throughput, run one consumer for each group.
+type Consumer struct {
+	Client *Client // required
+	Actor  string  // "": that of the token
+	Group  string  // of domains; "": all of them
+	Format string  // of content that a domain makes: json or xml; "": json
+
+	// Wait is how long a request waits for data, up to a minute. Default: 30 seconds.
+	Wait time.Duration
+	// MaxPause is the limit for the pauses between attempts that fail, without Retry-After.
+	// Default: 1 minute.
+	MaxPause time.Duration
+	// Patience is how long attempts may fail in a row before Run returns the last error. Default: no limit.
+	Patience time.Duration
+
+	// Dequeued, if it is set, is called once a bundle is dequeued, whose body was read.
+	Dequeued func(b *Bundle)
+
+	Logger *slog.Logger // of failed attempts; default: discards
+}
+
+const (
+	defaultWait      = 30 * time.Second
+	defaultMaxPause  = time.Minute
+	maxConsumerPause = 10 * time.Minute // also if the hub asks for more, so that it is asked again in time
+	dequeueGrace     = 10 * time.Second // for the dequeue of a bundle that was handled when ctx ended
+)
+
+// Run fetches bundles and passes them to handle until ctx ends, and returns nil then. It starts no
+// goroutine that outlives it. A bundle that was handled when ctx ends is dequeued first.
+//
+// An attempt that fails is repeated, with pauses that grow: the hub is busy or out of reach, or the
+// handler failed. Run fails if the hub refuses the request for a reason that does not pass, such
+// as a missing right, if Patience is exhausted, or if Options.OnRetry returns false.
+func (c *Consumer) Run(ctx context.Context, handle Handler) error {
+	r := &consumerRun{Consumer: *c, handle: handle, client: c.Client}
+	r.Wait = cmp.Or(r.Wait, defaultWait)
+	r.Logger = cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
+	r.pauses = backoff{client: c.Client, limit: cmp.Or(c.MaxPause, defaultMaxPause)}
+	r.idle = backoff{client: c.Client, limit: maxPause}
+	r.clock = c.Client.opts.Clock
+	r.succeeded()
+	for ctx.Err() == nil {
+		if err := r.next(ctx); err == nil {
+			r.succeeded()
+		} else if err := r.retry(ctx, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A consumerRun is a run of a Consumer.
+type consumerRun struct {
+	Consumer
+
+	client *Client
+	clock  Clock
+	handle Handler
+
+	id       string        // that the next bundle has to have; "": a new one
+	pauses   backoff       // between failures
+	idle     backoff       // between answers that there is no data, which came too soon
+	lastGood time.Duration // when an attempt succeeded
+}
+
+func (r *consumerRun) succeeded() {
+	r.pauses.reset()
+	r.lastGood = r.clock.Elapsed()
+}
+
+// retry waits before the attempt that failed with err is repeated, or returns an error if it is not.
+func (r *consumerRun) retry(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // Run sees that ctx has ended
+	}
+	if !isRepeated(err) {
+		return err
+	}
+	pause := min(r.pauses.pause(err), maxConsumerPause)
+	if failing := r.clock.Elapsed() - r.lastGood; r.Patience > 0 && failing+pause > r.Patience {
+		return fmt.Errorf("hubclient: consume: attempts have failed for %s: %w", failing.Round(time.Millisecond), err)
+	}
+	if onRetry := r.client.opts.OnRetry; onRetry != nil && !onRetry(err, pause) {
+		return err
+	}
+	attributes := []any{"actor", r.Actor, "bundle", r.id, "pause", pause, "error", err}
+	if p, ok := errors.AsType[*PanicError](err); ok {
+		attributes = append(attributes, "stack", string(p.Stack))
+	}
+	r.Logger.WarnContext(ctx, "an attempt to consume a bundle failed; it is repeated", attributes...)
+	_ = r.clock.Sleep(ctx, pause) // Run sees that ctx has ended
+	return nil
+}
+
+// A redeliveryError is why a bundle that was fetched is delivered again.
+type redeliveryError struct {
+	bundle string
+	err    error
+}
+
+func (e *redeliveryError) Error() string {
+	return fmt.Sprintf("hubclient: bundle %s is delivered again: %v", e.bundle, e.err)
+}
+func (e *redeliveryError) Unwrap() error { return e.err }
+
+// isRepeated reports whether an attempt that failed with err is repeated. A token may be had later.
+func isRepeated(err error) bool {
+	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
+	_, isOfToken := errors.AsType[*tokenError](err)
+	return isDeliveredAgain || isOfToken || isTemporary(err)
+}
+
+// next fetches, handles and dequeues a bundle. It returns nil if no data has come.
+func (r *consumerRun) next(ctx context.Context) error {
+	began := r.clock.Elapsed()
+	b, err := r.peek(ctx)
+	switch {
+	case errors.Is(err, ErrNoData):
+		if waited := r.clock.Elapsed() - began; waited >= r.Wait/2 {
+			r.idle.reset()
+		} else { // the hub is about to stop, or another consumer has dequeued what was open
+			_ = r.clock.Sleep(ctx, r.idle.pause(nil)) // Run sees that ctx has ended
+		}
+		return nil
+	case err != nil:
+		return err
+	}
+	err = r.consume(ctx, b)
+	if e, ok := errors.AsType[*NotOpenError](err); ok {
+		r.Logger.InfoContext(ctx, "the bundle was dequeued by another consumer of the actor, or closed by an operator", "actor", r.Actor, "bundle", e.BundleID)
+		err = nil
+	}
+	return err
+}
+
+// peek returns the next bundle. It asks for an id of its own, so that an attempt whose answer is lost is
+// repeated for the same bundle.
+func (r *consumerRun) peek(ctx context.Context) (*Bundle, error) {
+	if r.id == "" {
+		r.id = r.client.opts.NewID()
+	}
+	opts := PeekOptions{Group: r.Group, Format: r.Format, BundleID: r.id, Wait: r.Wait}
+	b, err := r.client.peekOnce(ctx, r.Actor, opts.path(), r.Wait)
+	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
+		// Another bundle is open, or the id is used up: a bundle had it that was dequeued meanwhile.
+		r.id = r.client.opts.NewID()
+		opts.BundleID, opts.Wait = "", 0
+		b, err = r.client.peekOnce(ctx, r.Actor, opts.path(), 0)
+	}
+	if b != nil {
+		r.id = b.ID
+	}
+	return b, err
+}
+
+// consume handles and dequeues a bundle.
+func (r *consumerRun) consume(ctx context.Context, b *Bundle) error {
+	defer func() { _ = b.Close() }() // it never fails
+	err := callHandler(ctx, r.handle, b)
+	if err == nil {
+		_, err = io.Copy(io.Discard, b)
+	}
+	if p, ok := errors.AsType[*Problem](b.err); ok && p.isGone() {
+		return &NotOpenError{BundleID: b.ID, Problem: p}
+	}
+	if err != nil {
+		return &redeliveryError{b.ID, err}
+	}
+	err = r.dequeue(ctx, b)
+	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
+		return &redeliveryError{b.ID, p} // its content was deleted, and made again, since it was fetched
+	}
+	if err != nil {
+		return err
+	}
+	r.id = ""
+	if r.Dequeued != nil {
+		r.Dequeued(b)
+	}
+	return nil
+}
+
+// dequeue dequeues a bundle that was handled, also if ctx has ended. It does not give up before Run does, so
+// that the bundle is not handled once more.
+func (r *consumerRun) dequeue(ctx context.Context, b *Bundle) error {
+	closing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		_ = r.clock.Sleep(closing, dequeueGrace) // it ends early once the bundle is dequeued
+		cancel()
+	})
+	defer func() {
+		cancel()
+		if !stop() {
+			<-ended
+		}
+	}()
+	for {
+		err := b.Dequeue(closing)
+		if err == nil || ctx.Err() != nil || !isRepeated(err) {
+			return err
+		}
+		if err := r.retry(ctx, err); err != nil {
+			return &finalError{err}
+		}
+	}
+}
+
+// callHandler returns the error of a handler, also if it panics.
+func callHandler(ctx context.Context, handle Handler, b *Bundle) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{value, debug.Stack()}
+		}
+	}()
+	return handle(ctx, b)
+}

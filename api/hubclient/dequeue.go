@@ -1,0 +1,60 @@
+package hubclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// A NotOpenError reports that a bundle cannot be dequeued because it is not open for the actor.
+type NotOpenError struct {
+	BundleID string
+	// MayBeDequeued is true if an earlier attempt of the same call may have dequeued it.
+	MayBeDequeued bool
+	Problem       *Problem
+}
+
+// Error returns the reason in one line.
+func (e *NotOpenError) Error() string {
+	if e.MayBeDequeued {
+		return fmt.Sprintf("hubclient: bundle %s is not open; an earlier attempt, whose answer was lost, may have dequeued it", e.BundleID)
+	}
+	return fmt.Sprintf("hubclient: bundle %s is not open: %v", e.BundleID, e.Problem)
+}
+
+// Unwrap returns the problem.
+func (e *NotOpenError) Unwrap() error { return e.Problem }
+
+// Dequeue confirms that an actor holds a bundle safely. Its events are never delivered again. It fails with a
+// [*NotOpenError] if the bundle is not open, which has many reasons: it never was, another process of the
+// actor has dequeued it, or an earlier attempt has. Dequeue does not know whether the bundle was open
+// before; [Bundle.Dequeue] does.
+func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
+	return c.dequeue(ctx, actor, id, new(bool))
+}
+
+// dequeue sets mayBeDequeued if an attempt whose answer is lost may have dequeued the bundle.
+func (c *Client) dequeue(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
+	return c.repeat(ctx, c.opts.Budget, func() error {
+		_, err := c.once(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
+		if p, ok := errors.AsType[*Problem](err); ok && p.isGone() {
+			return &NotOpenError{id, *mayBeDequeued, p}
+		}
+		*mayBeDequeued = *mayBeDequeued || err != nil && isUncertain(err)
+		return err
+	})
+}
+
+// Dequeue confirms that the actor holds the bundle safely. It may be repeated. The hub has handed out
+// the bundle, so it was open: if it is not, and an earlier attempt may have reached the hub,
+// Dequeue has succeeded. It fails with a [*NotOpenError] if another process of the actor has dequeued
+// the bundle, or an operator has closed it.
+func (b *Bundle) Dequeue(ctx context.Context) error {
+	err := b.client.dequeue(ctx, b.actor, b.ID, &b.mayBeDequeued)
+	if e, ok := errors.AsType[*NotOpenError](err); ok && e.MayBeDequeued {
+		return nil
+	}
+	return err
+}

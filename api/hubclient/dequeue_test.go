@@ -1,0 +1,52 @@
+package hubclient_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/hubclient"
+)
+
+func (h *faultyHub) peek() *hubclient.Bundle {
+	h.t.Helper()
+	b, err := h.client.Peek(h.t.Context(), actor, hubclient.PeekOptions{})
+	require.NoError(h.t, err)
+	h.t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func TestDequeue_TakesNotFoundForSuccessAfterALostAnswerOnly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		steps    []step
+		succeeds bool
+	}{
+		"answer":                          {[]step{ok}, true},
+		"not open":                        {[]step{problem(404)}, false},
+		"gone":                            {[]step{problem(410)}, false},
+		"not open after a lost answer":    {[]step{noAnswer, problem(404)}, true},
+		"gone after a lost answer":        {[]step{noAnswer, problem(410)}, true},
+		"not open after an unsure answer": {[]step{problem(503), problem(404)}, true},
+		"not open after a refusal":        {[]step{problem(429), problem(404)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newFaultyHub(t, append([]step{bundle("b", body, len(body))}, tc.steps...)...)
+			err := h.peek().Dequeue(t.Context())
+			if tc.succeeds {
+				require.NoError(t, err)
+				return
+			}
+			e, ok := errors.AsType[*hubclient.NotOpenError](err)
+			require.True(t, ok)
+			require.False(t, e.MayBeDequeued)
+		})
+	}
+}
+
+func TestDequeue_OfAnIDNeverTakesNotFoundForSuccess(t *testing.T) {
+	h := newFaultyHub(t, noAnswer, problem(404))
+	e, ok := errors.AsType[*hubclient.NotOpenError](h.client.Dequeue(t.Context(), actor, "b"))
+	require.True(t, ok, "nothing says that the bundle was ever open")
+	require.True(t, e.MayBeDequeued)
+}

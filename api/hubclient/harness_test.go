@@ -1,0 +1,191 @@
+package hubclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/messagehub/messagehub/api/hubclient"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const actor = "5790001330552"
+
+// A clock of a test does not wait when it sleeps. Its timers do not expire by themselves.
+type clock struct {
+	mu      sync.Mutex
+	now     time.Duration
+	slept   []time.Duration
+	expires bool // the next timer
+}
+
+func (c *clock) Elapsed() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() == nil {
+		c.now += d
+		c.slept = append(c.slept, d)
+	}
+	return ctx.Err()
+}
+
+func (c *clock) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expires {
+		c.expires = false
+		f()
+	}
+	return func() bool { return true }
+}
+
+// expireNext lets the next timer expire at once, and no other.
+func (c *clock) expireNext() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expires = true
+}
+
+func (c *clock) pauses() []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]time.Duration(nil), c.slept...)
+}
+
+// A faultyHub answers each request with the next of its steps, and fails the test for one more.
+type faultyHub struct {
+	t      *testing.T
+	client *hubclient.Client
+	clock  *clock
+	steps  []step
+	seen   []string // method and path of each request
+	mu     sync.Mutex
+}
+
+type step func(w http.ResponseWriter, r *http.Request)
+
+// newFaultyHub starts a hub with steps. Its client has ids bundle-1, bundle-2 and so on, and no jitter.
+func newFaultyHub(t *testing.T, steps ...step) *faultyHub {
+	return newFaultyHubWith(t, hubclient.Options{}, steps...)
+}
+
+func newFaultyHubWith(t *testing.T, opts hubclient.Options, steps ...step) *faultyHub {
+	h := &faultyHub{t: t, steps: steps, clock: new(clock)}
+	server := httptest.NewServer(h)
+	ids := 0
+	opts.URL, opts.Clock, opts.Jitter = server.URL, h.clock, func() float64 { return 0 }
+	opts.NewID = func() string { ids++; return fmt.Sprintf("bundle-%d", ids) }
+	client, err := hubclient.New(opts)
+	require.NoError(t, err)
+	h.client = client
+	t.Cleanup(func() {
+		client.Close()
+		server.Close()
+		require.Empty(t, h.steps, "steps without a request")
+	})
+	return h
+}
+
+func (h *faultyHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	h.seen = append(h.seen, r.Method+" "+r.URL.RequestURI())
+	if len(h.steps) == 0 {
+		h.mu.Unlock()
+		h.t.Errorf("unexpected request %s %s", r.Method, r.URL)
+		http.Error(w, "unexpected", http.StatusTeapot)
+		return
+	}
+	next := h.steps[0]
+	h.steps = h.steps[1:]
+	h.mu.Unlock()
+	next(w, r)
+}
+
+// requests returns the requests so far.
+func (h *faultyHub) requests() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]string(nil), h.seen...)
+}
+
+// problem answers with a problem and headers.
+func problem(status int, headers ...string) step {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"type":"urn:messagehub:problem:x","title":"A problem","status":%d,"detail":"A detail.","instance":"urn:messagehub:request:R"}`, status)
+	}
+}
+
+// bundle answers with the first n bytes of a body and breaks off if that is not all of it.
+func bundle(id, body string, n int) step { return taggedBundle(id, `"t"`, body, n) }
+
+func taggedBundle(id, tag, body string, n int) step {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("MessageId", id)
+		h.Set("Content-Type", "application/json")
+		if tag != "" {
+			h.Set("ETag", tag)
+		}
+		rest, status := body, http.StatusOK
+		if from, ok := strings.CutPrefix(r.Header.Get("Range"), "bytes="); ok && r.Header.Get("If-Range") == tag {
+			start, _ := strconv.Atoi(strings.TrimSuffix(from, "-"))
+			rest, status = body[start:], http.StatusPartialContent
+			h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", start, len(body)-1, len(body)))
+			n -= start
+		}
+		h.Set("Content-Length", strconv.Itoa(len(rest)))
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(rest[:min(n, len(rest))]))
+		if n < len(rest) {
+			breakOff(w, r)
+		}
+	}
+}
+
+// breakOff ends the connection after what was written.
+func breakOff(w http.ResponseWriter, _ *http.Request) {
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// noAnswer ends the connection before an answer.
+func noAnswer(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func ok(http.ResponseWriter, *http.Request) {}
+
+func noData(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+
+// isStatus reports whether err has a problem with a status.
+func isStatus(err error, status int) bool {
+	p, ok := errors.AsType[*hubclient.Problem](err)
+	return ok && p.Status == status
+}
+
+// jump changes the time, as nothing does to a monotonic clock.
+func (c *clock) jump(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += d
+}

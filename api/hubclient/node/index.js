@@ -1,0 +1,2 @@
+export { BrokenBodyError, NotOpenError, Problem } from "./errors.js";
+export { Client } from "./client.js";

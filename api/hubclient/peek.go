@@ -1,0 +1,88 @@
+package hubclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// PeekOptions say which bundle a Peek asks for. The zero value asks for the next one, whatever its group.
+type PeekOptions struct {
+	Group    string        // of domains, such as timeseries; "": all of them
+	BundleID string        // of a bundle that has to be opened, a UUID that is new to the actor; "": the hub chooses one
+	Format   string        // of content that a domain makes: json or xml; "": json
+	Version  string        // of that format; "": 1.0
+	Wait     time.Duration // how long the hub waits for data, up to a minute
+}
+
+// path returns the path of a Peek, with its query.
+func (o *PeekOptions) path() string {
+	path, query := "/v1/peek", make(url.Values)
+	if o.Group != "" {
+		path += "/" + url.PathEscape(o.Group)
+	}
+	for name, value := range map[string]string{"bundleId": o.BundleID, "format": o.Format, "version": o.Version} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if o.Wait > 0 {
+		query.Set("wait", o.Wait.String())
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path
+}
+
+// ErrNoData reports that no data waits for an actor.
+var ErrNoData = errors.New("hubclient: no data waits for the actor")
+
+// Peek returns the open bundle of an actor or, if none is open, opens the next one. It fails with
+// [ErrNoData] if no data waits. The caller closes the bundle, whose body ends with ctx, too. Until it is
+// dequeued, Peek returns it again.
+//
+// Peek fails with a [*Problem] of status 409 if a bundle is open under another id than
+// PeekOptions.BundleID or in another format.
+func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *Bundle, err error) {
+	path, wait := opts.path(), opts.Wait
+	err = c.repeat(ctx, c.opts.Budget, func() error {
+		b, err = c.peekOnce(ctx, actor, path, wait)
+		return err
+	})
+	return b, err
+}
+
+// peekOnce is a Peek without repetitions.
+func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Duration) (*Bundle, error) {
+	conn, err := c.start(ctx, http.MethodGet, path, actor, nil, identityCoding(), wait)
+	if err != nil {
+		return nil, err
+	}
+	if conn.StatusCode == http.StatusNoContent {
+		conn.close()
+		return nil, &finalError{ErrNoData}
+	}
+	return newBundle(ctx, conn, actor)
+}
+
+// Download returns an open bundle of an actor by its id, and opens none. It fails with a [*Problem] of
+// status 404 if the bundle is not open. The caller closes the bundle.
+func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err error) {
+	err = c.repeat(ctx, c.opts.Budget, func() error {
+		conn, err := c.start(ctx, http.MethodGet, bundlePath(id), actor, nil, identityCoding(), 0)
+		if err != nil {
+			return err
+		}
+		b, err = newBundle(ctx, conn, actor)
+		return err
+	})
+	return b, err
+}
+
+func bundlePath(id string) string { return "/v1/bundles/" + url.PathEscape(id) }
+
+// identityCoding asks for a body as it is, whose bytes can be counted.
+func identityCoding() http.Header { return http.Header{"Accept-Encoding": {"identity"}} }

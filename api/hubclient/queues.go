@@ -1,0 +1,35 @@
+package hubclient
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// A Queue is what waits for an actor in a group of domains.
+type Queue struct {
+	Group      string      `json:"group"`
+	Waiting    int64       `json:"waiting"`              // events, those of the open bundle included
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // how long the oldest of them has waited; nil: not known
+	Open       *OpenBundle `json:"open,omitempty"`       // nil: none
+}
+
+// An OpenBundle is a bundle that was fetched and not dequeued.
+type OpenBundle struct {
+	ID     string    `json:"bundleId"`
+	Events int       `json:"events"`
+	Opened time.Time `json:"opened"`
+}
+
+// Queues returns what waits for an actor, group by group in the order of their names. It opens no bundle.
+func (c *Client) Queues(ctx context.Context, actor string) ([]Queue, error) {
+	answer, err := c.do(ctx, http.MethodGet, "/v1/queues", actor, nil)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Queues []Queue `json:"queues"`
+	}
+	err = decode(answer, &q)
+	return q.Queues, err
+}
