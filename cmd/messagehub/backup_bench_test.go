@@ -60,7 +60,7 @@ func peekAndSend(ctx context.Context, b *testing.B, hub *hubclient.Client, next 
 		actor := fmt.Sprint("actor-", rand.IntN(benchActors))
 		load.Go(func() error {
 			began := time.Now()
-			_, _, err := hub.Peek(context.WithoutCancel(ctx), actor, "/v1/peek")
+			_, _, err := hub.Peek(context.WithoutCancel(ctx), actor, hubclient.PeekOptions{})
 			mu.Lock()
 			defer mu.Unlock()
 			took = append(took, time.Since(began))
