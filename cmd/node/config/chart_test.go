@@ -60,9 +60,10 @@ func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
 	require.Greater(t, n, 20)
 }
 
-// ownSettings are set by the chart alone, or are secrets, which must not be in a ConfigMap.
+// ownSettings are set by the chart alone, are secrets, which must not be in a ConfigMap, or do what its preStop
+// does: to wait before the hub stops.
 var ownSettings = []string{
-	"listen", "admin-listen", "bus-listen", "blob-listen", "data", "in-memory",
+	"listen", "admin-listen", "bus-listen", "blob-listen", "data", "in-memory", "drain-delay",
 	"tls.cert", "tls.key", "tls.client-ca",
 	"admin.token", "admin.token-file", "cosmos.key", "cosmos.key-file", "servicebus.connection", "servicebus.connection-file",
 	"blob.key", "blob.key-file", "push.secret-key", "push.secret-key-file", "bus.key", "exchange.key",
