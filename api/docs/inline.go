@@ -60,7 +60,7 @@ func (r *renderer) emphasis(text, mark, element string) int {
 	return end + 2*len(mark)
 }
 
-// link renders the link at the beginning of text and returns its length, 0 if it is none.
+// link renders the link at the beginning of text and returns its length, 0 if there is no link.
 func (r *renderer) link(text string) int {
 	middle := strings.Index(text, "](")
 	if middle < 0 {

@@ -254,7 +254,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"deploy/notices"},
-		why:      "it looks at modules from outside, and needs none of ours",
+		why:      "it looks at modules from outside, and needs no package of ours",
 	},
 	{
 		packages: []string{"api/docs"},

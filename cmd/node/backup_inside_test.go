@@ -85,7 +85,7 @@ func TestBackup_HasEveryStoreAndWhatIsDeletedMeanwhile(t *testing.T) {
 	for _, name := range []string{"content", "exchange"} {
 		require.NoDirExists(t, filepath.Join(folder, name, "+held"))
 	}
-	require.NoError(t, n.store.content.Delete(t.Context(), "kept/a"), "nothing is held any more")
+	require.NoError(t, n.store.content.Delete(t.Context(), "kept/a"), "nothing is held after the release")
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "content", "+held", "0"), 0o700), "what a kill leaves")
 	require.NoError(t, n.Close())
 	require.NoError(t, openFolder(t, folder).Close())

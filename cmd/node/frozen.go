@@ -43,7 +43,7 @@ func (f *Frozen) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// readFrozen reads the file of a data folder, nil if there is none.
+// readFrozen reads the file of a data folder; nil: it has no such file.
 func readFrozen(cfg *config.Config) (*Frozen, error) {
 	if cfg.InMemory || !cfg.Embedded() {
 		return nil, nil //nolint:nilnil // such a hub is not restored from an archive

@@ -60,5 +60,5 @@
 // # What it leaves to others
 //
 // Which formats belong to a level, and what reads and writes them. Nodes of versions before
-// levels are not in the document: the operator makes sure that none of them is running.
+// levels are not in the document: the operator makes sure that no such node is running.
 package level

@@ -33,7 +33,7 @@ func TestAStoreOfAVersionBeforeLevels_HasLevel1(t *testing.T) {
 
 func TestAnOlderVersion_IsRefusedAndToldWhichToUse(t *testing.T) {
 	r := newRig(t)
-	r.at(2)
+	r.openAtLevel(2)
 	_, err := Open(t.Context(), r.account.Connect(), knows(1))
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.ErrorContains(t, err, "the store has level 2, and this version knows levels up to 1: use version v2 or a newer one")
@@ -56,7 +56,7 @@ func TestADocumentOfANewerFormat_IsRefused(t *testing.T) {
 
 func TestADamagedDocument_IsReported(t *testing.T) {
 	r := newRig(t)
-	r.at(2)
+	r.openAtLevel(2)
 	r.patches("/level", 0)
 	_, err := Open(t.Context(), r.account.Connect(), knows(2))
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
@@ -74,7 +74,7 @@ func (r *rig) patches(path string, value any) {
 
 func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		old, endOld := r.join(r.open(knows(1)), "old")
 		s := r.open(knows(3))
 		one, endOne := r.join(s, "one")
@@ -115,7 +115,7 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 
 func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead") // it never beats
 		require.NoError(t, err)
 		s := r.open(knows(2))
@@ -129,7 +129,7 @@ func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 
 func TestAnUpgradeOfAStoreThatIsHeldAlone_WaitsForNoNode(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead")
 		require.NoError(t, err)
 		s, began := r.open(knows(2)), time.Now()
@@ -141,7 +141,7 @@ func TestAnUpgradeOfAStoreThatIsHeldAlone_WaitsForNoNode(t *testing.T) {
 
 func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead")
 		require.NoError(t, err)
 		s := r.open(knows(2))
@@ -156,7 +156,7 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 // it must end.
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		paused, err := r.open(knows(1)).Join(r.Context(), "paused")
 		require.NoError(t, err)
 		s := r.open(knows(2))
@@ -170,7 +170,7 @@ func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 
 func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		s := r.open(knows(1))
 		other, err := s.Join(r.Context(), "paused")
 		require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 // The older node starts after the upgrade has looked at the nodes, and before it writes.
 func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	virtually(t, func(r *rig) {
-		r.at(1)
+		r.openAtLevel(1)
 		old := r.open(knows(1))
 		s, line := r.openBy(knows(2))
 		var end func() error
@@ -209,7 +209,7 @@ func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 		for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 			for _, back := range []bool{false, true} {
 				r := newRig(t)
-				r.at(1)
+				r.openAtLevel(1)
 				opts := knows(2)
 				opts.Retries = 2
 				killed, line := r.openBy(opts)
@@ -241,7 +241,7 @@ func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 
 func TestAnAnnouncedLevel_KeepsOlderNodesOutUntilItIsTakenBack(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	old := r.open(knows(1))
 	u := &Upgrade{Store: r.open(knows(2))}
 	_, err := u.announce(t.Context(), 2)
@@ -258,7 +258,7 @@ func TestAnAnnouncedLevel_KeepsOlderNodesOutUntilItIsTakenBack(t *testing.T) {
 
 func TestTwoUpgradesAtOnce_RaiseTheLevelOnce(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	results := make(chan error)
 	for range 4 {
 		u := &Upgrade{Store: r.open(knows(3))}
@@ -274,7 +274,7 @@ func TestTwoUpgradesAtOnce_RaiseTheLevelOnce(t *testing.T) {
 
 func TestAnUpgradeThatIsTakenBackMeanwhile_SaysSo(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	other := &Upgrade{Store: r.open(knows(2))}
 	s, line := r.openBy(knows(2))
 	during(line, 5, func() { // the third request was the announcement, the fifth is the activation
@@ -304,7 +304,7 @@ func rewriting(parts *[]string) Table {
 func TestSteps_ContinueWhereAnUpgradeWasKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t)
-		r.at(1)
+		r.openAtLevel(1)
 		var parts []string
 		opts := Options{Table: rewriting(&parts), Version: "v2"}
 		opts.Retries = 2
@@ -324,7 +324,7 @@ func TestSteps_ContinueWhereAnUpgradeWasKilled(t *testing.T) {
 
 func TestAStepThatFails_IsReportedAndContinuedLater(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	isBroken := true
 	opts := Options{Version: "v2", Table: append(levels[:1:1], Level{Steps: []Step{{Name: "rewrite", Run: func(context.Context, string) (string, error) {
 		if isBroken {
@@ -343,7 +343,7 @@ func TestAStepThatFails_IsReportedAndContinuedLater(t *testing.T) {
 
 func TestAStepThatIsNotKnown_IsLeftToItsVersion(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	r.patches("/step", map[string]string{"name": "of another build"})
 	err := (&Upgrade{Store: r.open(knows(1))}).Run(t.Context())
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
@@ -352,7 +352,7 @@ func TestAStepThatIsNotKnown_IsLeftToItsVersion(t *testing.T) {
 
 func TestEveryWrite_KeepsMembersThatItDoesNotKnow(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	old := r.open(knows(1))
 	m, err := old.Join(t.Context(), "old")
 	require.NoError(t, err)
@@ -377,7 +377,7 @@ func TestARequestThatFails_IsRepeatedAndItsEffectIsTheSame(t *testing.T) {
 	for _, fault := range append(faulty.Faults(), faulty.Truncated, faulty.Failed, faulty.FailedAfter) {
 		for n := 1; ; n++ {
 			r := newRig(t)
-			r.at(1)
+			r.openAtLevel(1)
 			s, line := r.openBy(knows(2))
 			line.BreakOne(n, fault)
 			m, err := s.Join(t.Context(), "a")
@@ -400,7 +400,7 @@ func TestARequestThatFails_IsRepeatedAndItsEffectIsTheSame(t *testing.T) {
 
 func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 	r := newRig(t)
-	r.at(1)
+	r.openAtLevel(1)
 	s := r.open(knows(2))
 	d, err := s.ensure(t.Context())
 	require.NoError(t, err)

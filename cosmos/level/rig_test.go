@@ -67,7 +67,7 @@ func during(line *faulty.Transport, n int, do func()) {
 }
 
 // at makes the level of the store.
-func (r *rig) at(level int) { r.open(knows(level)) }
+func (r *rig) openAtLevel(level int) { r.open(knows(level)) }
 
 // join starts a node, which runs until the function that is returned is called, or until the level is
 // too high.

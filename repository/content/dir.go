@@ -115,7 +115,7 @@ func (d *Dir) try() error {
 }
 
 // Hold keeps the files of objects that are deleted from now on for [datafolder.Hold.Each], until
-// it is released. The objects themselves are gone as ever.
+// it is released. The objects themselves are gone at once.
 func (d *Dir) Hold() (*datafolder.Hold, error) { return d.remover.Hold(d.root) }
 
 // Temporary names what a copy of the folder leaves out.

@@ -167,7 +167,7 @@ func checkName(name string) error {
 	folder, _, isBelow := strings.Cut(name, "/")
 	isKnown := isBelow && slices.Contains(archivedFolders, folder) || slices.Contains(archivedFiles, name)
 	if !isKnown || !fs.ValidPath(name) || strings.Contains(name, `\`) {
-		return damaged("it has a file %.80q, which is none of a data folder", name)
+		return damaged("it has a file %.80q, which does not belong in a data folder", name)
 	}
 	return nil
 }

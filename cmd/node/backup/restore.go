@@ -38,7 +38,7 @@ func (e *NotEmptyError) Error() string {
 
 // RestoreOptions say how a folder is restored.
 type RestoreOptions struct {
-	Frozen   []byte // content of FrozenFile; nil: there is none
+	Frozen   []byte // content of FrozenFile; nil: no such file
 	Progress func(Progress)
 
 	write func(*os.File, []byte) (int, error) // for tests; nil: os.File.Write

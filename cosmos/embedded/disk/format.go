@@ -67,7 +67,7 @@ func (f *Format) advance(tx Tx) (isDone bool, err error) {
 	return false, nil
 }
 
-// number returns the stored number, 0 if there is none.
+// number returns the stored number, 0 if nothing is stored.
 func (f *Format) number(s State) uint64 {
 	text := s.Get(f.Key)
 	if len(text) != 8 {

@@ -224,7 +224,7 @@ func (a *Account) breakDown(err error) {
 var ErrNoFolder = errors.New("the account is in memory and has no folder")
 
 // Hold keeps the files of blobs that are deleted from now on for [datafolder.Hold.Each], until
-// it is released. The blobs themselves are gone as ever. An account in memory fails with
+// it is released. The blobs themselves are gone at once. An account in memory fails with
 // ErrNoFolder.
 func (a *Account) Hold() (*datafolder.Hold, error) {
 	f, ok := a.store.(*folder)
