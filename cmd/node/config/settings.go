@@ -1,0 +1,40 @@
+package config
+
+import "strings"
+
+// A Setting is a key of a Config as an operator may see it.
+type Setting struct {
+	Name     string // as in the file, with a dot between section and key
+	Value    string // as a file would have it; [redacted] for a secret, "" for a secret that is not set
+	IsSecret bool   // the values of the key are secrets, or the value has a secret in it
+	Origin   Origin
+	From     string // where the value is: "hub.yaml line 3", the variable, or the flag; "the default" for a default
+	Variable string // of the environment, by which the key can be set
+	Usage    string // what the key is for
+}
+
+// An Origin is the layer that a value came from.
+type Origin string
+
+// The origins, each over the ones before it.
+const (
+	ByDefault     Origin = "default"
+	ByFile        Origin = "file"
+	ByEnvironment Origin = "environment"
+	ByFlag        Origin = "flag"
+)
+
+var origins = map[layer]Origin{byDefault: ByDefault, byFile: ByFile, byEnvironment: ByEnvironment, byFlag: ByFlag}
+
+// Settings returns all keys in the order of the table, secrets hidden.
+func (c *Config) Settings() []Setting {
+	settings := make([]Setting, len(keys))
+	for i, k := range keys {
+		value := c.show(k)
+		settings[i] = Setting{
+			Name: k.name, Value: value, IsSecret: c.isSecretKey(k) || value == redacted,
+			Origin: origins[c.from[k.name].layer], From: c.source(k.name), Variable: envName(k.name), Usage: strings.ReplaceAll(k.usage, "`", ""),
+		}
+	}
+	return settings
+}
