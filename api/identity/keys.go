@@ -6,7 +6,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -132,7 +131,7 @@ func (s *keySet) refresh(ctx context.Context) error {
 	defer cancel()
 	keys, err := s.fetch(fetching)
 	if err == nil && len(keys) == 0 {
-		err = errors.New("it has no key for RS256, PS256 or ES256")
+		err = errNoKey
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -189,6 +189,12 @@ var table = []row{
 		why:      "an adapter, replaceable; it knows no document of cosmos",
 	},
 	{
+		packages: []string{"cosmos/probe"},
+		may:      []string{"cosmos/client"},
+		tests:    storageTests,
+		why:      "it tests rights on a document of its own, and knows no other",
+	},
+	{
 		packages: []string{"cosmos/level"},
 		may:      []string{"domain", "cosmos/client"},
 		tests:    storageTests,
@@ -336,6 +342,12 @@ var table = []row{
 		why:      "tests of the edge share a bus, and only they import it",
 	},
 	{
+		packages: []string{"api/servicebus/probe"},
+		may:      []string{"api/servicebus/internal/busclient"},
+		tests:    []string{"api/servicebus/embedded"},
+		why:      "it opens links to queues, and knows no message",
+	},
+	{
 		packages: []string{"api/servicebus/domainclient"},
 		may:      []string{"api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
@@ -351,6 +363,10 @@ var table = []row{
 		packages: []string{"cmd/node/config"},
 		may:      []string{"domain", "api/servicebus/contract", "cosmos/embedded/loopback"},
 		why:      "a configuration names the parts, it does not build them; which addresses are safe is decided in one place",
+	},
+	{
+		packages: []string{"cmd/node/doctor"},
+		why:      "it runs checks and reports them; which checks there are is for the node",
 	},
 	{
 		packages: []string{"cmd/node/deployment"},

@@ -1,0 +1,18 @@
+package identity
+
+import (
+	"context"
+	"errors"
+)
+
+// CheckIssuer fetches the document of an issuer and its keys, as an [Authenticator] does, and returns the
+// number of keys with which tokens may be signed. Its error says what is wrong.
+func CheckIssuer(ctx context.Context, client Doer, issuer string) (keys int, err error) {
+	found, err := fetchKeys(ctx, client, issuer)
+	if err == nil && len(found) == 0 {
+		err = errNoKey
+	}
+	return len(found), err
+}
+
+var errNoKey = errors.New("it has no key for RS256, PS256 or ES256")

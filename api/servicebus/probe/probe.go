@@ -1,0 +1,108 @@
+package probe
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+)
+
+// A Link is a use of a queue.
+type Link struct {
+	Queue    string
+	Sends    bool // false: it receives
+	Sessions bool // the queue has sessions
+}
+
+// An Outcome is what opening a link has shown.
+type Outcome int
+
+// The outcomes.
+const (
+	Granted       Outcome = iota
+	Denied                // the credential does not have the right
+	Missing               // the queue does not exist
+	OtherSessions         // the queue has sessions and must not, or the other way round
+	Disabled              // the queue is disabled
+	Unreachable           // the bus did not answer, or in a way that is not known
+)
+
+// A Result is the outcome of a link.
+type Result struct {
+	Link
+	Outcome Outcome
+	Err     error // nil if the right is granted
+}
+
+// atOnce is the number of links that are opened at the same time.
+const atOnce = 8
+
+// Run opens each link and closes it. session is the id of a session that no other client uses. It uses
+// the client until it returns, and does not close it.
+func Run(ctx context.Context, client *azservicebus.Client, session string, links []Link) []Result {
+	results := make([]Result, len(links))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, link := range links {
+		group.Go(func() error {
+			err := open(ctx, client, session, link)
+			results[i] = Result{link, outcomeOf(err), nil}
+			if err != nil {
+				results[i].Err = busclient.Classify(err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // every error is in a result
+	return results
+}
+
+// open opens a link and closes it. An error of closing is not one of the right.
+func open(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
+	var opened interface{ Close(context.Context) error }
+	var err error
+	switch {
+	case link.Sends:
+		var sender *azservicebus.Sender
+		if sender, err = client.NewSender(link.Queue, nil); err == nil {
+			opened = sender
+			_, err = sender.NewMessageBatch(ctx, nil) // it opens the link to learn the size of a message
+		}
+	case link.Sessions:
+		var receiver *azservicebus.SessionReceiver
+		if receiver, err = client.AcceptSessionForQueue(ctx, link.Queue, session, nil); err == nil {
+			opened = receiver
+		}
+	default:
+		var receiver *azservicebus.Receiver
+		if receiver, err = client.NewReceiverForQueue(link.Queue, nil); err == nil {
+			opened = receiver
+			_, err = receiver.PeekMessages(ctx, 1, nil) // it opens the link, and leaves the message where it is
+		}
+	}
+	if opened != nil {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), busclient.CloseTimeout)
+		defer cancel()
+		_ = opened.Close(closing)
+	}
+	return err
+}
+
+func outcomeOf(err error) Outcome {
+	switch busclient.ReasonOf(err) {
+	case busclient.None:
+		return Granted
+	case busclient.Unauthorized:
+		return Denied
+	case busclient.NotFound:
+		return Missing
+	case busclient.NotAllowed:
+		return OtherSessions
+	case busclient.Disabled:
+		return Disabled
+	default:
+		return Unreachable
+	}
+}

@@ -1,0 +1,58 @@
+package doctor
+
+import "fmt"
+
+// A State is the result of a check.
+type State string
+
+// The states.
+const (
+	OK         State = "ok"
+	Warning    State = "warning" // the hub works, with a disadvantage or a risk
+	Fault      State = "fault"   // the hub, or a part of it, does not work
+	NotChecked State = "not checked"
+)
+
+// A Finding is one line of a report.
+type Finding struct {
+	Check   string `json:"check"`             // its name, the same in all releases
+	Subject string `json:"subject,omitempty"` // what was checked, such as the name of a queue; "": the check has one subject
+	State   State  `json:"state"`
+	Text    string `json:"text"`             // what was found; it has no secrets
+	Remedy  string `json:"remedy,omitempty"` // what to do next; never empty for a warning and a fault
+}
+
+// Passed returns the finding that something is in order.
+func Passed(subject, format string, args ...any) Finding {
+	return Finding{Subject: subject, State: OK, Text: fmt.Sprintf(format, args...)}
+}
+
+// Warn returns a warning.
+func Warn(subject, text, remedy string) Finding {
+	return Finding{Subject: subject, State: Warning, Text: text, Remedy: remedy}
+}
+
+// Fail returns a fault.
+func Fail(subject, text, remedy string) Finding {
+	return Finding{Subject: subject, State: Fault, Text: text, Remedy: remedy}
+}
+
+// Skip returns the finding that something could not be checked, or was not.
+func Skip(subject, format string, args ...any) Finding {
+	return Finding{Subject: subject, State: NotChecked, Text: fmt.Sprintf("not checked, since "+format, args...)}
+}
+
+// A Report is what all checks have found, in the order of the table.
+type Report struct {
+	Findings []Finding
+}
+
+// Count returns the number of findings that have a state.
+func (r *Report) Count(s State) (n int) {
+	for i := range r.Findings {
+		if r.Findings[i].State == s {
+			n++
+		}
+	}
+	return n
+}

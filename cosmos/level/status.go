@@ -1,0 +1,27 @@
+package level
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// ReadStatus returns the level and the nodes of a store as one read shows them, which may be some seconds
+// old. It writes nothing. isThere is false if no node has opened the store yet. It fails with NewerFormat
+// as [Open] does.
+func ReadStatus(ctx context.Context, db *client.Database, opts Options) (status Status, isThere bool, err error) {
+	catalog, err := db.Container(containerName)
+	if err != nil {
+		return Status{}, false, err
+	}
+	s := &Store{client: client.New(db, client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random}), catalog: catalog, opts: opts}
+	d := &document{}
+	_, err = s.client.Begin("read level").Read(ctx, catalog, documentKey, documentID, d)
+	switch {
+	case client.IsNotFound(err):
+		return Status{}, false, nil
+	case err != nil:
+		return Status{}, false, client.Classify("read the level of the store", err)
+	}
+	return s.status(d), true, s.checkKnown(d)
+}

@@ -1,0 +1,224 @@
+package probe
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// Document is the kind of the documents of this package.
+var Document = client.DocumentKind{Name: "probe", Format: 1}
+
+const (
+	containerName = "catalog"
+	documentKey   = "|probe" // no recipient has that name
+
+	// maxAge is the age, by the clock of the account, from which a document is left over. A run takes
+	// less than that.
+	maxAge = 60 // seconds
+)
+
+// A document is written and deleted by one run.
+type document struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Kind         string `json:"kind"`
+	Writes       int    `json:"writes"`
+	client.FormatNumber
+}
+
+// DocumentKind returns the kind of the document.
+func (*document) DocumentKind() client.DocumentKind { return Document }
+
+// A writtenDocument is what a run reads of a document.
+type writtenDocument struct {
+	ID      string `json:"id"`
+	Written int64  `json:"_ts"` // by the clock of the account, in seconds
+}
+
+// The rights, as the data actions of Cosmos name them below
+// Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/.
+const (
+	Create     = "items/create"
+	Read       = "items/read"
+	Replace    = "items/replace"
+	Upsert     = "items/upsert"
+	Delete     = "items/delete"
+	Query      = "executeQuery"
+	ChangeFeed = "readChangeFeed"
+)
+
+// A Right is the result for one right.
+type Right struct {
+	Name string
+	// Err is nil if the right is granted. [IsDenied] distinguishes a refusal from other failures.
+	Err error
+}
+
+// IsDenied reports whether the account has refused a request because of the credential.
+func IsDenied(err error) bool {
+	if err == nil {
+		return false
+	}
+	status := client.StatusOf(err)
+	return status == http.StatusUnauthorized || status == http.StatusForbidden
+}
+
+// A Probe tests the rights of the credential of a database.
+type Probe struct {
+	client  *client.Client
+	catalog *azcosmos.ContainerClient
+	db      *client.Database
+	clock   func() time.Time
+}
+
+// Options of a Probe. The zero value is valid.
+type Options struct {
+	Clock  func() time.Time // default time.Now; from when on changes are read, decides nothing
+	Random func() uint64    // ids of documents; default: the system's
+}
+
+// New returns a Probe. It makes no request.
+func New(db *client.Database, opts Options) (*Probe, error) {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	catalog, err := db.Container(containerName)
+	if err != nil {
+		return nil, err
+	}
+	return &Probe{client: client.New(db, client.Options{Retries: 3, Clock: opts.Clock, Random: opts.Random}), catalog: catalog, db: db, clock: opts.Clock}, nil
+}
+
+// A Result is what a run has found.
+type Result struct {
+	Rights  []Right // in the order in which they were tested
+	Removed int     // documents that earlier runs had left
+	Left    bool    // the document of this run may be left, because it could not be deleted
+}
+
+// Run tests the rights that names lists.
+func (p *Probe) Run(ctx context.Context, names ...string) Result {
+	r := &run{probe: p, call: p.client.Begin("test rights"), doc: document{ID: p.client.NewID(), PartitionKey: documentKey, Kind: Document.Name, Writes: 1}}
+	tests := map[string]func(context.Context) error{
+		Query: r.query, Create: r.create, Read: r.read, Replace: r.replace, Upsert: r.upsert, ChangeFeed: r.readChangeFeed, Delete: r.delete,
+	}
+	for _, name := range [...]string{Query, Create, Read, Replace, Upsert, ChangeFeed, Delete} {
+		for _, wanted := range names {
+			if wanted == name {
+				r.result.Rights = append(r.result.Rights, Right{name, tests[name](ctx)})
+			}
+		}
+	}
+	return r.result
+}
+
+// A run is one use of a Probe.
+type run struct {
+	probe  *Probe
+	call   *client.Call
+	doc    document
+	etag   azcore.ETag
+	now    int64             // by the clock of the account; 0: not known
+	others []writtenDocument // that the query has found
+	result Result
+}
+
+// query lists the documents of the partition.
+func (r *run) query(ctx context.Context) error {
+	found, err := client.All[writtenDocument](ctx, r.call.Query(r.probe.catalog, documentKey, "SELECT c.id, c._ts FROM c"))
+	for _, d := range found {
+		r.others = append(r.others, *d)
+	}
+	return err
+}
+
+func (r *run) create(ctx context.Context) (err error) {
+	r.etag, err = r.call.Put(ctx, r.probe.catalog, documentKey, r.doc.ID, "", &r.doc)
+	r.result.Left = r.result.Left || err == nil
+	return granted(err)
+}
+
+func (r *run) read(ctx context.Context) error {
+	var written writtenDocument
+	_, err := r.call.Read(ctx, r.probe.catalog, documentKey, r.doc.ID, &written)
+	r.now = written.Written
+	return granted(err)
+}
+
+func (r *run) replace(ctx context.Context) error {
+	r.doc.Writes++
+	etag := r.etag
+	if etag == "" {
+		etag = "none" // that of no document
+	}
+	_, err := r.call.Put(ctx, r.probe.catalog, documentKey, r.doc.ID, etag, &r.doc)
+	return granted(err)
+}
+
+// upsert writes as the hub does, in a batch.
+func (r *run) upsert(ctx context.Context) error {
+	r.doc.Writes++
+	_, err := r.call.Batch(ctx, r.probe.catalog, documentKey, false, func(b *azcosmos.TransactionalBatch) {
+		b.UpsertItem(client.Encode(&r.doc), nil)
+	})
+	r.result.Left = r.result.Left || err == nil
+	return granted(err)
+}
+
+// readChangeFeed reads what has changed in the first range of partitions from now on: that is nothing, or one document.
+func (r *run) readChangeFeed(ctx context.Context) error {
+	const what = "read the change feed of " + containerName
+	ranges, err := r.probe.catalog.ReadFeedRanges(ctx, nil)
+	if err != nil || len(ranges) == 0 {
+		return client.Classify(what, err)
+	}
+	now := r.probe.clock()
+	_, err = r.probe.catalog.ReadChangeFeed(ctx, &azcosmos.ChangeFeedOptions{FeedRange: &ranges[0], StartFrom: &now, MaxItemCount: 1})
+	return client.Classify(what, err)
+}
+
+// delete deletes the document, and those that earlier runs have left.
+func (r *run) delete(ctx context.Context) error {
+	if err := r.call.Discard(ctx, r.probe.catalog, documentKey, r.doc.ID); err != nil {
+		return err
+	}
+	r.result.Left = false
+	for _, other := range r.others {
+		if r.now == 0 || r.now-other.Written < maxAge {
+			continue
+		}
+		if err := r.call.Discard(ctx, r.probe.catalog, documentKey, other.ID); err != nil {
+			return err
+		}
+		r.result.Removed++
+	}
+	return nil
+}
+
+// granted returns nil for an answer that only an account gives which grants the right: that the document
+// does not exist, exists already, or is another one.
+func granted(err error) error {
+	switch {
+	case client.IsNotFound(err), client.IsRefused(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// ReadIn tests whether documents of a container may be read, by one that does not exist.
+func (p *Probe) ReadIn(ctx context.Context, container string) error {
+	c, err := p.db.Container(container)
+	if err != nil {
+		return err
+	}
+	_, err = p.client.Begin("test rights").Read(ctx, c, documentKey, documentKey, &writtenDocument{})
+	return granted(err)
+}
+

@@ -1,0 +1,129 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// The rights that ProbeBlobs tests.
+const (
+	RightWrite  = "write"
+	RightRead   = "read"
+	RightList   = "list"
+	RightDelete = "delete"
+)
+
+// A ProbedRight is the result of ProbeBlobs for one right.
+type ProbedRight struct {
+	Name     string
+	IsDenied bool  // the account has refused the credential
+	Err      error // nil if the right is granted
+}
+
+// probeFolder has the blobs of ProbeBlobs. The names of objects of the hub begin otherwise.
+const probeFolder = "doctor/"
+
+// maxProbeAge is the age, by the clock of the account, from which a blob of ProbeBlobs is left over.
+const maxProbeAge = time.Minute
+
+// ProbeBlobs tests the rights of the credential of o in a container that exists, on a blob that it makes
+// and deletes. id is part of its name. If the program dies meanwhile, or the credential may not delete,
+// the blob stays; the next ProbeBlobs that may delete removes the blobs of runs that are older than a
+// minute, and returns how many it has removed.
+func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedRight, removed int, err error) {
+	b, err := newBlobs(o)
+	if err != nil {
+		return nil, 0, err
+	}
+	p := &blobProbe{container: b.container, name: probeFolder + id}
+	for _, test := range []struct {
+		right string
+		run   func(context.Context) error
+	}{{RightWrite, p.write}, {RightRead, p.read}, {RightList, p.list}, {RightDelete, p.delete}} {
+		err := test.run(ctx)
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // because it could not be written
+			err = nil
+		}
+		rights = append(rights, ProbedRight{test.right, isRefusal(err), failed(ctx, err)})
+	}
+	return rights, p.removed, nil
+}
+
+// isRefusal reports whether the account has refused a credential.
+func isRefusal(err error) bool {
+	answer, ok := errors.AsType[*azcore.ResponseError](err)
+	return ok && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
+}
+
+// A blobProbe is one run of ProbeBlobs.
+type blobProbe struct {
+	container *container.Client
+	name      string
+	now       time.Time // by the clock of the account; zero: not known
+	others    []listed  // blobs of other runs
+	removed   int
+}
+
+// A listed blob is one of another run.
+type listed struct {
+	name    string
+	written time.Time
+}
+
+func (p *blobProbe) write(ctx context.Context) error {
+	resp, err := p.container.NewBlockBlobClient(p.name).Upload(ctx, streaming.NopCloser(bytes.NewReader([]byte("doctor"))), nil)
+	if err == nil && resp.LastModified != nil {
+		p.now = *resp.LastModified
+	}
+	return err
+}
+
+func (p *blobProbe) read(ctx context.Context) error {
+	resp, err := p.container.NewBlobClient(p.name).DownloadStream(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return errors.Join(err, resp.Body.Close())
+}
+
+// list lists the blobs of all runs, up to one result page.
+func (p *blobProbe) list(ctx context.Context) error {
+	prefix := probeFolder
+	page, err := p.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}).NextPage(ctx)
+	if err != nil {
+		return err
+	}
+	for _, item := range page.Segment.BlobItems {
+		if item.Name != nil && *item.Name != p.name && item.Properties != nil && item.Properties.LastModified != nil {
+			p.others = append(p.others, listed{*item.Name, *item.Properties.LastModified})
+		}
+	}
+	return nil
+}
+
+// delete deletes the blob, and those that earlier runs have left.
+func (p *blobProbe) delete(ctx context.Context) error {
+	if _, err := p.container.NewBlobClient(p.name).Delete(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return err
+	}
+	for _, other := range p.others {
+		if p.now.IsZero() || p.now.Sub(other.written) < maxProbeAge {
+			continue
+		}
+		if _, err := p.container.NewBlobClient(other.name).Delete(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.BlobNotFound) {
+			return err
+		}
+		p.removed++
+	}
+	return nil
+}
