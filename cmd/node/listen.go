@@ -14,19 +14,25 @@ import (
 
 // listen opens the address that a key of the configuration names.
 func listen(ctx context.Context, address, key string) (net.Listener, error) {
-	flag := "--" + key
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	switch {
-	case err == nil:
-		return l, nil
-	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, config.PortInUse(address, flag)
-	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with %s", address, flag)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("listen on %s: this machine does not have that address; choose one of its own with %s", address, flag)
+	if err != nil {
+		return nil, explainListen(address, key, err)
 	}
-	return nil, fmt.Errorf("listen: %w; choose another address with %s", err, flag)
+	return l, nil
+}
+
+// explainListen says what to do about an error of listening at the address that a key names.
+func explainListen(address, key string, err error) error {
+	flag := "--" + key
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return config.PortInUse(address, flag)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with %s", address, flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("listen on %s: this machine does not have that address; choose one of its own with %s", address, flag)
+	}
+	return fmt.Errorf("listen: %w; choose another address with %s", err, flag)
 }
 
 // reachable returns an address at which a client on this machine finds a

@@ -25,10 +25,16 @@ type network struct {
 	services  *http.Client // to Blob Storage, to the management of Service Bus, and for tokens
 	hubs      *http.Client // to hubs, as their operator
 	issuers   *http.Client // to issuers of tokens, for their keys
+	probes    *http.Client // to endpoints and to a hub on this machine, for messagehub doctor; it follows no redirect
+
+	proxy func(*http.Request) (*url.URL, error) // by which HTTP requests go; a nil URL: by none
 }
 
 func newNetwork(o *Options) *network {
-	n := &network{dial: o.Dial, lookUp: o.LookUp}
+	n := &network{dial: o.Dial, lookUp: o.LookUp, proxy: http.ProxyFromEnvironment}
+	if o.Proxy != nil {
+		n.proxy = o.Proxy
+	}
 	documents := n.transport()
 	documents.MaxIdleConns = 1000
 	documents.MaxIdleConnsPerHost = 256
@@ -46,12 +52,33 @@ func newNetwork(o *Options) *network {
 	n.issuers = &http.Client{Transport: n.transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("an issuer does not redirect; set oidc.issuer to the URL that it calls itself")
 	}}
+	n.probes = &http.Client{Transport: n.transport(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return n
+}
+
+// hubTimeout is how long a hub on this machine, or a namespace, may take to answer messagehub doctor.
+const hubTimeout = 2 * time.Second
+
+// hubOnThisMachine returns a client that asks a hub on this machine whether it is alive, for messagehub doctor.
+// The certificate of the hub is for another name than that of this machine, and the request holds no secret.
+func (n *network) hubOnThisMachine() *http.Client {
+	t := n.transport()
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} //nolint:gosec // see above
+	return &http.Client{Transport: t, Timeout: hubTimeout}
+}
+
+// resolve returns the addresses of a host. It is for messagehub doctor: connections look up by themselves.
+func (n *network) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+	if n.lookUp != nil {
+		return n.lookUp(ctx, host)
+	}
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
 // transport returns a pool of HTTP connections with the settings of the standard library.
 func (n *network) transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = n.proxy
 	t.DialContext = n.dialHost(&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second})
 	return t
 }
@@ -122,6 +149,7 @@ func (n *network) close() {
 	n.services.CloseIdleConnections()
 	n.hubs.CloseIdleConnections()
 	n.issuers.CloseIdleConnections()
+	n.probes.CloseIdleConnections()
 }
 
 // toDocuments returns the way to Cosmos DB, and toServices the one to the other services.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
@@ -58,6 +59,10 @@ type Options struct {
 	// them; without LookUp, Dial gets the name. Default: those of the system.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	LookUp func(ctx context.Context, host string) ([]netip.Addr, error)
+
+	// Proxy returns the proxy of an HTTP request, nil for none. Default: that of HTTPS_PROXY, HTTP_PROXY
+	// and NO_PROXY. AMQP uses no proxy.
+	Proxy func(*http.Request) (*url.URL, error)
 
 	// PullOnly leaves out subscriptions, events and calls to receivers, for programs that
 	// judge or measure everything else.

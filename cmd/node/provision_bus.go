@@ -25,7 +25,7 @@ func provisionQueues(ctx context.Context, cfg *config.Config, po ProvisionOption
 	var all []Resource
 	queues := deployment.Queues(cfg)
 	for i := range queues {
-		r := Resource{Service: "servicebus", Kind: "queue", Name: queues[i].Name, State: client.StateOK}
+		r := newQueueResource(&queues[i])
 		provisionQueue(ctx, bus, po, &queues[i], &r)
 		if len(r.Left) > 0 {
 			r.Commands = queueCommands(namespace, &queues[i], r.State)
@@ -93,6 +93,10 @@ func (t plainTransport) Do(req *http.Request) (*http.Response, error) {
 	plain := req.Clone(req.Context())
 	plain.URL.Scheme = "http"
 	return t.next.Do(plain)
+}
+
+func newQueueResource(q *deployment.Queue) Resource {
+	return Resource{Service: "servicebus", Kind: "queue", Name: q.Name, State: client.StateOK}
 }
 
 func provisionQueue(ctx context.Context, bus *admin.Client, po ProvisionOptions, q *deployment.Queue, r *Resource) {

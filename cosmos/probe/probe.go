@@ -221,4 +221,3 @@ func (p *Probe) ReadIn(ctx context.Context, container string) error {
 	_, err = p.client.Begin("test rights").Read(ctx, c, documentKey, documentKey, &writtenDocument{})
 	return granted(err)
 }
-

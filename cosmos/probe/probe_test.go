@@ -80,9 +80,11 @@ func TestRun_GrantsAllAndLeavesNothing(t *testing.T) {
 
 // refusals refuse the requests that need a right.
 var refusals = map[string]func(*http.Request) bool{
-	probe.Query:   func(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "query") },
-	probe.Create:  func(r *http.Request) bool { return isCreation(r) && r.Header.Get("x-ms-cosmos-is-batch-request") == "" },
-	probe.Read:    func(r *http.Request) bool { return r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "/docs") },
+	probe.Query:  func(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "query") },
+	probe.Create: func(r *http.Request) bool { return isCreation(r) && r.Header.Get("x-ms-cosmos-is-batch-request") == "" },
+	probe.Read: func(r *http.Request) bool {
+		return r.Method == http.MethodGet && !strings.HasSuffix(r.URL.Path, "/docs")
+	},
 	probe.Replace: func(r *http.Request) bool { return r.Method == http.MethodPut },
 	probe.Upsert:  func(r *http.Request) bool { return r.Header.Get("x-ms-cosmos-is-batch-request") != "" },
 	probe.Delete:  func(r *http.Request) bool { return r.Method == http.MethodDelete },

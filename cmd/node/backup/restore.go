@@ -216,6 +216,12 @@ func IsRestored(dir string) bool {
 	return err == nil
 }
 
+// IsInterrupted reports whether Finish would fail with ErrInterrupted.
+func IsInterrupted(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, draftFolder))
+	return err == nil && !IsRestored(dir)
+}
+
 // finish moves the files to their places. It may be interrupted and repeated.
 func finish(root *os.Root) error {
 	files := path.Join(sealedFolder, filesFolder)

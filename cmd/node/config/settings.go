@@ -38,3 +38,22 @@ func (c *Config) Settings() []Setting {
 	}
 	return settings
 }
+
+// IsLoaded reports whether c has the values of its layers: [Load] returns none if one of them cannot be read.
+func (c *Config) IsLoaded() bool { return c.from != nil }
+
+// Faults returns the single faults in an error of Load or Validate.
+func Faults(err error) []error {
+	joined, isJoined := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost error is the list
+	switch {
+	case err == nil:
+		return nil
+	case !isJoined:
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, Faults(e)...)
+	}
+	return all
+}

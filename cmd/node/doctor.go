@@ -1,0 +1,178 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/doctor"
+	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
+)
+
+// DoctorOptions say how far Diagnose goes.
+type DoctorOptions struct {
+	// Online adds the checks that call the accounts, the namespace and the issuers of the configuration,
+	// and that write and delete a document and blobs of their own.
+	Online bool
+
+	// Start leaves out what Open finds by itself, or what Open would find occupied: the lock and the ports.
+	Start bool
+}
+
+// A Diagnosis is the result of Diagnose.
+type Diagnosis struct {
+	doctor.Report
+	Units float64       // request units that the checks took of the Cosmos account
+	Took  time.Duration // all checks together
+}
+
+// Diagnose runs the checks of messagehub doctor for a valid configuration. It never fails: what goes wrong
+// is a finding. Without Online it calls no other machine, and takes no request units. What it leaves
+// behind if the process dies is documented in packages cosmos/probe and repository/content, and removed
+// by the next run; in the data folder it is a file .doctor-…, likewise.
+func Diagnose(ctx context.Context, cfg *config.Config, do DoctorOptions, opts Options) *Diagnosis {
+	return newDiagnosis(cfg, do, opts).run(ctx)
+}
+
+// A diagnosis is one use of Diagnose.
+type diagnosis struct {
+	cfg   *config.Config
+	do    DoctorOptions
+	opts  *Options
+	clock func() time.Time
+	meter *unitMeter
+
+	// The machine, which a test replaces.
+	fileLimit   func() int
+	variable    func(name string) string // of the environment
+	measureDisk func(folder string) (diskUsage, error)
+	writeSynced func(folder string) (time.Duration, error)
+
+	mu      sync.Mutex
+	answers map[string]*endpointAnswer // by the name of the part that was called
+}
+
+func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.connect(cfg)
+	d := &diagnosis{
+		cfg: cfg, do: do, opts: &opts, clock: opts.Clock, meter: &unitMeter{},
+		fileLimit: connlimit.FileLimit, variable: os.Getenv, measureDisk: measureDisk, writeSynced: writeSynced,
+		answers: make(map[string]*endpointAnswer),
+	}
+	if d.clock == nil {
+		d.clock = time.Now
+	}
+	d.meter.next = opts.network.documents.Transport
+	opts.network.documents.Transport = d.meter
+	return d
+}
+
+func (d *diagnosis) run(ctx context.Context) *Diagnosis {
+	began := time.Now() // the time that an operator waits
+	defer d.opts.network.close()
+	report := doctor.Run(ctx, d.checks(), doctor.Options{})
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		f.Text, _ = config.Redact(f.Text) // errors of others quote addresses
+		f.Remedy, _ = config.Redact(f.Remedy)
+	}
+	return &Diagnosis{Report: *report, Units: d.meter.units(), Took: time.Since(began)}
+}
+
+// checks is the table of the checks, from this machine to the farthest.
+func (d *diagnosis) checks() []doctor.Check {
+	checks := []doctor.Check{
+		{Name: "configuration", Run: d.checkConfiguration},
+		{Name: "identity", Run: d.checkIdentityVariables},
+		{Name: "proxy", Run: d.checkProxy},
+		{Name: "certificate", Run: d.checkCertificate},
+		{Name: "files", Run: d.checkFileLimit},
+	}
+	if d.cfg.UsesFolder() && !d.cfg.InMemory {
+		if !d.do.Start {
+			checks = append(checks,
+				doctor.Check{Name: "folder", Run: d.checkFolder},
+				doctor.Check{Name: "lock", Needs: []string{"folder"}, Run: d.checkLock},
+			)
+		}
+		checks = append(checks,
+			doctor.Check{Name: "space", Needs: []string{"folder"}, Run: d.checkSpace},
+			doctor.Check{Name: "sync", Needs: []string{"folder", "space"}, Run: d.checkSync},
+		)
+	}
+	if !d.do.Start {
+		checks = append(checks, doctor.Check{Name: "ports", Run: d.checkPorts})
+	}
+	if d.do.Online {
+		checks = append(checks, d.onlineChecks()...)
+	}
+	return checks
+}
+
+// onlineChecks are those that call others. A part that the node embeds has none.
+func (d *diagnosis) onlineChecks() []doctor.Check {
+	var checks []doctor.Check
+	add := func(name string, run func(context.Context) []doctor.Finding, needs ...string) {
+		checks = append(checks, doctor.Check{Name: name, Needs: needs, Run: run})
+	}
+	if !d.cfg.Embedded() {
+		e := d.cosmosEndpoint()
+		d.addEndpoint(add, "cosmos", e)
+		add("cosmos.containers", d.checkCosmosContainers, "cosmos.connection", "cosmos.token")
+		add("cosmos.rights", d.checkCosmosRights, "cosmos.connection", "cosmos.token")
+		add("cosmos.nodes", d.checkNodes, "cosmos.connection", "cosmos.token")
+	}
+	if !d.cfg.EmbeddedBlob() {
+		e := d.blobEndpoint()
+		d.addEndpoint(add, "blob", e)
+		add("blob.containers", d.checkBlobContainers, "blob.connection", "blob.token")
+		add("blob.rights", d.checkBlobRights, "blob.connection", "blob.token", "blob.containers")
+	}
+	if !d.cfg.EmbeddedBus() {
+		d.addBus(add)
+	}
+	if d.cfg.OIDC.IsOn() {
+		add("issuers", d.checkIssuers)
+	}
+	return checks
+}
+
+type addCheck = func(name string, run func(context.Context) []doctor.Finding, needs ...string)
+
+// A unitMeter counts the request units of answers that pass through it.
+type unitMeter struct {
+	next http.RoundTripper
+
+	mu  sync.Mutex
+	sum float64
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (m *unitMeter) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := m.next.RoundTrip(req)
+	if err == nil {
+		m.mu.Lock()
+		m.sum += chargeOf(resp.Header)
+		m.mu.Unlock()
+	}
+	return resp, err
+}
+
+// CloseIdleConnections closes those of the next transport.
+func (m *unitMeter) CloseIdleConnections() {
+	if c, ok := m.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func (m *unitMeter) units() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sum
+}
