@@ -47,6 +47,9 @@ func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 		return dialling(opts.DialBus)
 	}
 	o := clientOptions()
+	if opts.busRetryDelay > 0 {
+		o.RetryOptions.RetryDelay = opts.busRetryDelay
+	}
 	o.NewWebSocketConn = func(ctx context.Context, args azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
 		return opts.network.dialBus(ctx, args.Host, isEmulator)
 	}

@@ -60,6 +60,7 @@ type diagnosis struct {
 func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.connect(cfg)
+	opts.busRetryDelay = 50 * time.Millisecond // an operator waits, and the client does not live long
 	d := &diagnosis{
 		cfg: cfg, do: do, opts: &opts, clock: opts.Clock, meter: &unitMeter{},
 		fileLimit: connlimit.FileLimit, variable: os.Getenv, measureDisk: measureDisk, writeSynced: writeSynced,

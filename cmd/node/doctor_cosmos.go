@@ -76,8 +76,8 @@ func (d *diagnosis) connectCosmos() (*client.Database, error) {
 	return client.Connect(connection)
 }
 
-// checkCosmosRights tests each right of the role of the hub, on a document of its own in one container,
-// and whether the others may be read.
+// checkCosmosRights tests each right of the role of the hub, on a document of its own in one container. That
+// the role is for the others, too, is shown by the check of the containers, which reads all of them.
 func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {
@@ -91,9 +91,6 @@ func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	role := deployment.NewTable(d.cfg).DataRole
 	result := probe.Run(ctx, testedRights(role)...)
 	found, granted := d.judgeRights(role.Name, &result)
-	if len(granted) > 0 {
-		found = append(found, d.readOtherContainers(ctx, probe, role.Name)...)
-	}
 	if result.Left {
 		found = append(found, doctor.Warn("", "the document by which rights are tested could not be deleted", "run messagehub doctor --online again once the right items/delete is granted; it removes the document"))
 	}
@@ -149,18 +146,6 @@ func (d *diagnosis) denialRemedy(role string, refusal error) string {
 		return "check cosmos.key: it must be a key of this account, and not one for reading alone"
 	}
 	return fmt.Sprintf("give the identity the role %s for the database %s; messagehub provision --format az prints the commands", role, d.cfg.Cosmos.Database)
-}
-
-// readOtherContainers tests whether the other containers may be read: a role may be for one container.
-func (d *diagnosis) readOtherContainers(ctx context.Context, probe *rights.Probe, role string) (found []doctor.Finding) {
-	containers := deployment.Containers()
-	for i := range containers[1:] {
-		name := containers[i+1].Name
-		if err := probe.ReadIn(ctx, name); rights.IsDenied(err) {
-			found = append(found, doctor.Fail(name, "the credential may not read documents of the container "+name, d.denialRemedy(role, err)))
-		}
-	}
-	return found
 }
 
 // checkNodes reports the other nodes that work on the account.

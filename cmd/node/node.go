@@ -94,6 +94,8 @@ type Options struct {
 
 	certificate *certificate // nil: plain HTTP
 
+	busRetryDelay time.Duration // before a client of a namespace repeats a call; 0: that of package servicebus
+
 	pushFor    time.Duration                         // how long receivers are called; 0: until Run ends
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }

@@ -154,12 +154,3 @@ func TestRun_TellsAFaultFromARefusal(t *testing.T) {
 type failing struct{}
 
 func (failing) Do(*http.Request) (*http.Response, error) { return nil, errors.New("no route") }
-
-func TestReadIn_TestsAContainerByADocumentThatDoesNotExist(t *testing.T) {
-	r := newRig(t)
-	require.NoError(t, r.probe(nil).ReadIn(t.Context(), "bundles"))
-	require.True(t, probe.IsDenied(r.probe(refusals[probe.Read]).ReadIn(t.Context(), "bundles")))
-	err := r.probe(nil).ReadIn(t.Context(), "absent")
-	require.Error(t, err)
-	require.False(t, probe.IsDenied(err))
-}

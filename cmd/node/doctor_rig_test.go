@@ -1,0 +1,219 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+	"github.com/stretchr/testify/require"
+
+	bus "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/doctor"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	blobs "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A doctored is a hub that is in order: a Cosmos account, a storage account and a namespace with all that it
+// needs, a data folder, and settings that name them. A test plants a fault in it.
+type doctored struct {
+	*testing.T
+	cfg       config.Config
+	opts      node.Options
+	engine    *embedded.Engine
+	documents *azcosmos.Client
+	queues    *admin.Client
+
+	// refuse returns how a request to an account is answered in place of the account, nil for not at all.
+	refuseDocuments, refuseBlobs, refuseQueues func(*http.Request) http.HandlerFunc
+}
+
+// answerWith returns a handler that answers with a status and a body.
+func answerWith(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+// gated is a handler before which refuse decides.
+func gated(refuse *func(*http.Request) http.HandlerFunc, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if *refuse != nil {
+			if answer := (*refuse)(r); answer != nil {
+				answer(w, r)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// newDoctored returns a hub in order, whose namespace has the keys.
+func newDoctored(t *testing.T, keys ...bus.Key) *doctored {
+	t.Helper()
+	d := &doctored{T: t, cfg: settings(t.TempDir() + "/data")}
+	var err error
+	d.engine, err = embedded.Open(embedded.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.engine.Close()) })
+	account, err := blobs.Open(blobs.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, account.Close()) })
+	all := bus.Key{Name: bus.WellKnownKeyName, Secret: bus.WellKnownKey, Rights: bus.All}
+	namespace, err := bus.Open(bus.Options{Keys: append([]bus.Key{all}, keys...)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, namespace.Close()) })
+	at := d.serveBus(namespace)
+
+	d.cfg.Cosmos.Endpoint, d.cfg.Cosmos.Key = serveHTTP(t, gated(&d.refuseDocuments, d.engine.Handler())), config.Secret(d.engine.Key())
+	d.cfg.Blob.Endpoint, d.cfg.Blob.Key = serveHTTP(t, gated(&d.refuseBlobs, account.Handler()))+account.Name(), config.Secret(account.Key())
+	d.cfg.ServiceBus.Connection = config.Secret(namespace.ConnectionString(at))
+	d.cfg.Push.SecretKey = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	_, err = node.Provision(t.Context(), &d.cfg, node.ProvisionOptions{}, node.Options{})
+	require.NoError(t, err)
+
+	key, err := azcosmos.NewKeyCredential(d.engine.Key())
+	require.NoError(t, err)
+	d.documents, err = azcosmos.NewClientWithKey(d.engine.Endpoint(), key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: d.engine.Transport()}})
+	require.NoError(t, err)
+	t.Cleanup(d.documents.Close)
+	d.queues, err = admin.NewClientFromConnectionString(d.cfg.ServiceBus.Connection.Reveal(), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: plainHTTP{}}})
+	require.NoError(t, err)
+	return d
+}
+
+// plainHTTP sends requests of the management client, which knows HTTPS alone, over HTTP.
+type plainHTTP struct{}
+
+func (plainHTTP) Do(r *http.Request) (*http.Response, error) {
+	r.URL.Scheme = "http"
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// serveBus serves a namespace over AMQP and HTTP, and returns its address.
+func (d *doctored) serveBus(namespace *bus.Namespace) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(d, err)
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() {
+		served <- namespace.Serve(ctx, listener, bus.Door{HTTP: gated(&d.refuseQueues, namespace.Handler())})
+	}()
+	d.Cleanup(func() { stop(); require.NoError(d, <-served) })
+	return listener.Addr().String()
+}
+
+// useKey has the hub use a key of the namespace.
+func (d *doctored) useKey(k bus.Key) {
+	connection := d.cfg.ServiceBus.Connection.Reveal()
+	connection = strings.Replace(connection, bus.WellKnownKeyName, k.Name, 1)
+	d.cfg.ServiceBus.Connection = config.Secret(strings.Replace(connection, bus.WellKnownKey, k.Secret, 1))
+}
+
+// diagnose runs all checks.
+func (d *doctored) diagnose() *node.Diagnosis {
+	return node.Diagnose(d.Context(), &d.cfg, node.DoctorOptions{Online: true}, d.opts)
+}
+
+// container changes the properties of a container.
+func (d *doctored) changeContainer(name string, change func(*azcosmos.ContainerProperties)) {
+	c, err := d.documents.NewContainer("messagehub", name)
+	require.NoError(d, err)
+	resp, err := c.Read(d.Context(), nil)
+	require.NoError(d, err)
+	change(resp.ContainerProperties)
+	_, err = c.Replace(d.Context(), *resp.ContainerProperties, nil)
+	require.NoError(d, err)
+}
+
+// recreateContainer replaces a container by an empty one; nil: by none.
+func (d *doctored) recreateContainer(name string, properties *azcosmos.ContainerProperties) {
+	database, err := d.documents.NewDatabase("messagehub")
+	require.NoError(d, err)
+	c, err := database.NewContainer(name)
+	require.NoError(d, err)
+	_, err = c.Delete(d.Context(), nil)
+	require.NoError(d, err)
+	if properties != nil {
+		_, err = database.CreateContainer(d.Context(), *properties, nil)
+		require.NoError(d, err)
+	}
+}
+
+// changeQueue replaces a queue by one with other properties; nil: by none.
+func (d *doctored) changeQueue(name string, change func(*admin.QueueProperties)) {
+	found, err := d.queues.GetQueue(d.Context(), name, nil)
+	require.NoError(d, err)
+	_, err = d.queues.DeleteQueue(d.Context(), name, nil)
+	require.NoError(d, err)
+	if change != nil {
+		change(&found.QueueProperties)
+		_, err = d.queues.CreateQueue(d.Context(), name, &admin.CreateQueueOptions{Properties: &found.QueueProperties})
+		require.NoError(d, err)
+	}
+}
+
+// proxiedBy has all requests go by a proxy.
+func (d *doctored) proxiedBy(proxy string) {
+	u, err := url.Parse(proxy)
+	require.NoError(d, err)
+	d.opts.Proxy = func(*http.Request) (*url.URL, error) { return u, nil }
+}
+
+// find returns the findings of a check.
+func find(all []doctor.Finding, check string) (found []doctor.Finding) {
+	for _, f := range all {
+		if f.Check == check {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// withoutAction refuses the requests to the Cosmos account that need a data action; see dataActions.
+func withoutAction(action string) func(*http.Request) http.HandlerFunc {
+	return func(r *http.Request) http.HandlerFunc {
+		body := readAgain(r)
+		if slices.ContainsFunc(dataActions(r, body), func(a string) bool { return strings.HasSuffix(a, "/"+action) }) {
+			return answerWith(http.StatusForbidden, `{"message":"Request blocked by Auth"}`)
+		}
+		return nil
+	}
+}
+
+// readAgain returns the body of a request, which can be read again.
+func readAgain(r *http.Request) []byte {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return body
+}
+
+func TestDoctor_FindsNothingWrongWithAHubThatIsInOrder(t *testing.T) {
+	d := newDoctored(t)
+	for range 2 {
+		began := time.Now()
+		report := d.diagnose()
+		for _, f := range report.Findings {
+			require.Equal(t, doctor.OK, f.State, "%+v", f)
+		}
+		require.Less(t, time.Since(began), 15*time.Second)
+		require.Positive(t, report.Units)
+		require.LessOrEqual(t, report.Units, 50.0)
+		t.Logf("%.1f request units, %s", report.Units, report.Took)
+	}
+}
