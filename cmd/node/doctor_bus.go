@@ -24,10 +24,10 @@ func (d *diagnosis) addBus(add addCheck) {
 	}
 	add("servicebus.name", d.checkBusName)
 	add("servicebus.connection", d.checkBusConnection, "servicebus.name")
-	add("servicebus.clock", d.checkBusClock, "servicebus.connection")
+	add("servicebus.clock", d.checkBusClock, "servicebus.name")
 	add("servicebus.token", func(ctx context.Context) []doctor.Finding { return d.checkToken(ctx, e) }, "identity")
 	add("servicebus.rights", d.checkBusRights, "servicebus.connection", "servicebus.token")
-	add("servicebus.queues", d.checkBusQueues, "servicebus.name", "servicebus.token")
+	add("servicebus.queues", d.checkBusQueues, "servicebus.clock", "servicebus.token")
 }
 
 // busSetting returns the setting that names the namespace.
@@ -192,6 +192,9 @@ func (d *diagnosis) judgeLink(r *buslinks.Result) (f doctor.Finding, isFault boo
 // checkBusQueues compares the tier of the namespace and the properties of its queues with what the hub needs.
 // That needs the right Manage, which the hub does not.
 func (d *diagnosis) checkBusQueues(ctx context.Context) []doctor.Finding {
+	if d.answer("servicebus") == nil {
+		return one(doctor.Skip("", "the management of the namespace does not answer"))
+	}
 	bus, _, err := manageBus(d.cfg, d.opts)
 	if err != nil {
 		return one(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))

@@ -9,6 +9,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -185,7 +188,9 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 		{"a port where no service listens", func(d *doctored) { d.cfg.Cosmos.Endpoint = "http://" + closedPort(d.T) + "/" },
 			"cosmos.connection", doctor.Fault, "is refused", "check that the service runs there"},
 		{"a certificate of an unknown authority", func(d *doctored) {
-			server := httptest.NewTLSServer(http.NotFoundHandler())
+			server := httptest.NewUnstartedServer(http.NotFoundHandler())
+			server.Config.ErrorLog = log.New(io.Discard, "", 0)
+			server.StartTLS()
 			d.Cleanup(server.Close)
 			d.cfg.Cosmos.Endpoint = server.URL + "/"
 		}, "cosmos.connection", doctor.Fault, "this machine does not trust the certificate", "if a proxy inspects TLS"},
@@ -441,15 +446,15 @@ func TestDoctor_WithoutANetworkNamesEachPart(t *testing.T) {
 
 func TestDoctor_CallsByTheProxyThatTheHubUses(t *testing.T) {
 	d := newDoctored(t)
-	proxied := 0
+	var proxied atomic.Int32
 	d.proxiedBy(serveHTTP(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		proxied++
+		proxied.Add(1)
 		(&httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.Out.Host = p.In.Host }}).ServeHTTP(w, r)
 	})))
 	d.cfg.Blob, d.cfg.ServiceBus = config.Default().Blob, config.Default().ServiceBus
 	report := d.diagnose()
 	require.Zero(t, report.Count(doctor.Fault), "%+v", report.Findings)
-	require.Positive(t, proxied)
+	require.Positive(t, proxied.Load())
 	require.Contains(t, find(report.Findings, "proxy")[0].Text, "is called by the proxy http://127.0.0.1:")
 	require.Contains(t, find(report.Findings, "cosmos.name")[0].Text, "the proxy looks up")
 }
