@@ -20,6 +20,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/doctor"
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
@@ -96,8 +97,9 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	logger := newLogger(cfg.Log, p.err)
-	n, err := node.Open(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
-	if err != nil {
+	logStartChecks(ctx, logger, &cfg)
+	n, err := openNode(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
+	if n == nil {
 		return err
 	}
 	if err := onOpen(); err != nil {
@@ -109,6 +111,37 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	p.greet(n, &cfg)
 	fmt.Fprintln(p.err, "ready")
 	return n.Run(ctx)
+}
+
+// openNode opens a node. While the containers of its account are not as it needs them, it answers probes and waits.
+// It returns neither a node nor an error if ctx has ended meanwhile.
+func openNode(ctx context.Context, cfg config.Config, opts node.Options) (*node.Node, error) {
+	for {
+		n, err := node.Open(ctx, cfg, opts)
+		switch {
+		case err == nil:
+			return n, nil
+		case !node.IsContainerFault(err):
+			return nil, err
+		}
+		if err := node.WaitForContainers(ctx, &cfg, err, opts); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			opts.Logger.Info("stopped")
+			return nil, nil //nolint:nilnil // there is nothing to serve, and no fault
+		}
+	}
+}
+
+// logStartChecks logs what those checks of messagehub doctor find that cost nothing.
+func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config) {
+	report := node.Diagnose(ctx, cfg, node.DoctorOptions{Start: true}, node.Options{})
+	for i := range report.Findings {
+		if f := &report.Findings[i]; f.State == doctor.Warning || f.State == doctor.Fault {
+			logger.Warn("messagehub doctor: "+f.Text, "check", f.Check, "remedy", f.Remedy)
+		}
+	}
 }
 
 // reloadActors reads the registry of actors again at each SIGHUP, until the function that it returns is

@@ -20,7 +20,8 @@ type DoctorOptions struct {
 	// and that write and delete a document and blobs of their own.
 	Online bool
 
-	// Start leaves out what Open finds by itself, or what Open would find occupied: the lock and the ports.
+	// Start runs only what costs nothing, touches nothing that Open needs, and is not reported by Open: the
+	// configuration, the identity, the proxy, the certificate, and the time of a write.
 	Start bool
 }
 
@@ -93,23 +94,24 @@ func (d *diagnosis) checks() []doctor.Check {
 		{Name: "identity", Run: d.checkIdentityVariables},
 		{Name: "proxy", Run: d.checkProxy},
 		{Name: "certificate", Run: d.checkCertificate},
-		{Name: "files", Run: d.checkFileLimit},
 	}
-	if d.cfg.UsesFolder() && !d.cfg.InMemory {
-		if !d.do.Start {
-			checks = append(checks,
-				doctor.Check{Name: "folder", Run: d.checkFolder},
-				doctor.Check{Name: "lock", Needs: []string{"folder"}, Run: d.checkLock},
-			)
+	keepsData := d.cfg.UsesFolder() && !d.cfg.InMemory
+	if d.do.Start {
+		if _, err := os.Stat(d.cfg.Data); err == nil && keepsData {
+			checks = append(checks, doctor.Check{Name: "sync", Run: d.checkSync})
 		}
+		return checks
+	}
+	checks = append(checks, doctor.Check{Name: "files", Run: d.checkFileLimit})
+	if keepsData {
 		checks = append(checks,
+			doctor.Check{Name: "folder", Run: d.checkFolder},
+			doctor.Check{Name: "lock", Needs: []string{"folder"}, Run: d.checkLock},
 			doctor.Check{Name: "space", Needs: []string{"folder"}, Run: d.checkSpace},
 			doctor.Check{Name: "sync", Needs: []string{"folder", "space"}, Run: d.checkSync},
 		)
 	}
-	if !d.do.Start {
-		checks = append(checks, doctor.Check{Name: "ports", Run: d.checkPorts})
-	}
+	checks = append(checks, doctor.Check{Name: "ports", Run: d.checkPorts})
 	if d.do.Online {
 		checks = append(checks, d.onlineChecks()...)
 	}

@@ -38,9 +38,11 @@ func passedUnless(findings []doctor.Finding, format string, args ...any) []docto
 func (d *diagnosis) checkConfiguration(context.Context) []doctor.Finding {
 	var found []doctor.Finding
 	warn := func(subject, text, remedy string) { found = append(found, doctor.Warn(subject, text, remedy)) }
-	for _, warning := range d.cfg.Warnings() {
-		text, remedy := splitRemedy(warning)
-		warn("", text, remedy)
+	if !d.do.Start { // Open logs them
+		for _, warning := range d.cfg.Warnings() {
+			text, remedy := splitRemedy(warning)
+			warn("", text, remedy)
+		}
 	}
 	if !d.cfg.Embedded() && d.cfg.EmbeddedBlob() {
 		warn("blob.endpoint", "events are kept in cosmos.endpoint, and their payloads in the data folder of this machine; only one node may use the account",

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -51,7 +50,7 @@ func (s *store) checkAnswers(ctx context.Context) error {
 // the hub needs. Nearly always it answers from memory.
 func (s *store) checkContainers(ctx context.Context) error {
 	if err := s.ContainersFault(ctx); err != nil {
-		return &unreadyError{strings.ReplaceAll(err.Error(), "\n", "; "), "do what the reason says; messagehub provision --check shows all containers", nil}
+		return &unreadyError{reasonOfContainers(err), remedyOfContainers, nil}
 	}
 	return nil
 }

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos"
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
+)
+
+// IsContainerFault reports whether Open has failed because the containers of the account are not as the hub
+// needs them. [WaitForContainers] waits until they are.
+func IsContainerFault(err error) bool { return client.IsContainerFault(err) }
+
+// containerCheckInterval is the time between two looks at containers that are not as the hub needs them.
+const containerCheckInterval = 10 * time.Second
+
+// WaitForContainers listens where a node with cfg would, answers /healthz with 200 and everything else with 503,
+// and reads the properties of the containers every 10 s. /readyz names what is wrong with them, which is
+// fault at first. It returns nil once they are as the hub needs them, or ctx ends. Then nothing listens any longer,
+// and Open may be called again. Options.ReadinessInterval is the time between two looks, if it is positive.
+func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opts Options) error {
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.connect(cfg)
+	defer opts.network.close()
+	w := &containerWait{cfg: cfg, opts: &opts}
+	w.setFault(fault)
+	stop, err := w.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	interval := containerCheckInterval
+	if opts.ReadinessInterval > 0 {
+		interval = opts.ReadinessInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := w.checkContainers(ctx)
+		switch {
+		case err == nil:
+			return nil
+		case IsContainerFault(err):
+			w.setFault(err)
+		case ctx.Err() == nil:
+			opts.Logger.Warn("the containers could not be read; the hub looks again", "error", err)
+		}
+	}
+}
+
+// A containerWait is one use of WaitForContainers.
+type containerWait struct {
+	cfg   *config.Config
+	opts  *Options
+	fault atomic.Pointer[error]
+}
+
+// setFault changes what /readyz names. A change is logged.
+func (w *containerWait) setFault(err error) {
+	before := w.fault.Swap(&err)
+	if before == nil || (*before).Error() != err.Error() {
+		w.opts.Logger.Error("the containers are not as the hub needs them, so it serves nothing; /readyz names the difference",
+			"error", err, "remedy", "run messagehub provision; messagehub doctor --online shows all that is wrong")
+	}
+}
+
+func (w *containerWait) failed() []api.FailedCheck {
+	return []api.FailedCheck{{Name: "containers", Reason: reasonOfContainers(*w.fault.Load()), Remedy: remedyOfContainers}}
+}
+
+func (w *containerWait) checkContainers(ctx context.Context) error {
+	connection, err := accountConnection(w.cfg, w.opts)
+	if err != nil {
+		return err
+	}
+	db, err := client.Connect(connection)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return client.New(db, client.Options{Containers: cosmos.Containers(), Retries: -1, Random: w.opts.Random}).CheckContainers(ctx)
+}
+
+// serve answers clients until stop is called.
+func (w *containerWait) serve(ctx context.Context) (stop func(), err error) {
+	certificate, err := loadCertificate(w.cfg.TLS, w.opts.Logger)
+	if err != nil {
+		return nil, err
+	}
+	addresses := map[string]string{"listen": w.cfg.Listen}
+	if w.cfg.HasOperatorListener() {
+		addresses["admin-listen"] = w.cfg.AdminListen
+	}
+	var running sync.WaitGroup
+	var servers []*http.Server
+	stop = func() {
+		for _, s := range servers {
+			_ = s.Close() // what it answers says nothing that is lost
+		}
+		running.Wait()
+	}
+	for key, address := range addresses {
+		l, err := listen(ctx, address, key)
+		if err != nil {
+			stop()
+			return nil, err
+		}
+		server := w.server(l)
+		servers = append(servers, server)
+		running.Go(func() {
+			serve := server.Serve
+			if certificate != nil {
+				server.TLSConfig = certificate.config()
+				serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+			}
+			if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+				w.opts.Logger.Error("the hub no longer answers", "address", l.Addr().String(), "error", err)
+			}
+		})
+		w.opts.Logger.Info("waiting for the containers", "address", l.Addr().String())
+	}
+	return stop, nil
+}
+
+func (w *containerWait) server(l net.Listener) *http.Server {
+	handler := loopback.CheckHost(l.Addr(), api.Unopened(w.failed), "this hub serves this machine only, by the names localhost and 127.0.0.1")
+	server := &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(w.opts.Logger.Handler(), slog.LevelWarn)} //nolint:gosec // Harden sets its timeouts
+	api.Harden(server)
+	return server
+}
+
+// reasonOfContainers returns an error about containers as the reason of a check.
+func reasonOfContainers(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+const remedyOfContainers = "do what the reason says; messagehub provision --check shows all containers"
