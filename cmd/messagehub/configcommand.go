@@ -42,13 +42,13 @@ func (p *process) configCheckCommand() *cobra.Command {
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	flags.BoolVar(&asJSON, "json", false, "print the report as JSON")
 	config.AddFlags(flags)
-	cmd.RunE = p.do(func(context.Context, []string) error {
+	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		r := doctorReport{Version: version}
 		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: flags})
 		if err != nil {
 			r.Findings = configurationFaults(err)
 		} else {
-			r.Findings = node.CheckConfiguration(&cfg)
+			r.Findings = node.CheckConfiguration(ctx, &cfg)
 		}
 		return p.reportDoctor(&r, asJSON)
 	})

@@ -118,18 +118,15 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 func openNode(ctx context.Context, cfg config.Config, opts node.Options) (*node.Node, error) {
 	for {
 		n, err := node.Open(ctx, cfg, opts)
-		switch {
-		case err == nil:
-			return n, nil
-		case !node.IsContainerFault(err):
-			return nil, err
+		if !node.IsContainerFault(err) {
+			return n, err
 		}
 		if err := node.WaitForContainers(ctx, &cfg, err, opts); err != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
 			opts.Logger.Info("stopped")
-			return nil, nil //nolint:nilnil // there is nothing to serve, and no fault
+			return nil, nil //nolint:nilerr // the fault was logged, and a hub that was stopped has none
 		}
 	}
 }
@@ -139,7 +136,7 @@ func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config
 	report := node.Diagnose(ctx, cfg, node.DoctorOptions{Start: true}, node.Options{})
 	for i := range report.Findings {
 		if f := &report.Findings[i]; f.State == doctor.Warning || f.State == doctor.Fault {
-			logger.Warn("messagehub doctor: "+f.Text, "check", f.Check, "remedy", f.Remedy)
+			logger.Warn("a check of messagehub doctor has found something", "check", f.Check, "what", f.Text, "remedy", f.Remedy)
 		}
 	}
 }

@@ -38,6 +38,7 @@ func resourceFindings(r *Resource) (found []doctor.Finding) {
 			found = append(found, doctor.Fail(r.Name, strings.TrimSuffix(left, "; correct it with messagehub provision"), remedy))
 		}
 		return found
+	default:
 	}
 	for _, note := range r.Notes {
 		found = append(found, doctor.Warn(r.Name, what+": "+note, remedy))

@@ -176,7 +176,7 @@ func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint
 	_ = resp.Body.Close() // its header is enough
 	d.setAnswer(part, &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	if resp.StatusCode == http.StatusProxyAuthRequired {
-		return one(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New("Proxy Authentication Required")))
+		return one(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))
 	}
 	return one(d.connected(e.setting, e.url.Hostname(), resp.TLS))
 }
@@ -248,13 +248,16 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
+// proxyAuthRequired is the text by which package http reports a proxy that asks for a password.
+var proxyAuthRequired = http.StatusText(http.StatusProxyAuthRequired)
+
 // explainProxy returns the finding about an error that the proxy causes.
 func explainProxy(setting, host string, proxy *url.URL, err error) (f doctor.Finding, isOfProxy bool) {
 	const remedy = "correct HTTPS_PROXY, or add the host to NO_PROXY"
 	op, isOp := errors.AsType[*net.OpError](err)
 	text := err.Error()
 	switch {
-	case strings.Contains(text, "Proxy Authentication Required"):
+	case strings.Contains(text, proxyAuthRequired):
 		return doctor.Fail(setting, "the proxy "+proxy.Redacted()+" asks for a password", "put user and password into HTTPS_PROXY, or add the host to NO_PROXY"), true
 	case isOp && (op.Op == "proxyconnect" || op.Op == "dial"), strings.Contains(text, "proxyconnect"):
 		return doctor.Fail(setting, "the proxy "+proxy.Redacted()+" cannot be reached: "+text, remedy), true

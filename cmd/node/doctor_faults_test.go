@@ -186,8 +186,10 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 				return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 			}
 		}, "cosmos.name", doctor.Fault, "the name absent.example cannot be looked up", "correct cosmos.endpoint"},
-		{"a port where no service listens", func(d *doctored) { d.cfg.Cosmos.Endpoint = "http://" + closedPort(d.T) + "/" },
-			"cosmos.connection", doctor.Fault, "is refused", "check that the service runs there"},
+		{
+			"a port where no service listens", func(d *doctored) { d.cfg.Cosmos.Endpoint = "http://" + closedPort(d.T) + "/" },
+			"cosmos.connection", doctor.Fault, "is refused", "check that the service runs there",
+		},
 		{"a certificate of an unknown authority", func(d *doctored) {
 			server := httptest.NewUnstartedServer(http.NotFoundHandler())
 			server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -195,14 +197,20 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 			d.Cleanup(server.Close)
 			d.cfg.Cosmos.Endpoint = server.URL + "/"
 		}, "cosmos.connection", doctor.Fault, "this machine does not trust the certificate", "if a proxy inspects TLS"},
-		{"a server without TLS", func(d *doctored) {
-			d.cfg.Cosmos.Endpoint = strings.Replace(d.cfg.Cosmos.Endpoint, "http:", "https:", 1)
+		{
+			"a server without TLS", func(d *doctored) {
+				d.cfg.Cosmos.Endpoint = strings.Replace(d.cfg.Cosmos.Endpoint, "http:", "https:", 1)
+			},
+			"cosmos.connection", doctor.Fault, "does not speak TLS", "correct the scheme or the port",
 		},
-			"cosmos.connection", doctor.Fault, "does not speak TLS", "correct the scheme or the port"},
-		{"a clock that is behind", func(d *doctored) { d.cfg.Cosmos.Endpoint = serveAt(d, 10*time.Minute) },
-			"cosmos.clock", doctor.Fault, "the clock of this machine is 10m0s behind", "synchronize the clock"},
-		{"a clock that is a little ahead", func(d *doctored) { d.cfg.Cosmos.Endpoint = serveAt(d, -time.Minute) },
-			"cosmos.clock", doctor.Warning, "the clock of this machine is 1m", "synchronize the clock"},
+		{
+			"a clock that is behind", func(d *doctored) { d.cfg.Cosmos.Endpoint = serveAt(d, 10*time.Minute) },
+			"cosmos.clock", doctor.Fault, "the clock of this machine is 10m0s behind", "synchronize the clock",
+		},
+		{
+			"a clock that is a little ahead", func(d *doctored) { d.cfg.Cosmos.Endpoint = serveAt(d, -time.Minute) },
+			"cosmos.clock", doctor.Warning, "the clock of this machine is 1m", "synchronize the clock",
+		},
 		{"another key", func(d *doctored) { d.cfg.Cosmos.Key = "b3RoZXI=" }, "cosmos.rights", doctor.Fault, "the account grants no right", "check cosmos.key"},
 		{"a firewall", func(d *doctored) {
 			d.refuseDocuments = func(*http.Request) http.HandlerFunc {
@@ -253,17 +261,23 @@ func TestDoctor_FindsFaultsOfTheCosmosAccount(t *testing.T) {
 		{"a store of a newer version", func(d *doctored) {
 			start(d.T, d.cfg, node.Options{Version: "2.0.0", ReadinessInterval: -1, Levels: level.Table{{Since: "1.0.0"}, {Since: "2.0.0"}}})
 		}, "cosmos.nodes", doctor.Fault, "the store has level 2", "use that version on this machine"},
-		{"a proxy that refuses", func(d *doctored) { d.behindProxy(answerWith(http.StatusForbidden, "")) },
-			"cosmos.connection", doctor.Fault, "does not connect to absent.example", "add it to NO_PROXY"},
-		{"a proxy that wants a password", func(d *doctored) { d.behindProxy(answerWith(http.StatusProxyAuthRequired, "")) },
-			"cosmos.connection", doctor.Fault, "asks for a password", "put user and password into HTTPS_PROXY"},
+		{
+			"a proxy that refuses", func(d *doctored) { d.behindProxy(answerWith(http.StatusForbidden, "")) },
+			"cosmos.connection", doctor.Fault, "does not connect to absent.example", "add it to NO_PROXY",
+		},
+		{
+			"a proxy that wants a password", func(d *doctored) { d.behindProxy(answerWith(http.StatusProxyAuthRequired, "")) },
+			"cosmos.connection", doctor.Fault, "asks for a password", "put user and password into HTTPS_PROXY",
+		},
 		{"a proxy that is away", func(d *doctored) {
 			d.behindProxy(nil)
 		}, "cosmos.connection", doctor.Fault, "cannot be reached", "correct HTTPS_PROXY"},
 	}
 	for _, right := range []string{"items/create", "items/read", "items/replace", "items/upsert", "items/delete", "executeQuery"} {
-		plants = append(plants, plant{"no right " + strings.ReplaceAll(right, "/", " "), func(d *doctored) { d.refuseDocuments = withoutAction(right) },
-			"cosmos.rights", doctor.Fault, "the credential does not have the right " + right, "check cosmos.key"})
+		plants = append(plants, plant{
+			"no right " + strings.ReplaceAll(right, "/", " "), func(d *doctored) { d.refuseDocuments = withoutAction(right) },
+			"cosmos.rights", doctor.Fault, "the credential does not have the right " + right, "check cosmos.key",
+		})
 	}
 	for _, p := range plants {
 		t.Run(p.name, func(t *testing.T) {

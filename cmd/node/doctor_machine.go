@@ -154,7 +154,7 @@ func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 			"set AZURE_CLIENT_SECRET, AZURE_CLIENT_CERTIFICATE_PATH or AZURE_FEDERATED_TOKEN_FILE, unless it is a managed identity"))
 	}
 	if file != "" {
-		if _, err := os.ReadFile(file); err != nil { //nolint:gosec // the operator names the file
+		if _, err := os.ReadFile(file); err != nil {
 			found = append(found, doctor.Fail("AZURE_FEDERATED_TOKEN_FILE", "the token of the cluster cannot be read: "+err.Error(),
 				"check that workload identity is on for this pod and its service account"))
 		}
@@ -488,9 +488,9 @@ func (d *diagnosis) checkPorts(ctx context.Context) []doctor.Finding {
 }
 
 // CheckConfiguration returns the findings of messagehub config check about a valid configuration.
-func CheckConfiguration(cfg *config.Config) []doctor.Finding {
+func CheckConfiguration(ctx context.Context, cfg *config.Config) []doctor.Finding {
 	d := newDiagnosis(cfg, DoctorOptions{}, Options{})
 	defer d.opts.network.close()
 	check := doctor.Check{Name: "configuration", Run: d.checkConfiguration}
-	return doctor.Run(context.Background(), []doctor.Check{check}, doctor.Options{}).Findings
+	return doctor.Run(ctx, []doctor.Check{check}, doctor.Options{}).Findings
 }

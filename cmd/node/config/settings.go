@@ -44,7 +44,7 @@ func (c *Config) IsLoaded() bool { return c.from != nil }
 
 // Faults returns the single faults in an error of Load or Validate.
 func Faults(err error) []error {
-	joined, isJoined := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost error is the list
+	joined, isJoined := err.(interface{ Unwrap() []error })
 	switch {
 	case err == nil:
 		return nil

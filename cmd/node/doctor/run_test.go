@@ -23,7 +23,7 @@ func failing(context.Context) []doctor.Finding {
 func TestRun_ReportsInTheOrderOfTheTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(context.Context) []doctor.Finding {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return []doctor.Finding{doctor.Passed("a", "slow"), doctor.Warn("b", "slow", "wait")}
 		}
 		began := time.Now()
