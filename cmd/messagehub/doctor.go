@@ -54,7 +54,7 @@ func (p *process) doctorCommand() *cobra.Command {
 			return p.reportDoctor(&r, asJSON)
 		}
 		d := node.Diagnose(ctx, &cfg, node.DoctorOptions{Online: online}, node.Options{Version: version})
-		r.Findings, r.Units, r.Milliseconds = d.Findings, d.Units, d.Took.Milliseconds()
+		r.Findings, r.Units, r.Milliseconds = d.Findings, d.Units, max(1, d.Took.Milliseconds())
 		r.hasMore = !online && (!cfg.Embedded() || !cfg.EmbeddedBlob() || !cfg.EmbeddedBus() || cfg.OIDC.IsOn())
 		return p.reportDoctor(&r, asJSON)
 	})
