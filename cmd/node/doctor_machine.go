@@ -159,7 +159,10 @@ func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 				"check that workload identity is on for this pod and its service account"))
 		}
 	}
-	return passedUnless(found, "%s is %q", credentialsVariable, chosen)
+	if chosen == "" {
+		return passedUnless(found, "%s is not set, so each identity that this machine has is tried", credentialsVariable)
+	}
+	return passedUnless(found, "%s is %s", credentialsVariable, chosen)
 }
 
 // checkCertificate checks the certificate of the server.

@@ -117,10 +117,11 @@ func isAudience(audience, scope string) bool {
 
 func unixTime(seconds float64) time.Time { return time.Unix(int64(seconds), 0).UTC() }
 
-// shortTokenError returns the first lines of an error of azidentity, which lists every way that it has tried.
+// shortTokenError returns the beginning, without its rules, of an error of azidentity, which lists every way that it has tried.
 func shortTokenError(err error) string {
 	const limit = 600
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	words := slices.DeleteFunc(strings.Fields(err.Error()), func(word string) bool { return strings.Trim(word, "-") == "" })
+	text := strings.Join(words, " ")
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}
