@@ -100,7 +100,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	logStartChecks(ctx, logger, &cfg)
 	n, err := openNode(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
 	if n == nil {
-		return err
+		return withDoctor(err, &cfg)
 	}
 	if err := onOpen(); err != nil {
 		return errors.Join(err, n.Close()) //nolint:contextcheck // it waits for nothing
@@ -111,6 +111,14 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	p.greet(n, &cfg)
 	fmt.Fprintln(p.err, "ready")
 	return n.Run(ctx)
+}
+
+// withDoctor adds to an error of a hub on Azure what shows the rest of what is in the way.
+func withDoctor(err error, cfg *config.Config) error {
+	if err == nil || cfg.Embedded() && cfg.EmbeddedBlob() && cfg.EmbeddedBus() {
+		return err
+	}
+	return fmt.Errorf("%w; messagehub doctor --online shows all that is in the way", err)
 }
 
 // openNode opens a node. While the containers of its account are not as it needs them, it answers probes and waits.

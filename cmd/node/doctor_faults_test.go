@@ -497,6 +497,22 @@ func TestDoctor_RemovesTheDocumentThatItCouldNotDelete(t *testing.T) {
 	require.Equal(t, 1, d.countProbes(), "that run may not have ended")
 }
 
+func TestDoctor_LeavesNothingThatACheckFinds(t *testing.T) {
+	d := newDoctored(t)
+	d.refuseDocuments = withoutAction("items/delete")
+	d.diagnose()
+	require.Equal(t, 1, d.countProbes())
+	d.refuseDocuments = nil
+	n, stop := start(t, d.cfg, node.Options{})
+	status, answer := call(t, http.MethodPost, n.URL()+"/v1/data-available", "", event)
+	require.Equal(t, http.StatusAccepted, status, answer)
+	status, answer = call(t, http.MethodPost, n.URL()+"/v1/admin/check", "", `{"actor":""}`)
+	require.Less(t, status, 300, answer)
+	require.Contains(t, answer, `"findings":[]`)
+	require.Contains(t, answer, `"recipients":1`)
+	require.NoError(t, stop())
+}
+
 // countProbes returns the number of documents by which rights are tested.
 func (d *doctored) countProbes() (n int) {
 	c, err := d.documents.NewContainer("messagehub", "catalog")
