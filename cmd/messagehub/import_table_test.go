@@ -136,6 +136,12 @@ var table = []row{
 		why:      "it reads what the other use cases keep, by the ports, and changes nothing",
 	},
 	{
+		packages: []string{"domain/survey"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "it orders what a port returns, and reads no mailbox",
+	},
+	{
 		packages: []string{"repository/memory"},
 		may:      []string{"domain", "repository"},
 		tests:    rulesAndOracle,
