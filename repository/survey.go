@@ -18,15 +18,16 @@ type Survey interface {
 	Surveyed(ctx context.Context) (Surveyed, error)
 }
 
-// Surveyed are the lines of a survey. It is safe for concurrent use, and is not changed by what
-// is surveyed later.
+// Surveyed are the lines of a survey. It is safe for concurrent use. A line may be renewed while
+// it is used.
 type Surveyed interface {
 	// At returns the moment of the survey, by the clock of the node that surveys: what was stored
 	// before is in the lines, and what was stored after it may be. It is zero while the first
 	// survey has not read all mailboxes; then lines are missing.
 	At() time.Time
 
-	// Summaries returns a summary of each line, in any order.
+	// Summaries returns a summary of each line, in any order. The caller calls no other method
+	// while it reads them.
 	Summaries() iter.Seq[domain.MailboxSummary]
 
 	// Mailbox returns the line of a recipient, and false if it has none.
