@@ -13,8 +13,8 @@ import (
 // moment before now: no rule depends on it, and it may be of a state that no other call has seen.
 type Survey interface {
 	// Surveyed returns the newest lines that this node can read. It may be called often: it asks
-	// the store only for lines that are new to this node. It fails with NotFound if the store was
-	// never surveyed.
+	// the store only for lines that are new to this node. A store that was
+	// never surveyed has none.
 	Surveyed(ctx context.Context) (Surveyed, error)
 }
 

@@ -42,7 +42,7 @@ func (s *Survey) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 		st := &state{}
 		_, err := c.Read(ctx, s.lines, partition, stateID, st)
 		if client.IsNotFound(err) {
-			return nil, domain.Errorf(domain.NotFound, "the mailboxes were never surveyed")
+			return s.table, nil // the store was never surveyed
 		}
 		if err == nil {
 			if s.owning.Load() {

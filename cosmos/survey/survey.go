@@ -138,16 +138,24 @@ func (s *Survey) begin() *client.Call {
 // Run surveys while it is the turn of this node, until ctx ends. Failures are logged, and the next
 // round tries again.
 func (s *Survey) Run(ctx context.Context) {
-	for pause := s.client.Jitter(time.Second); client.Sleep(ctx, pause); {
+	for pause := s.firstPause(); client.Sleep(ctx, pause); {
 		began := s.opts.Clock()
 		isOwner, err := s.Round(ctx)
 		s.report(ctx, err)
 		pause = lookEvery + s.client.Jitter(lookEvery/4)
 		if isOwner {
-			pause = max(s.opts.Every-max(s.opts.Clock().Sub(began), 0), time.Second)
+			pause = max(s.opts.Every-max(s.opts.Clock().Sub(began), 0), s.opts.Every/4)
 		}
 	}
 	s.giveAway(ctx)
+}
+
+// firstPause keeps nodes that start together from claiming the survey at the same time.
+func (s *Survey) firstPause() time.Duration {
+	if s.opts.Exclusive {
+		return 0
+	}
+	return s.client.Jitter(time.Second)
 }
 
 // Round surveys once, if it is the turn of this node, and reports whether it is. Run calls it; a

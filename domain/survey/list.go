@@ -77,8 +77,7 @@ func joined[T ~string](words []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// List returns a page. Lines that change between two pages may be on both or on neither. It fails
-// with NotFound if the store was never surveyed.
+// List returns a page. Lines that change between two pages may be on both or on neither.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if err := q.Check(); err != nil {
 		return Page{}, err
