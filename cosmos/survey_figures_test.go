@@ -31,9 +31,9 @@ type surveyMeter struct {
 	registry *prometheus.Registry
 }
 
-func newSurveyMeter(r *rig, node *Repository) *surveyMeter {
+func newSurveyMeter(r *rig, node *Repository, seed uint64) *surveyMeter {
 	m := &surveyMeter{registry: prometheus.NewRegistry()}
-	m.Survey = survey.New(r.connect(), node.SurveyReader(), survey.Options{Units: 50, Registry: m.registry, Random: seeded(1)})
+	m.Survey = survey.New(r.connect(), node.SurveyReader(), survey.Options{Units: 50, Registry: m.registry, Random: seeded(seed)})
 	return m
 }
 
@@ -121,7 +121,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 		}
 	}
 	time.Sleep(time.Hour)
-	m := newSurveyMeter(r, node)
+	m := newSurveyMeter(r, node, 1)
 	began := time.Now()
 	round(t, m.Survey)
 	f.walkUnits, f.walkSeconds = m.units(t)/float64(mailboxes), time.Since(began).Seconds()
@@ -230,7 +230,7 @@ func measurePeeksBesideSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 			}
 			p99() // opens the bundles
 			found.alone = p99()
-			m := newSurveyMeter(a.rig, a.node)
+			m := newSurveyMeter(a.rig, a.node, 1)
 			running, stop := context.WithCancel(context.Background())
 			var done sync.WaitGroup
 			done.Go(func() { m.Run(running) })

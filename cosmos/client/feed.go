@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A Feed reads the change feed of a container: the newest version of each document that was
@@ -18,6 +20,9 @@ type Feed struct {
 	container *azcosmos.ContainerClient
 	since     time.Time
 	token     string
+
+	drained time.Time            // all changes before were read when the feed had none left
+	read    map[string]time.Time // since then: by the lower end of its range of keys, when the last document of a page was stored
 }
 
 // Feed returns a feed that continues at the token of an earlier one. Where that has read nothing
@@ -36,6 +41,7 @@ var ErrFeedLost = errors.New("the change feed cannot continue where it was")
 func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	var items [][]byte
 	var lost error
+	asked := f.call.client.opts.Clock()
 	err := f.call.do(ctx, f.container, false, func(ctx context.Context) (float32, error) {
 		opts := &azcosmos.ChangeFeedOptions{
 			MaxItemCount: int32(min(max(size, 1), 1000)), //nolint:gosec // at most 1000
@@ -47,11 +53,12 @@ func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 		}
 		resp, err := f.container.ReadChangeFeed(ctx, opts)
 		if isLostFeed(err) {
-			lost = errors.Join(ErrFeedLost, FailureOf(err))
+			lost = domain.Errorf(domain.Unavailable, "%w: %w", ErrFeedLost, FailureOf(err))
 			return resp.RequestCharge, nil
 		}
 		if err == nil {
 			items = resp.Items
+			f.noteRead(&resp, asked)
 			if resp.ContinuationToken != "" {
 				f.token = resp.ContinuationToken
 			}
@@ -72,6 +79,37 @@ func isLostFeed(err error) bool {
 	}
 	return errors.Is(err, azcosmos.ErrFeedRangeUnresolved) || strings.Contains(err.Error(), "the token was issued for a different container") ||
 		FailureOf(err).status == http.StatusBadRequest
+}
+
+// noteRead notes up to when changes were read. Those of a range of keys come in their order.
+func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, asked time.Time) {
+	switch {
+	case len(page.Items) == 0:
+		f.drained, f.read = asked, nil
+	case page.FeedRange != nil:
+		if f.read == nil {
+			f.read = make(map[string]time.Time)
+		}
+		f.read[page.FeedRange.MinInclusive] = ModifiedAt(page.Items[len(page.Items)-1])
+	}
+}
+
+// ReadUpTo returns a moment before which all changes were read; zero: it is not known. It is of the
+// clock of the client while the feed has no changes left, and otherwise of that of the account.
+func (f *Feed) ReadUpTo() time.Time {
+	if len(f.read) == 0 || len(f.read) < strings.Count(f.token, `"minInclusive"`) {
+		return f.drained
+	}
+	least := time.Time{}
+	for _, t := range f.read {
+		if least.IsZero() || t.Before(least) {
+			least = t
+		}
+	}
+	if least.Before(f.drained) {
+		return f.drained
+	}
+	return least
 }
 
 // Token returns where the feed continues.

@@ -14,28 +14,73 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// follow reads the feeds to their present ends.
-func (s *Survey) follow(ctx context.Context) error {
-	began := s.opts.Clock().UTC()
-	for _, container := range s.reader.Followed() {
-		feed := s.begin().Feed(s.container(container), s.own.since, s.own.tokens[container])
-		for {
-			n, err := s.followPage(ctx, container, feed, pageSize)
+const (
+	// maxRound is how long a round follows feeds of which it reaches no end.
+	maxRound = 30 * time.Second
+	// quietFor is how long a feed that had no changes left is not asked again, while the other is read.
+	quietFor = 5 * time.Second
+)
+
+// follow reads the feeds to their present ends, a page of each in turn, so that they are read up to
+// about the same moment. It reports whether more may follow.
+func (s *Survey) follow(ctx context.Context) (hasMore bool, err error) {
+	began := s.opts.Clock()
+	quiet := make(map[string]time.Time)
+	for hasMore = true; hasMore && s.opts.Clock().Sub(began) < maxRound; {
+		hasMore = false
+		for _, container := range s.reader.Followed() {
+			if at, isQuiet := quiet[container]; isQuiet && s.opts.Clock().Sub(at) < quietFor {
+				continue
+			}
+			n, err := s.followPage(ctx, container, s.feed(container), pageSize)
 			if err != nil {
-				return err
+				return false, err
 			}
-			if n == 0 {
-				break
+			if n > 0 {
+				hasMore = true
+				delete(quiet, container)
+			} else {
+				quiet[container] = s.opts.Clock()
 			}
-			if err := s.flushIfDue(ctx); err != nil {
-				return err
-			}
-			feed.UseCall(s.begin())
+		}
+		s.noteAt()
+		if err := s.flushIfDue(ctx); err != nil {
+			return false, err
 		}
 	}
-	s.own.at = began
-	s.table.setAt(began)
-	return s.flushIfDue(ctx)
+	return hasMore, nil
+}
+
+// feed returns the feed of a container, with a full budget of retries.
+func (s *Survey) feed(container string) *client.Feed {
+	feed := s.own.feeds[container]
+	if feed == nil {
+		feed = s.begin().Feed(s.container(container), s.own.since, s.own.tokens[container])
+		if s.own.feeds == nil {
+			s.own.feeds = make(map[string]*client.Feed)
+		}
+		s.own.feeds[container] = feed
+	}
+	feed.UseCall(s.begin())
+	return feed
+}
+
+// noteAt notes the moment before which all changes were read. It never moves back.
+func (s *Survey) noteAt() {
+	var at time.Time
+	for _, container := range s.reader.Followed() {
+		upTo := s.feed(container).ReadUpTo()
+		if upTo.IsZero() {
+			return
+		}
+		if at.IsZero() || upTo.Before(at) {
+			at = upTo
+		}
+	}
+	if at.After(s.own.at) {
+		s.own.at = at.UTC()
+		s.table.setAt(s.own.at)
+	}
 }
 
 // followPage applies the next changes of a feed, and returns how many there were.
@@ -206,7 +251,7 @@ func (s *Survey) walk(ctx context.Context) error {
 
 // beginWalk has the next round read all mailboxes again.
 func (s *Survey) beginWalk() {
-	s.own.since, s.own.tokens, s.own.walk = time.Time{}, make(map[string]string), &walkPosition{}
+	s.own.since, s.own.tokens, s.own.walk, s.own.feeds = time.Time{}, make(map[string]string), &walkPosition{}, nil
 }
 
 // takeTokens notes where the feeds continue when the walk has ended. That is before the walk, so
@@ -223,9 +268,8 @@ func (s *Survey) takeTokens(ctx context.Context) error {
 	since := client.ModifiedAt(doc).Add(-feedMargin)
 	s.own.since = since
 	for _, container := range s.reader.Followed() {
-		feed := s.begin().Feed(s.container(container), since, "")
-		if _, err := s.followPage(ctx, container, feed, 1); err != nil {
-			s.own.since = time.Time{}
+		if _, err := s.followPage(ctx, container, s.feed(container), 1); err != nil {
+			s.own.since, s.own.feeds = time.Time{}, nil
 			return err
 		}
 	}

@@ -77,11 +77,11 @@ func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 	s.table.clear()
 	s.beginWalk()
 	next := s.own.state
-	s.own.garbage = append(s.own.garbage, next.documents()...)
 	next.First, next.Snapshot, next.Parts, next.SnapshotBytes, next.LogBytes = next.Last+1, "", 0, 0, 0
 	s.own.at = time.Time{}
 	s.known = replica{series: next.Series, last: next.Last, isLoaded: true}
-	return nil
+	s.own.garbage, err = s.unnamed(ctx, c, next)
+	return err
 }
 
 // mayClaim reports whether the survey has no node, or one that has not beaten for leaseTime.

@@ -84,12 +84,14 @@ type ownership struct {
 	seen    sighting
 	since   time.Time
 	tokens  map[string]string
+	feeds   map[string]*client.Feed // by container; made when they are needed
 	walk    *walkPosition
 	at      time.Time
 	pending map[domain.ActorID]bool // lines that were changed and not stored
 	flushed time.Time
 	garbage []string // documents that the state does not name
 	compact *compaction
+	hasMore bool   // the last round has not read all changes
 	failure string // that was logged last
 }
 
@@ -143,7 +145,10 @@ func (s *Survey) Run(ctx context.Context) {
 		isOwner, err := s.Round(ctx)
 		s.report(ctx, err)
 		pause = lookEvery + s.client.Jitter(lookEvery/4)
-		if isOwner {
+		switch {
+		case isOwner && err == nil && s.own.hasMore:
+			pause = 0
+		case isOwner:
 			pause = max(s.opts.Every-max(s.opts.Clock().Sub(began), 0), s.opts.Every/4)
 		}
 	}
@@ -186,9 +191,11 @@ func (s *Survey) round(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.follow(ctx); err != nil {
+	hasMore, err := s.follow(ctx)
+	if err != nil {
 		return err
 	}
+	s.own.hasMore = hasMore
 	return s.compact(ctx)
 }
 
