@@ -9,6 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/level"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	cosmossurvey "github.com/messagehub/messagehub/cosmos/survey"
 	"github.com/messagehub/messagehub/repository/content"
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -34,7 +35,7 @@ func Formats() map[string]map[string]int {
 	formats := make(map[string]map[string]int)
 	for area, kinds := range map[string][]client.DocumentKind{
 		"events": cosmos.DocumentKinds(), "push": pushstore.DocumentKinds(), "objects": objectstore.DocumentKinds(),
-		"level": {level.Document},
+		"level": {level.Document}, "survey": cosmossurvey.DocumentKinds(),
 	} {
 		formats[area] = make(map[string]int, len(kinds))
 		for _, k := range kinds {

@@ -12,7 +12,7 @@ import (
 // The kinds of documents of this package.
 var (
 	stateDocument = client.DocumentKind{Name: "survey", Format: 1}
-	linesDocument = client.DocumentKind{Name: "survey lines", Format: 1}
+	linesDocument = client.DocumentKind{Name: "survey-lines", Format: 1}
 )
 
 // DocumentKinds returns the kinds of documents that this package stores.
