@@ -46,7 +46,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 			f.step()
 			f.step()
 			f.step()
-			time.Sleep(25 * time.Second)
+			waitInBubble(25 * time.Second)
 			round(t, s)
 			if i%3 == 0 {
 				ids := surveyDocuments(t, node)
@@ -68,7 +68,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 		require.Greater(t, len(snapshots), 1)
 		require.Less(t, most, 600)
 		for range 20 {
-			time.Sleep(time.Minute)
+			waitInBubble(time.Minute)
 			round(t, s)
 		}
 		f.requireLines(s, reader, surveyOf(r, node, survey.Options{}))
@@ -141,7 +141,7 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 			}
 			s := surveyOf(r, node, survey.Options{})
 			settle(t, s)
-			time.Sleep(time.Minute)
+			waitInBubble(time.Minute)
 			settle(t, s)
 			var logs []string
 			for _, id := range surveyDocuments(t, node) {
@@ -158,7 +158,7 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 			settle(t, next)
 			settle(t, next)
 			f.requireLines(next)
-			time.Sleep(time.Minute)
+			waitInBubble(time.Minute)
 			settle(t, next)
 			f.requireLines(surveyOf(r, node, survey.Options{}))
 		})
@@ -184,7 +184,7 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 			settle(t, s)
 			f.requireLines(s)
 		}
-		time.Sleep(time.Minute)
+		waitInBubble(time.Minute)
 		settle(t, s)
 		next := surveyOf(r, node, survey.Options{})
 		for range 10 {
@@ -218,7 +218,7 @@ func TestSurvey_KeepsToItsBudget(t *testing.T) {
 				_, err := node.Save(ctx, actor, repositorytest.Events(40, actor))
 				require.NoError(t, err)
 			}
-			time.Sleep(10 * time.Second)
+			waitInBubble(10 * time.Second)
 			now := m.units(t)
 			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // a page of 50 documents is charged at once
 			last = now
@@ -241,12 +241,12 @@ func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		require.Equal(t, []int{1, 0}, []int{age(a), age(b)})
-		time.Sleep(2 * time.Minute) // a is paused
+		waitInBubble(2 * time.Minute) // a is paused
 		isOwner, err = b.Round(context.Background())
 		require.NoError(t, err)
 		require.True(t, isOwner)
 		f.step()
-		time.Sleep(time.Minute)
+		waitInBubble(time.Minute)
 		isOwner, err = a.Round(context.Background()) // it stores nothing
 		require.NoError(t, err)
 		require.False(t, isOwner)

@@ -85,7 +85,7 @@ func (f *surveyedTraffic) step() {
 	if kind := domain.KindOf(err); err != nil && kind != domain.NotFound && kind != domain.Conflict && !errors.Is(err, repository.ErrFrozen) && !errors.Is(err, repository.ErrUnanswered) {
 		require.NoError(f.t, err)
 	}
-	time.Sleep(time.Duration(f.rng.IntN(3000)) * time.Millisecond) // of a bubble
+	waitInBubble(time.Duration(f.rng.IntN(3000)) * time.Millisecond) // of a bubble
 }
 
 // open opens a bundle, in half of the cases one whose content a domain makes.
@@ -120,7 +120,7 @@ func settle(t testing.TB, surveys ...*survey.Survey) {
 				return
 			}
 		}
-		time.Sleep(10 * time.Second) // of a bubble, until a lease has passed
+		waitInBubble(10 * time.Second) // of a bubble, until a lease has passed
 	}
 	t.Fatal("no node surveys")
 }
@@ -210,9 +210,9 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 				}
 			}
 			settle(t, surveys...)
-			time.Sleep(time.Minute) // of the bubble, until the next round stores what changed
+			waitInBubble(time.Minute) // of the bubble, until the next round stores what changed
 			settle(t, surveys...)
-			time.Sleep(time.Minute)
+			waitInBubble(time.Minute)
 			f.requireLines(surveys...)
 		})
 	}
@@ -231,7 +231,7 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 			_, err := node.Save(ctx, actor, repositorytest.Events(2, actor))
 			require.NoError(t, err)
 		}
-		time.Sleep(time.Hour)
+		waitInBubble(time.Hour)
 		line := &faulty.Transport{Next: r.engine.Transport()}
 		s := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{})
 		line.Break(func(call int, _ *http.Request) faulty.Fault {
@@ -327,7 +327,7 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				for range 20 {
 					f.step()
 				}
-				time.Sleep(time.Minute) // so that the next round stores what changed
+				waitInBubble(time.Minute) // so that the next round stores what changed
 				line.CrashAt(n, fault)
 				_, _ = dying.Round(context.Background())
 				died = line.Fired() > 0
@@ -335,7 +335,7 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				settle(t, next)
 				reader := surveyOf(r, node, survey.Options{})
 				f.requireLines(next)
-				time.Sleep(time.Minute)
+				waitInBubble(time.Minute)
 				settle(t, next)
 				f.requireLines(reader)
 			})

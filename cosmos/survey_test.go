@@ -3,6 +3,7 @@ package cosmos
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,3 +100,6 @@ func TestSurvey_LineFollowsSavePeekAndDequeue(t *testing.T) {
 	require.False(t, line.LastDequeue().IsZero())
 	require.WithinDuration(t, b.Opened, line.LastPeek(), 1e6)
 }
+
+// waitInBubble lets simulated time pass.
+func waitInBubble(d time.Duration) { <-time.After(d) }

@@ -44,7 +44,7 @@ func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	asked := f.call.client.opts.Clock()
 	err := f.call.do(ctx, f.container, false, func(ctx context.Context) (float32, error) {
 		opts := &azcosmos.ChangeFeedOptions{
-			MaxItemCount: int32(min(max(size, 1), 1000)), //nolint:gosec // at most 1000
+			MaxItemCount: int32(min(max(size, 1), 1000)),
 			StartFrom:    &f.since,
 			FeedRange:    &azcosmos.FeedRange{MinInclusive: "", MaxExclusive: "FF"},
 		}

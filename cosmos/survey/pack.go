@@ -75,7 +75,7 @@ func unpackLines(lines []byte, use func(recipient string, record []byte)) error 
 	}
 	next := func() ([]byte, bool) {
 		n, size := binary.Uvarint(plain)
-		if size <= 0 || n > uint64(len(plain)-size) {
+		if size <= 0 || n > uint64(len(plain)-size) { //nolint:gosec // size is at most len(plain)
 			return nil, false
 		}
 		field := plain[size : size+int(n)] //nolint:gosec // not longer than plain

@@ -16,12 +16,10 @@ type table struct {
 	mu      sync.RWMutex
 	at      time.Time
 	entries map[string]*entry
-	shown   int // entries that have a line
 
-	totals      domain.MailboxTotals // of version totalsOf
-	totalsOf    int64
-	version     int64 // raised by each change
-	recordBytes int
+	totals   domain.MailboxTotals // of version totalsOf
+	totalsOf int64
+	version  int64 // raised by each change
 }
 
 // An entry is the record of a mailbox, and what lists are filtered and ordered by.
@@ -62,10 +60,6 @@ func (t *table) set(recipient domain.ActorID, record []byte) {
 		e = &entry{recipient: recipient, state: noLine}
 		t.entries[recipient.String()] = e
 	}
-	if e.state == noLine && state != noLine {
-		t.shown++
-	}
-	t.recordBytes += len(record) - len(e.record)
 	e.record, e.state, e.events, e.oldest = record, state, waiting.Events, 0
 	if !waiting.Oldest.IsZero() {
 		e.oldest = waiting.Oldest.UnixMilli()
@@ -76,7 +70,7 @@ func (t *table) set(recipient domain.ActorID, record []byte) {
 func indexOf(state domain.MailboxState) uint8 {
 	for i, s := range domain.MailboxStates {
 		if s == state {
-			return uint8(i) //nolint:gosec // there are few
+			return uint8(i)
 		}
 	}
 	return noLine
@@ -86,7 +80,7 @@ func indexOf(state domain.MailboxState) uint8 {
 func (t *table) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.at, t.entries, t.shown, t.recordBytes = time.Time{}, make(map[string]*entry), 0, 0
+	t.at, t.entries = time.Time{}, make(map[string]*entry)
 	t.version++
 }
 
@@ -94,13 +88,6 @@ func (t *table) setAt(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at = at
-}
-
-// size returns the bytes of all records.
-func (t *table) size() int {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.recordBytes
 }
 
 // At implements repository.Surveyed.
