@@ -295,3 +295,40 @@ func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, lines.At())
 }
+
+// A node that loses the survey, and gets it again, has lines that it did not store before. They are
+// stored now.
+func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		f := newSurveyedTraffic(t, r, node, 4)
+		line := &faulty.Transport{Next: r.engine.Transport()}
+		s := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{})
+		for range 20 {
+			f.step()
+		}
+		settle(t, s)
+		waitInBubble(time.Minute)
+		settle(t, s)
+		for range 5 {
+			f.step()
+		}
+		round(t, s) // it reads, and stores nothing yet
+		waitInBubble(time.Minute)
+		line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
+				return faulty.ForeignPrecondition
+			}
+			return faulty.None
+		})
+		isOwner, err := s.Round(context.Background())
+		require.NoError(t, err)
+		require.False(t, isOwner)
+		line.Break(nil)
+		settle(t, s)
+		waitInBubble(time.Minute)
+		settle(t, s)
+		f.requireLines(s, surveyOf(r, node, survey.Options{}))
+	})
+}
