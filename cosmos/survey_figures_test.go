@@ -317,7 +317,7 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 			page, err := list.List(ctx, q)
 			found.list = max(found.list, time.Since(began))
 			require.NoError(t, err)
-			require.Len(t, page.Mailboxes, 100)
+			require.NotEmpty(t, page.Mailboxes)
 			q.After = page.Next
 		}
 	}

@@ -2,11 +2,12 @@ package survey
 
 import (
 	"bytes"
-	"compress/flate"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
 	"io"
+
+	"github.com/klauspost/compress/flate"
 )
 
 // The lines of a document are compressed: for each one the recipient and the record, both after
