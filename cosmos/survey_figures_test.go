@@ -338,7 +338,7 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 }
 
 func TestSurvey_ListsManyMailboxesAtOnce(t *testing.T) {
-	mailboxes := 5_000
+	mailboxes := 2_000
 	if raced {
 		mailboxes = 500
 	}

@@ -276,7 +276,7 @@ func countSeries(t testing.TB, m *surveyMeter, name string) int {
 	return 0
 }
 
-// An account that refuses the feed, because a right is missing, is reported, and the rest goes on.
+// An account that refuses the feed, because a right is missing, is reported, and lists are answered.
 func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)

@@ -21,8 +21,8 @@ type Survey interface {
 // Surveyed are the lines of a survey. It is safe for concurrent use. A line may be renewed while
 // it is used.
 type Surveyed interface {
-	// At returns the moment of the survey, by the clock of the node that surveys: what was stored
-	// before is in the lines, and what was stored after it may be. It is zero while the first
+	// At returns the moment of the survey, by the clock of the node that surveys or of the store:
+	// what was stored before is in the lines, and what was stored after it may be. It is zero while the first
 	// survey has not read all mailboxes; then lines are missing.
 	At() time.Time
 
