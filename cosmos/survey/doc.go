@@ -36,7 +36,7 @@
 // # One node at a time
 //
 // The state names the node that surveys, and each flush or beat raises its number. A node that
-// does not see the number move for 90 s, by its own clock, takes the survey over by a conditional
+// does not see the number move for 60 s, by its own clock, takes the survey over by a conditional
 // write, and continues where the state says. A node that ends gives the survey away. Every other
 // write is conditional on the state, too, except for parts of a snapshot under a new id: of two
 // nodes that believe they survey, one is refused, and stops. Until then they read the same

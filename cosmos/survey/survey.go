@@ -36,7 +36,7 @@ const (
 	everyDefault = 10 * time.Second
 	flushAfter   = 20 * time.Second // while lines have changed
 	beatAfter    = 30 * time.Second // while none have
-	leaseTime    = 90 * time.Second // without a beat, by the clock of the observer
+	leaseTime    = 60 * time.Second // without a beat, by the clock of the observer
 	lookEvery    = 20 * time.Second // at the state of another node
 	freshFor     = 2 * time.Second  // lines that were read are not read again
 	stopWithin   = 5 * time.Second
