@@ -104,6 +104,10 @@ rolling-upgrade: ## 3 hubs from the last release to this version and back, 10 ti
 	MESSAGEHUB_ROLLING_RESULTS='$(CURDIR)/cmd/messagehub/RESULTS.md' \
 		go test ./cmd/messagehub -run TestRollingUpgradeLosesNothing -count 1 -v -timeout 2h
 
+survey-figures: ## the survey of 10,000 and 100,000 mailboxes: cost, lag, Peeks beside it, lists; into cosmos/survey/RESULTS.md
+	MESSAGEHUB_SURVEY_RESULTS='$(CURDIR)/cosmos/survey/RESULTS.md' \
+		go test ./cosmos -run TestSurvey_KeepsToItsFigures -count 1 -v -timeout 1h
+
 production-day: ## deploy three hubs to the emulators, upgrade, back up, lose all disks, restore; 10,000 events
 	MESSAGEHUB_DAY_EVENTS=667 go test ./cmd/messagehub -run TestADayInProduction -count 1 -v
 
@@ -176,4 +180,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade survey-figures

@@ -30,6 +30,7 @@ func isOwnHost(host string) bool { return strings.HasPrefix(host, "127.0.0.1:") 
 
 // adminRoutes are all routes of operators, each with a body that it takes.
 var adminRoutes = []struct{ method, path, body string }{
+	{"GET", "/v1/admin/queues", ""},
 	{"GET", admin, ""},
 	{"GET", admin + "/records", ""},
 	{"POST", admin + "/release", `{` + why + `,"bundleId":"` + id(1) + `"}`},

@@ -21,6 +21,7 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/survey"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
 )
@@ -57,6 +58,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 	f.hub = hub.New(f.store, f.store, f.store, hubOptions)
 	options.Hub = f.hub
 	options.Operator = hub.NewOperator(options.Hub, f.store, options.Logger)
+	options.Mailboxes = survey.New(f.store)
 	f.server = api.New(options)
 	return f
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/domain/survey"
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
@@ -35,6 +36,7 @@ type Options struct {
 	Replays        *replay.Service                              // default: the same
 	Events         *publish.Service                             // default: the same
 	Outcomes       *outcome.Service                             // default: no sender of events waits
+	Mailboxes      *survey.Service                              // required
 	Deliveries     *inspect.Service                             // default: the same
 	Broker         *broker.Service                              // default: the same
 	Watches        *watch.Service                               // default: the same

@@ -49,7 +49,7 @@
 //
 // Two documents of the catalog belong to no recipient: one keeps the group of each
 // origin, the other the start of the last sweep. Package level keeps the level of the store
-// there, too. [Containers] lists the containers with
+// there, too, and package survey its lines of all mailboxes in the container cabinet. [Containers] lists the containers with
 // their partition keys and index paths; package client provisions and checks them.
 //
 // # States of a Save

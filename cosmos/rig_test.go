@@ -19,6 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/cosmos/survey"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
@@ -96,11 +97,22 @@ func (r *rig) node(opts Options, hints bool) *Repository {
 
 func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	return repositorytest.Stores{
-		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Sweep: sweepOf(repo),
+		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Survey: surveyedNow{surveyOf(r, repo, survey.Options{Exclusive: true})}, Sweep: sweepOf(repo),
 		Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) {
 			losePages(r.t, repo, cabinet, first, last)
 		},
 	}
+}
+
+// surveyedNow surveys before it returns the lines.
+type surveyedNow struct{ survey *survey.Survey }
+
+// Surveyed implements repository.Survey.
+func (s surveyedNow) Surveyed(ctx context.Context) (repository.Surveyed, error) {
+	if _, err := s.survey.Round(ctx); err != nil {
+		return nil, err
+	}
+	return s.survey.Surveyed(ctx)
 }
 
 func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {

@@ -4,6 +4,7 @@
 //   - [DataAvailable] keeps events in order until they are acknowledged.
 //   - [Bundles] keeps at most one open bundle for each recipient and group.
 //   - [Answers] keeps what has come of asking a domain for the content of a bundle.
+//   - [Survey] keeps a line for each mailbox, for operators who list them.
 //   - [Outbox] keeps the notices that domains have not got yet.
 //   - [Content] keeps payloads and bundle bodies, which are too big for the
 //     other two.

@@ -74,6 +74,7 @@ func (w *world) settings() config.Config {
 	cfg.Blob.Endpoint = w.blobEndpoint()
 	cfg.Blob.Key = config.Secret(w.blobs.Key())
 	cfg.Limits.Content = contentLimit
+	cfg.Survey.Units = 50
 	cfg.ServiceBus.Sessions = 1 + int(w.o.Seed%2) // waiting for a session is a lot of talk
 	cfg.Domains = w.plan.domains
 	cfg.Ordering = w.plan.ordering

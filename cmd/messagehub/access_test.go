@@ -18,7 +18,7 @@ const anID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 var hubCommands = map[string]string{
 	"send": "-", "peek": "--actor a", "dequeue": "--actor a " + anID, "queues": "--actor a", "check": "--url http://127.0.0.1:1", "backup": "- --url http://127.0.0.1:1",
 
-	"queue show": "a", "queue records": "a", "queue release": "a " + anID + " --why x", "queue skip": "a " + anID + " --why x",
+	"queue list": "", "queue show": "a", "queue records": "a", "queue release": "a " + anID + " --why x", "queue skip": "a " + anID + " --why x",
 	"queue replay": "a masterdata --why x", "queue abandon": "a Charges type --why x", "queue freeze": "a --why x", "queue thaw": "a --why x",
 
 	"subscriptions create": "--actor a --callback-url https://example.org/", "subscriptions delete": anID + " --actor a",

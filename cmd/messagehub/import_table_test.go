@@ -136,6 +136,12 @@ var table = []row{
 		why:      "it reads what the other use cases keep, by the ports, and changes nothing",
 	},
 	{
+		packages: []string{"domain/survey"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "it orders what a port returns, and reads no mailbox",
+	},
+	{
 		packages: []string{"repository/memory"},
 		may:      []string{"domain", "repository"},
 		tests:    rulesAndOracle,
@@ -178,8 +184,8 @@ var table = []row{
 	},
 	{
 		packages: []string{"cosmos"},
-		may:      []string{"domain", "repository", "cosmos/client"},
-		tests:    storageTests,
+		may:      []string{"domain", "repository", "cosmos/client", "cosmos/survey"},
+		tests:    append(slices.Clip(storageTests), "domain/survey"),
 		why:      "an adapter, replaceable; cosmos and api never meet",
 	},
 	{
@@ -193,6 +199,12 @@ var table = []row{
 		may:      []string{"cosmos/client"},
 		tests:    storageTests,
 		why:      "it tests rights on a document of its own, and knows no other",
+	},
+	{
+		packages: []string{"cosmos/survey"},
+		may:      []string{"domain", "repository", "cosmos/client"},
+		tests:    storageTests,
+		why:      "it follows changes and keeps lines, and knows no document of a mailbox; what a line says is for the adapter that stores mailboxes",
 	},
 	{
 		packages: []string{"cosmos/level"},
@@ -232,7 +244,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},

@@ -83,6 +83,8 @@ func dataActions(r *http.Request, body []byte) []string {
 			all = append(all, ofOperation[strings.ToLower(o.OperationType)]...)
 		}
 		return all
+	case isDocument && r.Header.Get("A-IM") != "":
+		return []string{container + "readChangeFeed"}
 	case isDocument && strings.Contains(r.Header.Get("Content-Type"), "query+json"):
 		return []string{container + "executeQuery"}
 	case isDocument && r.Method == http.MethodPost && document == "":
@@ -150,7 +152,9 @@ func TestDataRole_IsWhatAHubNeedsAndNoMore(t *testing.T) {
 	require.Equal(t, 200, status, answer)
 	status, answer = call(t, http.MethodPost, n.URL()+"/v1/admin/check", "", `{"actor":""}`)
 	require.Less(t, status, 300, answer)
-	require.Eventually(t, func() bool { return gate.hasUsed("items/upsert") }, 10*time.Second, 10*time.Millisecond)
+	for _, action := range []string{"items/upsert", "readChangeFeed"} {
+		require.Eventually(t, func() bool { return gate.hasUsed(action) }, 10*time.Second, 10*time.Millisecond, action)
+	}
 	require.NoError(t, stop())
 
 	require.Empty(t, gate.refused)

@@ -10,6 +10,7 @@ import (
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	rights "github.com/messagehub/messagehub/cosmos/probe"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	cosmossurvey "github.com/messagehub/messagehub/cosmos/survey"
 	"github.com/messagehub/messagehub/repository/content"
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -35,7 +36,7 @@ func Formats() map[string]map[string]int {
 	formats := make(map[string]map[string]int)
 	for area, kinds := range map[string][]client.DocumentKind{
 		"events": cosmos.DocumentKinds(), "push": pushstore.DocumentKinds(), "objects": objectstore.DocumentKinds(),
-		"level": {level.Document}, "doctor": {rights.Document},
+		"level": {level.Document}, "doctor": {rights.Document}, "survey": cosmossurvey.DocumentKinds(),
 	} {
 		formats[area] = make(map[string]int, len(kinds))
 		for _, k := range kinds {

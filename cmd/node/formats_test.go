@@ -16,7 +16,7 @@ var declaredKind = regexp.MustCompile(`client\.DocumentKind\{Name: "([\w-]+)", F
 
 func TestFormats_HaveEveryKindOfDocument(t *testing.T) {
 	formats := node.Formats()
-	for area, folder := range map[string]string{"events": "cosmos", "push": "cosmos/push", "objects": "cosmos/objects", "level": "cosmos/level", "doctor": "cosmos/probe"} {
+	for area, folder := range map[string]string{"events": "cosmos", "push": "cosmos/push", "objects": "cosmos/objects", "level": "cosmos/level", "doctor": "cosmos/probe", "survey": "cosmos/survey"} {
 		files, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
 		require.NoError(t, err)
 		declared := make(map[string]bool)

@@ -28,8 +28,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 	"github.com/messagehub/messagehub/cosmos/level"
+	cosmossurvey "github.com/messagehub/messagehub/cosmos/survey"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/domain/survey"
 )
 
 // Options of a Node that are not an operator's business. The zero value is that
@@ -67,6 +69,8 @@ type Options struct {
 	// PullOnly leaves out subscriptions, events and calls to receivers, for programs that
 	// judge or measure everything else.
 	PullOnly bool
+
+	SurveyEvery time.Duration // between two rounds of the survey of mailboxes; default 10 s, and 2 s on the embedded engine
 
 	DrawerCapacity int           // events; all nodes must agree on it. Default 10,000
 	Unfiltered     int           // see cosmos.Options
@@ -114,6 +118,8 @@ type Node struct {
 	opts        Options
 	listener    net.Listener
 	store       *store
+	survey      *cosmossurvey.Survey
+	surveys     bool // survey runs
 	domains     *domains
 	push        *push
 	objects     *objects
@@ -195,6 +201,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push, n.registry); err != nil {
 		return nil, err
 	}
+	n.surveys = cfg.Survey.Units > 0
+	n.survey = openSurvey(&cfg, &opts, n.store, n.registry)
 	n.store.ObserveRemovals(n.domains.courier.Tell)
 	n.opts.folder = opts.folder
 	logFolder(opts.folder, &cfg, opts.Logger)
@@ -219,10 +227,11 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	}
 	n.actors, n.senders = n.openIdentity(&cfg)
 	n.api = api.New(api.Options{
-		Hub:      h,
-		Operator: hub.NewOperator(h, n.store, opts.Logger),
-		Check:    n.store.check,
-		Backup:   n.backUp, NoBackup: noBackup(&cfg),
+		Hub:       h,
+		Operator:  hub.NewOperator(h, n.store, opts.Logger),
+		Check:     n.store.check,
+		Mailboxes: survey.New(n.survey),
+		Backup:    n.backUp, NoBackup: noBackup(&cfg),
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
 		Events:     n.push.events,
@@ -388,6 +397,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer stopIntake(nil)
 	parts, failed := errgroup.WithContext(ctx)
 	parts.Go(func() error { return n.store.Run(background) })
+	parts.Go(func() error { n.runSurvey(background); return nil })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
 	parts.Go(func() error { return n.ready.Run(background) })
 	parts.Go(func() error { return n.level.run(background) })

@@ -918,6 +918,7 @@ resource dataRole 'Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions@2024
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/replace'
           'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/upsert'
+          'Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/readChangeFeed'
         ]
       }
     ]

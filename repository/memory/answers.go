@@ -50,8 +50,16 @@ func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.Bu
 		if b.LacksContent() {
 			why.Failures = b.Trouble.Failures + 1
 			b.Trouble = why
+			s.noteFailure(recipient, b)
 		}
 	})
+}
+
+// noteFailure notes when the failures of a domain have begun.
+func (s *Store) noteFailure(recipient domain.ActorID, b *domain.Bundle) {
+	if gate := s.recipients[recipient].gate(b.Group); b.Trouble.Failures == 1 {
+		gate.failingSince = s.opts.Clock()
+	}
 }
 
 // BundleRecipients implements [repository.Answers].

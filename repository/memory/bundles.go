@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -38,6 +39,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 	}
 	r.used[bundle.ID] = true
 	gate.open, gate.asked = clone(&bundle), run.groups
+	gate.lastPeek, gate.failingSince = latest(gate.lastPeek, bundle.Opened), time.Time{}
 	gate.generation++
 	return bundle, nil
 }
@@ -94,6 +96,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 		return repository.Acknowledged{}, repository.ErrUnanswered
 	}
 	b := gate.close(r)
+	gate.lastDequeue = s.opts.Clock()
 	s.expire(r, b)
 	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.backlog(gate.asked)}, nil
 }

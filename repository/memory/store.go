@@ -97,6 +97,10 @@ type gate struct {
 	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
 	asked      []domain.Group // for, when open was opened
 	closed     []closed       // bundles, the last one last
+
+	failingSince time.Time // when the domain failed to make the content of open
+	lastPeek     time.Time // that opened a bundle
+	lastDequeue  time.Time
 }
 
 // A closed bundle can be opened again.

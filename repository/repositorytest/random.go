@@ -58,6 +58,7 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 			"fail":        m.fail,
 			"notices":     func(t *rapid.T) { m.notices(t, m.anyActor(t), rapid.IntRange(0, 3).Draw(t, "delivered")) },
 			"queues":      func(t *rapid.T) { m.queues(t, m.anyActor(t)) },
+			"survey":      func(t *rapid.T) { m.survey(t, m.anyActor(t)) },
 		})
 		m.drain(t)
 	})
@@ -348,6 +349,44 @@ func (m *twins) queues(t *rapid.T, actor domain.ActorID) {
 			m.sameBundle(t, *want[i].Open, *got[i].Open)
 		}
 	}
+}
+
+// survey compares the lines of a mailbox. The moments in them are those of different clocks.
+func (m *twins) survey(t *rapid.T, actor domain.ActorID) {
+	if m.oracle.Survey == nil || m.tested.Survey == nil {
+		return
+	}
+	want, wantIsThere := m.line(t, m.oracle, actor)
+	got, gotIsThere := m.line(t, m.tested, actor)
+	require.Equal(t, wantIsThere, gotIsThere, "whether there is a line")
+	require.Equal(t, want.State(), got.State())
+	require.Len(t, got.Groups, len(want.Groups))
+	for i := range want.Groups {
+		w, g := want.Groups[i], got.Groups[i]
+		require.Equal(t, w.Waiting.Events, g.Waiting.Events, "events waiting in %s", w.Group)
+		for what, moments := range map[string][2]time.Time{
+			"oldest event": {w.Waiting.Oldest, g.Waiting.Oldest}, "opened": {w.Opened, g.Opened}, "failing since": {w.FailingSince, g.FailingSince},
+			"last peek": {w.LastPeek, g.LastPeek}, "last dequeue": {w.LastDequeue, g.LastDequeue},
+		} {
+			require.Equal(t, moments[0].IsZero(), moments[1].IsZero(), what)
+		}
+		require.Equal(t, domain.MailboxGroup{Group: w.Group, Open: w.Open, Failures: w.Failures}, domain.MailboxGroup{Group: g.Group, Open: g.Open, Failures: g.Failures})
+	}
+}
+
+// line returns the line of a mailbox in a survey of stores.
+func (m *twins) line(t *rapid.T, stores Stores, actor domain.ActorID) (*domain.Mailbox, bool) {
+	lines, err := stores.Survey.Surveyed(m.ctx)
+	require.NoError(t, err)
+	line, isThere := lines.Mailbox(actor)
+	for s := range lines.Summaries() {
+		if s.Recipient == actor {
+			require.True(t, isThere)
+			require.Equal(t, line.Summary().State, s.State)
+			require.Equal(t, line.Waiting().Events, s.Waiting.Events)
+		}
+	}
+	return &line, isThere
 }
 
 // drain dequeues all that is left of both actors.

@@ -24,6 +24,7 @@ type Stores struct {
 	Outbox     repository.Outbox
 	Dequeues   repository.DequeueRequests
 	Watches    repository.BundleWatches
+	Survey     repository.Survey // whose lines are of the moment of the call; nil: none
 
 	// Sweep removes what of a recipient the retention does not keep.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error

@@ -49,6 +49,7 @@ const (
 	Remove      Name = "remove"    // by a sweep
 	Expire      Name = "expire"    // by a sweep: bundles that were closed while the retention was unlimited
 	Adopt       Name = "adopt"     // the groups of the store
+	Survey      Name = "survey"    // who surveys the mailboxes, and their lines
 )
 
 // The writes of the push side.
@@ -123,6 +124,8 @@ const (
 	ReadDrawers Name = "read drawers"
 	ReadPages   Name = "read pages"
 	ReadOther   Name = "read"
+	ReadSurvey  Name = "read survey"
+	ReadFeed    Name = "read changes of container"
 )
 
 // Other is any other request: of the account, of a container, a write that no
@@ -144,6 +147,9 @@ func NameOf(req *http.Request) Name {
 	r.isQuery = IsQuery(req)
 	r.isBatch = is(req, "x-ms-cosmos-is-batch-request")
 	r.isConditional = req.Header.Get("If-Match") != ""
+	if req.Header.Get("A-IM") != "" {
+		return ReadFeed
+	}
 	return r.name()
 }
 
@@ -181,8 +187,17 @@ type request struct {
 
 func (r *request) has(text string) bool { return strings.Contains(r.body, text) }
 
+// surveyKey is the partition of the survey of mailboxes.
+const surveyKey = "|survey"
+
 func (r *request) name() Name {
 	isRead := r.method == http.MethodGet || r.isQuery
+	switch {
+	case r.key == surveyKey && isRead:
+		return ReadSurvey
+	case r.key == surveyKey:
+		return Survey
+	}
 	switch r.container {
 	case containers.Catalog:
 		if isRead {

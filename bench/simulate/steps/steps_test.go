@@ -45,3 +45,24 @@ func TestExpiringBundles_IsNoDequeue(t *testing.T) {
 		require.Equal(t, want, steps.NameOf(req))
 	}
 }
+
+// The requests of a survey are no steps of a Save or a Peek in the same containers.
+func TestSurvey_HasStepsOfItsOwn(t *testing.T) {
+	for _, tc := range []struct {
+		method, container, key, feed string
+		want                         steps.Name
+	}{
+		{http.MethodGet, "cabinet", "|survey", "", steps.ReadSurvey},
+		{http.MethodPost, "cabinet", "|survey", "", steps.Survey},
+		{http.MethodGet, "catalog", "", "Incremental Feed", steps.ReadFeed},
+		{http.MethodGet, "bundles", "", "Incremental Feed", steps.ReadFeed},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), tc.method, "https://x/dbs/messagehub/colls/"+tc.container+"/docs", strings.NewReader("{}"))
+		require.NoError(t, err)
+		req.Header.Set("x-ms-documentdb-partitionkey", `["`+tc.key+`"]`)
+		if tc.feed != "" {
+			req.Header.Set("A-IM", tc.feed)
+		}
+		require.Equal(t, tc.want, steps.NameOf(req), tc)
+	}
+}

@@ -22,6 +22,7 @@ type Config struct {
 	DrainDelay  time.Duration // for which a hub that stops still answers requests, while it is not ready
 	Production  bool          // no key of Azure is used, and no identity of a developer
 	Cosmos      Cosmos
+	Survey      Survey
 
 	ServiceBus ServiceBus
 	BusListen  string // HOST:PORT at which domains reach the bus of this node; "": nowhere
@@ -74,6 +75,11 @@ type Cosmos struct {
 	TailEvents  int    // how many events of a kind may stay in the head of a recipient; 0: none
 	SweepUnits  int    // request units a second that a sweep takes of an account, at most
 	IDMemory    Size   // bytes for the ids of received events, of which one recipient gets up to a half
+}
+
+// Survey says what the survey of mailboxes may cost.
+type Survey struct {
+	Units int // request units a second, at most; 0: this node does not survey
 }
 
 // An OwnEngine is the bus, or the exchange, of a node that has its own.
@@ -142,6 +148,7 @@ func Default() Config {
 		Listen: "127.0.0.1:8080",
 		Data:   "messagehub-data",
 		Cosmos: Cosmos{Database: "messagehub", TailEvents: 24, SweepUnits: 1000, IDMemory: 64 << 20},
+		Survey: Survey{Units: 50},
 
 		ServiceBus: ServiceBus{FIFO: "dataavailable-fifo", Plain: "dataavailable", Sessions: 64},
 		BusListen:  "127.0.0.1:5672",

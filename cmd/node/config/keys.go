@@ -52,6 +52,7 @@ var keys = []key{
 	{"cosmos.tail-events", false, "maximum number of the newest events of a kind that stay in a recipient's head, up to 200, and are then written to a page together; 0: none, as long as a node of a version that does not know tails runs, or is to run again", func(c *Config) value { return (*tailValue)(&c.Cosmos.TailEvents) }},
 	{"cosmos.sweep-units", false, "maximum request units a second that removing what was acknowledged takes of an account; fewer while the account throttles requests", func(c *Config) value { return (*countValue)(&c.Cosmos.SweepUnits) }},
 	{"cosmos.id-memory", false, "memory for the ids of received events, of which one recipient gets up to a half; a Save that needs more reads it again", func(c *Config) value { return (*sizeValue)(&c.Cosmos.IDMemory) }},
+	{"survey.units", false, "maximum request units a second that the survey of mailboxes takes, which lists of queues and metrics come from; one node surveys at a time. 0: this node does not survey", func(c *Config) value { return (*unitsValue)(&c.Survey.Units) }},
 	{"servicebus.namespace", true, "`HOST` name of an Azure Service Bus namespace, in place of the embedded bus", func(c *Config) value { return (*textValue)(&c.ServiceBus.Namespace) }},
 	{"servicebus.connection", false, "connection string of a namespace, in place of servicebus.namespace", func(c *Config) value {
 		return &secretValue{&c.ServiceBus.Connection, "leave it out to use servicebus.namespace or the embedded bus"}
@@ -272,6 +273,19 @@ func (v *countValue) Set(s string) error {
 		return errors.New("want a whole number of at least 1")
 	}
 	*v = countValue(n)
+	return nil
+}
+
+// A unitsValue is a number of request units a second.
+type unitsValue int
+
+func (v *unitsValue) String() string { return strconv.Itoa(int(*v)) }
+func (v *unitsValue) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 1_000_000 {
+		return errors.New("want a whole number from 0 to 1000000")
+	}
+	*v = unitsValue(n)
 	return nil
 }
 

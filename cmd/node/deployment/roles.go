@@ -12,8 +12,8 @@ type DataRole struct {
 }
 
 // hubDataRole has what the hub does in Cosmos: read the properties of containers, read, write and
-// query documents. A patch is a read and a replace. No stored procedure, no change feed and no
-// conflict feed is used.
+// query documents, and follow their changes. A patch is a read and a replace. No stored procedure and
+// no conflict feed is used.
 var hubDataRole = DataRole{
 	Name: "MessageHub",
 	Actions: []string{
@@ -24,6 +24,7 @@ var hubDataRole = DataRole{
 		"Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read",
 		"Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/replace",
 		"Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/upsert",
+		"Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/readChangeFeed",
 	},
 }
 

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/survey"
+)
+
+// embeddedSurvey is the time between two rounds of a survey of the embedded engine, where a round
+// that finds nothing costs next to nothing.
+const embeddedSurvey = 2 * time.Second
+
+// openSurvey returns the survey of the mailboxes. It surveys once it runs.
+func openSurvey(cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) *survey.Survey {
+	every := opts.SurveyEvery
+	if cfg.Embedded() {
+		every = cmp.Or(every, embeddedSurvey)
+	}
+	return survey.New(s.db, s.SurveyReader(), survey.Options{
+		Exclusive: cfg.Embedded(),
+		Units:     float64(cfg.Survey.Units),
+		Every:     every,
+		Clock:     opts.Clock,
+		Random:    opts.Random,
+		Logger:    opts.Logger,
+		Registry:  metrics,
+	})
+}
+
+// runSurvey surveys until ctx ends, unless the node is configured not to.
+func (n *Node) runSurvey(ctx context.Context) {
+	if n.surveys {
+		n.survey.Run(ctx)
+	}
+}

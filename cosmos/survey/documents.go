@@ -1,0 +1,101 @@
+package survey
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// The kinds of documents of this package.
+var (
+	stateDocument = client.DocumentKind{Name: "survey", Format: 1}
+	linesDocument = client.DocumentKind{Name: "survey-lines", Format: 1}
+)
+
+// DocumentKinds returns the kinds of documents that this package stores.
+func DocumentKinds() []client.DocumentKind {
+	return []client.DocumentKind{stateDocument, linesDocument}
+}
+
+const (
+	containerName = "cabinet"
+	partition     = "|survey" // no cabinet has that name
+	stateID       = "state"
+)
+
+// A state says who surveys, up to where, and which documents have the lines.
+type state struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	WriteID      string `json:"operation"` // of the last write
+
+	Series string `json:"series"` // id of the log: another one begins when the state was lost
+
+	Owner string `json:"owner,omitempty"` // the process that surveys; "": none
+	Beat  int64  `json:"beat"`
+
+	At     time.Time         `json:"at,omitzero"`    // of the survey; zero while the first walk has not ended
+	Since  time.Time         `json:"since,omitzero"` // where feeds begin; zero: the walk has not begun
+	Tokens map[string]string `json:"tokens"`         // of the feeds, by container
+	Walk   *walkPosition     `json:"walk,omitempty"` // nil: it has ended
+
+	Snapshot      string `json:"snapshot,omitempty"` // id; "": none
+	Parts         int    `json:"parts"`              // documents of the snapshot
+	SnapshotBytes int    `json:"snapshotBytes"`
+	First         int64  `json:"first"` // the log has the documents from First to Last
+	Last          int64  `json:"last"`
+	LogBytes      int    `json:"logBytes"`
+	client.Document
+
+	etag azcore.ETag
+}
+
+// A walkPosition is where a walk continues.
+type walkPosition struct {
+	Query    int                   `json:"query"` // of Reader.Walk
+	Position string                `json:"position,omitempty"`
+	Unknown  client.UnknownMembers `json:",embed"`
+}
+
+// DocumentKind returns the kind of the document.
+func (*state) DocumentKind() client.DocumentKind { return stateDocument }
+
+// Validate returns an error for values that no version has written.
+func (s *state) Validate() error {
+	if s.First < 1 || s.Last < s.First-1 || s.Parts < 0 || s.Last-s.First > maxLog || s.Parts > maxParts {
+		return fmt.Errorf("want a log of up to %d documents and a snapshot of up to %d, got %d to %d and %d", maxLog, maxParts, s.First, s.Last, s.Parts)
+	}
+	return nil
+}
+
+// clone returns a copy of s that can be changed and written in place of s.
+func (s *state) clone() *state {
+	c := *s
+	c.Tokens = make(map[string]string, len(s.Tokens))
+	for container, token := range s.Tokens {
+		c.Tokens[container] = token
+	}
+	return &c
+}
+
+// A part is a document with lines.
+type part struct {
+	ID           string `json:"id"`
+	PartitionKey string `json:"partitionKey"`
+	Lines        []byte `json:"lines"` // see packLines
+	client.FormatNumber
+}
+
+// DocumentKind returns the kind of the document.
+func (*part) DocumentKind() client.DocumentKind { return linesDocument }
+
+func logID(n int64) string { return fmt.Sprintf("log.%012d", n) }
+
+func snapshotID(snapshot string, i int) string { return fmt.Sprintf("snapshot.%s.%05d", snapshot, i) }
+
+func newPart(id string, lines []byte) *part {
+	return &part{ID: id, PartitionKey: partition, Lines: lines}
+}

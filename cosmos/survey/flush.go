@@ -1,0 +1,150 @@
+package survey
+
+import (
+	"context"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+)
+
+// flushIfDue stores what was surveyed, if that was not done for a while.
+func (s *Survey) flushIfDue(ctx context.Context) error {
+	after := beatAfter
+	if len(s.own.pending) > 0 {
+		after = flushAfter
+	}
+	if len(s.own.pending) < maxPending && s.opts.Clock().Sub(s.own.flushed) < after {
+		return nil
+	}
+	return s.flush(ctx)
+}
+
+// flush stores the lines that have changed and the position up to which they were read. Of
+// several batches, only the last one has the position: the lines before may be ahead of it.
+func (s *Survey) flush(ctx context.Context) error {
+	o := &s.own
+	var p packer
+	for recipient := range o.pending {
+		p.add(recipient.String(), s.table.record(recipient))
+	}
+	parts := p.packed()
+	for len(parts) > batchParts {
+		if err := s.append(ctx, parts[:batchParts], false); err != nil {
+			return err
+		}
+		parts = parts[batchParts:]
+	}
+	if err := s.append(ctx, parts, true); err != nil {
+		return err
+	}
+	clear(o.pending)
+	return nil
+}
+
+// append adds documents to the log.
+func (s *Survey) append(ctx context.Context, packed [][]byte, isLast bool) error {
+	next := s.nextState()
+	if isLast {
+		s.own.position(next)
+	}
+	var add []*part
+	for _, lines := range packed {
+		next.Last++
+		next.LogBytes += len(lines)
+		add = append(add, newPart(logID(next.Last), lines))
+	}
+	if err := s.write(ctx, next, add); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = replica{series: next.Series, last: next.Last, isLoaded: true}
+	return nil
+}
+
+// A compaction is a snapshot that is being written.
+type compaction struct {
+	id      string
+	parts   [][]byte
+	written int
+	upTo    int64 // the log document up to which the snapshot has all lines
+	bytes   int
+}
+
+// snapshotPerRound is how many parts of a snapshot a round writes, so that the feeds are not late.
+const snapshotPerRound = 16
+
+// compact writes a part of a snapshot if the log is as large as the last one. When all parts are
+// written, it makes them valid, and what they replace is removed.
+func (s *Survey) compact(ctx context.Context) error {
+	o := &s.own
+	if o.compact == nil {
+		logged := o.state.Last - o.state.First + 1
+		if logged < compactFrom && o.state.LogBytes < max(o.state.SnapshotBytes, minSnapshot) || len(o.pending) > 0 || o.walk != nil {
+			return nil
+		}
+		o.compact = s.beginSnapshot()
+	}
+	for n := 0; n < snapshotPerRound && o.compact.written < len(o.compact.parts); n++ {
+		i := o.compact.written
+		// A crash after this write leaves a part of a snapshot that no state names. The next node
+		// that surveys removes it.
+		id := snapshotID(o.compact.id, i)
+		if _, err := s.begin().Put(ctx, s.lines, partition, id, "", newPart(id, o.compact.parts[i])); err != nil && !client.IsRefused(err) {
+			o.garbage = append(o.garbage, o.compact.ids()...)
+			o.compact = nil
+			return client.Classify("store lines of the survey", err)
+		}
+		o.compact.written++
+		if err := s.flushIfDue(ctx); err != nil {
+			return err
+		}
+	}
+	if o.compact.written < len(o.compact.parts) {
+		return nil
+	}
+	return s.endSnapshot(ctx)
+}
+
+// beginSnapshot packs all lines. All of them are stored.
+func (s *Survey) beginSnapshot() *compaction {
+	c := &compaction{id: s.client.NewID(), upTo: s.own.state.Last}
+	var p packer
+	for recipient, record := range s.table.records() {
+		p.add(recipient, record)
+	}
+	c.parts = p.packed()
+	for _, part := range c.parts {
+		c.bytes += len(part)
+	}
+	return c
+}
+
+// ids returns the ids of the documents that were written.
+func (c *compaction) ids() []string {
+	var ids []string
+	for i := range c.written {
+		ids = append(ids, snapshotID(c.id, i))
+	}
+	return ids
+}
+
+// endSnapshot makes the snapshot valid.
+func (s *Survey) endSnapshot(ctx context.Context) error {
+	o := &s.own
+	done, before := o.compact, o.state
+	next := s.nextState()
+	next.Snapshot, next.Parts, next.SnapshotBytes = done.id, len(done.parts), done.bytes
+	next.First = done.upTo + 1
+	next.LogBytes = 0 // of the documents that stay, it is not worth knowing
+	if err := s.write(ctx, next, nil); err != nil {
+		return err
+	}
+	o.compact = nil
+	for i := range before.Parts {
+		o.garbage = append(o.garbage, snapshotID(before.Snapshot, i))
+	}
+	for n := before.First; n <= done.upTo; n++ {
+		o.garbage = append(o.garbage, logID(n))
+	}
+	return nil
+}

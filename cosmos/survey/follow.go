@@ -1,0 +1,277 @@
+package survey
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+const (
+	// maxRound is how long a round follows feeds of which it reaches no end.
+	maxRound = 30 * time.Second
+	// quietFor is how long a feed that had no changes left is not asked again, while the other is read.
+	quietFor = 5 * time.Second
+)
+
+// follow reads the feeds to their present ends, a page of each in turn, so that they are read up to
+// about the same moment. It reports whether more may follow.
+func (s *Survey) follow(ctx context.Context) (hasMore bool, err error) {
+	began := s.opts.Clock()
+	quiet := make(map[string]time.Time)
+	for hasMore = true; hasMore && s.opts.Clock().Sub(began) < maxRound; {
+		hasMore = false
+		for _, container := range s.reader.Followed() {
+			if at, isQuiet := quiet[container]; isQuiet && s.opts.Clock().Sub(at) < quietFor {
+				continue
+			}
+			n, err := s.followPage(ctx, container, s.feed(container), pageSize)
+			if err != nil {
+				return false, err
+			}
+			if n > 0 {
+				hasMore = true
+				delete(quiet, container)
+			} else {
+				quiet[container] = s.opts.Clock()
+			}
+		}
+		s.noteAt()
+		if err := s.flushIfDue(ctx); err != nil {
+			return false, err
+		}
+	}
+	return hasMore, nil
+}
+
+// feed returns the feed of a container, with a full budget of retries.
+func (s *Survey) feed(container string) *client.Feed {
+	feed := s.own.feeds[container]
+	if feed == nil {
+		feed = s.begin().Feed(s.container(container), s.own.since, s.own.tokens[container])
+		if s.own.feeds == nil {
+			s.own.feeds = make(map[string]*client.Feed)
+		}
+		s.own.feeds[container] = feed
+	}
+	feed.UseCall(s.begin())
+	return feed
+}
+
+// noteAt notes the moment before which all changes were read. It never moves back.
+func (s *Survey) noteAt() {
+	var at time.Time
+	for _, container := range s.reader.Followed() {
+		upTo := s.feed(container).ReadUpTo()
+		if upTo.IsZero() {
+			return
+		}
+		if at.IsZero() || upTo.Before(at) {
+			at = upTo
+		}
+	}
+	if at.After(s.own.at) {
+		s.own.at = at.UTC()
+		s.table.setAt(s.own.at)
+	}
+}
+
+// followPage applies the next changes of a feed, and returns how many there were.
+func (s *Survey) followPage(ctx context.Context, container string, feed *client.Feed, size int) (int, error) {
+	docs, err := feed.Next(ctx, size)
+	if err != nil {
+		if err := s.noteDamage(err); err != nil {
+			return 0, err
+		}
+		return 0, client.Classify("follow the changes of "+container, err)
+	}
+	if err := s.apply(ctx, container, docs, false); err != nil {
+		return 0, err
+	}
+	s.own.tokens[container] = feed.Token()
+	return len(docs), nil
+}
+
+// noteDamage notes the mailbox whose document is damaged in the file of an embedded engine. A
+// feed cannot skip it, but a walk can: noteDamage returns client.ErrFeedLost. It returns nil if
+// err is another failure.
+func (s *Survey) noteDamage(err error) error {
+	recipient, ok := s.damagedMailbox(err)
+	if !ok {
+		return nil
+	}
+	s.change(recipient, s.reader.Damaged(s.table.record(recipient), err.Error()))
+	return client.ErrFeedLost
+}
+
+// damagedMailbox returns the recipient of a document that is damaged in the file of an embedded
+// engine.
+func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
+	name, _, _ := strings.Cut(client.FailureOf(err).DamagedPartition(), "|")
+	recipient, perr := domain.ParseActorID(name)
+	return recipient, perr == nil
+}
+
+// apply brings the records of mailboxes up to documents that were read.
+func (s *Survey) apply(ctx context.Context, container string, docs [][]byte, isWalk bool) error {
+	var wanted []Reference
+	for _, doc := range docs {
+		recipient, ok := s.reader.Recipient(container, doc)
+		if !ok {
+			continue
+		}
+		record, refers := s.reader.Apply(s.table.record(recipient), container, doc, isWalk)
+		wanted = append(wanted, refers...)
+		s.change(recipient, record)
+	}
+	return s.fetch(ctx, wanted)
+}
+
+// change replaces the record of a mailbox.
+func (s *Survey) change(recipient domain.ActorID, record []byte) {
+	if !bytes.Equal(record, s.table.record(recipient)) {
+		s.table.set(recipient, record)
+		s.own.pending[recipient] = true
+	}
+}
+
+// fetch reads documents and applies them. One that does not exist is left out.
+func (s *Survey) fetch(ctx context.Context, wanted []Reference) error {
+	byID := make(map[string][]string)
+	for _, r := range wanted {
+		if r.Partition == "" {
+			byID[r.Container] = append(byID[r.Container], r.ID)
+			continue
+		}
+		var doc json.RawMessage
+		_, err := s.begin().Read(ctx, s.container(r.Container), r.Partition, r.ID, &doc)
+		if client.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return client.Classify("read "+r.ID+" of "+r.Partition, err)
+		}
+		if err := s.apply(ctx, r.Container, [][]byte{doc}, false); err != nil {
+			return err
+		}
+	}
+	for container, ids := range byID {
+		for len(ids) > 0 {
+			n := min(len(ids), walkPage)
+			if err := s.fetchByIDs(ctx, container, ids[:n]); err != nil {
+				return err
+			}
+			ids = ids[n:]
+		}
+	}
+	return nil
+}
+
+// fetchByIDs reads all documents that have one of ids, in any partition.
+func (s *Survey) fetchByIDs(ctx context.Context, container string, ids []string) error {
+	names := make([]string, len(ids))
+	params := make([]azcosmos.QueryParameter, len(ids))
+	for i, id := range ids {
+		names[i] = "@id" + strconv.Itoa(i)
+		params[i] = azcosmos.QueryParameter{Name: names[i], Value: id}
+	}
+	q := s.begin().QueryAllPartitions(s.container(container), container, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")", params...)
+	for !q.IsDone() {
+		docs, err := s.nextOfQuery(ctx, q, container)
+		if err != nil {
+			return err
+		}
+		if err := s.apply(ctx, container, docs, false); err != nil {
+			return err
+		}
+		q.UseCall(s.begin())
+	}
+	return nil
+}
+
+// nextOfQuery returns the next documents of a query. It notes one that is damaged in the file of
+// an embedded engine, and skips it.
+func (s *Survey) nextOfQuery(ctx context.Context, q *client.Query, container string) ([][]byte, error) {
+	docs, err := q.Next(ctx, walkPage)
+	if err == nil {
+		return docs, nil
+	}
+	recipient, isKnown := s.damagedMailbox(err)
+	if !q.SkipDamage(client.Classify("read mailboxes", err)) {
+		return nil, client.Classify("read the mailboxes in "+container, err)
+	}
+	if isKnown {
+		s.change(recipient, s.reader.Damaged(s.table.record(recipient), err.Error()))
+	}
+	return nil, nil
+}
+
+// walk reads all mailboxes, from where it was.
+func (s *Survey) walk(ctx context.Context) error {
+	if s.own.since.IsZero() {
+		if err := s.takeTokens(ctx); err != nil {
+			return err
+		}
+	}
+	queries := s.reader.Walk()
+	for at := s.own.walk; at.Query < len(queries); at = s.own.walk {
+		container := queries[at.Query].Container
+		q := s.begin().QueryAllPartitions(s.container(container), container, queries[at.Query].Text)
+		if at.Position != "" {
+			q.ResumeAt(at.Position)
+		}
+		docs, err := s.nextOfQuery(ctx, q, container)
+		if err != nil {
+			if at.Position != "" && client.StatusOf(err) == 400 { // it is of another version, or of a store before a restore
+				s.own.walk = &walkPosition{Query: at.Query}
+			}
+			return err
+		}
+		if err := s.apply(ctx, container, docs, true); err != nil {
+			return err
+		}
+		s.own.walk = &walkPosition{Query: at.Query, Position: q.NextPage()}
+		if q.IsDone() {
+			s.own.walk = &walkPosition{Query: at.Query + 1}
+		}
+		if err := s.flushIfDue(ctx); err != nil {
+			return err
+		}
+	}
+	s.own.walk = nil
+	return nil
+}
+
+// beginWalk has the next round read all mailboxes again.
+func (s *Survey) beginWalk() {
+	s.own.since, s.own.tokens, s.own.walk, s.own.feeds = time.Time{}, make(map[string]string), &walkPosition{}, nil
+}
+
+// takeTokens notes where the feeds continue when the walk has ended. That is before the walk, so
+// that nothing is missed that changes behind it, and by the clock of the account, of which the
+// state was just stored.
+func (s *Survey) takeTokens(ctx context.Context) error {
+	if err := s.store(ctx, nil); err != nil {
+		return err
+	}
+	var doc json.RawMessage
+	if _, err := s.begin().Read(ctx, s.lines, partition, stateID, &doc); err != nil {
+		return client.Classify("read who surveys the mailboxes", err)
+	}
+	since := client.ModifiedAt(doc).Add(-feedMargin)
+	s.own.since = since
+	for _, container := range s.reader.Followed() {
+		if _, err := s.followPage(ctx, container, s.feed(container), 1); err != nil {
+			s.own.since, s.own.feeds = time.Time{}, nil
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// errTaken reports that another node surveys now.
+var errTaken = errors.New("another node surveys")
+
+// claim takes the survey over if no other node surveys.
+func (s *Survey) claim(ctx context.Context) error {
+	c := s.begin()
+	st := &state{}
+	etag, err := c.Read(ctx, s.lines, partition, stateID, st)
+	switch {
+	case client.IsNotFound(err):
+		st = s.newState()
+	case domain.KindOf(err) == domain.Damaged && etag != "":
+		// What it says is lost, and with it the lines.
+		st = s.newState()
+		st.etag = etag
+	case err != nil:
+		return client.Classify("read who surveys the mailboxes", err)
+	default:
+		st.etag = etag
+		if !s.mayClaim(st) {
+			return nil
+		}
+	}
+	garbage, err := s.unnamed(ctx, c, st)
+	if err != nil {
+		return err
+	}
+	s.own = ownership{state: st, seen: s.own.seen, failure: s.own.failure, garbage: garbage, pending: make(map[domain.ActorID]bool), flushed: s.opts.Clock()}
+	s.own.since, s.own.walk, s.own.at, s.own.tokens = st.Since, st.Walk, st.At, st.clone().Tokens
+	// A crash before this write leaves the survey to the other node. A crash after it leaves the
+	// lease of a node that has ended.
+	if err := s.store(ctx, nil); err != nil {
+		s.own.state = nil
+		if errors.Is(err, errTaken) {
+			err = nil
+		}
+		return err
+	}
+	s.opts.Logger.InfoContext(ctx, "this node surveys the mailboxes")
+	if err := s.loadOwn(ctx, c); err != nil {
+		s.own.state = nil
+		return err
+	}
+	s.owning.Store(true)
+	return nil
+}
+
+// newState returns the state of a store that was never surveyed.
+func (s *Survey) newState() *state {
+	return &state{ID: stateID, PartitionKey: partition, Series: s.client.NewID(), Tokens: make(map[string]string), Walk: &walkPosition{}, First: 1}
+}
+
+// loadOwn reads the lines of the state that this node has claimed. If a document is missing or
+// damaged, it begins with a walk.
+func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.catchUp(ctx, c, s.own.state)
+	if !errors.Is(err, errGap) {
+		return err
+	}
+	s.opts.Logger.WarnContext(ctx, "lines of the survey are lost; it reads all mailboxes again", "error", err)
+	s.table.clear()
+	s.beginWalk()
+	next := s.own.state
+	next.First, next.Snapshot, next.Parts, next.SnapshotBytes, next.LogBytes = next.Last+1, "", 0, 0, 0
+	s.own.at = time.Time{}
+	s.known = replica{series: next.Series, last: next.Last, isLoaded: true}
+	s.own.garbage, err = s.unnamed(ctx, c, next)
+	return err
+}
+
+// mayClaim reports whether the survey has no node, or one that has not beaten for leaseTime.
+func (s *Survey) mayClaim(st *state) bool {
+	now := s.opts.Clock()
+	if st.Owner == "" || st.Owner == s.owner || s.opts.Exclusive {
+		return true
+	}
+	seen := &s.own.seen
+	if seen.owner != st.Owner || seen.beat != st.Beat || now.Before(seen.at) {
+		*seen = sighting{st.Owner, st.Beat, now}
+		return false
+	}
+	return now.Sub(seen.at) >= leaseTime
+}
+
+// documents returns the ids of the documents that st names.
+func (st *state) documents() []string {
+	var ids []string
+	for i := range st.Parts {
+		ids = append(ids, snapshotID(st.Snapshot, i))
+	}
+	for n := st.First; n <= st.Last; n++ {
+		ids = append(ids, logID(n))
+	}
+	return ids
+}
+
+// unnamed returns the ids of the documents that st does not name.
+func (s *Survey) unnamed(ctx context.Context, c *client.Call, st *state) ([]string, error) {
+	named := map[string]bool{stateID: true}
+	for _, id := range st.documents() {
+		named[id] = true
+	}
+	var ids []string
+	q := c.Query(s.lines, partition, "SELECT c.id FROM c")
+	for !q.IsDone() {
+		items, err := q.Next(ctx, 1000)
+		if err != nil {
+			return nil, client.Classify("list the documents of the survey", err)
+		}
+		for _, item := range items {
+			var doc struct {
+				ID string `json:"id"`
+			}
+			if err := q.Decode(item, &doc); err != nil {
+				return nil, err
+			}
+			if !named[doc.ID] {
+				ids = append(ids, doc.ID)
+			}
+		}
+		q.UseCall(c.Renew())
+	}
+	return ids, nil
+}
+
+// The limits of a batch of the survey.
+const (
+	batchParts   = 16
+	batchRemoved = 50
+)
+
+// store writes the state with what this node has read, new documents, and without some that the
+// state does not name. It fails with errTaken if another node has written the state.
+func (s *Survey) store(ctx context.Context, add []*part) error {
+	next := s.nextState()
+	s.own.position(next)
+	return s.write(ctx, next, add)
+}
+
+// nextState returns the state with a new write id and the next beat of this node.
+func (s *Survey) nextState() *state {
+	next := s.own.state.clone()
+	next.WriteID, next.Owner, next.Beat = s.client.NewID(), s.owner, next.Beat+1
+	return next
+}
+
+// position notes up to where the mailboxes were read.
+func (o *ownership) position(next *state) {
+	next.At, next.Since, next.Tokens, next.Walk = o.at, o.since, maps.Clone(o.tokens), o.walk
+}
+
+func (s *Survey) write(ctx context.Context, next *state, add []*part) error {
+	c, o := s.begin(), &s.own
+	removed := o.garbage[:min(len(o.garbage), batchRemoved)]
+	// A crash around this write leaves the state, its documents and what is removed as they were
+	// before, or as they are after it.
+	results, err := c.Batch(ctx, s.lines, partition, false, func(b *azcosmos.TransactionalBatch) {
+		if next.etag == "" {
+			b.CreateItem(client.Encode(next), nil)
+		} else {
+			b.ReplaceItem(stateID, client.Encode(next), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &next.etag})
+		}
+		for _, p := range add {
+			b.CreateItem(client.Encode(p), nil)
+		}
+		for _, id := range removed {
+			b.DeleteItem(id, nil)
+		}
+	})
+	switch {
+	case err == nil:
+		next.etag = results[0].ETag
+	case client.IsRefused(err) || domain.KindOf(err) == domain.Uncertain:
+		if err = s.readBack(ctx, c, next); err != nil {
+			return err
+		}
+	default:
+		return client.Classify("store what was surveyed", err)
+	}
+	o.state, o.garbage, o.flushed = next, o.garbage[len(removed):], s.opts.Clock()
+	return nil
+}
+
+// readBack returns nil if a write of next was applied, and errTaken if another one was.
+func (s *Survey) readBack(ctx context.Context, c *client.Call, next *state) error {
+	stored := &state{}
+	etag, err := c.Read(ctx, s.lines, partition, stateID, stored)
+	switch {
+	case client.IsNotFound(err):
+		return errTaken // removed; it is created again
+	case err != nil:
+		return client.Classify("read who surveys the mailboxes", err)
+	case stored.WriteID != next.WriteID:
+		return errTaken
+	}
+	next.etag = etag
+	return nil
+}
+
+// lose forgets that it is the turn of this node.
+func (s *Survey) lose() {
+	s.owning.Store(false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = replica{} // the table may have lines that were never stored
+	s.own = ownership{seen: s.own.seen, failure: s.own.failure}
+}
+
+// giveAway stores what was surveyed, and that no node surveys.
+func (s *Survey) giveAway(ctx context.Context) {
+	if s.own.state == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	err := s.flush(ctx)
+	if err == nil {
+		next := s.own.state.clone()
+		next.Owner, next.WriteID = "", s.client.NewID()
+		err = s.write(ctx, next, nil)
+	}
+	if err != nil && !errors.Is(err, errTaken) {
+		s.opts.Logger.WarnContext(ctx, "the survey could not be given to another node; one takes it over when its lease has passed", "error", err)
+	}
+	s.lose()
+}

@@ -1,0 +1,130 @@
+package survey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A replica says which stored lines a table has: all up to a document of the log of a series.
+type replica struct {
+	series   string
+	last     int64
+	isLoaded bool
+}
+
+// errGap reports that a document which the state names was not found, or is damaged.
+var errGap = errors.New("a document of the survey cannot be read")
+
+// maxGaps is how many times a list reads the state again because documents were removed
+// meanwhile.
+const maxGaps = 4
+
+// Surveyed implements repository.Survey.
+func (s *Survey) Surveyed(ctx context.Context) (repository.Surveyed, error) {
+	if s.owning.Load() {
+		return s.table, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Clock()
+	if age := now.Sub(s.checked); s.known.isLoaded && age >= 0 && age < freshFor {
+		return s.table, nil
+	}
+	c := s.readers.Begin("read survey")
+	for gaps := 0; ; gaps++ {
+		st := &state{}
+		_, err := c.Read(ctx, s.lines, partition, stateID, st)
+		if client.IsNotFound(err) {
+			return s.table, nil // the store was never surveyed
+		}
+		if err == nil {
+			if s.owning.Load() {
+				return s.table, nil
+			}
+			err = s.catchUp(ctx, c, st)
+		}
+		switch {
+		case err == nil:
+			s.checked = now
+			return s.table, nil
+		case !errors.Is(err, errGap) || gaps == maxGaps:
+			return nil, client.Classify("read the survey", asUnavailable(err))
+		}
+	}
+}
+
+// asUnavailable returns errGap as a failure that ends when the survey has read all mailboxes again.
+func asUnavailable(err error) error {
+	if errors.Is(err, errGap) {
+		return domain.Errorf(domain.Unavailable, "%w; the node that surveys reads all mailboxes again", err)
+	}
+	return err
+}
+
+// catchUp brings the table up to st. The caller holds mu.
+func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *state) error {
+	from := s.known.last + 1
+	if !s.known.isLoaded || s.known.series != st.Series || from < st.First || s.known.last > st.Last {
+		if err := s.loadSnapshot(ctx, c, st); err != nil {
+			return err
+		}
+		from = st.First
+	}
+	if err := s.loadParts(ctx, c, int(st.Last-from+1), func(i int) string { return logID(from + int64(i)) }); err != nil {
+		return err
+	}
+	s.table.setAt(st.At)
+	s.known = replica{series: st.Series, last: st.Last, isLoaded: true}
+	return nil
+}
+
+// loadSnapshot replaces the lines of the table by those of the snapshot.
+func (s *Survey) loadSnapshot(ctx context.Context, c *client.Call, st *state) error {
+	s.known = replica{}
+	s.table.clear()
+	return s.loadParts(ctx, c, st.Parts, func(i int) string { return snapshotID(st.Snapshot, i) })
+}
+
+// loadParts adds the lines of n documents to the table, in order.
+func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(int) string) error {
+	const atOnce = 8
+	for begin := 0; begin < n; begin += atOnce {
+		parts := make([]part, min(atOnce, n-begin))
+		g, gctx := errgroup.WithContext(ctx)
+		for i := range parts {
+			g.Go(func() error {
+				_, err := c.Read(gctx, s.lines, partition, id(begin+i), &parts[i])
+				if client.IsNotFound(err) || domain.KindOf(err) == domain.Damaged {
+					return fmt.Errorf("%w: %s: %w", errGap, id(begin+i), err)
+				}
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for i := range parts {
+			var fault error
+			err := unpackLines(parts[i].Lines, func(recipient string, record []byte) {
+				id, perr := domain.ParseActorID(recipient)
+				if perr != nil {
+					fault = perr
+					return
+				}
+				s.table.set(id, record)
+			})
+			if err = errors.Join(err, fault); err != nil {
+				return fmt.Errorf("%w: %s: %w", errGap, id(begin+i), err)
+			}
+		}
+		c = c.Renew()
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package survey
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Options of a Survey. The zero value is right for one of several nodes.
+type Options struct {
+	// Exclusive says that this process owns the store alone: a node that is named in the state is
+	// one that has ended.
+	Exclusive bool
+	Units     float64               // request units a second that surveying may spend; 0: no limit
+	Every     time.Duration         // between the starts of two rounds; default 10 s
+	Retries   int                   // of the requests of one call; default 24, negative: none
+	Clock     func() time.Time      // default time.Now
+	Random    func() uint64         // ids and jitter; default: the system's
+	Logger    *slog.Logger          // default: none
+	Registry  prometheus.Registerer // default: none
+}
+
+// The times of a survey.
+const (
+	everyDefault = 10 * time.Second
+	flushAfter   = 20 * time.Second // while lines have changed
+	beatAfter    = 30 * time.Second // while none have
+	leaseTime    = 60 * time.Second // without a beat, by the clock of the observer
+	lookEvery    = 20 * time.Second // at the state of another node
+	freshFor     = 2 * time.Second  // lines that were read are not read again
+	stopWithin   = 5 * time.Second
+	// feedMargin is how long before the beginning of a walk the feeds begin. A query may miss what
+	// was stored less than that ago.
+	feedMargin = time.Minute
+)
+
+// The sizes of a survey.
+const (
+	pageSize    = 50    // documents of a page of a feed: about what may be spent in a second
+	walkPage    = 100   // documents of a page of a query
+	maxPending  = 2_000 // lines that were changed and not stored
+	maxLog      = 4_096 // documents
+	maxParts    = 65_536
+	compactFrom = 256     // documents of the log
+	minSnapshot = 256_000 // bytes of a log that are kept without a snapshot of that size
+)
+
+// A Survey surveys the mailboxes of a store, if it is the turn of this node, and returns the lines
+// in any case. Its methods are safe for concurrent use; Run is called once.
+type Survey struct {
+	client  *client.Client // paced
+	readers *client.Client // of lists, which do not wait
+	db      *client.Database
+	lines   *azcosmos.ContainerClient
+	reader  Reader
+	opts    Options
+	owner   string // this process
+	table   *table
+	owning  atomic.Bool
+
+	mu      sync.Mutex // guards what follows, which says what is in table
+	known   replica
+	checked time.Time // when known was compared with the state
+
+	own ownership // of Run
+}
+
+var _ repository.Survey = (*Survey)(nil)
+
+// An ownership is what the node that surveys has in memory beside the table.
+type ownership struct {
+	state   *state // as stored; nil: another node surveys
+	seen    sighting
+	since   time.Time
+	tokens  map[string]string
+	feeds   map[string]*client.Feed // by container; made when they are needed
+	walk    *walkPosition
+	at      time.Time
+	pending map[domain.ActorID]bool // lines that were changed and not stored
+	flushed time.Time
+	garbage []string // documents that the state does not name
+	compact *compaction
+	hasMore bool   // the last round has not read all changes
+	failure string // that was logged last
+}
+
+// A sighting is what was seen of the node that surveys.
+type sighting struct {
+	owner string
+	beat  int64
+	at    time.Time
+}
+
+// New returns a Survey. It makes no request and starts nothing; Run does.
+func New(db *client.Database, reader Reader, opts Options) *Survey {
+	opts.Every = cmp.Or(opts.Every, everyDefault)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	s := &Survey{db: db, reader: reader, opts: opts, table: newTable(reader)}
+	s.lines = s.container(containerName)
+	base := client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registry}
+	s.readers = client.New(db, base)
+	base.BackgroundUnits = opts.Units
+	s.client = client.New(db, base)
+	s.owner = s.client.NewID()
+	if opts.Registry != nil {
+		opts.Registry.MustRegister(&collector{s})
+	}
+	return s
+}
+
+func (s *Survey) container(name string) *azcosmos.ContainerClient {
+	container, err := s.db.Container(name)
+	if err != nil {
+		panic(err) // only an empty name is refused
+	}
+	return container
+}
+
+// begin returns a call that keeps to the limit of request units.
+func (s *Survey) begin() *client.Call {
+	c := s.client.Begin("survey")
+	c.SetBackground()
+	return c
+}
+
+// Run surveys while it is the turn of this node, until ctx ends. Failures are logged, and the next
+// round tries again.
+func (s *Survey) Run(ctx context.Context) {
+	for pause := s.firstPause(); client.Sleep(ctx, pause); {
+		began := s.opts.Clock()
+		isOwner, err := s.Round(ctx)
+		s.report(ctx, err)
+		pause = lookEvery + s.client.Jitter(lookEvery/4)
+		switch {
+		case isOwner && err == nil && s.own.hasMore:
+			pause = 0
+		case isOwner:
+			pause = max(s.opts.Every-max(s.opts.Clock().Sub(began), 0), s.opts.Every/4)
+		}
+	}
+	s.giveAway(ctx)
+}
+
+// firstPause keeps nodes that start together from claiming the survey at the same time.
+func (s *Survey) firstPause() time.Duration {
+	if s.opts.Exclusive {
+		return 0
+	}
+	return s.client.Jitter(time.Second)
+}
+
+// Round surveys once, if it is the turn of this node, and reports whether it is. Run calls it; a
+// program that calls it does not call Run.
+func (s *Survey) Round(ctx context.Context) (bool, error) {
+	if s.own.state == nil {
+		if err := s.claim(ctx); err != nil || s.own.state == nil {
+			return false, err
+		}
+	}
+	err := s.round(ctx)
+	switch {
+	case errors.Is(err, errTaken):
+		s.lose()
+		return false, nil
+	case errors.Is(err, client.ErrFeedLost):
+		s.opts.Logger.WarnContext(ctx, "a change feed cannot continue; the survey reads all mailboxes again", "error", err)
+		s.beginWalk()
+		err = nil
+	}
+	return true, err
+}
+
+// round reads what has changed, or all mailboxes if that was not done yet.
+func (s *Survey) round(ctx context.Context) error {
+	if s.own.walk != nil {
+		if err := s.walk(ctx); err != nil {
+			return err
+		}
+	}
+	hasMore, err := s.follow(ctx)
+	if err != nil {
+		return err
+	}
+	s.own.hasMore = hasMore
+	return s.compact(ctx)
+}
+
+// report logs a failure, unless it is the one that was logged last.
+func (s *Survey) report(ctx context.Context, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != s.own.failure && ctx.Err() == nil {
+		s.opts.Logger.WarnContext(ctx, "the survey of mailboxes failed; it is repeated", "error", err)
+	}
+	s.own.failure = text
+}
+
+// IsOwner reports whether this node surveys.
+func (s *Survey) IsOwner() bool { return s.owning.Load() }

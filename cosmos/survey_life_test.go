@@ -1,0 +1,334 @@
+package cosmos
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	"github.com/messagehub/messagehub/cosmos/survey"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository/repositorytest"
+)
+
+// surveyDocuments returns the ids of what a survey has stored.
+func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
+	t.Helper()
+	docs, err := client.All[struct {
+		ID string `json:"id"`
+	}](context.Background(), node.begin("test").Query(node.db.cabinets, "|survey", "SELECT c.id FROM c"))
+	require.NoError(t, err)
+	for _, d := range docs {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+// The log is replaced by a snapshot when it is long, and what was replaced is removed. A node that
+// only reads follows, and one that begins reads the snapshot.
+func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		f := newSurveyedTraffic(t, r, node, 5)
+		s, reader := surveyOf(r, node, survey.Options{}), surveyOf(r, node, survey.Options{})
+		snapshots := make(map[string]bool)
+		most := 0
+		for i := range 700 {
+			f.step()
+			f.step()
+			f.step()
+			waitInBubble(25 * time.Second)
+			round(t, s)
+			if i%3 == 0 {
+				ids := surveyDocuments(t, node)
+				most = max(most, len(ids))
+				for _, id := range ids {
+					if name, ok := strings.CutPrefix(id, "snapshot."); ok {
+						snapshots[name] = true
+					}
+				}
+			}
+			if i%50 == 0 {
+				f.requireLines(s)
+			}
+			if i%17 == 0 {
+				_, err := reader.Surveyed(context.Background())
+				require.NoError(t, err)
+			}
+		}
+		require.Greater(t, len(snapshots), 1)
+		require.Less(t, most, 600)
+		for range 20 {
+			waitInBubble(time.Minute)
+			round(t, s)
+		}
+		f.requireLines(s, reader, surveyOf(r, node, survey.Options{}))
+		require.Less(t, len(surveyDocuments(t, node)), 260, "nothing is left over")
+	})
+}
+
+// A process that dies while it writes a snapshot leaves parts of it, which the next one removes.
+func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		f := newSurveyedTraffic(t, r, node, 5)
+		s := surveyOf(r, node, survey.Options{})
+		for range 20 {
+			f.step()
+		}
+		settle(t, s)
+		c := node.begin("test")
+		for _, id := range []string{"snapshot.x.00000", "snapshot.x.00001", "log.000000099999"} {
+			_, err := c.Put(context.Background(), node.db.cabinets, "|survey", id, "", map[string]any{"id": id, "partitionKey": "|survey", "lines": ""})
+			require.NoError(t, err)
+		}
+		next := surveyOf(r, node, survey.Options{})
+		settle(t, next)
+		for _, id := range surveyDocuments(t, node) {
+			require.False(t, strings.HasPrefix(id, "snapshot.x") || strings.Contains(id, "99999"), id)
+		}
+		f.requireLines(next)
+	})
+}
+
+// What is lost of the survey is surveyed again.
+func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
+	for name, lose := range map[string]func(c *client.Call, node *Repository, ids []string) error{
+		"the state": func(c *client.Call, node *Repository, _ []string) error {
+			return c.Discard(context.Background(), node.db.cabinets, "|survey", "state")
+		},
+		"a part of the log": func(c *client.Call, node *Repository, ids []string) error {
+			return c.Discard(context.Background(), node.db.cabinets, "|survey", ids[0])
+		},
+		"a damaged part": func(c *client.Call, node *Repository, ids []string) error {
+			if err := c.Discard(context.Background(), node.db.cabinets, "|survey", ids[0]); err != nil {
+				return err
+			}
+			_, err := c.Put(context.Background(), node.db.cabinets, "|survey", ids[0], "", map[string]any{"id": ids[0], "partitionKey": "|survey", "lines": "AAAA"})
+			return err
+		},
+		"the position of a feed": func(c *client.Call, node *Repository, _ []string) error {
+			ctx := context.Background()
+			var doc map[string]any
+			etag, err := c.Read(ctx, node.db.cabinets, "|survey", "state", &doc)
+			if err != nil {
+				return err
+			}
+			tokens := doc["tokens"].(map[string]any)
+			for container, token := range tokens {
+				tokens[container] = strings.Replace(token.(string), `"resourceId":"`, `"resourceId":"another`, 1)
+			}
+			_, err = c.Put(ctx, node.db.cabinets, "|survey", "state", etag, doc)
+			return err
+		},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			r := newRig(t, embedded.Options{})
+			node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+			f := newSurveyedTraffic(t, r, node, 9)
+			for range 30 {
+				f.step()
+			}
+			s := surveyOf(r, node, survey.Options{})
+			settle(t, s)
+			waitInBubble(time.Minute)
+			settle(t, s)
+			var logs []string
+			for _, id := range surveyDocuments(t, node) {
+				if strings.HasPrefix(id, "log.") {
+					logs = append(logs, id)
+				}
+			}
+			require.NotEmpty(t, logs)
+			require.NoError(t, lose(node.begin("test").Call, node, logs))
+			for range 10 {
+				f.step()
+			}
+			next := surveyOf(r, node, survey.Options{})
+			settle(t, next)
+			settle(t, next)
+			f.requireLines(next)
+			waitInBubble(time.Minute)
+			settle(t, next)
+			f.requireLines(surveyOf(r, node, survey.Options{}))
+		})
+	}
+}
+
+// The containers split into physical partitions while a node surveys.
+func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		f := newSurveyedTraffic(t, r, node, 3)
+		s := surveyOf(r, node, survey.Options{})
+		for _, throughput := range []int32{4000, 20_000, 50_000} {
+			for _, container := range []*azcosmos.ContainerClient{node.db.catalog, node.db.bundles} {
+				properties := azcosmos.NewManualThroughputProperties(throughput)
+				_, err := container.ReplaceThroughput(context.Background(), properties, nil)
+				require.NoError(t, err)
+			}
+			for range 30 {
+				f.step()
+			}
+			settle(t, s)
+			f.requireLines(s)
+		}
+		waitInBubble(time.Minute)
+		settle(t, s)
+		next := surveyOf(r, node, survey.Options{})
+		for range 10 {
+			f.step()
+		}
+		settle(t, next)
+		f.requireLines(next)
+	})
+}
+
+// Request units are spent at the rate of the setting, however much changes.
+func TestSurvey_KeepsToItsBudget(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{Pessimistic: true})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		ctx := context.Background()
+		for range 300 {
+			actor := repositorytest.NewActor()
+			_, err := node.Save(ctx, actor, repositorytest.Events(2, actor))
+			require.NoError(t, err)
+		}
+		m := newSurveyMeter(r, node, 1) // 50 RU/s
+		running, stop := context.WithCancel(ctx)
+		var done sync.WaitGroup
+		done.Go(func() { m.Run(running) })
+		defer func() { stop(); done.Wait() }()
+		last := 0.
+		for i := range 100 {
+			for range 2 {
+				actor := repositorytest.NewActor()
+				_, err := node.Save(ctx, actor, repositorytest.Events(40, actor))
+				require.NoError(t, err)
+			}
+			waitInBubble(10 * time.Second)
+			now := m.units(t)
+			require.LessOrEqual(t, (now-last)/10, 70.0, "10 seconds after %d", i) // a page of 50 documents is charged at once
+			last = now
+		}
+		require.Positive(t, last)
+	})
+}
+
+// Of two nodes that both believe they survey, one is refused, and only the other exports metrics.
+func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		f := newSurveyedTraffic(t, r, node, 4)
+		f.step()
+		a, b := newSurveyMeter(r, node, 1), newSurveyMeter(r, node, 2)
+		age := func(m *surveyMeter) int { return countSeries(t, m, "messagehub_survey_age_seconds") }
+		settle(t, a.Survey)
+		isOwner, err := b.Round(context.Background())
+		require.NoError(t, err)
+		require.False(t, isOwner)
+		require.Equal(t, []int{1, 0}, []int{age(a), age(b)})
+		waitInBubble(2 * time.Minute) // a is paused
+		isOwner, err = b.Round(context.Background())
+		require.NoError(t, err)
+		require.True(t, isOwner)
+		f.step()
+		waitInBubble(time.Minute)
+		isOwner, err = a.Round(context.Background()) // it stores nothing
+		require.NoError(t, err)
+		require.False(t, isOwner)
+		require.Equal(t, []int{0, 1}, []int{age(a), age(b)})
+		require.Equal(t, 6, countSeries(t, b, "messagehub_mailboxes"))
+
+		running, stop := context.WithCancel(context.Background())
+		stop()
+		b.Run(running) // it ends, and gives the survey away
+		require.Equal(t, 0, age(b))
+		isOwner, err = a.Round(context.Background())
+		require.NoError(t, err)
+		require.True(t, isOwner)
+		f.requireLines(a.Survey, b.Survey)
+	})
+}
+
+func countSeries(t testing.TB, m *surveyMeter, name string) int {
+	t.Helper()
+	families, err := m.registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if f.GetName() == name {
+			return len(f.GetMetric())
+		}
+	}
+	return 0
+}
+
+// An account that refuses the feed, because a right is missing, is reported, and lists are answered.
+func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
+	r := newRig(t, embedded.Options{})
+	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+	line := &faulty.Transport{Next: r.engine.Transport()}
+	line.Break(func(_ int, req *http.Request) faulty.Fault {
+		if req.Header.Get("A-IM") != "" && strings.Contains(req.URL.Path, "/docs") {
+			return faulty.Forbidden
+		}
+		return faulty.None
+	})
+	s := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{Exclusive: true})
+	_, err := s.Round(context.Background())
+	require.Equal(t, domain.Unavailable, domain.KindOf(err))
+	require.ErrorContains(t, err, "follow the changes of catalog")
+	lines, err := s.Surveyed(context.Background())
+	require.NoError(t, err)
+	require.Zero(t, lines.At())
+}
+
+// A node that loses the survey, and gets it again, has lines that it did not store before. They are
+// stored now.
+func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
+	inBubble(t, "", func(t *testing.T) {
+		r := newRig(t, embedded.Options{})
+		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+		f := newSurveyedTraffic(t, r, node, 4)
+		line := &faulty.Transport{Next: r.engine.Transport()}
+		s := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{})
+		for range 20 {
+			f.step()
+		}
+		settle(t, s)
+		waitInBubble(time.Minute)
+		settle(t, s)
+		for range 5 {
+			f.step()
+		}
+		round(t, s) // it reads, and stores nothing yet
+		waitInBubble(time.Minute)
+		line.Break(func(_ int, req *http.Request) faulty.Fault {
+			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
+				return faulty.ForeignPrecondition
+			}
+			return faulty.None
+		})
+		isOwner, err := s.Round(context.Background())
+		require.NoError(t, err)
+		require.False(t, isOwner)
+		line.Break(nil)
+		settle(t, s)
+		waitInBubble(time.Minute)
+		settle(t, s)
+		f.requireLines(s, surveyOf(r, node, survey.Options{}))
+	})
+}

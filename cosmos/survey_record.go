@@ -1,0 +1,518 @@
+package cosmos
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A surveyRecord is what a survey keeps of the head, the gates and the bundles of a mailbox: as
+// much as it needs to compute the line again when one of them changes, so that the others are not
+// read. A mailbox with one cabinet takes about 70 bytes, each further one about 35.
+type surveyRecord struct {
+	hasHead  bool
+	groups   []surveyedGroup   // in the order of their names
+	cabinets []surveyedCabinet // in the order of their hashes
+	damages  []surveyedDamage
+}
+
+// A surveyedGroup is the gate of a group and its bundles.
+type surveyedGroup struct {
+	group   domain.Group
+	hasGate bool
+	frozen  bool
+	removed domain.Sequence
+
+	open   domain.BundleID
+	opened millis
+
+	failing      domain.BundleID // of which the domain fails to make the content
+	failures     int
+	failingSince millis
+
+	lastPeek    millis
+	lastDequeue millis
+}
+
+// A surveyedCabinet is what head and gate say of a cabinet.
+type surveyedCabinet struct {
+	hash     uint64 // of its name
+	group    domain.Group
+	isInHead bool
+	received received // as much of it as the backlog needs; without a tail, but with marks of its events
+	isInGate bool
+	position position
+}
+
+// A surveyedDamage is a document that cannot be read.
+type surveyedDamage struct{ document, reason string }
+
+// maxSurveyedMarks is the limit for the marks of a cabinet in a record. A head has fewer.
+const maxSurveyedMarks = 64
+
+// hashOfCabinet returns the hash of the name of a cabinet. A mailbox has up to 1,000 cabinets, of
+// which no two have the same 64 bits in practice.
+func hashOfCabinet(name cabinetName) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return h.Sum64()
+}
+
+// group returns the entry of a group, which it adds if there is none.
+func (r *surveyRecord) group(group domain.Group) *surveyedGroup {
+	i, found := slices.BinarySearchFunc(r.groups, group, func(g surveyedGroup, group domain.Group) int {
+		return cmp.Compare(g.group.String(), group.String())
+	})
+	if !found {
+		r.groups = slices.Insert(r.groups, i, surveyedGroup{group: group})
+	}
+	return &r.groups[i]
+}
+
+// cabinet returns the entry of a cabinet, which it adds if there is none.
+func (r *surveyRecord) cabinet(name cabinetName, group domain.Group) *surveyedCabinet {
+	hash := hashOfCabinet(name)
+	i, found := slices.BinarySearchFunc(r.cabinets, hash, func(c surveyedCabinet, hash uint64) int { return cmp.Compare(c.hash, hash) })
+	if !found {
+		r.cabinets = slices.Insert(r.cabinets, i, surveyedCabinet{hash: hash, group: group})
+	}
+	return &r.cabinets[i]
+}
+
+// setDamage notes why a document cannot be read; "": it can.
+func (r *surveyRecord) setDamage(document, reason string) {
+	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { return d.document == document })
+	if reason != "" && len(r.damages) < maxSurveyedDamages {
+		r.damages = append(r.damages, surveyedDamage{document, clipReason(reason)})
+	}
+}
+
+const maxSurveyedDamages = 8
+
+// clipReason returns a reason without what is too long to be kept.
+func clipReason(reason string) string {
+	const limit = 400
+	return strings.ToValidUTF8(reason[:min(len(reason), limit)], "\uFFFD")
+}
+
+// setHead notes what a head says.
+func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group, error)) {
+	r.hasHead = true
+	for i := range r.cabinets {
+		r.cabinets[i].isInHead, r.cabinets[i].received = false, received{}
+	}
+	for name, last := range h.Cabinets {
+		group, err := groupOf(name)
+		if err != nil {
+			continue // it is not in this configuration, and counts nowhere
+		}
+		c := r.cabinet(name, group)
+		c.isInHead = true
+		c.received = received{
+			Sequence: last.Sequence, Total: last.Total, Marks: last.allMarks(),
+			BaseOrdinal: last.BaseOrdinal, BaseTotal: last.BaseTotal,
+		}
+	}
+	r.prune()
+}
+
+// allMarks returns the marks of a cabinet, and those of the events in its tail.
+func (c received) allMarks() []mark {
+	marks := slices.Clone(c.Marks)
+	t, err := c.decodeTail(domain.CabinetKey{})
+	if err != nil || t == nil {
+		return marks
+	}
+	first := c.Total - int64(len(t.events)) + 1
+	marks = slices.DeleteFunc(marks, func(m mark) bool { return m[0] >= first })
+	for i := range t.events {
+		saved := int64(millisOf(t.events[i].Saved))
+		if n := len(marks); n > 0 && marks[n-1][1] == saved && marks[n-1][0] >= first {
+			continue
+		}
+		marks = append(marks, mark{first + int64(i), saved})
+	}
+	return marks
+}
+
+// setGate notes what a gate says. It reports whether the gate was moved back: then marks are
+// missing that the head has.
+func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
+	s := r.group(group)
+	s.hasGate, s.frozen, s.removed = true, g.Frozen, g.Removed
+	s.open, s.opened = domain.BundleID{}, 0
+	if id, err := domain.ParseBundleID(g.Open); err == nil && g.Open != "" {
+		s.open, s.opened = id, millisOf(g.Opened)
+		s.lastPeek = max(s.lastPeek, s.opened)
+	}
+	if s.failing != s.open {
+		s.failing, s.failures, s.failingSince = domain.BundleID{}, 0, 0
+	}
+	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { // of bundles that were closed since
+		id, err := domain.ParseBundleID(d.document)
+		return err == nil && !r.isOpen(id)
+	})
+	for i := range r.cabinets {
+		c := &r.cabinets[i]
+		if c.group != group || !c.isInGate {
+			continue
+		}
+		c.isInGate = false // unless g names it
+	}
+	for name, at := range g.At {
+		c := r.cabinet(name, group)
+		isMovedBack = isMovedBack || at.Total < c.position.Total
+		c.group, c.isInGate = group, true
+		c.position = position{Ordinal: at.Ordinal, Sequence: at.Sequence, Total: at.Total, NextSaved: at.NextSaved}
+	}
+	for i := range r.cabinets {
+		if c := &r.cabinets[i]; !c.isInGate {
+			c.position = position{}
+		}
+	}
+	r.prune()
+	return isMovedBack
+}
+
+// isOpen reports whether a gate has a bundle open.
+func (r *surveyRecord) isOpen(id domain.BundleID) bool {
+	return slices.ContainsFunc(r.groups, func(g surveyedGroup) bool { return g.open == id })
+}
+
+// setBundle notes what a bundle says, which was stored at stored.
+func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.Group, stored millis) {
+	s := r.group(group)
+	s.lastPeek = max(s.lastPeek, millisOf(d.Opened))
+	if d.State == stateDequeued {
+		s.lastDequeue = max(s.lastDequeue, stored)
+	}
+	lacksContent := d.Content == string(domain.Request) && (d.Object == "" || d.Gone)
+	switch {
+	case d.State == stateOpen && lacksContent && d.Trouble != nil && d.Trouble.Failures > 0:
+		if s.failing != id || s.failingSince == 0 {
+			s.failing, s.failingSince = id, stored
+		}
+		s.failures = d.Trouble.Failures
+	case s.failing == id:
+		s.failing, s.failures, s.failingSince = domain.BundleID{}, 0, 0
+	}
+}
+
+// prune removes the cabinets that are neither in the head nor in a gate, and the marks that no
+// position needs but one that was moved back.
+func (r *surveyRecord) prune() {
+	r.cabinets = slices.DeleteFunc(r.cabinets, func(c surveyedCabinet) bool { return !c.isInHead && !c.isInGate })
+	for i := range r.cabinets {
+		c := &r.cabinets[i]
+		at := r.positionOf(c)
+		marks := c.received.Marks
+		if at.Total >= c.received.Total {
+			marks = nil
+		}
+		begin := 0
+		for j := range marks {
+			if marks[j][0] <= at.Total+1 {
+				begin = j
+			}
+		}
+		marks = marks[min(begin, len(marks)):]
+		if n := len(marks); n > maxSurveyedMarks { // then an age may be too high
+			marks = slices.Concat(marks[:1], marks[n-maxSurveyedMarks+1:])
+		}
+		c.received.Marks = marks
+	}
+}
+
+// positionOf returns the position of the gate in a cabinet.
+func (r *surveyRecord) positionOf(c *surveyedCabinet) position {
+	at := c.position
+	if !c.isInGate {
+		at.Sequence = r.group(c.group).removed
+	}
+	return c.received.sinceBase(at)
+}
+
+// mailbox returns the line of the mailbox. isFrozen says that a group without a gate is frozen.
+func (r *surveyRecord) mailbox(recipient domain.ActorID, groups []domain.Group, isFrozen bool) domain.Mailbox {
+	m := domain.Mailbox{Recipient: recipient}
+	if len(r.damages) > 0 {
+		m.Damage = r.damages[0].reason
+	}
+	for _, group := range groups {
+		i := slices.IndexFunc(r.groups, func(g surveyedGroup) bool { return g.group == group })
+		if i < 0 || !r.groups[i].hasGate {
+			m.Frozen = m.Frozen || isFrozen
+		}
+	}
+	for i := range r.cabinets {
+		if c := &r.cabinets[i]; c.isInHead {
+			r.group(c.group)
+		}
+	}
+	for i := range r.groups {
+		g := &r.groups[i]
+		line := domain.MailboxGroup{
+			Group: g.group, Open: g.open, Opened: g.opened.time(), LastPeek: g.lastPeek.time(), LastDequeue: g.lastDequeue.time(),
+		}
+		if g.failing != (domain.BundleID{}) && g.failing == g.open {
+			line.Failures, line.FailingSince = g.failures, g.failingSince.time()
+		}
+		for j := range r.cabinets {
+			if c := &r.cabinets[j]; c.isInHead && c.group == g.group {
+				line.Waiting = line.Waiting.Plus(c.received.backlogAfter(r.positionOf(c)))
+			}
+		}
+		m.Frozen = m.Frozen || g.frozen
+		if line != (domain.MailboxGroup{Group: g.group}) {
+			m.Groups = append(m.Groups, line)
+		}
+	}
+	return m
+}
+
+// surveyRecordVersion is the first byte of an encoded record.
+const surveyRecordVersion = 1
+
+// The flags of encoded records.
+const (
+	hasHeadFlag = 1 << iota
+	hasGateFlag
+	frozenFlag
+	openFlag
+	failingFlag
+	inHeadFlag
+	inGateFlag
+	baseFlag
+)
+
+// encode returns the bytes of a record.
+func (r *surveyRecord) encode() []byte {
+	b := []byte{surveyRecordVersion, 0}
+	if r.hasHead {
+		b[1] = hasHeadFlag
+	}
+	number := func(n int64) { b = binary.AppendVarint(b, n) }
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	number(int64(len(r.groups)))
+	for i := range r.groups {
+		g := &r.groups[i]
+		flags := byte(0)
+		for _, f := range []struct {
+			is   bool
+			flag byte
+		}{{g.hasGate, hasGateFlag}, {g.frozen, frozenFlag}, {g.open != domain.BundleID{}, openFlag}, {g.failing != domain.BundleID{}, failingFlag}} {
+			if f.is {
+				flags |= f.flag
+			}
+		}
+		b = append(b, flags)
+		text(g.group.String())
+		number(int64(g.removed))
+		number(int64(g.lastPeek))
+		number(int64(g.lastDequeue))
+		if flags&openFlag != 0 {
+			b = append(b, g.open[:]...)
+			number(int64(g.opened - g.lastPeek))
+		}
+		if flags&failingFlag != 0 {
+			b = append(b, g.failing[:]...)
+			number(int64(g.failures))
+			number(int64(g.failingSince))
+		}
+	}
+	number(int64(len(r.cabinets)))
+	for i := range r.cabinets {
+		c := &r.cabinets[i]
+		flags := byte(0)
+		if c.isInHead {
+			flags |= inHeadFlag
+		}
+		if c.isInGate {
+			flags |= inGateFlag
+		}
+		if c.received.BaseOrdinal != 0 || c.received.BaseTotal != 0 {
+			flags |= baseFlag
+		}
+		b = append(b, flags)
+		b = binary.LittleEndian.AppendUint64(b, c.hash)
+		number(int64(slices.IndexFunc(r.groups, func(g surveyedGroup) bool { return g.group == c.group })))
+		if c.isInHead {
+			number(int64(c.received.Sequence))
+			number(c.received.Total)
+			number(int64(len(c.received.Marks)))
+			last := mark{c.received.Total, 0}
+			for _, m := range c.received.Marks {
+				number(m[0] - last[0])
+				number(m[1] - last[1])
+				last = m
+			}
+		}
+		if c.isInGate {
+			number(int64(c.position.Ordinal))
+			number(int64(c.position.Sequence))
+			number(c.position.Total)
+			number(int64(c.position.NextSaved))
+		}
+		if flags&baseFlag != 0 {
+			number(int64(c.received.BaseOrdinal))
+			number(c.received.BaseTotal)
+		}
+	}
+	number(int64(len(r.damages)))
+	for _, d := range r.damages {
+		text(d.document)
+		text(d.reason)
+	}
+	return b
+}
+
+var errSurveyRecord = errors.New("the record of a mailbox in the survey cannot be decoded")
+
+// A surveyDecoder reads an encoded record. After the first failure all values are zero.
+type surveyDecoder struct {
+	b      []byte
+	failed bool
+}
+
+func (d *surveyDecoder) take(n int) []byte {
+	if n < 0 || n > len(d.b) {
+		d.failed, d.b = true, nil
+		return nil
+	}
+	field := d.b[:n]
+	d.b = d.b[n:]
+	return field
+}
+
+func (d *surveyDecoder) number() int64 {
+	n, size := binary.Varint(d.b)
+	if size <= 0 {
+		d.failed, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[size:]
+	return n
+}
+
+// count returns a number of items, each of which takes at least a byte.
+func (d *surveyDecoder) count() int {
+	n := d.number()
+	if n < 0 || n > int64(len(d.b)) {
+		d.failed, d.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (d *surveyDecoder) integer() int {
+	n := d.number()
+	if n < 0 || n > math.MaxInt32 {
+		d.failed = true
+		return 0
+	}
+	return int(n)
+}
+
+func (d *surveyDecoder) flags() byte {
+	if b := d.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (d *surveyDecoder) text() string {
+	n, size := binary.Uvarint(d.b)
+	if size <= 0 || n > uint64(len(d.b)) {
+		d.failed, d.b = true, nil
+		return ""
+	}
+	d.b = d.b[size:]
+	return string(d.take(int(n))) //nolint:gosec // not longer than b
+}
+
+func (d *surveyDecoder) bundle() (id domain.BundleID) {
+	copy(id[:], d.take(len(id)))
+	return id
+}
+
+// decodeSurveyRecord is the inverse of encode. A nil record is empty.
+func decodeSurveyRecord(record []byte) (*surveyRecord, error) {
+	r := &surveyRecord{}
+	if record == nil {
+		return r, nil
+	}
+	d := surveyDecoder{b: record}
+	if d.flags() != surveyRecordVersion {
+		return &surveyRecord{}, errSurveyRecord
+	}
+	r.hasHead = d.flags()&hasHeadFlag != 0
+	r.groups = make([]surveyedGroup, 0, d.count())
+	for range cap(r.groups) {
+		r.groups = append(r.groups, d.group())
+	}
+	r.cabinets = make([]surveyedCabinet, 0, d.count())
+	for range cap(r.cabinets) {
+		r.cabinets = append(r.cabinets, d.cabinet(r.groups))
+	}
+	r.damages = make([]surveyedDamage, 0, d.count())
+	for range cap(r.damages) {
+		r.damages = append(r.damages, surveyedDamage{d.text(), d.text()})
+	}
+	if d.failed || len(d.b) > 0 {
+		return &surveyRecord{}, errSurveyRecord
+	}
+	return r, nil
+}
+
+func (d *surveyDecoder) group() surveyedGroup {
+	flags := d.flags()
+	g := surveyedGroup{hasGate: flags&hasGateFlag != 0, frozen: flags&frozenFlag != 0}
+	var err error
+	if g.group, err = domain.ParseGroup(d.text()); err != nil {
+		d.failed = true
+	}
+	g.removed, g.lastPeek, g.lastDequeue = domain.Sequence(d.number()), millis(d.number()), millis(d.number())
+	if flags&openFlag != 0 {
+		g.open, g.opened = d.bundle(), millis(d.number())+g.lastPeek
+	}
+	if flags&failingFlag != 0 {
+		g.failing, g.failures, g.failingSince = d.bundle(), d.integer(), millis(d.number())
+	}
+	return g
+}
+
+func (d *surveyDecoder) cabinet(groups []surveyedGroup) surveyedCabinet {
+	flags := d.flags()
+	c := surveyedCabinet{isInHead: flags&inHeadFlag != 0, isInGate: flags&inGateFlag != 0}
+	if b := d.take(8); b != nil {
+		c.hash = binary.LittleEndian.Uint64(b)
+	}
+	i := d.integer()
+	if i >= len(groups) {
+		d.failed = true
+		return c
+	}
+	c.group = groups[i].group
+	if c.isInHead {
+		c.received.Sequence, c.received.Total = domain.Sequence(d.number()), d.number()
+		last := mark{c.received.Total, 0}
+		for range d.count() {
+			last = mark{last[0] + d.number(), last[1] + d.number()}
+			c.received.Marks = append(c.received.Marks, last)
+		}
+	}
+	if c.isInGate {
+		c.position.Ordinal, c.position.Sequence = d.integer(), domain.Sequence(d.number())
+		c.position.Total, c.position.NextSaved = d.number(), millis(d.number())
+	}
+	if flags&baseFlag != 0 {
+		c.received.BaseOrdinal, c.received.BaseTotal = d.integer(), d.number()
+	}
+	return c
+}

@@ -1,0 +1,148 @@
+package domain
+
+import "time"
+
+// A Mailbox is what a survey has read of the mailbox of a recipient. It is a reading of a
+// moment before now: no rule depends on it.
+type Mailbox struct {
+	Recipient ActorID
+	Groups    []MailboxGroup // those with something to report, in the order of their names
+	Frozen    bool           // by an operator
+	Damage    string         // why a document of it cannot be read; "" if all can
+}
+
+// A MailboxGroup is a group of a Mailbox.
+type MailboxGroup struct {
+	Group   Group
+	Waiting Backlog // the events of the open bundle included
+
+	Open         BundleID  // zero: none
+	Opened       time.Time // when Open was opened
+	Failures     int       // of the domain in a row, with making the content of Open
+	FailingSince time.Time // not before the first of the Failures; zero if there are none
+
+	LastPeek    time.Time // the last Peek that opened a bundle; zero: not known
+	LastDequeue time.Time // zero: not known
+}
+
+// A MailboxState is what an operator wants to know of a mailbox first.
+type MailboxState string
+
+// The states. Of those that apply, a mailbox has the last one in this order.
+const (
+	MailboxEmpty   MailboxState = "empty"   // nothing waits
+	MailboxWaiting MailboxState = "waiting" // events wait, and no bundle is open
+	MailboxOpen    MailboxState = "open"    // a bundle is open
+	MailboxFailing MailboxState = "failing" // a domain fails to make the content of an open bundle
+	MailboxFrozen  MailboxState = "frozen"  // an operator has frozen it
+	MailboxDamaged MailboxState = "damaged" // a document of it is damaged, or has a newer format
+)
+
+// MailboxStates are all states, in their order.
+var MailboxStates = []MailboxState{
+	MailboxEmpty, MailboxWaiting, MailboxOpen, MailboxFailing, MailboxFrozen, MailboxDamaged,
+}
+
+// State returns the state of m.
+func (m *Mailbox) State() MailboxState {
+	switch {
+	case m.Damage != "":
+		return MailboxDamaged
+	case m.Frozen:
+		return MailboxFrozen
+	}
+	state := MailboxEmpty
+	for i := range m.Groups {
+		switch g := &m.Groups[i]; {
+		case g.Failures > 0:
+			return MailboxFailing
+		case g.Open != BundleID{}:
+			state = MailboxOpen
+		case g.Waiting.Events > 0 && state == MailboxEmpty:
+			state = MailboxWaiting
+		}
+	}
+	return state
+}
+
+// Waiting returns what waits in all groups together.
+func (m *Mailbox) Waiting() Backlog {
+	var sum Backlog
+	for i := range m.Groups {
+		sum = sum.Plus(m.Groups[i].Waiting)
+	}
+	return sum
+}
+
+// LastPeek returns when a Peek of any group has opened a bundle last; zero: not known.
+func (m *Mailbox) LastPeek() time.Time {
+	var last time.Time
+	for i := range m.Groups {
+		if t := m.Groups[i].LastPeek; t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+// LastDequeue returns when a bundle of any group was dequeued last; zero: not known.
+func (m *Mailbox) LastDequeue() time.Time {
+	var last time.Time
+	for i := range m.Groups {
+		if t := m.Groups[i].LastDequeue; t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+// Summary returns what a list of mailboxes is filtered and ordered by.
+func (m *Mailbox) Summary() MailboxSummary {
+	return MailboxSummary{Recipient: m.Recipient, State: m.State(), Waiting: m.Waiting()}
+}
+
+// A MailboxSummary is what a list of mailboxes is filtered and ordered by.
+type MailboxSummary struct {
+	Recipient ActorID
+	State     MailboxState
+	Waiting   Backlog
+}
+
+// MailboxTotals are sums over mailboxes.
+type MailboxTotals struct {
+	States map[MailboxState]int
+	Groups map[Group]GroupTotals
+}
+
+// GroupTotals are sums over the mailboxes of a group.
+type GroupTotals struct {
+	Waiting    Backlog
+	OldestOpen time.Time // when the bundle was opened that is open longest; zero: none is
+}
+
+// Add counts a mailbox.
+func (t *MailboxTotals) Add(m *Mailbox) {
+	if t.States == nil {
+		t.States, t.Groups = make(map[MailboxState]int), make(map[Group]GroupTotals)
+	}
+	t.States[m.State()]++
+	for i := range m.Groups {
+		g := &m.Groups[i]
+		sum := t.Groups[g.Group]
+		sum.Waiting = sum.Waiting.plusKnown(g.Waiting)
+		if !g.Opened.IsZero() && (sum.OldestOpen.IsZero() || g.Opened.Before(sum.OldestOpen)) {
+			sum.OldestOpen = g.Opened
+		}
+		t.Groups[g.Group] = sum
+	}
+}
+
+// plusKnown is Plus, except that a backlog of which the age is not known does not make that of
+// the sum unknown.
+func (b Backlog) plusKnown(c Backlog) Backlog {
+	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
+	if sum.Oldest.IsZero() || !c.Oldest.IsZero() && c.Oldest.Before(sum.Oldest) {
+		sum.Oldest = c.Oldest
+	}
+	return sum
+}

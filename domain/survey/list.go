@@ -1,0 +1,169 @@
+package survey
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Service answers lists of mailboxes. It is safe for concurrent use.
+type Service struct{ lines repository.Survey }
+
+// New returns a Service over the lines of a survey.
+func New(lines repository.Survey) *Service { return &Service{lines} }
+
+// An Order is what a list is ordered by.
+type Order string
+
+// The orders of a list. Mailboxes that are equal in it are in the order of their recipients.
+const (
+	ByAge    Order = "age"    // the mailbox whose oldest event waits longest first; an unknown age is the highest
+	ByEvents Order = "events" // the mailbox in which the most events wait first
+)
+
+// Orders are all orders; the first one is the default.
+var Orders = []Order{ByAge, ByEvents}
+
+// The number of mailboxes on a page.
+const (
+	DefaultPage = 100
+	MaxPage     = 1000
+)
+
+// A Query asks for a page of mailboxes.
+type Query struct {
+	State domain.MailboxState // "": every state
+	Order Order               // "": ByAge
+	After string              // the Next of the page before; "": the first page
+	Size  int                 // 0: DefaultPage
+}
+
+// A Page is a part of a list.
+type Page struct {
+	SurveyedAt time.Time // zero: the first survey has not read all mailboxes yet
+	Mailboxes  []domain.Mailbox
+	Matching   int    // mailboxes in the whole list
+	Next       string // the After of the next page; "": this is the last one
+}
+
+// Check returns an Invalid error unless q can be answered.
+func (q *Query) Check() error {
+	if q.State != "" && !slices.Contains(domain.MailboxStates, q.State) {
+		return domain.Errorf(domain.Invalid, "state: want one of %s, got %q", joined(domain.MailboxStates), domain.Clip(string(q.State)))
+	}
+	if q.Order != "" && !slices.Contains(Orders, q.Order) {
+		return domain.Errorf(domain.Invalid, "sort: want one of %s, got %q", joined(Orders), domain.Clip(string(q.Order)))
+	}
+	if q.Size < 0 || q.Size > MaxPage {
+		return domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
+	}
+	_, err := q.after()
+	return err
+}
+
+func joined[T ~string](words []T) string {
+	texts := make([]string, len(words))
+	for i, w := range words {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// List returns a page. Lines that change between two pages may be on both or on neither.
+func (s *Service) List(ctx context.Context, q Query) (Page, error) {
+	if err := q.Check(); err != nil {
+		return Page{}, err
+	}
+	q.Order, q.Size = cmp.Or(q.Order, ByAge), cmp.Or(q.Size, DefaultPage)
+	after, err := q.after()
+	if err != nil {
+		return Page{}, err
+	}
+	lines, err := s.lines.Surveyed(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{SurveyedAt: lines.At()}
+	first := newFirstPositions(q.Size + 1) // one more shows whether a page follows
+	for m := range lines.Summaries() {
+		if q.State != "" && m.State != q.State {
+			continue
+		}
+		page.Matching++
+		if at := positionOf(&m, q.Order); after == nil || at.compare(*after) > 0 {
+			first.add(at)
+		}
+	}
+	positions := first.sorted()
+	if len(positions) > q.Size {
+		positions = positions[:q.Size]
+		page.Next = positions[q.Size-1].token(q.Order)
+	}
+	for _, at := range positions {
+		if m, ok := lines.Mailbox(at.recipient); ok {
+			page.Mailboxes = append(page.Mailboxes, m)
+		}
+	}
+	return page, nil
+}
+
+// A position is where a mailbox is in a list.
+type position struct {
+	key       int64 // the smallest first
+	recipient domain.ActorID
+}
+
+func positionOf(m *domain.MailboxSummary, by Order) position {
+	p := position{recipient: m.Recipient}
+	switch {
+	case by == ByEvents:
+		p.key = -m.Waiting.Events
+	case m.Waiting.Events == 0:
+		p.key = math.MaxInt64
+	case !m.Waiting.Oldest.IsZero():
+		p.key = m.Waiting.Oldest.UnixMilli()
+	}
+	return p
+}
+
+func (p position) compare(o position) int {
+	return cmp.Or(cmp.Compare(p.key, o.key), strings.Compare(p.recipient.String(), o.recipient.String()))
+}
+
+// token returns the text of a position, for Query.After.
+func (p position) token(by Order) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(by) + "," + strconv.FormatInt(p.key, 10) + "," + p.recipient.String()))
+}
+
+// after returns the position after which the page begins, nil if it is the first page.
+func (q *Query) after() (*position, error) {
+	if q.After == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	text, err := base64.RawURLEncoding.DecodeString(q.After)
+	parts := strings.Split(string(text), ",")
+	if err != nil || len(parts) != 3 {
+		return nil, errAfter
+	}
+	if by := cmp.Or(q.Order, ByAge); parts[0] != string(by) {
+		return nil, domain.Errorf(domain.Invalid, "after: it is of a list in another order; ask for the first page of this one")
+	}
+	var p position
+	if p.key, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
+		return nil, errAfter
+	}
+	if p.recipient, err = domain.ParseActorID(parts[2]); err != nil {
+		return nil, errAfter
+	}
+	return &p, nil
+}
+
+var errAfter = domain.Errorf(domain.Invalid, "after: want the next of the page before, as it was returned")
