@@ -39,6 +39,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 	r.used[bundle.ID] = true
 	gate.open, gate.asked = clone(&bundle), run.groups
 	gate.generation++
+	s.setState(r, gate.open, repository.BundleOpen)
 	return bundle, nil
 }
 
@@ -94,6 +95,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 		return repository.Acknowledged{}, repository.ErrUnanswered
 	}
 	b := gate.close(r)
+	s.setState(r, b, repository.BundleDequeued)
 	s.expire(r, b)
 	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.backlog(gate.asked)}, nil
 }
