@@ -150,6 +150,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Post("/v1/admin/check", s.handle(s.check))
 		r.Get("/v1/admin/backup", s.handle(s.backup))
 		r.Get(profilesPath, s.handle(s.profile))
+		r.Get(findPath, s.handle(s.find))
 		r.Group(func(r chi.Router) {
 			r.Use(s.aboutActor)
 			r.Get("/v1/admin/queues/{actor}", s.handle(s.inspect))

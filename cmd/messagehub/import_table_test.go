@@ -136,6 +136,12 @@ var table = []row{
 		why:      "it reads what the other use cases keep, by the ports, and changes nothing",
 	},
 	{
+		packages: []string{"domain/find"},
+		may:      []string{"domain", "domain/inspect", "repository"},
+		tests:    rulesAndOracle,
+		why:      "it reads what the other use cases keep, by the ports, and changes nothing",
+	},
+	{
 		packages: []string{"repository/memory"},
 		may:      []string{"domain", "repository"},
 		tests:    rulesAndOracle,
@@ -226,7 +232,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
