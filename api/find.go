@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/messagehub/messagehub/api/internal/query"
@@ -76,6 +78,11 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range [...]string{"actor", "after", "id", "kind", "origin"} {
+		if values.Has(name) && values.Get(name) == "" {
+			return refuse(invalid, "%s: empty; send a value, or leave it out.", name)
+		}
+	}
 	q := find.Query{ID: values.Get("id"), Kind: find.Kind(values.Get("kind")), After: values.Get("after")}
 	if values.Has("actor") {
 		if q.Actor, err = domain.ParseActorID(values.Get("actor")); err != nil {
@@ -87,7 +94,7 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	recordOf(r.Context()).note(slog.String("id", domain.Clip(q.ID)))
+	recordOf(r.Context()).note(slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Clip(q.ID)), `"`)))
 	a, err := s.opts.Find.Find(r.Context(), q)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/find"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -57,6 +58,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 	f.hub = hub.New(f.store, f.store, f.store, hubOptions)
 	options.Hub = f.hub
 	options.Operator = hub.NewOperator(options.Hub, f.store, options.Logger)
+	options.Find = find.New(find.Ports{Finder: f.store, Operations: f.store, Outbox: f.store}, find.Options{})
 	f.server = api.New(options)
 	return f
 }

@@ -29,7 +29,7 @@ func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID,
 		}
 		r := Result{
 			Kind: Bundle, State: bundleState(b.State), Actor: b.Cabinet.Recipient,
-			Title: fmt.Sprintf("bundle of %s from %s", countOf(b.Count, "event"), b.Cabinet.Origin),
+			Title: fmt.Sprintf("Bundle of %s from %s", countOf(b.Count, "event"), b.Cabinet.Origin),
 			Steps: m.bundleSteps(b), Waits: m.bundleWaits(b),
 		}
 		r.finish(m, b.Frozen)
@@ -39,7 +39,6 @@ func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID,
 		return nil
 	}
 	if actor.IsZero() {
-		a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")
 		return nil
 	}
 	return s.addRecords(ctx, a, id, actor)
@@ -56,7 +55,7 @@ func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID,
 		return nil
 	}
 	last := records[len(records)-1]
-	r := Result{Kind: Bundle, State: StatePassed, Actor: actor, Title: fmt.Sprintf("bundle of %s in group %s", countOf(last.Events, "event"), last.Group)}
+	r := Result{Kind: Bundle, State: StatePassed, Actor: actor, Title: fmt.Sprintf("Bundle of %s in group %s", countOf(last.Events, "event"), last.Group)}
 	for i := range records {
 		r.Steps = append(r.Steps, recordStep(&records[i]))
 	}
@@ -151,7 +150,7 @@ func recordStep(r *repository.Record) Step {
 		"replay":  "%s replayed the bundle: it was opened again.",
 		"freeze":  "%s froze the mailbox.",
 	}
-	return Step{What: kinds[r.What], At: r.When, Text: fmt.Sprintf(texts[r.What], r.Who), Details: []Detail{{"who", r.Who}, {"why", r.Why}}}
+	return Step{What: kinds[r.What], At: r.When, Text: fmt.Sprintf(texts[r.What], r.Who), Details: []Detail{{"why", r.Why}}}
 }
 
 // bundleWaits returns what a bundle waits for.

@@ -30,7 +30,7 @@ func (s *Service) addDelivery(ctx context.Context, a *Answer, id domain.Delivery
 }
 
 func deliveryResult(x *inspect.Explanation) Result {
-	r := Result{Kind: Delivery, State: State(x.State), Title: "delivery to subscription " + x.ID.Subscription.String()}
+	r := Result{Kind: Delivery, State: State(x.State), Title: "Delivery to subscription " + x.ID.Subscription.String()}
 	published := Step{What: StepPublished, At: x.Published, Text: "The message was published."}
 	if e := x.Event; e != nil {
 		published.Details = []Detail{{"id", e.ID}, {"type", e.Type}, {"source", e.Source}}

@@ -27,6 +27,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 			return err
 		}
 		a.add(m.eventResult(e))
+		a.note("It is not stored which way an event came, by HTTP or by the bus.")
 	}
 	if search.Next != "" {
 		a.After = token{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
@@ -40,7 +41,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 func (m *mailbox) eventResult(e *repository.FoundEvent) Result {
 	r := Result{
 		Kind: Event, State: eventState(e), Actor: e.Recipient,
-		Title: fmt.Sprintf("event %d from %s, %s", e.Sequence, e.Origin, e.DocumentType),
+		Title: fmt.Sprintf("Event %d from %s, %s", e.Sequence, e.Origin, e.DocumentType),
 		Steps: []Step{acceptedStep(e)}, Waits: m.eventWaits(e),
 	}
 	for i := range e.Bundles {
@@ -52,7 +53,6 @@ func (m *mailbox) eventResult(e *repository.FoundEvent) Result {
 	if r.State == StatePassed {
 		r.Notes = append(r.Notes, "The event was handed out in a bundle that is not stored any longer, or was skipped with it.")
 	}
-	r.Notes = append(r.Notes, "It is not stored which way the event came, by HTTP or by the bus.")
 	r.finish(m, e.Mailbox.Frozen)
 	return r
 }
@@ -162,17 +162,21 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
 		})
 	}
+	before := e.Before
+	if open := box.Open; open != nil && open.Cabinet == e.Cabinet() && before > 0 {
+		before = max(before-int64(open.Count), 0)
+	}
 	switch {
-	case e.Before > 0:
+	case before > 0:
 		waits = append(waits, Wait{
 			Cause: CauseOlderEvents,
-			Text:  fmt.Sprintf("%s of its cabinet are before it. Those that fit into one bundle with it are handed out together.", countOf(e.Before, "event")),
+			Text:  fmt.Sprintf("Before it, %s of its cabinet %s. Those that fit into one bundle with it are handed out together.", countOf(before, "event"), waitOrWaits(before)),
 			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
 		})
-	case e.Before < 0:
+	case before < 0:
 		waits = append(waits, Wait{
 			Cause: CauseOlderEvents,
-			Text:  "Events of its cabinet are before it, in more drawers than are counted.",
+			Text:  "Before it, events of its cabinet wait in more drawers than are counted.",
 			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
 		})
 	}
@@ -188,4 +192,12 @@ func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
 		waits = append(waits, w)
 	}
 	return waits
+}
+
+// waitOrWaits returns the verb of a number of events.
+func waitOrWaits(n int64) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
 }

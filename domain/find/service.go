@@ -107,12 +107,12 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
-	a.noteMissing(&id, q.Kind)
+	a.noteMissing(&id, q.Kind, q.Actor)
 	return a, nil
 }
 
 // noteMissing says what is not stored of ids of a form.
-func (a *Answer) noteMissing(id *parsedID, kind Kind) {
+func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 	switch {
 	case len(a.Looked.Kinds) == 0 && len(id.kinds) > 0:
 		a.note("An id of this form does not name a " + string(kind) + ".")
@@ -120,6 +120,9 @@ func (a *Answer) noteMissing(id *parsedID, kind Kind) {
 		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
 		a.note("The ids of HTTP requests are not stored. They are in the log, as request_id.")
 	case id.kinds[Event] && a.Looked.Found == 0 && a.After == "":
+		if slices.Contains(a.Looked.Kinds, Bundle) && actor.IsZero() {
+			a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")
+		}
 		a.note("The RequestId of a request to a domain is new with each attempt and is not stored. It is in the log; the IdempotencyId of the request can be looked for.")
 	}
 }
