@@ -34,6 +34,7 @@ func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, err
 func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (repository.BundleSearch, error) {
 	c := r.begin("find bundle")
 	docs, search, err := c.findBundleDocs(ctx, id, recipient, limit+1)
+	slices.SortFunc(docs, func(a, b *foundBundleDoc) int { return cmp.Compare(a.Recipient, b.Recipient) })
 	for _, doc := range docs {
 		if len(search.Found) == limit {
 			search.HasMore = true
@@ -54,9 +55,6 @@ func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipie
 	if err != nil {
 		return repository.BundleSearch{}, client.Classify("find bundle "+id.String(), err)
 	}
-	slices.SortFunc(search.Found, func(a, b repository.FoundBundle) int {
-		return cmp.Compare(a.Cabinet.Recipient.String(), b.Cabinet.Recipient.String())
-	})
 	return search, nil
 }
 

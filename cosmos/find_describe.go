@@ -102,16 +102,13 @@ func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, la
 // and whether others were not looked for. The open bundle and the one that was closed last are
 // always found.
 func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate) (found []repository.FoundBundle, hasMore bool, err error) {
-	key, has := e.Recipient.String(), make(map[domain.BundleID]bool)
-	add := func(doc *foundBundleDoc) error {
-		if doc.Cabinet != nameOf(e.Cabinet()) || e.Sequence < doc.First || doc.Last < e.Sequence {
-			return nil
+	key := e.Recipient.String()
+	var docs []*foundBundleDoc
+	add := func(doc *foundBundleDoc) {
+		isKnown := slices.ContainsFunc(docs, func(other *foundBundleDoc) bool { return other.ID == doc.ID })
+		if doc.Cabinet == nameOf(e.Cabinet()) && doc.First <= e.Sequence && e.Sequence <= doc.Last && !isKnown {
+			docs = append(docs, doc)
 		}
-		b, err := doc.foundBundle(g.Frozen)
-		if err == nil && !has[b.ID] {
-			found, has[b.ID] = append(found, b), true
-		}
-		return err
 	}
 	search := c.renew()
 	q := search.Query(c.r.db.bundles, key,
@@ -131,9 +128,7 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 			if err := q.Decode(item, doc); err != nil {
 				return nil, false, err
 			}
-			if err := add(doc); err != nil {
-				return nil, false, err
-			}
+			add(doc)
 		}
 	}
 	for _, id := range []string{g.Open, g.Last} {
@@ -142,16 +137,23 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 		}
 		doc := &foundBundleDoc{}
 		_, err := c.Read(ctx, c.r.db.bundles, key, id, doc)
-		if err == nil {
-			err = add(doc)
-		}
-		if err != nil && !client.IsNotFound(err) {
+		switch {
+		case err == nil:
+			add(doc)
+		case !client.IsNotFound(err):
 			return nil, false, err
 		}
 	}
-	slices.SortFunc(found, func(a, b repository.FoundBundle) int {
-		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID.String(), b.ID.String()))
+	slices.SortFunc(docs, func(a, b *foundBundleDoc) int {
+		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
 	})
+	for _, doc := range docs {
+		b, err := doc.foundBundle(g.Frozen)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, b)
+	}
 	return found, hasMore, nil
 }
 

@@ -1,7 +1,6 @@
 package cosmos
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -133,9 +132,6 @@ func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuer
 		list = list.renew()
 		heads.UseCall(list.Call)
 	}
-	slices.SortStableFunc(search.Found, func(a, b repository.FoundEvent) int {
-		return cmp.Compare(a.Recipient.String(), b.Recipient.String())
-	})
 	return search, nil
 }
 

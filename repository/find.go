@@ -38,8 +38,8 @@ type EventQuery struct {
 
 // An EventSearch is the result of a search for an event.
 type EventSearch struct {
-	Found     []FoundEvent // in the order of their recipients
-	Mailboxes int          // looked at
+	Found     []FoundEvent
+	Mailboxes int // looked at
 	Unread    []UnreadMailbox
 	Next      string // where the search may be continued; "": every mailbox was looked at
 }

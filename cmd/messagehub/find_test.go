@@ -24,7 +24,9 @@ func TestFind_ShowsATimelineAndWhatAnEventWaitsFor(t *testing.T) {
 				args = []string{"--data", t.TempDir()}
 			}
 			url := startHub(t, args...).url(t)
-			find := func(args ...string) result { return messagehub(t, "", append([]string{"find", "--url", url}, args...)...) }
+			find := func(args ...string) result {
+				return messagehub(t, "", append([]string{"find", "--url", url}, args...)...)
+			}
 			require.Equal(t, exitNoData, find(firstEvent).status)
 			messagehub(t, events(1, 3), "send", "--url", url, "-")
 			got := find(firstEvent)

@@ -124,6 +124,7 @@ func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 		}}
 	case StateOpen, StateWaiting:
 		return m.visibleWaits(e)
+	case StateDequeued, StateSkipped, StateReleased, StatePassed:
 	}
 	for i := range e.Bundles {
 		waits = append(waits, m.bundleWaits(&e.Bundles[i])...)

@@ -20,8 +20,14 @@ func TestFind_RefusesWhatIsNoID(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	uuid := repositorytest.NewEventID().String()
 	for _, q := range []find.Query{
-		{}, {ID: strings.Repeat("x", find.MaxID+1)}, {ID: "a\nb"}, {ID: "a\x00"}, {ID: "\xff"},
-		{ID: uuid, Kind: "trace"}, {ID: uuid, After: "x"}, {ID: uuid, After: strings.Repeat("A", 1<<20)},
+		{},
+		{ID: strings.Repeat("x", find.MaxID+1)},
+		{ID: "a\nb"},
+		{ID: "a\x00"},
+		{ID: "\xff"},
+		{ID: uuid, Kind: "trace"},
+		{ID: uuid, After: "x"},
+		{ID: uuid, After: strings.Repeat("A", 1<<20)},
 	} {
 		_, err := w.service.Find(t.Context(), q)
 		require.Equal(t, domain.Invalid, domain.KindOf(err), "%.40q", q.ID)

@@ -20,6 +20,7 @@ type Ports struct {
 
 // An Explainer explains a delivery.
 type Explainer interface {
+	// Explain says why a delivery is where it is; see [inspect.Service.Explain].
 	Explain(ctx context.Context, reader inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error)
 }
 
