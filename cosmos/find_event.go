@@ -26,12 +26,11 @@ import (
 var _ repository.Finder = (*Repository)(nil)
 
 const (
-	searchPage     = 25                // mailboxes whose heads are read in one request
-	searchesAtOnce = 8                 // mailboxes that are looked at side by side
-	mailboxTime    = 12 * time.Second  // for one of them, in a search of every mailbox
-	findIndexBytes = 16 << 20          // memory for the filters of one mailbox
-	findCall       = "find event"      // the name of its calls
-	tooLong        = "it takes longer" // the reason why a mailbox was not read to its end
+	searchPage     = 25               // mailboxes whose heads are read in one request
+	searchesAtOnce = 8                // mailboxes that are looked at side by side
+	mailboxTime    = 12 * time.Second // for one of them, in a search of every mailbox
+	findIndexBytes = 16 << 20         // memory for the filters of one mailbox
+	findCall       = "find event"     // the name of its calls
 )
 
 // FindEvent implements [repository.Finder]. A search of every mailbox is a background call.
@@ -47,6 +46,9 @@ func (r *Repository) FindEvent(ctx context.Context, q repository.EventQuery) (re
 		return repository.EventSearch{}, client.Classify("find event "+q.ID.String(), m.err)
 	}
 	search := repository.EventSearch{Mailboxes: 1}
+	if m.isMissing {
+		search.Mailboxes = 0
+	}
 	m.addTo(&search)
 	return search, nil
 }
@@ -184,7 +186,7 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 			recipient, _ := domain.ParseActorID(h.PartitionKey) // nextHeads has checked it
 			found[i] = c.findInMailbox(ctx, q, recipient, h)
 			if ctx.Err() != nil {
-				found[i].err = domain.Errorf(domain.Unavailable, "%s than %v to look at it; ask for this actor alone", tooLong, mailboxTime)
+				found[i].err = domain.Errorf(domain.Unavailable, "the search of it took longer than %v; ask for this actor alone", mailboxTime)
 			}
 		})
 	}
@@ -199,6 +201,7 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 // A mailboxSearch is the result of a search in one mailbox.
 type mailboxSearch struct {
 	recipient domain.ActorID
+	isMissing bool // the recipient has no mailbox
 	found     []repository.FoundEvent
 	unread    []string // why parts of it could not be read
 	err       error    // why the others could not be read
@@ -224,6 +227,7 @@ func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, reci
 			if of, err = c.readHead(ctx, recipient); err != nil {
 				return err
 			}
+			m.isMissing = of.etag == ""
 		}
 		h = nil // the next attempt reads it again
 		located, m.unread, err = c.locate(ctx, q, recipient, of)

@@ -39,7 +39,7 @@ type EventQuery struct {
 // An EventSearch is the result of a search for an event.
 type EventSearch struct {
 	Found     []FoundEvent
-	Mailboxes int // looked at
+	Mailboxes int // looked at; 0 of a recipient for whom nothing was ever saved
 	Unread    []UnreadMailbox
 	Next      string // where the search may be continued; "": every mailbox was looked at
 }

@@ -32,6 +32,9 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 	if search.Next != "" {
 		a.After = token{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
 	}
+	if !q.Actor.IsZero() && search.Mailboxes == 0 {
+		a.note("Actor " + q.Actor.String() + " has no mailbox: nothing was ever saved for it.")
+	}
 	if len(search.Found) == 0 && search.Next == "" {
 		a.note("An event is found while it is retained: until its bundle was dequeued, and the retention has passed since.")
 	}

@@ -63,8 +63,8 @@ func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (reposit
 	defer s.mu.Unlock()
 	var search repository.EventSearch
 	if !q.Recipient.IsZero() {
-		search.Mailboxes = 1
-		if r := s.recipients[q.Recipient]; r != nil {
+		if r := s.recipients[q.Recipient]; r != nil && len(r.cabinets) > 0 {
+			search.Mailboxes = 1
 			search.Found = s.findIn(r, &q)
 		}
 		return search, nil
