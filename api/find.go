@@ -9,12 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/messagehub/messagehub/api/internal/cloudevent"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/find"
 )
 
 const findPath = "/v1/admin/find"
+
+var findParameters = []string{"actor", "after", "id", "kind", "origin", "source", "topic"}
 
 // What operators get to see of an id.
 
@@ -74,16 +77,22 @@ func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Find == nil {
 		return refuse(noRoute, "This hub cannot look for ids.")
 	}
-	values, err := query.Parse(r, "actor", "after", "id", "kind", "origin")
+	values, err := query.Parse(r, findParameters...)
 	if err != nil {
 		return err
 	}
-	for _, name := range [...]string{"actor", "after", "id", "kind", "origin"} {
+	for _, name := range findParameters {
 		if values.Has(name) && values.Get(name) == "" {
 			return refuse(invalid, "%s: empty; send a value, or leave it out.", name)
 		}
 	}
 	q := find.Query{ID: values.Get("id"), Kind: find.Kind(values.Get("kind")), After: values.Get("after")}
+	if values.Has("source") {
+		q.MessageID = cloudevent.MessageID(values.Get("source"), q.ID)
+	}
+	if q.Topic = values.Get("topic"); q.Topic != "" && q.MessageID == "" {
+		return refuse(invalid, "topic: it needs source; a published event is known by its source and its id.")
+	}
 	if values.Has("actor") {
 		if q.Actor, err = domain.ParseActorID(values.Get("actor")); err != nil {
 			return &problemError{problem: invalidActor, detail: err.Error(), cause: err}

@@ -101,6 +101,10 @@ func TestFind_RefusesAMalformedQuery(t *testing.T) {
 		{"id=" + id(1) + "&after=", "invalid"},
 		{"id=" + id(1) + "&after=" + strings.Repeat("A", 20_000), "invalid"},
 		{"id=" + id(1) + "&color=red", "invalid"},
+		{"id=" + id(1) + "&topic=events", "invalid"},
+		{"id=" + id(1) + "&kind=published", "invalid"},
+		{"id=" + id(1) + "&source=/x&origin=Charges", "invalid"},
+		{"id=" + id(1) + "&source=/x&topic=%3Cscript%3E", "invalid"},
 	} {
 		f.do("GET", "/v1/admin/find?"+tc.query, "").problem(400, tc.problem)
 	}

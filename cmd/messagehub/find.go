@@ -19,13 +19,14 @@ import (
 )
 
 // foundKinds are the kinds of ids that a hub can look for.
-var foundKinds = []string{"event", "bundle", "request", "delivery"}
+var foundKinds = []string{"event", "bundle", "request", "delivery", "published"}
 
 // A findCommand looks for an id.
 type findCommand struct {
 	p                   *process
 	url                 string
 	actor, origin, kind string
+	source, topic       string
 	timeout             time.Duration
 	json                bool
 }
@@ -38,6 +39,8 @@ func (p *process) findCommand() *cobra.Command {
 		Long: "Show what is stored about an id, in order of time, and what it waits for: each wait with its cause and with\n" +
 			"what to do next. ID is that of an event, of a bundle, of a request to a domain for the content of a bundle\n" +
 			"(BUNDLE_ACTOR), or of a delivery (SUBSCRIPTION.PRIORITY.NUMBER).\n\n" +
+			"With --source, ID is that of an event that was published to a topic. With --actor, the deliveries to the\n" +
+			"subscriptions of that actor are shown, too.\n\n" +
 			"An event may be in any mailbox. With --actor, one is searched, at the cost of a Peek or so. Without it, the\n" +
 			"hub searches one after the other in the background, and the command continues until all were searched.\n\n" +
 			"It needs the hub's token for operators. That comes from " + tokenVariable + " or, for a hub that has made\n" +
@@ -56,6 +59,8 @@ func (p *process) findCommand() *cobra.Command {
 	flags.StringVar(&f.url, "url", hubclient.DefaultAdminURL, "`URL` of the hub for operators, as its setting admin-listen has it")
 	flags.StringVar(&f.actor, "actor", "", "search the mailbox of the actor with this `ID` only")
 	flags.StringVar(&f.origin, "origin", "", "search for events from this `DOMAIN` only")
+	flags.StringVar(&f.source, "source", "", "the `URI` that an event of a topic has as its source; ID is its id, and nothing else is searched")
+	flags.StringVar(&f.topic, "topic", "", "the `NAME` of the topic of that event (default events)")
 	flags.StringVar(&f.kind, "kind", "", "search for this `KIND` only: "+strings.Join(foundKinds, ", "))
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Minute, "give up after this `TIME`")
 	flags.BoolVar(&f.json, "json", false, "print what was found as JSON")
@@ -96,6 +101,14 @@ func (f *findCommand) query(id string) (url.Values, error) {
 			return nil, fmt.Errorf("--origin: %w", err)
 		}
 		query.Set("origin", f.origin)
+	}
+	if f.topic != "" && f.source == "" {
+		return nil, errors.New("--topic: it needs --source; an event of a topic is known by its source and its id")
+	}
+	for name, value := range map[string]string{"source": f.source, "topic": f.topic} {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
 	if f.kind != "" {
 		if !slices.Contains(foundKinds, f.kind) {

@@ -112,3 +112,19 @@ func TestTheHandbookListsEachCause(t *testing.T) {
 		require.Contains(t, page, fmt.Sprintf("\n| `%s` | ", cause))
 	}
 }
+
+func TestFind_ShowsAnEventOfATopicAndItsDeliveries(t *testing.T) {
+	url := pushHub(t)
+	created := subscriptions(t, url, "create", "--id", subscriptionA, "--callback-url", "http://127.0.0.1:1/")
+	require.Equal(t, 0, created.status, created.err)
+	publishesEvent(t, url, "event-1")
+	got := messagehub(t, "", "find", "--url", url, "event-1", "--source", "/x", "--actor", actorA)
+	require.Equal(t, 0, got.status, got.err)
+	require.Contains(t, got.out, "Event of topic events: published\n")
+	require.Contains(t, got.out, "Delivery to subscription "+subscriptionA+": ")
+	got = messagehub(t, "", "find", "--url", url, subscriptionA+".0.0")
+	require.Equal(t, 0, got.status, got.err)
+	require.Contains(t, got.out, "Delivery to subscription "+subscriptionA+": ")
+	require.Equal(t, exitNoData, messagehub(t, "", "find", "--url", url, "event-1", "--source", "/y").status)
+	require.Equal(t, exitUsage, messagehub(t, "", "find", "--url", url, "event-1", "--topic", "events").status)
+}

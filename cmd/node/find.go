@@ -6,7 +6,7 @@ import "github.com/messagehub/messagehub/domain/find"
 func (n *Node) finder() *find.Service {
 	ports := find.Ports{Finder: n.store, Operations: n.store, Outbox: n.store}
 	if n.push.deliveries != nil {
-		ports.Deliveries = n.push.deliveries
+		ports.Deliveries, ports.Streams, ports.Definitions = n.push.deliveries, n.push.streams, n.push.definitions
 	}
 	return find.New(ports, find.Options{})
 }

@@ -17,10 +17,14 @@ const (
 	Bundle   Kind = "bundle"
 	Request  Kind = "request"  // of the hub to a domain, for the content of a bundle
 	Delivery Kind = "delivery" // of a message to a subscription
+
+	// Published is an event that was published to a topic. It is looked for if a query has the id of
+	// its message.
+	Published Kind = "published"
 )
 
 // Kinds are all kinds.
-var Kinds = []Kind{Event, Bundle, Request, Delivery}
+var Kinds = []Kind{Event, Bundle, Request, Delivery, Published}
 
 // An Answer is what is known of an id.
 type Answer struct {
@@ -88,6 +92,8 @@ const (
 	StateSkipped  State = "skipped"  // an operator has closed its bundle
 	StateReleased State = "released" // an operator has taken the bundle back
 	StatePassed   State = "passed"   // its bundle is not stored any longer
+
+	StatePublished State = "published" // of an event of a topic
 )
 
 // A StepKind is what has happened.

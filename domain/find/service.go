@@ -16,6 +16,10 @@ type Ports struct {
 	Operations repository.Operations
 	Outbox     repository.Outbox
 	Deliveries Explainer // nil: the hub has no deliveries
+
+	// Of the side of the hub that calls receivers; nil: it has none.
+	Streams     repository.Streams
+	Definitions repository.Definitions
 }
 
 // An Explainer explains a delivery.
@@ -57,7 +61,13 @@ type Query struct {
 	Kind   Kind           // "": whatever the id may be
 	Actor  domain.ActorID // of the event or the bundle; zero: not known
 	Origin domain.Origin  // of the event; zero: not known
-	After  string         // Answer.After of the answer before; "": the first one
+
+	// MessageID is that of an event that was published to a topic; "": none is looked for. With it,
+	// nothing else is. Actor is the owner of the subscriptions that are of interest.
+	MessageID string
+	Topic     string // "": domain.DefaultTopic
+
+	After string // Answer.After of the answer before; "": the first one
 }
 
 // Find returns what is known of an id. What is not found is no error; see [Answer.IsUnknown]. The
@@ -72,6 +82,9 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 		return nil, domain.Errorf(domain.Invalid, "kind: want one of %v, got %q", Kinds, domain.Clip(string(q.Kind)))
 	}
 	a := &Answer{ID: q.ID}
+	if q.MessageID != "" || q.Kind == Published {
+		return a, s.findPublished(ctx, a, &q)
+	}
 	var resumed token
 	if q.After != "" {
 		if resumed, err = parseToken(q.After, q.ID); err != nil {
@@ -110,6 +123,18 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	}
 	a.noteMissing(&id, q.Kind, q.Actor)
 	return a, nil
+}
+
+// findPublished looks for an event of a topic.
+func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error {
+	switch {
+	case q.MessageID == "":
+		return domain.Errorf(domain.Invalid, "source: missing; a published event is known by its source and its id")
+	case q.Kind != "" && q.Kind != Published, !q.Origin.IsZero(), q.After != "":
+		return domain.Errorf(domain.Invalid, "source: it is that of a published event, which has no other kind, no origin, and nothing to continue")
+	}
+	a.Looked.Kinds = []Kind{Published}
+	return s.addPublished(ctx, a, q)
 }
 
 // noteMissing says what is not stored of ids of a form.
