@@ -127,7 +127,7 @@ func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 		}}
 	case StateOpen, StateWaiting:
 		return m.visibleWaits(e)
-	case StateDequeued, StateSkipped, StateReleased, StatePassed:
+	case StateDequeued, StateSkipped, StateReleased, StatePassed, StatePublished:
 	}
 	for i := range e.Bundles {
 		waits = append(waits, m.bundleWaits(&e.Bundles[i])...)

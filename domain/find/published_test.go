@@ -53,8 +53,11 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 	require.True(t, w.finds(find.Query{ID: "e", MessageID: "/x e", Topic: "other"}).IsUnknown())
 	require.True(t, w.finds(find.Query{ID: "f", MessageID: "/x f"}).IsUnknown())
 	for _, q := range []find.Query{
-		{ID: "e", Kind: find.Published}, {ID: "e", MessageID: "/x e", Kind: find.Event}, {ID: "e", MessageID: "/x e", Topic: "<script>"},
-		{ID: "e", MessageID: "/x e", Origin: domain.Charges}, {ID: "e", MessageID: "/x e", After: "x"},
+		{ID: "e", Kind: find.Published},
+		{ID: "e", MessageID: "/x e", Kind: find.Event},
+		{ID: "e", MessageID: "/x e", Topic: "<script>"},
+		{ID: "e", MessageID: "/x e", Origin: domain.Charges},
+		{ID: "e", MessageID: "/x e", After: "x"},
 	} {
 		_, err := w.service.Find(t.Context(), q)
 		require.Equal(t, domain.Invalid, domain.KindOf(err), "%+v", q)
