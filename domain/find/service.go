@@ -144,7 +144,7 @@ func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 		a.note("An id of this form does not name a " + string(kind) + ".")
 	case len(a.Looked.Kinds) == 0:
 		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
-		a.note("The ids of HTTP requests are not stored. They are in the log, as request_id.")
+		a.note("The ids of HTTP requests are not stored: they are in the log, as request_id. Those of traces are not looked for.")
 	case id.kinds[Event] && a.Looked.Found == 0 && a.After == "":
 		if slices.Contains(a.Looked.Kinds, Bundle) && actor.IsZero() {
 			a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")
