@@ -40,6 +40,7 @@ var adminRoutes = []struct{ method, path, body string }{
 	{"POST", admin + "/freeze", `{` + why + `}`},
 	{"POST", admin + "/thaw", `{` + why + `}`},
 	{"POST", "/v1/admin/check", `{}`},
+	{"GET", "/v1/admin/find?id=" + id(1), ""},
 }
 
 func TestAllRoutesOfOperatorsWantTheToken(t *testing.T) {

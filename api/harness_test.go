@@ -20,6 +20,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/find"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/survey"
 	"github.com/messagehub/messagehub/repository"
@@ -59,6 +60,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 	options.Hub = f.hub
 	options.Operator = hub.NewOperator(options.Hub, f.store, options.Logger)
 	options.Mailboxes = survey.New(f.store)
+	options.Find = find.New(find.Ports{Finder: f.store, Operations: f.store, Outbox: f.store}, find.Options{})
 	f.server = api.New(options)
 	return f
 }

@@ -194,8 +194,9 @@ type problemError struct {
 	faults  []fault
 	stored  *counts // of the events that are not at fault
 	checks  []FailedCheck
-	close   bool  // the connection, whose rest is not worth reading
-	cause   error // for the log
+	looked  *lookedDocument // what was looked at, and had nothing
+	close   bool            // the connection, whose rest is not worth reading
+	cause   error           // for the log
 }
 
 // A fault is what is wrong with one place of the body.
@@ -284,13 +285,14 @@ func unanswered(e *hub.UnansweredError) *problemError {
 
 // A problemDocument is the body of RFC 9457.
 type problemDocument struct {
-	Type     string        `json:"type"`
-	Title    string        `json:"title"`
-	Status   int           `json:"status"`
-	Detail   string        `json:"detail"`
-	Instance string        `json:"instance"`
-	Errors   []fault       `json:"errors,omitempty"`
-	Checks   []FailedCheck `json:"checks,omitempty"`
+	Type     string          `json:"type"`
+	Title    string          `json:"title"`
+	Status   int             `json:"status"`
+	Detail   string          `json:"detail"`
+	Instance string          `json:"instance"`
+	Errors   []fault         `json:"errors,omitempty"`
+	Checks   []FailedCheck   `json:"checks,omitempty"`
+	Looked   *lookedDocument `json:"looked,omitempty"`
 	*counts
 }
 
@@ -330,6 +332,7 @@ func documentOf(requestID string, r *problemError) problemDocument {
 		Instance: "urn:messagehub:request:" + requestID,
 		Errors:   r.faults,
 		Checks:   r.checks,
+		Looked:   r.looked,
 		counts:   r.stored,
 	}
 }

@@ -86,6 +86,7 @@ var rights = map[string][]identity.Role{
 	"POST /v1/admin/check":                  {identity.RoleOperator}, // it can repair
 	"GET /v1/admin/backup":                  {identity.RoleOperator}, // it has every secret of the data folder
 	"GET /v1/admin/queues":                  {identity.RoleOperatorRead},
+	"GET " + findPath:                       {identity.RoleOperatorRead},
 	"GET /v1/admin/queues/{actor}":          {identity.RoleOperatorRead},
 	"GET /v1/admin/queues/{actor}/records":  {identity.RoleOperatorRead},
 	"POST /v1/admin/queues/{actor}/release": {identity.RoleOperator},

@@ -151,6 +151,7 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Get("/v1/admin/backup", s.handle(s.backup))
 		r.Get(profilesPath, s.handle(s.profile))
 		r.Get("/v1/admin/queues", s.handle(s.listMailboxes))
+		r.Get(findPath, s.handle(s.find))
 		r.Group(func(r chi.Router) {
 			r.Use(s.aboutActor)
 			r.Get("/v1/admin/queues/{actor}", s.handle(s.inspect))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/find"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -38,6 +39,7 @@ type Options struct {
 	Outcomes       *outcome.Service                             // default: no sender of events waits
 	Mailboxes      *survey.Service                              // required
 	Deliveries     *inspect.Service                             // default: the same
+	Find           *find.Service                                // default: ids cannot be looked for
 	Broker         *broker.Service                              // default: the same
 	Watches        *watch.Service                               // default: the same
 	Objects        *ledger.Service                              // default: the same

@@ -13,7 +13,8 @@ type call struct {
 	*client.Call
 	r *Repository
 
-	uncached atomic.Bool // drawers are read, although this node may know them; see whyUnreadable
+	uncached     atomic.Bool // drawers are read, although this node may know them; see whyUnreadable
+	withoutHints bool        // it leaves no filters: what it reads is of no use to a Save soon
 }
 
 // begin returns a call with a full budget, which counts under name.
@@ -22,7 +23,7 @@ func (r *Repository) begin(name string) *call {
 }
 
 // renew returns a call like c with a full budget.
-func (c *call) renew() *call { return &call{Call: c.Renew(), r: c.r} }
+func (c *call) renew() *call { return &call{Call: c.Renew(), r: c.r, withoutHints: c.withoutHints} }
 
 // A database has the containers of the repository.
 type database struct {

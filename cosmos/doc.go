@@ -161,6 +161,9 @@
 // A Save to many cabinets that the node does not know also looks for drawers ahead of the head
 // in each, by one query: one for all of them would go to every physical partition.
 //
+// An operator who asks where an event is causes the same reads as a cold Save, and leaves no
+// filters; see find_event.go.
+//
 // # Departures
 //
 // These differ from the obvious design; a comment at each gives the reason:

@@ -102,7 +102,9 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 		unread *= smallSaves
 	}
 	cab.open.unread += unread + costOfTail(inTail)
-	cab.storeFilter(c.r, cab.last)
+	if !c.withoutHints {
+		cab.storeFilter(c.r, cab.last)
+	}
 	return nil
 }
 

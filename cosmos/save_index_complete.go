@@ -96,7 +96,7 @@ func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e 
 	}
 	f := known.drawerFilter()
 	f.sealed = true
-	if !known.hasLost {
+	if !known.hasLost && !c.withoutHints {
 		c.r.hints.leaveFilter(cabinet, f, known.stored)
 	}
 	return &residentFilter{set: f.set, hasLost: known.hasLost}, nil

@@ -180,7 +180,9 @@ func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) er
 	if err := cab.complete(ctx, c, short); err != nil {
 		return err
 	}
-	cab.mergeAbsent(c, absent)
+	if !c.withoutHints {
+		cab.mergeAbsent(c, absent)
+	}
 	cab.lacking = lackingFilters{}
 	return nil
 }

@@ -43,6 +43,9 @@ func ParseOrigin(s string) (Origin, error) {
 // String returns the origin as it was parsed.
 func (o Origin) String() string { return o.s }
 
+// IsZero reports whether o names no domain.
+func (o Origin) IsZero() bool { return o.s == "" }
+
 // A ContentType says what kind of data an event announces. It is compared
 // letter by letter.
 type ContentType struct{ s string }

@@ -141,6 +141,13 @@ var table = []row{
 		tests:    rulesAndOracle,
 		why:      "it orders what a port returns, and reads no mailbox",
 	},
+	{},
+	{
+		packages: []string{"domain/find"},
+		may:      []string{"domain", "domain/inspect", "repository"},
+		tests:    rulesAndOracle,
+		why:      "it reads what the other use cases keep, by the ports, and changes nothing",
+	},
 	{
 		packages: []string{"repository/memory"},
 		may:      []string{"domain", "repository"},
@@ -244,7 +251,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},

@@ -237,6 +237,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Events:     n.push.events,
 		Outcomes:   n.push.outcomes,
 		Deliveries: n.push.deliveries,
+		Find:       n.finder(),
 		Broker:     n.push.broker,
 		Watches:    n.push.watches.useCases(),
 		Objects:    n.objects.ledger,

@@ -25,6 +25,7 @@ import (
 	"github.com/messagehub/messagehub/domain/publish"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // A push is the part of a node that calls receivers: what senders publish and owners subscribe
@@ -38,6 +39,8 @@ type push struct {
 	events        *publish.Service
 	outcomes      *outcome.Service
 	deliveries    *inspect.Service
+	streams       repository.Streams
+	definitions   repository.Definitions
 	broker        *broker.Service
 	watches       *watches
 	objects       *publish.ObjectRelay // nil: no changes of objects are published to a topic
@@ -127,6 +130,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		HasObjects: cfg.Objects.Topic, CheckURL: p.client.CheckURL, CheckSecret: checkSecret, CheckHeaders: checkHeaders,
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
+	p.streams, p.definitions = streams, documents
 	p.deliveries = inspect.New(inspect.Ports{
 		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &caller{p.tester, s.content, clock, cfg.Broker.TokenHeader},
 	}, inspect.Options{Clock: opts.Clock})

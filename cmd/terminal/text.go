@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -15,11 +16,11 @@ func Clip(s string, limit int) string {
 	return string([]rune(s)[:limit-1]) + "…"
 }
 
-// Printable replaces the control characters of s, so that a text of others cannot steer
-// the terminal.
+// Printable replaces the control characters of s and the marks that change the direction of
+// text, so that a text of others cannot steer the terminal.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
 			return '?'
 		}
 		return r

@@ -22,6 +22,10 @@ func TestPrintable_ReplacesControlCharacters(t *testing.T) {
 	require.Equal(t, "?[2J Øst?", terminal.Printable("\x1b[2J Øst\u009b"))
 }
 
+func TestPrintable_ReplacesMarksOfDirection(t *testing.T) {
+	require.Equal(t, "evil?gpj.exe?", terminal.Printable("evil\u202egpj.exe\u200f"))
+}
+
 func TestShellWord_QuotesOnlyWhatNeedsIt(t *testing.T) {
 	require.Equal(t, "/usr/bin/messagehub", terminal.ShellWord("/usr/bin/messagehub"))
 	require.Equal(t, `'it'\''s here'`, terminal.ShellWord("it's here"))

@@ -21,8 +21,9 @@ type Call struct {
 	paced  bool // see SetBackground
 
 	mu      sync.Mutex
-	retries int  // left
-	doubt   bool // see InDoubt
+	retries int     // left
+	doubt   bool    // see InDoubt
+	units   float64 // see Units
 }
 
 // The budget of a call.
@@ -102,6 +103,19 @@ var ErrNotYetVisible = fmt.Errorf("what must be there is missing: %w", ErrStale)
 // MaxMissing consecutive misses turn a stale read into damage.
 const MaxMissing = 8
 
+// Units returns what the requests of the call have cost so far.
+func (c *Call) Units() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.units
+}
+
+func (c *Call) addUnits(charge float32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.units += float64(charge)
+}
+
 // InDoubt reports whether a write of the call may have been applied although its reply
 // does not say so.
 func (c *Call) InDoubt() bool {
@@ -177,6 +191,7 @@ func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, writ
 		charge, err := request(withoutDiagnostics(attempt))
 		cancel()
 		charge = c.client.metrics.addRequest(c.name, container.ID(), err, charge, time.Since(began))
+		c.addUnits(charge)
 		if c.paced {
 			c.client.pacer.spend(charge)
 		}

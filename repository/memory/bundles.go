@@ -41,6 +41,7 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 	gate.open, gate.asked = clone(&bundle), run.groups
 	gate.lastPeek, gate.failingSince = latest(gate.lastPeek, bundle.Opened), time.Time{}
 	gate.generation++
+	s.setState(r, gate.open, repository.BundleOpen)
 	return bundle, nil
 }
 
@@ -97,6 +98,7 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	}
 	b := gate.close(r)
 	gate.lastDequeue = s.opts.Clock()
+	s.setState(r, b, repository.BundleDequeued)
 	s.expire(r, b)
 	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.backlog(gate.asked)}, nil
 }

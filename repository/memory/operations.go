@@ -47,6 +47,7 @@ func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.Bun
 		b := gate.open
 		gate.open = nil
 		gate.generation++
+		s.setState(r, b, repository.BundleReleased)
 		s.expire(r, b)
 		return b, nil
 	})
@@ -60,6 +61,7 @@ func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.Bundle
 			return nil, err
 		}
 		b := gate.close(r)
+		s.setState(r, b, repository.BundleSkipped)
 		s.expire(r, b)
 		return b, nil
 	})
@@ -80,6 +82,7 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 			gate.closed = gate.closed[:n-1]
 			gate.open, gate.asked = last.bundle, last.asked
 			gate.generation++
+			s.setState(r, last.bundle, repository.BundleOpen)
 			delete(r.expiring, last.bundle.ID)
 			r.cabinets[last.bundle.Cabinet].acknowledged -= last.bundle.Count
 			again = *clone(last.bundle)

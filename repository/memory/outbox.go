@@ -65,6 +65,7 @@ func (s *Store) Sweep(ctx context.Context, id domain.ActorID) error {
 			Bundle: b.ID, Version: r.watched[b.ID] + 1, Since: now,
 		})
 		delete(r.expiring, b.ID)
+		delete(r.bundles, b.ID)
 	}
 	return nil
 }

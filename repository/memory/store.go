@@ -69,6 +69,7 @@ type recipient struct {
 	cabinets map[domain.CabinetKey]*cabinet
 	gates    map[domain.Group]*gate
 	used     map[domain.BundleID]bool // for a bundle, open or closed
+	bundles  map[domain.BundleID]*bundleRecord
 	frozen   bool
 	records  []repository.Record // the newest last
 	outbox   []domain.Notice     // the oldest first
@@ -118,6 +119,7 @@ func (s *Store) recipientOf(id domain.ActorID) *recipient {
 			cabinets: make(map[domain.CabinetKey]*cabinet),
 			gates:    make(map[domain.Group]*gate),
 			used:     make(map[domain.BundleID]bool),
+			bundles:  make(map[domain.BundleID]*bundleRecord),
 
 			dequeueRequests: make(map[domain.SubscriptionID]bool), watched: make(map[domain.BundleID]int64),
 			expiring: make(map[domain.BundleID]expiring),

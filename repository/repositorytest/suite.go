@@ -25,6 +25,7 @@ type Stores struct {
 	Dequeues   repository.DequeueRequests
 	Watches    repository.BundleWatches
 	Survey     repository.Survey // whose lines are of the moment of the call; nil: none
+	Finder     repository.Finder
 
 	// Sweep removes what of a recipient the retention does not keep.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error
@@ -73,6 +74,7 @@ var topics = []topic{
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
+	{"Find", findRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.

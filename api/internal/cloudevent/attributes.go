@@ -95,7 +95,7 @@ func (b *builder) finish() (domain.Message, []Fault) {
 	if len(m.Payload) == 0 {
 		m.Payload = nil
 	}
-	m.ID = messageID(m.Attributes["source"], m.Attributes["id"])
+	m.ID = MessageID(m.Attributes["source"], m.Attributes["id"])
 	if err := m.Check(); err != nil {
 		b.report("", err.Error())
 	}
@@ -111,9 +111,9 @@ func (b *builder) isReported(name string) bool {
 	return false
 }
 
-// messageID returns the id of the message of an event. A source has no blank, so no two pairs
+// MessageID returns the id of the message of an event. A source has no blank, so no two pairs
 // have the same.
-func messageID(source, id string) string {
+func MessageID(source, id string) string {
 	text := source + " " + id
 	if len(text) <= domain.MaxMessageID {
 		return text

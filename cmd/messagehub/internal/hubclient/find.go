@@ -1,0 +1,170 @@
+package hubclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/messagehub/messagehub/api/hubclient"
+)
+
+// Found is what a hub knows of an id.
+type Found struct {
+	ID      string        `json:"id"`
+	Results []FoundResult `json:"results"`
+	Looked  FoundLooked   `json:"looked"`
+	After   string        `json:"after,omitempty"` // continues the search; "": everything was looked at
+}
+
+// A FoundResult is an event, a bundle or a delivery.
+type FoundResult struct {
+	Kind  string      `json:"kind"`
+	State string      `json:"state"`
+	Actor string      `json:"actor,omitempty"`
+	Title string      `json:"title"`
+	Steps []FoundStep `json:"steps"`
+	Waits []FoundWait `json:"waits"`
+	Notes []string    `json:"notes,omitempty"`
+}
+
+// A FoundStep is something that has happened.
+type FoundStep struct {
+	What    string        `json:"what"`
+	At      *time.Time    `json:"at,omitempty"`
+	Text    string        `json:"text"`
+	Details []FoundDetail `json:"details,omitempty"`
+}
+
+// A FoundDetail is a name and a value.
+type FoundDetail struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// A FoundWait is what a result waits for.
+type FoundWait struct {
+	Cause string     `json:"cause"`
+	Since *time.Time `json:"since,omitempty"`
+	Text  string     `json:"text"`
+	Next  string     `json:"next"`
+}
+
+// FoundLooked is what was looked at.
+type FoundLooked struct {
+	Kinds     []string      `json:"kinds"`
+	Found     int           `json:"found"`
+	Mailboxes int           `json:"mailboxes"`
+	Unread    int           `json:"unread"`
+	Damage    []FoundDamage `json:"damage,omitempty"`
+	Notes     []string      `json:"notes,omitempty"`
+}
+
+// FoundDamage is a mailbox, or a part of one, that could not be read.
+type FoundDamage struct {
+	Actor  string `json:"actor,omitempty"`
+	Reason string `json:"reason"`
+}
+
+const (
+	maxFound    = 64 << 20 // bytes of an answer
+	findRetries = 5        // in a row, of a request that the hub asks to repeat
+)
+
+// Find asks for an id, with further parameters, and continues until everything was looked at. progress
+// is called with what was found so far. With an error, it returns that.
+func (c *Client) Find(ctx context.Context, id string, more url.Values, progress func(*Found)) (*Found, error) {
+	all := &Found{ID: id, Results: []FoundResult{}, Looked: FoundLooked{Kinds: []string{}}}
+	query := url.Values{"id": {id}}
+	for name, values := range more {
+		query[name] = values
+	}
+	for retries := 0; ; {
+		part, err := c.findPart(ctx, query)
+		if pause, ok := pauseOf(err); ok && retries < findRetries {
+			retries++
+			if err := waitFor(ctx, pause); err != nil {
+				return all, err
+			}
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		retries = 0
+		all.add(part)
+		if all.After = part.After; all.After == "" {
+			return all, nil
+		}
+		progress(all)
+		query.Set("after", part.After)
+	}
+}
+
+// add adds an answer that continues f.
+func (f *Found) add(part *Found) {
+	damage, notes := f.Looked.Damage, f.Looked.Notes
+	f.Results = append(f.Results, part.Results...)
+	f.Looked = part.Looked
+	f.Looked.Damage = append(damage, part.Looked.Damage...)
+	f.Looked.Notes = notes
+	for _, note := range part.Looked.Notes {
+		has := false
+		for _, before := range notes {
+			has = has || before == note
+		}
+		if !has {
+			f.Looked.Notes = append(f.Looked.Notes, note)
+		}
+	}
+}
+
+// findPart returns one answer. A refusal that says what was looked at is an answer without results.
+func (c *Client) findPart(ctx context.Context, query url.Values) (*Found, error) {
+	req, err := c.Request(ctx, http.MethodGet, "/v1/admin/find?"+query.Encode(), "", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.HTTP().Do(req)
+	if err != nil {
+		return nil, c.ExplainError(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxFound))
+	if err != nil {
+		return nil, c.Unreachable(err)
+	}
+	var found Found
+	switch err := json.Unmarshal(text, &found); {
+	case resp.StatusCode == http.StatusOK && err == nil:
+		return &found, nil
+	case resp.StatusCode == http.StatusNotFound && err == nil && found.Looked.Kinds != nil:
+		return &found, nil
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return nil, hubclient.ReadProblem(resp)
+}
+
+// pauseOf returns the pause after which a request may be repeated that has failed with err.
+func pauseOf(err error) (time.Duration, bool) {
+	p, ok := errors.AsType[*Problem](err)
+	if !ok || p.Status != http.StatusTooManyRequests && p.Status != http.StatusServiceUnavailable || p.RetryAfter <= 0 {
+		return 0, false
+	}
+	return p.RetryAfter, true
+}
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

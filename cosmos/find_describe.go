@@ -1,0 +1,219 @@
+package cosmos
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+const (
+	bundleSearchUnits  = 300 // for the bundles of one event; their ranges are not indexed
+	countedDrawers     = 100 // between the gate and an event whose place in its cabinet is counted
+	comparedCandidates = 20  // whose first events are read, to find what waits at the front of a group
+)
+
+// describeLocated returns what is known of an event that was found under h. With an error, it
+// returns what was known before.
+func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (repository.FoundEvent, error) {
+	slot := e.EventSlot
+	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, IsReserved: e.isReserved, Before: -1}
+	var err error
+	if found.Group, err = c.r.opts.Groups.Of(e.Origin); err != nil {
+		return found, domain.Errorf(domain.Damaged, "the configuration does not name its origin: %w", err)
+	}
+	err = c.Retry(ctx, func() error {
+		described, err := c.describe(ctx, found, h)
+		found = described
+		return err
+	})
+	return found, err
+}
+
+func (c *call) describe(ctx context.Context, found repository.FoundEvent, h *head) (repository.FoundEvent, error) {
+	gates := make(map[domain.Group]*gate)
+	if err := c.readGates(ctx, found.Recipient, c.r.opts.Groups.All(), gates); err != nil {
+		return found, err
+	}
+	found.Mailbox = repository.MailboxState{Frozen: anyFrozen(gates)}
+	if found.IsReserved {
+		return found, nil
+	}
+	g, name := gates[found.Group], nameOf(found.Cabinet())
+	last := h.Cabinets[name]
+	at := g.position(name, last)
+	found.IsAcknowledged = found.Sequence <= at.Sequence
+	var err error
+	if found.Bundles, found.HasMore, err = c.bundlesOf(ctx, &found, g); err != nil {
+		return found, err
+	}
+	if found.IsAcknowledged {
+		found.Before = 0
+		return found, nil
+	}
+	if found.Before, err = c.countBefore(ctx, &found, last, h.floor(name), at); err != nil {
+		return found, err
+	}
+	if g.Open != "" {
+		doc, err := c.readOpen(ctx, g)
+		if err != nil {
+			return found, err
+		}
+		b, err := doc.bundle()
+		found.Mailbox.Open = &b
+		return found, err
+	}
+	return found, c.describeFront(ctx, &found, gates, h)
+}
+
+// countBefore returns how many events of its cabinet wait before an event, or -1 if there are too
+// many drawers between the gate and the event.
+func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, last received, floor int, at position) (int64, error) {
+	s := found.Slot
+	switch {
+	case s.Ordinal == last.Ordinal && last.Drawer != "":
+		return last.Total - int64(last.Fill-s.Slot) - at.Total, nil
+	case s.Ordinal == at.Ordinal:
+		return int64(s.Slot - at.Slot), nil
+	}
+	first := max(at.Ordinal, floor, 1)
+	if s.Ordinal-first > countedDrawers {
+		return -1, nil
+	}
+	extents, err := c.extents(ctx, found.Cabinet(), last, first, s.Ordinal-first)
+	if err != nil {
+		return 0, err
+	}
+	n := int64(s.Slot)
+	for _, e := range extents {
+		if e.ordinal < s.Ordinal {
+			n += int64(e.limit - e.slotBehind(at))
+		}
+	}
+	return n, nil
+}
+
+// bundlesOf returns the bundles that an event is or was in, in the order in which they were opened,
+// and whether others were not looked for. The open bundle and the one that was closed last are
+// always found.
+func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate) (found []repository.FoundBundle, hasMore bool, err error) {
+	key := e.Recipient.String()
+	var docs []*foundBundleDoc
+	add := func(doc *foundBundleDoc) {
+		isKnown := slices.ContainsFunc(docs, func(other *foundBundleDoc) bool { return other.ID == doc.ID })
+		if doc.Cabinet == nameOf(e.Cabinet()) && doc.First <= e.Sequence && e.Sequence <= doc.Last && !isKnown {
+			docs = append(docs, doc)
+		}
+	}
+	search := c.renew()
+	q := search.Query(c.r.db.bundles, key,
+		"SELECT * FROM c WHERE c.kind = @kind AND c.cabinet = @cabinet AND c.first <= @number AND c.last >= @number",
+		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@cabinet", Value: nameOf(e.Cabinet())},
+		azcosmos.QueryParameter{Name: "@number", Value: e.Sequence})
+	for !q.IsDone() {
+		if hasMore = search.Units() > bundleSearchUnits; hasMore {
+			break
+		}
+		items, err := q.Next(ctx, 100)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, item := range items {
+			doc := &foundBundleDoc{}
+			if err := q.Decode(item, doc); err != nil {
+				return nil, false, err
+			}
+			add(doc)
+		}
+	}
+	for _, id := range []string{g.Open, g.Last} {
+		if id == "" || !hasMore {
+			continue
+		}
+		doc := &foundBundleDoc{}
+		_, err := c.Read(ctx, c.r.db.bundles, key, id, doc)
+		switch {
+		case err == nil:
+			add(doc)
+		case !client.IsNotFound(err):
+			return nil, false, err
+		}
+	}
+	slices.SortFunc(docs, func(a, b *foundBundleDoc) int {
+		return cmp.Or(a.Opened.Compare(b.Opened), cmp.Compare(a.ID, b.ID))
+	})
+	for _, doc := range docs {
+		b, err := doc.foundBundle(g.Frozen)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, b)
+	}
+	return found, hasMore, nil
+}
+
+// describeFront sets what waits at the front of the group of an event, if that is not its cabinet,
+// and whether the first event of its cabinet is lost. It reads what a Peek reads, and corrects
+// nothing.
+func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, gates map[domain.Group]*gate, h *head) error {
+	candidates, _, err := c.candidates(found.Recipient, map[domain.Group]*gate{found.Group: gates[found.Group]}, h)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(candidates, func(cand *candidate) bool { return cand.cabinet == found.Cabinet() })
+	if i < 0 {
+		return client.ErrStale // the event waits
+	}
+	own := candidates[i]
+	if err := own.lookInHead(); err != nil {
+		return err
+	}
+	if !own.isInTail() {
+		if err := own.unlessLost(own.look(ctx, c)); err != nil {
+			return err
+		}
+	}
+	if own.isLost() {
+		found.Mailbox.Lost = own.lost.Error()
+		return nil
+	}
+	others := slices.Delete(candidates, i, i+1)
+	var unknown []*candidate
+	for _, cand := range others {
+		if err := cand.lookInHead(); err != nil {
+			return err
+		}
+		if cand.first == 0 {
+			unknown = append(unknown, cand)
+		}
+	}
+	if c.r.usesEntries() {
+		if err := c.readEntries(ctx, unknown); err != nil {
+			return err
+		}
+	}
+	looks := 0
+	for _, cand := range unknown {
+		switch {
+		case c.r.usesEntries() && cand.believesEntry():
+			cand.first = cand.entry.NextSequence
+		case looks < comparedCandidates:
+			looks++
+			if err := cand.unlessLost(cand.look(ctx, c)); err != nil {
+				return err
+			}
+		}
+	}
+	first := own.first
+	for _, cand := range others {
+		if cand.first > 0 && !cand.isLost() && cand.first < first {
+			first, found.FirstWaiting = cand.first, &repository.FirstWaiting{Cabinet: cand.cabinet, Sequence: cand.first}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A locatedEvent is an event and where it is stored.
+type locatedEvent struct {
+	storedEvent
+	repository.EventSlot
+	isReserved bool // by the intent of a head
+}
+
+// locate returns the events with an id in a mailbox, and what of it could not be read.
+func (c *call) locate(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) (located []locatedEvent, unread []string, err error) {
+	searched := h.clone()
+	maps.DeleteFunc(searched.Cabinets, func(name cabinetName, _ received) bool { return !isOfOrigin(recipient, name, q.Origin) })
+	x := newIndex(recipient, findIndexBytes)
+	if err := x.refresh(ctx, c, searched, []domain.EventID{q.ID}); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(x.cabinets)) {
+		some, lost, err := x.cabinets[name].locate(ctx, c, q.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		located, unread = append(located, some...), append(unread, lost...)
+	}
+	if h.Intent == nil {
+		return located, unread, nil
+	}
+	for i := range h.Intent.Parts {
+		part := &h.Intent.Parts[i]
+		if !isOfOrigin(recipient, part.Cabinet, q.Origin) {
+			continue
+		}
+		some, err := c.locateReserved(ctx, recipient, q.ID, h.Intent.ID, part)
+		if err != nil {
+			return nil, nil, err
+		}
+		located = append(located, some...)
+	}
+	return located, unread, nil
+}
+
+// isOfOrigin reports whether a cabinet is of an origin, which is zero for any. A name that is
+// damaged is of each, so that it is reported.
+func isOfOrigin(recipient domain.ActorID, name cabinetName, origin domain.Origin) bool {
+	cabinet, err := cabinetOf(recipient, name)
+	return origin.IsZero() || err != nil || cabinet.Origin == origin
+}
+
+// locate returns the events with an id in a cabinet, and what of it is lost. The index was
+// refreshed for the id.
+func (cab *cabinetIndex) locate(ctx context.Context, c *call, id domain.EventID) (located []locatedEvent, lost []string, err error) {
+	hash := hashOf(id)
+	suspects, err := cab.suspects(ctx, c, []uint64{hash})
+	if err != nil {
+		return nil, nil, err
+	}
+	newest, err := cab.last.decodeTail(cab.cabinet)
+	if err != nil {
+		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cab.cabinet), err)
+	}
+	if newest != nil {
+		for i := range newest.events {
+			if e := &newest.events[i]; e.ID == id {
+				located = append(located, locatedEvent{storedEvent: *e, EventSlot: repository.EventSlot{
+					Drawer: newest.drawer, Ordinal: cab.last.Ordinal, Slot: newest.paged + i, InHead: true,
+				}})
+			}
+		}
+	}
+	from := make(map[int]int) // the slot at which the search of a drawer begins
+	if _, isKnown := cab.open.ids[id]; isKnown {
+		from[cab.open.ordinal] = cab.open.from
+	}
+	for _, ordinal := range suspects[hash] {
+		from[ordinal] = 0
+	}
+	for _, ordinal := range slices.Sorted(maps.Keys(from)) {
+		e, err := cab.locateInDrawer(ctx, c, id, ordinal, from[ordinal])
+		if err != nil {
+			return nil, nil, err
+		}
+		if e != nil {
+			located = append(located, *e)
+		}
+	}
+	if cab.hasLost() {
+		lost = append(lost, fmt.Sprintf("pages of cabinet %s are lost, and the ids of their events are not known", cabinetKey(cab.cabinet)))
+	}
+	return located, lost, nil
+}
+
+// hasLost reports whether events of the cabinet are lost, as far as the index has read it.
+func (cab *cabinetIndex) hasLost() bool {
+	for _, f := range cab.resident {
+		if f.hasLost {
+			return true
+		}
+	}
+	return cab.open.hasLost
+}
+
+// locateInDrawer reads the pages of a drawer up to an event, nil if it is not there.
+func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.EventID, ordinal, from int) (*locatedEvent, error) {
+	extents, err := c.extents(ctx, cab.cabinet, cab.last, ordinal, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(extents) == 0 {
+		return nil, client.ErrNotYetVisible
+	}
+	e := extents[0]
+	if !e.sealed {
+		e.limit = min(e.limit, cab.last.inPages())
+	}
+	read := c.readDrawer(cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: ordinal, From: from, To: e.limit}, nil)
+	for !read.done() {
+		first := read.at
+		events, err := read.next(ctx)
+		if err != nil {
+			if _, err := read.skipLost(ctx, err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		for i := range events {
+			if events[i].ID == id {
+				return &locatedEvent{storedEvent: events[i], EventSlot: repository.EventSlot{Drawer: e.drawer, Ordinal: ordinal, Slot: first + i}}, nil
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // a filter may be wrong
+}
+
+// locateReserved returns the events with an id in the pages of an intent. They are visible once it
+// is committed.
+func (c *call) locateReserved(ctx context.Context, recipient domain.ActorID, id domain.EventID, intent string, part *part) (located []locatedEvent, err error) {
+	cabinet, err := cabinetOf(recipient, part.Cabinet)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := client.All[page](ctx, c.Query(c.r.db.cabinets, part.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+		azcosmos.QueryParameter{Name: "@from", Value: part.Slot}))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pages {
+		if p.Intent != intent {
+			continue
+		}
+		err := p.decode(cabinet, func(slot int, e *storedEvent) bool {
+			if e.ID == id {
+				located = append(located, locatedEvent{
+					storedEvent: *e, EventSlot: repository.EventSlot{Drawer: part.Drawer, Ordinal: part.Ordinal, Slot: slot}, isReserved: true,
+				})
+			}
+			return true
+		})
+		if err != nil {
+			return nil, domain.Errorf(domain.Damaged, "page %s of drawer %s: %w", p.ID, part.Drawer, err)
+		}
+	}
+	return located, nil
+}

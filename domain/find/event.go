@@ -1,0 +1,207 @@
+package find
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// addEvents adds the events with an id. Without an actor it looks into one mailbox after the other.
+func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed token) error {
+	search, err := s.ports.Finder.FindEvent(ctx, repository.EventQuery{
+		ID: id.event, Recipient: q.Actor, Origin: q.Origin,
+		After: resumed.Next, Limit: s.opts.Limit, Units: s.opts.Units, Time: s.opts.Time,
+	})
+	if err != nil {
+		return err
+	}
+	a.Looked.Mailboxes += search.Mailboxes
+	a.addUnread(search.Unread...)
+	for i := range search.Found {
+		e := &search.Found[i]
+		m, err := s.readMailbox(ctx, a, e.Recipient)
+		if err != nil {
+			return err
+		}
+		a.add(m.eventResult(e))
+		a.note("It is not stored which way an event came, by HTTP or by the bus.")
+	}
+	if search.Next != "" {
+		a.After = token{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
+	}
+	if !q.Actor.IsZero() && search.Mailboxes == 0 {
+		a.note("Actor " + q.Actor.String() + " has no mailbox: nothing was ever saved for it.")
+	}
+	if len(search.Found) == 0 && search.Next == "" {
+		a.note("An event is found while it is retained: until its bundle was dequeued, and the retention has passed since.")
+	}
+	return nil
+}
+
+func (m *mailbox) eventResult(e *repository.FoundEvent) Result {
+	r := Result{
+		Kind: Event, State: eventState(e), Actor: e.Recipient,
+		Title: fmt.Sprintf("Event %d from %s, %s", e.Sequence, e.Origin, e.DocumentType),
+		Steps: []Step{acceptedStep(e)}, Waits: m.eventWaits(e),
+	}
+	for i := range e.Bundles {
+		r.Steps = append(r.Steps, m.bundleSteps(&e.Bundles[i])...)
+	}
+	if e.HasMore {
+		r.Notes = append(r.Notes, "The mailbox has many bundles, and not all of them were searched for the event.")
+	}
+	if r.State == StatePassed {
+		r.Notes = append(r.Notes, "The event was handed out in a bundle that is not stored any longer, or was skipped with it.")
+	}
+	r.finish(m, e.Mailbox.Frozen)
+	return r
+}
+
+func eventState(e *repository.FoundEvent) State {
+	switch {
+	case e.IsReserved:
+		return StateSaving
+	case !e.IsAcknowledged && e.Mailbox.Open != nil && holds(e.Bundles, e.Mailbox.Open.ID):
+		return StateOpen
+	case !e.IsAcknowledged:
+		return StateWaiting
+	}
+	state := StatePassed
+	for i := range e.Bundles {
+		if s := e.Bundles[i].State; s == repository.BundleDequeued || s == repository.BundleSkipped {
+			state = bundleState(s)
+		}
+	}
+	return state
+}
+
+func holds(bundles []repository.FoundBundle, id domain.BundleID) bool {
+	for i := range bundles {
+		if bundles[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// acceptedStep returns the step of the Save of an event.
+func acceptedStep(e *repository.FoundEvent) Step {
+	s := Step{
+		What: StepAccepted, At: e.Saved,
+		Text: fmt.Sprintf("The hub accepted the event from domain %s for actor %s.", e.Origin, e.Recipient),
+		Details: []Detail{
+			{"number", strconv.FormatInt(int64(e.Sequence), 10)},
+			{"cabinet", cabinetText(e.Cabinet())},
+			{"group", e.Group.String()},
+			{"document type", e.DocumentType.String()},
+			{"weight", fmt.Sprintf("%d KB", e.Weight)},
+		},
+	}
+	if e.IsReserved {
+		s.Text = fmt.Sprintf("A Save has stored the event from domain %s for actor %s, and has not made it visible yet.", e.Origin, e.Recipient)
+	}
+	if !e.PayloadAt.IsZero() {
+		s.Details = append(s.Details, Detail{"payload", countOf(e.PayloadAt.Length, "byte")})
+	}
+	if at := e.Slot; at != nil {
+		where := fmt.Sprintf("slot %d of drawer %d (%s)", at.Slot, at.Ordinal, at.Drawer)
+		if at.InHead {
+			where += ", still in the head"
+		}
+		s.Details = append(s.Details, Detail{"place", where})
+	}
+	return s
+}
+
+// eventWaits returns what an event waits for.
+func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
+	switch eventState(e) {
+	case StateSaving:
+		return []Wait{{
+			Cause: CauseSaving, Since: e.Saved,
+			Text: "A Save is under way: its events become visible together, or are rolled back.",
+			Next: "Ask again in some seconds. If the sender got no answer, it sends the event again. What a node that has ended left behind is rolled back by the next Save for the actor, or by messagehub check --repair.",
+		}}
+	case StateOpen, StateWaiting:
+		return m.visibleWaits(e)
+	case StateDequeued, StateSkipped, StateReleased, StatePassed, StatePublished:
+	}
+	for i := range e.Bundles {
+		waits = append(waits, m.bundleWaits(&e.Bundles[i])...)
+	}
+	return waits
+}
+
+// visibleWaits returns what an event waits for that was not acknowledged.
+func (m *mailbox) visibleWaits(e *repository.FoundEvent) (waits []Wait) {
+	box := &e.Mailbox
+	if box.Frozen {
+		waits = append(waits, m.frozenWait())
+	}
+	if open := box.Open; open != nil && holds(e.Bundles, open.ID) {
+		return append(waits, m.openWaits(open)...)
+	}
+	if box.Lost != "" {
+		waits = append(waits, Wait{
+			Cause: CauseDamaged,
+			Text:  "The first event that waits in the cabinet cannot be read, and nothing behind it is handed out: " + box.Lost,
+			Next:  fmt.Sprintf("Restore what is lost, or give it up: messagehub queue abandon %s %s '%s' --why ...", m.actor, e.Origin, e.ContentType),
+		})
+	}
+	if open := box.Open; open != nil {
+		waits = append(waits, Wait{
+			Cause: CauseOtherBundle, Since: open.Opened,
+			Text: fmt.Sprintf("Bundle %s with %s is open in group %s. No other one is opened until it is dequeued.", open.ID, countOf(open.Count, "event"), open.Group),
+			Next: fmt.Sprintf("Find out what that bundle waits for: messagehub find %s --actor %s", open.ID, m.actor),
+		})
+		waits = append(waits, m.openWaits(open)...)
+	}
+	if f := e.FirstWaiting; f != nil {
+		waits = append(waits, Wait{
+			Cause: CauseOlderCabinet,
+			Text:  fmt.Sprintf("Event %d of cabinet %s is older than the first event that waits in the cabinet of this one, so a Peek of group %s begins there.", f.Sequence, cabinetText(f.Cabinet), e.Group),
+			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
+		})
+	}
+	before := e.Before
+	if open := box.Open; open != nil && open.Cabinet == e.Cabinet() && before > 0 {
+		before = max(before-int64(open.Count), 0)
+	}
+	switch {
+	case before > 0:
+		waits = append(waits, Wait{
+			Cause: CauseOlderEvents,
+			Text:  fmt.Sprintf("Before it, %s of its cabinet %s. Those that fit into one bundle with it are handed out together.", countOf(before, "event"), waitOrWaits(before)),
+			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
+		})
+	case before < 0:
+		waits = append(waits, Wait{
+			Cause: CauseOlderEvents,
+			Text:  "Before it, events of its cabinet wait in more drawers than are counted.",
+			Next:  "Nothing is wrong: the actor gets to it by peeking and dequeuing.",
+		})
+	}
+	if box.Open == nil {
+		w := Wait{
+			Cause: CauseNotPeeked,
+			Text:  fmt.Sprintf("No bundle of group %s is open. The event waits for actor %s to peek.", e.Group, m.actor),
+			Next:  "Ask the actor whether it peeks, and what it gets. The log of the hub has its requests.",
+		}
+		if len(e.Bundles) == 0 {
+			w.Since = e.Saved
+		}
+		waits = append(waits, w)
+	}
+	return waits
+}
+
+// waitOrWaits returns the verb of a number of events.
+func waitOrWaits(n int64) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
+}

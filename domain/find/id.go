@@ -1,0 +1,61 @@
+package find
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// MaxID is the limit for the length of an id, in bytes.
+const MaxID = 256
+
+// A parsedID has what the text of an id may name.
+type parsedID struct {
+	event    domain.EventID
+	bundle   domain.BundleID // or that of the request
+	actor    domain.ActorID  // of the request
+	delivery domain.DeliveryID
+	kinds    map[Kind]bool // those of which the text has the form
+}
+
+// parseID returns what a text may be. It fails with Invalid if no id can have the text.
+func parseID(text string) (parsedID, error) {
+	id := parsedID{kinds: make(map[Kind]bool)}
+	switch {
+	case text == "":
+		return id, domain.Errorf(domain.Invalid, "id: missing; send the id of an event, a bundle, a request or a delivery")
+	case len(text) > MaxID:
+		return id, domain.Errorf(domain.Invalid, "id: want at most %d characters, got %d", MaxID, len(text))
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return id, domain.Errorf(domain.Invalid, "id: want one line of text, without control characters, got %q", domain.Clip(text))
+	}
+	if event, err := domain.ParseEventID(text); err == nil {
+		id.event, id.bundle = event, domain.BundleID(event)
+		id.kinds[Event], id.kinds[Bundle] = true, true
+		return id, nil
+	}
+	if bundle, actor, ok := parseRequest(text); ok {
+		id.bundle, id.actor = bundle, actor
+		id.kinds[Request] = true
+		return id, nil
+	}
+	if delivery, err := domain.ParseDeliveryID(text); err == nil {
+		id.delivery = delivery
+		id.kinds[Delivery] = true
+	}
+	return id, nil
+}
+
+// parseRequest reads the id that a request to a domain has for the bundle of a recipient, which stays
+// the same however often the domain is asked.
+func parseRequest(text string) (bundle domain.BundleID, actor domain.ActorID, ok bool) {
+	first, second, isPair := strings.Cut(text, "_")
+	bundle, err := domain.ParseBundleID(first)
+	if err != nil || !isPair {
+		return bundle, actor, false
+	}
+	actor, err = domain.ParseActorID(second)
+	return bundle, actor, err == nil
+}

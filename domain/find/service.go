@@ -1,0 +1,154 @@
+package find
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/inspect"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Ports are what a Service reads.
+type Ports struct {
+	Finder     repository.Finder
+	Operations repository.Operations
+	Outbox     repository.Outbox
+	Deliveries Explainer // nil: the hub has no deliveries
+
+	// Of the side of the hub that calls receivers; nil: it has none.
+	Streams     repository.Streams
+	Definitions repository.Definitions
+}
+
+// An Explainer explains a delivery.
+type Explainer interface {
+	// Explain says why a delivery is where it is; see [inspect.Service.Explain].
+	Explain(ctx context.Context, reader inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error)
+}
+
+// Options of a Service. The zero value is valid.
+type Options struct {
+	Units float64       // that an answer may spend on a search of every mailbox; default 5,000
+	Time  time.Duration // that it may take; default 8 s
+	Limit int           // of results in an answer; default 20
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	opts  Options
+}
+
+// New returns a Service.
+func New(ports Ports, opts Options) *Service {
+	if opts.Units <= 0 {
+		opts.Units = 5_000
+	}
+	if opts.Time <= 0 {
+		opts.Time = 8 * time.Second
+	}
+	if opts.Limit <= 0 {
+		opts.Limit = 20
+	}
+	return &Service{ports, opts}
+}
+
+// A Query says what is looked for.
+type Query struct {
+	ID     string
+	Kind   Kind           // "": whatever the id may be
+	Actor  domain.ActorID // of the event or the bundle; zero: not known
+	Origin domain.Origin  // of the event; zero: not known
+
+	// MessageID is that of an event that was published to a topic; "": none is looked for. With it,
+	// nothing else is. Actor is the owner of the subscriptions that are of interest.
+	MessageID string
+	Topic     string // "": domain.DefaultTopic
+
+	After string // Answer.After of the answer before; "": the first one
+}
+
+// Find returns what is known of an id. What is not found is no error; see [Answer.IsUnknown]. The
+// call fails with Invalid if no id can be as that of the query is, or if After is not of an answer to
+// the same query.
+func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
+	id, err := parseID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	if q.Kind != "" && !slices.Contains(Kinds, q.Kind) {
+		return nil, domain.Errorf(domain.Invalid, "kind: want one of %v, got %q", Kinds, domain.Clip(string(q.Kind)))
+	}
+	a := &Answer{ID: q.ID}
+	if q.MessageID != "" || q.Kind == Published {
+		return a, s.findPublished(ctx, a, &q)
+	}
+	var resumed token
+	if q.After != "" {
+		if resumed, err = parseToken(q.After, q.ID); err != nil {
+			return nil, err
+		}
+		a.Looked.Found, a.Looked.Mailboxes, a.Looked.Unread = resumed.Found, resumed.Mailboxes, resumed.Unread
+	}
+	looks := func(k Kind) bool {
+		if !id.kinds[k] || q.Kind != "" && q.Kind != k {
+			return false
+		}
+		a.Looked.Kinds = append(a.Looked.Kinds, k)
+		return true
+	}
+	if looks(Bundle) && q.After == "" {
+		if err := s.addBundles(ctx, a, id.bundle, q.Actor); err != nil {
+			return nil, err
+		}
+	}
+	if len(a.Results) > 0 && q.Kind == "" && q.Actor.IsZero() {
+		a.note("It is the id of a bundle, so no mailbox was searched for an event with it. Ask with kind event to have them searched.")
+	} else if looks(Event) {
+		if err := s.addEvents(ctx, a, &id, &q, resumed); err != nil {
+			return nil, err
+		}
+	}
+	if looks(Request) {
+		if err := s.addBundles(ctx, a, id.bundle, id.actor); err != nil {
+			return nil, err
+		}
+	}
+	if looks(Delivery) {
+		if err := s.addDelivery(ctx, a, id.delivery); err != nil {
+			return nil, err
+		}
+	}
+	a.noteMissing(&id, q.Kind, q.Actor)
+	return a, nil
+}
+
+// findPublished looks for an event of a topic.
+func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error {
+	switch {
+	case q.MessageID == "":
+		return domain.Errorf(domain.Invalid, "source: missing; a published event is known by its source and its id")
+	case q.Kind != "" && q.Kind != Published, !q.Origin.IsZero(), q.After != "":
+		return domain.Errorf(domain.Invalid, "source: it is that of a published event, which has no other kind, no origin, and nothing to continue")
+	}
+	a.Looked.Kinds = []Kind{Published}
+	return s.addPublished(ctx, a, q)
+}
+
+// noteMissing says what is not stored of ids of a form.
+func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
+	switch {
+	case len(a.Looked.Kinds) == 0 && len(id.kinds) > 0:
+		a.note("An id of this form does not name a " + string(kind) + ".")
+	case len(a.Looked.Kinds) == 0:
+		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
+		a.note("The ids of HTTP requests are not stored: they are in the log, as request_id. Those of traces are not looked for.")
+	case id.kinds[Event] && a.Looked.Found == 0 && a.After == "":
+		if slices.Contains(a.Looked.Kinds, Bundle) && actor.IsZero() {
+			a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")
+		}
+		a.note("The RequestId of a request to a domain is new with each attempt and is not stored. It is in the log; the IdempotencyId of the request can be looked for.")
+	}
+}

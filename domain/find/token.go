@@ -1,0 +1,46 @@
+package find
+
+import (
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// maxToken is the limit for the length of a token, in bytes.
+const maxToken = 64 << 10
+
+// A token is where a search is continued, and what it has come to.
+type token struct {
+	ID        string `json:"id"`
+	Found     int    `json:"found,omitempty"`
+	Mailboxes int    `json:"mailboxes"`
+	Unread    int    `json:"unread,omitempty"`
+	Next      string `json:"next"`
+}
+
+func (t token) String() string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // texts and numbers always marshal
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// parseToken reads what an answer about an id has returned.
+func parseToken(s, id string) (t token, err error) {
+	if len(s) > maxToken {
+		return t, domain.Errorf(domain.Invalid, "after: want what an answer has returned, got %d characters", len(s))
+	}
+	text, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	switch {
+	case err != nil || t.Next == "" || t.Found < 0 || t.Mailboxes < 0 || t.Unread < 0:
+		return t, domain.Errorf(domain.Invalid, "after: want what the answer before has returned; begin without it")
+	case t.ID != id:
+		return t, domain.Errorf(domain.Invalid, "after: it is of a search for %q; begin without it", domain.Clip(t.ID))
+	}
+	return t, nil
+}

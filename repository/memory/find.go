@@ -1,0 +1,147 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var _ repository.Finder = (*Store)(nil)
+
+// A bundleRecord is what has become of a bundle.
+type bundleRecord struct {
+	bundle *domain.Bundle // that of the gate, or of the last one that had it open
+	repository.FoundBundle
+}
+
+// setState notes what has become of a bundle.
+func (s *Store) setState(r *recipient, b *domain.Bundle, state repository.BundleState) {
+	record := &bundleRecord{bundle: b}
+	record.State = state
+	if state != repository.BundleOpen {
+		record.Closed = s.opts.Clock()
+	}
+	r.bundles[b.ID] = record
+}
+
+// found returns a bundle as Finder returns it.
+func (r *recipient) found(record *bundleRecord) repository.FoundBundle {
+	f := record.FoundBundle
+	f.Bundle, f.Frozen = *clone(record.bundle), r.frozen
+	return f
+}
+
+// FindBundle implements [repository.Finder].
+func (s *Store) FindBundle(ctx context.Context, id domain.BundleID, of domain.ActorID, limit int) (repository.BundleSearch, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.BundleSearch{}, fmt.Errorf("find bundle: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []repository.FoundBundle
+	for _, name := range s.sortedRecipients("") {
+		r := s.recipients[name]
+		if record := r.bundles[id]; record != nil && (of.IsZero() || of == name) {
+			found = append(found, r.found(record))
+		}
+	}
+	n := min(len(found), limit)
+	return repository.BundleSearch{Found: found[:n], HasMore: n < len(found)}, nil
+}
+
+// FindEvent implements [repository.Finder]. A search of every mailbox continues behind the name of
+// a recipient.
+func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (repository.EventSearch, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.EventSearch{}, fmt.Errorf("find event: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var search repository.EventSearch
+	if !q.Recipient.IsZero() {
+		if r := s.recipients[q.Recipient]; r != nil && len(r.cabinets) > 0 {
+			search.Mailboxes = 1
+			search.Found = s.findIn(r, &q)
+		}
+		return search, nil
+	}
+	began := s.opts.Clock()
+	for _, name := range s.sortedRecipients(q.After) {
+		isOver := q.Limit > 0 && len(search.Found) >= q.Limit || q.Time > 0 && s.opts.Clock().Sub(began) >= q.Time
+		if isOver && search.Mailboxes > 0 {
+			return search, nil
+		}
+		search.Mailboxes++
+		search.Found = append(search.Found, s.findIn(s.recipients[name], &q)...)
+		search.Next = name.String()
+	}
+	search.Next = ""
+	return search, nil
+}
+
+// sortedRecipients returns those behind a name that have ever had an event, in order.
+func (s *Store) sortedRecipients(after string) []domain.ActorID {
+	var names []domain.ActorID
+	for name, r := range s.recipients {
+		if len(r.cabinets) > 0 && name.String() > after {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b domain.ActorID) int { return cmp.Compare(a.String(), b.String()) })
+	return names
+}
+
+func (s *Store) findIn(r *recipient, q *repository.EventQuery) []repository.FoundEvent {
+	var found []repository.FoundEvent
+	for _, c := range r.cabinets {
+		if !q.Origin.IsZero() && c.key.Origin != q.Origin {
+			continue
+		}
+		for i := range c.events {
+			if e := &c.events[i]; e.ID == q.ID && !c.lost[e.Sequence] {
+				found = append(found, r.foundEvent(c, i))
+			}
+		}
+	}
+	return found
+}
+
+// foundEvent returns the event of a cabinet with an index.
+func (r *recipient) foundEvent(c *cabinet, index int) repository.FoundEvent {
+	e := &c.events[index]
+	f := repository.FoundEvent{
+		StoredEvent: *e, Group: c.group, IsAcknowledged: index < c.acknowledged,
+		Before: max(int64(index-c.acknowledged), 0), Mailbox: repository.MailboxState{Frozen: r.frozen},
+	}
+	for _, record := range r.bundles {
+		if b := record.bundle; b.Cabinet == c.key && b.First <= e.Sequence && e.Sequence <= b.Last {
+			f.Bundles = append(f.Bundles, r.found(record))
+		}
+	}
+	slices.SortFunc(f.Bundles, func(a, b repository.FoundBundle) int { return a.Opened.Compare(b.Opened) })
+	if f.IsAcknowledged {
+		return f
+	}
+	if open := r.gate(c.group).open; open != nil {
+		f.Mailbox.Open = clone(open)
+		return f
+	}
+	first := c.waiting()[0].Sequence
+	if c.lost[first] {
+		f.Mailbox.Lost = fmt.Sprintf("event %d is lost", first)
+		return f
+	}
+	for _, other := range r.cabinets {
+		if other == c || other.group != c.group || len(other.waiting()) == 0 {
+			continue
+		}
+		if n := other.waiting()[0].Sequence; n < first && !other.lost[n] {
+			first, f.FirstWaiting = n, &repository.FirstWaiting{Cabinet: other.key, Sequence: n}
+		}
+	}
+	return f
+}

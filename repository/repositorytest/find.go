@@ -1,0 +1,245 @@
+package repositorytest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// findEvent returns the event with an id in the mailbox of the recipient, nil if it is not found.
+func (f *fixture) findEvent(id domain.EventID) *repository.FoundEvent {
+	f.Helper()
+	search, err := f.Finder.FindEvent(f.ctx, repository.EventQuery{ID: id, Recipient: f.actor})
+	require.NoError(f, err)
+	require.Empty(f, search.Next)
+	if len(search.Found) == 0 {
+		return nil
+	}
+	require.Len(f, search.Found, 1)
+	return &search.Found[0]
+}
+
+// findsEvent demands that an event is found as it was stored, and returns it.
+func (f *fixture) findsEvent(e *domain.Event) *repository.FoundEvent {
+	f.Helper()
+	found := f.findEvent(e.ID)
+	require.NotNil(f, found, "event %s", e.ID)
+	want := *e
+	want.Payload = nil
+	require.Equal(f, want, found.Event)
+	require.False(f, found.Saved.IsZero())
+	require.False(f, found.IsReserved)
+	require.False(f, found.HasMore)
+	return found
+}
+
+// findEverywhere returns the recipients in whose mailboxes an event is found, by searches that end
+// after limit events each.
+func (f *fixture) findEverywhere(q repository.EventQuery) []domain.ActorID {
+	f.Helper()
+	var recipients []domain.ActorID
+	for {
+		search, err := f.Finder.FindEvent(f.ctx, q)
+		require.NoError(f, err)
+		require.Empty(f, search.Unread)
+		for i := range search.Found {
+			recipients = append(recipients, search.Found[i].Recipient)
+		}
+		if q.After = search.Next; q.After == "" {
+			return recipients
+		}
+	}
+}
+
+// bundleStates returns the states of the bundles that an event is or was in, in their order.
+func bundleStates(e *repository.FoundEvent) (states []repository.BundleState) {
+	for _, b := range e.Bundles {
+		states = append(states, b.State)
+	}
+	return states
+}
+
+var findRules = []rule{
+	{name: "an event that waits is found with its number and what waits before it", capacity: 3, test: func(f *fixture) {
+		events := f.stored(8)
+		for i := range events {
+			e := f.findsEvent(&events[i])
+			require.EqualValues(f, i+1, e.Sequence)
+			require.EqualValues(f, i, e.Before)
+			require.Equal(f, TimeSeries, e.Group)
+			require.False(f, e.IsAcknowledged)
+			require.Empty(f, e.Bundles)
+			require.Equal(f, repository.MailboxState{}, e.Mailbox)
+			require.Nil(f, e.FirstWaiting)
+		}
+		f.dequeues(events...)
+		later := f.stored(5)
+		for i := range later {
+			require.EqualValues(f, i, f.findsEvent(&later[i]).Before)
+		}
+	}},
+
+	{name: "an id that was not received is not found", capacity: 3, test: func(f *fixture) {
+		search, err := f.Finder.FindEvent(f.ctx, repository.EventQuery{ID: NewEventID(), Recipient: f.actor})
+		require.NoError(f, err)
+		require.Empty(f, search, "the recipient has no mailbox")
+		f.stored(7)
+		f.stored(1, From(domain.Charges))
+		require.Nil(f, f.findEvent(NewEventID()))
+	}},
+
+	{name: "an event is found in the bundle that is open, and in the one that was dequeued", capacity: 4, test: func(f *fixture) {
+		events := f.stored(6)
+		open := f.peek()
+		e := f.findsEvent(&events[5])
+		require.False(f, e.IsAcknowledged)
+		require.Equal(f, []repository.BundleState{repository.BundleOpen}, bundleStates(e))
+		f.sameBundle(open.Bundle, e.Bundles[0].Bundle)
+		require.Zero(f, e.Bundles[0].Closed)
+		f.sameBundle(open.Bundle, *e.Mailbox.Open)
+		f.acknowledge(open)
+		e = f.findsEvent(&events[0])
+		require.True(f, e.IsAcknowledged)
+		require.Equal(f, []repository.BundleState{repository.BundleDequeued}, bundleStates(e))
+		f.sameBundle(open.Bundle, e.Bundles[0].Bundle)
+		require.False(f, e.Bundles[0].Closed.IsZero())
+	}},
+
+	{name: "an event is found in each bundle that it was in", capacity: 4, test: func(f *fixture) {
+		events := f.stored(2)
+		released := f.peek()
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
+		require.Equal(f, []repository.BundleState{repository.BundleReleased}, bundleStates(f.findsEvent(&events[1])))
+		skipped := f.peek()
+		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		require.Equal(f, []repository.BundleState{repository.BundleReleased, repository.BundleSkipped}, bundleStates(f.findsEvent(&events[1])))
+		_, err := f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+		require.NoError(f, err)
+		e := f.findsEvent(&events[0])
+		require.Equal(f, []repository.BundleState{repository.BundleReleased, repository.BundleOpen}, bundleStates(e))
+		require.Equal(f, skipped.ID, e.Bundles[1].ID)
+		require.False(f, e.IsAcknowledged)
+	}},
+
+	{name: "an event that waits behind an open bundle names it", capacity: 4, test: func(f *fixture) {
+		f.stored(3, From(domain.Charges))
+		open := f.peek()
+		later := f.stored(1, From(domain.MarketRoles))
+		e := f.findsEvent(&later[0])
+		require.Empty(f, e.Bundles)
+		require.Equal(f, open.ID, e.Mailbox.Open.ID)
+		require.Zero(f, e.Before)
+		other := f.stored(1)
+		require.Nil(f, f.findsEvent(&other[0]).Mailbox.Open, "it is of another group")
+	}},
+
+	{name: "an event that waits behind another cabinet names it", test: func(f *fixture) {
+		first := f.stored(2, From(domain.Charges))
+		second := f.stored(1, From(domain.MarketRoles))
+		third := f.stored(1, From(domain.Charges), Typed("other"))
+		f.stored(1)
+		require.Nil(f, f.findsEvent(&first[1]).FirstWaiting)
+		want := &repository.FirstWaiting{Cabinet: first[0].Cabinet(), Sequence: 1}
+		require.Equal(f, want, f.findsEvent(&second[0]).FirstWaiting)
+		f.dequeues(first...)
+		require.Nil(f, f.findsEvent(&second[0]).FirstWaiting)
+		require.Equal(f, &repository.FirstWaiting{Cabinet: second[0].Cabinet(), Sequence: 3}, f.findsEvent(&third[0]).FirstWaiting)
+	}},
+
+	{name: "an event of a frozen mailbox says so, and so does its bundle", test: func(f *fixture) {
+		events := f.stored(1)
+		open := f.peek()
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		e := f.findsEvent(&events[0])
+		require.True(f, e.Mailbox.Frozen)
+		require.True(f, e.Bundles[0].Frozen)
+		require.True(f, f.findsBundle(open.ID, f.actor).Frozen)
+	}},
+
+	{name: "an event behind a lost one says so", test: func(f *fixture) {
+		lost := f.stored(lostSave)
+		later := f.stored(lostSave)
+		f.Lose(lost[0].Cabinet(), 1, lostSave)
+		e := f.findsEvent(&later[7])
+		require.NotEmpty(f, e.Mailbox.Lost)
+		require.EqualValues(f, lostSave+7, e.Before)
+	}},
+
+	{name: "an id is found in every mailbox that has it, once, however a search is cut", capacity: 5, test: func(f *fixture) {
+		shared := f.event()
+		var want []domain.ActorID
+		for i := range 13 {
+			other := f.withActor(NewActor())
+			if i%3 == 0 {
+				other.stored(1)
+				continue
+			}
+			e := shared
+			e.Recipient = other.actor
+			other.stored(i)
+			require.Equal(f, repository.Saved{Accepted: 1}, other.save(e))
+			if i%2 == 0 {
+				other.drain()
+			}
+			want = append(want, other.actor)
+		}
+		byName := func(a, b domain.ActorID) int { return slices.Compare([]byte(a.String()), []byte(b.String())) }
+		slices.SortFunc(want, byName)
+		for _, q := range []repository.EventQuery{{}, {Limit: 1}, {Limit: 4}, {Units: 0.1}, {Time: time.Nanosecond}, {Origin: shared.Origin}} {
+			q.ID = shared.ID
+			found := f.findEverywhere(q)
+			slices.SortFunc(found, byName)
+			require.Equal(f, want, found, "%+v", q)
+		}
+		require.Empty(f, f.findEverywhere(repository.EventQuery{ID: shared.ID, Origin: domain.Charges}))
+		require.Empty(f, f.findEverywhere(repository.EventQuery{ID: NewEventID()}))
+	}},
+
+	{name: "a bundle is found while it is retained, of one recipient or of all", test: func(f *fixture) {
+		f.stored(2)
+		other := f.withActor(NewActor())
+		other.stored(3)
+		id := NewBundleID()
+		open, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, id)
+		require.NoError(f, err)
+		second, err := Peek(f.ctx, f.Stores, other.actor, AllGroups, id)
+		require.NoError(f, err)
+		other.acknowledge(second)
+
+		found := f.findsBundle(id, f.actor)
+		f.sameBundle(open.Bundle, found.Bundle)
+		require.Equal(f, repository.BundleOpen, found.State)
+		found = f.findsBundle(id, other.actor)
+		f.sameBundle(second.Bundle, found.Bundle)
+		require.Equal(f, repository.BundleDequeued, found.State)
+		require.False(f, found.Closed.IsZero())
+
+		search, err := f.Finder.FindBundle(f.ctx, id, domain.ActorID{}, 5)
+		require.NoError(f, err)
+		require.Len(f, search.Found, 2)
+		require.False(f, search.HasMore)
+		search, err = f.Finder.FindBundle(f.ctx, id, domain.ActorID{}, 1)
+		require.NoError(f, err)
+		require.Len(f, search.Found, 1)
+		require.True(f, search.HasMore)
+
+		for _, of := range []domain.ActorID{{}, f.actor} {
+			search, err = f.Finder.FindBundle(f.ctx, NewBundleID(), of, 5)
+			require.NoError(f, err)
+			require.Empty(f, search)
+		}
+	}},
+}
+
+// findsBundle demands that a bundle of a recipient is found, and returns it.
+func (f *fixture) findsBundle(id domain.BundleID, of domain.ActorID) *repository.FoundBundle {
+	f.Helper()
+	search, err := f.Finder.FindBundle(f.ctx, id, of, 5)
+	require.NoError(f, err)
+	require.Len(f, search.Found, 1)
+	return &search.Found[0]
+}
