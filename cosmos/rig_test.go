@@ -96,7 +96,7 @@ func (r *rig) node(opts Options, hints bool) *Repository {
 
 func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	return repositorytest.Stores{
-		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Sweep: sweepOf(repo),
+		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Letters: repo, Sweep: sweepOf(repo),
 		Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) {
 			losePages(r.t, repo, cabinet, first, last)
 		},

@@ -24,6 +24,7 @@ type Stores struct {
 	Outbox     repository.Outbox
 	Dequeues   repository.DequeueRequests
 	Watches    repository.BundleWatches
+	Letters    repository.DeadLetterOrders
 
 	// Sweep removes what of a recipient the retention does not keep.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error
@@ -72,6 +73,7 @@ var topics = []topic{
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
+	{"DeadLetterOrders", deadLetterOrderRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.
