@@ -58,3 +58,20 @@ type Bus interface {
 	// Count returns the number of dead letters of a queue, if the bus lets it be known.
 	Count(queue string) (n int64, isKnown bool)
 }
+
+// A BusError is an error of a Bus, and no error of the store that has the records. It has the kind
+// of the error that it wraps.
+type BusError struct{ err error }
+
+func (e *BusError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the Bus.
+func (e *BusError) Unwrap() error { return e.err }
+
+// ofBus marks an error as one of a Bus, nil stays nil.
+func ofBus(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &BusError{err}
+}

@@ -17,7 +17,7 @@ func (s *Service) Look(ctx context.Context, queue string, number int64, by Order
 	}
 	found, err := s.opts.Bus.Read(ctx, queue, number)
 	if err != nil {
-		return nil, err
+		return nil, ofBus(err)
 	}
 	_, err = s.opts.Orders.BeginDeadLetterOrder(ctx, Record{
 		Order: by, What: lookOrder, Queue: queue, Number: number, MessageID: found.MessageID, Reason: found.Reason, Outcome: done, Letters: 1,
@@ -45,7 +45,7 @@ func (s *Service) orderOne(ctx context.Context, what, queue string, number int64
 	}
 	found, err := s.opts.Bus.Peek(ctx, queue, number-1, 1)
 	if err != nil {
-		return err
+		return ofBus(err)
 	}
 	if len(found) == 0 || found[0].Number != number {
 		return missing(queue, number)
@@ -79,11 +79,13 @@ func (s *Service) check(what, queue string, by Order) error {
 	return err
 }
 
-func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []int64, by Order) (int, error) {
+func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []int64, by Order) (n int, err error) {
 	if what == resendOrder {
-		return s.opts.Bus.Resend(ctx, queue, numbers, by.Who)
+		n, err = s.opts.Bus.Resend(ctx, queue, numbers, by.Who)
+	} else {
+		n, err = s.opts.Bus.Delete(ctx, queue, numbers)
 	}
-	return s.opts.Bus.Delete(ctx, queue, numbers)
+	return n, ofBus(err)
 }
 
 // maxAtOnce is how many dead letters one order is about.
