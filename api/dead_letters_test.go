@@ -223,9 +223,13 @@ func TestDeadLetters_AskForTheRightRole(t *testing.T) {
 func TestDeadLetters_AreForOperatorsAlone(t *testing.T) {
 	f := serveLetters(t, &letterBus{letters: 3})
 	for _, route := range []struct{ method, path, body string }{
-		{http.MethodGet, letters, ""}, {http.MethodGet, letters + "/events/1?" + whoWhy, ""}, {http.MethodGet, letters + "/events/records", ""},
-		{http.MethodPost, letters + "/events/1/resend", `{` + why + `}`}, {http.MethodDelete, letters + "/events/1?" + whoWhy, ""},
-		{http.MethodPost, letters + "/events/resend", `{` + why + `,"reason":"x","through":"1"}`}, {http.MethodDelete, letters + "/events?reason=x&through=1&" + whoWhy, ""},
+		{http.MethodGet, letters, ""},
+		{http.MethodGet, letters + "/events/1?" + whoWhy, ""},
+		{http.MethodGet, letters + "/events/records", ""},
+		{http.MethodPost, letters + "/events/1/resend", `{` + why + `}`},
+		{http.MethodDelete, letters + "/events/1?" + whoWhy, ""},
+		{http.MethodPost, letters + "/events/resend", `{` + why + `,"reason":"x","through":"1"}`},
+		{http.MethodDelete, letters + "/events?reason=x&through=1&" + whoWhy, ""},
 	} {
 		f.do(route.method, route.path, route.body, "Authorization", "Bearer wrong").problem(401, "missing-token")
 		if route.method == http.MethodPost {

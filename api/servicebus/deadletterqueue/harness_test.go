@@ -154,7 +154,7 @@ func (s *site) expired(queue string, n int) {
 		}
 		require.NoError(s, sender.SendMessageBatch(s.Context(), batch, nil))
 	}
-	time.Sleep(2 * time.Second) // of the bubble
+	<-time.After(2 * time.Second) // of the bubble
 	require.EqualValues(s, n, s.bus.Stats().DeadLetters)
 }
 
@@ -199,7 +199,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	if c.isLate {
 		_, _ = c.Conn.Write(p)
 	}
-	_ = c.Conn.Close()
+	_ = c.Close()
 	return 0, net.ErrClosed
 }
 

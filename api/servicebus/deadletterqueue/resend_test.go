@@ -116,7 +116,7 @@ func TestOrder_FailsWithBusyForWhatAnotherHasLocked(t *testing.T) {
 		n, err := b.Delete(s.Context(), plain, []int64{2})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		time.Sleep(2 * time.Minute) // of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // of the bubble: the lock ends
 		n, err = b.Delete(s.Context(), plain, []int64{1})
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
@@ -161,7 +161,7 @@ func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
 		require.Zero(t, n)
 		require.Equal(t, []int64{1}, s.numbers(b, plain))
 
-		time.Sleep(2 * time.Minute) // of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // of the bubble: the lock ends
 		n, err = s.letters(true).Resend(t.Context(), plain, []int64{1}, who)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
@@ -182,7 +182,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 		s.deadLetter(dedup, "", "damaged", texts("a")...)
 		_, err := b.Resend(t.Context(), dedup, []int64{1}, who)
 		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
-		time.Sleep(2 * time.Minute) // of the bubble: the lock ends
+		<-time.After(2 * time.Minute) // of the bubble: the lock ends
 		_, err = s.letters(true).Resend(t.Context(), dedup, []int64{1}, who)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, s.bus.Stats().Active)
