@@ -184,16 +184,27 @@ func (s *site) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64) {
 	return numbers
 }
 
-// A cutConn ends when something is written that has a text in it: before the bus gets it, or, if
+// What the client writes to settle a message: a request for one that it has fetched by its number or
+// whose link is lost, and a disposition for others.
+const (
+	settleRequest = "com.microsoft:update-disposition"
+	disposition   = "\x00\x53\x15"
+)
+
+// resentCopy is in every copy that is sent.
+const resentCopy = "FormerMessageId"
+
+// A cutConn ends when a message is settled, or a copy is sent if isOfCopy: before the bus gets that, or, if
 // isLate, after that and before the answer.
 type cutConn struct {
 	net.Conn
-	text   string
-	isLate bool
+	isOfCopy bool
+	isLate   bool
 }
 
 func (c *cutConn) Write(p []byte) (int, error) {
-	if !bytes.Contains(p, []byte(c.text)) {
+	isSettlement := bytes.Contains(p, []byte(settleRequest)) || bytes.Contains(p, []byte(disposition))
+	if isCopy := bytes.Contains(p, []byte(resentCopy)); !isCopy && c.isOfCopy || !isSettlement && !c.isOfCopy {
 		return c.Conn.Write(p)
 	}
 	if c.isLate {

@@ -145,31 +145,27 @@ func TestOrder_SaysHowManyItPassesOver(t *testing.T) {
 	}))
 }
 
-// settlement is in every message by which the client settles what it has fetched by its number.
-const settlement = "com.microsoft:update-disposition"
-
 // The node dies, or loses the bus, after it has sent the copy.
 func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
-	bustest.InBubble(func(t *testing.T) {
-		s := newSite(t)
-		b := s.letters(true, func(o *deadletterqueue.Options) {
-			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn, text: settlement} })
+	inBothWays(t, func(s *site, fetchesAny bool) {
+		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
+			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn} })
 		})
 		s.deadLetter(plain, "", "damaged", texts("a")...)
-		n, err := b.Resend(t.Context(), plain, []int64{1}, who)
-		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
-		require.Zero(t, n)
-		require.Equal(t, []int64{1}, s.numbers(b, plain))
+		n, err := b.Resend(s.Context(), plain, []int64{1}, who)
+		require.Equal(s, domain.Uncertain, domain.KindOf(err), "%v", err)
+		require.Zero(s, n)
+		require.Equal(s, []int64{1}, s.numbers(b, plain))
 
 		<-time.After(2 * time.Minute) // of the bubble: the lock ends
-		n, err = s.letters(true).Resend(t.Context(), plain, []int64{1}, who)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		n, err = s.letters(fetchesAny).Resend(s.Context(), plain, []int64{1}, who)
+		require.NoError(s, err)
+		require.Equal(s, 1, n)
 		got := s.receive(plain, "", 2)
-		require.Equal(t, []string{"a", "a"}, bodiesOf(got), "whoever receives them knows that by the ids in them")
-		require.Equal(t, got[0].MessageID, got[1].MessageID)
-		require.Zero(t, s.bus.Stats().DeadLetters)
-	})(t)
+		require.Equal(s, []string{"a", "a"}, bodiesOf(got), "its receiver knows the second one by the ids in it")
+		require.Equal(s, got[0].MessageID, got[1].MessageID)
+		require.Zero(s, s.bus.Stats().DeadLetters)
+	})
 }
 
 // The second copy has the message id of the first one.
@@ -177,7 +173,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		s := newSite(t)
 		b := s.letters(true, func(o *deadletterqueue.Options) {
-			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn, text: settlement} })
+			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn} })
 		})
 		s.deadLetter(dedup, "", "damaged", texts("a")...)
 		_, err := b.Resend(t.Context(), dedup, []int64{1}, who)
@@ -191,24 +187,56 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 }
 
 func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
-	bustest.InBubble(func(t *testing.T) {
-		s := newSite(t)
+	inBothWays(t, func(s *site, fetchesAny bool) {
 		var cut atomic.Bool // one connection is
-		b := s.letters(true, func(o *deadletterqueue.Options) {
+		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn {
 				if cut.Swap(true) {
 					return conn
 				}
-				return &cutConn{Conn: conn, text: settlement, isLate: true}
+				return &cutConn{Conn: conn, isLate: true}
 			})
 		})
 		s.deadLetter(plain, "", "damaged", texts("a", "b")...)
-		n, err := b.Resend(t.Context(), plain, []int64{1}, who)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
-		require.Equal(t, []string{"a"}, bodiesOf(s.receive(plain, "", 1)))
-		require.Equal(t, []int64{2}, s.numbers(b, plain))
-	})(t)
+		n, err := b.Resend(s.Context(), plain, []int64{1}, who)
+		require.NoError(s, err)
+		require.Equal(s, 1, n)
+		require.Equal(s, []string{"a"}, bodiesOf(s.receive(plain, "", 1)))
+		require.Equal(s, []int64{2}, s.numbers(b, plain))
+	})
+}
+
+// The client sends a second time by itself, and the copies have one message id.
+func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		inBothWays(t, func(s *site, fetchesAny bool) {
+			var cut atomic.Bool
+			b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
+				o.Open = s.open(func(conn net.Conn) net.Conn {
+					if cut.Swap(true) && !always {
+						return conn
+					}
+					return &cutConn{Conn: conn, isOfCopy: true, isLate: true}
+				})
+			})
+			s.deadLetter(plain, "", "damaged", texts("a")...)
+			n, err := b.Resend(s.Context(), plain, []int64{1}, who)
+			left := s.numbers(b, plain)
+			if always || err != nil { // a message cannot always be settled over another connection
+				require.Equal(s, domain.Uncertain, domain.KindOf(err), "%v", err)
+				require.Zero(s, n)
+				require.Equal(s, []int64{1}, left)
+			} else {
+				require.Equal(s, 1, n)
+				require.Empty(s, left)
+			}
+			copies := s.receive(plain, "", int(s.bus.Stats().Active))
+			require.NotEmpty(s, copies)
+			for _, c := range copies {
+				require.Equal(s, copies[0].MessageID, c.MessageID)
+			}
+		})
+	}
 }
 
 func TestResend_KeepsTheDeadLetterWhenTheCopyIsNotAccepted(t *testing.T) {
