@@ -334,8 +334,8 @@ func orderOf(r *http.Request, values url.Values) (hub.Order, error) {
 	return by, nil
 }
 
-// ofDeadLetters returns the problem that an error of the bus is.
-func ofDeadLetters(err *deadletters.BusError) *problemError {
+// busProblemOf returns the problem that an error of the bus is.
+func busProblemOf(err *deadletters.BusError) *problemError {
 	p, ok := problemOfKind[domain.KindOf(err)]
 	switch {
 	case !ok:

@@ -264,7 +264,7 @@ func asProblem(ctx context.Context, err error) *problemError {
 		return &problemError{problem: contentGone, cause: err}
 	}
 	if e, ok := errors.AsType[*deadletters.BusError](err); ok {
-		return ofDeadLetters(e)
+		return busProblemOf(e)
 	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)

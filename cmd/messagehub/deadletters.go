@@ -92,7 +92,7 @@ func (d *deadLettersCommand) checkOrder() error {
 		return errors.New("--who is missing, and your login name is not known; say who you are")
 	}
 	if d.why == "" {
-		return errors.New("--why is missing; say why, for whoever reads the records later")
+		return errors.New("--why is missing; say why, for the record")
 	}
 	return nil
 }

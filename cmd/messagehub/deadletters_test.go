@@ -142,7 +142,7 @@ func TestDeadLetters_SayWhatIsWrongWithACommand(t *testing.T) {
 		{[]string{"list", "--url", "x"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "x"`},
 		{[]string{"show", "a"}, "want QUEUE and NUMBER, the sequence number that list prints"},
 		{[]string{"show", "a", "b", "--why", "x"}, `want the sequence number that list prints, got "b"`},
-		{[]string{"show", "a", "1"}, "--why is missing; say why, for whoever reads the records later"},
+		{[]string{"show", "a", "1"}, "--why is missing; say why, for the record"},
 		{[]string{"resend", "a", "--why", "x"}, "want QUEUE and NUMBER, the sequence number that list prints"},
 		{[]string{"resend", "a", "1", "--reason", "damaged", "--why", "x"}, "--reason, --yes: want --all, too"},
 		{[]string{"delete", "a", "1", "--yes", "--why", "x"}, "--reason, --yes: want --all, too"},

@@ -18,7 +18,7 @@ type DeadLetter struct {
 	ContentType   string
 	Subject       string
 
-	ResentBy string // the operator who has sent it before; "" if nobody has
+	ResentBy string // the operator who has sent it before; "" if it was not sent before
 }
 
 // A Content is a dead letter with its body.
@@ -68,8 +68,8 @@ func (e *BusError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the Bus.
 func (e *BusError) Unwrap() error { return e.err }
 
-// ofBus marks an error as one of a Bus, nil stays nil.
-func ofBus(err error) error {
+// markBusError marks an error as one of a Bus. A nil err stays nil.
+func markBusError(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ func (s *Service) scan(ctx context.Context, queue string, q Query) (page Page, e
 	for after, read := q.After, 0; ; {
 		found, err := s.opts.Bus.Peek(ctx, queue, after, MaxPage)
 		if err != nil {
-			return Page{}, ofBus(err)
+			return Page{}, markBusError(err)
 		}
 		if len(found) == 0 {
 			page.Next = 0

@@ -17,10 +17,10 @@ func (s *Service) Look(ctx context.Context, queue string, number int64, by Order
 	}
 	found, err := s.opts.Bus.Read(ctx, queue, number)
 	if err != nil {
-		return nil, ofBus(err)
+		return nil, markBusError(err)
 	}
 	_, err = s.opts.Orders.BeginDeadLetterOrder(ctx, Record{
-		Order: by, What: lookOrder, Queue: queue, Number: number, MessageID: found.MessageID, Reason: found.Reason, Outcome: done, Letters: 1,
+		Order: by, What: lookOrder, Queue: queue, Number: number, MessageID: found.MessageID, Reason: found.Reason, Outcome: doneOutcome, Letters: 1,
 	})
 	if err != nil {
 		return nil, err
@@ -45,10 +45,10 @@ func (s *Service) orderOne(ctx context.Context, what, queue string, number int64
 	}
 	found, err := s.opts.Bus.Peek(ctx, queue, number-1, 1)
 	if err != nil {
-		return ofBus(err)
+		return markBusError(err)
 	}
 	if len(found) == 0 || found[0].Number != number {
-		return missing(queue, number)
+		return missingError(queue, number)
 	}
 	record, err := s.opts.Orders.BeginDeadLetterOrder(ctx, Record{
 		Order: by, What: what, Queue: queue, Number: number, MessageID: found[0].MessageID, Reason: found[0].Reason,
@@ -58,13 +58,13 @@ func (s *Service) orderOne(ctx context.Context, what, queue string, number int64
 	}
 	record.Letters, err = s.carryOut(ctx, what, queue, []int64{number}, by)
 	if err == nil && record.Letters == 0 {
-		err = missing(queue, number) // another order was faster
+		err = missingError(queue, number) // another order was faster
 	}
-	s.end(ctx, &record, err)
+	s.recordOutcome(ctx, &record, err)
 	return err
 }
 
-func missing(queue string, number int64) error {
+func missingError(queue string, number int64) error {
 	return domain.Errorf(domain.NotFound, "queue %s has no dead letter with the sequence number %d; it may have been sent again or deleted meanwhile", queue, number)
 }
 
@@ -85,7 +85,7 @@ func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []in
 	} else {
 		n, err = s.opts.Bus.Delete(ctx, queue, numbers)
 	}
-	return n, ofBus(err)
+	return n, markBusError(err)
 }
 
 // maxAtOnce is how many dead letters one order is about.
@@ -149,7 +149,7 @@ func (s *Service) orderSome(ctx context.Context, what, queue string, of Selectio
 		return Progress{}, err
 	}
 	record.Letters, err = s.carryOut(ctx, what, queue, numbers, by)
-	s.end(ctx, &record, err)
+	s.recordOutcome(ctx, &record, err)
 	switch {
 	case err == nil:
 		return Progress{Letters: record.Letters, Next: next}, nil

@@ -60,7 +60,7 @@ func (s *Service) Queues() []QueueState {
 	return states
 }
 
-// Queue returns the queue with a name. It fails with NotFound if there is none.
+// Queue returns the queue with a name. It fails with NotFound if the hub has no such queue.
 func (s *Service) Queue(name string) (Queue, error) {
 	for _, q := range s.opts.Queues {
 		if q.Name == name {
@@ -85,8 +85,8 @@ const (
 	deleteOrder = "delete"
 )
 
-// done is the outcome of an order that was carried out.
-const done = "done"
+// doneOutcome is the outcome of an order that was carried out.
+const doneOutcome = "done"
 
 // maxOutcome is the limit of an outcome, in characters.
 const maxOutcome = 500
@@ -103,9 +103,9 @@ func shorten(text string, limit int) string {
 // endTimeout is how long the outcome of an order may take to be stored.
 const endTimeout = 10 * time.Second
 
-// end stores what became of an order, also when its caller is gone, and logs it.
-func (s *Service) end(ctx context.Context, record *Record, err error) {
-	record.Outcome = done
+// recordOutcome stores the outcome of an order, also when its caller is gone, and logs it.
+func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) {
+	record.Outcome = doneOutcome
 	if err != nil {
 		record.Outcome = shorten(domain.KindOf(err).String()+": "+err.Error(), maxOutcome)
 	}

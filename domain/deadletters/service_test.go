@@ -114,7 +114,7 @@ func newWorld(t *testing.T, n int) *world {
 		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(i + 1), MessageID: "m", Reason: []string{"damaged", "invalid"}[i%2]})
 	}
 	w.Service = deadletters.New(deadletters.Options{
-		Queues: []deadletters.Queue{{Name: events, Use: "events"}, {Name: replies, NoResend: "nobody waits for it"}},
+		Queues: []deadletters.Queue{{Name: events, Use: "events"}, {Name: replies, NoResend: "no request waits for it"}},
 		Bus:    w.bus, Orders: w.orders, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
 	})
 	return w
@@ -147,7 +147,7 @@ func TestList_ReturnsPages(t *testing.T) {
 	require.EqualValues(t, 2, page.DeadLetters[0].Number)
 }
 
-// A page of a reason that is rare costs no more than others.
+// A page of a reason that is rare costs as little as others.
 func TestList_ReadsUpToALimit(t *testing.T) {
 	w := newWorld(t, 1500)
 	page, err := w.List(t.Context(), events, deadletters.Query{Reason: "rare", Limit: 100})

@@ -77,9 +77,9 @@ type callError struct {
 
 func (e *callError) Error() string { return e.failure.Error() }
 
-// call has f make a call of the client within the callTimeout. It returns a *callError, or a
+// callClient has f make a call of the client within the callTimeout. It returns a *callError, or a
 // *busclient.PanicError if the client panicked.
-func call(ctx context.Context, f func(ctx context.Context) error) (err error) {
+func callClient(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	defer func() {

@@ -57,7 +57,7 @@ func (b *Bus) peekMessages(ctx context.Context, queue string, after int64, limit
 // peek returns up to limit dead letters with numbers above after.
 func peek(ctx context.Context, r *azservicebus.Receiver, after int64, limit int) (found []*azservicebus.ReceivedMessage, err error) {
 	from := after + 1
-	err = call(ctx, func(ctx context.Context) (err error) {
+	err = callClient(ctx, func(ctx context.Context) (err error) {
 		found, err = r.PeekMessages(ctx, limit, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &from})
 		return err
 	})
@@ -82,7 +82,7 @@ func (b *Bus) Read(ctx context.Context, queue string, number int64) (*deadletter
 	c.IsCut = c.Size > int64(len(c.Body))
 	for name, value := range m.ApplicationProperties {
 		if len(c.Properties) < maxProperties {
-			c.Properties[cut(name)] = cut(textOf(value))
+			c.Properties[cutText(name)] = cutText(textOf(value))
 		}
 	}
 	return c, nil
@@ -94,8 +94,8 @@ const (
 	maxProperty   = 4 << 10 // bytes
 )
 
-// cut returns the beginning of text that is shown.
-func cut(text string) string {
+// cutText returns the beginning of text that is shown.
+func cutText(text string) string {
 	if len(text) <= maxProperty {
 		return text
 	}
@@ -147,7 +147,7 @@ func deadLetterOf(m *azservicebus.ReceivedMessage) deadletters.DeadLetter {
 	}
 }
 
-// propertyOf returns an application property that is text, "" if there is none.
+// propertyOf returns an application property that is text, "" if the message has no such text.
 func propertyOf(m *azservicebus.ReceivedMessage, name string) string {
 	text, _ := m.ApplicationProperties[name].(string)
 	return text

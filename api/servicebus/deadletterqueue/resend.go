@@ -46,7 +46,7 @@ func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver
 // send sends a copy to a queue.
 func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnotatedMessage) error {
 	isSending := false
-	err := call(ctx, func(ctx context.Context) error {
+	err := callClient(ctx, func(ctx context.Context) error {
 		return b.bus.WithSender(ctx, queue, func(s *azservicebus.Sender) error {
 			isSending = true
 			return s.SendAMQPAnnotatedMessage(ctx, m, nil)
@@ -64,7 +64,7 @@ func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnota
 // remove removes a dead letter that r has locked. When the bus does not answer, a look decides
 // whether it is gone.
 func (b *Bus) remove(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
-	err := call(ctx, func(ctx context.Context) error { return r.CompleteMessage(ctx, m, nil) })
+	err := callClient(ctx, func(ctx context.Context) error { return r.CompleteMessage(ctx, m, nil) })
 	if err == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.
 	}
 	raw := m.RawAMQPMessage
 	message.Body, message.Footer = raw.Body, raw.Footer
-	if p := raw.Properties; p != nil { // all but what says when it expires
+	if p := raw.Properties; p != nil { // without what says when it expires
 		message.Properties = &azservicebus.AMQPAnnotatedMessageProperties{
 			MessageID: id, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType, CorrelationID: p.CorrelationID,
 			GroupID: p.GroupID, GroupSequence: p.GroupSequence, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID,

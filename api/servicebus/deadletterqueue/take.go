@@ -110,7 +110,7 @@ func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
 	return nil
 }
 
-// receiveNext locks the next dead letter that is free, nil if there is none.
+// receiveNext locks the next dead letter that is free, nil if none is free.
 func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
 	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
 	defer cancel()
@@ -157,7 +157,7 @@ func (t *taking) fetchWanted(ctx context.Context) error {
 
 // fetch locks the dead letter with a number, nil if the bus does not give it.
 func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
-	err = call(ctx, func(ctx context.Context) error {
+	err = callClient(ctx, func(ctx context.Context) error {
 		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)
 		if len(found) > 0 {
 			m = found[0]
@@ -187,7 +187,7 @@ func (t *taking) abandonPassed(ctx context.Context) {
 
 // abandon makes a dead letter that r has locked free again.
 func (b *Bus) abandon(ctx context.Context, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) {
-	err := call(ctx, func(ctx context.Context) error { return r.AbandonMessage(ctx, m, nil) })
+	err := callClient(ctx, func(ctx context.Context) error { return r.AbandonMessage(ctx, m, nil) })
 	if err != nil {
 		b.opts.Logger.Debug("a dead letter was not abandoned and is locked for a while", "sequence_number", numberOf(m), "error", err)
 	}
