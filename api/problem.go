@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/deadletters"
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -53,6 +54,9 @@ const (
 	newerFormat        problemType = "newer-format"
 	damaged            problemType = "damaged"
 	internal           problemType = "internal"
+
+	busUnavailable  problemType = "bus-unavailable"
+	resendUncertain problemType = "resend-uncertain"
 
 	crawlUnderWay     problemType = "crawl-under-way"
 	unsupportedFormat problemType = "unsupported-format"
@@ -115,6 +119,14 @@ var problems = map[problemType]struct {
 	unavailable: {
 		status: 503, title: "The store is out of reach", retry: true,
 		detail: "The request has not taken effect. Repeat the same request after a pause.",
+	},
+	busUnavailable: {
+		status: 503, title: "Service Bus is out of reach", retry: true, pause: 10,
+		detail: "The request has not taken effect, because Service Bus does not answer. Repeat the same request after the pause.",
+	},
+	resendUncertain: {
+		status: 503, title: "It is not known whether the dead letter was sent again", retry: true, pause: 60,
+		detail: "A copy may be in the queue while the dead letter is still there. List the dead letters before you repeat the request.",
 	},
 	tooLate: {
 		status: 503, title: "No answer in time", retry: true,
@@ -251,6 +263,9 @@ func asProblem(ctx context.Context, err error) *problemError {
 	}
 	if _, ok := errors.AsType[*hub.ContentGoneError](err); ok {
 		return &problemError{problem: contentGone, cause: err}
+	}
+	if e, ok := errors.AsType[*deadletters.BusError](err); ok {
+		return busProblemOf(e)
 	}
 	kind := domain.KindOf(err)
 	late := errors.Is(context.Cause(ctx), errDeadline) || kind == domain.Unknown && errors.Is(err, context.DeadlineExceeded)

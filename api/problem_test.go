@@ -160,6 +160,8 @@ var provoke = map[string]func(f *fixture) answer{
 		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
 		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
+	"bus-unavailable":  func(f *fixture) answer { return failingBus(f, domain.Unavailable) },
+	"resend-uncertain": func(f *fixture) answer { return failingBus(f, domain.Uncertain) },
 	"partition-full": func(f *fixture) answer {
 		f, objects := serveObjectEvents(f.t, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
@@ -181,6 +183,14 @@ var provoke = map[string]func(f *fixture) answer{
 		return f.do("GET", "/v1/peek", "")
 	},
 	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
+}
+
+// failingBus starts a server whose bus fails when a dead letter is sent again.
+func failingBus(f *fixture, kind domain.Kind) answer {
+	f = serve(f.t, withLetters(&letterBus{letters: 1, resendErr: domain.Errorf(kind, "dead letters of queue events: the bus cannot be reached")}), func(o *api.Options, _ *hub.Options) {
+		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
+	})
+	return f.do("POST", letters+"/events/1/resend", `{`+why+`}`)
 }
 
 // serveBroker starts a server with a broker, whose requests have the same id.
@@ -236,7 +246,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 			require.Equal(t, "YKAB2SP4DFYGV5GM6ILCPQCICH", a.header.Get("X-Request-Id"))
 			pause := ""
 			switch {
-			case name == "domain-failed":
+			case name == "domain-failed", name == "bus-unavailable":
 				pause = "10"
 			case name == "partition-full":
 				pause = "300"
@@ -244,7 +254,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "30"
 			case name == "frozen":
 				pause = "30" // an operator thaws a queue, so it takes longer than anything else
-			case name == "too-many-logins", name == "too-many-tests":
+			case name == "too-many-logins", name == "too-many-tests", name == "resend-uncertain":
 				pause = "60"
 			case name == "newer-format":
 				pause = "5"
@@ -254,7 +264,7 @@ func TestEveryProblemHasItsBody(t *testing.T) {
 				pause = "1"
 			}
 			require.Equal(t, pause, a.header.Get("Retry-After"))
-			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // its hub is another one
+			if !slices.Contains([]string{"too-many-subscriptions", "too-many-tests", "missing-credentials", "wrong-credentials", "crawl-under-way", "unsupported-format", "partition-full", "bus-unavailable", "resend-uncertain", "invalid-token", "missing-right", "issuer-unavailable"}, name) { // its hub is another one
 				f.logs.wait(t, `"problem":"`+name+`"`)
 			}
 		})

@@ -96,6 +96,14 @@ var rights = map[string][]identity.Role{
 	"POST /v1/admin/queues/{actor}/freeze":  {identity.RoleOperator},
 	"POST /v1/admin/queues/{actor}/thaw":    {identity.RoleOperator},
 
+	"GET " + deadLettersPath:                                       {identity.RoleOperatorRead},
+	"DELETE " + deadLettersPath + "/{queue}":                       {identity.RoleOperator},
+	"POST " + deadLettersPath + "/{queue}/resend":                  {identity.RoleOperator},
+	"GET " + deadLettersPath + "/{queue}/records":                  {identity.RoleOperatorRead},
+	"GET " + deadLettersPath + "/{queue}/{sequenceNumber}":         {identity.RoleOperator}, // it has the body
+	"DELETE " + deadLettersPath + "/{queue}/{sequenceNumber}":      {identity.RoleOperator},
+	"POST " + deadLettersPath + "/{queue}/{sequenceNumber}/resend": {identity.RoleOperator},
+
 	"GET " + profilesPath: {identity.RoleOperator}, // they show the memory and the work of the process
 
 	"GET /metrics": {identity.RoleMetrics, identity.RoleOperatorRead},

@@ -153,6 +153,16 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Get("/v1/admin/queues", s.handle(s.listMailboxes))
 		r.Get(findPath, s.handle(s.find))
 		r.Group(func(r chi.Router) {
+			r.Use(s.requireDeadLetters)
+			r.Get(deadLettersPath, s.handle(s.listDeadLetters))
+			r.Delete(deadLettersPath+"/{queue}", s.handle(s.deleteDeadLetters))
+			r.Post(deadLettersPath+"/{queue}/resend", s.handle(s.resendDeadLetters))
+			r.Get(deadLettersPath+"/{queue}/records", s.handle(s.deadLetterRecords))
+			r.Get(deadLettersPath+"/{queue}/{sequenceNumber}", s.handle(s.getDeadLetter))
+			r.Delete(deadLettersPath+"/{queue}/{sequenceNumber}", s.handle(s.deleteDeadLetter))
+			r.Post(deadLettersPath+"/{queue}/{sequenceNumber}/resend", s.handle(s.resendDeadLetter))
+		})
+		r.Group(func(r chi.Router) {
 			r.Use(s.aboutActor)
 			r.Get("/v1/admin/queues/{actor}", s.handle(s.inspect))
 			r.Get("/v1/admin/queues/{actor}/records", s.handle(s.records))

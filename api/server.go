@@ -14,6 +14,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain/broker"
+	"github.com/messagehub/messagehub/domain/deadletters"
 	"github.com/messagehub/messagehub/domain/find"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"
@@ -43,6 +44,7 @@ type Options struct {
 	Broker         *broker.Service                              // default: the same
 	Watches        *watch.Service                               // default: the same
 	Objects        *ledger.Service                              // default: the same
+	DeadLetters    *deadletters.Service                         // default: the hub reaches no queue
 	Identity       *identity.Authenticator                      // who sends a request; default: the header X-Actor-Id and AdminToken say so
 	AdminToken     string                                       // bearer token of operators; default: their routes are closed
 	AdminTokens    []AdminToken                                 // which count as AdminToken does

@@ -74,6 +74,7 @@ func (*bundleDoc) DocumentKind() client.DocumentKind          { return bundleDoc
 func (*bundleState) DocumentKind() client.DocumentKind        { return bundleDocument }
 func (*noticeDoc) DocumentKind() client.DocumentKind          { return noticeDocument }
 func (*recordDoc) DocumentKind() client.DocumentKind          { return recordDocument }
+func (*deadLetterOrderDoc) DocumentKind() client.DocumentKind { return recordDocument }
 func (*groupsDoc) DocumentKind() client.DocumentKind          { return groupsDocument }
 func (*sweepDoc) DocumentKind() client.DocumentKind           { return sweepDocument }
 

@@ -3,7 +3,9 @@ package repository
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/domain"
@@ -67,7 +69,8 @@ type Order struct {
 	Why string // 1 to 1,000 characters
 }
 
-// Check returns an Invalid error unless o says who and why.
+// Check returns an Invalid error unless o says who and why, in text that says something in a
+// record and does no harm in a terminal that shows it.
 func (o Order) Check() error {
 	if n := utf8.RuneCountInString(o.Who); n < 1 || n > 200 {
 		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", n)
@@ -75,8 +78,18 @@ func (o Order) Check() error {
 	if n := utf8.RuneCountInString(o.Why); n < 1 || n > 1000 {
 		return domain.Errorf(domain.Invalid, "why: want 1 to 1,000 characters that say why, got %d", n)
 	}
+	for _, field := range []struct{ name, text string }{{"who", o.Who}, {"why", o.Why}} {
+		switch {
+		case strings.TrimSpace(field.text) == "":
+			return domain.Errorf(domain.Invalid, "%s: want more than blanks", field.name)
+		case !utf8.ValidString(field.text) || strings.ContainsFunc(field.text, isUnprintable):
+			return domain.Errorf(domain.Invalid, "%s: want one line of text, without control characters", field.name)
+		}
+	}
 	return nil
 }
+
+func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }
 
 // A Record is what an operator has done.
 type Record struct {

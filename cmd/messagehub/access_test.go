@@ -31,6 +31,9 @@ var hubCommands = map[string]string{
 
 	"deliveries list": anID, "deliveries show": anID + ".0.17", "deliveries explain": anID + ".0.17", "deliveries replay": anID + ".0.17 --actor a",
 
+	"dead-letters list": "", "dead-letters records": "q", "dead-letters show": "q 1 --why x", "dead-letters resend": "q 1 --why x",
+	"dead-letters delete": "q 1 --why x",
+
 	"objects crawl": "b", "objects history": "o", "objects link": "o", "objects ls": "", "objects show": "o", "objects patch": "b k --file FILE",
 
 	"broker broadcast": "a --text x --producer p --producer-token p --channel-token c",

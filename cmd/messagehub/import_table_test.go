@@ -130,6 +130,12 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/deadletters"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
 		packages: []string{"domain/inspect"},
 		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
 		tests:    rulesAndOracle,
@@ -251,7 +257,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/find", "domain/deadletters", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -262,8 +268,14 @@ var table = []row{
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
+		packages: []string{"api/servicebus/deadletterqueue"},
+		may:      []string{"domain", "domain/deadletters", "api/servicebus/contract", "api/servicebus/internal/busclient"},
+		tests:    busTests,
+		why:      "it reaches the dead letters of any queue, and decides nothing about them",
+	},
+	{
 		packages: []string{"api/servicebus/objectevents"},
-		may:      []string{"domain", "domain/ledger", "api/internal/objectjson", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		may:      []string{"domain", "domain/ledger", "api/internal/objectjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},

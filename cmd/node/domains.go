@@ -9,6 +9,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/contentrequest"
+	"github.com/messagehub/messagehub/api/servicebus/deadletterqueue"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -22,6 +23,7 @@ type domains struct {
 	notices   *servicebus.Notices
 	courier   *hub.Courier
 	ingestion *ingest.Ingestion
+	letters   *deadletterqueue.Bus
 }
 
 func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox repository.Outbox, receivers *push, metrics prometheus.Registerer) (_ *domains, err error) {
@@ -38,6 +40,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
 	d.courier = hub.NewCourier(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
+	d.letters = newDeadLetterBus(d.bus, opts)
 	return d, nil
 }
 
@@ -78,6 +81,9 @@ func (d *domains) close(ctx context.Context) error {
 	}
 	if d.notices != nil {
 		errs = append(errs, d.notices.Close(ctx))
+	}
+	if d.letters != nil {
+		errs = append(errs, d.letters.Close(ctx))
 	}
 	return errors.Join(append(errs, d.bus.close())...)
 }

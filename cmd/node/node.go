@@ -242,6 +242,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Watches:    n.push.watches.useCases(),
 		Objects:    n.objects.ledger,
 
+		DeadLetters: newDeadLetters(&cfg, &opts, n.domains, n.store, n.registry),
+
 		Identity:   n.senders,
 		AdminToken: token.Reveal(), AdminTokens: adminTokens(&cfg),
 		Logger:     opts.Logger,

@@ -980,6 +980,17 @@ resource roleHubReceiverQueueDataavailableFifo 'Microsoft.Authorization/roleAssi
   }
 }
 
+// hub: it sends dead letters again when an operator orders it
+resource roleHubSenderQueueDataavailableFifo 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  scope: queueDataavailableFifo
+  name: guid(queueDataavailableFifo.id, hub.id, '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39', 'hub')
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39')
+    principalId: hub.properties.principalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
 // hub: it receives events
 resource roleHubReceiverQueueDataavailable 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: queueDataavailable
@@ -991,12 +1002,34 @@ resource roleHubReceiverQueueDataavailable 'Microsoft.Authorization/roleAssignme
   }
 }
 
+// hub: it sends dead letters again when an operator orders it
+resource roleHubSenderQueueDataavailable 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  scope: queueDataavailable
+  name: guid(queueDataavailable.id, hub.id, '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39', 'hub')
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39')
+    principalId: hub.properties.principalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
 // hub: it receives events of objects
 resource roleHubReceiverQueueObjectEvents 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: queueObjectEvents
   name: guid(queueObjectEvents.id, hub.id, '4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0', 'hub')
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '4f6d3b9b-027b-4f4c-9142-0e5a2a2247e0')
+    principalId: hub.properties.principalId
+    principalType: 'ServicePrincipal'
+  }
+}
+
+// hub: it sends dead letters again when an operator orders it
+resource roleHubSenderQueueObjectEvents 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+  scope: queueObjectEvents
+  name: guid(queueObjectEvents.id, hub.id, '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39', 'hub')
+  properties: {
+    roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '69a216fc-b8fb-44d8-bc22-1f3c2cd27a39')
     principalId: hub.properties.principalId
     principalType: 'ServicePrincipal'
   }

@@ -3,9 +3,6 @@ package hub
 import (
 	"context"
 	"log/slog"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -93,7 +90,7 @@ func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by Or
 
 // order carries out an order that says who and why, and logs what came of it.
 func (o *Operator) order(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
-	if err := checkOrder(by); err != nil {
+	if err := by.Check(); err != nil {
 		return err
 	}
 	err := do()
@@ -106,22 +103,3 @@ func (o *Operator) order(ctx context.Context, what string, actor domain.ActorID,
 	o.hub.wakeActor(actor)
 	return nil
 }
-
-// checkOrder refuses what would say nothing in a record, or do harm in a terminal
-// that shows it.
-func checkOrder(by Order) error {
-	if err := by.Check(); err != nil {
-		return err
-	}
-	for _, field := range []struct{ name, text string }{{"who", by.Who}, {"why", by.Why}} {
-		switch {
-		case strings.TrimSpace(field.text) == "":
-			return domain.Errorf(domain.Invalid, "%s: want more than blanks", field.name)
-		case !utf8.ValidString(field.text) || strings.ContainsFunc(field.text, isUnprintable):
-			return domain.Errorf(domain.Invalid, "%s: want one line of text, without control characters", field.name)
-		}
-	}
-	return nil
-}
-
-func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }

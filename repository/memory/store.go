@@ -31,6 +31,8 @@ type Store struct {
 	mu         sync.Mutex // guards what follows, down to the last gate
 	recipients map[domain.ActorID]*recipient
 	made       int // objects, for payloads
+
+	deadLetterOrders []repository.DeadLetterOrder // the newest last; the ID is the index
 }
 
 var (

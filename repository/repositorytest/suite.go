@@ -26,6 +26,7 @@ type Stores struct {
 	Watches    repository.BundleWatches
 	Survey     repository.Survey // whose lines are of the moment of the call; nil: none
 	Finder     repository.Finder
+	Letters    repository.DeadLetterOrders
 
 	// Sweep removes what of a recipient the retention does not keep.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error
@@ -75,6 +76,7 @@ var topics = []topic{
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
 	{"Find", findRules},
+	{"DeadLetterOrders", deadLetterOrderRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.

@@ -14,6 +14,14 @@ const (
 	PropertyIdentification = "EventIdentification"    // string: a random GUID
 )
 
+// The application properties that the hub adds to a message when an operator has sent it again
+// from the dead letters.
+const (
+	PropertyResentBy        = "ResentBy"        // string: the operator
+	PropertyResentAt        = "ResentAt"        // string: when, such as 2026-03-01T12:00:00Z
+	PropertyFormerMessageID = "FormerMessageId" // string: the message id that its sender has set
+)
+
 // Version is the one version of the messages.
 const Version = 1
 

@@ -18,3 +18,12 @@ func Properties(messageType, correlation string, at time.Time, id uuid.UUID) map
 		PropertyIdentification: id.String(),
 	}
 }
+
+// FormerMessageID returns the message id that the sender of a message has set, given the one that
+// the message has: they differ if an operator has sent it again.
+func FormerMessageID(id string, properties map[string]any) string {
+	if former, ok := properties[PropertyFormerMessageID].(string); ok && properties[PropertyResentBy] != nil {
+		return former
+	}
+	return id
+}

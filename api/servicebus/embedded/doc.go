@@ -42,7 +42,8 @@
 // How near it comes is measured by the tests that ship with the clients: make
 // conformance-servicebus. It has no transactions, no partitioned entities, no
 // tokens of Microsoft Entra ID (unless they are trusted unread), and deletes no
-// idle entities.
+// idle entities. It has more in one place: a dead letter can be received by its
+// sequence number, also when it is not deferred.
 //
 // What a failure leaves behind: when a commit fails (a full or broken disk),
 // nothing is accepted or settled any more until the namespace is opened again;

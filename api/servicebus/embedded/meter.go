@@ -71,3 +71,9 @@ func (n *Namespace) frames() func(uint64, bool, uint16, amqp.Performative, int) 
 		}
 	}
 }
+
+// DeadLetters returns the number of dead letters of a queue, and false if there is no such queue.
+func (n *Namespace) DeadLetters(queue string) (int64, bool) {
+	counts, err := n.bus.Counts(queue)
+	return counts.DeadLetter, err == nil
+}

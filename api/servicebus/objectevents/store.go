@@ -9,6 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 
 	"github.com/messagehub/messagehub/api/internal/objectjson"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -47,7 +48,9 @@ func (s *store) Decode(m *azservicebus.ReceivedMessage) (content, int, *receiver
 	case len(m.Body) > o.Body:
 		return nil, len(m.Body), receiver.Reject(reasonTooLarge, "The body has %d bytes; the hub takes at most %d.", len(m.Body), o.Body)
 	}
-	sent, err := objectjson.Parse(m.Body, objectjson.Options{MaxEvents: o.Events, MessageID: m.MessageID})
+	// Events that have no ids are known by the message. A message that is sent again has the former id.
+	id := contract.FormerMessageID(m.MessageID, m.ApplicationProperties)
+	sent, err := objectjson.Parse(m.Body, objectjson.Options{MaxEvents: o.Events, MessageID: id})
 	weight := len(m.Body) + perEvent*len(sent.Events)
 	if many, ok := errors.AsType[*objectjson.TooManyError](err); ok {
 		return nil, weight, receiver.Reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)

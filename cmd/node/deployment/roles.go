@@ -109,13 +109,17 @@ func grants(cfg *config.Config) []Grant {
 		grant(Hub, BlobContributor, BlobContainerScope, b.Name, "it reads, writes, lists and deletes "+b.Use)
 	}
 	grant(Hub, BlobDelegator, StorageScope, "", "it signs links to objects in its containers")
-	queue(Hub, Receiver, cfg.ServiceBus.FIFO, "it receives events")
-	queue(Hub, Receiver, cfg.ServiceBus.Plain, "it receives events")
-	queue(Hub, Receiver, cfg.Objects.Queue, "it receives events of objects")
+	intake := func(name, why string) {
+		queue(Hub, Receiver, name, why)
+		queue(Hub, Sender, name, "it sends dead letters again when an operator orders it")
+	}
+	intake(cfg.ServiceBus.FIFO, "it receives events")
+	intake(cfg.ServiceBus.Plain, "it receives events")
+	intake(cfg.Objects.Queue, "it receives events of objects")
 	ingest := make(map[domain.Origin]string)
 	for _, d := range cfg.Domains {
 		ingest[d.Name] = d.Ingest
-		queue(Hub, Receiver, d.Ingest, "it receives events")
+		intake(d.Ingest, "it receives events")
 	}
 	for _, origin := range origins {
 		queue(Hub, Sender, queues[origin].Request, "it asks for content")

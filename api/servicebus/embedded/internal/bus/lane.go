@@ -13,7 +13,7 @@ import (
 type lane struct {
 	queue    *queue
 	name     string
-	cursor   int64     // no message from here on was handed out
+	cursor   int64     // no message from here on was handed out, unless it was fetched by its number
 	returned sequences // before the cursor, and free again
 	locks    map[*lock]struct{}
 	ready    list.List // of *Receiver with credit, longest waiting first
@@ -75,6 +75,7 @@ func (b *Bus) next(l *lane) (Message, place, bool) {
 		m, p, there := b.read(l.queue, seq)
 		switch {
 		case !there || m.State != Active: // it expired since it came back
+		case l.queue.locked[seq] != nil: // it was fetched by its number, and comes back if it is not settled
 		case expired(&m, b.clock.Now()):
 			b.expire(l.queue, m, p)
 		default:

@@ -86,7 +86,8 @@ func (p *peeked) session(r disk.Reader, session string, from int64) {
 
 // ReceiveDeferred hands out deferred messages by their sequence numbers, all
 // of them or, with ErrNotFound, none. In an entity with sessions the session
-// has to be held.
+// has to be held. Among dead letters it hands out those that are not deferred,
+// too: there may be very many in front of the one that is wanted.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
 	b.do(func(err error) { done(out, err) }, func() error {
@@ -101,7 +102,7 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 		messages, places := make([]Message, len(wanted)), make([]place, len(wanted))
 		for i, seq := range wanted {
 			m, p, ok := b.read(q, seq)
-			if !ok || seen[seq] || m.State != Deferred || q.locked[seq] != nil || l != nil && p.lane != l.name || expired(&m, b.clock.Now()) {
+			if !ok || seen[seq] || !q.canFetch(&m) || q.locked[seq] != nil || l != nil && p.lane != l.name || expired(&m, b.clock.Now()) {
 				return fmt.Errorf("%w: no free message is deferred with sequence number %d", ErrNotFound, seq)
 			}
 			messages[i], places[i], seen[seq] = m, p, true
@@ -111,7 +112,11 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 			if mode == ReceiveAndDelete {
 				b.remove(q, places[i], time.Time{})
 			} else {
-				k := b.lock(q, l, places[i])
+				from := l
+				if m.State == Active {
+					from = b.openLane(q, places[i].lane)
+				}
+				k := b.lock(q, from, places[i])
 				d.Token, d.LockedUntil = k.token, k.until
 				if l != nil {
 					d.LockedUntil = q.holder(l.name).until
@@ -121,6 +126,11 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 		}
 		return nil
 	})
+}
+
+// canFetch reports whether a message can be fetched by its number.
+func (q *queue) canFetch(m *Message) bool {
+	return m.State == Deferred || q.part == deadLetterPart && m.State == Active
 }
 
 func (b *Bus) deferredOf(path string, session *string) (*queue, *lane, error) {

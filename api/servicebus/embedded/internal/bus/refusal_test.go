@@ -145,6 +145,45 @@ func TestADeferredMessageIsReceivedByItsNumberAlone(t *testing.T) {
 	require.Zero(t, w.counts("q"))
 }
 
+// A receiver gets it only when it is free, in its place, and once.
+func TestADeadLetterIsReceivedByItsNumber(t *testing.T) {
+	w := newWorld(t)
+	w.create(Entity{Path: "q", LockDuration: time.Minute})
+	w.send("q", text("a"), text("b"), text("c"))
+	c := w.receiver("q", PeekLock)
+	c.settle(Settlement{Outcome: DeadLetter, Reason: "poison"}, c.take(3)...)
+	const path = "q/$DeadLetterQueue"
+	fetch := func(seq int64) (got []Delivery, err error) {
+		err = answer(func(done func(error)) {
+			w.bus.ReceiveDeferred(path, []int64{seq}, PeekLock, nil, func(ds []Delivery, err error) { got = ds; done(err) })
+		})
+		w.settled()
+		return got, err
+	}
+	_, err := fetch(4)
+	require.ErrorIs(t, err, ErrNotFound)
+	two, err := fetch(2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, bodies(two))
+	require.Equal(t, start.Add(time.Minute), two[0].LockedUntil)
+	_, err = fetch(2)
+	require.ErrorIs(t, err, ErrNotFound, "it is locked")
+
+	dead := w.receiver(path, PeekLock)
+	require.Equal(t, []string{"a"}, dead.bodies(1))
+	require.Equal(t, []string{"c"}, dead.bodies(2), "the locked one is passed over")
+	w.settle(path, Settlement{Outcome: Abandon}, two...)
+	require.Equal(t, []string{"b"}, dead.bodies(1), "it is free again")
+	w.pass(time.Minute)
+	three, err := fetch(3)
+	require.NoError(t, err, "its lock has ended")
+	require.Equal(t, []string{"a", "b"}, dead.bodies(9))
+	w.settle(path, Settlement{Outcome: Complete}, three...)
+	require.EqualValues(t, 2, w.counts("q").DeadLetter)
+	w.pass(time.Minute)
+	require.Equal(t, []string{"a", "b"}, dead.bodies(9))
+}
+
 func TestADamagedStoreIsNotServed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		table byte

@@ -1,0 +1,349 @@
+package api
+
+import (
+	"cmp"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/api/internal/query"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/deadletters"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// Operators list the dead letters of the queues of Service Bus, look at one, send them again and
+// delete them. Each order, and each look at a body, says who gives it and why, and is recorded.
+// Sequence numbers are text in JSON: they may have more digits than a float64 holds.
+
+const deadLettersPath = "/v1/admin/dead-letters"
+
+func (s *Server) requireDeadLetters(next http.Handler) http.Handler {
+	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
+		if s.opts.DeadLetters == nil {
+			return refuse(notFound, "This hub has no queues.")
+		}
+		next.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+// A deadLetter is one without its body.
+type deadLetter struct {
+	SequenceNumber int64     `json:"sequenceNumber,string"`
+	MessageID      string    `json:"messageId,omitempty"`
+	Session        *string   `json:"session,omitempty"`
+	Enqueued       time.Time `json:"enqueued"`
+	Reason         string    `json:"reason,omitempty"`
+	Description    string    `json:"description,omitempty"`
+	DeliveryCount  int       `json:"deliveryCount"`
+	Bytes          int64     `json:"bytes"`
+	ContentType    string    `json:"contentType,omitempty"`
+	Subject        string    `json:"subject,omitempty"`
+	ResentBy       string    `json:"resentBy,omitempty"`
+}
+
+func newDeadLetter(d *deadletters.DeadLetter) deadLetter {
+	return deadLetter{
+		SequenceNumber: d.Number, MessageID: d.MessageID, Session: d.Session, Enqueued: d.EnqueuedAt.UTC(), Reason: d.Reason, Description: d.Description,
+		DeliveryCount: d.DeliveryCount, Bytes: d.Size, ContentType: d.ContentType, Subject: d.Subject, ResentBy: d.ResentBy,
+	}
+}
+
+// listDeadLetters lists the queues or, if one is named, a page of its dead letters.
+func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request) error {
+	values, err := query.Parse(r, "queue", "after", "reason", "limit")
+	if err != nil {
+		return err
+	}
+	if !values.Has("queue") {
+		if len(values) > 0 {
+			return refuse(invalid, "queue: missing; without it, the answer is the list of queues, which takes no other parameter")
+		}
+		return s.listDeadLetterQueues(w)
+	}
+	q := deadletters.Query{Reason: values.Get("reason"), Limit: deadletters.MaxPage}
+	if q.After, err = sequenceNumberOf(values, "after"); err != nil {
+		return err
+	}
+	if q.Limit, err = countOf(values, "limit", deadletters.MaxPage, deadletters.MaxPage); err != nil {
+		return err
+	}
+	page, err := s.opts.DeadLetters.List(r.Context(), values.Get("queue"), q)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		Queue       string       `json:"queue"`
+		DeadLetters []deadLetter `json:"deadLetters"`
+		Next        int64        `json:"next,omitempty,string"`
+	}{values.Get("queue"), make([]deadLetter, 0, len(page.DeadLetters)), page.Next}
+	for i := range page.DeadLetters {
+		answer.DeadLetters = append(answer.DeadLetters, newDeadLetter(&page.DeadLetters[i]))
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+func (s *Server) listDeadLetterQueues(w http.ResponseWriter) error {
+	type queue struct {
+		Queue       string `json:"queue"`
+		Use         string `json:"use"`
+		DeadLetters *int64 `json:"deadLetters,omitempty"` // nil: not known
+		NoResend    string `json:"noResend,omitempty"`
+	}
+	answer := struct {
+		Queues []queue `json:"queues"`
+	}{Queues: []queue{}}
+	for _, state := range s.opts.DeadLetters.Queues() {
+		q := queue{Queue: state.Name, Use: state.Use, NoResend: state.NoResend}
+		if state.IsKnown {
+			q.DeadLetters = &state.DeadLetters
+		}
+		answer.Queues = append(answer.Queues, q)
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// getDeadLetter answers with a dead letter and its body.
+func (s *Server) getDeadLetter(w http.ResponseWriter, r *http.Request) error {
+	queue, number, err := deadLetterOf(r)
+	if err != nil {
+		return err
+	}
+	values, err := query.Parse(r, "who", "why")
+	if err != nil {
+		return err
+	}
+	by, err := orderOf(r, values)
+	if err != nil {
+		return err
+	}
+	found, err := s.opts.DeadLetters.Look(r.Context(), queue, number, by)
+	if err != nil {
+		return err
+	}
+	answer := struct {
+		deadLetter
+		Properties map[string]string `json:"properties"`
+		Text       *string           `json:"text,omitempty"`
+		Base64     *string           `json:"base64,omitempty"`
+		IsCut      bool              `json:"cut,omitempty"`
+	}{deadLetter: newDeadLetter(&found.DeadLetter), Properties: found.Properties, IsCut: found.IsCut}
+	if utf8.Valid(found.Body) {
+		text := string(found.Body)
+		answer.Text = &text
+	} else {
+		text := base64.StdEncoding.EncodeToString(found.Body)
+		answer.Base64 = &text
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+func (s *Server) resendDeadLetter(w http.ResponseWriter, r *http.Request) error {
+	queue, number, err := deadLetterOf(r)
+	if err != nil {
+		return err
+	}
+	by, err := readOrder(w, r, nil)
+	if err != nil {
+		return err
+	}
+	if err := s.opts.DeadLetters.Resend(r.Context(), queue, number, by); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error {
+	queue, number, err := deadLetterOf(r)
+	if err != nil {
+		return err
+	}
+	values, err := query.Parse(r, "who", "why")
+	if err != nil {
+		return err
+	}
+	by, err := orderOf(r, values)
+	if err != nil {
+		return err
+	}
+	if err := s.opts.DeadLetters.Delete(r.Context(), queue, number, by); err != nil {
+		return err
+	}
+	return done(w)
+}
+
+// resendDeadLetters sends those of one reason again, up to a number of them.
+func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error {
+	var of deadletters.Selection
+	var after, through string
+	by, err := readOrder(w, r, fields{"reason": &of.Reason, "after": &after, "through": &through}, "reason", "through")
+	if err != nil {
+		return err
+	}
+	if of.After, err = parseSequenceNumber("after", cmp.Or(after, "0")); err != nil {
+		return err
+	}
+	if of.Through, err = parseSequenceNumber("through", through); err != nil {
+		return err
+	}
+	progress, err := s.opts.DeadLetters.ResendSome(r.Context(), queueOf(r), of, by)
+	return writeProgress(w, r, progress, err)
+}
+
+// deleteDeadLetters deletes those of one reason, up to a number of them.
+func (s *Server) deleteDeadLetters(w http.ResponseWriter, r *http.Request) error {
+	values, err := query.Parse(r, "reason", "after", "through", "who", "why")
+	if err != nil {
+		return err
+	}
+	by, err := orderOf(r, values)
+	if err != nil {
+		return err
+	}
+	of := deadletters.Selection{Reason: values.Get("reason")}
+	if of.After, err = sequenceNumberOf(values, "after"); err != nil {
+		return err
+	}
+	if of.Through, err = sequenceNumberOf(values, "through"); err != nil {
+		return err
+	}
+	progress, err := s.opts.DeadLetters.DeleteSome(r.Context(), queueOf(r), of, by)
+	return writeProgress(w, r, progress, err)
+}
+
+func writeProgress(w http.ResponseWriter, r *http.Request, p deadletters.Progress, err error) error {
+	if err != nil {
+		return err
+	}
+	recordOf(r.Context()).note(slog.Int("dead_letters", p.Letters))
+	writeJSON(w, http.StatusOK, struct {
+		Count   int    `json:"count"`
+		Next    int64  `json:"next,omitempty,string"`
+		Failure string `json:"failure,omitempty"`
+	}{p.Letters, p.Next, p.Failure})
+	return nil
+}
+
+// deadLetterRecords says what operators have done to the dead letters of a queue.
+func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error {
+	const usual, most = 100, 1000
+	values, err := query.Parse(r, "limit")
+	if err != nil {
+		return err
+	}
+	limit, err := countOf(values, "limit", usual, most)
+	if err != nil {
+		return err
+	}
+	found, err := s.opts.DeadLetters.Records(r.Context(), queueOf(r), limit)
+	if err != nil {
+		return err
+	}
+	type record struct {
+		When           time.Time `json:"when"`
+		Who            string    `json:"who"`
+		Why            string    `json:"why"`
+		What           string    `json:"what"`
+		SequenceNumber int64     `json:"sequenceNumber,omitempty,string"`
+		MessageID      string    `json:"messageId,omitempty"`
+		Reason         string    `json:"reason,omitempty"`
+		Outcome        string    `json:"outcome,omitempty"`
+		Count          int       `json:"count"`
+	}
+	answer := struct {
+		Records []record `json:"records"`
+	}{Records: make([]record, 0, len(found))}
+	for i := range found {
+		f := &found[i]
+		answer.Records = append(answer.Records, record{f.When.UTC(), f.Who, f.Why, f.What, f.Number, f.MessageID, f.Reason, f.Outcome, f.Letters})
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// queueOf returns the queue that a path names. A slash in its name is %2F there.
+func queueOf(r *http.Request) string {
+	name := chi.URLParam(r, "queue")
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
+	}
+	recordOf(r.Context()).note(slog.String("queue", domain.Clip(name)))
+	return name
+}
+
+// deadLetterOf returns the dead letter that a path names.
+func deadLetterOf(r *http.Request) (queue string, number int64, err error) {
+	queue = queueOf(r)
+	number, err = parseSequenceNumber("sequenceNumber", chi.URLParam(r, "sequenceNumber"))
+	recordOf(r.Context()).note(slog.Int64("sequence_number", number))
+	return queue, number, err
+}
+
+func parseSequenceNumber(name, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, refuse(invalid, "%s: want a sequence number, got %q", name, domain.Clip(text))
+	}
+	return n, nil
+}
+
+// sequenceNumberOf returns the number that a query has, 0 if it has none.
+func sequenceNumberOf(values url.Values, name string) (int64, error) {
+	if !values.Has(name) {
+		return 0, nil
+	}
+	return parseSequenceNumber(name, values.Get(name))
+}
+
+// countOf returns the number from 1 to limit that a query has, or the usual one.
+func countOf(values url.Values, name string, usual, limit int) (int, error) {
+	if !values.Has(name) {
+		return usual, nil
+	}
+	n, err := strconv.Atoi(values.Get(name))
+	if err != nil || n < 1 || n > limit {
+		return 0, refuse(invalid, "%s: want a whole number from 1 to %d, got %q", name, limit, domain.Clip(values.Get(name)))
+	}
+	return n, nil
+}
+
+// orderOf returns who and why of a request that has no body.
+func orderOf(r *http.Request, values url.Values) (hub.Order, error) {
+	by := hub.Order{Who: values.Get("who"), Why: values.Get("why")}
+	if by.Why == "" {
+		return by, refuse(invalid, "why: missing; say why in the query, for the record")
+	}
+	p := principalOf(r.Context())
+	switch {
+	case p != nil:
+		by.Who = whoOf(p, by.Who)
+	case by.Who == "":
+		return by, refuse(invalid, "who: missing; say who you are in the query, for the record")
+	}
+	recordOf(r.Context()).note(slog.String("who", by.Who))
+	return by, nil
+}
+
+// busProblemOf returns the problem that an error of the bus is.
+func busProblemOf(err *deadletters.BusError) *problemError {
+	p, ok := problemOfKind[domain.KindOf(err)]
+	switch {
+	case !ok:
+		return &problemError{problem: internal, cause: err}
+	case p == unavailable:
+		p = busUnavailable
+	case p == uncertain:
+		p = resendUncertain
+	}
+	return &problemError{problem: p, detail: err.Error(), cause: err}
+}

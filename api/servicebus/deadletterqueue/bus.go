@@ -1,0 +1,145 @@
+package deadletterqueue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/deadletters"
+)
+
+// Options set up a Bus. Open is required.
+type Options struct {
+	// Open makes a client, and no call. It is called again when a client has failed.
+	Open func() (*azservicebus.Client, error)
+
+	// FetchesAny reports that a receiver can fetch any dead letter by its sequence number, as
+	// it can on the embedded bus. Without it, only deferred ones can be fetched.
+	FetchesAny bool
+
+	// Count returns the number of dead letters of a queue. Default: it is not known.
+	Count func(queue string) (n int64, isKnown bool)
+
+	Clock  func() time.Time // default: the system's
+	Logger *slog.Logger     // default: none
+}
+
+// A Bus reaches the dead letters of queues.
+type Bus struct {
+	opts Options
+	bus  *busclient.Connection
+
+	mu     sync.Mutex
+	orders map[string]*semaphore.Weighted // by queue; held by the order that is carried out
+}
+
+var _ deadletters.Bus = (*Bus)(nil)
+
+// New returns a Bus that connects when it is first used. Close ends it.
+func New(o Options) *Bus {
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Count == nil {
+		o.Count = func(string) (int64, bool) { return 0, false }
+	}
+	return &Bus{
+		opts: o, bus: busclient.NewConnection(busclient.Options{Open: o.Open, Logger: o.Logger}),
+		orders: make(map[string]*semaphore.Weighted),
+	}
+}
+
+// Close closes the connection, also for the calls that are under way.
+func (b *Bus) Close(ctx context.Context) error {
+	return busclient.Outlast(ctx, busclient.CloseTimeout, b.bus.Close)
+}
+
+// Count implements deadletters.Bus.
+func (b *Bus) Count(queue string) (n int64, isKnown bool) { return b.opts.Count(queue) }
+
+// callTimeout is how long one call of the client may take. A call does not end with the
+// context of its caller: the client must not be interrupted while it opens a link.
+const callTimeout = 20 * time.Second
+
+// A callError is the failure of a call to the client. It is classified once, by asDomainError.
+type callError struct {
+	failure *busclient.Failure
+}
+
+func (e *callError) Error() string { return e.failure.Error() }
+
+// callClient has f make a call of the client within the callTimeout. It returns a *callError, or a
+// *busclient.PanicError if the client panicked.
+func callClient(ctx context.Context, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &busclient.PanicError{Value: v}
+		}
+	}()
+	if err := f(ctx); err != nil {
+		return &callError{busclient.Classify(err)}
+	}
+	return nil
+}
+
+// withReceiver calls f with a receiver of the dead letters of a queue.
+func (b *Bus) withReceiver(ctx context.Context, queue string, f func(*azservicebus.Receiver) error) error {
+	if err := ctx.Err(); err != nil {
+		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
+	}
+	client, err := b.bus.Acquire()
+	if err != nil {
+		return domain.Errorf(domain.Unavailable, "%w", err)
+	}
+	defer b.bus.Release(ctx, client)
+	r, err := client.NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	if err != nil {
+		return domain.Errorf(domain.Unavailable, "receive dead letters of queue %s: %w", queue, busclient.Classify(err))
+	}
+	defer func() {
+		if err := busclient.Outlast(ctx, busclient.CloseTimeout, r.Close); err != nil {
+			b.opts.Logger.Debug("a receiver of dead letters was not closed in time", "queue", queue, "error", err)
+		}
+	}()
+	err = f(r)
+	if failed, ok := errors.AsType[*callError](err); ok && failed.failure.ReplaceClient {
+		b.bus.Replace(ctx, client)
+	}
+	return asDomainError(queue, err)
+}
+
+// asDomainError classifies the error of a call to the client. Others are classified already.
+func asDomainError(queue string, err error) error {
+	failed, ok := errors.AsType[*callError](err)
+	if !ok {
+		if busclient.IsPanic(err) {
+			return domain.Errorf(domain.Damaged, "the client of Service Bus cannot read a dead letter of queue %s: %w", queue, err)
+		}
+		return err
+	}
+	if _, isClassified := errors.AsType[*domain.Error](err); isClassified {
+		return err
+	}
+	kind := domain.Unavailable
+	switch failed.failure.Reason {
+	case busclient.NotFound:
+		kind = domain.NotFound
+	case busclient.LockLost, busclient.SessionHeld:
+		kind = domain.Busy
+	case busclient.NotAllowed, busclient.TooLarge, busclient.Unauthorized, busclient.Disabled, busclient.Full:
+		kind = domain.Conflict
+	default: // the bus cannot be reached
+	}
+	return domain.Errorf(kind, "dead letters of queue %s: %w", queue, err)
+}

@@ -1,0 +1,136 @@
+package deadletterqueue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Resend implements deadletters.Bus.
+func (b *Bus) Resend(ctx context.Context, queue string, numbers []int64, who string) (resent int, err error) {
+	return b.carryOut(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+		return b.resend(ctx, queue, r, m, who)
+	})
+}
+
+// Delete implements deadletters.Bus.
+func (b *Bus) Delete(ctx context.Context, queue string, numbers []int64) (deleted int, err error) {
+	return b.carryOut(ctx, queue, numbers, func(r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+		return b.remove(ctx, queue, r, m)
+	})
+}
+
+// resend sends a copy of a dead letter that r has locked, and removes the dead letter. A crash
+// between the two leaves both.
+func (b *Bus) resend(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage, who string) error {
+	if err := b.send(ctx, queue, b.copyOf(m, who)); err != nil {
+		b.abandon(ctx, r, m)
+		return err
+	}
+	if err := b.remove(ctx, queue, r, m); err != nil {
+		return domain.Errorf(domain.Uncertain, "a copy of dead letter %d of queue %s was sent, and the dead letter may still be there; delete it if a list shows it: %w", numberOf(m), queue, err)
+	}
+	return nil
+}
+
+// send sends a copy to a queue.
+func (b *Bus) send(ctx context.Context, queue string, m *azservicebus.AMQPAnnotatedMessage) error {
+	isSending := false
+	err := callClient(ctx, func(ctx context.Context) error {
+		return b.bus.WithSender(ctx, queue, func(s *azservicebus.Sender) error {
+			isSending = true
+			return s.SendAMQPAnnotatedMessage(ctx, m, nil)
+		})
+	})
+	if failed, ok := errors.AsType[*callError](err); ok && isSending && failed.failure.Retry && !failed.failure.RetryOnce {
+		return domain.Errorf(domain.Uncertain, "the bus has not said whether it accepts the copy of the dead letter, which is still there: %w", err)
+	}
+	if failed, ok := errors.AsType[*callError](err); ok && failed.failure.Reason == busclient.Unauthorized {
+		return domain.Errorf(domain.Conflict, "the hub may not send to queue %s; grant it the role Azure Service Bus Data Sender there, or have the sender send the message again: %w", queue, err)
+	}
+	return asDomainError(queue, err)
+}
+
+// remove removes a dead letter that r has locked. When the bus does not answer, a look decides
+// whether it is gone.
+func (b *Bus) remove(ctx context.Context, queue string, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+	err := callClient(ctx, func(ctx context.Context) error { return r.CompleteMessage(ctx, m, nil) })
+	if err == nil {
+		return nil
+	}
+	if isThere, lookErr := b.isThere(ctx, queue, numberOf(m)); lookErr == nil && !isThere {
+		return nil
+	}
+	return asDomainError(queue, err)
+}
+
+// isThere reports whether a dead letter is there, locked or not.
+func (b *Bus) isThere(ctx context.Context, queue string, number int64) (isThere bool, err error) {
+	err = b.withReceiver(context.WithoutCancel(ctx), queue, func(r *azservicebus.Receiver) error {
+		found, err := peek(ctx, r, number-1, 1)
+		isThere = len(found) > 0 && numberOf(found[0]) == number
+		return err
+	})
+	return isThere, err
+}
+
+// copyOf returns the message that is sent again in place of a dead letter.
+func (b *Bus) copyOf(m *azservicebus.ReceivedMessage, who string) *azservicebus.AMQPAnnotatedMessage {
+	properties := maps.Clone(m.ApplicationProperties)
+	if properties == nil {
+		properties = make(map[string]any)
+	}
+	delete(properties, propertyReason)
+	delete(properties, propertyDescription)
+	former := formerID(m)
+	properties[contract.PropertyResentBy] = who
+	properties[contract.PropertyResentAt] = b.opts.Clock().UTC().Format("2006-01-02T15:04:05Z")
+	properties[contract.PropertyFormerMessageID] = former
+
+	id := copyID(numberOf(m), former)
+	message := &azservicebus.AMQPAnnotatedMessage{
+		ApplicationProperties: properties,
+		MessageAnnotations:    make(map[any]any),
+		Properties:            &azservicebus.AMQPAnnotatedMessageProperties{MessageID: id},
+	}
+	raw := m.RawAMQPMessage
+	message.Body, message.Footer = raw.Body, raw.Footer
+	if p := raw.Properties; p != nil { // without what says when it expires
+		message.Properties = &azservicebus.AMQPAnnotatedMessageProperties{
+			MessageID: id, ContentEncoding: p.ContentEncoding, ContentType: p.ContentType, CorrelationID: p.CorrelationID,
+			GroupID: p.GroupID, GroupSequence: p.GroupSequence, ReplyTo: p.ReplyTo, ReplyToGroupID: p.ReplyToGroupID,
+			Subject: p.Subject, To: p.To, UserID: p.UserID,
+		}
+	}
+	for name, value := range raw.MessageAnnotations { // those that the sender has set
+		if text, ok := name.(string); !ok || text == partitionKey || !strings.HasPrefix(text, busAnnotation) {
+			message.MessageAnnotations[name] = value
+		}
+	}
+	return message
+}
+
+// Names of the bus.
+const (
+	propertyReason      = "DeadLetterReason"
+	propertyDescription = "DeadLetterErrorDescription"
+	busAnnotation       = "x-opt-"              // annotations of the bus begin with it
+	partitionKey        = "x-opt-partition-key" // this one is of the sender
+)
+
+// copyID returns the message id of the copy of a dead letter: always the same, and that of no
+// other message. A message id has up to 128 characters.
+func copyID(number int64, former string) string {
+	sum := sha256.Sum256([]byte(former))
+	return "resent-" + strconv.FormatInt(number, 10) + "-" + hex.EncodeToString(sum[:8])
+}

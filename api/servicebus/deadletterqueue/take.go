@@ -1,0 +1,194 @@
+package deadletterqueue
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Limits of the dead letters that are passed over, and times.
+const (
+	maxPassed      = 1_000
+	maxPassedBytes = 64 << 20
+	receiveTimeout = 3 * time.Second  // what is not received in it is locked by another receiver, or gone
+	abandonTimeout = 10 * time.Second // what is not abandoned in it is free when its lock ends
+)
+
+// carryOut locks the dead letters with numbers, one after the other, and has act settle each. It
+// returns how many were settled, and ends with the first failure. Numbers without a dead letter
+// are passed over.
+func (b *Bus) carryOut(ctx context.Context, queue string, numbers []int64, act func(*azservicebus.Receiver, *azservicebus.ReceivedMessage) error) (n int, err error) {
+	order := b.orderOf(queue)
+	if err := order.Acquire(ctx, 1); err != nil {
+		return 0, domain.Errorf(domain.Busy, "another order about dead letters of queue %s is being carried out; repeat this one afterwards: %w", queue, err)
+	}
+	defer order.Release(1)
+	err = b.withReceiver(ctx, queue, func(r *azservicebus.Receiver) error {
+		t := &taking{
+			Bus: b, queue: queue, receiver: r, wanted: slices.Sorted(slices.Values(numbers)),
+			settle: func(m *azservicebus.ReceivedMessage) error { return act(r, m) },
+		}
+		defer t.abandonPassed(ctx)
+		if !b.opts.FetchesAny {
+			if err := t.receiveWanted(ctx); err != nil {
+				n = t.settled
+				return err
+			}
+		}
+		err := t.fetchWanted(ctx)
+		n = t.settled
+		return err
+	})
+	return n, err
+}
+
+// orderOf returns the semaphore of the orders about a queue.
+func (b *Bus) orderOf(queue string) *semaphore.Weighted {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.orders[queue] == nil {
+		b.orders[queue] = semaphore.NewWeighted(1)
+	}
+	return b.orders[queue]
+}
+
+// A taking locks and settles dead letters of one queue by one receiver.
+type taking struct {
+	*Bus
+	queue    string
+	receiver *azservicebus.Receiver
+	settle   func(*azservicebus.ReceivedMessage) error
+
+	wanted  []int64 // numbers of those that are not settled, ascending
+	settled int
+
+	passed      []*azservicebus.ReceivedMessage // locked, and not wanted
+	passedBytes int64
+}
+
+// receiveWanted receives dead letters and settles those that are wanted, until no more come.
+func (t *taking) receiveWanted(ctx context.Context) error {
+	for len(t.wanted) > 0 {
+		if err := ctx.Err(); err != nil {
+			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to receive; repeat the order: %w", t.queue, err)
+		}
+		if len(t.passed) >= maxPassed || t.passedBytes >= maxPassedBytes {
+			return domain.Errorf(domain.Conflict, "queue %s has more than %d dead letters in front of number %d, and Service Bus gives them out in order; send those again or delete them first", t.queue, len(t.passed), t.wanted[0])
+		}
+		m, err := t.receiveNext(ctx)
+		if m == nil || err != nil {
+			return err
+		}
+		at, isWanted := slices.BinarySearch(t.wanted, numberOf(m))
+		if !isWanted {
+			t.passed, t.passedBytes = append(t.passed, m), t.passedBytes+sizeOf(m)
+			if numberOf(m) > t.wanted[len(t.wanted)-1] {
+				return nil // those that are wanted are locked by another receiver, deferred, or gone
+			}
+			continue
+		}
+		if err := t.settleOne(at, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *taking) settleOne(at int, m *azservicebus.ReceivedMessage) error {
+	if err := t.settle(m); err != nil {
+		return err
+	}
+	t.wanted = slices.Delete(t.wanted, at, at+1)
+	t.settled++
+	return nil
+}
+
+// receiveNext locks the next dead letter that is free, nil if none is free.
+func (t *taking) receiveNext(ctx context.Context) (*azservicebus.ReceivedMessage, error) {
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), receiveTimeout)
+	defer cancel()
+	m, err := busclient.ReceiveOne(waiting, t.receiver)
+	switch {
+	case err == nil:
+		return m, nil
+	case busclient.IsPanic(err):
+		return nil, err
+	case errors.Is(err, context.DeadlineExceeded) && waiting.Err() != nil:
+		return nil, nil //nolint:nilnil // none is free
+	default:
+		return nil, &callError{busclient.Classify(err)}
+	}
+}
+
+// fetchWanted fetches the dead letters that are wanted by their numbers, and settles them.
+func (t *taking) fetchWanted(ctx context.Context) error {
+	for len(t.wanted) > 0 {
+		if err := ctx.Err(); err != nil {
+			return domain.Errorf(domain.Busy, "the time is over while there are dead letters of queue %s to fetch; repeat the order: %w", t.queue, err)
+		}
+		m, err := t.fetch(ctx, t.wanted[0])
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			if err := t.settleOne(0, m); err != nil {
+				return err
+			}
+			continue
+		}
+		isThere, err := t.isThere(ctx, t.queue, t.wanted[0])
+		if err != nil {
+			return err
+		}
+		if isThere {
+			return domain.Errorf(domain.Busy, "dead letter %d of queue %s is locked by another receiver; repeat the order in a minute", t.wanted[0], t.queue)
+		}
+		t.wanted = t.wanted[1:]
+	}
+	return nil
+}
+
+// fetch locks the dead letter with a number, nil if the bus does not give it.
+func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
+	err = callClient(ctx, func(ctx context.Context) error {
+		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)
+		if len(found) > 0 {
+			m = found[0]
+		}
+		return err
+	})
+	if failed, ok := errors.AsType[*callError](err); ok && failed.failure.Reason == busclient.NotFound {
+		return nil, nil //nolint:nilnil // it is gone, locked, or not deferred
+	}
+	return m, err
+}
+
+// abandonPassed makes what was passed over free again.
+func (t *taking) abandonPassed(ctx context.Context) {
+	if len(t.passed) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTimeout)
+	defer cancel()
+	for i, m := range t.passed {
+		if err := t.receiver.AbandonMessage(ctx, m, nil); err != nil {
+			t.opts.Logger.Info("dead letters were passed over and are locked for a while", "queue", t.queue, "dead_letters", len(t.passed)-i, "error", err)
+			return
+		}
+	}
+}
+
+// abandon makes a dead letter that r has locked free again.
+func (b *Bus) abandon(ctx context.Context, r *azservicebus.Receiver, m *azservicebus.ReceivedMessage) {
+	err := callClient(ctx, func(ctx context.Context) error { return r.AbandonMessage(ctx, m, nil) })
+	if err != nil {
+		b.opts.Logger.Debug("a dead letter was not abandoned and is locked for a while", "sequence_number", numberOf(m), "error", err)
+	}
+}

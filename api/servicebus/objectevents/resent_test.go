@@ -1,0 +1,34 @@
+package objectevents_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// An event without a sequencer is known by the message that carries it, and a message that an
+// operator sends again has another id.
+func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
+	inBubble(t, func(s *site) {
+		const body = `{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a"}}}`
+		s.sends(body) // with id 0
+		s.runs()
+		passes(time.Second)
+		require.Equal(s, map[string]int64{"a": 0}, s.keys())
+
+		out, err := s.client.NewSender(queue, nil)
+		require.NoError(s, err)
+		resent := map[string]any{contract.PropertyResentBy: "an operator", contract.PropertyFormerMessageID: "0"}
+		require.NoError(s, out.SendMessage(s.Context(), &azservicebus.Message{Body: []byte(body), MessageID: to.Ptr("resent-1"), ApplicationProperties: resent}, nil))
+		require.NoError(s, out.Close(s.Context()))
+		passes(time.Second)
+		require.EqualValues(s, 1, s.metric("object_events_total", "stored"))
+		require.EqualValues(s, 1, s.metric("object_events_total", "duplicate"))
+		require.Empty(s, s.deadLetters())
+	})
+}

@@ -1,0 +1,61 @@
+package node
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api/servicebus/deadletterqueue"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/deployment"
+	"github.com/messagehub/messagehub/domain/deadletters"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Why dead letters of the queues of content requests are not sent again.
+const (
+	noRequestAgain = "the hub asks again by itself, when the actor peeks"
+	noReplyAgain   = "no request waits for the reply; the hub asks again when the actor peeks"
+)
+
+// deadLetterQueues returns the queues whose dead letters operators can reach: those that the hub
+// receives from and, on a bus of the node's own, those that domains receive from, too.
+func deadLetterQueues(cfg *config.Config) (queues []deadletters.Queue) {
+	noResend, isOfDomain := make(map[string]string), make(map[string]bool)
+	for _, q := range cfg.Queues() {
+		noResend[q.Request], noResend[q.Reply] = noRequestAgain, noReplyAgain
+		isOfDomain[q.Request], isOfDomain[q.Dequeue] = true, true
+	}
+	has := make(map[string]bool)
+	for _, q := range deployment.Queues(cfg) {
+		if has[q.Name] || isOfDomain[q.Name] && !cfg.EmbeddedBus() {
+			continue
+		}
+		has[q.Name] = true
+		queues = append(queues, deadletters.Queue{Name: q.Name, Use: q.Use, NoResend: noResend[q.Name]})
+	}
+	return queues
+}
+
+// newDeadLetterBus returns the way to the dead letters of b. It connects when it is first used.
+func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
+	o := deadletterqueue.Options{Open: b.open, Clock: opts.Clock, Logger: opts.Logger}
+	if b.own != nil {
+		o.FetchesAny, o.Count = true, b.own.DeadLetters
+	}
+	return deadletterqueue.New(o)
+}
+
+// newDeadLetters returns the use case of operators. Its metric is only there if the bus counts dead letters.
+func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders repository.DeadLetterOrders, metrics prometheus.Registerer) *deadletters.Service {
+	queues := deadLetterQueues(cfg)
+	if d.bus.own != nil {
+		for _, q := range queues {
+			metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "messagehub_servicebus_dead_letters", Help: "Dead letters of a queue of the embedded bus.", ConstLabels: prometheus.Labels{"queue": q.Name},
+			}, func() float64 {
+				n, _ := d.bus.own.DeadLetters(q.Name)
+				return float64(n)
+			}))
+		}
+	}
+	return deadletters.New(deadletters.Options{Queues: queues, Bus: d.letters, Orders: orders, Logger: opts.Logger})
+}

@@ -1,0 +1,126 @@
+package deadletters
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An Order says who wants something done, and why.
+type Order = repository.Order
+
+// A Record is what an operator has done.
+type Record = repository.DeadLetterOrder
+
+// A Queue is one whose dead letters an operator can reach.
+type Queue struct {
+	Name     string
+	Use      string // what its messages are
+	NoResend string // why its dead letters are not sent again; "": they can be
+}
+
+// Options set up a Service. Bus and Orders are required.
+type Options struct {
+	Queues []Queue
+	Bus    Bus
+	Orders repository.DeadLetterOrders
+	Logger *slog.Logger // default: none
+}
+
+// A Service carries out what operators want with dead letters. It is safe for concurrent use.
+type Service struct {
+	opts Options
+}
+
+// New returns a Service. It makes no call.
+func New(o Options) *Service {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Service{o}
+}
+
+// A QueueState is a queue with the number of its dead letters.
+type QueueState struct {
+	Queue
+	DeadLetters int64
+	IsKnown     bool // else DeadLetters says nothing
+}
+
+// Queues returns the queues whose dead letters can be reached.
+func (s *Service) Queues() []QueueState {
+	states := make([]QueueState, len(s.opts.Queues))
+	for i, q := range s.opts.Queues {
+		states[i].Queue = q
+		states[i].DeadLetters, states[i].IsKnown = s.opts.Bus.Count(q.Name)
+	}
+	return states
+}
+
+// Queue returns the queue with a name. It fails with NotFound if the hub has no such queue.
+func (s *Service) Queue(name string) (Queue, error) {
+	for _, q := range s.opts.Queues {
+		if q.Name == name {
+			return q, nil
+		}
+	}
+	return Queue{}, domain.Errorf(domain.NotFound, "this hub has no queue %q; GET /v1/admin/dead-letters lists those it has", domain.Clip(name))
+}
+
+// Records returns up to limit records of a queue, the newest first.
+func (s *Service) Records(ctx context.Context, queue string, limit int) ([]Record, error) {
+	if _, err := s.Queue(queue); err != nil {
+		return nil, err
+	}
+	return s.opts.Orders.DeadLetterOrders(ctx, queue, limit)
+}
+
+// The orders.
+const (
+	lookOrder   = "look"
+	resendOrder = "resend"
+	deleteOrder = "delete"
+)
+
+// doneOutcome is the outcome of an order that was carried out.
+const doneOutcome = "done"
+
+// maxOutcome is the limit of an outcome, in characters.
+const maxOutcome = 500
+
+// shorten returns up to limit characters of text, with a mark if that is not all.
+func shorten(text string, limit int) string {
+	characters := []rune(text)
+	if len(characters) <= limit {
+		return text
+	}
+	return string(characters[:limit-1]) + "…"
+}
+
+// endTimeout is how long the outcome of an order may take to be stored.
+const endTimeout = 10 * time.Second
+
+// recordOutcome stores the outcome of an order, also when its caller is gone, and logs it.
+func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) {
+	record.Outcome = doneOutcome
+	if err != nil {
+		record.Outcome = shorten(domain.KindOf(err).String()+": "+err.Error(), maxOutcome)
+	}
+	attrs := []slog.Attr{
+		slog.String("what", record.What), slog.String("queue", record.Queue), slog.Int64("sequence_number", record.Number), slog.String("reason", record.Reason),
+		slog.Int("dead_letters", record.Letters), slog.String("who", record.Who), slog.String("why", record.Why),
+	}
+	if err != nil {
+		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "operator's order about dead letters failed", append(attrs, slog.String("error", err.Error()))...)
+	} else {
+		s.opts.Logger.LogAttrs(ctx, slog.LevelInfo, "operator's order about dead letters carried out", attrs...)
+	}
+	stored, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if err := s.opts.Orders.EndDeadLetterOrder(stored, *record); err != nil {
+		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the outcome of an operator's order about dead letters is not in its record", append(attrs, slog.String("error", err.Error()))...)
+	}
+}

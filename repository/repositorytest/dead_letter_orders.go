@@ -1,0 +1,69 @@
+package repositorytest
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+var deadLetterOrderRules = []rule{
+	{name: "an order has no outcome until it has ended", test: func(f *fixture) {
+		queue := "queue of " + f.actor.String()
+		order := repository.DeadLetterOrder{Order: because, What: "resend", Queue: queue, Number: 1 << 62, MessageID: "m", Reason: "damaged"}
+		begun, err := f.Letters.BeginDeadLetterOrder(f.ctx, order)
+		require.NoError(f, err)
+		require.NotEmpty(f, begun.ID)
+		require.False(f, begun.When.IsZero())
+		order.ID, order.When = begun.ID, begun.When
+		require.Equal(f, order, begun)
+		f.hasLetterOrders(queue, begun)
+
+		begun.Outcome, begun.Letters = "done", 1
+		for range 2 { // the second is a repetition
+			require.NoError(f, f.Letters.EndDeadLetterOrder(f.ctx, begun))
+			f.hasLetterOrders(queue, begun)
+		}
+	}},
+	{name: "records are those of one queue, the newest first", test: func(f *fixture) {
+		first, second := "a queue of "+f.actor.String(), "another/queue of "+f.actor.String()
+		var all []repository.DeadLetterOrder
+		for _, queue := range []string{first, second, first, first} {
+			begun, err := f.Letters.BeginDeadLetterOrder(f.ctx, repository.DeadLetterOrder{Order: because, What: "delete", Queue: queue, Reason: "damaged"})
+			require.NoError(f, err)
+			all = append(all, begun)
+		}
+		f.hasLetterOrders(first, all[3], all[2], all[0])
+		f.hasLetterOrders(second, all[1])
+		f.hasLetterOrders("no queue of " + f.actor.String())
+		two, err := f.Letters.DeadLetterOrders(f.ctx, first, 2)
+		require.NoError(f, err)
+		require.Equal(f, []string{all[3].ID, all[2].ID}, []string{two[0].ID, two[1].ID})
+		require.Len(f, two, 2)
+	}},
+	{name: "an order says who and why", test: func(f *fixture) {
+		queue := "queue of " + f.actor.String()
+		for _, by := range []repository.Order{
+			{}, {Who: "an operator"}, {Why: "a test"}, {Who: " ", Why: "a test"}, {Who: "an operator", Why: "a\ntest"}, {Who: strings.Repeat("ø", 201), Why: "a test"},
+		} {
+			_, err := f.Letters.BeginDeadLetterOrder(f.ctx, repository.DeadLetterOrder{Order: by, What: "look", Queue: queue, Number: 1})
+			require.Equal(f, domain.Invalid, domain.KindOf(err), "%v", err)
+		}
+		f.hasLetterOrders(queue)
+	}},
+}
+
+// hasLetterOrders fails unless the records of a queue are those that are wanted.
+func (f *fixture) hasLetterOrders(queue string, want ...repository.DeadLetterOrder) {
+	f.Helper()
+	got, err := f.Letters.DeadLetterOrders(f.ctx, queue, 10)
+	require.NoError(f, err)
+	require.Len(f, got, len(want))
+	for i := range want {
+		require.True(f, want[i].When.Equal(got[i].When))
+		got[i].When = want[i].When
+	}
+	require.Equal(f, want, got[:len(want):len(want)])
+}
