@@ -63,7 +63,7 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 		by = now.Add(peekWithin)
 	}
 	i := &inquiry{
-		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
+		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
 	}
 	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
@@ -108,7 +108,7 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 	asking.Go(func() {
 		reply, err := h.opts.Requester.Request(ctx, ContentRequest{
 			Recipient: i.key.actor, Origin: i.bundle.Cabinet.Origin, Bundle: i.bundle.ID, ContentType: i.bundle.Cabinet.ContentType,
-			Format: i.bundle.Format, Version: i.bundle.Version, List: i.bundle.List, By: i.until,
+			Format: i.bundle.Format, Version: i.bundle.Version, List: i.bundle.List, Trace: i.trace, By: i.until,
 		})
 		replies <- answer{reply, err}
 	})

@@ -72,6 +72,7 @@ var topics = []topic{
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
+	{"Traces", traceRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.
