@@ -226,13 +226,13 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query", "api/internal/tracing"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
 		packages: []string{"api/servicebus", "api/servicebus/contentrequest", "api/servicebus/ingest"},
-		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/internal/tracing", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -280,6 +280,15 @@ var table = []row{
 		packages: []string{"api/internal/etag", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",
+	},
+	{
+		packages: []string{"api/internal/tracing"},
+		may:      []string{"domain"},
+		why:      "one form of a trace context, at every edge",
+	},
+	{
+		packages: []string{"cmd/node/otlp"},
+		why:      "it sends spans, whatever they are about",
 	},
 	{
 		packages: []string{"api/jsonpatch"},
