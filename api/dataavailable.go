@@ -12,7 +12,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/api/internal/query"
-	"github.com/messagehub/messagehub/api/internal/tracing"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )

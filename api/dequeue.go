@@ -7,7 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/internal/query"
-	"github.com/messagehub/messagehub/api/internal/tracing"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 )
 

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/api/identity"
-	"github.com/messagehub/messagehub/api/internal/tracing"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/inspect"

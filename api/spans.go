@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/messagehub/messagehub/api/internal/tracing"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 )
 

@@ -8,6 +8,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // azureTraces returns what records the requests that the clients of Cosmos and Blob Storage make: below the
@@ -33,7 +35,13 @@ type childTracer struct{ trace.Tracer }
 // Start implements trace.Tracer.
 func (t childTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
-		return ctx, noop.Span{}
+		outlasted := domain.TraceContextOf(ctx) // the request that asked for work which outlasts it
+		if !outlasted.Sampled {
+			return ctx, noop.Span{}
+		}
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID(outlasted.TraceID), SpanID: trace.SpanID(outlasted.SpanID), TraceFlags: trace.FlagsSampled,
+		}))
 	}
 	ctx, span := t.Tracer.Start(ctx, name, options...)
 	quiet := quietSpan{span}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A traceHandler adds trace_id and span_id to each line whose context has a span: of the hub's own or, if it
@@ -23,6 +25,8 @@ func withTraceIDs(logger *slog.Logger) *slog.Logger {
 func (h traceHandler) Handle(ctx context.Context, r slog.Record) error {
 	if c := trace.SpanContextFromContext(ctx); c.IsValid() {
 		r.AddAttrs(slog.String("trace_id", c.TraceID().String()), slog.String("span_id", c.SpanID().String()))
+	} else if c := domain.TraceContextOf(ctx); !c.IsZero() { // of work that outlasts its request
+		r.AddAttrs(slog.String("trace_id", c.TraceID.String()), slog.String("span_id", c.SpanID.String()))
 	}
 	return h.Handler.Handle(ctx, r)
 }

@@ -92,7 +92,7 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 // inquire asks a domain once, and waits for the reply for as long as that can be of
 // use to anybody.
 func (h *Hub) inquire(ctx context.Context, i *inquiry) {
-	ctx, cancel := context.WithDeadline(ctx, i.until.Add(patience))
+	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(patience))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
 		h.inquiries.finish(i, i.bundle, asUnavailable(err))

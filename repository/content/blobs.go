@@ -112,7 +112,7 @@ func newBlobs(o BlobOptions) (*Blobs, error) {
 			MaxRetries: retries, TryTimeout: attemptLasts, RetryDelay: firstDelay, MaxRetryDelay: longestDelay,
 		},
 		PerCallPolicies:  []policy.Policy{asStored{}},
-		PerRetryPolicies: []policy.Policy{witness{}},
+		PerRetryPolicies: []policy.Policy{witness{}, traceHeader{}},
 	}}
 	address := b.places[0].url()
 	var err error

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/messagehub/messagehub/api/internal/tracing"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 )
 

@@ -1,6 +1,10 @@
 package tracing
 
-import "go.opentelemetry.io/otel/attribute"
+import (
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/messagehub/messagehub/domain"
+)
 
 // The attributes of spans, by the semantic conventions of OpenTelemetry for HTTP and messaging. None has a
 // payload, a token or the id of an event.
@@ -8,6 +12,7 @@ const (
 	HTTPMethod = attribute.Key("http.request.method")
 	HTTPRoute  = attribute.Key("http.route")
 	HTTPStatus = attribute.Key("http.response.status_code")
+	Resend     = attribute.Key("http.request.resend_count")
 	ErrorType  = attribute.Key("error.type")
 
 	System        = attribute.Key("messaging.system")         // servicebus, or MessageHub itself
@@ -35,3 +40,12 @@ const (
 	Process = "process"
 	Settle  = "settle"
 )
+
+// BusAttributes are those of a call of Service Bus. A message id is cut to a sane length: any sender chooses it.
+func BusAttributes(name, kind, queue, message string) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{System.String(ServiceBus), OperationName.String(name), OperationType.String(kind), Destination.String(queue)}
+	if message != "" {
+		attrs = append(attrs, MessageID.String(domain.Clip(message)))
+	}
+	return attrs
+}
