@@ -79,9 +79,9 @@ func (rec *record) endSpan(method, route string, o seen) {
 	rec.span.End()
 }
 
-// exemplar returns the id of the trace of a request if it is recorded, "" otherwise.
+// exemplar returns the id of the trace of a request if it is sampled, "" otherwise.
 func (rec *record) exemplar() string {
-	if rec.span == nil || !rec.span.IsRecording() {
+	if rec.span == nil || !rec.span.SpanContext().IsSampled() {
 		return ""
 	}
 	return rec.span.SpanContext().TraceID().String()
