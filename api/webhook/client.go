@@ -142,7 +142,6 @@ func (c *Client) call(ctx context.Context, now time.Time, redirects int, request
 	if err != nil {
 		return Result{}, err
 	}
-	setTrace(ctx, req.Header)
 	resp, err := c.roundTrip(req, redirects)
 	if err != nil {
 		return Result{}, err
