@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 	"github.com/messagehub/messagehub/api/guide"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/otlp"
 	"github.com/messagehub/messagehub/deploy/handbook"
 )
 
@@ -162,6 +164,9 @@ func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	n, err := node.Open(t.Context(), cfg, node.Options{Registry: registry})
 	require.NoError(t, err)
 	require.NoError(t, n.Close())
+	traces, err := otlp.Open(t.Context(), otlp.Options{Environ: []string{"OTEL_TRACES_EXPORTER=otlp"}, Registerer: registry})
+	require.NoError(t, err)
+	traces.Close(t.Context(), time.Second)
 	exist := make(map[string]bool)
 	for _, metric := range metricNames(registry) {
 		exist[metric] = false

@@ -11,8 +11,10 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/messagehub/messagehub/cmd/devissuer"
@@ -21,6 +23,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/node/doctor"
+	"github.com/messagehub/messagehub/cmd/node/otlp"
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
@@ -91,6 +94,10 @@ func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, addres
 	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
 }
 
+// flushTime bounds the sending of the last spans, after the hub has stopped. With the 25 s that requests under way
+// have, it stays below the 35 s after which deployments kill a process.
+const flushTime = 3 * time.Second
+
 // serve serves until ctx ends. It calls onOpen before it says that it is ready.
 func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
 	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
@@ -98,7 +105,13 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	defer stop()
 	logger := newLogger(cfg.Log, p.err)
 	logStartChecks(ctx, logger, &cfg)
-	n, err := openNode(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
+	dropped := prometheus.NewRegistry()
+	traces, err := otlp.Open(ctx, otlp.Options{Environ: p.environ, Version: version, Logger: logger, Registerer: dropped})
+	if err != nil {
+		return err
+	}
+	defer traces.Close(ctx, flushTime)
+	n, err := openNode(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision, Traces: traces.Provider()}, dropped)
 	if n == nil {
 		return withDoctor(err, &cfg)
 	}
@@ -121,10 +134,12 @@ func withDoctor(err error, cfg *config.Config) error {
 	return fmt.Errorf("%w; messagehub doctor --online shows all that is in the way", err)
 }
 
-// openNode opens a node. While the containers of its account are not as it needs them, it answers probes and waits.
+// openNode opens a node, whose metrics include those given. While the containers of its account are not as it needs them, it answers probes and waits.
 // It returns neither a node nor an error if ctx has ended meanwhile.
-func openNode(ctx context.Context, cfg config.Config, opts node.Options) (*node.Node, error) {
+func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics prometheus.Collector) (*node.Node, error) {
 	for {
+		opts.Registry = node.NewRegistry() // a node that could not be opened has left its metrics in the former one
+		opts.Registry.MustRegister(metrics)
 		n, err := node.Open(ctx, cfg, opts)
 		if !node.IsContainerFault(err) {
 			return n, err

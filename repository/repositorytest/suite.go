@@ -77,6 +77,7 @@ var topics = []topic{
 	{"BundleRemoval", bundleRemovalRules},
 	{"Find", findRules},
 	{"DeadLetterOrders", deadLetterOrderRules},
+	{"Traces", traceRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.
