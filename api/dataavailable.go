@@ -12,6 +12,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 	"github.com/messagehub/messagehub/api/internal/query"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -42,6 +43,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	}
 	rec := recordOf(r.Context())
 	rec.note(slog.Int("events", sent.Count))
+	rec.describeOperation("announce", tracing.Send, domain.ActorID{})
+	rec.describe(tracing.BatchSize.Int(sent.Count))
 	if sent.Faults.Total > 0 {
 		// What the hub would say of the events without a fault of their own is
 		// said along with it.

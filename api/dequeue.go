@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/internal/query"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -26,6 +27,8 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.BundleID) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))
+	rec.describeOperation("dequeue", tracing.Settle, actorOf(r.Context()))
+	rec.describe(tracing.MessageID.String(id.String()))
 	if err := s.checkBundle(r.Context(), id); err != nil {
 		return err
 	}
@@ -33,6 +36,8 @@ func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.Bundl
 	if err != nil {
 		return asNotOpen(id, err)
 	}
+	rec.linkTo(bundle.Peeked)
+	rec.describe(tracing.BatchSize.Int(bundle.Count), tracing.Group.String(bundle.Group.String()), tracing.Origin.String(bundle.Cabinet.Origin.String()))
 	s.metrics.dequeued.Add(float64(bundle.Count))
 	rec.note(slog.Int("events", bundle.Count))
 	s.tellBacklog(w.Header(), bundle.Behind)

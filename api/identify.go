@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 )
 
 // A record gathers what is known about a request while it is served. Only the
@@ -18,6 +20,8 @@ type record struct {
 	start    time.Time // of the request
 	poll     *poll     // that the request resumes, or nil
 	isParked bool      // the request has no answer yet
+
+	span trace.Span // of the request; nil: none
 }
 
 // note adds to the line that the log will have about the request.
@@ -46,7 +50,8 @@ func (s *Server) identify(next http.Handler) http.Handler {
 			rec.id, rec.start = rec.poll.id, rec.poll.start
 		}
 		w.Header().Set(requestIDHeader, rec.id)
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+		ctx := context.WithValue(r.Context(), recordKey{}, rec)
+		next.ServeHTTP(w, r.WithContext(s.startSpan(ctx, r, rec)))
 	})
 }
 

@@ -108,8 +108,14 @@ func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	return opts
 }
 
-func (m *metrics) observe(route string, o seen) {
-	m.duration.WithLabelValues(route, o.status).Observe(o.duration.Seconds())
+// observe counts a request. trace is the id of its trace, which is kept as an exemplar; "": none.
+func (m *metrics) observe(route string, o seen, trace string) {
+	duration := m.duration.WithLabelValues(route, o.status)
+	if observer, ok := duration.(prometheus.ExemplarObserver); ok && trace != "" {
+		observer.ObserveWithExemplar(o.duration.Seconds(), prometheus.Labels{"trace_id": trace})
+	} else {
+		duration.Observe(o.duration.Seconds())
+	}
 	m.received.WithLabelValues(route).Add(float64(o.received))
 	m.sent.WithLabelValues(route).Add(float64(o.sent))
 }

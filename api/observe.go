@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -77,15 +78,20 @@ func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).Rout
 // reportPoll reports a parked request that ends without an answer.
 func (s *Server) reportPoll(p *poll, err error) {
 	s.metrics.inFlight.Dec()
-	rec := &record{id: p.id, err: err}
+	rec := &record{id: p.id, err: err, span: p.span}
 	rec.note(slog.String("actor", p.actor))
-	s.reportRecord(s.draining, rec, http.MethodGet, p.route, "", seen{status: aborted, duration: s.opts.Clock().Sub(p.start)})
+	ctx := s.draining
+	if p.span != nil {
+		ctx = tracing.WithSpan(ctx, p.span)
+	}
+	s.reportRecord(ctx, rec, http.MethodGet, p.route, "", seen{status: aborted, duration: s.opts.Clock().Sub(p.start)})
 }
 
 // reportRecord writes the line of log and the metrics of one request. path is empty if
 // the route says enough.
 func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, path string, o seen) {
-	s.metrics.observe(route, o)
+	s.metrics.observe(route, o, rec.exemplar())
+	rec.endSpan(method, route, o)
 
 	now := s.opts.Clock()
 	s.logLeftOut(s.refusals.endWindows(now, false))

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/messagehub/messagehub/api/internal/query"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -31,6 +32,9 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	if req.Groups, err = restrictGroups(r.Context(), req.Groups); err != nil {
 		return err
 	}
+	rec := recordOf(r.Context())
+	rec.describeOperation("peek", tracing.Receive, req.Actor)
+	req.Opened = rec.linkTo
 	known := len(r.Header["If-Match"]) > 0
 	if req.OpenOnly = known || r.Method == http.MethodHead; req.OpenOnly {
 		wait = 0
@@ -54,7 +58,8 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 	}
 	defer slot.close()
 	s.metrics.backlog.Observe(float64(peeked.Backlog))
-	rec := recordOf(r.Context())
+	rec.describe(tracing.MessageID.String(peeked.ID.String()), tracing.BatchSize.Int(peeked.Count),
+		tracing.Group.String(peeked.Group.String()), tracing.Origin.String(peeked.Cabinet.Origin.String()))
 	rec.note(
 		slog.String("bundle_id", peeked.ID.String()),
 		slog.Int("events", peeked.Count),

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
@@ -149,8 +151,9 @@ type poll struct {
 	id       string
 	actor    string
 	route    string
-	start    time.Time // of the request
-	until    time.Time // of the wait
+	start    time.Time  // of the request
+	span     trace.Span // of the request; nil: none
+	until    time.Time  // of the wait
 
 	mu       sync.Mutex
 	isParked bool
@@ -178,7 +181,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	rec.isParked = true
 	p := &poll{
 		server: s, listener: listener, conn: conn, known: conn, tls: r.TLS, request: request, id: rec.id,
-		actor: actorOf(r.Context()).String(), route: route, start: rec.start, until: until,
+		actor: actorOf(r.Context()).String(), route: route, start: rec.start, span: rec.span, until: until,
 	}
 	if resumed, ok := conn.(*resumedConn); ok {
 		p.conn = resumed.Conn

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/find"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -57,6 +59,7 @@ type Options struct {
 	NoProxies      bool                       // refuse requests that a proxy has passed on
 	Deadline       time.Duration              // of a request; default 30 s
 	Clock          func() time.Time           // for durations in logs and metrics; default time.Now
+	Traces         trace.TracerProvider       // of the spans of requests; default: none are recorded
 	NewRequestID   func() string              // default: 26 random letters and digits
 }
 
@@ -103,6 +106,7 @@ const (
 type Server struct {
 	opts                       Options
 	metrics                    *metrics
+	tracer                     *tracing.Tracer
 	peeks                      *perActorLimiter
 	smallBodies, largeBodies   *memoryPool
 	smallAnswers, largeAnswers *memoryPool
@@ -123,7 +127,7 @@ func New(opts Options) *Server {
 	opts.setDefaults()
 	limits, timeout := &opts.Limits, opts.Deadline/4
 	s := &Server{
-		opts: opts, metrics: newMetrics(opts.Registerer),
+		opts: opts, metrics: newMetrics(opts.Registerer), tracer: tracing.New(opts.Traces, "api"),
 		peeks: newPerActorLimiter(newLimiter(limits.Peeks, timeout, "too many other bundles are being fetched"),
 			max(1, limits.Peeks/2)),
 		checks: semaphore.NewWeighted(1), backups: semaphore.NewWeighted(1),

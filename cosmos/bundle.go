@@ -42,6 +42,7 @@ type bundleDoc struct {
 	Watched       bool            `json:"watched,omitempty"`    // its Dequeue and its removal leave notices for watchers
 	Expires       millis          `json:"expires,omitempty"`    // when a sweep may remove it; instead of TTL, if it was watched when it was closed
 	Changes       int64           `json:"changes,omitempty"`    // of which watchers were notified
+	Peeked        packed          `json:"peeked,omitempty"`     // the span of the Peek that opened it; see encodeSpan
 
 	// Of a bundle in content mode request:
 	List    string      `json:"list,omitempty"`
@@ -87,7 +88,7 @@ type slotRange struct {
 func (d *bundleDoc) bundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
-		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened,
+		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened, Peeked: d.Peeked.span(),
 		List: d.List, Object: d.Object, Gone: d.Gone,
 	}
 	if t := d.Trouble; t != nil {
@@ -136,8 +137,8 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 		Count: b.Count, Weight: b.Weight, First: b.First, Last: b.Last,
 		Content: string(b.Content), Format: string(b.Format), Version: b.Version, Opened: b.Opened,
 		Ranges: ranges, Next: next,
-		BodyLength: b.Body.Length,
-		List:       b.List, Object: b.Object, Gone: b.Gone,
+		BodyLength: b.Body.Length, Peeked: encodeSpan(b.Peeked),
+		List: b.List, Object: b.Object, Gone: b.Gone,
 	}
 	if b.Content == domain.Request {
 		d.Trouble = &troubleDoc{Failures: b.Trouble.Failures, Reason: b.Trouble.Reason, Text: b.Trouble.Text}

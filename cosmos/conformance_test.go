@@ -30,7 +30,7 @@ func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest
 			opts.Consistency = "Session" // and no plain read is trusted
 		}
 		r := newRig(t, opts)
-		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention, TailEvents: tailEvents}
+		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention, TailEvents: tailEvents, StoreTraces: true}
 		if !hints {
 			options.IndexBytes = 1 // nothing is remembered from one Save to the next, either
 		}

@@ -165,6 +165,7 @@ type drawerReader struct {
 	size    int   // pages in the next result page
 	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
 	query   *client.Query
+	saves   *pageSaves // takes the spans of the pages; nil: they are not wanted
 
 	pagesRead int // whose events were returned
 }
@@ -252,6 +253,9 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				continue // a page that a rolled-back Save left behind may begin where another ends
 			}
 			d.pagesRead++
+			if d.saves != nil && len(p.Saves) > 0 {
+				d.saves.add(d.slots.Ordinal, p)
+			}
 			at, n := d.at, len(events)
 			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
 				if slot == d.at && slot < d.pagesEnd() {

@@ -116,7 +116,7 @@ func (t *tail) page(id string) *page {
 	first := &t.events[0]
 	p := &page{
 		ID: pageID(t.paged), PartitionKey: t.drawer, Intent: id, Slot: t.paged, Until: t.paged + len(t.events),
-		FirstSequence: first.Sequence, Saved: millisOf(first.Saved),
+		FirstSequence: first.Sequence, Saved: millisOf(first.Saved), Saves: encodeSaves(t.saves, t.paged),
 	}
 	data := appendEvents(make([]byte, 0, 64*len(t.events)+64), t.events, p.base())
 	p.Events = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))

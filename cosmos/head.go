@@ -49,6 +49,7 @@ type received struct {
 	Fill     int                   `json:"fill"`             // events in Drawer
 	Paged    int                   `json:"paged,omitempty"`  // those of them that are in pages, if there is a Tail; else all are
 	Tail     packed                `json:"tail,omitempty"`   // the others; see decodeTail
+	Saves    packed                `json:"saves,omitempty"`  // the spans that have saved those in Tail; see save_traces.go
 	Ordinal  int                   `json:"ordinal"`          // the highest one used, Drawer's if there is one
 	Sequence domain.Sequence       `json:"sequence"`         // of the last event
 	Total    int64                 `json:"total"`            // events ever
@@ -159,15 +160,20 @@ func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedE
 		if err != nil {
 			return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 		}
-		all := events[i]
+		all, saves := events[i], savesOf(p.events[i], part.Slot)
 		if t != nil { // then the drawer is the same
 			all = append(t.events, all...)
+			for _, s := range saves {
+				t.saves = appendRun(t.saves, s)
+			}
+			saves = t.saves
 		} else {
 			last.Paged = part.Slot
 		}
 		last.Drawer, last.Fill, last.Ordinal = part.Drawer, part.end(), part.Ordinal
 		last.Sequence, last.Total = part.Last, last.Total+int64(part.Count)
 		last.Tail = last.encodeTail(all)
+		last.Saves = last.encodeTailSaves(saves)
 		c.Cabinets[part.Cabinet] = last
 	}
 	return c, nil
@@ -181,6 +187,7 @@ func (h *head) flushed(name cabinetName, t *tail, until int) *head {
 	rest := t.slots(until, last.Fill)
 	last.Paged = until
 	last.Tail = last.encodeTail(rest)
+	last.Saves = last.encodeTailSaves(clipSaves(t.saves, until, last.Fill))
 	if len(rest) == 0 {
 		last.Paged = 0
 	}
@@ -229,7 +236,7 @@ func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed,
 	c.Retention, c.Fence = kept, fence
 	for _, name := range closed {
 		last := c.Cabinets[name]
-		last.Drawer, last.Fill, last.Paged, last.Tail = "", 0, 0, nil
+		last.Drawer, last.Fill, last.Paged, last.Tail, last.Saves = "", 0, 0, nil, nil
 		c.Cabinets[name] = last
 	}
 	for _, name := range removed {

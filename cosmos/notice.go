@@ -26,6 +26,7 @@ type noticeDoc struct {
 	Events    int    `json:"events,omitempty"`
 	Version   int64  `json:"version,omitempty"` // of the change, for watchers
 	Since     millis `json:"since"`
+	Peeked    packed `json:"peeked,omitempty"` // the span of the Peek that opened the bundle; see encodeSpan
 	client.FormatNumber
 }
 
@@ -77,7 +78,7 @@ func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*notic
 	newNotice := func(to domain.Audience) *noticeDoc {
 		return &noticeDoc{
 			ID: noticeID(to, d.Group, g.Generation), Recipient: d.Recipient, Kind: noticeKind, Audience: noticeAudiences[to].member,
-			Group: d.Group, Number: g.Generation, Origin: b.Cabinet.Origin.String(), Bundle: d.ID, Since: millisOf(now),
+			Group: d.Group, Number: g.Generation, Origin: b.Cabinet.Origin.String(), Bundle: d.ID, Since: millisOf(now), Peeked: d.Peeked,
 		}
 	}
 	var notices []*noticeDoc
@@ -110,7 +111,7 @@ func (d *noticeDoc) audience() (domain.Audience, error) {
 }
 
 func (d *noticeDoc) notice() (domain.Notice, error) {
-	n := domain.Notice{List: d.List, Events: d.Events, Version: d.Version, Number: d.Number, Since: d.Since.time()}
+	n := domain.Notice{List: d.List, Events: d.Events, Version: d.Version, Number: d.Number, Since: d.Since.time(), Peeked: d.Peeked.span()}
 	var err error
 	if n.Audience, err = d.audience(); err == nil {
 		n.Recipient, err = domain.ParseActorID(d.Recipient)

@@ -27,6 +27,7 @@ type page struct {
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
 	Saved         millis          `json:"saved,omitempty"` // the time of the Save, or of the first one
 	Events        packed          `json:"events"`          // see encodePage
+	Saves         packed          `json:"saves,omitempty"` // the spans that have saved them; see save_traces.go
 	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
 	client.FormatNumber
 }
@@ -62,6 +63,7 @@ type numbered struct {
 	*domain.Event
 	digest   domain.Digest
 	sequence domain.Sequence
+	save     *domain.TraceContext // the span that saves it; nil: none that is stored
 }
 
 // maxPageBytes keeps a page where a written KB is cheapest: 64 KB as base64.

@@ -23,6 +23,9 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	if bundle.Count < 1 || bundle.Count > run.yielded {
 		return bundle, domain.Errorf(domain.Invalid, "add bundle: it takes %d events of the %d that the run has yielded", bundle.Count, run.yielded)
 	}
+	if bundle.Peeked = storedSpan(bundle.Peeked); !r.opts.StoreTraces {
+		bundle.Peeked = domain.TraceContext{}
+	}
 	if bundle.Opened.IsZero() {
 		bundle.Opened = r.opts.Clock().UTC().Truncate(time.Millisecond)
 	}

@@ -33,6 +33,7 @@ type run struct {
 	asked  map[domain.Group]*gate // the gates of all groups that were asked for
 	before domain.Sequence        // the run ends before it, so as to overtake nobody; 0: it need not
 	open   *bundleDoc             // whose run this is, or nil
+	saves  pageSaves              // of the pages that were read, if they are wanted
 
 	yielded int                     // events in the last iteration
 	last    *repository.StoredEvent // the last of them
@@ -92,12 +93,21 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 	return r, nil
 }
 
+// readDrawer returns a reader of slots of the run.
+func (r *run) readDrawer(s slotRange) *drawerReader {
+	d := r.call.readDrawer(r.cabinet, s, r.tail)
+	if r.gate != nil && r.call.r.opts.StoreTraces {
+		d.saves = &r.saves
+	}
+	return d
+}
+
 // peekFirst reads the first event, or client.ErrNotYetVisible if a stale read shows none.
 func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, client.ErrNotYetVisible
 	}
-	read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange, r.tail)
+	read := r.readDrawer(r.parts[0].slotRange)
 	events, err := read.next(ctx)
 	if err != nil {
 		return nil, err
@@ -162,7 +172,7 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	begin := r.first
 	r.first = nil
 	if begin == nil {
-		read := r.call.readDrawer(r.cabinet, r.parts[0].slotRange, r.tail)
+		read := r.readDrawer(r.parts[0].slotRange)
 		read.patient = r.gate == nil
 		events, err := read.next(ctx)
 		if err != nil {
@@ -239,7 +249,7 @@ func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
 			d.need -= min(begun, d.need)
 			before = max(begun, s.weight)
 		} else {
-			d.read = r.call.readDrawer(r.cabinet, s.slotRange, r.tail)
+			d.read = r.readDrawer(s.slotRange)
 			d.read.size = aheadPages
 			d.read.patient = r.gate == nil
 			before = before.Add(s.weight)

@@ -48,6 +48,10 @@ type Options struct {
 	// Unfiltered is how many cabinets a node that does not know a recipient reads one by one
 	// rather than the filter of the recipient. Default 2, negative: none.
 	Unfiltered int
+	// StoreTraces keeps the span on whose behalf events are saved, and that of the Peek that opens
+	// a bundle, if they are sampled. Nodes need not agree on it.
+	StoreTraces bool
+
 	SweepEvery time.Duration // how often one of the nodes sweeps; default 1 h, negative: only when Sweep is called
 	// SweepUnits is how many request units a second the sweeps that Run starts spend, at most;
 	// fewer for a while after a request was throttled. Default 1,000, negative: no limit.

@@ -190,7 +190,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 			if len(last.Tail) > 0 { // whose ids are to be known for as long as those in pages
 				p.flushed = append(p.flushed, name)
 			}
-			last.Drawer, last.Fill, last.Paged, last.Tail = "", 0, 0, nil
+			last.Drawer, last.Fill, last.Paged, last.Tail, last.Saves = "", 0, 0, nil, nil
 			p.closed = append(p.closed, name)
 			p.fresh = true
 		}

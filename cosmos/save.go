@@ -37,7 +37,11 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 	}
 	w := r.writers.acquire(recipient)
 	defer r.writers.release(w)
-	return w.save(ctx, newPending(events))
+	p := newPending(events)
+	if span := storedSpan(domain.TraceContextOf(ctx)); r.opts.StoreTraces && !span.IsZero() {
+		p.span = &span
+	}
+	return w.save(ctx, p)
 }
 
 // round carries out the Saves of one batch.

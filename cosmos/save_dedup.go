@@ -56,7 +56,7 @@ func (w *writer) sift(batch []*pending, before *plan, received lookup) ([]number
 			switch {
 			case !known:
 				seen[e.ID] = p.digests[i]
-				fresh = append(fresh, numbered{Event: e, digest: p.digests[i]})
+				fresh = append(fresh, numbered{Event: e, digest: p.digests[i], save: p.span})
 				p.saved.Accepted++
 				p.fresh = append(p.fresh, i)
 			case digest != p.digests[i]:

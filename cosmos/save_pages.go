@@ -51,7 +51,7 @@ func (p *plan) cut() []pageBatch {
 		for len(pages) > 0 {
 			batch, size := pageBatch{page: pages[0]}, 0
 			for len(pages) > 0 && len(batch.docs) < batchPages && size < batchBytes {
-				size += len(pages[0].Events) * 4 / 3
+				size += (len(pages[0].Events) + len(pages[0].Saves)) * 4 / 3
 				batch.docs = append(batch.docs, client.Encode(pages[0]))
 				pages = pages[1:]
 			}
@@ -123,6 +123,7 @@ func pagesOf(it *intent, object string, part *part, events []numbered) []*page {
 		pg := &page{
 			ID: pageID(slot), PartitionKey: part.Drawer, Intent: it.ID, Saved: it.Saved,
 			Slot: slot, Until: slot + n, FirstSequence: events[0].sequence, Events: data,
+			Saves: encodeSaves(savesOf(events[:n], slot), slot),
 		}
 		length := int64(0)
 		for _, e := range events[:n] {

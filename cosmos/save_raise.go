@@ -164,7 +164,7 @@ func (h *head) dropTail(name cabinetName) *head {
 		return h
 	}
 	c := h.clone()
-	last.Paged, last.Tail = 0, nil
+	last.Paged, last.Tail, last.Saves = 0, nil, nil
 	c.Cabinets[name] = last
 	return c
 }

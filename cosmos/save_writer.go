@@ -20,6 +20,7 @@ import (
 type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
+	span    *domain.TraceContext // on whose behalf they are saved; nil: none that is stored
 
 	fresh     []int  // events that are to be stored, by the last sifting
 	attempted []bool // events that a commit of unknown outcome was about

@@ -19,6 +19,7 @@ type tail struct {
 	drawer string
 	paged  int // slot of the first event
 	events []storedEvent
+	saves  []saveRun // the spans that have saved them, as far as they are known
 }
 
 // maxTail limits the events of a tail that a node accepts when it reads. A node that writes
@@ -51,7 +52,7 @@ func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 		c.tailSum(c.Tail[:end]) != binary.LittleEndian.Uint32(c.Tail[end:]) {
 		return nil, errTail
 	}
-	t := &tail{drawer: c.Drawer, paged: c.Paged, events: make([]storedEvent, 0, n)}
+	t := &tail{drawer: c.Drawer, paged: c.Paged, events: make([]storedEvent, 0, n), saves: c.tailSaves()}
 	base := packedBase{folder: payloadFolder(c.Drawer)}
 	last := domain.Sequence(0)
 	ascending := true

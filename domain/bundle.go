@@ -21,6 +21,7 @@ type Bundle struct {
 	Version       string    // of the format, as the actor asked for it
 	Opened        time.Time // orders the open bundles of an actor; no decision rests on it
 	Body          Body
+	Peeked        TraceContext // the Peek that opened it; zero if that is not known
 
 	// Of a bundle in content mode Request:
 	List    string  // the shared object that tells the domain the ids of its events

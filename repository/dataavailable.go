@@ -29,6 +29,8 @@ type DataAvailable interface {
 	// its content differs it is skipped too and listed in Saved.Conflicts. The
 	// others are stored. Once Save returns without an error, they are durable
 	// and visible.
+	//
+	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Run.Saves.
 	Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (Saved, error)
 
 	// NextUnacknowledged tells what recipient is to get next from groups, of
@@ -88,6 +90,11 @@ type Run interface {
 	//
 	// A Run for a new bundle yields at most what six drawers hold.
 	Events(ctx context.Context) iter.Seq2[StoredEvent, error]
+
+	// Saves returns the spans that have saved the first n events of the run, as far as the
+	// store knows them, up to limit, the oldest first. Those n have been yielded. It asks no
+	// store.
+	Saves(n, limit int) []domain.TraceContext
 
 	// BacklogAfter returns what waits behind the first n events of the run in the groups
 	// that were asked for, as of the moment when the run was obtained or a later

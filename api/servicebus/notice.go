@@ -11,9 +11,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -24,6 +27,7 @@ type NoticeOptions struct {
 	Queues     map[domain.Origin]contract.Queues    // of the domains that are told
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
+	Traces     trace.TracerProvider                 // of the spans of notices; default: none are recorded
 	Logger     *slog.Logger                         // default: nobody is told
 	Registerer prometheus.Registerer                // default: nobody counts
 }
@@ -36,6 +40,8 @@ type Notices struct {
 	bus   *busclient.Connection
 	tasks *busclient.TaskGroup
 	count *prometheus.CounterVec // origin, outcome
+
+	tracer *tracing.Tracer
 }
 
 var _ hub.Notifier = (*Notices)(nil)
@@ -52,7 +58,7 @@ func NewNotices(opts NoticeOptions) *Notices {
 	return &Notices{
 		opts:  opts,
 		bus:   busclient.NewConnection(busclient.Options{Open: opts.Open, Logger: opts.Logger}),
-		tasks: busclient.NewTaskGroup(),
+		tasks: busclient.NewTaskGroup(), tracer: tracing.New(opts.Traces, "api/servicebus"),
 		count: promauto.With(opts.Registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_servicebus_notices_total",
 			Help: "Notices to domains that an actor holds a bundle, by origin and outcome: accepted, unavailable (the bus), uncertain (it may have been accepted).",
@@ -75,7 +81,9 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	if !ok {
 		return domain.Errorf(domain.Unavailable, "tell domain %s: it has no queues; name them in the configuration", notice.Origin)
 	}
+	ctx, span := n.startSpan(ctx, &notice, queues.Dequeue)
 	err := n.notify(ctx, notice, queues.Dequeue)
+	endSpan(span, err)
 	outcome := "accepted"
 	if err != nil {
 		outcome = domain.KindOf(err).String()
@@ -83,6 +91,27 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	}
 	n.count.WithLabelValues(notice.Origin.String(), outcome).Inc()
 	return err
+}
+
+// startSpan starts the span of a notice, below that of the Peek that opened its bundle. The message to the domain
+// carries it.
+func (n *Notices) startSpan(ctx context.Context, notice *domain.Notice, queue string) (context.Context, trace.Span) {
+	start := tracing.Start{Name: "send " + queue, Kind: trace.SpanKindProducer, Parent: notice.Peeked}
+	if n.tracer.IsOn() {
+		start.Attrs = append(tracing.BusAttributes("notify", tracing.Send, queue, notice.Bundle.String()), tracing.Origin.String(notice.Origin.String()))
+	}
+	return n.tracer.Start(ctx, start)
+}
+
+func endSpan(span trace.Span, err error) {
+	if !span.IsRecording() {
+		return
+	}
+	if err != nil {
+		span.SetAttributes(tracing.ErrorType.String(domain.KindOf(err).String()))
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
 }
 
 func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string) error {
@@ -94,10 +123,9 @@ func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string
 	if err != nil {
 		return domain.Errorf(domain.Damaged, "write a message to a domain: %w", err)
 	}
-	message := &azservicebus.Message{
-		Body: body, MessageID: &process, CorrelationID: &process,
-		ApplicationProperties: contract.Properties(contract.Dequeue, process, n.opts.Clock(), n.opts.NewID()),
-	}
+	properties := contract.Properties(contract.Dequeue, process, n.opts.Clock(), n.opts.NewID())
+	tracing.AddToProperties(properties, domain.TraceContextOf(ctx))
+	message := &azservicebus.Message{Body: body, MessageID: &process, CorrelationID: &process, ApplicationProperties: properties}
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "there was no time for it: %w", err)
 	}

@@ -21,6 +21,7 @@ func isRedirect(status int) bool {
 // times: the method and the body remain, whatever the status. Each target has to pass what the first
 // URL has passed, and each address the guard.
 func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
+	setTrace(req.Context(), req.Header)
 	visited := map[string]bool{req.URL.String(): true}
 	for hops := 0; ; hops++ {
 		resp, err := c.transport.RoundTrip(req)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // AttemptHeader has the number of attempts that failed.
@@ -63,6 +65,19 @@ func setOwnHeaders(h http.Header, now time.Time) {
 	h.Set("User-Agent", "MessageHub")
 	h.Set("Accept-Encoding", "identity")
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
+}
+
+// setTrace sets the headers of the trace that a call belongs to, if there is one. No signature covers them.
+func setTrace(ctx context.Context, h http.Header) {
+	c := domain.TraceContextOf(ctx)
+	if c.IsZero() {
+		return
+	}
+	h.Set("Traceparent", c.Parent())
+	h.Del("Tracestate")
+	if c.State != "" {
+		h.Set("Tracestate", c.State)
+	}
 }
 
 // authorization returns the signature of date and digest in h by the HMAC key of a delivery.

@@ -232,19 +232,19 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query", "api/tracing"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
 		packages: []string{"api/servicebus", "api/servicebus/contentrequest", "api/servicebus/ingest"},
-		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/tracing", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
 		packages: []string{"api/servicebus/objectevents"},
-		may:      []string{"domain", "domain/ledger", "api/internal/objectjson", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		may:      []string{"domain", "domain/ledger", "api/internal/objectjson", "api/tracing", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -286,6 +286,15 @@ var table = []row{
 		packages: []string{"api/internal/etag", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",
+	},
+	{
+		packages: []string{"api/tracing"},
+		may:      []string{"domain"},
+		why:      "one form of a trace context, at every edge",
+	},
+	{
+		packages: []string{"cmd/node/otlp"},
+		why:      "it sends spans, whatever they are about",
 	},
 	{
 		packages: []string{"api/jsonpatch"},
@@ -332,7 +341,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/servicebus/internal/receiver"},
-		may:      []string{"api/servicebus/internal/busclient"},
+		may:      []string{"domain", "api/tracing", "api/servicebus/internal/busclient"},
 		tests:    []string{"api/servicebus/embedded", "api/servicebus/internal/bustest"},
 		why:      "a loop receives messages of any system, and knows none",
 	},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -20,6 +21,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cmd/node/otlp"
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
@@ -90,13 +92,23 @@ func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, addres
 	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
 }
 
+// flushTime bounds the sending of the last spans, after the hub has stopped. With the 25 s that requests under way
+// have, it stays below the 35 s after which deployments kill a process.
+const flushTime = 3 * time.Second
+
 // serve serves until ctx ends. It calls onOpen before it says that it is ready.
 func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
 	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	logger := newLogger(cfg.Log, p.err)
-	n, err := node.Open(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision})
+	registry := node.NewRegistry()
+	traces, err := otlp.Open(ctx, otlp.Options{Environ: p.environ, Version: version, Logger: logger, Registerer: registry})
+	if err != nil {
+		return err
+	}
+	defer traces.Close(ctx, flushTime)
+	n, err := node.Open(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision, Registry: registry, Traces: traces.Provider()})
 	if err != nil {
 		return err
 	}

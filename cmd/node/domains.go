@@ -35,8 +35,8 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 		return nil, err
 	}
 	queues := cfg.Queues()
-	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
-	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
+	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
+	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
 	d.courier = hub.NewCourier(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
 	return d, nil
 }
@@ -51,7 +51,7 @@ func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics pr
 			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
 		},
 		Limits: opts.Ingestion,
-		Grace:  opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
+		Grace:  opts.Grace, Logger: opts.Logger, Registerer: metrics, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction,
 	})
 }
 

@@ -57,7 +57,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 		return nil, err
 	}
 	e.Exchange, err = content.OpenBlobs(ctx, content.BlobOptions{
-		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(),
+		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(), Tracing: azureTraces(opts.Traces),
 		Container: container, Aliases: e.names(), AnyHost: e.door != nil && !loopback.IsAddr(e.door.Addr()),
 	})
 	return e, err
@@ -85,7 +85,7 @@ func (e *exchange) names() []string {
 
 // blobOptions say how to reach a container of the account that cfg names.
 func blobOptions(cfg *config.Config, opts *Options, container string) (content.BlobOptions, error) {
-	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices()}
+	o := content.BlobOptions{Endpoint: cfg.Blob.Endpoint, Container: container, Key: cfg.Blob.Key.Reveal(), Transport: opts.toServices(), Tracing: azureTraces(opts.Traces)}
 	if o.Key != "" {
 		return o, nil
 	}

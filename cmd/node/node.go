@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/api"
@@ -74,8 +75,11 @@ type Options struct {
 
 	Ingestion ingest.Limits // of the messages held; the zero value has good defaults
 
-	// Registry takes the metrics. Default: one that has those of Go and of the process
-	// already.
+	// Traces records the spans of requests and messages. Default: none are recorded, and the contexts that
+	// they carry are passed on.
+	Traces trace.TracerProvider
+
+	// Registry takes the metrics. Default: that of [NewRegistry].
 	Registry *prometheus.Registry
 
 	Clock  func() time.Time // default: the system's
@@ -132,7 +136,7 @@ type Node struct {
 // error is one line that says what is in the way and what to do. Whoever does
 // not call Run calls Close.
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.Logger = withTraceIDs(cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
 	opts.connect(&cfg)
 	if opts.Random == nil {
@@ -162,8 +166,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	if n.registry == nil {
-		n.registry = prometheus.NewRegistry()
-		n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		n.registry = NewRegistry()
 	}
 	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
@@ -229,6 +232,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Identity:   n.senders,
 		AdminToken: token.Reveal(), AdminTokens: adminTokens(&cfg),
 		Logger:     opts.Logger,
+		Traces:     opts.Traces,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
 		Ready:      n.ready.Ready,
@@ -259,6 +263,13 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	}
 	n.door = n.newDoor(&cfg, set, n.listener.Addr())
 	return n, nil
+}
+
+// NewRegistry returns a registry that has the metrics of Go and of the process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
 }
 
 // newDoor returns the way into a part of the routes for the clients of a listener.

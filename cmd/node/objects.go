@@ -107,7 +107,7 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	}
 	o.receiver = objectevents.New(objectevents.Options{
 		Ledger: o.ledger, Open: bus.open, Queue: cfg.Objects.Queue, Body: int(cfg.Limits.RequestBody), Events: cfg.Limits.Events,
-		Grace: opts.Grace, Logger: opts.Logger, Registerer: metrics, Clock: opts.Clock, Random: opts.fraction,
+		Grace: opts.Grace, Logger: opts.Logger, Registerer: metrics, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction,
 	})
 }
 

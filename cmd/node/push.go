@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -89,9 +90,10 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	calls.Timeout = min(cmp.Or(calls.Timeout, testTimeout), testTimeout)
 	p.tester = webhook.New(calls)
 	streams := hub.NewDataStreams(documents, s)
+	tracer := tracing.New(opts.Traces, "push")
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
-		Caller: newMeteredCaller(&caller{p.client, s.content, clock, cfg.Broker.TokenHeader}, metrics),
+		Caller: newMeteredCaller(&caller{p.client, s.content, clock, cfg.Broker.TokenHeader, tracer}, metrics),
 	}
 	subscribers := newReceivers(cfg, streams, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics)
 	consumers := &callees{others: subscribers, policy: domain.BrokerPolicy(cfg.Broker.RetryDelay, cfg.Broker.MaxRetry)}
@@ -132,7 +134,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	})
 	p.streams, p.definitions = streams, documents
 	p.deliveries = inspect.New(inspect.Ports{
-		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &caller{p.tester, s.content, clock, cfg.Broker.TokenHeader},
+		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &caller{p.tester, s.content, clock, cfg.Broker.TokenHeader, tracer},
 	}, inspect.Options{Clock: opts.Clock})
 	return p, nil
 }

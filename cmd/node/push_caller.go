@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
@@ -19,11 +20,14 @@ type caller struct {
 	content     repository.Content // has large payloads
 	clock       func() time.Time
 	tokenHeader string // of calls to consumers
+	tracer      *tracing.Tracer
 }
 
 // Call implements [delivery.Caller].
-func (c *caller) Call(ctx context.Context, call delivery.Call) domain.Answer {
+func (c *caller) Call(ctx context.Context, call delivery.Call) (answer domain.Answer) {
 	message := call.Entry.Message
+	ctx, span := c.startSpan(ctx, kindOf(call.Receiver), &message, call.Attempt)
+	defer func() { endSpan(span, &answer) }()
 	if !call.Entry.PayloadAt.IsZero() {
 		var err error
 		if message.Payload, err = readPayload(ctx, c.content, call.Entry.PayloadAt); err != nil {

@@ -94,6 +94,8 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 		SweepUnits:     sweepUnits,
 		IndexBytes:     int(cfg.Cosmos.IDMemory),
 
+		StoreTraces: opts.Traces != nil,
+
 		Retention:  cmp.Or(cfg.Retention, -1), // which is for ever
 		Shared:     s.exchange,
 		Clock:      opts.Clock,
@@ -150,7 +152,7 @@ func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection
 		}
 		watched := newGuard(transport, cfg.Data)
 		s.broken = watched.broken
-		return client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched}, nil
+		return client.Connection{Endpoint: engine.Endpoint(), Key: engine.Key(), Transport: watched, Tracing: azureTraces(opts.Traces)}, nil
 	}
 	return accountConnection(cfg, opts)
 }
@@ -163,6 +165,7 @@ func accountConnection(cfg *config.Config, opts *Options) (client.Connection, er
 		Database:    cfg.Cosmos.Database,
 		Consistency: cfg.Cosmos.Consistency,
 		Transport:   opts.toDocuments(),
+		Tracing:     azureTraces(opts.Traces),
 	}
 	if c.Key != "" {
 		return c, nil

@@ -190,7 +190,7 @@ func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, writ
 		began := time.Now()
 		charge, err := request(withoutDiagnostics(attempt))
 		cancel()
-		charge = c.client.metrics.addRequest(c.name, container.ID(), err, charge, time.Since(began))
+		charge = c.client.metrics.addRequest(ctx, c.name, container.ID(), err, charge, time.Since(began))
 		c.addUnits(charge)
 		if c.paced {
 			c.client.pacer.spend(charge)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/tracing"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 
 	"github.com/messagehub/messagehub/domain"
@@ -21,6 +22,7 @@ type Connection struct {
 	Credential azcore.TokenCredential // used when there is no key
 	Database   string                 // default "messagehub"
 	Transport  policy.Transporter     // default: a pooled HTTP transport
+	Tracing    tracing.Provider       // of the spans of requests; the zero Provider records none
 	// Consistency overrides the default consistency level that the account
 	// states of itself, but not its regions.
 	Consistency string
@@ -55,6 +57,7 @@ func Connect(c Connection) (*Database, error) {
 			ShouldRetry: func(*http.Response, error) bool { return false },
 		},
 		Telemetry:       policy.TelemetryOptions{ApplicationID: "messagehub"},
+		TracingProvider: c.Tracing,
 		PerCallPolicies: []policy.Policy{rawPropertiesPolicy{}, noDiagnosticsPolicy{}},
 	}}
 	var err error

@@ -117,7 +117,7 @@ func (c *Call) readContainer(ctx context.Context, name string) (*containerState,
 		attempt, cancel := context.WithTimeout(ctx, callTimeout)
 		resp, err := container.Read(attempt, nil)
 		cancel()
-		c.client.metrics.addRequest(c.name, name, err, resp.RequestCharge, time.Since(began))
+		c.client.metrics.addRequest(ctx, c.name, name, err, resp.RequestCharge, time.Since(began))
 		if err == nil {
 			return parseContainer(name, &resp)
 		}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"time"
@@ -61,13 +62,13 @@ func registered[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
 
 // addRequest counts one request of a call, which took the time given, and returns its
 // charge, which may stand in the error.
-func (m *metrics) addRequest(call, container string, err error, charge float32, took time.Duration) float32 {
+func (m *metrics) addRequest(ctx context.Context, call, container string, err error, charge float32, took time.Duration) float32 {
 	status := 200
 	if err != nil {
 		f := FailureOf(err)
 		status, charge = f.status, max(charge, f.charge)
 	}
-	m.latency.WithLabelValues(call, statusClass(status)).Observe(took.Seconds())
+	observe(ctx, m.latency.WithLabelValues(call, statusClass(status)), took.Seconds())
 	m.requests.WithLabelValues(call, container, strconv.Itoa(status)).Inc()
 	m.units.WithLabelValues(call, container).Add(float64(charge))
 	return charge

@@ -63,7 +63,7 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 		by = now.Add(peekWithin)
 	}
 	i := &inquiry{
-		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run,
+		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
 	}
 	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
@@ -92,7 +92,7 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 // inquire asks a domain once, and waits for the reply for as long as that can be of
 // use to anybody.
 func (h *Hub) inquire(ctx context.Context, i *inquiry) {
-	ctx, cancel := context.WithDeadline(ctx, i.until.Add(patience))
+	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(patience))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
 		h.inquiries.finish(i, i.bundle, asUnavailable(err))
@@ -108,7 +108,7 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 	asking.Go(func() {
 		reply, err := h.opts.Requester.Request(ctx, ContentRequest{
 			Recipient: i.key.actor, Origin: i.bundle.Cabinet.Origin, Bundle: i.bundle.ID, ContentType: i.bundle.Cabinet.ContentType,
-			Format: i.bundle.Format, Version: i.bundle.Version, List: i.bundle.List, By: i.until,
+			Format: i.bundle.Format, Version: i.bundle.Version, List: i.bundle.List, Trace: i.trace, By: i.until,
 		})
 		replies <- answer{reply, err}
 	})

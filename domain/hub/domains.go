@@ -27,9 +27,10 @@ type ContentRequest struct {
 	Bundle      domain.BundleID
 	ContentType domain.ContentType
 	Format      domain.Format
-	Version     string    // of the format, such as 1.0
-	List        string    // the shared object with the ids of the bundle's events, 16 bytes each
-	By          time.Time // when the domain has to be done; a request that it gets later is of no use
+	Version     string              // of the format, such as 1.0
+	List        string              // the shared object with the ids of the bundle's events, 16 bytes each
+	Trace       domain.TraceContext // the Peek on whose behalf the domain is asked
+	By          time.Time           // when the domain has to be done; a request that it gets later is of no use
 }
 
 // A Reply is what a domain has answered.

@@ -18,10 +18,11 @@ type inquiry struct {
 	hub    *Hub
 	key    inquiryKey
 	bundle domain.Bundle
-	folder string         // for what the domain makes
-	list   []byte         // the ids of its events; nil: to be read from run
-	run    repository.Run // of its events
-	until  time.Time      // the domain has so long
+	folder string              // for what the domain makes
+	list   []byte              // the ids of its events; nil: to be read from run
+	run    repository.Run      // of its events
+	trace  domain.TraceContext // the Peek that began it
+	until  time.Time           // the domain has so long
 
 	waiting int // Peeks; guarded by inquiries.mu
 

@@ -26,6 +26,10 @@ type PeekRequest struct {
 	// may need.
 	Pause func() (resume func(context.Context) error)
 
+	// Opened, if given, is called when Peek has opened a bundle, before its domain is asked for
+	// content, with the spans that have saved its events; see [repository.Run].
+	Opened func(saves ...domain.TraceContext)
+
 	// Reserve, if given, is called before Peek reads more than ManyEvents of a new
 	// bundle, with an estimate of how many it will have. If it fails, so does Peek.
 	Reserve func(ctx context.Context, events int) error
@@ -33,6 +37,9 @@ type PeekRequest struct {
 
 // ManyEvents is the number of events up to which a bundle takes little memory.
 const ManyEvents = 1500
+
+// maxLinks limits the spans that a Peek says to have saved the events of its bundle.
+const maxLinks = 64
 
 // peekWithin is how long a Peek may take, a domain that is asked for content included.
 const peekWithin = 30 * time.Second
@@ -178,6 +185,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 		}
 	}
 	filler.Fill(&bundle)
+	bundle.Peeked = domain.TraceContextOf(ctx)
 	if bundle.Content == domain.Request {
 		bundle.List = listName(next.Run.Folder(), &bundle)
 	} else {
@@ -186,6 +194,9 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	bundle, err := h.bundles.Add(ctx, bundle, next.Run)
 	if err != nil {
 		return nil, err
+	}
+	if req.Opened != nil {
+		req.Opened(next.Run.Saves(bundle.Count, maxLinks)...)
 	}
 	behind := next.Run.BacklogAfter(bundle.Count)
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {

@@ -105,6 +105,8 @@ func (r cannedRun) Cabinet() domain.CabinetKey { return r.bundle.Cabinet }
 
 func (r cannedRun) Folder() string { return "canned" }
 
+func (r cannedRun) Saves(int, int) []domain.TraceContext { return nil }
+
 func (r cannedRun) BacklogAfter(n int) domain.Backlog {
 	return domain.Backlog{Events: int64(len(r.events) - n)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/tracing"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -60,6 +61,9 @@ type BlobOptions struct {
 
 	// Transport carries the requests. Default: that of the Azure SDK.
 	Transport policy.Transporter
+
+	// Tracing records the spans of the requests. The zero Provider records none.
+	Tracing tracing.Provider
 }
 
 // How long one attempt at a request may take, and how often and how soon it is
@@ -103,12 +107,12 @@ func newBlobs(o BlobOptions) (*Blobs, error) {
 		b.places = append(b.places, p)
 	}
 	options := &container.ClientOptions{ClientOptions: policy.ClientOptions{
-		Transport: o.Transport,
+		Transport: o.Transport, TracingProvider: o.Tracing,
 		Retry: policy.RetryOptions{
 			MaxRetries: retries, TryTimeout: attemptLasts, RetryDelay: firstDelay, MaxRetryDelay: longestDelay,
 		},
 		PerCallPolicies:  []policy.Policy{asStored{}},
-		PerRetryPolicies: []policy.Policy{witness{}},
+		PerRetryPolicies: []policy.Policy{witness{}, traceHeader{}},
 	}}
 	address := b.places[0].url()
 	var err error

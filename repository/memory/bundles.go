@@ -36,6 +36,9 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 	if bundle.Opened.IsZero() {
 		bundle.Opened = s.opts.Clock()
 	}
+	if bundle.Peeked.State = ""; !bundle.Peeked.Sampled {
+		bundle.Peeked = domain.TraceContext{}
+	}
 	r.used[bundle.ID] = true
 	gate.open, gate.asked = clone(&bundle), run.groups
 	gate.generation++

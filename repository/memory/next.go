@@ -144,6 +144,17 @@ func (r *run) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.cabinet.key.Recipient, r.cabinet.key.Origin, r.cabinet.key.ContentType.String())
 }
 
+// Saves implements [repository.Run].
+func (r *run) Saves(n, limit int) []domain.TraceContext {
+	var saves []domain.TraceContext
+	for i := 0; i < n && len(saves) < limit; i++ {
+		if save := r.cabinet.saves[r.events[i].Sequence]; !save.IsZero() && !slices.Contains(saves, save) {
+			saves = append(saves, save)
+		}
+	}
+	return saves
+}
+
 // BacklogAfter implements [repository.Run].
 func (r *run) BacklogAfter(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
 

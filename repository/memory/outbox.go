@@ -15,7 +15,7 @@ import (
 func (s *Store) addNotices(r *recipient, b *domain.Bundle) bool {
 	n := domain.Notice{
 		Recipient: b.Cabinet.Recipient, Origin: b.Cabinet.Origin, Group: b.Group,
-		Bundle: b.ID, Number: int64(r.gate(b.Group).generation),
+		Bundle: b.ID, Number: int64(r.gate(b.Group).generation), Peeked: b.Peeked,
 	}
 	before := len(r.outbox)
 	if b.Content == domain.Request {

@@ -88,9 +88,10 @@ type expiring struct {
 type cabinet struct {
 	key          domain.CabinetKey
 	group        domain.Group
-	events       []repository.StoredEvent // only ever appended to
-	acknowledged int                      // so many from the front
-	lost         map[domain.Sequence]bool // events that cannot be read any more; see Lose
+	events       []repository.StoredEvent                // only ever appended to
+	acknowledged int                                     // so many from the front
+	lost         map[domain.Sequence]bool                // events that cannot be read any more; see Lose
+	saves        map[domain.Sequence]domain.TraceContext // that have saved the events, if they are known
 }
 
 type gate struct {
@@ -128,7 +129,7 @@ func (s *Store) recipientOf(id domain.ActorID) *recipient {
 func (r *recipient) cabinet(key domain.CabinetKey, group domain.Group) *cabinet {
 	c, ok := r.cabinets[key]
 	if !ok {
-		c = &cabinet{key: key, group: group}
+		c = &cabinet{key: key, group: group, saves: make(map[domain.Sequence]domain.TraceContext)}
 		r.cabinets[key] = c
 	}
 	return c
@@ -189,6 +190,10 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 		stored.Payload = nil
 		c := r.cabinet(e.Cabinet(), groups[i])
 		c.events = append(c.events, stored)
+		if span := domain.TraceContextOf(ctx); span.Sampled {
+			span.State = ""
+			c.saves[r.last] = span
+		}
 	}
 	for _, o := range payloads {
 		s.keep(o.name, o.data)

@@ -74,6 +74,7 @@ var topics = []topic{
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
 	{"Find", findRules},
+	{"Traces", traceRules},
 }
 
 // Run holds an implementation to the contracts of all ports but Content.

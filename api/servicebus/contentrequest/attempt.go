@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -154,6 +156,7 @@ func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver)
 		case m != nil:
 			c := a.classify(m)
 			if c.counts {
+				tracing.AddLinks(trace.SpanFromContext(ctx), tracing.FromProperties(m.ApplicationProperties))
 				a.result <- replyResult{reply: c.reply}
 			}
 			a.settle(ctx, s, m, c)
@@ -197,7 +200,9 @@ const settleTimeout = 2 * time.Second
 // settle completes a reply, and puts what is none where an operator finds it. If it
 // fails, the message stays in a session that nobody opens again, until it expires.
 func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
-	err := busclient.Outlast(ctx, settleTimeout, func(ctx context.Context) error {
+	settling, span := a.requests.startSettling(ctx, a.queues.Reply, m.MessageID, c.refusal)
+	defer span.End()
+	err := busclient.Outlast(settling, settleTimeout, func(ctx context.Context) error {
 		if c.refusal == "" {
 			return s.CompleteMessage(ctx, m, nil)
 		}

@@ -13,9 +13,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -39,6 +41,7 @@ type Options struct {
 	// Default: 4.
 	Connections int
 
+	Traces     trace.TracerProvider  // of the spans of requests; default: none are recorded
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
 	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
@@ -88,6 +91,7 @@ type Requests struct {
 	slots    map[domain.Origin]chan struct{} // one for each request under way
 	tasks    *busclient.TaskGroup
 	metrics  *requestMetrics
+	tracer   *tracing.Tracer
 }
 
 var _ hub.Requester = (*Requests)(nil)
@@ -112,6 +116,7 @@ func New(opts Options) *Requests {
 		slots:    slots,
 		tasks:    busclient.NewTaskGroup(),
 		metrics:  newRequestMetrics(opts.Registerer),
+		tracer:   tracing.New(opts.Traces, "api/servicebus/contentrequest"),
 	}
 }
 
@@ -136,7 +141,9 @@ func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply
 		return hub.Reply{}, domain.Errorf(domain.Unavailable, "ask domain %s: it has no queues; name them in the configuration", q.Origin)
 	}
 	began := r.opts.Clock()
+	ctx, span := r.startSpan(ctx, &q, queues.Request)
 	reply, err := r.request(ctx, q, queues)
+	endSpan(span, reply, err)
 	r.metrics.asked(q.Origin, outcomeOf(reply, err), r.opts.Clock().Sub(began))
 	return reply, err
 }
@@ -146,7 +153,7 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 	if err != nil {
 		return hub.Reply{}, err
 	}
-	a, err := r.newAttempt(q, queues, left)
+	a, err := r.newAttempt(ctx, q, queues, left)
 	if err != nil {
 		return hub.Reply{}, err
 	}
@@ -180,7 +187,7 @@ func (r *Requests) left(ctx context.Context, q *hub.ContentRequest) (time.Durati
 }
 
 // newAttempt puts a request into words.
-func (r *Requests) newAttempt(q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
+func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
 	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
 	format := contract.FormatJSON
 	if q.Format == domain.XML {
@@ -197,12 +204,14 @@ func (r *Requests) newAttempt(q hub.ContentRequest, queues contract.Queues, left
 	if err != nil {
 		return nil, domain.Errorf(domain.Damaged, "write a message to a domain: %w", err)
 	}
+	properties := contract.Properties(contract.RequestDataBundle, process, r.opts.Clock(), r.opts.NewID())
+	tracing.AddToProperties(properties, domain.TraceContextOf(ctx))
 	return &attempt{
 		requests: r, origin: q.Origin, id: id, process: process, queues: queues,
 		message: &azservicebus.Message{
 			Body: body, MessageID: &id, SessionID: &id, CorrelationID: &process,
 			ReplyTo: &queues.Reply, ReplyToSessionID: &id, TimeToLive: &left,
-			ApplicationProperties: contract.Properties(contract.RequestDataBundle, process, r.opts.Clock(), r.opts.NewID()),
+			ApplicationProperties: properties,
 		},
 		sent: make(chan error, 1), result: make(chan replyResult, 1),
 	}, nil

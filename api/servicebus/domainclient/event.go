@@ -30,6 +30,10 @@ type Event struct {
 
 	// Payload is the data itself, if it is to travel along. Only JSON carries it.
 	Payload json.RawMessage
+
+	// TraceParent and TraceState are the W3C Trace Context of what has made the event, if that is traced. Of
+	// several events in one message, those of the first count.
+	TraceParent, TraceState string
 }
 
 // A Form is how events are written into messages.
@@ -126,6 +130,7 @@ func (c *Client) write(recipient string, events []*Event) ([]message, error) {
 		if err != nil {
 			return nil, err
 		}
+		setTrace(m, e)
 		messages = append(messages, message{1, m})
 	}
 	return messages, nil
@@ -135,12 +140,14 @@ func (c *Client) write(recipient string, events []*Event) ([]message, error) {
 func (c *Client) writeJSON(recipient string, events []*Event) ([]message, error) {
 	var messages []message
 	var texts [][]byte
+	var first *Event
 	size := 0
 	flush := func() error {
 		if len(texts) == 0 {
 			return nil
 		}
 		m, err := c.announce(recipient, contract.JSON, slices.Concat([]byte{'['}, bytes.Join(texts, []byte{','}), []byte{']'}))
+		setTrace(m, first)
 		messages = append(messages, message{len(texts), m})
 		texts, size = nil, 0
 		return err
@@ -154,6 +161,9 @@ func (c *Client) writeJSON(recipient string, events []*Event) ([]message, error)
 			if err := flush(); err != nil {
 				return nil, err
 			}
+		}
+		if len(texts) == 0 {
+			first = e
 		}
 		texts = append(texts, text)
 		size += len(text) + 1

@@ -19,6 +19,9 @@ type Notice struct {
 	Recipient string // the actor
 	List      string // the blob that lists the ids of the events
 
+	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, "" if it is not known.
+	TraceParent, TraceState string
+
 	exchange exchange
 }
 
@@ -141,7 +144,9 @@ func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	case d.GetMarketOperator() == "":
 		return nil, errors.New("marketOperator is missing, so it is not known who has the bundle")
 	}
+	parent, state := traceOf(m)
 	return &Notice{
+		TraceParent: parent, TraceState: state,
 		ID: m.MessageID, Recipient: d.GetMarketOperator(), List: d.GetDataAvailableNotificationReferenceId(),
 		exchange: exchange{c.o.Exchange},
 	}, nil

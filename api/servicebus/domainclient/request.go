@@ -44,6 +44,9 @@ type Request struct {
 	Version       float64 // of the format, 1.0 unless the actor asked for another
 	List          string  // the blob that lists the ids of the events
 
+	// TraceParent and TraceState are the W3C Trace Context of the hub's request, "" if it has none.
+	TraceParent, TraceState string
+
 	exchange exchange
 }
 
@@ -107,7 +110,9 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 	case !known:
 		return nil, fmt.Errorf("ResponseFormatRequested: want Xml or Json, got %q", r.GetResponseFormatRequested())
 	}
+	parent, state := traceOf(m)
 	return &Request{
+		TraceParent: parent, TraceState: state,
 		ID: r.GetRequestId(), IdempotencyID: r.GetIdempotencyId(), List: r.GetDataAvailableNotificationReferenceId(),
 		ContentType: r.GetMessageType(), Format: format, Version: r.GetResponseFromatVersion(),
 		exchange: exchange{c.o.Exchange},

@@ -10,10 +10,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -46,6 +48,7 @@ type Options struct {
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
+	Traces     trace.TracerProvider  // of the spans of messages; default: none are recorded
 	Clock      func() time.Time      // default: the system's
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
@@ -100,6 +103,7 @@ type Ingestion struct {
 	order   *order
 	inHand  *receiver.Budget
 	saves   *semaphore.Weighted
+	tracer  *tracing.Tracer
 }
 
 // New returns an Ingestion. It makes no call; Run does.
@@ -124,6 +128,7 @@ func New(o Options) *Ingestion {
 		order:   newOrder(),
 		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
+		tracer:  tracing.New(o.Traces, "api/servicebus/ingest"),
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[[]domain.Event] 
 			Messages: limits.ReceiverMessages, Bytes: limits.ReceiverBytes, Settle: limits.Settle,
 			Linger: limits.Linger, Turn: limits.Turn, TurnMessages: limits.TurnMessages,
 		},
-		InHand: s.in.inHand, Stores: s.in.saves, Metrics: s.in.metrics.loops, Logger: s.logger, Clock: s.in.opts.Clock,
+		InHand: s.in.inHand, Stores: s.in.saves, Tracer: s.in.tracer, Metrics: s.in.metrics.loops, Logger: s.logger, Clock: s.in.opts.Clock,
 	}
 }
 
@@ -91,7 +91,9 @@ func (s *eventStore) save(ctx context.Context, ms []*message, patience int) {
 	var ingested hub.Ingested
 	var err error
 	if len(events) > 0 { // a message may bring none
-		ingested, err = s.untilStored(ctx, events, patience)
+		storing, span := s.startStoring(ctx, ms, len(events))
+		ingested, err = s.untilStored(storing, events, patience)
+		endStoring(span, err)
 	}
 	switch {
 	case err == nil:

@@ -9,10 +9,12 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
+	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
@@ -38,6 +40,7 @@ type Options struct {
 
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
+	Traces     trace.TracerProvider  // of the spans of messages; default: none are recorded
 	Clock      func() time.Time      // default: the system's
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
@@ -60,6 +63,7 @@ type Receiver struct {
 	metrics *metrics
 	inHand  *receiver.Budget
 	stores  *semaphore.Weighted
+	tracer  *tracing.Tracer
 }
 
 // New returns a Receiver. It makes no call; Run does.
@@ -77,6 +81,7 @@ func New(o Options) *Receiver {
 	return &Receiver{
 		opts: o, metrics: newMetrics(o.Registerer),
 		inHand: receiver.NewBudget(maxMessages, maxBytes), stores: semaphore.NewWeighted(1),
+		tracer: tracing.New(o.Traces, "api/servicebus/objectevents"),
 	}
 }
 
@@ -93,6 +98,7 @@ func (r *Receiver) Run(ctx context.Context) {
 			Queue: r.opts.Queue, Handler: s, Parker: s,
 			Limits: receiver.Limits{Messages: maxMessages, Bytes: maxBytes, Settle: settleTimeout},
 			InHand: r.inHand, Stores: r.stores, Metrics: r.metrics.loops, Logger: r.opts.Logger, Clock: r.opts.Clock,
+			Tracer: r.tracer,
 		}, from)
 		return s.loop
 	})

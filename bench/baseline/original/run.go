@@ -59,6 +59,9 @@ func (r *run) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
+// Saves implements [repository.Run]. The store knows no traces.
+func (r *run) Saves(int, int) []domain.TraceContext { return nil }
+
 // BacklogAfter implements [repository.Run], as far as events were read.
 func (r *run) BacklogAfter(n int) domain.Backlog {
 	if n >= len(r.events) {

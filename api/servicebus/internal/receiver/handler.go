@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/messagehub/messagehub/domain"
 )
 
 // A Message was received and is not settled yet. T is what it says.
@@ -14,6 +17,11 @@ type Message[T any] struct {
 	Weight    int        // bytes in memory, about
 	Rejection *Rejection // not nil if it cannot be stored
 
+	// Trace is the span of the message while the loop has it in hand. Without a tracer it is what the
+	// message carries; zero: nothing.
+	Trace domain.TraceContext
+
+	span trace.Span
 	lost bool // no longer locked; guarded by messageLocks
 }
 

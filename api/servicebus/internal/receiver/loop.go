@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
+	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// Options set up a Loop. All fields but Parker are required.
+// Options set up a Loop. All fields but Parker and Tracer are required.
 type Options[T any] struct {
 	Queue   string
 	Handler Handler[T]
@@ -23,6 +24,7 @@ type Options[T any] struct {
 	Stores  *semaphore.Weighted // one for each Store of all loops that may be under way
 	Metrics *Metrics
 	Logger  *slog.Logger
+	Tracer  *tracing.Tracer  // nil: spans are not recorded
 	Clock   func() time.Time // the bus stamps the ends of locks with its own
 }
 
@@ -203,6 +205,7 @@ func (l *Loop[T]) receive(ctx context.Context, received chan<- *Message[T]) {
 		l.Metrics.inHand.Inc()
 		l.received++
 		m := &Message[T]{ReceivedMessage: raw}
+		l.startSpan(m)
 		m.Content, m.Weight, m.Rejection = l.Handler.Decode(raw)
 		l.inHand.weigh(m.Weight)
 		l.InHand.weigh(m.Weight)
@@ -269,4 +272,5 @@ func (l *Loop[T]) forget(m *Message[T]) {
 	}
 	l.releaseRoom(m.Weight)
 	l.Metrics.inHand.Dec()
+	m.span.End()
 }

@@ -49,6 +49,8 @@ func (l *Loop[T]) settle(m *Message[T]) (err error) {
 			l.messages.remove(m)
 		}
 	}()
+	ctx, span := l.startSettling(ctx, m)
+	defer func() { endSettling(span, err) }()
 	if m.Rejection == nil {
 		return l.receiver.CompleteMessage(ctx, m.ReceivedMessage, nil)
 	}

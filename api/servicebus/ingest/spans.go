@@ -1,0 +1,46 @@
+package ingest
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/messagehub/messagehub/api/tracing"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// maxLinks limits the messages that the span of a store names.
+const maxLinks = 64
+
+// startStoring starts the span of storing messages. It is below the first message that has a sampled one, so that the way
+// of one message is one trace, and has links to the others.
+func (s *eventStore) startStoring(ctx context.Context, ms []*message, events int) (context.Context, trace.Span) {
+	var parent domain.TraceContext
+	for _, m := range ms {
+		if parent.IsZero() || m.Trace.Sampled && !parent.Sampled {
+			parent = m.Trace
+		}
+	}
+	start := tracing.Start{Name: "process " + s.loop.Queue, Kind: trace.SpanKindConsumer, Parent: parent}
+	if s.in.tracer.IsOn() {
+		for _, m := range ms {
+			if m.Trace != parent && !m.Trace.IsZero() && len(start.Links) < maxLinks {
+				start.Links = append(start.Links, m.Trace)
+			}
+		}
+		start.Attrs = append(tracing.BusAttributes("process", tracing.Process, s.loop.Queue, ""), tracing.BatchSize.Int(events))
+	}
+	return s.in.tracer.Start(ctx, start)
+}
+
+func endStoring(span trace.Span, err error) {
+	if !span.IsRecording() {
+		return
+	}
+	if err != nil {
+		span.SetAttributes(tracing.ErrorType.String(domain.KindOf(err).String()))
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}

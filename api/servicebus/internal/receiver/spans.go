@@ -1,0 +1,55 @@
+package receiver
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/messagehub/messagehub/api/tracing"
+)
+
+// The client records no spans. So a message has one from its receipt until it is settled or given back, below the
+// span that it carries, and its settlement one below that. What a handler does with messages is below
+// theirs, by [Message.Trace].
+
+// startSpan starts the span of a message that was received.
+func (l *Loop[T]) startSpan(m *Message[T]) {
+	parent := tracing.FromProperties(m.ApplicationProperties)
+	m.Trace = parent
+	m.span = trace.SpanFromContext(context.Background()) // which records nothing
+	if !l.Tracer.IsOn() {
+		return
+	}
+	_, m.span = l.Tracer.Start(context.Background(), tracing.Start{
+		Name: "receive " + l.Queue, Kind: trace.SpanKindConsumer, Parent: parent,
+		Attrs: tracing.BusAttributes("receive", tracing.Receive, l.Queue, m.MessageID),
+	})
+	m.Trace = tracing.ContextOf(m.span)
+}
+
+// startSettling starts the span of the settlement of a message.
+func (l *Loop[T]) startSettling(ctx context.Context, m *Message[T]) (context.Context, trace.Span) {
+	name := "complete"
+	if m.Rejection != nil {
+		name = "dead_letter"
+	}
+	start := tracing.Start{Name: "settle " + l.Queue, Kind: trace.SpanKindClient, Parent: m.Trace}
+	if l.Tracer.IsOn() {
+		start.Attrs = tracing.BusAttributes(name, tracing.Settle, l.Queue, m.MessageID)
+		if m.Rejection != nil {
+			start.Attrs = append(start.Attrs, tracing.ErrorType.String(m.Rejection.Reason))
+		}
+	}
+	return l.Tracer.Start(ctx, start)
+}
+
+func endSettling(span trace.Span, err error) {
+	if !span.IsRecording() {
+		return // it may be the span of another process
+	}
+	if err != nil {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/messagehub/messagehub/api/tracing"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// Each request has a span, of the span that the header traceparent names. otelhttp would end it
+// when the handler returns, but a Peek that waits for data is parked then and has no answer yet. It
+// would also wrap request and response, which observe does already, and link the metrics of
+// OpenTelemetry.
+
+// startSpan starts the span of a request, or resumes that of the request that was parked.
+func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *record) context.Context {
+	if rec.poll != nil && rec.poll.span != nil {
+		rec.span = rec.poll.span
+		return tracing.WithSpan(ctx, rec.span)
+	}
+	parent := tracing.FromHeader(r.Header)
+	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(watched, r.URL.Path) {
+		return ctx
+	}
+	ctx, rec.span = s.tracer.Start(ctx, tracing.Start{
+		Name: "HTTP", Kind: trace.SpanKindServer, Parent: parent,
+		Extra: []trace.SpanStartOption{trace.WithTimestamp(rec.start)},
+	})
+	return ctx
+}
+
+// describe adds attributes to the span of the request, if that is recorded.
+func (rec *record) describe(attrs ...attribute.KeyValue) {
+	if rec.span != nil && rec.span.IsRecording() {
+		rec.span.SetAttributes(attrs...)
+	}
+}
+
+// describeOperation adds what the semantic conventions for messaging ask for.
+func (rec *record) describeOperation(name, kind string, actor domain.ActorID) {
+	if rec.span != nil && rec.span.IsRecording() {
+		rec.span.SetAttributes(tracing.System.String(tracing.Hub), tracing.OperationName.String(name), tracing.OperationType.String(kind))
+		if actor != (domain.ActorID{}) {
+			rec.span.SetAttributes(tracing.Destination.String(actor.String()), tracing.Actor.String(actor.String()))
+		}
+	}
+}
+
+// linkTo adds causes to the span of the request.
+func (rec *record) linkTo(causes ...domain.TraceContext) {
+	if rec.span != nil {
+		tracing.AddLinks(rec.span, causes...)
+	}
+}
+
+// endSpan ends the span of a request as observe saw it. Its name has the pattern of the route and
+// never a path, which may have ids in it.
+func (rec *record) endSpan(method, route string, o seen) {
+	if rec.span == nil || !rec.span.IsRecording() {
+		return
+	}
+	rec.span.SetName(method + " " + route)
+	rec.span.SetAttributes(tracing.HTTPMethod.String(method), tracing.HTTPRoute.String(route))
+	if o.code > 0 && o.status != aborted {
+		rec.span.SetAttributes(tracing.HTTPStatus.Int(o.code))
+	}
+	if rec.problem != "" {
+		rec.span.SetAttributes(tracing.ErrorType.String(string(rec.problem)))
+	}
+	if o.code >= 500 || o.status == aborted {
+		rec.span.SetStatus(codes.Error, o.status) // the text of an error may quote what a client has sent
+	}
+	rec.span.End()
+}
+
+// exemplar returns the id of the trace of a request if it is sampled, "" otherwise.
+func (rec *record) exemplar() string {
+	if rec.span == nil || !rec.span.SpanContext().IsSampled() {
+		return ""
+	}
+	return rec.span.SpanContext().TraceID().String()
+}

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"context"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/tracing"
+	"github.com/Azure/azure-sdk-for-go/sdk/tracing/azotel"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// azureTraces returns what records the requests that the clients of Cosmos and Blob Storage make: below the
+// span of a request or message, and none of the hub's own accord, such as those of a sweep. Without a
+// provider it records nothing.
+func azureTraces(provider trace.TracerProvider) tracing.Provider {
+	if provider == nil {
+		return tracing.Provider{}
+	}
+	return azotel.NewTracingProvider(childProvider{provider}, nil)
+}
+
+// A childProvider records spans below others only.
+type childProvider struct{ trace.TracerProvider }
+
+// Tracer implements trace.TracerProvider.
+func (p childProvider) Tracer(name string, options ...trace.TracerOption) trace.Tracer {
+	return childTracer{p.TracerProvider.Tracer(name, options...)}
+}
+
+type childTracer struct{ trace.Tracer }
+
+// Start implements trace.Tracer.
+func (t childTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		outlasted := domain.TraceContextOf(ctx) // the request that asked for work which outlasts it
+		if !outlasted.Sampled {
+			return ctx, noop.Span{}
+		}
+		ctx = trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID(outlasted.TraceID), SpanID: trace.SpanID(outlasted.SpanID), TraceFlags: trace.FlagsSampled,
+		}))
+	}
+	ctx, span := t.Tracer.Start(ctx, name, options...)
+	quiet := quietSpan{span}
+	return trace.ContextWithSpan(ctx, quiet), quiet
+}
+
+// A quietSpan says that it failed, and leaves out the text: the clients quote the address of the document and the
+// answer, which have ids.
+type quietSpan struct{ trace.Span }
+
+// SetStatus implements trace.Span.
+func (s quietSpan) SetStatus(code codes.Code, _ string) { s.Span.SetStatus(code, "") }

@@ -1,0 +1,248 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxResponse limits what is read of an answer.
+const maxResponse = 64 << 10
+
+// A client sends spans to the receiver. It implements otlptrace.Client, whose exporter turns spans into
+// the form of OTLP. Its errors end here: they are counted and logged, because the SDK would print them.
+type client struct {
+	settings *settings
+	http     *http.Client
+	metrics  *metrics
+	logger   *slog.Logger
+	clock    func() time.Time
+	sleep    func(ctx context.Context, d time.Duration)
+	random   func() float64 // in [0, 1)
+
+	life context.Context //nolint:containedctx // ends when the time for the last spans is over
+	end  context.CancelFunc
+
+	mu       sync.Mutex
+	failures int // in a row
+}
+
+// Start implements otlptrace.Client. The first request connects.
+func (c *client) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client.
+func (c *client) Stop(context.Context) error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// UploadTraces implements otlptrace.Client. It always returns nil.
+func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
+	n := countSpans(spans)
+	// TracesData has the wire form of ExportTraceServiceRequest, whose package links gRPC.
+	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
+	if err == nil && c.settings.gzip {
+		body, err = compress(body)
+	}
+	if err != nil {
+		c.drop(ctx, rejected, n, err)
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	for try := 0; ; try++ {
+		refused, err := c.post(ctx, body)
+		switch failure, isFailure := errors.AsType[*statusError](err); {
+		case err == nil:
+			c.succeed(ctx, n, refused)
+			return nil
+		case isFailure && !failure.isTransient():
+			c.drop(ctx, rejected, n, err)
+			return nil
+		case ctx.Err() != nil || !c.pause(ctx, try, failure):
+			c.drop(ctx, unavailable, n, err)
+			return nil
+		}
+	}
+}
+
+func countSpans(spans []*tracepb.ResourceSpans) (n int) {
+	for _, resource := range spans {
+		for _, scope := range resource.GetScopeSpans() {
+			n += len(scope.GetSpans())
+		}
+	}
+	return n
+}
+
+func compress(body []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return b.Bytes(), err
+}
+
+// pause waits before another attempt, as the receiver has asked or longer with each one. It reports
+// whether there is time for one.
+func (c *client) pause(ctx context.Context, try int, failure *statusError) bool {
+	const first, longest = time.Second, 30 * time.Second
+	d := min(first<<min(try, 10), longest)
+	d = time.Duration(float64(d) * (0.75 + c.random()/2))
+	if failure != nil && failure.retryAfter > 0 {
+		d = failure.retryAfter
+	}
+	if deadline, ok := ctx.Deadline(); ok && c.clock().Add(d).After(deadline) {
+		return false
+	}
+	c.sleep(ctx, d)
+	return ctx.Err() == nil
+}
+
+// post makes one request. It returns how many of its spans the receiver has refused.
+func (c *client) post(ctx context.Context, body []byte) (refused int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.settings.timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.settings.endpoint.String(), bytes.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	for name, value := range c.settings.headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	r.Header.Set("User-Agent", "messagehub")
+	if c.settings.gzip {
+		r.Header.Set("Content-Encoding", "gzip")
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL
+		}
+		return 0, err
+	}
+	defer answer.Body.Close()
+	text, readErr := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
+	if answer.StatusCode/100 != 2 {
+		return 0, &statusError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
+	}
+	if readErr != nil { // but it has accepted the spans
+		return 0, nil //nolint:nilerr // sending them again would double them
+	}
+	return refusedSpans(text), nil
+}
+
+// retryAfter returns how long a receiver asks to wait, 0 if it does not say.
+func (c *client) retryAfter(text string) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(c.clock()))
+	}
+	return 0
+}
+
+// A statusError is an answer other than 2xx. What the receiver says about it is left out: it may quote
+// the headers.
+type statusError struct {
+	status     int
+	retryAfter time.Duration
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("the receiver has answered %d %s", e.status, http.StatusText(e.status))
+}
+
+// isTransient reports whether another attempt may succeed.
+func (e *statusError) isTransient() bool {
+	switch e.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return false
+	}
+}
+
+// refusedSpans returns the number of refused spans in the answer of a receiver, an
+// ExportTraceServiceResponse: member 1 is the partial success, and its member 1 that number.
+func refusedSpans(answer []byte) int64 {
+	var refused int64
+	eachField(answer, func(n protowire.Number, kind protowire.Type, value []byte) {
+		if n != 1 || kind != protowire.BytesType {
+			return
+		}
+		partial, _ := protowire.ConsumeBytes(value)
+		eachField(partial, func(n protowire.Number, kind protowire.Type, value []byte) {
+			if n == 1 && kind == protowire.VarintType {
+				v, _ := protowire.ConsumeVarint(value)
+				refused = max(0, int64(v)) //nolint:gosec // as protobuf has it
+			}
+		})
+	})
+	return refused
+}
+
+// eachField calls f for each member of a message, until one cannot be decoded.
+func eachField(message []byte, f func(protowire.Number, protowire.Type, []byte)) {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return
+		}
+		n := protowire.ConsumeFieldValue(number, kind, message[tag:])
+		if n < 0 {
+			return
+		}
+		f(number, kind, message[tag:tag+n])
+		message = message[tag+n:]
+	}
+}
+
+func (c *client) succeed(ctx context.Context, n int, refused int64) {
+	bad := int(min(refused, int64(n)))
+	c.metrics.sent.Add(float64(n - bad))
+	if bad > 0 {
+		c.drop(ctx, rejected, bad, errors.New("the receiver has accepted the others"))
+		return
+	}
+	c.mu.Lock()
+	failures := c.failures
+	c.failures = 0
+	c.mu.Unlock()
+	if failures > 0 {
+		c.logger.LogAttrs(ctx, slog.LevelInfo, "the OTLP receiver takes spans again", slog.Int("failures", failures))
+	}
+}
+
+// drop counts spans that are not sent. It logs the first failure in a row, the second, the fourth and so
+// on: a long outage fills no disk.
+func (c *client) drop(ctx context.Context, reason string, n int, err error) {
+	c.metrics.drop(reason, n)
+	c.mu.Lock()
+	c.failures++
+	failures := c.failures
+	c.mu.Unlock()
+	if failures&(failures-1) == 0 {
+		c.logger.LogAttrs(ctx, slog.LevelWarn, "spans were dropped; see whether the OTLP receiver is up, can be reached, and accepts the headers",
+			slog.String("reason", reason), slog.Int("spans", n), slog.Int("failures", failures),
+			slog.String("receiver", c.settings.endpoint.Host), slog.String("error", err.Error()))
+	}
+}

@@ -1,0 +1,38 @@
+package otlp
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// The reasons for which spans are dropped.
+const (
+	queueFull   = "queue_full"  // more have ended than the receiver takes
+	rejected    = "rejected"    // the receiver has refused them, and would again
+	unavailable = "unavailable" // the receiver could not be reached, or has not taken them in time
+)
+
+type metrics struct {
+	sent    prometheus.Counter
+	dropped *prometheus.CounterVec // reason
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	make := promauto.With(registerer)
+	m := &metrics{
+		sent: make.NewCounter(prometheus.CounterOpts{
+			Name: "messagehub_trace_spans_sent_total",
+			Help: "Spans that the OTLP receiver has accepted.",
+		}),
+		dropped: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_trace_spans_dropped_total",
+			Help: "Spans that were recorded and not accepted by the OTLP receiver, by reason: queue_full, rejected, or unavailable.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{queueFull, rejected, unavailable} {
+		m.dropped.WithLabelValues(reason)
+	}
+	return m
+}
+
+func (m *metrics) drop(reason string, n int) { m.dropped.WithLabelValues(reason).Add(float64(n)) }

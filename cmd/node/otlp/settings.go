@@ -1,0 +1,198 @@
+package otlp
+
+import (
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// An environment is what the variables of OpenTelemetry say. Their names and values are those of its
+// specification. A value that is empty counts as missing.
+type environment map[string]string
+
+const prefix = "OTEL_"
+
+// newEnvironment returns the variables of OpenTelemetry among those of a process, NAME=VALUE.
+func newEnvironment(environ []string) environment {
+	env := make(environment)
+	for _, e := range environ {
+		if name, value, _ := strings.Cut(e, "="); strings.HasPrefix(name, prefix) && strings.TrimSpace(value) != "" {
+			env[name] = strings.TrimSpace(value)
+		}
+	}
+	return env
+}
+
+// settings are what the environment asks for.
+type settings struct {
+	endpoint    *url.URL
+	headers     map[string]string // secrets
+	timeout     time.Duration     // of one request
+	gzip        bool
+	certificate string // file with the authorities that the receiver's certificate is of; "": those of the system
+	clientCert  string // files of the hub's own certificate and key; "": none
+	clientKey   string
+
+	sampler sampler
+
+	attributes []attributeText // of the resource
+
+	queueSize, batchSize         int
+	scheduleDelay, exportTimeout time.Duration
+}
+
+type attributeText struct{ key, value string }
+
+// isOn reports whether spans are to be recorded.
+func (env environment) isOn() bool {
+	if strings.EqualFold(env["OTEL_SDK_DISABLED"], "true") {
+		return false
+	}
+	exporter := env["OTEL_TRACES_EXPORTER"]
+	return exporter != "" && exporter != "none" ||
+		exporter == "" && (env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "" || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] != "")
+}
+
+// forTraces returns the value of a variable of the exporter: that for traces or, without it, that
+// for every signal; and the name that has it.
+func (env environment) forTraces(what string) (value, name string) {
+	name = "OTEL_EXPORTER_OTLP_TRACES_" + what
+	if value = env[name]; value != "" {
+		return value, name
+	}
+	name = "OTEL_EXPORTER_OTLP_" + what
+	return env[name], name
+}
+
+// settings returns what env asks for. Its error names a variable, and what it may be. It quotes no
+// header.
+func (env environment) settings() (*settings, error) {
+	s := &settings{timeout: 10 * time.Second, queueSize: 2048, batchSize: 512, scheduleDelay: 5 * time.Second, exportTimeout: 30 * time.Second}
+	if exporter := env["OTEL_TRACES_EXPORTER"]; exporter != "" && exporter != "otlp" {
+		return nil, fmt.Errorf("OTEL_TRACES_EXPORTER: want otlp or none, got %q", exporter)
+	}
+	if protocol, name := env.forTraces("PROTOCOL"); protocol != "" && protocol != "http/protobuf" {
+		return nil, fmt.Errorf("%s: want http/protobuf, got %q; receivers have a port of its own for it, mostly 4318", name, protocol)
+	}
+	for _, part := range []func(*settings) error{env.setReceiver, env.setBatches, env.setSampler, env.setResource} {
+		if err := part(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (env environment) setReceiver(s *settings) (err error) {
+	endpoint, name := env.forTraces("ENDPOINT")
+	if endpoint == "" {
+		endpoint = "http://localhost:4318"
+	}
+	s.endpoint, err = url.Parse(endpoint)
+	if err != nil || s.endpoint.Host == "" || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" {
+		return fmt.Errorf("%s: want a URL such as http://localhost:4318", name) // which may have a password in it
+	}
+	if name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+		s.endpoint = s.endpoint.JoinPath("v1", "traces")
+	}
+	headers, name := env.forTraces("HEADERS")
+	s.headers = make(map[string]string)
+	for i, pair := range splitPairs(headers) {
+		key, value, ok := decodePair(pair)
+		if !ok || !isToken(key) || strings.ContainsAny(value, "\r\n\x00") {
+			return fmt.Errorf("%s: want NAME=VALUE with commas between them, and %%XX for other characters; member %d is none", name, i+1)
+		}
+		s.headers[key] = value
+	}
+	compression, name := env.forTraces("COMPRESSION")
+	switch compression {
+	case "", "none":
+	case "gzip":
+		s.gzip = true
+	default:
+		return fmt.Errorf("%s: want gzip or none, got %q", name, compression)
+	}
+	s.certificate, _ = env.forTraces("CERTIFICATE")
+	s.clientCert, _ = env.forTraces("CLIENT_CERTIFICATE")
+	s.clientKey, _ = env.forTraces("CLIENT_KEY")
+	timeout, name := env.forTraces("TIMEOUT")
+	return setMilliseconds(&s.timeout, name, timeout)
+}
+
+func (env environment) setBatches(s *settings) error {
+	for name, to := range map[string]*int{"OTEL_BSP_MAX_QUEUE_SIZE": &s.queueSize, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": &s.batchSize} {
+		const limit = 1_000_000
+		if text := env[name]; text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 || n > limit {
+				return fmt.Errorf("%s: want a number of spans from 1 to %d, got %q", name, limit, text)
+			}
+			*to = n
+		}
+	}
+	s.batchSize = min(s.batchSize, s.queueSize)
+	if err := setMilliseconds(&s.scheduleDelay, "OTEL_BSP_SCHEDULE_DELAY", env["OTEL_BSP_SCHEDULE_DELAY"]); err != nil {
+		return err
+	}
+	return setMilliseconds(&s.exportTimeout, "OTEL_BSP_EXPORT_TIMEOUT", env["OTEL_BSP_EXPORT_TIMEOUT"])
+}
+
+func setMilliseconds(to *time.Duration, name, text string) error {
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > math.MaxInt32 {
+		return fmt.Errorf("%s: want a number of milliseconds, at least 1, got %q", name, text)
+	}
+	*to = time.Duration(n) * time.Millisecond
+	return nil
+}
+
+func (env environment) setResource(s *settings) error {
+	const name = "OTEL_RESOURCE_ATTRIBUTES"
+	for _, pair := range splitPairs(env[name]) {
+		key, value, ok := decodePair(pair)
+		if !ok {
+			return fmt.Errorf("%s: want KEY=VALUE with commas between them, got %q", name, pair)
+		}
+		s.attributes = append(s.attributes, attributeText{key, value})
+	}
+	if service := env["OTEL_SERVICE_NAME"]; service != "" {
+		s.attributes = append(s.attributes, attributeText{"service.name", service})
+	}
+	return nil
+}
+
+// splitPairs returns the members of a list that are not empty.
+func splitPairs(list string) []string {
+	var pairs []string
+	for pair := range strings.SplitSeq(list, ",") {
+		if pair = strings.TrimSpace(pair); pair != "" {
+			pairs = append(pairs, pair)
+		}
+	}
+	return pairs
+}
+
+// decodePair returns the key and the value of KEY=VALUE.
+func decodePair(pair string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(pair, "=")
+	key, keyErr := url.PathUnescape(strings.TrimSpace(key))
+	value, valueErr := url.PathUnescape(strings.TrimSpace(value))
+	return key, value, ok && key != "" && keyErr == nil && valueErr == nil
+}
+
+// isToken reports whether text may be the name of a header.
+func isToken(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return text != ""
+}

@@ -1,0 +1,233 @@
+package cosmos
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The spans that have saved events are kept once for each Save: beside the events of a page, in
+// its member saves, and beside a tail, in that of its cabinet in the head. A flush moves them with the events.
+// Only those of sampled traces are kept, without the state of other systems, and only if
+// Options.StoreTraces says so: then a Save costs some 32 bytes more, and otherwise nothing.
+//
+// They are no part of what a Save promises. A version that does not know them drops those of the
+// tails that it flushes, and one that cannot be decoded counts as missing.
+//
+// They are one byte string: for each run of slots a uvarint, the number of slots times 4 plus
+//
+//	0  no span is known
+//	1  the trace, 16 bytes, and the span, 8 bytes, follow
+//	2  the span, 8 bytes, follows; the trace is that of the run before
+//
+// Slots behind the last run have no span. In a head, two uvarints come before: the ordinal of the
+// drawer and the first slot. A version that does not know them may have continued in another drawer.
+const (
+	noSpan = iota
+	newTrace
+	sameTrace
+)
+
+// A saveRun is a run of slots that one span has saved.
+type saveRun struct {
+	from, until int
+	span        domain.TraceContext
+}
+
+// storedSpan returns c as it is stored: the zero context unless it is sampled.
+func storedSpan(c domain.TraceContext) domain.TraceContext {
+	if !c.Sampled {
+		return domain.TraceContext{}
+	}
+	c.State = ""
+	return c
+}
+
+// appendSaves appends runs, which are in order and begin at a slot or later.
+func appendSaves(data []byte, from int, runs []saveRun) []byte {
+	var last domain.TraceID
+	for _, r := range runs {
+		if r.from > from {
+			data = binary.AppendUvarint(data, uint64(r.from-from)<<2|noSpan) //nolint:gosec // positive
+		}
+		kind := uint64(newTrace)
+		if r.span.TraceID == last {
+			kind = sameTrace
+		}
+		data = binary.AppendUvarint(data, uint64(r.until-r.from)<<2|kind) //nolint:gosec // positive
+		if kind == newTrace {
+			data = append(data, r.span.TraceID[:]...)
+		}
+		data = append(data, r.span.SpanID[:]...)
+		last, from = r.span.TraceID, r.until
+	}
+	return data
+}
+
+// decodeSaves returns the runs in data, the first of which begins at a slot; nil if they cannot be
+// decoded.
+func decodeSaves(data []byte, from int) []saveRun {
+	d := decoder{b: data}
+	var runs []saveRun
+	var last domain.TraceID
+	for len(d.b) > 0 {
+		head := d.uvarint()
+		n := head >> 2
+		if n == 0 || n > maxSlots {
+			return nil
+		}
+		r := saveRun{from: from, until: from + int(n), span: domain.TraceContext{Sampled: true}} //nolint:gosec // bounded
+		from = r.until
+		switch head & 3 {
+		case noSpan:
+			continue
+		case newTrace:
+			d.copy(last[:])
+		case sameTrace:
+		default:
+			return nil
+		}
+		r.span.TraceID = last
+		d.copy(r.span.SpanID[:])
+		if d.failed || r.span.IsZero() || from > maxSlots {
+			return nil
+		}
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// savesOf returns the spans that have saved events, the first of which is in a slot.
+func savesOf(events []numbered, slot int) []saveRun {
+	var runs []saveRun
+	for i := range events {
+		if span := events[i].save; span != nil {
+			runs = appendRun(runs, saveRun{slot + i, slot + i + 1, *span})
+		}
+	}
+	return runs
+}
+
+// appendRun appends r to runs, and joins it with the last one if both are of one Save.
+func appendRun(runs []saveRun, r saveRun) []saveRun {
+	if n := len(runs); n > 0 && runs[n-1].until == r.from && runs[n-1].span == r.span {
+		runs[n-1].until = r.until
+		return runs
+	}
+	return append(runs, r)
+}
+
+// clipSaves returns those parts of runs that are in slots from to until.
+func clipSaves(runs []saveRun, from, until int) []saveRun {
+	var clipped []saveRun
+	for _, r := range runs {
+		if r.from, r.until = max(r.from, from), min(r.until, until); r.from < r.until {
+			clipped = append(clipped, r)
+		}
+	}
+	return clipped
+}
+
+// encodeSaves returns runs as a page has them, nil if there are none.
+func encodeSaves(runs []saveRun, from int) packed {
+	if len(runs) == 0 {
+		return nil
+	}
+	return appendSaves(nil, from, runs)
+}
+
+// encodeTailSaves returns the member Saves of a cabinet whose tail has runs.
+func (c received) encodeTailSaves(runs []saveRun) packed {
+	if len(runs) == 0 {
+		return nil
+	}
+	data := binary.AppendUvarint(nil, uint64(c.Ordinal))   //nolint:gosec // positive
+	data = binary.AppendUvarint(data, uint64(c.inPages())) //nolint:gosec // not negative
+	return appendSaves(data, c.inPages(), runs)
+}
+
+// tailSaves returns the spans that have saved the events of the tail, as far as they are known.
+func (c received) tailSaves() []saveRun {
+	if len(c.Saves) == 0 || len(c.Tail) == 0 {
+		return nil
+	}
+	d := decoder{b: c.Saves}
+	ordinal, from := d.uvarint(), d.uvarint()
+	if d.failed || ordinal != uint64(c.Ordinal) || from > maxSlots { //nolint:gosec // positive
+		return nil
+	}
+	return clipSaves(decodeSaves(d.b, int(from)), c.inPages(), c.Fill) //nolint:gosec // bounded
+}
+
+// saveRuns returns the spans that have saved the events of p, as far as they are known.
+func (p *page) saveRuns() []saveRun { return clipSaves(decodeSaves(p.Saves, p.Slot), p.Slot, p.Until) }
+
+// pageSaves are the spans of the pages that a run has read. Several drawers are read at once.
+type pageSaves struct {
+	mu   sync.Mutex
+	runs map[int][]saveRun // by the ordinal of the drawer
+}
+
+// add notes the spans of a page.
+func (s *pageSaves) add(ordinal int, p *page) {
+	runs := p.saveRuns()
+	if len(runs) == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs == nil {
+		s.runs = make(map[int][]saveRun)
+	}
+	s.runs[ordinal] = append(s.runs[ordinal], runs...)
+}
+
+// Saves implements repository.Run.
+func (r *run) Saves(n, limit int) []domain.TraceContext {
+	if !r.call.r.opts.StoreTraces {
+		return nil
+	}
+	r.saves.mu.Lock()
+	defer r.saves.mu.Unlock()
+	var spans []domain.TraceContext
+	for _, s := range r.ranges(n) {
+		runs := clipSaves(r.saves.runs[s.Ordinal], s.From, s.To)
+		slices.SortStableFunc(runs, func(a, b saveRun) int { return a.from - b.from })
+		if r.tail != nil && r.tail.drawer == s.Drawer {
+			runs = append(runs, clipSaves(r.tail.saves, s.From, s.To)...)
+		}
+		for _, run := range runs {
+			if len(spans) == limit {
+				return spans
+			}
+			if !slices.Contains(spans, run.span) {
+				spans = append(spans, run.span)
+			}
+		}
+	}
+	return spans
+}
+
+// encodeSpan returns a span as a bundle or a notice has it, nil if it is not stored.
+func encodeSpan(c domain.TraceContext) packed {
+	if c = storedSpan(c); c.IsZero() {
+		return nil
+	}
+	return append(append(packed(nil), c.TraceID[:]...), c.SpanID[:]...)
+}
+
+// span returns the span that encodeSpan has encoded, the zero context if p is none.
+func (p packed) span() domain.TraceContext {
+	c := domain.TraceContext{Sampled: true}
+	if len(p) != len(c.TraceID)+len(c.SpanID) {
+		return domain.TraceContext{}
+	}
+	copy(c.TraceID[:], p)
+	copy(c.SpanID[:], p[len(c.TraceID):])
+	if c.IsZero() {
+		return domain.TraceContext{}
+	}
+	return c
+}

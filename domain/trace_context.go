@@ -1,0 +1,144 @@
+package domain
+
+import (
+	"context"
+	"encoding/hex"
+	"strings"
+)
+
+// A TraceContext names a span of a distributed trace, by the W3C recommendation Trace Context.
+// It says where something comes from, for those who look for the cause of a delay. No rule
+// depends on it. The zero TraceContext names no span.
+type TraceContext struct {
+	TraceID TraceID
+	SpanID  SpanID
+	Sampled bool
+	State   string // of other systems, as the header tracestate has it; "" if there is none
+}
+
+// A TraceID is the id of a trace. That of a trace is not zero.
+type TraceID [16]byte
+
+// String returns id as traceparent has it, 32 hexadecimal digits.
+func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseTraceID accepts 32 hexadecimal digits in lower case that are not all 0.
+func ParseTraceID(text string) (TraceID, error) {
+	var id TraceID
+	if !decodeLowerHex(id[:], text) || id == (TraceID{}) {
+		return TraceID{}, Errorf(Invalid, "trace id: want 32 digits of 0-9 a-f that are not all 0, got %q", Clip(text))
+	}
+	return id, nil
+}
+
+// A SpanID is the id of a span in its trace. That of a span is not zero.
+type SpanID [8]byte
+
+// String returns id as traceparent has it, 16 hexadecimal digits.
+func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
+
+const (
+	traceParentLength = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	maxTraceState     = 512 // bytes, which every system has to pass on
+	maxTraceStates    = 32  // members
+	sampledFlag       = 1
+)
+
+// ParseTraceContext returns the context that the headers traceparent and tracestate carry. A
+// parent that is not valid is an Invalid error. A state that is not valid, or longer than 512
+// bytes, is left out: the recommendation allows that, and the parent is good without it.
+func ParseTraceContext(parent, state string) (TraceContext, error) {
+	c, ok := parseTraceParent(parent)
+	if !ok {
+		return TraceContext{}, Errorf(Invalid, "traceparent: want VERSION-TRACE-SPAN-FLAGS as in W3C Trace Context, got %q", Clip(parent))
+	}
+	if isTraceState(state) {
+		c.State = state
+	}
+	return c, nil
+}
+
+func parseTraceParent(text string) (c TraceContext, ok bool) {
+	if len(text) < traceParentLength || text[2] != '-' || text[35] != '-' || text[52] != '-' {
+		return c, false
+	}
+	var version, flags [1]byte
+	if !decodeLowerHex(version[:], text[:2]) || version[0] == 0xff ||
+		!decodeLowerHex(c.TraceID[:], text[3:35]) || !decodeLowerHex(c.SpanID[:], text[36:52]) ||
+		!decodeLowerHex(flags[:], text[53:traceParentLength]) {
+		return TraceContext{}, false
+	}
+	if rest := text[traceParentLength:]; rest != "" && (version[0] == 0 || rest[0] != '-') { // later versions may add members
+		return TraceContext{}, false
+	}
+	c.Sampled = flags[0]&sampledFlag != 0
+	return c, !c.IsZero()
+}
+
+// decodeLowerHex decodes text into all of to. It accepts no capital letters.
+func decodeLowerHex(to []byte, text string) bool {
+	if len(text) != hex.EncodedLen(len(to)) || strings.ContainsAny(text, "ABCDEF") {
+		return false
+	}
+	_, err := hex.Decode(to, []byte(text))
+	return err == nil
+}
+
+// isTraceState reports whether text may be the value of a header tracestate: members KEY=VALUE
+// of printable ASCII, with commas between them.
+func isTraceState(text string) bool {
+	if text == "" || len(text) > maxTraceState || strings.Count(text, ",") >= maxTraceStates {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c > '~') && c != '\t' {
+			return false
+		}
+	}
+	for member := range strings.SplitSeq(text, ",") {
+		if member = strings.Trim(member, " \t"); member == "" { // which the recommendation allows
+			continue
+		}
+		if key, value, found := strings.Cut(member, "="); !found || key == "" || value == "" || strings.ContainsAny(key, " \t") || strings.Contains(value, "=") {
+			return false
+		}
+	}
+	return true
+}
+
+// IsZero reports whether c names no span.
+func (c TraceContext) IsZero() bool { return c.TraceID == TraceID{} || c.SpanID == SpanID{} }
+
+// Parent returns the value of the header traceparent, "" if c names no span.
+func (c TraceContext) Parent() string {
+	if c.IsZero() {
+		return ""
+	}
+	text := make([]byte, 0, traceParentLength)
+	text = append(text, "00-"...)
+	text = hex.AppendEncode(text, c.TraceID[:])
+	text = append(text, '-')
+	text = hex.AppendEncode(text, c.SpanID[:])
+	if c.Sampled {
+		return string(append(text, "-01"...))
+	}
+	return string(append(text, "-00"...))
+}
+
+type traceContextKey struct{}
+
+// WithTraceContext returns ctx with the span on whose behalf something is done. An edge calls it;
+// a ctx without one has the zero TraceContext.
+func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
+	if c.IsZero() {
+		return ctx
+	}
+	return context.WithValue(ctx, traceContextKey{}, c)
+}
+
+// TraceContextOf returns the span on whose behalf something is done, the zero TraceContext if
+// that is not known.
+func TraceContextOf(ctx context.Context) TraceContext {
+	c, _ := ctx.Value(traceContextKey{}).(TraceContext)
+	return c
+}

@@ -1,0 +1,21 @@
+package content
+
+import (
+	"net/http"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// traceHeader is a policy that gives requests the header traceparent of the trace that they belong to, if
+// there is one. The signature of a request does not cover it.
+type traceHeader struct{}
+
+// Do implements [policy.Policy].
+func (traceHeader) Do(r *policy.Request) (*http.Response, error) {
+	if c := domain.TraceContextOf(r.Raw().Context()); !c.IsZero() {
+		r.Raw().Header.Set("Traceparent", c.Parent())
+	}
+	return r.Next()
+}

@@ -1,0 +1,119 @@
+package repositorytest
+
+import (
+	"encoding/binary"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// span returns the n-th span of a trace, as the edges give it to a store.
+func span(trace byte, n int) domain.TraceContext {
+	c := domain.TraceContext{TraceID: domain.TraceID{trace, 15: 1}, Sampled: true}
+	binary.BigEndian.PutUint64(c.SpanID[:], uint64(n+1)) //nolint:gosec // a small number
+	return c
+}
+
+// savedBy saves n new events on behalf of a span.
+func (f *fixture) savedBy(c domain.TraceContext, n int, changes ...Change) {
+	f.Helper()
+	_, err := f.Events.Save(domain.WithTraceContext(f.ctx, c), f.actor, f.events(n, changes...))
+	require.NoError(f, err)
+}
+
+// opens opens a bundle of the first count events that wait, and returns the spans that have
+// saved them.
+func (f *fixture) opens(count, limit int, by domain.TraceContext) (domain.Bundle, []domain.TraceContext) {
+	f.Helper()
+	next := f.next()
+	bundle, _, err := Fill(f.ctx, next.Run)
+	require.NoError(f, err)
+	if count < bundle.Count {
+		n := 0
+		for e, err := range next.Run.Events(f.ctx) {
+			require.NoError(f, err)
+			if n++; n == count {
+				bundle.Last = e.Sequence
+				break
+			}
+		}
+		bundle.Count, bundle.Weight = count, domain.Weight(count)
+	}
+	bundle.Peeked = by
+	bundle, err = f.Bundles.Add(f.ctx, bundle, next.Run)
+	require.NoError(f, err)
+	return bundle, next.Run.Saves(bundle.Count, limit)
+}
+
+var traceRules = []rule{
+	{name: "a bundle names the spans that have saved its events, the oldest first", capacity: 3, test: func(f *fixture) {
+		f.savedBy(span(1, 1), 2)
+		f.savedBy(span(1, 2), 2)
+		f.savedBy(domain.TraceContext{}, 1)
+		f.savedBy(span(2, 3), 1)
+		f.savedBy(span(2, 3), 1)
+		f.savedBy(span(1, 4), 4, From(domain.Charges))
+		_, saves := f.opens(100, 64, domain.TraceContext{})
+		require.Equal(f, []domain.TraceContext{span(1, 1), span(1, 2), span(2, 3)}, saves)
+	}},
+
+	{name: "it names none of events that are not in it", test: func(f *fixture) {
+		for n := range 5 {
+			f.savedBy(span(1, n), 1)
+		}
+		bundle, saves := f.opens(2, 64, domain.TraceContext{})
+		require.Equal(f, []domain.TraceContext{span(1, 0), span(1, 1)}, saves)
+		_, err := f.Bundles.Acknowledge(f.ctx, f.actor, bundle.ID)
+		require.NoError(f, err)
+		_, saves = f.opens(100, 2, domain.TraceContext{})
+		require.Equal(f, []domain.TraceContext{span(1, 2), span(1, 3)}, saves)
+	}},
+
+	{name: "spans stay with their events however many there are", test: func(f *fixture) {
+		var want []domain.TraceContext
+		for n := range 60 {
+			f.savedBy(span(byte(n/7), n), 1)
+			want = append(want, span(byte(n/7), n))
+		}
+		f.savedBy(span(99, 0), 300)
+		_, saves := f.opens(1000, 64, domain.TraceContext{})
+		require.Equal(f, append(want, span(99, 0)), saves)
+	}},
+
+	{name: "spans that are not sampled are not kept, nor is the state of other systems", test: func(f *fixture) {
+		unsampled := span(1, 1)
+		unsampled.Sampled = false
+		f.savedBy(unsampled, 1)
+		stated := span(1, 2)
+		stated.State = "a=b"
+		f.savedBy(stated, 1)
+		bundle, saves := f.opens(100, 64, unsampled)
+		require.Equal(f, []domain.TraceContext{span(1, 2)}, saves)
+		require.Zero(f, bundle.Peeked)
+	}},
+
+	{name: "a bundle keeps the Peek that opened it, and so does its notice", test: func(f *fixture) {
+		peeked := span(3, 1)
+		f.stored(1)
+		opened := f.asked()
+		require.Zero(f, opened.Bundle.Peeked)
+		f.acknowledge(f.answer(opened, "made"))
+		f.stored(1)
+		next := f.next()
+		bundle, _, err := Fill(f.ctx, next.Run)
+		require.NoError(f, err)
+		Requested(&bundle)
+		bundle.Peeked = peeked
+		_, err = f.Bundles.Add(f.ctx, bundle, next.Run)
+		require.NoError(f, err)
+		require.Equal(f, peeked, f.next().Open.Peeked)
+		_, err = f.Answers.Answer(f.ctx, f.actor, bundle.ID, ObjectOf(bundle.ID), domain.Body{Length: 1})
+		require.NoError(f, err)
+		closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, bundle.ID)
+		require.NoError(f, err)
+		require.Equal(f, peeked, closed.Peeked)
+		notices := f.notices()
+		require.Equal(f, peeked, notices[len(notices)-1].Peeked)
+	}},
+}
