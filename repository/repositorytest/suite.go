@@ -73,7 +73,7 @@ var topics = []topic{
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
-	{"Find", findRules},
+	{"Find", append(slices.Clip(findRules), findTraceRules...)},
 	{"Traces", traceRules},
 }
 
