@@ -72,7 +72,7 @@ type unreadableDocument struct {
 	Reason string `json:"reason"`
 }
 
-// find tells operators where an id is.
+// find shows operators what is stored about an id.
 func (s *Server) find(w http.ResponseWriter, r *http.Request) error {
 	if s.opts.Find == nil {
 		return refuse(noRoute, "This hub cannot look for ids.")

@@ -218,6 +218,9 @@ func (b *ward) spoil(e *event) {
 	}
 }
 
+// unusedID is that of no event and no bundle.
+const unusedID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
+
 // operate is what an operator does.
 func (b *ward) operate() {
 	b.learns(b.ask(&b.operator, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
@@ -227,6 +230,8 @@ func (b *ward) operate() {
 			b.learns(b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 		case 1:
 			b.ask(p, http.MethodGet, "/v1/admin/queues/"+b.name+"/records", nil)
+			b.ask(p, http.MethodGet, "/v1/admin/find?id="+unusedID+"&actor="+b.name, nil)
+			b.ask(p, http.MethodGet, "/v1/admin/find?id="+unusedID, nil)
 		case 2:
 			b.ask(p, http.MethodPost, "/v1/admin/check", b.anyCheck())
 		default:

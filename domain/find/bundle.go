@@ -128,7 +128,7 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 	return steps
 }
 
-// contentSteps returns what a domain did about the content of a bundle. It is not stored when.
+// contentSteps returns what a domain did about the content of a bundle. The times are not stored.
 func contentSteps(b *domain.Bundle) (steps []Step) {
 	origin := b.Cabinet.Origin
 	if b.Object != "" {

@@ -11,7 +11,7 @@ import (
 // MaxID is the limit for the length of an id, in bytes.
 const MaxID = 256
 
-// parsedID is an id as what it may be.
+// A parsedID has what the text of an id may name.
 type parsedID struct {
 	event    domain.EventID
 	bundle   domain.BundleID // or that of the request

@@ -74,7 +74,7 @@ func (m *mailbox) frozenWait() Wait {
 	return w
 }
 
-// hasNotice returns the notice of a bundle for an audience that was not delivered, nil if there is
+// notice returns the notice of a bundle for an audience that was not delivered, nil if there is
 // none.
 func (m *mailbox) notice(id domain.BundleID, to domain.Audience) *domain.Notice {
 	i := slices.IndexFunc(m.notices, func(n domain.Notice) bool { return n.Bundle == id && n.Audience == to })
