@@ -92,7 +92,7 @@ func TestFind_RefusesAMalformedQuery(t *testing.T) {
 		{"id=a%0ab", "invalid"},
 		{"id=%ff", "invalid"},
 		{"id=" + id(1) + "&id=" + id(2), "invalid"},
-		{"id=" + id(1) + "&kind=trace", "invalid"},
+		{"id=" + id(1) + "&kind=color", "invalid"},
 		{"id=" + id(1) + "&kind=", "invalid"},
 		{"id=" + id(1) + "&actor=a%20b", "invalid-actor"},
 		{"id=" + id(1) + "&actor=", "invalid"},
@@ -137,4 +137,21 @@ func TestFind_ReturnsEachMailboxThatHasAnIDAndContinues(t *testing.T) {
 	}
 	require.Len(t, seen, mailboxes)
 	require.Equal(t, mailboxes, a.Looked.Mailboxes)
+}
+
+func TestFind_ShowsWhatATraceHasSaved(t *testing.T) {
+	f := serve(t)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	span, err := domain.ParseTraceContext("00-"+trace+"-b7ad6b7169203331-01", "")
+	require.NoError(t, err)
+	to, err := domain.ParseActorID(actor)
+	require.NoError(t, err)
+	_, err = f.store.Save(domain.WithTraceContext(t.Context(), span), to, repositorytest.Events(3, to))
+	require.NoError(t, err)
+	for _, id := range []string{trace, "00-" + trace + "-b7ad6b7169203331-01"} {
+		a := f.finds("id", id)
+		require.Len(t, a.Results, 1)
+		require.Equal(t, []string{"save", "accepted", actor}, []string{a.Results[0].Kind, a.Results[0].State, a.Results[0].Actor})
+	}
+	f.do("GET", findURL("id", trace, "actor", "other"), "").problem(404, "not-found")
 }

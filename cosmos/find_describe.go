@@ -22,7 +22,7 @@ const (
 // returns what was known before.
 func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (repository.FoundEvent, error) {
 	slot := e.EventSlot
-	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, IsReserved: e.isReserved, Before: -1}
+	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, Save: e.save, IsReserved: e.isReserved, Before: -1}
 	var err error
 	if found.Group, err = c.r.opts.Groups.Of(e.Origin); err != nil {
 		return found, domain.Errorf(domain.Damaged, "the configuration does not name its origin: %w", err)

@@ -86,7 +86,7 @@ func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuer
 	}
 	began, spent := r.opts.Clock(), 0.
 	isOver := func() bool {
-		return q.Limit > 0 && len(search.Found) >= q.Limit || q.Units > 0 && spent >= q.Units ||
+		return q.Limit > 0 && len(search.Found)+len(search.Saves)+len(search.Bundles) >= q.Limit || q.Units > 0 && spent >= q.Units ||
 			q.Time > 0 && r.opts.Clock().Sub(began) >= q.Time
 	}
 	list := r.begin(findCall)
@@ -203,12 +203,14 @@ type mailboxSearch struct {
 	recipient domain.ActorID
 	isMissing bool // the recipient has no mailbox
 	found     []repository.FoundEvent
+	saves     []repository.FoundSave
+	bundles   []repository.FoundBundle
 	unread    []string // why parts of it could not be read
 	err       error    // why the others could not be read
 }
 
 func (m *mailboxSearch) addTo(search *repository.EventSearch) {
-	search.Found = append(search.Found, m.found...)
+	search.Found, search.Saves, search.Bundles = append(search.Found, m.found...), append(search.Saves, m.saves...), append(search.Bundles, m.bundles...)
 	for _, reason := range m.unread {
 		search.Unread = append(search.Unread, repository.UnreadMailbox{Recipient: m.recipient.String(), Reason: reason})
 	}
@@ -230,6 +232,9 @@ func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, reci
 			m.isMissing = of.etag == ""
 		}
 		h = nil // the next attempt reads it again
+		if q.Trace != (domain.TraceID{}) {
+			return c.findTrace(ctx, q, of, &m)
+		}
 		located, m.unread, err = c.locate(ctx, q, recipient, of)
 		return err
 	})

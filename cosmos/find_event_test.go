@@ -224,7 +224,7 @@ func TestFindEvent_CostsWhatTheHandbookSays(t *testing.T) {
 
 func findCosts(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
-	node := r.node(Options{TailEvents: DefaultTailEvents, SweepEvery: -1, SweepUnits: -1}, true)
+	node := r.node(Options{TailEvents: DefaultTailEvents, SweepEvery: -1, SweepUnits: -1, StoreTraces: true}, true)
 	ctx := t.Context()
 	page, err := os.ReadFile("../deploy/handbook/incidents.md")
 	require.NoError(t, err)
@@ -265,7 +265,8 @@ func findCosts(t *testing.T) {
 	var inFull domain.Event
 	for i := range 10 {
 		events := repositorytest.Events(1000, full)
-		_, err := node.Save(ctx, full, events)
+		span := domain.TraceContext{TraceID: domain.TraceID{1}, SpanID: domain.SpanID{byte(i + 1)}, Sampled: true}
+		_, err := node.Save(domain.WithTraceContext(ctx, span), full, events)
 		require.NoError(t, err)
 		if i == 5 {
 			inFull = events[500]
@@ -275,6 +276,11 @@ func findCosts(t *testing.T) {
 	require.NoError(t, err)
 	node.Settle(ctx, full)
 
+	price("trace, in a mailbox with 10,000 events", 50, func(node *Repository) {
+		search, err := node.FindEvent(ctx, repository.EventQuery{Trace: domain.TraceID{1}, Recipient: full})
+		require.NoError(t, err)
+		require.Len(t, search.Saves, 10)
+	})
 	price("bundle, its actor named", 6, func(node *Repository) {
 		search, err := node.FindBundle(ctx, b.ID, last.Recipient, 20)
 		require.NoError(t, err)

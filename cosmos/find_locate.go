@@ -17,7 +17,8 @@ import (
 type locatedEvent struct {
 	storedEvent
 	repository.EventSlot
-	isReserved bool // by the intent of a head
+	isReserved bool                // by the intent of a head
+	save       domain.TraceContext // the span that has saved it; zero: none is stored
 }
 
 // locate returns the events with an id in a mailbox, and what of it could not be read.
@@ -76,7 +77,7 @@ func (cab *cabinetIndex) locate(ctx context.Context, c *call, id domain.EventID)
 			if e := &newest.events[i]; e.ID == id {
 				located = append(located, locatedEvent{storedEvent: *e, EventSlot: repository.EventSlot{
 					Drawer: newest.drawer, Ordinal: cab.last.Ordinal, Slot: newest.paged + i, InHead: true,
-				}})
+				}, save: spanAt(newest.saves, newest.paged+i)})
 			}
 		}
 	}
@@ -126,6 +127,8 @@ func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.
 		e.limit = min(e.limit, cab.last.inPages())
 	}
 	read := c.readDrawer(cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: ordinal, From: from, To: e.limit}, nil)
+	var saves pageSaves
+	read.saves = &saves
 	for !read.done() {
 		first := read.at
 		events, err := read.next(ctx)
@@ -137,7 +140,10 @@ func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.
 		}
 		for i := range events {
 			if events[i].ID == id {
-				return &locatedEvent{storedEvent: events[i], EventSlot: repository.EventSlot{Drawer: e.drawer, Ordinal: ordinal, Slot: first + i}}, nil
+				slot := first + i
+				return &locatedEvent{
+					storedEvent: events[i], EventSlot: repository.EventSlot{Drawer: e.drawer, Ordinal: ordinal, Slot: slot}, save: spanAt(saves.runs[ordinal], slot),
+				}, nil
 			}
 		}
 	}
@@ -164,6 +170,7 @@ func (c *call) locateReserved(ctx context.Context, recipient domain.ActorID, id 
 			if e.ID == id {
 				located = append(located, locatedEvent{
 					storedEvent: *e, EventSlot: repository.EventSlot{Drawer: part.Drawer, Ordinal: part.Ordinal, Slot: slot}, isReserved: true,
+					save: spanAt(p.saveRuns(), slot),
 				})
 			}
 			return true

@@ -15,6 +15,9 @@ type Finder interface {
 	// FindEvent returns the events with an id, of one mailbox or of every one: the same id may be
 	// in many mailboxes. It finds those that are retained. A mailbox that cannot be read, or can be
 	// read in part, is listed and does not end the search. Nothing found is no error.
+	//
+	// With a trace instead of an id, it returns what the spans of the trace have saved, and the
+	// bundles that they have opened. It reads all that is stored of a mailbox.
 	FindEvent(ctx context.Context, q EventQuery) (EventSearch, error)
 
 	// FindBundle returns up to limit bundles with an id that are retained, open or not, of one
@@ -25,13 +28,14 @@ type Finder interface {
 // An EventQuery says which event is looked for, and where.
 type EventQuery struct {
 	ID        domain.EventID
+	Trace     domain.TraceID // instead of ID; zero: none
 	Recipient domain.ActorID // zero: every mailbox
 	Origin    domain.Origin  // zero: any
 
 	// Of a search of every mailbox. It ends after the mailboxes that are being looked at when a
 	// limit is reached.
 	After string        // EventSearch.Next of the search before; "": from the start
-	Limit int           // of events; 0: none
+	Limit int           // of what is found; 0: none
 	Units float64       // request units; 0: no limit. A store that has none ignores it
 	Time  time.Duration // 0: no limit
 }
@@ -39,7 +43,9 @@ type EventQuery struct {
 // An EventSearch is the result of a search for an event.
 type EventSearch struct {
 	Found     []FoundEvent
-	Mailboxes int // looked at; 0 of a recipient for whom nothing was ever saved
+	Saves     []FoundSave   // of the trace
+	Bundles   []FoundBundle // that a Peek of the trace has opened
+	Mailboxes int           // looked at; 0 of a recipient for whom nothing was ever saved
 	Unread    []UnreadMailbox
 	Next      string // where the search may be continued; "": every mailbox was looked at
 }
@@ -63,6 +69,8 @@ type FoundEvent struct {
 	Group domain.Group
 	Slot  *EventSlot // nil in a store that has no drawers
 
+	Save domain.TraceContext // the span that has saved it; zero: none is stored
+
 	IsReserved     bool  // a Save that is under way has stored it; it is not visible yet, and may never be
 	IsAcknowledged bool  // it will not be returned again, unless its bundle is replayed
 	Before         int64 // visible events of its cabinet that wait before it; -1: not counted
@@ -72,6 +80,31 @@ type FoundEvent struct {
 	HasMore      bool // there may be other bundles, which were not looked for
 	Mailbox      MailboxState
 	FirstWaiting *FirstWaiting // what a Peek of its group begins with, if that is in another cabinet and no bundle is open
+}
+
+// A FoundSave is the events of a cabinet that one span has saved, side by side.
+type FoundSave struct {
+	Span        domain.TraceContext
+	Cabinet     domain.CabinetKey
+	Group       domain.Group
+	First, Last domain.Sequence
+	Count       int
+	Saved       time.Time
+	IDs         []domain.EventID // the first ones, up to MaxSaveIDs
+}
+
+// MaxSaveIDs is the limit for the ids of a FoundSave.
+const MaxSaveIDs = 20
+
+// Add adds an event behind the others.
+func (s *FoundSave) Add(e *StoredEvent) {
+	if s.Count == 0 {
+		s.First, s.Saved = e.Sequence, e.Saved
+	}
+	s.Last = e.Sequence
+	if s.Count++; s.Count <= MaxSaveIDs {
+		s.IDs = append(s.IDs, e.ID)
+	}
 }
 
 // An EventSlot is where an event is stored.

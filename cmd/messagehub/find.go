@@ -19,7 +19,7 @@ import (
 )
 
 // foundKinds are the kinds of ids that a hub can look for.
-var foundKinds = []string{"event", "bundle", "request", "delivery", "published"}
+var foundKinds = []string{"event", "bundle", "request", "delivery", "trace", "published"}
 
 // A findCommand looks for an id.
 type findCommand struct {
@@ -35,10 +35,10 @@ func (p *process) findCommand() *cobra.Command {
 	f := &findCommand{p: p}
 	cmd := &cobra.Command{
 		Use:   "find ID",
-		Short: "Show where an event, a bundle, a request or a delivery is",
+		Short: "Show where an event, a bundle, a request, a delivery or a trace is",
 		Long: "Show what is stored about an id, in order of time, and what it waits for: each wait with its cause and with\n" +
 			"what to do next. ID is that of an event, of a bundle, of a request to a domain for the content of a bundle\n" +
-			"(BUNDLE_ACTOR), or of a delivery (SUBSCRIPTION.PRIORITY.NUMBER).\n\n" +
+			"(BUNDLE_ACTOR), of a delivery (SUBSCRIPTION.PRIORITY.NUMBER), or of a trace (32 digits, or a traceparent).\n\n" +
 			"With --source, ID is that of an event that was published to a topic. With --actor, the deliveries to the\n" +
 			"subscriptions of that actor are shown, too.\n\n" +
 			"An event may be in any mailbox. With --actor, one is searched, at the cost of a Peek or so. Without it, the\n" +

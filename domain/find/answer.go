@@ -17,14 +17,16 @@ const (
 	Bundle   Kind = "bundle"
 	Request  Kind = "request"  // of the hub to a domain, for the content of a bundle
 	Delivery Kind = "delivery" // of a message to a subscription
+	Trace    Kind = "trace"
+	Save     Kind = "save" // of a result: the events of a cabinet that a span of the trace has saved
 
 	// Published is an event that was published to a topic. It is looked for if a query has the id of
 	// its message.
 	Published Kind = "published"
 )
 
-// Kinds are all kinds.
-var Kinds = []Kind{Event, Bundle, Request, Delivery, Published}
+// Kinds are all kinds of ids.
+var Kinds = []Kind{Event, Bundle, Request, Delivery, Trace, Published}
 
 // An Answer is what is known of an id.
 type Answer struct {
@@ -38,7 +40,7 @@ type Answer struct {
 type Looked struct {
 	Kinds     []Kind   // that the id may name
 	Found     int      // results
-	Mailboxes int      // in which an event was looked for
+	Mailboxes int      // in which an event, or a trace, was looked for
 	Unread    int      // of them, or of their parts, that could not be read
 	Damage    []Unread // those of this answer
 	Notes     []string // what was not looked at, or is not stored, and why; each a sentence
@@ -94,6 +96,7 @@ const (
 	StatePassed   State = "passed"   // its bundle is not stored any longer
 
 	StatePublished State = "published" // of an event of a topic
+	StateAccepted  State = "accepted"  // of a Save
 )
 
 // A StepKind is what has happened.

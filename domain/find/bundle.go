@@ -22,18 +22,9 @@ func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID,
 		a.note("There are more bundles with this id. Name the actor to see its own one.")
 	}
 	for i := range search.Found {
-		b := &search.Found[i]
-		m, err := s.readMailbox(ctx, a, b.Cabinet.Recipient)
-		if err != nil {
+		if err := s.addBundle(ctx, a, &search.Found[i]); err != nil {
 			return err
 		}
-		r := Result{
-			Kind: Bundle, State: bundleState(b.State), Actor: b.Cabinet.Recipient,
-			Title: fmt.Sprintf("Bundle of %s from %s", countOf(b.Count, "event"), b.Cabinet.Origin),
-			Steps: m.bundleSteps(b), Waits: m.bundleWaits(b),
-		}
-		r.finish(m, b.Frozen)
-		a.add(r)
 	}
 	if len(search.Found) > 0 {
 		return nil
@@ -42,6 +33,22 @@ func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID,
 		return nil
 	}
 	return s.addRecords(ctx, a, id, actor)
+}
+
+// addBundle adds a bundle.
+func (s *Service) addBundle(ctx context.Context, a *Answer, b *repository.FoundBundle) error {
+	m, err := s.readMailbox(ctx, a, b.Cabinet.Recipient)
+	if err != nil {
+		return err
+	}
+	r := Result{
+		Kind: Bundle, State: bundleState(b.State), Actor: b.Cabinet.Recipient,
+		Title: fmt.Sprintf("Bundle of %s from %s", countOf(b.Count, "event"), b.Cabinet.Origin),
+		Steps: m.bundleSteps(b), Waits: m.bundleWaits(b),
+	}
+	r.finish(m, b.Frozen)
+	a.add(r)
+	return nil
 }
 
 // addRecords adds what operators have done to a bundle that is not stored any longer.
@@ -97,6 +104,7 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 			{"content", string(b.Content)},
 		},
 	}
+	opened.Details = append(opened.Details, spanDetails(b.Peeked)...)
 	steps := []Step{opened}
 	if b.Content == domain.Request {
 		steps = append(steps, contentSteps(&b.Bundle)...)

@@ -1,5 +1,5 @@
 // Package find is the use case of people who have an id and ask where it is: that of an event, of a
-// bundle, of a request to a domain for the content of a bundle, or of a delivery.
+// bundle, of a request to a domain for the content of a bundle, of a delivery, or of a trace.
 //
 // The answer is what is stored about it, in order of time: accepted, opened, asked, answered,
 // dequeued, skipped. And it is what the event, bundle or delivery waits for. Each wait has a [Cause]

@@ -9,10 +9,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addEvents adds the events with an id. Without an actor it looks into one mailbox after the other.
+// addEvents adds the events with an id, or what a trace has saved and opened. Without an actor it looks
+// into one mailbox after the other.
 func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed token) error {
 	search, err := s.ports.Finder.FindEvent(ctx, repository.EventQuery{
-		ID: id.event, Recipient: q.Actor, Origin: q.Origin,
+		ID: id.event, Trace: id.trace, Recipient: q.Actor, Origin: q.Origin,
 		After: resumed.Next, Limit: s.opts.Limit, Units: s.opts.Units, Time: s.opts.Time,
 	})
 	if err != nil {
@@ -29,13 +30,21 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 		a.add(m.eventResult(e))
 		a.note("It is not stored which way an event came, by HTTP or by the bus.")
 	}
+	for i := range search.Saves {
+		a.add(saveResult(&search.Saves[i]))
+	}
+	for i := range search.Bundles {
+		if err := s.addBundle(ctx, a, &search.Bundles[i]); err != nil {
+			return err
+		}
+	}
 	if search.Next != "" {
 		a.After = token{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
 	}
 	if !q.Actor.IsZero() && search.Mailboxes == 0 {
 		a.note("Actor " + q.Actor.String() + " has no mailbox: nothing was ever saved for it.")
 	}
-	if len(search.Found) == 0 && search.Next == "" {
+	if id.kinds[Event] && len(search.Found) == 0 && search.Next == "" {
 		a.note("An event is found while it is retained: until its bundle was dequeued, and the retention has passed since.")
 	}
 	return nil
@@ -106,6 +115,7 @@ func acceptedStep(e *repository.FoundEvent) Step {
 	if !e.PayloadAt.IsZero() {
 		s.Details = append(s.Details, Detail{"payload", countOf(e.PayloadAt.Length, "byte")})
 	}
+	s.Details = append(s.Details, spanDetails(e.Save)...)
 	if at := e.Slot; at != nil {
 		where := fmt.Sprintf("slot %d of drawer %d (%s)", at.Slot, at.Ordinal, at.Drawer)
 		if at.InHead {
@@ -127,7 +137,7 @@ func (m *mailbox) eventWaits(e *repository.FoundEvent) (waits []Wait) {
 		}}
 	case StateOpen, StateWaiting:
 		return m.visibleWaits(e)
-	case StateDequeued, StateSkipped, StateReleased, StatePassed, StatePublished:
+	case StateDequeued, StateSkipped, StateReleased, StatePassed, StatePublished, StateAccepted:
 	}
 	for i := range e.Bundles {
 		waits = append(waits, m.bundleWaits(&e.Bundles[i])...)

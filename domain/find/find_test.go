@@ -25,7 +25,7 @@ func TestFind_RefusesWhatIsNoID(t *testing.T) {
 		{ID: "a\nb"},
 		{ID: "a\x00"},
 		{ID: "\xff"},
-		{ID: uuid, Kind: "trace"},
+		{ID: uuid, Kind: "color"},
 		{ID: uuid, After: "x"},
 		{ID: uuid, After: strings.Repeat("A", 1<<20)},
 	} {

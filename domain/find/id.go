@@ -17,6 +17,7 @@ type parsedID struct {
 	bundle   domain.BundleID // or that of the request
 	actor    domain.ActorID  // of the request
 	delivery domain.DeliveryID
+	trace    domain.TraceID
 	kinds    map[Kind]bool // those of which the text has the form
 }
 
@@ -25,7 +26,7 @@ func parseID(text string) (parsedID, error) {
 	id := parsedID{kinds: make(map[Kind]bool)}
 	switch {
 	case text == "":
-		return id, domain.Errorf(domain.Invalid, "id: missing; send the id of an event, a bundle, a request or a delivery")
+		return id, domain.Errorf(domain.Invalid, "id: missing; send the id of an event, a bundle, a request, a delivery or a trace")
 	case len(text) > MaxID:
 		return id, domain.Errorf(domain.Invalid, "id: want at most %d characters, got %d", MaxID, len(text))
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
@@ -45,7 +46,20 @@ func parseID(text string) (parsedID, error) {
 		id.delivery = delivery
 		id.kinds[Delivery] = true
 	}
+	if trace, ok := parseTrace(text); ok {
+		id.trace = trace
+		id.kinds[Trace] = true
+	}
 	return id, nil
+}
+
+// parseTrace reads the id of a trace, in any case, or a traceparent.
+func parseTrace(text string) (domain.TraceID, bool) {
+	if trace, err := domain.ParseTraceID(strings.ToLower(text)); err == nil {
+		return trace, true
+	}
+	c, err := domain.ParseTraceContext(text, "")
+	return c.TraceID, err == nil
 }
 
 // parseRequest reads the id that a request to a domain has for the bundle of a recipient, which stays

@@ -111,6 +111,12 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 			return nil, err
 		}
 	}
+	if looks(Trace) {
+		if err := s.addEvents(ctx, a, &id, &q, resumed); err != nil {
+			return nil, err
+		}
+		a.note("The spans of sampled traces are stored, while the hub records traces, as long as their events and bundles.")
+	}
 	if looks(Request) {
 		if err := s.addBundles(ctx, a, id.bundle, id.actor); err != nil {
 			return nil, err
@@ -143,8 +149,8 @@ func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 	case len(a.Looked.Kinds) == 0 && len(id.kinds) > 0:
 		a.note("An id of this form does not name a " + string(kind) + ".")
 	case len(a.Looked.Kinds) == 0:
-		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
-		a.note("The ids of HTTP requests are not stored: they are in the log, as request_id. Those of traces are not looked for.")
+		a.note("An event or a bundle has a UUID, a delivery has subscription.priority.number, a trace has 32 hexadecimal digits, and a request to a domain has the id of its bundle, an underscore and the actor. This id has no such form.")
+		a.note("The ids of HTTP requests are not stored: they are in the log, as request_id.")
 	case id.kinds[Event] && a.Looked.Found == 0 && a.After == "":
 		if slices.Contains(a.Looked.Kinds, Bundle) && actor.IsZero() {
 			a.note("The records of operators were not searched for a bundle with this id, because no actor was named.")

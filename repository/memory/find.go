@@ -65,18 +65,18 @@ func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (reposit
 	if !q.Recipient.IsZero() {
 		if r := s.recipients[q.Recipient]; r != nil && len(r.cabinets) > 0 {
 			search.Mailboxes = 1
-			search.Found = s.findIn(r, &q)
+			s.addFound(r, &q, &search)
 		}
 		return search, nil
 	}
 	began := s.opts.Clock()
 	for _, name := range s.sortedRecipients(q.After) {
-		isOver := q.Limit > 0 && len(search.Found) >= q.Limit || q.Time > 0 && s.opts.Clock().Sub(began) >= q.Time
+		isOver := q.Limit > 0 && len(search.Found)+len(search.Saves)+len(search.Bundles) >= q.Limit || q.Time > 0 && s.opts.Clock().Sub(began) >= q.Time
 		if isOver && search.Mailboxes > 0 {
 			return search, nil
 		}
 		search.Mailboxes++
-		search.Found = append(search.Found, s.findIn(s.recipients[name], &q)...)
+		s.addFound(s.recipients[name], &q, &search)
 		search.Next = name.String()
 	}
 	search.Next = ""
@@ -95,17 +95,46 @@ func (s *Store) sortedRecipients(after string) []domain.ActorID {
 	return names
 }
 
-func (s *Store) findIn(r *recipient, q *repository.EventQuery) []repository.FoundEvent {
-	var found []repository.FoundEvent
+// addFound adds what is found in the mailbox of a recipient.
+func (s *Store) addFound(r *recipient, q *repository.EventQuery, search *repository.EventSearch) {
+	isTrace := q.Trace != domain.TraceID{}
 	for _, c := range r.cabinets {
 		if !q.Origin.IsZero() && c.key.Origin != q.Origin {
 			continue
 		}
+		if isTrace {
+			search.Saves = append(search.Saves, c.foundSaves(q.Trace)...)
+			continue
+		}
 		for i := range c.events {
 			if e := &c.events[i]; e.ID == q.ID && !c.lost[e.Sequence] {
-				found = append(found, r.foundEvent(c, i))
+				search.Found = append(search.Found, r.foundEvent(c, i))
 			}
 		}
+	}
+	for _, record := range r.bundles {
+		isOfOrigin := q.Origin.IsZero() || record.bundle.Cabinet.Origin == q.Origin
+		if isTrace && isOfOrigin && record.bundle.Peeked.TraceID == q.Trace {
+			search.Bundles = append(search.Bundles, r.found(record))
+		}
+	}
+}
+
+// foundSaves returns what the spans of a trace have saved.
+func (c *cabinet) foundSaves(trace domain.TraceID) []repository.FoundSave {
+	var found []repository.FoundSave
+	last := -1 // the index of the event that was added last
+	for i := range c.events {
+		e := &c.events[i]
+		span := c.saves[e.Sequence]
+		if span.TraceID != trace || c.lost[e.Sequence] {
+			continue
+		}
+		if n := len(found); n == 0 || last != i-1 || found[n-1].Span != span {
+			found = append(found, repository.FoundSave{Span: span, Cabinet: c.key, Group: c.group})
+		}
+		found[len(found)-1].Add(e)
+		last = i
 	}
 	return found
 }
@@ -114,7 +143,7 @@ func (s *Store) findIn(r *recipient, q *repository.EventQuery) []repository.Foun
 func (r *recipient) foundEvent(c *cabinet, index int) repository.FoundEvent {
 	e := &c.events[index]
 	f := repository.FoundEvent{
-		StoredEvent: *e, Group: c.group, IsAcknowledged: index < c.acknowledged,
+		StoredEvent: *e, Group: c.group, Save: c.saves[e.Sequence], IsAcknowledged: index < c.acknowledged,
 		Before: max(int64(index-c.acknowledged), 0), Mailbox: repository.MailboxState{Frozen: r.frozen},
 	}
 	for _, record := range r.bundles {

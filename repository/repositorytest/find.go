@@ -243,3 +243,69 @@ func (f *fixture) findsBundle(id domain.BundleID, of domain.ActorID) *repository
 	require.Len(f, search.Found, 1)
 	return &search.Found[0]
 }
+
+// findsTrace returns what is found of a trace.
+func (f *fixture) findsTrace(q repository.EventQuery) repository.EventSearch {
+	f.Helper()
+	search, err := f.Finder.FindEvent(f.ctx, q)
+	require.NoError(f, err)
+	require.Empty(f, search.Unread)
+	require.Empty(f, search.Found)
+	return search
+}
+
+var findTraceRules = []rule{
+	{name: "what a trace has saved and opened is found, and an event names its span", capacity: 3, test: func(f *fixture) {
+		f.savedBy(span(1, 1), 2)
+		f.savedBy(span(2, 2), 1)
+		f.savedBy(span(1, 3), 5)
+		f.savedBy(domain.TraceContext{}, 1)
+		f.savedBy(span(1, 4), 1, From(domain.Charges))
+		bundle, _ := f.opens(100, 64, span(1, 5))
+
+		search := f.findsTrace(repository.EventQuery{Trace: span(1, 0).TraceID, Recipient: f.actor})
+		var counts []int
+		var first []domain.Sequence
+		for _, s := range search.Saves {
+			require.False(f, s.Saved.IsZero())
+			require.Len(f, s.IDs, s.Count)
+			if s.Cabinet.Origin == domain.TimeSeries {
+				counts, first = append(counts, s.Count), append(first, s.First)
+			}
+			e := f.findEvent(s.IDs[0])
+			require.Equal(f, s.Span, e.Save)
+			require.Equal(f, s.First, e.Sequence)
+		}
+		require.Equal(f, []int{2, 5}, counts)
+		require.Equal(f, []domain.Sequence{1, 4}, first)
+		require.Len(f, search.Saves, 3)
+		require.Len(f, search.Bundles, 1)
+		f.sameBundle(bundle, search.Bundles[0].Bundle)
+
+		search = f.findsTrace(repository.EventQuery{Trace: span(1, 0).TraceID, Recipient: f.actor, Origin: domain.Charges})
+		require.Len(f, search.Saves, 1)
+		require.Empty(f, search.Bundles)
+		search = f.findsTrace(repository.EventQuery{Trace: span(9, 0).TraceID, Recipient: f.actor})
+		require.Empty(f, search.Saves)
+		require.Empty(f, search.Bundles)
+	}},
+
+	{name: "a trace is found in every mailbox that has it", test: func(f *fixture) {
+		found := make(map[domain.ActorID]int)
+		for i := range 7 {
+			other := f.withActor(NewActor())
+			other.savedBy(span(byte(7+i%2), i), 2)
+		}
+		q := repository.EventQuery{Trace: span(7, 0).TraceID, Limit: 2}
+		for {
+			search := f.findsTrace(q)
+			for _, s := range search.Saves {
+				found[s.Cabinet.Recipient] += s.Count
+			}
+			if q.After = search.Next; q.After == "" {
+				break
+			}
+		}
+		require.Len(f, found, 4)
+	}},
+}

@@ -75,7 +75,7 @@ var topics = []topic{
 	{"Dequeues", dequeueRules},
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
-	{"Find", findRules},
+	{"Find", append(slices.Clip(findRules), findTraceRules...)},
 	{"DeadLetterOrders", deadLetterOrderRules},
 	{"Traces", traceRules},
 }

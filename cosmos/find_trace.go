@@ -1,0 +1,161 @@
+package cosmos
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// The spans of Saves are in the pages and tails that they have saved, and no index has them. So a
+// search for a trace reads all pages of a mailbox that have spans, and all its bundles.
+
+// spanAt returns the span that has saved a slot, zero if none is known.
+func spanAt(runs []saveRun, slot int) domain.TraceContext {
+	for _, r := range runs {
+		if r.from <= slot && slot < r.until {
+			return r.span
+		}
+	}
+	return domain.TraceContext{}
+}
+
+// findTrace adds what a trace has done in a mailbox.
+func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head, m *mailboxSearch) error {
+	m.saves, m.bundles, m.unread = nil, nil, nil
+	for _, name := range slices.Sorted(maps.Keys(h.Cabinets)) {
+		if !isOfOrigin(m.recipient, name, q.Origin) {
+			continue
+		}
+		if err := c.findTraceInCabinet(ctx, q.Trace, name, h, m); err != nil {
+			return err
+		}
+	}
+	docs, err := client.All[foundBundleDoc](ctx, c.Query(c.r.db.bundles, m.recipient.String(),
+		"SELECT * FROM c WHERE c.kind = @kind AND IS_DEFINED(c.peeked)", azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}))
+	if err != nil {
+		return err
+	}
+	for _, doc := range docs {
+		if doc.Peeked.span().TraceID != q.Trace || !isOfOrigin(m.recipient, doc.Cabinet, q.Origin) {
+			continue
+		}
+		found, err := doc.foundBundle(false)
+		if err != nil {
+			return err
+		}
+		m.bundles = append(m.bundles, found)
+	}
+	if !slices.ContainsFunc(docs, func(doc *foundBundleDoc) bool { return doc.State == stateOpen }) || len(m.bundles) == 0 {
+		return nil
+	}
+	gates := make(map[domain.Group]*gate)
+	if err := c.readGates(ctx, m.recipient, c.r.opts.Groups.All(), gates); err != nil {
+		return err
+	}
+	for i := range m.bundles {
+		m.bundles[i].Frozen = anyFrozen(gates)
+	}
+	return nil
+}
+
+// findTraceInCabinet adds what a trace has saved in a cabinet.
+func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, name cabinetName, h *head, m *mailboxSearch) error {
+	last := h.Cabinets[name]
+	cabinet, err := cabinetOf(m.recipient, name)
+	if err != nil {
+		return err
+	}
+	group, err := c.r.opts.Groups.Of(cabinet.Origin)
+	if err != nil {
+		return domain.Errorf(domain.Damaged, "the configuration does not name origin %s: %w", cabinet.Origin, err)
+	}
+	next := 0 // the number of slots before those of the run that was added last, over all drawers; see add
+	add := func(place int, span domain.TraceContext, e *repository.StoredEvent) {
+		n := len(m.saves)
+		if n == 0 || next != place || m.saves[n-1].Span != span || m.saves[n-1].Cabinet != cabinet {
+			m.saves = append(m.saves, repository.FoundSave{Span: span, Cabinet: cabinet, Group: group})
+			n++
+		}
+		m.saves[n-1].Add(e)
+		next = place + 1
+	}
+	newest, err := last.decodeTail(cabinet)
+	if err != nil {
+		return domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
+	}
+	before := 0
+	if !last.isPageless() || max(h.floor(name), 1) < last.Ordinal {
+		extents, err := c.extents(ctx, cabinet, last, max(h.floor(name), 1), 0)
+		if err != nil {
+			return err
+		}
+		for _, e := range extents {
+			limit := e.limit
+			if !e.sealed {
+				limit = min(limit, last.inPages())
+			}
+			if err := c.findTraceInDrawer(ctx, trace, cabinet, e.drawer, limit, m, func(slot int, span domain.TraceContext, found *repository.StoredEvent) {
+				add(before+slot, span, found)
+			}); err != nil {
+				return err
+			}
+			before += limit
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	for i := range newest.events {
+		if span := spanAt(newest.saves, newest.paged+i); span.TraceID == trace {
+			add(before+i, span, &newest.events[i].StoredEvent)
+		}
+	}
+	return nil
+}
+
+// findTraceInDrawer calls add for the events in the slots below limit that a trace has saved. A page
+// that cannot be decoded is noted in m.
+func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabinet domain.CabinetKey, drawer string, limit int, m *mailboxSearch,
+	add func(slot int, span domain.TraceContext, e *repository.StoredEvent),
+) error {
+	if limit == 0 {
+		return nil
+	}
+	q := c.Query(c.r.db.cabinets, drawer, "SELECT * FROM c WHERE c.until > @from AND IS_DEFINED(c.saves) ORDER BY c.until", azcosmos.QueryParameter{Name: "@from", Value: 0})
+	done := 0 // slots that were looked at
+	for !q.IsDone() {
+		items, err := q.Next(ctx, pagesOfIndex)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			p := &page{}
+			if err := q.Decode(item, p); err != nil {
+				m.unread = append(m.unread, err.Error())
+				continue
+			}
+			runs := p.saveRuns()
+			if !slices.ContainsFunc(runs, func(r saveRun) bool { return r.span.TraceID == trace }) {
+				continue
+			}
+			err := p.decode(cabinet, func(slot int, e *storedEvent) bool {
+				if span := spanAt(runs, slot); slot >= done && slot < limit && span.TraceID == trace {
+					add(slot, span, &e.StoredEvent)
+				}
+				return true
+			})
+			if err != nil {
+				m.unread = append(m.unread, fmt.Sprintf("page %s of drawer %s: %v", p.ID, drawer, err))
+			}
+			done = max(done, min(p.Until, limit))
+		}
+	}
+	return nil
+}
