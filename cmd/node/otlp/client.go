@@ -63,7 +63,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.life, cancel)()
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // it is the client's
 	for try := 0; ; try++ {
 		refused, err := c.post(ctx, body)
 		switch failure, isFailure := errors.AsType[*statusError](err); {
@@ -144,7 +144,7 @@ func (c *client) post(ctx context.Context, body []byte) (refused int64, err erro
 		return 0, &statusError{answer.StatusCode, c.retryAfter(answer.Header.Get("Retry-After"))}
 	}
 	if readErr != nil { // but it has accepted the spans
-		return 0, nil //nolint:nilerr // sending them again would double them
+		return 0, nil // sending them again would double them
 	}
 	return refusedSpans(text), nil
 }

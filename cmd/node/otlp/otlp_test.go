@@ -110,6 +110,9 @@ func open(t *testing.T, answer func(int, http.ResponseWriter), environ ...string
 	return f
 }
 
+// pass lets time pass in a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
 // ends ends n spans.
 func (f *fixture) ends(n int) {
 	tracer := f.traces.Provider().Tracer("test")
@@ -142,8 +145,13 @@ func (f *fixture) metric(name, label string) float64 {
 
 func TestOpen_RecordsNothingUnlessAskedTo(t *testing.T) {
 	for _, environ := range [][]string{
-		nil, {"OTEL_TRACES_EXPORTER=none", endpoint}, {"OTEL_SDK_DISABLED=true", endpoint}, {"OTEL_SDK_DISABLED=TRUE", "OTEL_TRACES_EXPORTER=otlp"},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT="}, {"OTEL_SERVICE_NAME=hub"}, {"OTEL_TRACES_SAMPLER=always_on"},
+		nil,
+		{"OTEL_TRACES_EXPORTER=none", endpoint},
+		{"OTEL_SDK_DISABLED=true", endpoint},
+		{"OTEL_SDK_DISABLED=TRUE", "OTEL_TRACES_EXPORTER=otlp"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT="},
+		{"OTEL_SERVICE_NAME=hub"},
+		{"OTEL_TRACES_SAMPLER=always_on"},
 	} {
 		traces, err := otlp.Open(t.Context(), otlp.Options{Environ: environ})
 		require.NoError(t, err)
@@ -228,7 +236,7 @@ func TestReceiver_ThatIsBusyIsAskedAgainWhenItSays(t *testing.T) {
 				}
 			})
 			f.ends(2)
-			time.Sleep(20 * time.Second)
+			pass(20 * time.Second)
 			assert.Equal(t, []time.Duration{7 * time.Second, 2 * time.Second, 4 * time.Second}, f.slept)
 			assert.Len(t, f.receiver.spans, 2)
 			assert.Zero(t, f.dropped("unavailable"))
@@ -244,7 +252,7 @@ func TestReceiver_ThatStaysBusyIsGivenUp(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}, "OTEL_BSP_EXPORT_TIMEOUT=20000")
 		f.ends(2)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		assert.Len(t, f.receiver.requests, 3)
 		assert.InDelta(t, 2, f.dropped("unavailable"), 0)
 		assert.Contains(t, f.log.String(), "answered 503 Service Unavailable")
@@ -323,11 +331,11 @@ func TestReceiver_ThatIsAwayIsLoggedOnceAndWhenItIsBack(t *testing.T) {
 		}
 		for range 3 {
 			f.ends(1)
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		away = false
 		f.ends(1)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		assert.Equal(t, 2, strings.Count(f.log.String(), "spans were dropped"))
 		assert.Contains(t, f.log.String(), "takes spans again")
 		f.close()

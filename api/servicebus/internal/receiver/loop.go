@@ -205,7 +205,7 @@ func (l *Loop[T]) receive(ctx context.Context, received chan<- *Message[T]) {
 		l.Metrics.inHand.Inc()
 		l.received++
 		m := &Message[T]{ReceivedMessage: raw}
-		l.startSpan(m)
+		l.startSpan(ctx, m)
 		m.Content, m.Weight, m.Rejection = l.Handler.Decode(raw)
 		l.inHand.weigh(m.Weight)
 		l.InHand.weigh(m.Weight)

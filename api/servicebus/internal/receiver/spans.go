@@ -5,6 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/messagehub/messagehub/api/tracing"
 )
@@ -14,14 +15,14 @@ import (
 // theirs, by [Message.Trace].
 
 // startSpan starts the span of a message that was received.
-func (l *Loop[T]) startSpan(m *Message[T]) {
+func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
 	parent := tracing.FromProperties(m.ApplicationProperties)
 	m.Trace = parent
-	m.span = trace.SpanFromContext(context.Background()) // which records nothing
+	m.span = noop.Span{}
 	if !l.Tracer.IsOn() {
 		return
 	}
-	_, m.span = l.Tracer.Start(context.Background(), tracing.Start{
+	_, m.span = l.Tracer.Start(ctx, tracing.Start{
 		Name: "receive " + l.Queue, Kind: trace.SpanKindConsumer, Parent: parent,
 		Attrs: tracing.BusAttributes("receive", tracing.Receive, l.Queue, m.MessageID),
 	})
