@@ -192,7 +192,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	}
 	s.metrics.waiting.Inc()
 	p.begin()
-	go p.run()
+	go p.run() //nolint:contextcheck // it outlasts the context of the handler
 	return true
 }
 

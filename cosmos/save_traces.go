@@ -50,7 +50,7 @@ func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	var last domain.TraceID
 	for _, r := range runs {
 		if r.from > from {
-			data = binary.AppendUvarint(data, uint64(r.from-from)<<2|noSpan) //nolint:gosec // positive
+			data = binary.AppendUvarint(data, uint64(r.from-from)<<2+noSpan) //nolint:gosec // positive
 		}
 		kind := uint64(newTrace)
 		if r.span.TraceID == last {
@@ -78,7 +78,7 @@ func decodeSaves(data []byte, from int) []saveRun {
 		if n == 0 || n > maxSlots {
 			return nil
 		}
-		r := saveRun{from: from, until: from + int(n), span: domain.TraceContext{Sampled: true}} //nolint:gosec // bounded
+		r := saveRun{from: from, until: from + int(n), span: domain.TraceContext{Sampled: true}}
 		from = r.until
 		switch head & 3 {
 		case noSpan:
@@ -158,7 +158,7 @@ func (c received) tailSaves() []saveRun {
 	if d.failed || ordinal != uint64(c.Ordinal) || from > maxSlots { //nolint:gosec // positive
 		return nil
 	}
-	return clipSaves(decodeSaves(d.b, int(from)), c.inPages(), c.Fill) //nolint:gosec // bounded
+	return clipSaves(decodeSaves(d.b, int(from)), c.inPages(), c.Fill)
 }
 
 // saveRuns returns the spans that have saved the events of p, as far as they are known.

@@ -402,7 +402,7 @@ func (n *Node) Run(ctx context.Context) error {
 	requests, cutOff := context.WithCancel(work)
 	defer cutOff()
 	server := n.newServer(requests, n.door, n.listener.Addr(), n.connections)
-	polls := n.api.ParkPolls(server)
+	polls := n.api.ParkPolls(server) //nolint:contextcheck // a poll has the context of its server
 	operators := n.newOperatorServer(requests)
 
 	background, stopBackground := context.WithCancel(work)

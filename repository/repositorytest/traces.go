@@ -97,7 +97,7 @@ var traceRules = []rule{
 		peeked := span(3, 1)
 		f.stored(1)
 		opened := f.asked()
-		require.Zero(f, opened.Bundle.Peeked)
+		require.Zero(f, opened.Peeked)
 		f.acknowledge(f.answer(opened, "made"))
 		f.stored(1)
 		next := f.next()
