@@ -147,7 +147,6 @@ var table = []row{
 		tests:    rulesAndOracle,
 		why:      "it orders what a port returns, and reads no mailbox",
 	},
-	{},
 	{
 		packages: []string{"domain/find"},
 		may:      []string{"domain", "domain/inspect", "repository"},

@@ -110,8 +110,11 @@ func open(t *testing.T, answer func(int, http.ResponseWriter), environ ...string
 	return f
 }
 
-// pass lets time pass in a bubble.
-func pass(d time.Duration) { <-time.After(d) }
+// pass lets time pass in a bubble, and what is due then end.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
 
 // ends ends n spans.
 func (f *fixture) ends(n int) {
