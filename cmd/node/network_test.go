@@ -174,6 +174,8 @@ var mayCall = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
 	"api/webhook/transport.go":          "it guards each call of a receiver, and takes the network of the node",
 	"cmd/node/network.go":               "it is the network",
+	"cmd/node/otlp/client.go":           "spans are sent by the process, beside its node; its transport can be replaced",
+	"cmd/node/otlp/traces.go":           "it makes that transport",
 	"cmd/node/identity.go":              "it gives the credential the network's transport",
 	"cosmos/client/connect.go":          "its default transport is for programs that are no node",
 }
