@@ -108,7 +108,7 @@ func TestDamageThatPassesMakesNoDeadLetter(t *testing.T) {
 		s.hub.before.Store(nil)
 		s.stores(len(events))
 		stop()
-		require.Zero(t, s.metric("dead_lettered_total"))
+		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		s.has(actor, events...)
 	})
 }

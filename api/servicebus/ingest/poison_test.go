@@ -225,7 +225,7 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 		events := rt.Events(2, other)
 		s.sender(plain).announces(rt.Event(picky.refused), events[0], events[1])
 		<-time.After(5 * time.Minute)
-		require.Zero(t, s.metric("dead_lettered_total"))
+		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		picky.away.Store(false)
 		dead := s.deadLetters(plain, 1)
 		require.Equal(t, "invalid", dead[0].reason)
