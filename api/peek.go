@@ -53,12 +53,13 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 		return err
 	}
 	defer slot.close()
-	s.metrics.backlog.Observe(float64(peeked.Backlog))
+	s.metrics.backlog.Observe(float64(peeked.Behind.Events))
 	rec := recordOf(r.Context())
 	rec.note(
 		slog.String("bundle_id", peeked.ID.String()),
 		slog.Int("events", peeked.Count),
-		slog.Int64("backlog", peeked.Backlog),
+		slog.Int64("waiting", peeked.Waiting),
+		slog.Int64("backlog", peeked.Behind.Events),
 	)
 	return s.sendBundle(w, r, peeked, slot)
 }
