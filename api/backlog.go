@@ -9,8 +9,9 @@ import (
 )
 
 // These headers tell an actor, with every bundle and after every Dequeue, whether
-// it keeps up: how many events wait behind, and how many seconds the oldest of them
-// has waited.
+// it keeps up: how many events wait behind the bundle, and how many seconds the oldest of them
+// has waited. That is the backlog, here, in the log and in the metrics; what waits with the
+// bundle's own events is called waiting.
 const (
 	backlogHeader    = "MessageHub-Backlog"
 	backlogAgeHeader = "MessageHub-Backlog-Age"

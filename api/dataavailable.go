@@ -75,9 +75,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 // events may be stored even if it fails.
 func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	stored, err := s.opts.Hub.Ingest(ctx, events)
-	s.metrics.accepted.Add(float64(stored.Accepted))
-	s.metrics.duplicates.Add(float64(stored.Duplicates))
-	s.metrics.conflicts.Add(float64(len(stored.Conflicts)))
+	s.metrics.events.AddAccepted(stored.Accepted)
+	s.metrics.events.AddKnown(stored.Duplicates, len(stored.Conflicts))
 	recordOf(ctx).note(
 		slog.Int("accepted", stored.Accepted),
 		slog.Int("duplicates", stored.Duplicates),

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 )
 
 // metrics are what Prometheus gets to see of the HTTP edge. No label takes its
@@ -23,7 +25,8 @@ type metrics struct {
 	objectEvents        *prometheus.CounterVec // outcome
 	objectEventsRefused *prometheus.CounterVec // reason
 
-	accepted, duplicates, conflicts, peeked, dequeued prometheus.Counter // events
+	events           *hubmetrics.Events
+	peeked, dequeued prometheus.Counter // events
 
 	loginsFailed, loginsRefused prometheus.Counter
 
@@ -82,18 +85,16 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Help: "Events of objects that came by HTTP and can never be stored, by reason.",
 		}, []string{"reason"}),
 
-		accepted:   counter("messagehub_events_accepted_total", "Events stored."),
-		duplicates: counter("messagehub_events_duplicates_total", "Events that were stored before with the same content."),
-		conflicts:  counter("messagehub_events_conflicts_total", "Events refused because they were stored before with other content."),
-		peeked:     counter("messagehub_events_peeked_total", "Events in the bodies of bundles handed out, repetitions included."),
-		dequeued:   counter("messagehub_events_dequeued_total", "Events in bundles that were dequeued."),
+		events:   hubmetrics.NewEvents(registerer, hubmetrics.HTTP),
+		peeked:   counter("messagehub_events_peeked_total", "Events in the bodies of bundles handed out, repetitions included."),
+		dequeued: counter("messagehub_events_dequeued_total", "Events in bundles that were dequeued."),
 
 		loginsFailed:  counter("messagehub_operator_logins_failed_total", "Requests of operators without the right token."),
 		loginsRefused: counter("messagehub_operator_logins_refused_total", "Requests of operators refused because of failed logins from the same address."),
 
 		backlog: make.NewHistogram(native(prometheus.HistogramOpts{
 			Name:    "messagehub_peek_backlog_events",
-			Help:    "Events waiting for the actor in the groups it peeked, the bundle's included.",
+			Help:    "Backlog of each Peek: events that wait behind the bundle in the groups that were asked for, as in the header MessageHub-Backlog.",
 			Buckets: []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
 		})),
 	}

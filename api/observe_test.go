@@ -51,7 +51,7 @@ func TestARequestIsOneLineOfTheLog(t *testing.T) {
 		require.Equal(t, want, post[name], name)
 	}
 	peek := f.line("/v1/peek")
-	for name, want := range map[string]any{"request_id": "r-2", "actor": actor, "bundle_id": id(71), "events": 2.0, "backlog": 2.0, "status": "200"} {
+	for name, want := range map[string]any{"request_id": "r-2", "actor": actor, "bundle_id": id(71), "events": 2.0, "waiting": 2.0, "backlog": 0.0, "status": "200"} {
 		require.Equal(t, want, peek[name], name)
 	}
 	group := f.line("/v1/peek/{group}")
@@ -105,14 +105,14 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	f.do("GET", "/nowhere/"+id(2), "").wants(404)
 	got := f.do("GET", "/metrics", "").wants(200).body
 	for _, line := range []string{
-		"messagehub_events_accepted_total 3",
-		"messagehub_events_duplicates_total 1",
-		"messagehub_events_conflicts_total 1",
+		`messagehub_events_accepted_total{source="http"} 3`,
+		`messagehub_events_duplicates_total{source="http"} 1`,
+		`messagehub_events_conflicts_total{source="http"} 1`,
 		"messagehub_events_peeked_total 6",
 		"messagehub_events_dequeued_total 3",
 		"messagehub_http_requests_in_flight 1",
 		"messagehub_peek_backlog_events_count 3",
-		"messagehub_peek_backlog_events_sum 6",
+		"messagehub_peek_backlog_events_sum 0",
 		`messagehub_http_request_duration_seconds_count{route="/v1/data-available",status="202"} 1`,
 		`messagehub_http_request_duration_seconds_count{route="/v1/data-available",status="409"} 1`,
 		`messagehub_http_request_duration_seconds_count{route="/v1/peek",status="204"} 1`,

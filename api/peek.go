@@ -57,13 +57,14 @@ func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekReques
 		return err
 	}
 	defer slot.close()
-	s.metrics.backlog.Observe(float64(peeked.Backlog))
+	s.metrics.backlog.Observe(float64(peeked.Behind.Events))
 	rec.describe(tracing.MessageID.String(peeked.ID.String()), tracing.BatchSize.Int(peeked.Count),
 		tracing.Group.String(peeked.Group.String()), tracing.Origin.String(peeked.Cabinet.Origin.String()))
 	rec.note(
 		slog.String("bundle_id", peeked.ID.String()),
 		slog.Int("events", peeked.Count),
-		slog.Int64("backlog", peeked.Backlog),
+		slog.Int64("waiting", peeked.Waiting),
+		slog.Int64("backlog", peeked.Behind.Events),
 	)
 	return s.sendBundle(w, r, peeked, slot)
 }

@@ -50,13 +50,13 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 	if err := c.reportInFront(ctx, recipient, gates, h); err != nil {
 		return repository.Next{}, err
 	}
-	candidates, backlog, err := c.candidates(recipient, gates, h)
+	candidates, waiting, err := c.candidates(recipient, gates, h)
 	if err != nil {
 		return repository.Next{}, err
 	}
 	if open := oldestOpen(gates); open != nil {
 		next, err := c.openBundle(ctx, open, gates, h)
-		next.Backlog = backlog
+		next.Waiting = waiting
 		return next, err
 	}
 	if h.etag == "" && len(candidates) == 0 {
@@ -71,7 +71,7 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 		return repository.Next{}, err
 	}
 	run.head, run.asked = h, gates
-	return repository.Next{Run: run, Backlog: backlog}, nil
+	return repository.Next{Run: run, Waiting: waiting}, nil
 }
 
 // openBundle returns the open bundle of g. Where reads may be stale, it is proved to be
@@ -170,7 +170,7 @@ type candidate struct {
 // have let through, and how many events that are.
 func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*candidate, int64, error) {
 	var found []*candidate
-	var backlog int64
+	var waiting int64
 	for name, last := range h.Cabinets {
 		cabinet, err := cabinetOf(recipient, name)
 		if err != nil {
@@ -186,14 +186,14 @@ func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate
 		}
 		at := g.position(name, last)
 		if last.Sequence > at.Sequence {
-			backlog += last.Total - at.Total
+			waiting += last.Total - at.Total
 			found = append(found, &candidate{
 				group: group, cabinet: cabinet, last: last, head: h, floor: h.floor(name), gate: g, at: at,
 			})
 		}
 	}
 	slices.SortFunc(found, func(a, b *candidate) int { return strings.Compare(nameOf(a.cabinet), nameOf(b.cabinet)) })
-	return found, backlog, nil
+	return found, waiting, nil
 }
 
 // choose returns the run of the candidate whose first event has the smallest

@@ -50,7 +50,7 @@ func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
 	next, err := node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.NoError(t, err)
 	assert.Equal(t, int64(4), s.engine.Requests()-before, "gates, head, catalog, first page")
-	assert.Equal(t, int64(40), next.Backlog)
+	assert.Equal(t, int64(40), next.Waiting)
 	s.drains()
 }
 

@@ -68,7 +68,7 @@ type Saved struct {
 type Next struct {
 	Open    *domain.Bundle // the open bundle, or nil
 	Run     Run            // the events of Open, or else those that a new bundle may take
-	Backlog int64          // visible unacknowledged events in the groups asked for, those of Open included
+	Waiting int64          // visible unacknowledged events in the groups asked for, those of Open included
 }
 
 // A Run is a stretch of one cabinet, as of the moment when it was obtained.

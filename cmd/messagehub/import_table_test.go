@@ -256,13 +256,13 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/objectjson", "api/internal/query", "api/tracing"},
+		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/hubmetrics", "api/internal/objectjson", "api/internal/query", "api/tracing"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
 	{
 		packages: []string{"api/servicebus", "api/servicebus/contentrequest", "api/servicebus/ingest"},
-		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/tracing", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		may:      []string{"domain", "domain/hub", "api/internal/eventjson", "api/tracing", "api/internal/hubmetrics", "api/servicebus/contract", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -274,7 +274,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/servicebus/objectevents"},
-		may:      []string{"domain", "domain/ledger", "api/internal/objectjson", "api/servicebus/contract", "api/tracing", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
+		may:      []string{"domain", "domain/ledger", "api/internal/hubmetrics", "api/internal/objectjson", "api/servicebus/contract", "api/tracing", "api/servicebus/internal/busclient", "api/servicebus/internal/receiver"},
 		tests:    busTests,
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -356,6 +356,10 @@ var table = []row{
 		why:      "the general form of an event; which events the hub itself knows is for eventjson",
 	},
 	{
+		packages: []string{"api/internal/hubmetrics"},
+		why:      "what several edges count together is one metric",
+	},
+	{
 		packages: []string{"api/internal/objectjson"},
 		may:      []string{"domain", "api/internal/cloudevent", "api/internal/eventjson"},
 		why:      "one form of an event of an object, at both edges",
@@ -371,7 +375,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/servicebus/internal/receiver"},
-		may:      []string{"domain", "api/tracing", "api/servicebus/internal/busclient"},
+		may:      []string{"domain", "api/tracing", "api/internal/hubmetrics", "api/servicebus/internal/busclient"},
 		tests:    []string{"api/servicebus/embedded", "api/servicebus/internal/bustest"},
 		why:      "a loop receives messages of any system, and knows none",
 	},

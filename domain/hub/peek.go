@@ -47,7 +47,7 @@ const peekWithin = 30 * time.Second
 // A Peeked is a bundle in the hands of its actor.
 type Peeked struct {
 	domain.Bundle
-	Backlog int64          // visible unacknowledged events in the groups asked for, the bundle's included
+	Waiting int64          // visible unacknowledged events in the groups asked for, the bundle's included
 	Behind  domain.Backlog // what waits behind the bundle in those groups
 
 	// GrowMemory, if given, is called in a Read of the body before the body holds n more
@@ -121,12 +121,12 @@ func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (
 	if err != nil {
 		return nil, err
 	}
-	return h.peeked(bundle, next.Backlog, behind, next.Run.Events(ctx)), nil
+	return h.peeked(bundle, next.Waiting, behind, next.Run.Events(ctx)), nil
 }
 
 // peeked returns a bundle with the events that its body is made of.
-func (h *Hub) peeked(bundle domain.Bundle, backlog int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
-	return &Peeked{Bundle: bundle, Backlog: backlog, Behind: behind, events: events, hub: h}
+func (h *Hub) peeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
+	return &Peeked{Bundle: bundle, Waiting: waiting, Behind: behind, events: events, hub: h}
 }
 
 // withContent returns an open bundle once its content can be read. list is that of the
@@ -167,7 +167,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 			return nil, err
 		}
 		if n, weight = n+1, weight.Add(e.Weight); n == ManyEvents && req.Reserve != nil {
-			if err := req.Reserve(ctx, estimateEvents(n, weight, next.Backlog)); err != nil {
+			if err := req.Reserve(ctx, estimateEvents(n, weight, next.Waiting)); err != nil {
 				return nil, err
 			}
 		}
@@ -202,15 +202,15 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
-	peeked := h.peeked(bundle, next.Backlog, behind, nil)
+	peeked := h.peeked(bundle, next.Waiting, behind, nil)
 	peeked.list = events
 	return peeked, nil
 }
 
 // estimateEvents returns how many events a bundle will have whose first n events have a
-// weight, if backlog events wait for its actor.
-func estimateEvents(n int, weight domain.Weight, backlog int64) int {
-	return int(min(int64(n)*int64(domain.MaxBundleWeight)/max(1, int64(weight)), max(backlog, int64(n))))
+// weight, if waiting events wait for its actor.
+func estimateEvents(n int, weight domain.Weight, waiting int64) int {
+	return int(min(int64(n)*int64(domain.MaxBundleWeight)/max(1, int64(weight)), max(waiting, int64(n))))
 }
 
 // Bundle returns the open bundle that req names by its BundleID, whatever its group,

@@ -79,7 +79,7 @@ func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
 			Opened:        got.Opened,
 			Body:          got.Body,
 		}, got.Bundle)
-		require.Equal(w, int64(4), got.Backlog, "with what waits behind it")
+		require.Equal(w, int64(4), got.Waiting, "with what waits behind it")
 		w.dequeues(got)
 		w.holds(w.peeks(s.groups...), later...)
 	})

@@ -31,7 +31,7 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 		if len(waiting) == 0 || !slices.Contains(groups, c.group) {
 			continue
 		}
-		next.Backlog += int64(len(waiting))
+		next.Waiting += int64(len(waiting))
 		if c.lost[waiting[0].Sequence] {
 			lost = append(lost, c)
 			continue

@@ -13,7 +13,7 @@ import (
 type Peeked struct {
 	domain.Bundle
 	Events  []repository.StoredEvent
-	Backlog int64
+	Waiting int64
 	Behind  domain.Backlog
 }
 
@@ -28,7 +28,7 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 	}
 	if next.Open != nil {
 		events, err := Read(ctx, next.Run)
-		return Peeked{*next.Open, events, next.Backlog, next.Run.BacklogAfter(next.Open.Count)}, err
+		return Peeked{*next.Open, events, next.Waiting, next.Run.BacklogAfter(next.Open.Count)}, err
 	}
 	bundle, events, err := Fill(ctx, next.Run)
 	if err != nil {
@@ -41,7 +41,7 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 		change(&bundle)
 	}
 	bundle, err = s.Bundles.Add(ctx, bundle, next.Run)
-	return Peeked{bundle, events, next.Backlog, next.Run.BacklogAfter(bundle.Count)}, err
+	return Peeked{bundle, events, next.Waiting, next.Run.BacklogAfter(bundle.Count)}, err
 }
 
 // Requested makes a new bundle one whose content its domain makes on request.

@@ -121,22 +121,22 @@ var nextRules = []rule{
 		f.stored(3, From(domain.Charges))
 		f.stored(2, From(domain.MarketRoles))
 		f.stored(4)
-		require.Equal(f, int64(9), f.next().Backlog)
-		require.Equal(f, int64(5), f.next(MasterData).Backlog)
-		require.Equal(f, int64(4), f.next(TimeSeries, Aggregations).Backlog)
+		require.Equal(f, int64(9), f.next().Waiting)
+		require.Equal(f, int64(5), f.next(MasterData).Waiting)
+		require.Equal(f, int64(4), f.next(TimeSeries, Aggregations).Waiting)
 		open := f.peek(MasterData)
-		require.Equal(f, int64(9), f.next().Backlog)
-		require.Equal(f, int64(5), f.next(MasterData).Backlog)
+		require.Equal(f, int64(9), f.next().Waiting)
+		require.Equal(f, int64(5), f.next(MasterData).Waiting)
 		f.acknowledge(open)
-		require.Equal(f, int64(6), f.next().Backlog)
-		require.Equal(f, int64(2), f.next(MasterData).Backlog)
+		require.Equal(f, int64(6), f.next().Waiting)
+		require.Equal(f, int64(2), f.next(MasterData).Waiting)
 		f.stored(1)
-		require.Equal(f, int64(7), f.next().Backlog)
+		require.Equal(f, int64(7), f.next().Waiting)
 	}},
 
 	{name: "a group that is named twice counts once", test: func(f *fixture) {
 		f.stored(3)
-		require.Equal(f, int64(3), f.next(TimeSeries, TimeSeries).Backlog)
+		require.Equal(f, int64(3), f.next(TimeSeries, TimeSeries).Waiting)
 	}},
 
 	{name: "a run does not change with what is saved after it", test: func(f *fixture) {

@@ -122,14 +122,14 @@ var raceRules = []rule{
 				if errors.Is(err, domain.ErrNoData) && seen == 0 {
 					continue
 				}
-				if err != nil || next.Backlog%size != 0 || next.Backlog < seen {
-					return errors.Join(err, fmt.Errorf("backlog %d after %d, want a multiple of %d", next.Backlog, seen, size))
+				if err != nil || next.Waiting%size != 0 || next.Waiting < seen {
+					return errors.Join(err, fmt.Errorf("%d wait after %d, want a multiple of %d", next.Waiting, seen, size))
 				}
-				seen = next.Backlog
+				seen = next.Waiting
 			}
 			return nil
 		})
-		require.Equal(f, int64(size*saves), f.next().Backlog)
+		require.Equal(f, int64(size*saves), f.next().Waiting)
 	}},
 
 	{name: "W14 of concurrent Peeks one wins, and the others find its bundle", test: func(f *fixture) {

@@ -162,7 +162,7 @@ func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, mo
 	if wantErr != nil {
 		return nil, nil
 	}
-	require.Equal(t, want.Backlog, got.Backlog)
+	require.Equal(t, want.Waiting, got.Waiting)
 	require.Equal(t, want.Run.Group(), got.Run.Group())
 	require.Equal(t, want.Run.Cabinet(), got.Run.Cabinet())
 	wantEvents, gotEvents := m.read(t, want.Run, got.Run)

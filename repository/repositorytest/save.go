@@ -211,7 +211,7 @@ func comeBack(n int) func(f *fixture) {
 		require.Equal(f, repository.Saved{Accepted: n}, f.save(events...))
 		next := f.next(TimeSeries)
 		require.Nil(f, next.Open)
-		require.Equal(f, int64(n), next.Backlog)
+		require.Equal(f, int64(n), next.Waiting)
 		f.same(events, f.read(next.Run))
 	}
 }

@@ -139,7 +139,7 @@ var weakRules = []rule{
 		f.notOpen(b.ID)
 		next := f.next()
 		require.Nil(f, next.Open)
-		require.Equal(f, int64(1), next.Backlog)
+		require.Equal(f, int64(1), next.Waiting)
 	}},
 
 	{name: "W11 an event that is sent again keeps its place", capacity: 3, test: func(f *fixture) {
@@ -222,7 +222,7 @@ var weakRules = []rule{
 		f.peeksInto(events[:51_200]...)
 		next := f.next()
 		require.Equal(f, 51_200, next.Open.Count)
-		require.Equal(f, int64(len(events)), next.Backlog)
+		require.Equal(f, int64(len(events)), next.Waiting)
 		f.dequeues(events[:51_200]...)
 		f.dequeues(events[51_200:]...)
 		f.nothing()

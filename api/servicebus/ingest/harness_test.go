@@ -225,7 +225,7 @@ func (s *site) metric(name string, wanted ...string) (sum float64) {
 	families, err := s.registry.Gather()
 	require.NoError(s, err)
 	for _, f := range families {
-		if f.GetName() != "messagehub_servicebus_"+name {
+		if f.GetName() != "messagehub_servicebus_"+name && f.GetName() != "messagehub_"+name {
 			continue
 		}
 		for _, m := range f.GetMetric() {

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
@@ -11,8 +12,9 @@ import (
 type ingestMetrics struct {
 	loops *receiver.Metrics
 
-	accepted, duplicates, conflicts, inversions, retries prometheus.Counter
-	sessions, holding                                    prometheus.Gauge
+	events              *hubmetrics.Events
+	inversions, retries prometheus.Counter
+	sessions, holding   prometheus.Gauge
 }
 
 func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
@@ -26,9 +28,7 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 	return &ingestMetrics{
 		loops: receiver.NewMetrics(registerer),
 
-		accepted:   counter("events_accepted_total", "Events stored."),
-		duplicates: counter("events_duplicates_total", "Events that were stored before with the same content, redeliveries included."),
-		conflicts:  counter("events_conflicts_total", "Events refused because they were stored before with other content."),
+		events:     hubmetrics.NewEvents(registerer, hubmetrics.Bus),
 		inversions: counter("inversions_total", "Events stored after one of the same recipient that was sent later."),
 		retries:    counter("save_retries_total", "Saves that failed and were tried again."),
 

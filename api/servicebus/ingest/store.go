@@ -137,8 +137,8 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 		attempt, cancel := context.WithTimeout(ctx, s.in.limits.Attempt)
 		ingested, err := s.in.opts.Hub.Ingest(attempt, events)
 		cancel()
-		s.loop.EndStore()                                     // at the latest: no loop waits for one that fails
-		s.in.metrics.accepted.Add(float64(ingested.Accepted)) // a failure may have stored those of other recipients
+		s.loop.EndStore()                                  // at the latest: no loop waits for one that fails
+		s.in.metrics.events.AddAccepted(ingested.Accepted) // a failure may have stored those of other recipients
 		if damage++; !isDamage(err) {
 			damage = 0
 		}
@@ -193,8 +193,7 @@ func rejectionOf(err error) *rejection {
 
 // stored passes messages on after a save that succeeded.
 func (s *eventStore) stored(ms []*message, ingested hub.Ingested) {
-	s.in.metrics.duplicates.Add(float64(ingested.Duplicates))
-	s.in.metrics.conflicts.Add(float64(len(ingested.Conflicts)))
+	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
 	// What was saved without a lock may have been saved before what others saved since.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))

@@ -23,7 +23,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 		if err != nil {
 			return repository.Next{}, err
 		}
-		return repository.Next{Open: &b, Run: r.runOf(&b, open.AffectedDrawers), Backlog: int64(b.Count)}, nil
+		return repository.Next{Open: &b, Run: r.runOf(&b, open.AffectedDrawers), Waiting: int64(b.Count)}, nil
 	}
 	first, origin, err := r.firstEntry(ctx, recipient, origins)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 		}
 		return repository.Next{}, domain.ErrNoData
 	}
-	return repository.Next{Run: run, Backlog: int64(len(run.events))}, nil
+	return repository.Next{Run: run, Waiting: int64(len(run.events))}, nil
 }
 
 // openLongest returns the bundle of origins that has been open longest.

@@ -63,7 +63,7 @@ func TestConformance(t *testing.T) {
 		// It holds, but it takes long, and the rule of 10,001 events holds as well.
 		"-Save/10,000 events come back from a full drawer",
 
-		// Nothing is claimed of Backlog, since it does not know how much waits; of
+		// Nothing is claimed of Waiting, since it does not know how much waits; of
 		// Ordering, since only the order within a cabinet is kept; nor of Operations,
 		// Answer and Outbox, which the layout has not.
 	}

@@ -33,11 +33,11 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	for i, g := range groups {
 		asked[i] = g.String()
 	}
-	next := repository.Next{Backlog: q.backlog(asked, nil, 0).Events}
+	next := repository.Next{Waiting: q.backlog(asked, nil, 0).Events}
 	switch {
 	case q.Last == 0:
 		return repository.Next{}, repository.ErrNoMailbox
-	case next.Backlog == 0:
+	case next.Waiting == 0:
 		return repository.Next{}, domain.ErrNoData
 	}
 	if open := q.openLongest(asked); open != "" {

@@ -1,9 +1,9 @@
 package receiver
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 )
 
 // Metrics are those of all loops of a process. The label queue takes its values from the
@@ -19,35 +19,20 @@ type Metrics struct {
 // them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, append(labels, "queue")))
+		return hubmetrics.Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, append(labels, "queue")))
 	}
 	return &Metrics{
 		received:  counters("messages_received_total", "Messages received, redeliveries included."),
 		locksLost: counters("locks_lost_total", "Locks of sessions, and of messages of a queue without sessions, that ended before the work was done."),
 		panics:    counters("receiver_panics_total", "Messages on which the client panicked."),
 		unsettled: counters("messages_unsettled_total", "Messages that were stored but could not be settled. They are delivered again."),
-		inHand: register(registerer, prometheus.NewGauge(prometheus.GaugeOpts{
+		inHand: hubmetrics.Register(registerer, prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "messagehub_servicebus_messages_in_hand", Help: "Messages received and not settled.",
 		})),
-		connected: register(registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		connected: hubmetrics.Register(registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "messagehub_servicebus_connected",
 			Help: "Whether the last attempt to receive from the queue succeeded: 1 or 0. There is no value before the first attempt has ended.",
 		}, []string{"queue"})),
 		deadLettered: counters("messages_dead_lettered_total", "Messages that cannot be stored, by reason. Each leaves a gap.", "reason"),
 	}
-}
-
-// register returns c, or what is registered in its place.
-func register[C prometheus.Collector](registerer prometheus.Registerer, c C) C {
-	if registerer == nil {
-		return c
-	}
-	err := registerer.Register(c)
-	if shared, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		return shared.ExistingCollector.(C) //nolint:forcetypeassert // it has the same name and labels
-	}
-	if err != nil {
-		panic(err) // two metrics with one name
-	}
-	return c
 }

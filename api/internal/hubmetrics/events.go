@@ -1,0 +1,42 @@
+package hubmetrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// A Source is a way by which events of domains reach the hub.
+type Source string
+
+// The sources.
+const (
+	HTTP Source = "http"
+	Bus  Source = "bus"
+)
+
+var sources = []string{string(HTTP), string(Bus)}
+
+// Events count what the hub did with the events of one source. It is safe for concurrent use.
+type Events struct {
+	accepted, duplicates, conflicts prometheus.Counter
+}
+
+// NewEvents returns the counters of a source. Those of all sources are registered together.
+func NewEvents(registerer prometheus.Registerer, source Source) *Events {
+	counter := func(name, help string) prometheus.Counter {
+		all := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_events_" + name + "_total", Help: help}, []string{"source"}))
+		Initialize(all, sources)
+		return all.WithLabelValues(string(source))
+	}
+	return &Events{
+		accepted:   counter("accepted", "Events stored, by the way they came: http or bus."),
+		duplicates: counter("duplicates", "Events that were stored before with the same content, redeliveries included, by the way they came."),
+		conflicts:  counter("conflicts", "Events refused because they were stored before with other content, by the way they came."),
+	}
+}
+
+// AddAccepted counts events that the hub has stored.
+func (e *Events) AddAccepted(n int) { e.accepted.Add(float64(n)) }
+
+// AddKnown counts events that were stored before: with the same content, and with another.
+func (e *Events) AddKnown(duplicates, conflicts int) {
+	e.duplicates.Add(float64(duplicates))
+	e.conflicts.Add(float64(conflicts))
+}
