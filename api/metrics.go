@@ -1,12 +1,14 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/messagehub/messagehub/api/internal/hubmetrics"
+	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
 // metrics are what Prometheus gets to see of the HTTP edge. No label takes its
@@ -21,6 +23,8 @@ type metrics struct {
 	sent        *prometheus.CounterVec   // route
 	published   *prometheus.CounterVec   // outcome
 	rateLimited *prometheus.CounterVec   // unit: requests or events
+	problems    *prometheus.CounterVec   // problem
+	badTokens   *prometheus.CounterVec   // reason: a tokenRefusal
 
 	objectEvents        *prometheus.CounterVec // outcome
 	objectEventsRefused *prometheus.CounterVec // reason
@@ -33,7 +37,29 @@ type metrics struct {
 	backlog prometheus.Histogram // events
 }
 
+// newMetrics returns metrics in which each counter has all its series from the start, but for the
+// routes, which [metrics.addRoute] adds.
 func newMetrics(registerer prometheus.Registerer) *metrics {
+	m := registerMetrics(registerer)
+	hubmetrics.Initialize(m.slowClients, []string{"send", "read"})
+	hubmetrics.Initialize(m.rateLimited, []string{"requests", "events"})
+	hubmetrics.Initialize(m.published, []string{"accepted", "duplicate", "conflict"})
+	hubmetrics.Initialize(m.objectEvents, []string{"stored", "duplicate", "ignored", "too-old", "refused"})
+	hubmetrics.Initialize(m.objectEventsRefused, append(slices.Clip(objectjson.Reasons), string(invalid)))
+	hubmetrics.Initialize(m.badTokens, tokenRefusals)
+	for problem := range problems {
+		m.problems.WithLabelValues(string(problem))
+	}
+	return m
+}
+
+// addRoute gives a route its series at 0.
+func (m *metrics) addRoute(route string) {
+	m.received.WithLabelValues(route)
+	m.sent.WithLabelValues(route)
+}
+
+func registerMetrics(registerer prometheus.Registerer) *metrics {
 	make := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
 		return make.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -71,6 +97,15 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 			Help: "Requests that were refused because their client has sent more requests, or more events, in a second than it may.",
 		}, []string{"unit"}),
 
+		problems: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_http_problems_total",
+			Help: "Requests that were answered with a problem, by its type: what is refused, and each limit that was reached.",
+		}, []string{"problem"}),
+		badTokens: make.NewCounterVec(prometheus.CounterOpts{
+			Name: "messagehub_tokens_refused_total",
+			Help: "Requests refused because of their token, by reason: missing, ambiguous, invalid, missing-role, too-many (after others from the address), issuer-unavailable.",
+		}, []string{"reason"}),
+
 		published: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_push_events_total",
 			Help: "Events sent to topics, by outcome: accepted, duplicate, or conflict (sent before with other content).",
@@ -78,7 +113,7 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 
 		objectEvents: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_object_events_total",
-			Help: "Events of objects that came by HTTP, by outcome: stored, duplicate, refused (it can never be stored), or ignored (its name says nothing about an object).",
+			Help: "Events of objects that came by HTTP, by outcome: stored, duplicate, too-old (not stored, for objects.retention), refused (it can never be stored), or ignored (its name says nothing about an object).",
 		}, []string{"outcome"}),
 		objectEventsRefused: make.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_object_events_refused_total",
@@ -109,8 +144,11 @@ func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	return opts
 }
 
-// observe counts a request. trace is the id of its trace, which is kept as an exemplar; "": none.
-func (m *metrics) observe(route string, o seen, trace string) {
+// observe counts a request, and its problem if it had one. trace is the id of its trace, which is kept as an exemplar; "": none.
+func (m *metrics) observe(route string, problem problemType, o seen, trace string) {
+	if problem != "" {
+		m.problems.WithLabelValues(string(problem)).Inc()
+	}
 	duration := m.duration.WithLabelValues(route, o.status)
 	if observer, ok := duration.(prometheus.ExemplarObserver); ok && trace != "" {
 		observer.ObserveWithExemplar(o.duration.Seconds(), prometheus.Labels{"trace_id": trace})

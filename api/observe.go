@@ -90,7 +90,7 @@ func (s *Server) reportPoll(p *poll, err error) {
 // reportRecord writes the line of log and the metrics of one request. path is empty if
 // the route says enough.
 func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, path string, o seen) {
-	s.metrics.observe(route, o, rec.exemplar())
+	s.metrics.observe(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
 
 	now := s.opts.Clock()

@@ -163,6 +163,7 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 			return err
 		}
 		if !slices.ContainsFunc(roles, p.Has) {
+			s.metrics.badTokens.WithLabelValues(roleMissing).Inc()
 			return missingRole(w, roles)
 		}
 		r = r.WithContext(context.WithValue(r.Context(), principalKey{}, p))
@@ -205,6 +206,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 	address, now := "address "+s.addressOf(r), s.opts.Clock()
 	if pause := s.badTokens.pause(address, now); pause > 0 && !s.opts.Identity.Remembers(r) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(pause.Seconds()))))
+		s.metrics.badTokens.WithLabelValues(tooManyTokens).Inc()
 		return nil, refuse(tooManyRequests, "There were too many tokens from this address that do not count. Repeat the request after the pause, with one that does.")
 	}
 	p, err := s.opts.Identity.Authenticate(r)
@@ -212,17 +214,27 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 		s.badTokens.take(address, 1, now)
 	}
 	if err != nil {
-		return nil, unauthenticated(w, err)
+		return nil, s.unauthenticated(w, err)
 	}
 	return p, nil
 }
 
-// unauthenticated returns the refusal of a request whose sender is not known.
-func unauthenticated(w http.ResponseWriter, err error) error {
+// The reasons for which a token is refused, in metrics. Those of the kinds of errors come first, in
+// their order.
+var tokenRefusals = []string{"missing", "ambiguous", "invalid", "issuer-unavailable", roleMissing, tooManyTokens}
+
+const (
+	roleMissing   = "missing-role"
+	tooManyTokens = "too-many"
+)
+
+// unauthenticated counts and returns the refusal of a request whose sender is not known.
+func (s *Server) unauthenticated(w http.ResponseWriter, err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
 		return err // the client is gone
 	}
+	s.metrics.badTokens.WithLabelValues(tokenRefusals[e.Kind]).Inc()
 	challenge := "Bearer"
 	switch e.Kind {
 	case identity.Missing: // RFC 6750 has no error for it

@@ -185,6 +185,15 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 	look(r, docsPath+"{page}", s.handle(serveDocsPage(site)))
 }
 
+// patternsOf returns the pattern of each route of a router, once for each of its methods.
+func patternsOf(router chi.Router) (patterns []string) {
+	_ = chi.Walk(router, func(_ string, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		patterns = append(patterns, pattern)
+		return nil
+	}) // fails if the function does
+	return patterns
+}
+
 func noSuchRoute(http.ResponseWriter, *http.Request) error {
 	return refuse(noRoute, "There is nothing at this path. GET /openapi.json lists what there is.")
 }

@@ -153,7 +153,11 @@ func New(opts Options) *Server {
 		stallTime: time.Duration(float64(writeStep) / float64(limits.MinRate) * float64(time.Second)),
 	})
 	s.draining, s.drain = context.WithCancel(context.Background())
-	s.handler = s.routes(AllRoutes, opts.IsOwnHost)
+	routes := s.routes(AllRoutes, opts.IsOwnHost)
+	for _, route := range append(patternsOf(routes), unmatched) {
+		s.metrics.addRoute(route)
+	}
+	s.handler = routes
 	return s
 }
 

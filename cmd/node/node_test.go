@@ -139,8 +139,8 @@ func TestMetrics_NameTheBuildAndTimeTheStore(t *testing.T) {
 	n, _ := start(t, settings(""), node.Options{Version: "v1.2.3", Revision: "4ec0aa1"})
 	_, body := call(t, http.MethodGet, n.URL()+"/metrics", "", "")
 	require.Regexp(t, `(?m)^messagehub_build_info\{goversion="go1[^"]+",revision="4ec0aa1",version="v1.2.3"\} 1$`, body)
-	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{operation="adopt groups",status="2xx"\} [1-9]`, body)
-	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{operation="peek",status="4xx"\} [1-9]`, body)
+	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{container="catalog",operation="adopt groups"\} [1-9]`, body)
+	require.Regexp(t, `(?m)^messagehub_cosmos_request_duration_seconds_count\{container="bundles",operation="peek"\} [1-9]`, body)
 }
 
 func TestTheContentModesOfTheConfigurationAreThoseOfTheHub(t *testing.T) {

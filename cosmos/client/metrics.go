@@ -26,11 +26,11 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"operation", "container", "status"})),
 		latency: registered(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "messagehub_cosmos_request_duration_seconds",
-			Help:    "Duration of one request to Cosmos, by operation of the hub and class of its status (none: no answer).",
+			Help:    "Duration of one request to Cosmos, by operation of the hub and container.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
-		}, []string{"operation", "status"})),
+		}, []string{"operation", "container"})),
 		units: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_cosmos_request_units_total",
 			Help: "Request units charged by Cosmos, by operation of the hub and container.",
@@ -68,16 +68,8 @@ func (m *metrics) addRequest(ctx context.Context, call, container string, err er
 		f := FailureOf(err)
 		status, charge = f.status, max(charge, f.charge)
 	}
-	observe(ctx, m.latency.WithLabelValues(call, statusClass(status)), took.Seconds())
+	observe(ctx, m.latency.WithLabelValues(call, container), took.Seconds())
 	m.requests.WithLabelValues(call, container, strconv.Itoa(status)).Inc()
 	m.units.WithLabelValues(call, container).Add(float64(charge))
 	return charge
-}
-
-// statusClass returns the class of an HTTP status, such as 2xx.
-func statusClass(status int) string {
-	if status == 0 {
-		return "none"
-	}
-	return strconv.Itoa(status/100) + "xx"
 }

@@ -65,6 +65,13 @@ const (
 	NotConfirmed = "subscription-not-confirmed"
 )
 
+// Reasons has every reason of a fault.
+var Reasons = []string{
+	NotJSON, UnknownForm, TooManyShells, MissingField, WrongType, TooLong, InvalidTime, InvalidSize, InvalidSequencer, SequencerTooLong,
+	InvalidVersion, InvalidName, KeyNotEncoded, KeyNotUTF8, InvalidSubject, InvalidCloudEvent, NotConfirmed,
+	eventjson.TooDeep, eventjson.NumberTooLong, eventjson.DuplicateField, eventjson.LoneSurrogate,
+}
+
 // A Handshake is the question of Event Grid whether its events are welcome. The code is the answer.
 type Handshake struct{ Code string }
 

@@ -124,7 +124,7 @@ func New(o Options) *Ingestion {
 	return &Ingestion{
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
-		metrics: newIngestMetrics(o.Registerer),
+		metrics: newIngestMetrics(o.Registerer, o.queues()),
 		order:   newOrder(),
 		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
@@ -135,6 +135,19 @@ func New(o Options) *Ingestion {
 // ErrAtOnce as the cause of the end of its context tells Run to finish nothing: what is
 // in hand goes back to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
+
+// queues returns the names of the queues that are received from.
+func (o *Options) queues() (names []string) {
+	for _, q := range o.DomainQueues {
+		names = append(names, q.Queue)
+	}
+	for _, name := range []string{o.SessionQueue, o.Queue} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Run consumes the queues until ctx ends, finishes what is in hand, and returns
 // nil. It never gives up: whatever is wrong with the bus, it keeps trying.

@@ -17,7 +17,8 @@ type ingestMetrics struct {
 	sessions, holding   prometheus.Gauge
 }
 
-func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
+// newIngestMetrics returns the metrics of an Ingestion that receives from queues.
+func newIngestMetrics(registerer prometheus.Registerer, queues []string) *ingestMetrics {
 	make := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
 		return make.NewCounter(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help})
@@ -25,8 +26,12 @@ func newIngestMetrics(registerer prometheus.Registerer) *ingestMetrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return make.NewGauge(prometheus.GaugeOpts{Name: "messagehub_servicebus_" + name, Help: help})
 	}
+	loops := receiver.NewMetrics(registerer)
+	for _, queue := range queues {
+		loops.Initialize(queue, reasons)
+	}
 	return &ingestMetrics{
-		loops: receiver.NewMetrics(registerer),
+		loops: loops,
 
 		events:     hubmetrics.NewEvents(registerer, hubmetrics.Bus),
 		inversions: counter("inversions_total", "Events stored after one of the same recipient that was sent later."),

@@ -20,6 +20,12 @@ const (
 	reasonDamaged        = "damaged"         // the mailbox of a recipient cannot be read; the message is sound
 )
 
+// reasons has all of them.
+var reasons = []string{
+	reasonMessageType, reasonContentType, reasonNoBody, reasonTooLarge, reasonTooMany, reasonNotProtobuf, reasonNotJSON, reasonInvalid,
+	reasonConflict, reasonOtherRecipient, reasonWrongOrigin, reasonDamaged,
+}
+
 // A rejection is what a dead letter says.
 type rejection = receiver.Rejection
 

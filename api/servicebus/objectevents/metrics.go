@@ -1,9 +1,13 @@
 package objectevents
 
 import (
+	"slices"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
+	"github.com/messagehub/messagehub/api/internal/objectjson"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
@@ -15,7 +19,16 @@ type metrics struct {
 	retries prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
+// newMetrics returns the metrics of a Receiver of queue.
+func newMetrics(registerer prometheus.Registerer, queue string) *metrics {
+	m := registerMetrics(registerer)
+	m.loops.Initialize(queue, append(slices.Clip(reasons), objectjson.Reasons...))
+	hubmetrics.Initialize(m.events, []string{"stored", "duplicate", "too-old", "refused", "ignored"})
+	hubmetrics.Initialize(m.refused, append(slices.Clip(reasons), objectjson.Reasons...))
+	return m
+}
+
+func registerMetrics(registerer prometheus.Registerer) *metrics {
 	make := promauto.With(registerer)
 	counters := func(name, help, label string) *prometheus.CounterVec {
 		return make.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, []string{label})

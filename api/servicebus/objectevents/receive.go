@@ -79,7 +79,7 @@ func New(o Options) *Receiver {
 		o.Random = rand.Float64
 	}
 	return &Receiver{
-		opts: o, metrics: newMetrics(o.Registerer),
+		opts: o, metrics: newMetrics(o.Registerer, o.Queue),
 		inHand: receiver.NewBudget(maxMessages, maxBytes), stores: semaphore.NewWeighted(1),
 		tracer: tracing.New(o.Traces, "api/servicebus/objectevents"),
 	}

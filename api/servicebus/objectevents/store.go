@@ -26,6 +26,9 @@ const (
 	reasonDamaged  = "damaged"        // what is stored of an object of the message contradicts itself
 )
 
+// reasons are the reasons above.
+var reasons = []string{reasonNoBody, reasonTooLarge, reasonTooMany, reasonNoEvents, reasonInvalid, reasonFull, reasonDamaged}
+
 // content is what a message says.
 type content = *objectjson.Events
 

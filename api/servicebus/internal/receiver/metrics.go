@@ -36,3 +36,12 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		deadLettered: counters("messages_dead_lettered_total", "Messages that cannot be stored, by reason. Each leaves a gap.", "reason"),
 	}
 }
+
+// Initialize gives a queue its series at 0, with the reasons for which its messages can become dead letters.
+// Whether it is connected has no value yet.
+func (m *Metrics) Initialize(queue string, reasons []string) {
+	for _, counter := range []*prometheus.CounterVec{m.received, m.locksLost, m.panics, m.unsettled} {
+		hubmetrics.Initialize(counter, []string{queue})
+	}
+	hubmetrics.Initialize(m.deadLettered, reasons, []string{queue})
+}
