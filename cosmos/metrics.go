@@ -1,6 +1,10 @@
 package cosmos
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // metrics count what the repository repairs and removes; package client counts the
 // requests.
@@ -13,6 +17,7 @@ type metrics struct {
 	newerMailboxes prometheus.Gauge
 	inFront        prometheus.Gauge
 	lostPages      prometheus.Gauge
+	lastSweep      *prometheus.GaugeVec // without labels, so that it has no value until a sweep is known
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -46,8 +51,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "messagehub_lost_pages",
 		Help: "Recipients of whom a Peek has found a cabinet that waits because its next page is lost. Up to 1,000.",
 	})
+	m.lastSweep = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "messagehub_last_sweep_timestamp_seconds",
+		Help: "When the last sweep of any node began, as this node has read it, in seconds since 1970.",
+	}, nil)
 	if reg != nil {
-		reg.MustRegister(m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes, m.inFront, m.lostPages)
+		reg.MustRegister(m.lastSweep, m.repairs, m.dropped, m.swept, m.refusedFormats, m.newerMailboxes, m.inFront, m.lostPages)
 	}
 	return m
+}
+
+// noteSweep keeps when a sweep began.
+func (m *metrics) noteSweep(began time.Time) {
+	m.lastSweep.WithLabelValues().Set(float64(began.UnixMilli()) / 1000)
 }

@@ -377,13 +377,17 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	}
 	now := r.opts.Clock()
 	if since := now.Sub(last.Began); err == nil && since >= 0 && since < r.opts.SweepEvery {
+		r.metrics.noteSweep(last.Began)
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
 	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps
 	// when SweepEvery has passed.
-	_, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next)
-	return err == nil
+	if _, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next); err != nil {
+		return false
+	}
+	r.metrics.noteSweep(next.Began)
+	return true
 }
 
 // sweepAgainAndAgain sweeps every now and then until ctx ends.

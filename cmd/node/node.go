@@ -114,6 +114,14 @@ func (o *Options) connect(cfg *config.Config) {
 	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
+// now returns the moment by the clock of the node.
+func (o *Options) now() time.Time {
+	if o.Clock == nil {
+		return time.Now()
+	}
+	return o.Clock()
+}
+
 // fraction is a random number in [0, 1).
 func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53) }
 
@@ -232,7 +240,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.api = api.New(api.Options{
 		Hub:       h,
 		Operator:  hub.NewOperator(h, n.store, opts.Logger),
-		Check:     n.store.check,
+		Check:     newCheckMetrics(n.registry).observe(n.store.check, n.opts.now),
 		Mailboxes: survey.New(n.survey),
 		Backup:    n.backUp, NoBackup: noBackup(&cfg),
 

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
@@ -17,8 +20,9 @@ import (
 // them.
 func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
 	checks := []readinessCheck{{"store", n.store.checkAnswers}, {"containers", n.store.checkContainers}}
+	free := newDiskFree(n.registry)
 	if folders := dataFolders(cfg); len(folders) > 0 {
-		disk := &diskCheck{folders: folders, floor: cfg.Limits.FreeDisk, measure: measureDisk}
+		disk := &diskCheck{folders: folders, floor: cfg.Limits.FreeDisk, measure: measureDisk, free: free}
 		checks = append(checks, readinessCheck{"disk", disk.run})
 	}
 	return checks
@@ -109,12 +113,23 @@ type diskCheck struct {
 	folders []string
 	floor   config.Size // free bytes
 	measure func(folder string) (diskUsage, error)
+	free    *prometheus.GaugeVec // bytes, by folder; nil: not exported
+}
+
+func newDiskFree(registerer prometheus.Registerer) *prometheus.GaugeVec {
+	return promauto.With(registerer).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "messagehub_disk_free_bytes",
+		Help: "Bytes that the hub may still write to the disk of a data folder.",
+	}, []string{"folder"})
 }
 
 func (d *diskCheck) run(context.Context) error {
 	for _, folder := range d.folders {
 		usage, err := d.measure(folder)
 		name := filepath.Base(folder)
+		if d.free != nil && err == nil && usage.isKnown {
+			d.free.WithLabelValues(name).Set(float64(usage.free))
+		}
 		switch {
 		case err != nil:
 			return &unreadyError{fmt.Sprintf("folder %s cannot be read", name), "check that its disk is mounted and the hub may read it", err}

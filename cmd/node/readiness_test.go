@@ -139,8 +139,10 @@ func TestDiskCheck_NamesTheFolderThatCanHoldNoMore(t *testing.T) {
 					return diskUsage{isKnown: true, free: roomy}, nil
 				}
 				return tc.usage, tc.err
-			}}
+			}, free: newDiskFree(prometheus.NewRegistry())}
 			err := d.run(t.Context())
+			require.EqualValues(t, roomy, testutil.ToFloat64(d.free.WithLabelValues("d")))
+			require.EqualValues(t, tc.usage.free, testutil.ToFloat64(d.free.WithLabelValues("content")))
 			if tc.want == "" {
 				require.NoError(t, err)
 				return

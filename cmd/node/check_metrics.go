@@ -1,0 +1,46 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// checkMetrics keep the result of the last check of all mailboxes that this node has finished.
+// They have no value until then.
+type checkMetrics struct {
+	ended    *prometheus.GaugeVec // without labels
+	findings *prometheus.GaugeVec // without labels
+}
+
+func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
+	make := promauto.With(registerer)
+	return &checkMetrics{
+		ended: make.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "messagehub_last_check_timestamp_seconds",
+			Help: "When the last check of all queues ended that this node has made, in seconds since 1970.",
+		}, nil),
+		findings: make.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "messagehub_last_check_findings",
+			Help: "What the last check of all queues that this node has made has found and not repaired.",
+		}, nil),
+	}
+}
+
+// observe returns a Checker that makes the checks of next and keeps their results. A check of one
+// actor, or of the rest of an earlier one, does not count.
+func (m *checkMetrics) observe(next hub.Checker, clock func() time.Time) hub.Checker {
+	return func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
+		report, err := next(ctx, opts)
+		if err == nil && opts.Actor == (domain.ActorID{}) && opts.Resume == "" {
+			m.ended.WithLabelValues().Set(float64(clock().UnixMilli()) / 1000)
+			m.findings.WithLabelValues().Set(float64(report.Found - report.Mended))
+		}
+		return report, err
+	}
+}
