@@ -114,6 +114,7 @@ type (
 		Groups []struct {
 			Name  string `json:"name"`
 			Rules []struct {
+				Record      string            `json:"record"`
 				Alert       string            `json:"alert"`
 				Expr        string            `json:"expr"`
 				For         string            `json:"for"`
