@@ -28,7 +28,7 @@ func writeFiles(deploy string) error {
 		return err
 	}
 	for _, name := range old {
-		if err := os.Remove(name); err != nil {
+		if err := os.Remove(name); err != nil { //nolint:gosec // the folder is that of the command line
 			return err
 		}
 	}
