@@ -80,8 +80,9 @@ backup-kills: ## kill 200 backups and restores, each of which leaves the old or 
 generate: ## write the Go code of the .proto files anew
 	go generate ./api/servicebus/contract
 
-deploy-files: ## write the generated files of deploy/azure again
+deploy-files: ## write the generated files of deploy/azure and deploy/observability, and the chart's copies, again
 	go run ./cmd/messagehub/internal/azuretemplate/writefiles deploy/azure
+	go run ./deploy/observability deploy
 
 demo: ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
 	go run ./cmd/messagehub demo
@@ -149,6 +150,9 @@ test-compose: ## check deploy/compose.yaml as Docker reads it
 try-compose: ## run the services of deploy/compose.yaml in network namespaces, without a container engine (Linux, root)
 	@.ci/try-compose
 
+test-rules: ## check rules, their tests and the queries of dashboards by promtool
+	@.ci/test-rules
+
 test-unit: ## check deploy/messagehub.service by systemd-analyze
 	@.ci/test-unit
 
@@ -180,4 +184,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade survey-figures
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade survey-figures

@@ -34,7 +34,8 @@ type metrics struct {
 
 	loginsFailed, loginsRefused prometheus.Counter
 
-	backlog prometheus.Histogram // events
+	backlog      prometheus.Histogram // events
+	peekDuration prometheus.Histogram
 }
 
 // newMetrics returns metrics in which each counter has all its series from the start, but for the
@@ -131,6 +132,11 @@ func registerMetrics(registerer prometheus.Registerer) *metrics {
 			Name:    "messagehub_peek_backlog_events",
 			Help:    "Backlog of each Peek: events that wait behind the bundle in the groups that were asked for, as in the header MessageHub-Backlog.",
 			Buckets: []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
+		})),
+		peekDuration: make.NewHistogram(native(prometheus.HistogramOpts{
+			Name:    "messagehub_peek_duration_seconds",
+			Help:    "Time that the hub itself needs for a Peek, without the wait for data and for a domain that makes content.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		})),
 	}
 }

@@ -72,11 +72,13 @@ func (s *Server) waitInHandler(ctx context.Context, listener *hub.Listener, unti
 
 // fetchNow returns what is there.
 func (s *Server) fetchNow(ctx context.Context, req hub.PeekRequest) (*hub.Peeked, *storeSlot, error) {
+	timer := startPeekTimer(s.opts.Clock)
+	defer func() { s.metrics.peekDuration.Observe(timer.stop().Seconds()) }()
 	slot, err := s.newStoreSlot(ctx, req.Actor)
 	if err != nil {
 		return nil, nil, err
 	}
-	req.By, req.Pause, req.Reserve = s.domainHasUntil(), slot.pause, slot.reserveEvents
+	req.By, req.Pause, req.Reserve = s.domainHasUntil(), timer.excludePause(slot.pause), slot.reserveEvents
 	peeked, err := s.opts.Hub.Peek(ctx, req)
 	if err != nil {
 		slot.close()

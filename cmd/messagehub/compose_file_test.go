@@ -77,7 +77,7 @@ func TestComposeFile_PublishesOnThisMachineOnly(t *testing.T) {
 }
 
 func TestPrometheusOfTheComposeFile_AsksItsServices(t *testing.T) {
-	text, err := os.ReadFile("../../deploy/monitoring/prometheus.yaml")
+	text, err := os.ReadFile("../../deploy/observability/prometheus.yaml")
 	require.NoError(t, err)
 	var file struct {
 		ScrapeConfigs []struct {

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/base64"
 	"io/fs"
-	"maps"
 	"net/url"
 	"os"
 	"path"
@@ -156,6 +155,8 @@ func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 	}
 }
 
+// TestHandbook_NamesEachMetricAndNoOther makes monitoring.md the list of metrics, with which a test of
+// deploy/observability compares rules and dashboards.
 func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	cfg := config.Default()
@@ -172,7 +173,7 @@ func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
 		exist[metric] = false
 	}
 	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
-	for name, text := range withMonitoring(t, handbookPages(t)) {
+	for name, text := range handbookPages(t) {
 		for _, found := range regexp.MustCompile(`messagehub_[a-z_]*[a-z]`).FindAllString(text, -1) {
 			if _, exists := exist[found]; !exists {
 				found = suffix.ReplaceAllString(found, "")
@@ -237,18 +238,6 @@ func TestIncidents_HasASectionForEachAlert(t *testing.T) {
 		}
 		return nil
 	}))
-}
-
-// withMonitoring returns pages with the rules of alerts and the dashboard of the chart.
-func withMonitoring(t *testing.T, pages map[string]string) map[string]string {
-	t.Helper()
-	all := maps.Clone(pages)
-	for _, name := range []string{"rules.yaml", "dashboards/messagehub.json"} {
-		text, err := os.ReadFile("../../deploy/helm/messagehub/files/" + name)
-		require.NoError(t, err)
-		all[name] = string(text)
-	}
-	return all
 }
 
 // metricNames returns the names of all metrics of a registry, whether they have values or not.

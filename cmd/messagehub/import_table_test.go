@@ -289,6 +289,10 @@ var table = []row{
 		why:      "they hold pages, and no code",
 	},
 	{
+		packages: []string{"deploy/observability"},
+		why:      "it copies files, and needs no package of ours",
+	},
+	{
 		packages: []string{"deploy/notices"},
 		why:      "it looks at modules from outside, and needs no package of ours",
 	},

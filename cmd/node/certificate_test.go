@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cmd/node"
@@ -64,6 +67,31 @@ func TestTLS_OldCertificateStaysUntilTheNewPairIsComplete(t *testing.T) {
 	answersTo(second)
 	require.NoError(t, stop())
 	require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("was not renewed")), log.String())
+}
+
+func TestTLS_ExportsTheTimesOfItsCertificate(t *testing.T) {
+	ca := newAuthority(t)
+	cfg := settings("")
+	cfg.TLS = serverFiles(t, ca)
+	registry := prometheus.NewRegistry()
+	n, stop := start(t, cfg, node.Options{Registry: registry})
+	leaf := getOver(t, ca.client(), n.URL()+"/healthz").TLS.PeerCertificates[0]
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
+# HELP messagehub_certificate_expiry_timestamp_seconds When the certificate of the server ends to be valid. A hub without TLS does not export it.
+# TYPE messagehub_certificate_expiry_timestamp_seconds gauge
+messagehub_certificate_expiry_timestamp_seconds %d
+# HELP messagehub_certificate_start_timestamp_seconds When the certificate of the server began to be valid. A hub without TLS does not export it.
+# TYPE messagehub_certificate_start_timestamp_seconds gauge
+messagehub_certificate_start_timestamp_seconds %d
+`, leaf.NotAfter.Unix(), leaf.NotBefore.Unix())), "messagehub_certificate_expiry_timestamp_seconds", "messagehub_certificate_start_timestamp_seconds"))
+	require.NoError(t, stop())
+
+	plain := prometheus.NewRegistry()
+	_, stop = start(t, settings(""), node.Options{Registry: plain})
+	count, err := testutil.GatherAndCount(plain, "messagehub_certificate_expiry_timestamp_seconds")
+	require.NoError(t, err)
+	require.Zero(t, count)
+	require.NoError(t, stop())
 }
 
 func TestTLS_AsksForClientCertificatesOfItsAuthorities(t *testing.T) {

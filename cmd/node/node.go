@@ -190,6 +190,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		n.registry = NewRegistry()
 	}
 	registerBuildInfo(n.registry, opts.Version, cmp.Or(opts.Revision, recordedRevision()))
+	n.registry.MustRegister(certificateTimes{opts.certificate})
 	opts.contents, opts.reports = newOwnContents(n.registry), newContentReports(&cfg, &opts, n.registry)
 	n.opts.contents, n.opts.reports, n.opts.certificate = opts.contents, opts.reports, opts.certificate
 	if n.store, err = openStore(ctx, &cfg, &opts, n.registry); err != nil {

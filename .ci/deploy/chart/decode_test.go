@@ -89,10 +89,14 @@ type (
 		} `json:"spec"`
 	}
 	scrape struct {
-		Port      string `json:"port"`
-		Path      string `json:"path"`
-		Interval  string `json:"interval"`
-		Scheme    string `json:"scheme"`
+		Port     string `json:"port"`
+		Path     string `json:"path"`
+		Interval string `json:"interval"`
+		Scheme   string `json:"scheme"`
+		Relabel  []struct {
+			SourceLabels []string `json:"sourceLabels"`
+			TargetLabel  string   `json:"targetLabel"`
+		} `json:"relabelings"`
 		TLSConfig *struct {
 			CA struct {
 				Secret core.SecretKeySelector `json:"secret"`
@@ -114,6 +118,7 @@ type (
 		Groups []struct {
 			Name  string `json:"name"`
 			Rules []struct {
+				Record      string            `json:"record"`
 				Alert       string            `json:"alert"`
 				Expr        string            `json:"expr"`
 				For         string            `json:"for"`

@@ -69,7 +69,7 @@ func TestPackage_HasWhatTheChartNeeds(t *testing.T) {
 			t.Errorf("%s is for tests", f.Name)
 		}
 	}
-	for _, name := range []string{"Chart.yaml", "values.yaml", "values.schema.json", "README.md", "templates/NOTES.txt", "files/rules.yaml", "files/dashboards/messagehub.json"} {
+	for _, name := range []string{"Chart.yaml", "values.yaml", "values.schema.json", "README.md", "templates/NOTES.txt", "files/rules.yaml", "files/dashboards/fleet.json"} {
 		if !slices.Contains(names, name) {
 			t.Errorf("no %s in %q", name, names)
 		}

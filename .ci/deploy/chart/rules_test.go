@@ -469,6 +469,9 @@ func (c *checker) checkMonitors() {
 		if want := map[bool]string{true: "https", false: "http"}[isHTTPS]; scrapes[0].Scheme != want || isHTTPS != (scrapes[0].TLSConfig != nil) {
 			c.fault("%s: scheme %s, want %s", m.Kind, scrapes[0].Scheme, want)
 		}
+		if r := scrapes[0].Relabel; len(r) != 1 || !slices.Equal(r[0].SourceLabels, []string{"__meta_kubernetes_pod_name"}) || r[0].TargetLabel != "instance" {
+			c.fault("%s: the label instance is not the name of the pod: %+v", m.Kind, r)
+		}
 		for _, p := range c.policies {
 			if len(p.Spec.Ingress) < 2 {
 				c.fault("the NetworkPolicy keeps Prometheus out")

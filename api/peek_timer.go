@@ -1,0 +1,39 @@
+package api
+
+import (
+	"context"
+	"time"
+)
+
+// A peekTimer measures the time that the hub itself needs for a Peek. The time of the request has the wait for data
+// and for a domain in it, so it does not show whether the hub is slow.
+type peekTimer struct {
+	clock    func() time.Time
+	start    time.Time // of the part that runs; zero while the Peek waits for a domain
+	duration time.Duration
+}
+
+func startPeekTimer(clock func() time.Time) *peekTimer {
+	return &peekTimer{clock: clock, start: clock()}
+}
+
+// stop returns the time without pauses.
+func (t *peekTimer) stop() time.Duration {
+	if !t.start.IsZero() {
+		t.duration += t.clock().Sub(t.start)
+		t.start = time.Time{}
+	}
+	return t.duration
+}
+
+// excludePause returns a [hub.PeekRequest.Pause] that calls pause and does not count the time until its result is called.
+func (t *peekTimer) excludePause(pause func() func(context.Context) error) func() func(context.Context) error {
+	return func() func(context.Context) error {
+		t.stop()
+		resume := pause()
+		return func(ctx context.Context) error {
+			t.start = t.clock()
+			return resume(ctx)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package node
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// certificateTimes exports from when until when the certificate of the server is valid. Without TLS it exports nothing.
+// The start is exported too, because two weeks are late for a certificate of a year, and more than the whole life of one of six days.
+type certificateTimes struct{ certificate *certificate }
+
+var (
+	certificateStart = prometheus.NewDesc("messagehub_certificate_start_timestamp_seconds",
+		"When the certificate of the server began to be valid. A hub without TLS does not export it.", nil, nil)
+	certificateExpiry = prometheus.NewDesc("messagehub_certificate_expiry_timestamp_seconds",
+		"When the certificate of the server ends to be valid. A hub without TLS does not export it.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c certificateTimes) Describe(out chan<- *prometheus.Desc) {
+	out <- certificateStart
+	out <- certificateExpiry
+}
+
+// Collect implements prometheus.Collector. It reads the files again if they have changed, as a handshake does.
+func (c certificateTimes) Collect(out chan<- prometheus.Metric) {
+	if c.certificate == nil {
+		return
+	}
+	current, err := c.certificate.get(nil)
+	if err != nil || current.Leaf == nil {
+		return
+	}
+	for desc, at := range map[*prometheus.Desc]time.Time{certificateStart: current.Leaf.NotBefore, certificateExpiry: current.Leaf.NotAfter} {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(at.Unix()))
+	}
+}
