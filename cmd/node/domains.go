@@ -40,6 +40,7 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
 	d.courier = hub.NewCourier(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
+	registerNotices(metrics, d.courier, opts.now)
 	d.letters = newDeadLetterBus(d.bus, opts)
 	return d, nil
 }

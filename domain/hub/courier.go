@@ -28,6 +28,7 @@ type Courier struct {
 
 	mu    sync.Mutex
 	known map[domain.ActorID]bool // due, or carried for; true: told of again meanwhile
+	stuck map[domain.ActorID]StuckNotices
 }
 
 // CourierOptions set up a Courier. The zero value will do.
@@ -63,7 +64,7 @@ func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	const most = 10_000 // told of and not yet carried for; the others are found by looking
-	return &Courier{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool)}
+	return &Courier{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
 }
 
 // Tell says that a recipient has notices in the outbox. It does not wait.
@@ -120,6 +121,9 @@ func (c *Courier) look(ctx context.Context) bool {
 	for _, recipient := range waiting {
 		c.Tell(recipient)
 	}
+	if err == nil && len(waiting) < most {
+		c.forgetStuck(waiting)
+	}
 	return len(waiting) > 0
 }
 
@@ -149,30 +153,37 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 	}
 	stuck := make(map[sequence]bool)
 	through := make(map[sequence]int64) // the number of the last notice that was delivered
+	var left []domain.Notice            // that could not be delivered
 	for progress := true; progress; {
 		notices, err := c.outbox.Notices(ctx, recipient)
 		if err != nil {
 			c.warn(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
 			return
 		}
-		progress = false
+		progress, left = false, nil
 		for _, n := range notices {
 			of := sequence{group: n.Group, to: n.Audience}
 			if n.Audience == domain.ForWatchersOfRemoval {
 				of.removed = n.Bundle
 			}
-			if last, isDelivered := through[of]; stuck[of] || isDelivered && n.Number <= last {
+			if last, isDelivered := through[of]; isDelivered && n.Number <= last {
+				continue
+			}
+			if stuck[of] {
+				left = append(left, n)
 				continue
 			}
 			if err := c.hand(ctx, n); err != nil {
 				c.warn(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
 					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
 				stuck[of] = true
+				left = append(left, n)
 				continue
 			}
 			through[of], progress = n.Number, true
 		}
 	}
+	c.noteStuck(recipient, left)
 }
 
 // hand brings one notice, and then takes it out of the outbox.

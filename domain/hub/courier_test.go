@@ -119,6 +119,32 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 	})
 }
 
+func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		away.Store(true)
+		w, c, box := newTelling(t, func(domain.Notice) error {
+			if away.Load() {
+				return domain.Errorf(domain.Unavailable, "the domain is away")
+			}
+			return nil
+		})
+		stop := runs(t, c)
+		defer stop()
+		require.Zero(t, c.Stuck())
+		began := time.Now()
+		ids := w.confirmed(3)
+		<-time.After(time.Minute)
+		stuck := c.Stuck()
+		require.Equal(t, 3, stuck.Notices)
+		require.WithinDuration(t, began, stuck.Oldest, time.Second)
+		away.Store(false)
+		<-time.After(time.Minute)
+		require.Equal(t, ids, box.bundles())
+		require.Zero(t, c.Stuck())
+	})
+}
+
 func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newTelling(t, nil) // whose courier never runs

@@ -1,0 +1,64 @@
+package hub
+
+import (
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// StuckNotices are notices in the outbox that a Courier has tried to deliver, or that are behind one
+// that it could not deliver.
+type StuckNotices struct {
+	Notices int
+	Oldest  time.Time // when the oldest of them was stored; zero without notices
+}
+
+// maxStuck is the limit of the recipients of which a Courier knows how many notices are stuck.
+const maxStuck = 10_000
+
+// Stuck returns the notices that this Courier knows to be stuck, of up to 10,000 recipients. It reads
+// nothing: what another node has delivered meanwhile is counted until the next look into the outbox.
+func (c *Courier) Stuck() StuckNotices {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var sum StuckNotices
+	for _, s := range c.stuck {
+		sum.Notices += s.Notices
+		if sum.Oldest.IsZero() || s.Oldest.Before(sum.Oldest) {
+			sum.Oldest = s.Oldest
+		}
+	}
+	return sum
+}
+
+// noteStuck keeps the notices of a recipient that could not be delivered.
+func (c *Courier) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(notices) == 0 {
+		delete(c.stuck, recipient)
+		return
+	}
+	if _, isKnown := c.stuck[recipient]; !isKnown && len(c.stuck) >= maxStuck {
+		return
+	}
+	s := StuckNotices{Notices: len(notices), Oldest: notices[0].Since}
+	for i := range notices {
+		if notices[i].Since.Before(s.Oldest) {
+			s.Oldest = notices[i].Since
+		}
+	}
+	c.stuck[recipient] = s
+}
+
+// forgetStuck forgets all recipients except those given, who are all that have notices.
+func (c *Courier) forgetStuck(except []domain.ActorID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for recipient := range c.stuck {
+		if !slices.Contains(except, recipient) {
+			delete(c.stuck, recipient)
+		}
+	}
+}
