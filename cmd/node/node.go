@@ -23,6 +23,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/broker/failsafe"
+	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -130,6 +131,7 @@ type Node struct {
 	parties     *brokerSetup
 	hub         *hub.Hub
 	api         *api.Server
+	console     *console.Console
 	ready       *readiness
 	drainDelay  time.Duration
 	level       *levelWatch
@@ -229,9 +231,12 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	n.actors, n.senders = n.openIdentity(&cfg)
+	operator := hub.NewOperator(h, n.store, opts.Logger)
+	n.console = n.newConsole(&cfg, operator, token)
 	n.api = api.New(api.Options{
 		Hub:       h,
-		Operator:  hub.NewOperator(h, n.store, opts.Logger),
+		Operator:  operator,
+		Console:   n.console,
 		Check:     n.store.check,
 		Mailboxes: survey.New(n.survey),
 		Backup:    n.backUp, NoBackup: noBackup(&cfg),
