@@ -152,6 +152,9 @@ try-compose: ## run the services of deploy/compose.yaml in network namespaces, w
 test-unit: ## check deploy/messagehub.service by systemd-analyze
 	@.ci/test-unit
 
+test-console: ## test the pages for operators in chromium, with axe-core; screenshots into bin/console
+	@.ci/test-console
+
 release: ## make archives, packages and sums for six platforms, into bin/release; Go alone does it
 	@.ci/release/run
 
