@@ -49,6 +49,13 @@ func (h consoleHost) ReadBody(w http.ResponseWriter, r *http.Request, limit int6
 	return body, release, err
 }
 
+func (h consoleHost) AcquireCheck() (release func(), err error) {
+	if err := h.server.acquireCheck(); err != nil {
+		return nil, err
+	}
+	return func() { h.server.checks.Release(1) }, nil
+}
+
 func (h consoleHost) AcceptsGzip(header http.Header) bool { return acceptsGzip(header) }
 
 func (h consoleHost) Note(ctx context.Context, attrs ...slog.Attr) { recordOf(ctx).note(attrs...) }

@@ -90,7 +90,16 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 	log := slog.New(slog.NewJSONHandler(b.logs, nil))
 	operator := hub.NewOperator(b.hub, b.store, log)
 	registry := prometheus.NewRegistry()
-	b.options = console.Options{Version: "v1", Operator: operator, Gatherer: registry, SessionKey: adminToken, Clock: b.clock.read}
+	b.options = console.Options{
+		Version: "v1", Operator: operator, Gatherer: registry, SessionKey: adminToken, Clock: b.clock.read,
+		SendSample: func(context.Context) (domain.ActorID, int, error) {
+			b.save(console.SampleActor, "TimeSeries", 5)
+			return parseActor(t, console.SampleActor), 5, nil
+		},
+		Check: func(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
+			return hub.CheckReport{Recipients: 1}, nil
+		},
+	}
 	options := api.Options{Hub: b.hub, Operator: operator, AdminToken: adminToken, Logger: log, Registerer: registry, Clock: b.clock.read}
 	for _, c := range change {
 		c(&b.options, &options)
@@ -100,6 +109,10 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 	server := httptest.NewServer(api.New(options).Handler())
 	t.Cleanup(server.Close)
 	b.url = server.URL
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { b.console.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
 	b.client = b.newClient()
 	return b
 }

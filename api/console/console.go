@@ -18,9 +18,13 @@ import (
 type Options struct {
 	Version string // of the program
 
-	Operator Operator // required
-	Check    hub.Checker
-	Gatherer prometheus.Gatherer // what the charts show; default: nothing
+	Operator   Operator // required
+	Mailboxes  MailboxLister
+	Check      hub.Checker
+	Nodes      NodeLister
+	SendSample SampleSender
+	Settings   []Setting
+	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
 
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
 	// sessions. Default: a random one, with which sessions end with the process.
@@ -47,7 +51,10 @@ type Operator interface {
 type Console struct {
 	opts   Options
 	sealer *sealer
-	work   sync.WaitGroup // that requests have started
+
+	samples samples
+	check   check
+	work    sync.WaitGroup // that requests have started
 }
 
 // New returns a Console. It starts nothing.

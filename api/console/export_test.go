@@ -29,3 +29,6 @@ var (
 
 // AssetPath returns the path of an asset.
 var AssetPath = assetPath
+
+// TakeSample reads the metrics for the charts, as Run does.
+func (c *Console) TakeSample() { c.takeSample() }

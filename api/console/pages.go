@@ -38,6 +38,20 @@ var pages []page
 func init() { // pages refer to the table, by the navigation
 	pages = []page{
 		{get, "/", look, (*visit).overview},
+		{get, "/part/rates", look, (*visit).ratesPart},
+		{get, "/sample", order, (*visit).showSample},
+		{post, "/sample", order, (*visit).sendSample},
+
+		{get, "/mailboxes", look, (*visit).mailboxes},
+		{get, "/mailboxes/{actor}", look, (*visit).mailbox},
+		{get, "/mailboxes/{actor}/records", look, (*visit).records},
+		{get, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
+		{post, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
+
+		{get, "/check", look, (*visit).showCheck},
+		{post, "/check", order, (*visit).startCheck},
+		{get, "/part/check", look, (*visit).checkPart},
+		{get, "/configuration", look, (*visit).configuration},
 
 		{get, "/sign-in", "", (*visit).showSignIn},
 		{post, "/sign-in", "", (*visit).signIn},
@@ -52,4 +66,7 @@ type entry struct{ path, name string }
 // navigation are the links at the top of each page.
 var navigation = []entry{
 	{"/", "Overview"},
+	{"/mailboxes", "Mailboxes"},
+	{"/check", "Check"},
+	{"/configuration", "Configuration"},
 }

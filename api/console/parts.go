@@ -33,7 +33,7 @@ func groupDigits(n int64) string {
 	}
 	text := sign + digits
 	for _, group := range slices.Backward(groups) {
-		text += " " + group // a narrow no-break space
+		text += "\u202f" + group // a narrow no-break space
 	}
 	return text
 }

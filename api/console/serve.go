@@ -31,7 +31,7 @@ func (e *edge) serve(p *page) http.HandlerFunc {
 		v := &visit{edge: e, page: p, w: w, r: r}
 		v.setHeaders()
 		v.readSession()
-		err := v.check()
+		err := v.authorize()
 		if err == nil {
 			err = p.serve(v)
 		}
@@ -57,8 +57,8 @@ func (v *visit) setHeaders() {
 	header.Set("Cache-Control", "no-store")
 }
 
-// check reads the form, and refuses requests that must not reach the page.
-func (v *visit) check() error {
+// authorize reads the form, and refuses requests that must not reach the page.
+func (v *visit) authorize() error {
 	if v.isPost() {
 		if err := crossOrigin.Check(v.r); err != nil {
 			return errOtherSite

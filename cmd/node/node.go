@@ -232,13 +232,14 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	}
 	n.actors, n.senders = n.openIdentity(&cfg)
 	operator := hub.NewOperator(h, n.store, opts.Logger)
-	n.console = n.newConsole(&cfg, operator, token)
+	mailboxes := survey.New(n.survey)
+	n.console = n.newConsole(&cfg, operator, mailboxes, token)
 	n.api = api.New(api.Options{
 		Hub:       h,
 		Operator:  operator,
 		Console:   n.console,
 		Check:     n.store.check,
-		Mailboxes: survey.New(n.survey),
+		Mailboxes: mailboxes,
 		Backup:    n.backUp, NoBackup: noBackup(&cfg),
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
@@ -418,6 +419,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { n.runSurvey(background); return nil })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
+	parts.Go(func() error { n.console.Run(background); return nil })
 	parts.Go(func() error { return n.ready.Run(background) })
 	parts.Go(func() error { return n.level.run(background) })
 	parts.Go(func() error { n.runIdentity(background); return nil })
