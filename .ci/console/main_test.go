@@ -76,7 +76,8 @@ func startHub(t *testing.T, arguments ...string) *server {
 		<-ended
 		_ = command.Wait()
 		if t.Failed() {
-			t.Logf("the hub's log:\n%s", log.String())
+			text := log.String()
+			t.Logf("the end of the hub's log:\n%s", text[max(0, len(text)-2000):])
 		}
 	})
 	select {

@@ -14,7 +14,17 @@ type row struct {
 }
 
 var pages = []row{
-	{"overview", "/console/", "Overview"},
+	{"overview", "/console/", "Accepted events a second"},
+	{"sample", "/console/sample", "Send five events"},
+	{"mailboxes", "/console/mailboxes", stoppedActor},
+	{"mailboxes-filtered", "/console/mailboxes?state=open&sort=events", stoppedActor},
+	{"mailbox", "/console/mailboxes/" + stoppedActor, "Skip the bundle"},
+	{"mailbox-empty", "/console/mailboxes/" + longestActor, longestActor},
+	{"records", "/console/mailboxes/" + stoppedActor + "/records", "No operator has given an order"},
+	{"freeze", "/console/mailboxes/" + stoppedActor + "/orders/freeze", "Freeze the mailbox"},
+	{"check", "/console/check", "Start a check"},
+	{"configuration", "/console/configuration", "in-memory"},
+	{"configuration-all", "/console/configuration?all=1", "retention"},
 	{"sign-out", "/console/sign-out", "Sign out"},
 	{"missing", "/console/missing", "There is no such page"},
 }
@@ -36,9 +46,6 @@ func TestPages(t *testing.T) {
 		b.t = t
 	}
 }
-
-// prepare gives the hub what the pages show.
-func prepare(*testing.T, *server) {}
 
 // figures are what a page has cost the browser.
 type figures struct {
