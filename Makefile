@@ -156,6 +156,9 @@ test-rules: ## check rules, their tests and the queries of dashboards by promtoo
 test-unit: ## check deploy/messagehub.service by systemd-analyze
 	@.ci/test-unit
 
+test-console: ## test the pages for operators in chromium, with axe-core; screenshots into bin/console
+	@.ci/test-console
+
 release: ## make archives, packages and sums for six platforms, into bin/release; Go alone does it
 	@.ci/release/run
 

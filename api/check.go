@@ -39,11 +39,8 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if s.draining.Err() != nil {
-		return refuse(notReady, "The hub is about to stop; check another node.")
-	}
-	if !s.checks.TryAcquire(1) {
-		return refuse(busy, "A check is under way on this node, and there is one at a time. Wait for it, or end it by ending its client.")
+	if err := s.acquireCheck(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -88,6 +85,17 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 			panic(http.ErrAbortHandler)
 		}
 	}
+}
+
+// acquireCheck fails if a check is under way, or the server drains.
+func (s *Server) acquireCheck() error {
+	if s.draining.Err() != nil {
+		return refuse(notReady, "The hub is about to stop; check another node.")
+	}
+	if !s.checks.TryAcquire(1) {
+		return refuse(busy, "A check is under way on this node, and there is one at a time. Wait for it, or end it by ending its client.")
+	}
+	return nil
 }
 
 func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {

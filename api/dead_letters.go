@@ -326,7 +326,7 @@ func orderOf(r *http.Request, values url.Values) (hub.Order, error) {
 	p := principalOf(r.Context())
 	switch {
 	case p != nil:
-		by.Who = whoOf(p, by.Who)
+		by.Who = p.RecordName(by.Who)
 	case by.Who == "":
 		return by, refuse(invalid, "who: missing; say who you are in the query, for the record")
 	}

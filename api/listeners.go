@@ -45,7 +45,10 @@ func (s *Server) onlyRoutes(set RouteSet) func(http.Handler) http.Handler {
 
 // setOf returns the set of routes that a path belongs to.
 func setOf(path string) RouteSet {
-	for _, root := range [...]string{"/v1/admin", "/metrics", "/console", "/debug"} {
+	if path == "/" { // which leads to the console
+		return OperatorRoutes
+	}
+	for _, root := range [...]string{"/v1/admin", "/metrics", consolePath, "/debug"} {
 		if below, ok := strings.CutPrefix(path, root); ok && (below == "" || below[0] == '/') {
 			return OperatorRoutes
 		}

@@ -1,13 +1,11 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
 
-	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -155,26 +153,10 @@ func readOrder(w http.ResponseWriter, r *http.Request, about fields, required ..
 		return by, err
 	}
 	if p != nil {
-		by.Who = whoOf(p, by.Who)
+		by.Who = p.RecordName(by.Who)
 	}
 	recordOf(r.Context()).note(slog.String("who", by.Who))
 	return by, nil
-}
-
-// maxWho is the limit of the name in a record, in characters.
-const maxWho = 200
-
-// whoOf returns the name under which an order is recorded: the subject of the token, and in parentheses
-// the name in the body, which proves nothing.
-func whoOf(p *identity.Principal, remark string) string {
-	who := cmp.Or(p.Subject, p.Client)
-	if remark != "" {
-		who += " (" + remark + ")"
-	}
-	if characters := []rune(who); len(characters) > maxWho {
-		who = string(characters[:maxWho-1]) + "…"
-	}
-	return who
 }
 
 func done(w http.ResponseWriter) error {

@@ -317,17 +317,22 @@ func writeProblem(w http.ResponseWriter, requestID string, r *problemError) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
-	if r.close {
-		h.Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // or net/http would wait for the rest of the body
-	}
-	if row.retry {
-		h.Set("Retry-After", pauseAfter(r.problem))
-	}
+	prepareProblem(w, r)
 	w.WriteHeader(row.status)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(documentOf(requestID, r)) // a client that is gone needs no answer
+}
+
+// prepareProblem sets the headers of an answer about r, except for those of its body.
+func prepareProblem(w http.ResponseWriter, r *problemError) {
+	if r.close {
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // or net/http would wait for the rest of the body
+	}
+	if problems[r.problem].retry {
+		w.Header().Set("Retry-After", pauseAfter(r.problem))
+	}
 }
 
 // pauseAfter is how many seconds a client should wait after a problem.

@@ -175,6 +175,11 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		})
 	})
 
+	// Operators look and give orders on pages.
+	if s.opts.Console != nil {
+		s.opts.Console.Mount(r, consoleHost{s})
+	}
+
 	// Operators and their tools look.
 	look(r, "/healthz", s.handle(s.healthz))
 	look(r, "/readyz", s.handle(s.readyz))

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain/broker"
@@ -40,6 +41,7 @@ type Options struct {
 	Replays        *replay.Service                              // default: the same
 	Events         *publish.Service                             // default: the same
 	Outcomes       *outcome.Service                             // default: no sender of events waits
+	Console        *console.Console                             // default: the hub has no pages for operators
 	Mailboxes      *survey.Service                              // required
 	Deliveries     *inspect.Service                             // default: the same
 	Find           *find.Service                                // default: ids cannot be looked for

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -47,6 +48,22 @@ func NewOperator(name string) *Principal {
 // Has reports whether p has a role. An operator may read what operators read.
 func (p *Principal) Has(role Role) bool {
 	return slices.Contains(p.roles, role) || role == RoleOperatorRead && slices.Contains(p.roles, RoleOperator)
+}
+
+// maxRecordName is the limit of the name in a record, in characters.
+const maxRecordName = 200
+
+// RecordName returns the name under which an order is recorded: the subject of the token, and in
+// parentheses a name that its owner has given, which proves nothing.
+func (p *Principal) RecordName(remark string) string {
+	who := cmp.Or(p.Subject, p.Client)
+	if remark != "" {
+		who += " (" + remark + ")"
+	}
+	if characters := []rune(who); len(characters) > maxRecordName {
+		who = string(characters[:maxRecordName-1]) + "…"
+	}
+	return who
 }
 
 // Grants returns the actors that p may act for.

@@ -256,7 +256,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/hubmetrics", "api/internal/objectjson", "api/internal/query", "api/tracing"},
+		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/console", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/hubmetrics", "api/internal/objectjson", "api/internal/query", "api/tracing"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -283,6 +283,12 @@ var table = []row{
 		may:      []string{"domain", "domain/broker", "api/internal/etag", "api/internal/query"},
 		tests:    rulesAndOracle,
 		why:      "it is a part of the server of api, which it knows as its host",
+	},
+	{
+		packages: []string{"api/console"},
+		may:      []string{"domain", "domain/hub", "domain/survey", "api/identity"},
+		tests:    append(slices.Clip(rulesAndOracle), "api"),
+		why:      "pages call use cases; it is a part of the server of api, which it knows as its host",
 	},
 	{
 		packages: []string{"api/guide", "deploy/handbook"},

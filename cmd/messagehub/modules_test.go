@@ -83,6 +83,7 @@ var linked = map[string]string{
 	"golang.org/x/text":                                            "host names, for golang.org/x/net",
 	"golang.org/x/time":                                            "the rate of replays",
 	"google.golang.org/protobuf":                                   "the contract with domains on the bus; metrics",
+	"maragu.dev/gomponents":                                        "HTML of the console; html/template keeps every method of the program, 8 MB",
 	"gopkg.in/ini.v1":                                              "credential files, for minio-go",
 }
 

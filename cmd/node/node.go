@@ -23,6 +23,7 @@ import (
 
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/broker/failsafe"
+	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
@@ -138,6 +139,7 @@ type Node struct {
 	parties     *brokerSetup
 	hub         *hub.Hub
 	api         *api.Server
+	console     *console.Console
 	ready       *readiness
 	drainDelay  time.Duration
 	level       *levelWatch
@@ -238,11 +240,16 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	n.actors, n.senders = n.openIdentity(&cfg)
+	operator := hub.NewOperator(h, n.store, opts.Logger)
+	mailboxes := survey.New(n.survey)
+	check := newCheckMetrics(n.registry).observe(n.store.check, n.opts.now)
+	n.console = n.newConsole(&cfg, operator, mailboxes, check, token)
 	n.api = api.New(api.Options{
 		Hub:       h,
-		Operator:  hub.NewOperator(h, n.store, opts.Logger),
-		Check:     newCheckMetrics(n.registry).observe(n.store.check, n.opts.now),
-		Mailboxes: survey.New(n.survey),
+		Operator:  operator,
+		Console:   n.console,
+		Check:     check,
+		Mailboxes: mailboxes,
 		Backup:    n.backUp, NoBackup: noBackup(&cfg),
 
 		Subscriptions: n.push.subscriptions, Replays: n.push.replays,
@@ -422,6 +429,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { n.runSurvey(background); return nil })
 	parts.Go(func() error { return n.domains.courier.Run(background) })
+	parts.Go(func() error { n.console.Run(background); return nil })
 	parts.Go(func() error { return n.ready.Run(background) })
 	parts.Go(func() error { return n.level.run(background) })
 	parts.Go(func() error { n.runIdentity(background); return nil })

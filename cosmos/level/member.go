@@ -82,6 +82,9 @@ func youngest(d *document) (id string) {
 	return id
 }
 
+// ID returns the id of the node among those of the store.
+func (m *Member) ID() string { return m.id }
+
 // Status returns what the last beat has shown.
 func (m *Member) Status() Status {
 	m.mu.Lock()

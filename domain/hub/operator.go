@@ -18,6 +18,12 @@ type Order = repository.Order
 // A Loss is events at the front of a cabinet that the store has lost.
 type Loss = repository.Loss
 
+// An Inspection is a queue as it is stored.
+type Inspection = repository.Inspection
+
+// A Record is what an operator has done.
+type Record = repository.Record
+
 // An Operator does to queues what their actors cannot. Every order is recorded
 // with the decision, and logged; what it sets free wakes those who wait for it. It
 // is safe for concurrent use.

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+
+	"github.com/messagehub/messagehub/api/console"
+	"github.com/messagehub/messagehub/api/identity"
+)
+
+// consolePath is where the pages for operators begin.
+const consolePath = "/console"
+
+// consoleHost is what the pages for operators need of a Server.
+type consoleHost struct{ server *Server }
+
+func (h consoleHost) SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error) {
+	isRight, err := h.server.isOperator(w, r, token)
+	switch {
+	case err != nil:
+		return nil, err
+	case !isRight:
+		return nil, refuse(missingToken, "This is not a token of the operators of this hub.")
+	}
+	return identity.NewOperator(h.server.operatorName(token)), nil
+}
+
+func (h consoleHost) OperatorOf(sum [sha256.Size]byte) *identity.Principal {
+	if name := h.server.operatorOfSum(sum); name != "" {
+		return identity.NewOperator(name)
+	}
+	return nil
+}
+
+func (h consoleHost) Problem(w http.ResponseWriter, r *http.Request, err error) console.Problem {
+	p := noted(r.Context(), err)
+	document := documentOf(recordOf(r.Context()).id, p)
+	prepareProblem(w, p)
+	return console.Problem{Status: document.Status, Title: document.Title, Detail: document.Detail, RequestID: recordOf(r.Context()).id}
+}
+
+func (h consoleHost) ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error) {
+	body, release, err = h.server.readBody(w, r, limit)
+	if err != nil {
+		release()
+	}
+	return body, release, err
+}
+
+func (h consoleHost) AcquireCheck() (release func(), err error) {
+	if err := h.server.acquireCheck(); err != nil {
+		return nil, err
+	}
+	return func() { h.server.checks.Release(1) }, nil
+}
+
+func (h consoleHost) AcceptsGzip(header http.Header) bool { return acceptsGzip(header) }
+
+func (h consoleHost) Note(ctx context.Context, attrs ...slog.Attr) { recordOf(ctx).note(attrs...) }

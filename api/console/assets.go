@@ -1,0 +1,101 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-chi/chi/v5"
+)
+
+//go:embed assets/*.js assets/*.css assets/*.svg
+var assetFiles embed.FS
+
+// An asset is a file that pages load. Its name in paths has a part of its SHA-256, so that browsers keep it
+// until it changes.
+type asset struct {
+	name        string // in paths
+	contentType string
+	plain, gzip []byte
+}
+
+// assetTypes are the media types of assets, which do not depend on the machine.
+var assetTypes = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+var assets = sync.OnceValue(func() map[string]*asset {
+	all := make(map[string]*asset)
+	entries, err := assetFiles.ReadDir("assets")
+	if err != nil {
+		panic(err) // a folder that is embedded can be read
+	}
+	for _, e := range entries {
+		plain, err := assetFiles.ReadFile("assets/" + e.Name())
+		if err != nil {
+			panic(err) // as above
+		}
+		sum := sha256.Sum256(plain)
+		base, extension, _ := strings.Cut(e.Name(), ".")
+		all[e.Name()] = &asset{
+			name:        base + "-" + hex.EncodeToString(sum[:8]) + "." + extension,
+			contentType: assetTypes[path.Ext(e.Name())], plain: plain, gzip: compress(plain),
+		}
+	}
+	return all
+})
+
+func compress(plain []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic(err) // the level exists
+	}
+	_, _ = w.Write(plain) // into memory
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// assetPath returns the path of an asset by the name of its file.
+func assetPath(file string) string { return link("assets", assets()[file].name) }
+
+// serveAsset answers with an asset. One of another version is answered with that of this version, which
+// is not kept: while nodes are upgraded, a page may be from one and its assets from another.
+func (e *edge) serveAsset(w http.ResponseWriter, r *http.Request) {
+	name := chi.URLParam(r, "file")
+	base, rest, _ := strings.Cut(name, "-")
+	_, extension, _ := strings.Cut(rest, ".")
+	a := assets()[base+"."+extension]
+	if a == nil {
+		http.NotFound(w, r)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", a.contentType)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", policy)
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Vary", "Accept-Encoding")
+	header.Set("Cache-Control", "no-store")
+	if name == a.name {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	body := a.plain
+	if e.host.AcceptsGzip(r.Header) && len(a.gzip) < len(a.plain) {
+		header.Set("Content-Encoding", "gzip")
+		body = a.gzip
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a client that is gone needs no answer
+	}
+}

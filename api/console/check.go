@@ -1,0 +1,201 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// shownFindings is the maximum number of findings on a page.
+const shownFindings = 200
+
+// checkRefresh is how often the page of a check that runs asks how far it is.
+const checkRefresh = 2 * time.Second
+
+// A check is the last one that was started here. There is one at a time on a node, by whichever way it
+// was started.
+type check struct {
+	mu      sync.Mutex
+	cancel  context.CancelFunc // nil: none was started
+	isDone  bool
+	actor   domain.ActorID // zero: all
+	repair  bool
+	by      string
+	began   time.Time
+	ended   time.Time
+	report  hub.CheckReport
+	failure error
+}
+
+// endCheck asks the check that runs to end.
+func (c *Console) endCheck() {
+	c.check.mu.Lock()
+	defer c.check.mu.Unlock()
+	if c.check.cancel != nil {
+		c.check.cancel()
+	}
+}
+
+// showCheck shows the form that starts a check, and the check that was started last.
+func (v *visit) showCheck() error { return v.showCheckWith(0, "") }
+
+func (v *visit) showCheckWith(status int, fault string) error {
+	body := []g.Node{
+		h.P(g.Text("A check reads all that is stored, while the hub runs, and compares it with the rules that hold. It costs request units, and changes nothing unless it repairs.")),
+		g.Iff(v.mayOrder() && v.opts.Check != nil, func() g.Node {
+			return v.formTo(link("check"),
+				field{name: "actor", label: "Actor", hint: "Empty: all mailboxes, and everything else.", value: v.value("actor"), fault: fault, isOptional: true, limit: 64}.render(),
+				choice{name: "repair", label: "What to do about findings", value: v.value("repair"), options: []entry{{"", "show them"}, {"yes", "repair what can be repaired without losing events"}}}.render(),
+				button("Start a check"),
+			)
+		}),
+		g.If(v.opts.Check == nil, h.P(g.Text("The store of this hub cannot be checked."))),
+		v.checkState(),
+	}
+	return v.show(&view{status: status, title: "Check", body: body})
+}
+
+// checkPart shows the state of the check again.
+func (v *visit) checkPart() error { return v.showFragment(v.checkState()) }
+
+// checkState shows how far the check is, or what it has found. It asks for itself again while it runs.
+func (v *visit) checkState() g.Node {
+	c := &v.check
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel == nil {
+		return h.Div(h.ID("check"), h.P(h.Class("empty"), g.Text("No check was started on this page since the node has started.")))
+	}
+	about := "all that is stored"
+	if !c.actor.IsZero() {
+		about = "the mailbox of " + c.actor.String()
+	}
+	state, nodes := badge(mild, "runs"), g.Group{}
+	switch {
+	case c.isDone && c.failure != nil:
+		state = badge(bad, "has failed")
+		nodes = append(nodes, notice(bad, h.P(g.Text("The check could not read on: "), bdi(sentence(c.failure)), g.Text(" What it had found by then is below. Start it again."))))
+	case c.isDone && c.report.Found == 0:
+		state = badge(good, "has found nothing")
+	case c.isDone:
+		state = badge(bad, "has found something")
+	}
+	until := v.opts.Clock()
+	if c.isDone {
+		until = c.ended
+	}
+	all := []fact{
+		{"Check of", bdi(about)}, {"State", state}, {"Started by", bdi(c.by)}, {"Started", moment(c.began)}, {"Time", g.Text(duration(until.Sub(c.began)))},
+		{"Mailboxes", number(c.report.Recipients)}, {"Events", number(c.report.Events)}, {"Open bundles", number(c.report.Open)},
+		{"Findings", number(c.report.Found)}, {"Repaired", number(c.report.Mended)},
+	}
+	if c.report.Objects > 0 {
+		all = append(all, fact{"Objects", number(c.report.Objects)})
+	}
+	nodes = append(nodes, facts(all...))
+	if c.report.Found > 0 {
+		nodes = append(nodes, tableOfFindings(c.report.Findings))
+	}
+	attributes := g.Group{h.ID("check")}
+	if !c.isDone {
+		attributes = append(attributes, hx("get", link("part", "check")), refreshEvery(checkRefresh), hx("swap", "outerHTML"))
+		nodes = append(nodes, h.P(h.A(h.Href(link("check")), g.Text("Show how far it is"))))
+	}
+	return h.Div(attributes, h.H2(g.Text("The last check")), nodes)
+}
+
+func tableOfFindings(findings []hub.Finding) g.Node {
+	t := table{caption: "Findings", columns: []column{{title: "Rule"}, {title: "Kind"}, {title: "Mailbox or bucket"}, {title: "Document"}, {title: "What"}, {title: "State"}}}
+	if len(findings) > shownFindings {
+		t.caption = fmt.Sprintf("The first %d findings", shownFindings)
+		findings = findings[:shownFindings]
+	}
+	for i := range findings {
+		f := &findings[i]
+		about := bdi(f.Bucket)
+		if f.Recipient != "" {
+			about = anchor(link("mailboxes", f.Recipient), f.Recipient)
+		}
+		state := badge(warn, "not repaired")
+		switch {
+		case f.Mended:
+			state = badge(good, "repaired")
+		case f.Damage:
+			state = badge(bad, "damage")
+		}
+		rule := f.Rule
+		if rule == "" {
+			rule = "–"
+		}
+		t.rows = append(t.rows, []g.Node{g.Text(rule), g.Text(f.Kind), about, code(f.Where), bdi(f.Text), state})
+	}
+	return t.render()
+}
+
+// startCheck starts a check, which goes on after the request.
+func (v *visit) startCheck() error {
+	if v.opts.Check == nil {
+		return v.redirect(link("check"))
+	}
+	options := hub.CheckOptions{Repair: v.value("repair") == "yes"}
+	if name := v.value("actor"); name != "" {
+		actor, err := domain.ParseActorID(name)
+		if err != nil {
+			return v.showCheckWith(http.StatusUnprocessableEntity, sentence(err))
+		}
+		options.Actor = actor
+	}
+	release, err := v.host.AcquireCheck()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(v.ctx())) //nolint:gosec // the goroutine below calls cancel
+	c := &v.check
+	c.mu.Lock()
+	c.cancel, c.isDone, c.failure, c.report = cancel, false, nil, hub.CheckReport{}
+	c.actor, c.repair, c.by, c.began = options.Actor, options.Repair, v.who(), v.opts.Clock()
+	c.mu.Unlock()
+	options.Progress = func(report hub.CheckReport) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		report.Findings = append([]hub.Finding(nil), report.Findings...)
+		c.report = report
+	}
+	checker := v.opts.Check
+	v.work.Go(func() {
+		defer release()
+		defer cancel()
+		report, err := runCheck(ctx, checker, options)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err == nil || report.Recipients > 0 || report.Found > 0 {
+			c.report = report
+		}
+		c.isDone, c.failure, c.ended = true, err, v.opts.Clock()
+	})
+	return v.redirect(link("check"))
+}
+
+// runCheck returns a panic as an error.
+func runCheck(ctx context.Context, check hub.Checker, options hub.CheckOptions) (report hub.CheckReport, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	report, err = check(ctx, options)
+	if err != nil && ctx.Err() != nil {
+		err = errors.New("the node was asked to stop")
+	}
+	return report, err
+}

@@ -1,0 +1,46 @@
+package console
+
+import (
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// A Setting is a key of the configuration, without its value if that is a secret.
+type Setting struct {
+	Name      string
+	Value     string // as it may be seen
+	Origin    string // default, file, environment or flag
+	From      string // where exactly
+	Usage     string
+	IsDefault bool
+}
+
+// configuration shows the configuration of the node.
+func (v *visit) configuration() error {
+	isAll := v.r.URL.Query().Get("all") != ""
+	t := table{
+		caption: "Settings of this node",
+		columns: []column{{title: "Key"}, {title: "Value"}, {title: "Where it is from"}, {title: "What it is for"}},
+		empty:   "Every setting has its default.",
+	}
+	hidden := 0
+	for _, s := range v.opts.Settings {
+		if s.IsDefault && !isAll {
+			hidden++
+			continue
+		}
+		value := code(s.Value)
+		if s.Value == "" {
+			value = g.Text("–")
+		}
+		t.rows = append(t.rows, []g.Node{h.Code(g.Text(s.Name)), value, g.Group{badge(mild, s.Origin), g.Text(" "), bdi(s.From)}, g.Text(s.Usage)})
+	}
+	more := h.P(h.A(h.Href(link("configuration")), g.Text("Leave out settings that have their defaults")))
+	if !isAll {
+		more = h.P(h.A(h.Href(withQuery(link("configuration"), "all", "1")), g.Text("Show the "+groupDigits(int64(hidden))+" settings that have their defaults, too")))
+	}
+	return v.show(&view{title: "Configuration", body: []g.Node{
+		h.P(g.Text("What this node was started with. Secrets are not shown. messagehub config print shows the same on a terminal, and messagehub doctor checks it.")),
+		more, t.render(),
+	}})
+}

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+const (
+	maxReason = 1000 // characters
+
+	reasonField = "why"
+	typedField  = "typed"
+	sawField    = "saw"
+)
+
+// A confirmation is a form by which an operator gives an order: it shows what the order is about, and asks for
+// a reason and for a name typed again. The form carries what it has shown. If that has changed by the time
+// that it is sent, nothing is done, and the form shows the change.
+type confirmation struct {
+	title, about string   // heading, and name of what the page is about
+	effect       string   // sentences: what the order does
+	button       string   // verb and object
+	isDanger     bool     // it cannot be undone
+	state        []fact   // what the decision rests on; the values are texts
+	more         []g.Node // fields besides, such as hidden ones
+
+	typed, typedLabel string // the name that has to be typed again, and what it is
+
+	carryOut func(by hub.Order) error
+	after    string // path of the page that shows the record
+}
+
+// A seenFact is a fact as a form carries it.
+type seenFact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// textFact returns a fact that a form can carry.
+func textFact(name, value string) fact { return fact{name, textNode(value)} }
+
+// A textNode is a text that can be read again.
+type textNode string
+
+// Render implements [g.Node].
+func (t textNode) Render(w io.Writer) error { return bdi(string(t)).Render(w) }
+
+// seen returns the state as the form carries it.
+func (c *confirmation) seen() []seenFact {
+	seen := make([]seenFact, len(c.state))
+	for i, f := range c.state {
+		text, _ := f.value.(textNode)
+		seen[i] = seenFact{f.name, string(text)}
+	}
+	return seen
+}
+
+// confirm shows the form, or carries out the order of one that was sent.
+func (v *visit) confirm(c *confirmation) error {
+	if !v.isPost() {
+		return v.showConfirmation(c, http.StatusOK, nil, nil)
+	}
+	if changes := c.changes(v.value(sawField)); len(changes) > 0 {
+		return v.showConfirmation(c, http.StatusConflict, nil, changes)
+	}
+	by := hub.Order{Who: v.who(), Why: strings.TrimSpace(v.value(reasonField))}
+	faults := make(map[string]string)
+	switch {
+	case by.Why == "":
+		faults[reasonField] = "Type a reason, which stands in the record."
+	case utf8.RuneCountInString(by.Why) > maxReason:
+		faults[reasonField] = "Type up to 1,000 characters."
+	}
+	if strings.TrimSpace(v.value(typedField)) != c.typed {
+		faults[typedField] = "This is another name. Type it as it stands above."
+	}
+	if len(faults) > 0 {
+		return v.showConfirmation(c, http.StatusUnprocessableEntity, faults, nil)
+	}
+	if err := c.carryOut(by); err != nil {
+		if domain.KindOf(err) == domain.Invalid && strings.HasPrefix(err.Error(), "why: ") {
+			return v.showConfirmation(c, http.StatusUnprocessableEntity, map[string]string{reasonField: sentence(errors.New(strings.TrimPrefix(err.Error(), "why: ")))}, nil)
+		}
+		p := v.host.Problem(v.w, v.r, err)
+		return v.showConfirmation(c, p.Status, nil, []g.Node{h.P(g.Text("The order failed: " + p.Title + ". " + p.Detail))})
+	}
+	return v.redirect(c.after)
+}
+
+// changes returns how the state differs from the one that a form has shown; nil if it does not.
+func (c *confirmation) changes(saw string) []g.Node {
+	var before []seenFact
+	if json.Unmarshal([]byte(saw), &before) != nil {
+		before = nil
+	}
+	valueOf := func(facts []seenFact, name string) string {
+		for _, f := range facts {
+			if f.Name == name {
+				return f.Value
+			}
+		}
+		return "–"
+	}
+	t := table{caption: "What has changed", columns: []column{{title: "What"}, {title: "When the page was opened"}, {title: "Now"}}}
+	for _, now := range c.seen() {
+		if old := valueOf(before, now.Name); old != now.Value {
+			t.rows = append(t.rows, []g.Node{g.Text(now.Name), bdi(old), bdi(now.Value)})
+		}
+	}
+	if len(t.rows) == 0 {
+		return nil
+	}
+	return []g.Node{
+		h.P(g.Text("Nothing was done: what this page has shown has changed meanwhile. If you still want the order, type the name again, and send the form.")),
+		t.render(),
+	}
+}
+
+// showConfirmation shows the form with what is wrong with it, or with what has failed.
+func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]string, failure []g.Node) error {
+	saw, err := json.Marshal(c.seen())
+	if err != nil {
+		return err
+	}
+	typed := v.value(typedField)
+	if failure != nil || !v.isPost() {
+		typed = "" // a link must not fill it in
+	}
+	send := button(c.button)
+	if c.isDanger {
+		send = dangerButton(c.button)
+	}
+	return v.show(&view{
+		status: status, title: c.title, about: c.about,
+		body: []g.Node{
+			g.Iff(failure != nil, func() g.Node { return notice(bad, failure...) }),
+			v.faults(faults),
+			h.P(g.Text(c.effect)),
+			g.If(len(c.state) > 0, facts(c.state...)),
+			v.formTo(v.r.URL.EscapedPath(),
+				hidden(sawField, string(saw)),
+				g.Group(c.more),
+				field{name: reasonField, label: "Reason", hint: "It stands in the record, with your name.", value: v.value(reasonField), fault: faults[reasonField], limit: maxReason}.render(),
+				field{name: typedField, label: c.typedLabel + ", typed again", value: typed, fault: faults[typedField], limit: maxReason}.render(),
+				send,
+			),
+		},
+	})
+}

@@ -1,0 +1,96 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// Options of a Console. Without a use case, its pages say that the hub does not have it.
+type Options struct {
+	Version string // of the program
+
+	Operator   Operator // required
+	Mailboxes  MailboxLister
+	Check      hub.Checker
+	Nodes      NodeLister
+	SendSample SampleSender
+	Settings   []Setting
+	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
+
+	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
+	// sessions. Default: a random one, with which sessions end with the process.
+	SessionKey string
+	IsSecure   bool // browsers reach the hub by HTTPS alone
+
+	Clock  func() time.Time // default: time.Now
+	Random io.Reader        // default: that of crypto/rand
+}
+
+// An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator] is one.
+type Operator interface {
+	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
+	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
+	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
+	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
+	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.Order) (domain.Bundle, error)
+	Freeze(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	Thaw(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	Abandon(ctx context.Context, cabinet domain.CabinetKey, by hub.Order) (hub.Loss, error)
+}
+
+// A Console serves pages for operators. It is safe for concurrent use.
+type Console struct {
+	opts   Options
+	sealer *sealer
+
+	samples samples
+	check   check
+	work    sync.WaitGroup // that requests have started
+}
+
+// New returns a Console. It starts nothing.
+func New(opts Options) *Console {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Reader
+	}
+	if opts.Gatherer == nil {
+		opts.Gatherer = prometheus.Gatherers{}
+	}
+	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random)}
+}
+
+// edge is a Console in a Host.
+type edge struct {
+	*Console
+	host Host
+}
+
+// Mount adds the pages to r, and the redirect from / to them.
+func (c *Console) Mount(r chi.Router, host Host) {
+	e := &edge{c, host}
+	r.Get("/", redirectToConsole)
+	r.Get(root, redirectToConsole)
+	r.Get(root+"/assets/{file}", e.serveAsset)
+	for _, p := range pages {
+		serve := e.serve(&p)
+		r.Method(p.method, root+p.path, serve)
+		if p.method == get {
+			r.Head(root+p.path, serve)
+		}
+	}
+	missing := e.serve(&page{path: "/*", role: look, serve: func(*visit) error { return errNoPage }})
+	r.Get(root+"/*", missing)
+	r.Head(root+"/*", missing)
+}

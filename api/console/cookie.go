@@ -1,0 +1,40 @@
+package console
+
+import (
+	"net/http"
+	"time"
+)
+
+// cookieName returns the name of a cookie. With TLS, its prefix makes browsers refuse one that was set
+// without TLS or by another host.
+func (v *visit) cookieName(name string) string {
+	if v.isSecure() {
+		return "__Host-messagehub-" + name
+	}
+	return "messagehub-" + name
+}
+
+// isSecure reports whether the browser has sent the request by HTTPS.
+func (v *visit) isSecure() bool { return v.opts.IsSecure || v.r.TLS != nil }
+
+// setCookie sets a cookie until expires; the zero time deletes it.
+func (v *visit) setCookie(name, value string, expires time.Time, site http.SameSite) {
+	c := &http.Cookie{
+		Name: v.cookieName(name), Value: value, Path: "/",
+		HttpOnly: true, Secure: v.isSecure(), SameSite: site,
+		MaxAge: int(expires.Sub(v.opts.Clock()).Seconds()),
+	}
+	if c.MaxAge <= 0 {
+		c.Value, c.MaxAge = "", -1
+	}
+	http.SetCookie(v.w, c)
+}
+
+// cookie returns the value of a cookie, "" if the request does not have it.
+func (v *visit) cookie(name string) string {
+	c, err := v.r.Cookie(v.cookieName(name))
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}

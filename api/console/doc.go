@@ -1,0 +1,31 @@
+// Package console serves the pages by which operators see what a hub does and give orders, at
+// /console/ on the listener of operators.
+//
+// It renders HTML on the server. Each page is one file: its handlers, its nodes and its test; pages.go
+// has the table of all pages. A page works without scripts, except for charts, which have a table
+// beside them. Pages call the use cases of Options directly, and decide nothing about events, bundles
+// or orders.
+//
+// # Promises
+//
+// A request reaches a page only if serve (serve.go) has found its operator and that has the role of the
+// page. A POST needs the token of its session and must not come from another site. Orders need a reason
+// and the name typed again (confirm.go), and are refused if what the page showed has changed.
+//
+// A session is a sealed cookie (session.go): the server keeps nothing, so any node that derives the
+// same key serves it. The token of an operator is looked up for each request, so that a token that was
+// removed ends its sessions. A form that is sent after its session has ended is not executed; its text
+// is kept in a cookie, and shown again after signing in (kept.go).
+//
+// Texts are escaped by package gomponents where they are written, and names are isolated by bdi, so
+// that their direction does not reorder the page. The Content-Security-Policy permits the scripts and
+// styles of assets alone. html/template is not used: it calls methods by name, with which the linker
+// keeps every method of the program, 8.3 MB.
+//
+// # Left to others
+//
+// Package api mounts the pages, as its part that this package knows as its [Host]: it compares tokens,
+// limits failed logins, classifies errors, logs and counts. Package identity verifies what an issuer
+// says. A check that was started here ends with [Console.Run]; what it has found by then is shown
+// until the process ends.
+package console

@@ -1,0 +1,34 @@
+package console
+
+import "slices"
+
+// PathsOf returns the paths of the pages with a method, below root.
+func PathsOf(method string) (paths []string) {
+	for _, p := range pages {
+		if p.method == method {
+			paths = append(paths, p.path)
+		}
+	}
+	return slices.Clip(paths)
+}
+
+// Policy is the Content-Security-Policy of each page.
+const Policy = policy
+
+// The times after which a session ends.
+const (
+	SessionIdle = sessionIdle
+	SessionTime = sessionTime
+)
+
+// GroupDigits and Duration are how pages write numbers and times.
+var (
+	GroupDigits = groupDigits
+	Duration    = duration
+)
+
+// AssetPath returns the path of an asset.
+var AssetPath = assetPath
+
+// TakeSample reads the metrics for the charts, as Run does.
+func (c *Console) TakeSample() { c.takeSample() }

@@ -1,0 +1,46 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"net/http"
+
+	"github.com/messagehub/messagehub/api/identity"
+)
+
+// A Host is the server that the pages are a part of.
+type Host interface {
+	// SignIn returns the operator whose token is shown. It fails with what to answer if the token
+	// does not count, or there were too many wrong ones from the address of the client.
+	SignIn(w http.ResponseWriter, r *http.Request, token string) (*identity.Principal, error)
+
+	// OperatorOf returns the operator whose token has a SHA-256, nil if no token has it.
+	OperatorOf(sum [sha256.Size]byte) *identity.Principal
+
+	// Problem returns what to answer about an error, which log and metrics have from then on, and sets
+	// the headers of that. It panics with http.ErrAbortHandler if the client has disconnected.
+	Problem(w http.ResponseWriter, r *http.Request, err error) Problem
+
+	// ReadBody reads a body of up to limit bytes, whose memory is accounted for until release is
+	// called. After a failure, release need not be called.
+	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
+
+	// AcquireCheck returns what is called once a check has ended. It fails if one is under way, or if
+	// the server is about to stop.
+	AcquireCheck() (release func(), err error)
+
+	// AcceptsGzip reports whether the client of a request accepts gzip.
+	AcceptsGzip(h http.Header) bool
+
+	// Note adds to what the log will have about the request.
+	Note(ctx context.Context, attrs ...slog.Attr)
+}
+
+// A Problem is what an operator reads about an error.
+type Problem struct {
+	Status    int
+	Title     string // without a full stop
+	Detail    string // sentences
+	RequestID string
+}

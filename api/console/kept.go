@@ -1,0 +1,71 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// The text of a form that could not be executed is kept in cookies of the browser, sealed, until the
+// form is shown again.
+const (
+	keptCookie = "form-"
+	keptTime   = 15 * time.Minute
+	keptChunk  = 3500 // bytes of a cookie; browsers keep 4096 with its name
+	keptChunks = 4
+)
+
+// A keptForm is the text of a form, and the path of its page.
+type keptForm struct {
+	Path   string     `json:"path"`
+	Fields url.Values `json:"fields"`
+}
+
+// keepForm keeps the text of the form that was sent. A form of more than 4 cookies is not kept.
+func (v *visit) keepForm() {
+	fields := url.Values{}
+	for name, values := range v.form {
+		if name != tokenField && name != passwordField {
+			fields[name] = values
+		}
+	}
+	expires := v.opts.Clock().Add(keptTime)
+	text := v.sealer.seal(keptCookie, keptForm{v.r.URL.EscapedPath(), fields}, expires)
+	if len(text) > keptChunk*keptChunks {
+		return
+	}
+	for i := range keptChunks {
+		chunk := text[:min(keptChunk, len(text))]
+		text = text[len(chunk):]
+		if chunk != "" {
+			v.setCookie(keptCookie+strconv.Itoa(i), chunk, expires, http.SameSiteStrictMode)
+		} else if v.cookie(keptCookie+strconv.Itoa(i)) != "" {
+			v.setCookie(keptCookie+strconv.Itoa(i), "", time.Time{}, http.SameSiteStrictMode)
+		}
+	}
+}
+
+// readKept finds the text that was kept for the page, and forgets it in the browser.
+func (v *visit) readKept() {
+	text := ""
+	for i := range keptChunks {
+		text += v.cookie(keptCookie + strconv.Itoa(i))
+	}
+	if text == "" {
+		return
+	}
+	var form keptForm
+	_, isValid := v.sealer.open(keptCookie, text, &form)
+	if isValid && form.Path != v.r.URL.EscapedPath() {
+		return // it is for another page
+	}
+	if isValid {
+		v.kept = form.Fields
+	}
+	for i := range keptChunks {
+		if name := keptCookie + strconv.Itoa(i); v.cookie(name) != "" {
+			v.setCookie(name, "", time.Time{}, http.SameSiteStrictMode)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// A view is what a page shows inside the layout.
+type view struct {
+	status    int    // default: 200
+	title     string // in the window and as the heading
+	about     string // name of what the page is about, such as an actor; ""
+	body      []g.Node
+	hasCharts bool
+}
+
+// htmxConfig turns off what the policy of the pages does not permit.
+const htmxConfig = `{"includeIndicatorCSS": false, "allowEval": false, "history": false}`
+
+// show answers with a page.
+func (v *visit) show(s *view) error {
+	title := s.title
+	if s.about != "" {
+		title += " " + s.about
+	}
+	document := h.Doctype(h.HTML(
+		h.Lang("en"),
+		h.Head(
+			h.Meta(h.Charset("utf-8")),
+			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+			h.Meta(h.Name("htmx-config"), h.Content(htmxConfig)),
+			h.TitleEl(g.Text(title+" · MessageHub")),
+			h.Link(h.Rel("icon"), h.Href(assetPath("icon.svg"))),
+			h.Link(h.Rel("stylesheet"), h.Href(assetPath("console.css"))),
+			h.Script(h.Src(assetPath("htmx.min.js")), h.Defer()),
+			g.If(s.hasCharts, g.Group{
+				h.Link(h.Rel("stylesheet"), h.Href(assetPath("uPlot.min.css"))),
+				h.Script(h.Src(assetPath("uPlot.iife.min.js")), h.Defer()),
+				h.Script(h.Src(assetPath("charts.js")), h.Defer()),
+			}),
+		),
+		h.Body(
+			h.A(h.Class("skip"), h.Href("#main"), g.Text("Skip to the content")),
+			v.header(),
+			h.Main(
+				h.ID("main"), h.TabIndex("-1"),
+				h.H1(g.Text(s.title), g.If(s.about != "", g.Group{g.Text(" "), bdi(s.about)})),
+				g.Group(s.body),
+			),
+			h.Footer(h.P(g.Text("MessageHub "+v.opts.Version+" · "), h.A(h.Href("/docs/"), g.Text("Handbook")))),
+		),
+	))
+	return v.write(s.status, document)
+}
+
+// showFragment answers with a part of a page, which htmx puts in the place of the one before.
+func (v *visit) showFragment(node g.Node) error { return v.write(0, node) }
+
+func (v *visit) write(status int, node g.Node) error {
+	var b bytes.Buffer
+	if err := node.Render(&b); err != nil {
+		return err
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	if status == 0 {
+		status = http.StatusOK
+	}
+	v.w.WriteHeader(status)
+	if v.r.Method != http.MethodHead {
+		_, _ = v.w.Write(b.Bytes()) // a client that is gone needs no answer
+	}
+	return nil
+}
+
+// header returns the top of a page: the navigation, and who has signed in.
+func (v *visit) header() g.Node {
+	return h.Header(
+		h.A(h.Class("brand"), h.Href(link("")), g.Text("MessageHub")),
+		g.Iff(v.operator != nil, func() g.Node {
+			return g.Group{
+				h.Nav(h.Aria("label", "Pages"), h.Ul(g.Map(navigation, func(e entry) g.Node {
+					return h.Li(h.A(h.Href(root+e.path), g.If(v.isBelow(e.path), g.Attr("aria-current", "page")), g.Text(e.name)))
+				}))),
+				h.Form(
+					h.Class("session"), h.Method("post"), h.Action(link("sign-out")), v.tokenInput(),
+					h.Span(bdi(v.who())), h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out")),
+				),
+			}
+		}),
+	)
+}
+
+// isBelow reports whether the request is for the page at path, or for one below it.
+func (v *visit) isBelow(path string) bool {
+	at := strings.TrimPrefix(v.r.URL.Path, root)
+	return at == path || path != "/" && strings.HasPrefix(at, path+"/")
+}

@@ -1,0 +1,136 @@
+package console
+
+import (
+	"strconv"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/hub"
+)
+
+// mailbox shows the mailbox of an actor as it is stored: its groups, and its cabinets with their drawers.
+func (v *visit) mailbox() error {
+	actor, err := v.actor()
+	if err != nil {
+		return err
+	}
+	found, err := v.opts.Operator.Inspect(v.ctx(), actor)
+	if err != nil {
+		return err
+	}
+	state := badge(good, "not frozen")
+	freezing := "freeze"
+	if found.Frozen {
+		state, freezing = badge(warn, "frozen"), "thaw"
+	}
+	saving := "none, or none is left unfinished"
+	if found.Saving {
+		saving = "one is under way, or was left unfinished"
+	}
+	body := []g.Node{
+		facts(
+			fact{"State", state}, fact{"Saves", g.Text(saving)},
+			fact{"Highest number visible", number(int64(found.Watermark))}, fact{"Highest number given away", number(int64(found.Reserved))},
+		),
+		h.Ul(
+			h.Class("actions"),
+			h.Li(h.A(h.Href(link("mailboxes", actor.String(), "records")), g.Text("Records of operators"))),
+			g.If(v.mayOrder(), h.Li(h.A(h.Href(link("mailboxes", actor.String(), "orders", freezing)), g.Text(findOrder(freezing).button)))),
+		),
+		h.H2(g.Text("Groups")),
+	}
+	if len(found.Groups) == 0 {
+		body = append(body, h.P(h.Class("empty"), g.Text("No event was ever stored here.")))
+	}
+	for i := range found.Groups {
+		group := &found.Groups[i]
+		body = append(body, v.group(actor, group.Group, group.Generation, group.Waiting, group.Open))
+	}
+	if len(found.Cabinets) > 0 {
+		body = append(body, h.H2(g.Text("Cabinets")))
+	}
+	for i := range found.Cabinets {
+		body = append(body, v.cabinet(actor, &found, i))
+	}
+	return v.show(&view{title: "Mailbox of", about: actor.String(), body: body})
+}
+
+// group shows a group and its gate.
+func (v *visit) group(actor domain.ActorID, name domain.Group, generation, waiting int64, open *domain.Bundle) g.Node {
+	all := []fact{
+		{"Waiting events", number(waiting)}, {"Generation of the gate", g.Text(strconv.FormatInt(generation, 10))},
+	}
+	var actions []g.Node
+	orderLink := func(order string, query ...string) g.Node {
+		return h.Li(h.A(h.Href(withQuery(link("mailboxes", actor.String(), "orders", order), query...)), g.Text(findOrder(order).button)))
+	}
+	if open == nil {
+		all = append(all, fact{"Open bundle", g.Text("none")})
+		actions = append(actions, orderLink("replay", "group", name.String()))
+	} else {
+		all = append(all,
+			fact{"Open bundle", code(open.ID.String())}, fact{"Opened", g.Group{moment(open.Opened), g.Text(" (" + age(open.Opened, v.opts.Clock()) + " ago)")}},
+			fact{"Origin", bdi(open.Cabinet.Origin.String())}, fact{"Content type", bdi(open.Cabinet.ContentType.String())},
+			fact{"Events", number(int64(open.Count))}, fact{"Numbers", g.Text(groupDigits(int64(open.First)) + " to " + groupDigits(int64(open.Last)))},
+		)
+		if open.Content == domain.Request {
+			all = append(all, fact{"Domain", stateOfDomain(open)})
+		}
+		actions = append(actions, orderLink("release", "bundle", open.ID.String()), orderLink("skip", "bundle", open.ID.String()))
+	}
+	return h.Section(
+		h.Class("group"), h.H3(bdi(name.String())), facts(all...),
+		g.If(v.mayOrder(), h.Ul(h.Class("actions"), g.Group(actions))),
+	)
+}
+
+// stateOfDomain returns how far a domain is with the content of a bundle.
+func stateOfDomain(b *domain.Bundle) g.Node {
+	t := b.Trouble
+	switch {
+	case !b.IsUnanswered():
+		return badge(good, "has sent the content")
+	case t.IsMarked():
+		return g.Group{badge(bad, "needs an operator"), g.Text(" " + strconv.Itoa(t.Failures) + " failures in a row: "), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+	case t.Failures > 0:
+		return g.Group{badge(warn, "fails"), g.Text(" " + strconv.Itoa(t.Failures) + " failures in a row: "), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+	}
+	return badge(mild, "is asked for the content")
+}
+
+// cabinet shows a cabinet, with its drawers as a row of boxes.
+func (v *visit) cabinet(actor domain.ActorID, found *hub.Inspection, i int) g.Node {
+	c := &found.Cabinets[i]
+	t := table{
+		caption: "Drawers that are retained",
+		columns: []column{{title: "Drawer"}, {title: "First number", isNumber: true}, {title: "Events", isNumber: true}, {title: "Weight in KB", isNumber: true}, {title: "Acknowledged", isNumber: true}, {title: "State"}},
+		empty:   "No drawer is retained.",
+	}
+	var boxes []g.Node
+	for _, d := range c.Drawers {
+		state := badge(mild, "open")
+		if d.Sealed {
+			state = badge(good, "sealed")
+		}
+		t.rows = append(t.rows, []g.Node{
+			code(d.ID), number(int64(d.First)), number(int64(d.Events)), number(int64(d.Weight)), number(int64(d.Position)), state,
+		})
+		boxes = append(boxes, h.Meter(h.Class("drawer"), h.Aria("label", "Drawer "+strconv.Itoa(d.Ordinal)+", acknowledged events"), g.Attr("min", "0"), h.Max(strconv.Itoa(max(1, d.Events))), h.Value(strconv.Itoa(d.Position))))
+	}
+	return h.Section(
+		h.Class("cabinet"),
+		h.H3(bdi(c.Cabinet.Origin.String()), g.Text(", "), bdi(c.Cabinet.ContentType.String())),
+		facts(
+			fact{"Group", bdi(c.Group.String())}, fact{"Received", number(c.Received)}, fact{"Acknowledged", number(c.Acknowledged)},
+			fact{"Waiting", number(c.Received - c.Acknowledged)}, fact{"Acknowledged up to", number(int64(c.Through))}, fact{"Last number", number(int64(c.Last))},
+		),
+		h.Div(h.Class("drawers"), g.Group(boxes)),
+		h.Details(h.Summary(g.Text("Drawers")), t.render()),
+		g.If(v.mayOrder() && c.Received > c.Acknowledged, h.P(h.A(
+			h.Href(withQuery(link("mailboxes", actor.String(), "orders", "abandon"), "origin", c.Cabinet.Origin.String(), "contentType", c.Cabinet.ContentType.String())),
+			g.Text("Abandon events that the store has lost"),
+		))),
+	)
+}

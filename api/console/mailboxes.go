@@ -1,0 +1,121 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/survey"
+)
+
+// A MailboxLister lists the mailboxes of all actors. [survey.Service] is one.
+type MailboxLister interface {
+	List(ctx context.Context, q survey.Query) (survey.Page, error)
+}
+
+// mailboxes lists the mailboxes of all actors, as they were surveyed.
+func (v *visit) mailboxes() error {
+	query := v.r.URL.Query()
+	if name := strings.TrimSpace(query.Get("actor")); name != "" {
+		actor, err := domain.ParseActorID(name)
+		if err == nil {
+			return v.redirect(link("mailboxes", actor.String()))
+		}
+		return v.showMailboxes(query.Get("state"), query.Get("sort"), "", sentence(err), name)
+	}
+	return v.showMailboxes(query.Get("state"), query.Get("sort"), query.Get("after"), "", "")
+}
+
+func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
+	body := []g.Node{
+		h.Form(
+			h.Class("filters"), h.Method("get"), h.Action(link("mailboxes")),
+			field{name: "actor", label: "Actor", value: name, fault: fault, kind: "search", isOptional: true}.render(),
+			choice{name: "state", label: "State", value: state, options: stateOptions()}.render(),
+			choice{name: "sort", label: "Order", value: sort, options: []entry{{string(survey.ByAge), "oldest event first"}, {string(survey.ByEvents), "most events first"}}}.render(),
+			button("Show"),
+		),
+	}
+	if v.opts.Mailboxes == nil {
+		return v.show(&view{title: "Mailboxes", body: append(body, h.P(g.Text("This hub does not survey its mailboxes. Type the name of an actor to see its mailbox.")))})
+	}
+	page, err := v.opts.Mailboxes.List(v.ctx(), survey.Query{State: domain.MailboxState(state), Order: survey.Order(sort), After: after})
+	if err != nil {
+		return err
+	}
+	surveyed := g.Group{g.Text("as of "), moment(page.SurveyedAt), g.Text(" UTC, " + age(page.SurveyedAt, v.opts.Clock()) + " ago")}
+	if page.SurveyedAt.IsZero() {
+		surveyed = g.Group{g.Text("while the first survey still reads; mailboxes may be missing")}
+	}
+	t := table{
+		caption: "Mailboxes",
+		columns: []column{{title: "Actor"}, {title: "State"}, {title: "Waiting", isNumber: true}, {title: "Oldest"}, {title: "Open since"}, {title: "Last Peek"}, {title: "Last Dequeue"}},
+		empty:   "No mailbox is in this list.",
+	}
+	for i := range page.Mailboxes {
+		t.rows = append(t.rows, v.rowOfMailbox(&page.Mailboxes[i]))
+	}
+	first := ""
+	if after != "" {
+		first = withQuery(link("mailboxes"), "state", state, "sort", sort)
+	}
+	next := ""
+	if page.Next != "" {
+		next = withQuery(link("mailboxes"), "state", state, "sort", sort, "after", page.Next)
+	}
+	body = append(body,
+		h.P(number(int64(page.Matching)), g.Text(plural(page.Matching, " mailbox, ", " mailboxes, ")), surveyed, g.Text(".")),
+		t.render(), pager(first, next),
+	)
+	return v.show(&view{title: "Mailboxes", body: body})
+}
+
+// plural returns the word for n things.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func stateOptions() []entry {
+	options := []entry{{"", "any"}}
+	for _, s := range domain.MailboxStates {
+		options = append(options, entry{string(s), string(s)})
+	}
+	return options
+}
+
+// stateKinds are how the states of mailboxes are marked.
+var stateKinds = map[domain.MailboxState]badgeKind{
+	domain.MailboxEmpty: mild, domain.MailboxWaiting: good, domain.MailboxOpen: good,
+	domain.MailboxFailing: bad, domain.MailboxFrozen: warn, domain.MailboxDamaged: bad,
+}
+
+func (v *visit) rowOfMailbox(m *domain.Mailbox) []g.Node {
+	now, waiting := v.opts.Clock(), m.Waiting()
+	open := "–"
+	for i := range m.Groups {
+		if group := &m.Groups[i]; group.Open != (domain.BundleID{}) {
+			if opened := age(group.Opened, now); open == "–" {
+				open = opened + " in " + group.Group.String()
+			} else {
+				open += ", " + opened + " in " + group.Group.String()
+			}
+		}
+	}
+	ago := func(text string) g.Node {
+		if text == "–" {
+			return g.Text(text)
+		}
+		return g.Text(text + " ago")
+	}
+	return []g.Node{
+		anchor(link("mailboxes", m.Recipient.String()), m.Recipient.String()),
+		g.Group{badge(stateKinds[m.State()], string(m.State())), g.If(m.Damage != "", g.Group{g.Text(" "), bdi(m.Damage)})},
+		number(waiting.Events), g.Text(age(waiting.Oldest, now)), g.Text(open), ago(age(m.LastPeek(), now)), ago(age(m.LastDequeue(), now)),
+	}
+}

@@ -1,0 +1,170 @@
+package console
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// The parts that pages are made of.
+
+// bdi returns a text of others, whose direction does not reorder what is around it.
+func bdi(text string) g.Node { return g.El("bdi", g.Text(text)) }
+
+// code returns an id, or another text that is copied letter by letter.
+func code(text string) g.Node { return h.Code(bdi(text)) }
+
+// number returns a whole number with its digits in groups.
+func number(n int64) g.Node { return g.Text(groupDigits(n)) }
+
+func groupDigits(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	var groups []string
+	for len(digits) > 3 {
+		groups = append(groups, digits[len(digits)-3:])
+		digits = digits[:len(digits)-3]
+	}
+	text := sign + digits
+	for _, group := range slices.Backward(groups) {
+		text += "\u202f" + group // a narrow no-break space
+	}
+	return text
+}
+
+// moment returns a time in UTC, "–" for the zero time.
+func moment(t time.Time) g.Node {
+	if t.IsZero() {
+		return g.Text("–")
+	}
+	t = t.UTC()
+	return h.Time(h.DateTime(t.Format(time.RFC3339)), g.Text(t.Format("2006-01-02 15:04:05")))
+}
+
+// age returns how long ago a moment was, at now: its largest two units.
+func age(at, now time.Time) string {
+	if at.IsZero() {
+		return "–"
+	}
+	return duration(now.Sub(at))
+}
+
+func duration(d time.Duration) string {
+	d = max(0, d.Truncate(time.Second))
+	units := []struct {
+		length time.Duration
+		name   string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}}
+	for i, u := range units {
+		if n := d / u.length; n > 0 || u.length == time.Second {
+			text := strconv.Itoa(int(n)) + " " + u.name
+			if i+1 < len(units) {
+				if rest := (d % u.length) / units[i+1].length; rest > 0 {
+					text += " " + strconv.Itoa(int(rest)) + " " + units[i+1].name
+				}
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// anchor returns a link with a name of others.
+func anchor(href, text string) g.Node { return h.A(h.Href(href), bdi(text)) }
+
+// A badgeKind says how a state is marked, besides its word.
+type badgeKind string
+
+const (
+	good badgeKind = "good"
+	warn badgeKind = "warn"
+	bad  badgeKind = "bad"
+	mild badgeKind = "mild"
+)
+
+// badge returns the word for a state.
+func badge(kind badgeKind, word string) g.Node {
+	return h.Span(h.Class("badge "+string(kind)), g.Text(word))
+}
+
+// notice returns a paragraph that stands out. A bad one is announced by screen readers at once.
+func notice(kind badgeKind, nodes ...g.Node) g.Node {
+	role := "status"
+	if kind == bad {
+		role = "alert"
+	}
+	return h.Div(h.Class("notice "+string(kind)), h.Role(role), g.Group(nodes))
+}
+
+// A fact is a name and a value.
+type fact struct {
+	name  string
+	value g.Node
+}
+
+// facts returns a list of names and values.
+func facts(all ...fact) g.Node {
+	return h.Dl(h.Class("facts"), g.Map(all, func(f fact) g.Node {
+		return h.Div(h.Dt(g.Text(f.name)), h.Dd(f.value))
+	}))
+}
+
+// A column is the heading of a table.
+type column struct {
+	title    string
+	isNumber bool
+}
+
+// A table is rows under columns. Its first column is the heading of each row.
+type table struct {
+	caption string
+	columns []column
+	rows    [][]g.Node
+	empty   string // sentence in place of a table without rows
+}
+
+func (t *table) render() g.Node {
+	if len(t.rows) == 0 {
+		return h.P(h.Class("empty"), g.Text(t.empty))
+	}
+	cells := func(row []g.Node) g.Node {
+		var nodes g.Group
+		for i, cell := range row {
+			class := g.If(t.columns[i].isNumber, h.Class("number"))
+			if i == 0 {
+				nodes = append(nodes, h.Th(h.Scope("row"), class, cell))
+				continue
+			}
+			nodes = append(nodes, h.Td(class, cell))
+		}
+		return h.Tr(nodes)
+	}
+	return h.Div(
+		h.Class("scroll"), h.Role("region"), h.Aria("label", t.caption), h.TabIndex("0"),
+		h.Table(
+			h.Caption(g.Text(t.caption)),
+			h.THead(h.Tr(g.Map(t.columns, func(c column) g.Node {
+				return h.Th(h.Scope("col"), g.If(c.isNumber, h.Class("number")), g.Text(c.title))
+			}))),
+			h.TBody(g.Map(t.rows, cells)),
+		),
+	)
+}
+
+// pager returns links to the first and the next part of a list. An empty path stands for no link.
+func pager(first, next string) g.Node {
+	if first == "" && next == "" {
+		return nil
+	}
+	return h.Nav(
+		h.Class("pager"), h.Aria("label", "Parts of the list"),
+		g.If(first != "", h.A(h.Href(first), g.Text("First part"))),
+		g.If(next != "", h.A(h.Href(next), h.Rel("next"), g.Text("Next part"))),
+	)
+}

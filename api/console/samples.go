@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+const (
+	sampleEvery = 20 * time.Second
+	maxSamples  = 180 // of an hour
+)
+
+// A seriesKind is one line of the charts.
+type seriesKind struct {
+	title  string
+	metric string
+	isRate bool // the metric counts: what is shown is its growth in a second
+	isMax  bool // of its labels, the highest counts; otherwise their sum
+}
+
+// seriesKinds are the columns of the charts' table.
+var seriesKinds = []seriesKind{
+	{title: "Accepted events a second", metric: "messagehub_events_accepted_total", isRate: true},
+	{title: "Dequeued events a second", metric: "messagehub_events_dequeued_total", isRate: true},
+	{title: "Waiting events of all mailboxes", metric: "messagehub_waiting_events"},
+	{title: "Age of the oldest event in seconds", metric: "messagehub_oldest_event_age_seconds", isMax: true},
+	{title: "Requests a second", metric: "messagehub_http_request_duration_seconds", isRate: true},
+	{title: "Request units a second", metric: "messagehub_cosmos_request_units_total", isRate: true},
+}
+
+// A reading is a value of a metric, if that is there.
+type reading struct {
+	value   float64
+	isKnown bool
+}
+
+// A sample has a value for each of seriesKinds, as the charts show it.
+type sample struct {
+	at     time.Time
+	values []reading
+}
+
+// samples are those of the last hour, in memory.
+type samples struct {
+	mu     sync.Mutex
+	before []reading // as gathered
+	all    []sample
+}
+
+// last returns the samples, the oldest first.
+func (s *samples) last() []sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]sample(nil), s.all...)
+}
+
+// add computes a sample from the metrics at a moment.
+func (s *samples) add(at time.Time, gathered []reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := sample{at: at, values: make([]reading, len(seriesKinds))}
+	for i, kind := range seriesKinds {
+		now := gathered[i]
+		if !kind.isRate {
+			next.values[i] = now
+			continue
+		}
+		if len(s.all) == 0 || !now.isKnown {
+			continue
+		}
+		elapsed, before := at.Sub(s.all[len(s.all)-1].at).Seconds(), s.before[i]
+		if grown := now.value - before.value; elapsed > 0 && grown >= 0 { // a counter that has just appeared began with 0
+			next.values[i] = reading{grown / elapsed, true}
+		}
+	}
+	s.before = gathered
+	s.all = append(s.all, next)
+	if len(s.all) > maxSamples {
+		s.all = append(s.all[:0], s.all[len(s.all)-maxSamples:]...)
+	}
+}
+
+// takeSample reads the metrics.
+func (c *Console) takeSample() {
+	families, err := c.opts.Gatherer.Gather()
+	if err != nil && len(families) == 0 {
+		return // the next one may succeed; /metrics reports why
+	}
+	gathered := make([]reading, len(seriesKinds))
+	for i, kind := range seriesKinds {
+		for _, family := range families {
+			if family.GetName() == kind.metric {
+				gathered[i] = readFamily(family, kind.isMax)
+			}
+		}
+	}
+	c.samples.add(c.opts.Clock(), gathered)
+}
+
+func readFamily(family *dto.MetricFamily, isMax bool) (r reading) {
+	for _, m := range family.GetMetric() {
+		value := 0.0
+		switch {
+		case m.GetCounter() != nil:
+			value = m.GetCounter().GetValue()
+		case m.GetGauge() != nil:
+			value = m.GetGauge().GetValue()
+		case m.GetHistogram() != nil:
+			value = float64(m.GetHistogram().GetSampleCount())
+		}
+		if isMax {
+			r.value = max(r.value, value)
+		} else {
+			r.value += value
+		}
+		r.isKnown = true
+	}
+	return r
+}
+
+// Run takes the samples of the charts until ctx ends, then ends a check that was started, and waits for it.
+func (c *Console) Run(ctx context.Context) {
+	defer c.work.Wait()
+	defer c.endCheck()
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	c.takeSample()
+	for {
+		select {
+		case <-tick.C:
+			c.takeSample()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"time"
+)
+
+// A sealer makes texts that clients keep and can neither read nor change: AES-256-GCM.
+type sealer struct {
+	aead   cipher.AEAD
+	clock  func() time.Time
+	random io.Reader
+}
+
+// newSealer derives the key from a secret, or makes one if the secret is empty.
+func newSealer(secret string, clock func() time.Time, random io.Reader) *sealer {
+	raw := []byte(secret)
+	if secret == "" {
+		raw = randomBytes(random, 32)
+	}
+	key, err := hkdf.Key(sha256.New, raw, nil, "messagehub console, format 1", 32)
+	if err != nil {
+		panic(err) // the length is right
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // as above
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // as above
+	}
+	return &sealer{aead, clock, random}
+}
+
+// randomBytes returns n random bytes. It panics if there are none, as crypto/rand does.
+func randomBytes(random io.Reader, n int) []byte {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(random, b); err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// A sealed is what is inside a sealed text.
+type sealed struct {
+	Expires int64           `json:"expires"` // seconds since 1970
+	Content json.RawMessage `json:"content"`
+}
+
+// seal returns content as a text that open accepts for the same purpose until expires.
+func (s *sealer) seal(purpose string, content any, expires time.Time) string {
+	inner, err := json.Marshal(content)
+	if err != nil {
+		panic(err) // contents are structs of texts and numbers
+	}
+	plain, err := json.Marshal(sealed{expires.Unix(), inner})
+	if err != nil {
+		panic(err) // as above
+	}
+	nonce := randomBytes(s.random, s.aead.NonceSize())
+	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, plain, []byte(purpose)))
+}
+
+// open reads into content what was sealed, and returns when that expires. It reports false if the text
+// was not sealed with the same key for the same purpose, or has expired.
+func (s *sealer) open(purpose, text string, content any) (expires time.Time, isValid bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) < s.aead.NonceSize() {
+		return time.Time{}, false
+	}
+	nonce, rest := raw[:s.aead.NonceSize()], raw[s.aead.NonceSize():]
+	plain, err := s.aead.Open(nil, nonce, rest, []byte(purpose))
+	if err != nil {
+		return time.Time{}, false
+	}
+	var envelope sealed
+	if json.Unmarshal(plain, &envelope) != nil || json.Unmarshal(envelope.Content, content) != nil {
+		return time.Time{}, false
+	}
+	expires = time.Unix(envelope.Expires, 0)
+	return expires, s.clock().Before(expires)
+}

@@ -1,0 +1,140 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+// policy permits scripts, styles, requests and forms of the console alone.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// formBytes is the limit of a form.
+const formBytes = 64 << 10
+
+var crossOrigin = http.NewCrossOriginProtection()
+
+func redirectToConsole(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", root+"/")
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// serve returns the handler of a page. It finds the operator, and calls the page if that may see it.
+func (e *edge) serve(p *page) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{edge: e, page: p, w: w, r: r}
+		v.setHeaders()
+		v.readSession()
+		err := v.authorize()
+		if err == nil {
+			err = p.serve(v)
+		}
+		if err != nil && !errors.Is(err, errAnswered) {
+			v.showError(err)
+		}
+	}
+}
+
+// errAnswered reports that the request has its answer.
+var errAnswered = errors.New("the request is answered")
+
+// setHeaders sets what each answer has. Pages are not compressed: they carry the token of forms next to
+// texts of others, and the length of a compressed page would tell about the token.
+func (v *visit) setHeaders() {
+	header := v.w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+}
+
+// authorize reads the form, and refuses requests that must not reach the page.
+func (v *visit) authorize() error {
+	if v.isPost() {
+		if err := crossOrigin.Check(v.r); err != nil {
+			return errOtherSite
+		}
+		if err := v.readForm(); err != nil {
+			return err
+		}
+	}
+	if v.operator != nil {
+		v.host.Note(v.ctx(), slog.String("who", v.who()))
+	}
+	switch {
+	case v.operator == nil && v.page.role != "":
+		return v.askToSignIn()
+	case v.isPost() && !v.session.hasFormToken(v.form.Get(tokenField)):
+		v.keepForm()
+		return errOldForm
+	case v.page.role != "" && !v.operator.Has(v.page.role):
+		return errLook
+	}
+	if !v.isPost() {
+		v.readKept()
+	}
+	return nil
+}
+
+// askToSignIn answers with the way to sign in, and keeps the text of a form.
+func (v *visit) askToSignIn() error {
+	next := v.r.URL.RequestURI()
+	if v.isPost() {
+		v.keepForm()
+		next = v.r.URL.EscapedPath()
+	}
+	if v.page.isFragment() {
+		v.w.Header().Set("HX-Refresh", "true") // so that htmx loads the page again, which then asks
+		v.w.WriteHeader(http.StatusNoContent)
+		return errAnswered
+	}
+	if err := v.redirect(withQuery(link("sign-in"), "next", next)); err != nil {
+		return err
+	}
+	return errAnswered
+}
+
+// readForm reads the fields of a form.
+func (v *visit) readForm() error {
+	body, release, err := v.host.ReadBody(v.w, v.r, formBytes)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if v.form, err = url.ParseQuery(string(body)); err != nil {
+		return &refusal{http.StatusBadRequest, "The form cannot be read", "Nothing was done. Open the page again, and send the form from there."}
+	}
+	return nil
+}
+
+// showError answers with a page about an error.
+func (v *visit) showError(err error) {
+	var p Problem
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		v.host.Note(v.ctx(), slog.String("refused", refused.title))
+		p = Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}
+	} else {
+		p = v.host.Problem(v.w, v.r, err)
+	}
+	back := link("") // the overview
+	if v.isPost() {
+		back = v.r.URL.EscapedPath()
+	}
+	_ = v.show(&view{
+		status: p.Status, title: p.Title,
+		body: []g.Node{
+			h.P(g.Text(cmp.Or(p.Detail, "The log of the hub has more."))),
+			g.If(p.RequestID != "", h.P(g.Text("Request id: "), code(p.RequestID))),
+			h.P(h.A(h.Href(back), g.Text("Open the page again"))),
+		},
+	})
+}

@@ -1,0 +1,101 @@
+package console
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+const (
+	passwordField = "token"
+	maxName       = 80 // characters of the name of an operator
+)
+
+// showSignIn shows the form by which an operator signs in.
+func (v *visit) showSignIn() error {
+	if v.operator != nil {
+		return v.redirect(v.next())
+	}
+	return v.showSignInForm(http.StatusOK, nil)
+}
+
+// showSignInForm shows the form, and what is wrong with it.
+func (v *visit) showSignInForm(status int, faults map[string]string) error {
+	return v.show(&view{
+		status: status, title: "Sign in",
+		body: []g.Node{
+			v.faults(faults),
+			v.formTo(link("sign-in"),
+				h.Input(h.Type("hidden"), h.Name("next"), h.Value(v.next())),
+				field{name: "name", label: "Your name", hint: "It stands in the records of your orders.", value: v.value("name"), fault: faults["name"], autocomplete: "username", limit: maxName}.render(),
+				field{name: passwordField, label: "Token of the operators", hint: "The hub's setting admin.token or one of admin.tokens. Without these, the file admin.token in its data folder has it.", fault: faults[passwordField], autocomplete: "current-password", kind: "password"}.render(),
+				button("Sign in"),
+			),
+		},
+	})
+}
+
+// signIn begins the session of an operator who shows a token.
+func (v *visit) signIn() error {
+	name, token := strings.TrimSpace(v.value("name")), strings.TrimSpace(v.value(passwordField))
+	faults := make(map[string]string)
+	if fault := faultOfName(name); fault != "" {
+		faults["name"] = fault
+	}
+	if token == "" {
+		faults[passwordField] = "Type the token."
+	}
+	if len(faults) > 0 {
+		return v.showSignInForm(http.StatusUnprocessableEntity, faults)
+	}
+	if _, err := v.host.SignIn(v.w, v.r, token); err != nil {
+		p := v.host.Problem(v.w, v.r, err)
+		faults[passwordField] = p.Detail
+		return v.showSignInForm(p.Status, faults)
+	}
+	sum := sha256.Sum256([]byte(token))
+	v.beginSession(session{Token: sum[:], Name: name})
+	return v.redirect(v.next())
+}
+
+// faultOfName returns what is wrong with the name of an operator, "" if nothing is.
+func faultOfName(name string) string {
+	switch {
+	case name == "":
+		return "Type a name by which others know you."
+	case utf8.RuneCountInString(name) > maxName:
+		return "Type up to 80 characters."
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }):
+		return "Type letters, digits and blanks alone."
+	}
+	return ""
+}
+
+// next returns the page to show after signing in.
+func (v *visit) next() string {
+	next := v.value("next")
+	if below, ok := strings.CutPrefix(next, root+"/"); ok && !strings.HasPrefix(below, "/") && !strings.HasPrefix(below, "sign-") && !strings.ContainsAny(next, "\\\r\n") {
+		return next
+	}
+	return root + "/"
+}
+
+// who returns the name of the operator in records and logs: that of the account, and in parentheses the
+// one that was typed.
+func (v *visit) who() string { return v.operator.RecordName(v.session.Name) }
+
+// showSignOut asks whether to sign out, for a form whose session has changed.
+func (v *visit) showSignOut() error {
+	return v.show(&view{title: "Sign out", body: []g.Node{v.formTo(link("sign-out"), button("Sign out"))}})
+}
+
+// signOut ends the session in this browser.
+func (v *visit) signOut() error {
+	v.beginSession(session{})
+	return v.redirect(link("sign-in"))
+}

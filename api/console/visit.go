@@ -1,0 +1,92 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A visit is one request for a page.
+type visit struct {
+	*edge
+	page     *page
+	w        http.ResponseWriter
+	r        *http.Request
+	session  *session
+	operator *identity.Principal // nil: not signed in
+	form     url.Values          // of a POST
+	kept     url.Values          // text of a form whose session had ended; nil: none
+}
+
+func (v *visit) ctx() context.Context { return v.r.Context() }
+
+// isPost reports whether the request sends a form.
+func (v *visit) isPost() bool { return v.r.Method == http.MethodPost }
+
+// mayOrder reports whether the operator may change something.
+func (v *visit) mayOrder() bool { return v.operator != nil && v.operator.Has(order) }
+
+// path returns a part of the path by its name in the pattern, such as actor.
+func (v *visit) path(name string) string {
+	raw := chi.URLParam(v.r, name)
+	if plain, err := url.PathUnescape(raw); err == nil {
+		return plain
+	}
+	return raw
+}
+
+// actor returns the actor whom the path names.
+func (v *visit) actor() (domain.ActorID, error) {
+	actor, err := domain.ParseActorID(v.path("actor"))
+	if err != nil {
+		return actor, &refusal{http.StatusBadRequest, "The actor id is not valid", sentence(err)}
+	}
+	return actor, nil
+}
+
+// value returns the text of a field: that of the form which was sent, or was kept, or else that of the
+// query, by which links fill in forms.
+func (v *visit) value(name string) string {
+	switch {
+	case v.form != nil:
+		return v.form.Get(name)
+	case v.kept != nil:
+		return v.kept.Get(name)
+	}
+	return v.r.URL.Query().Get(name)
+}
+
+// link returns the path of a page: its parts are joined by slashes, and escaped.
+func link(parts ...string) string {
+	path := root
+	for _, part := range parts {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
+
+// withQuery returns a path with names and values in its query. Empty values are left out.
+func withQuery(path string, pairs ...string) string {
+	query := make(url.Values)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
+}
+
+// redirect answers with the path of a page to show next.
+func (v *visit) redirect(path string) error {
+	v.w.Header().Set("Location", path)
+	v.w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
