@@ -64,7 +64,7 @@ func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis
 	opts.busRetryDelay = 50 * time.Millisecond // an operator waits, and the client does not live long
 	d := &diagnosis{
 		cfg: cfg, do: do, opts: &opts, clock: opts.Clock, meter: &unitMeter{},
-		fileLimit: connlimit.FileLimit, variable: os.Getenv, measureDisk: measureDisk, writeSynced: writeSynced,
+		fileLimit: connlimit.FileLimit, variable: os.Getenv, measureDisk: measureDisk, writeSynced: func(folder string) (time.Duration, error) { return writeSynced(folder, syncedWrites) },
 		answers: make(map[string]*endpointAnswer),
 	}
 	if d.clock == nil {

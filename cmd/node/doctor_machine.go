@@ -410,12 +410,12 @@ func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 
 const (
 	syncFilePrefix = ".doctor-"
-	syncedWrites   = 9
+	syncedWrites   = 9 // for one report
 )
 
-// writeSynced writes a file in a folder several times, each time until it is on the disk, and removes it.
+// writeSynced writes a file in a folder n times, each time until it is on the disk, and removes it.
 // It returns the median time. Files that earlier calls left behind when their process died are removed.
-func writeSynced(folder string) (took time.Duration, err error) {
+func writeSynced(folder string, n int) (took time.Duration, err error) {
 	removeSyncFiles(folder)
 	file, err := os.CreateTemp(folder, syncFilePrefix+"*")
 	if err != nil {
@@ -423,7 +423,7 @@ func writeSynced(folder string) (took time.Duration, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
 	page := make([]byte, 4<<10)
-	times := make([]time.Duration, syncedWrites)
+	times := make([]time.Duration, n)
 	for i := range times {
 		began := time.Now()
 		if _, err := file.Write(page); err != nil {

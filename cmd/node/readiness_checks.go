@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -20,9 +21,9 @@ import (
 // them.
 func (n *Node) readinessChecks(cfg *config.Config) []readinessCheck {
 	checks := []readinessCheck{{"store", n.store.checkAnswers}, {"containers", n.store.checkContainers}}
-	free := newDiskFree(n.registry)
+	free, syncs := newDiskFree(n.registry), newDiskSyncs(n.registry)
 	if folders := dataFolders(cfg); len(folders) > 0 {
-		disk := &diskCheck{folders: folders, floor: cfg.Limits.FreeDisk, measure: measureDisk, free: free}
+		disk := &diskCheck{folders: folders, floor: cfg.Limits.FreeDisk, measure: measureDisk, free: free, syncs: syncs}
 		checks = append(checks, readinessCheck{"disk", disk.run})
 	}
 	return checks
@@ -114,6 +115,33 @@ type diskCheck struct {
 	floor   config.Size // free bytes
 	measure func(folder string) (diskUsage, error)
 	free    *prometheus.GaugeVec // bytes, by folder; nil: not exported
+	syncs   prometheus.Histogram // seconds of a write; nil: nothing is written
+
+	synced time.Time // when the last write for syncs began
+}
+
+// syncEvery is the time between two writes that measure how long the disk takes.
+const syncEvery = 30 * time.Second
+
+func newDiskSyncs(registerer prometheus.Registerer) prometheus.Histogram {
+	return promauto.With(registerer).NewHistogram(prometheus.HistogramOpts{
+		Name:                        "messagehub_disk_sync_duration_seconds",
+		Help:                        "How long a small write takes until it is on the disk of the data folder, measured every 30 seconds.",
+		Buckets:                     []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+	})
+}
+
+// measureSync measures how long a write to the first folder takes. A write that fails is no
+// measurement: the stores report that.
+func (d *diskCheck) measureSync() {
+	if d.syncs == nil || time.Since(d.synced) < syncEvery {
+		return
+	}
+	d.synced = time.Now()
+	if took, err := writeSynced(d.folders[0], 1); err == nil {
+		d.syncs.Observe(took.Seconds())
+	}
 }
 
 func newDiskFree(registerer prometheus.Registerer) *prometheus.GaugeVec {
@@ -124,6 +152,7 @@ func newDiskFree(registerer prometheus.Registerer) *prometheus.GaugeVec {
 }
 
 func (d *diskCheck) run(context.Context) error {
+	d.measureSync()
 	for _, folder := range d.folders {
 		usage, err := d.measure(folder)
 		name := filepath.Base(folder)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api"
@@ -153,6 +155,26 @@ func TestDiskCheck_NamesTheFolderThatCanHoldNoMore(t *testing.T) {
 			require.NotEmpty(t, unready.remedy)
 		})
 	}
+}
+
+func TestDiskCheck_MeasuresAWriteAtMostEvery30Seconds(t *testing.T) {
+	folder := t.TempDir()
+	d := diskCheck{folders: []string{folder}, measure: func(string) (diskUsage, error) { return diskUsage{}, nil }, syncs: newDiskSyncs(prometheus.NewRegistry())}
+	measured := func() uint64 {
+		var m dto.Metric
+		require.NoError(t, d.syncs.Write(&m))
+		return m.GetHistogram().GetSampleCount()
+	}
+	for range 3 {
+		require.NoError(t, d.run(t.Context()))
+	}
+	require.EqualValues(t, 1, measured())
+	d.synced = d.synced.Add(-syncEvery)
+	require.NoError(t, d.run(t.Context()))
+	require.EqualValues(t, 2, measured())
+	left, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestDataFolders_AreThoseThatTheNodeWrites(t *testing.T) {
