@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -29,7 +30,8 @@ type Options struct {
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
 	// sessions. Default: a random one, with which sessions end with the process.
 	SessionKey string
-	IsSecure   bool // browsers reach the hub by HTTPS alone
+	SignIn     *identity.CodeFlow // at an issuer; default: operators sign in by a token alone
+	IsSecure   bool               // browsers reach the hub by HTTPS alone
 
 	Clock  func() time.Time // default: time.Now
 	Random io.Reader        // default: that of crypto/rand

@@ -13,7 +13,10 @@ import (
 const tokenField = "form-token"
 
 // tokenInput returns the field that shows that a form is one of the session.
-func (v *visit) tokenInput() g.Node { return hidden(tokenField, v.session.formToken()) }
+func (v *visit) tokenInput() g.Node {
+	v.needSession()
+	return hidden(tokenField, v.session.formToken())
+}
 
 // hidden returns a field that is not seen.
 func hidden(name, value string) g.Node {

@@ -17,6 +17,7 @@ type view struct {
 	about     string // name of what the page is about, such as an actor; ""
 	body      []g.Node
 	hasCharts bool
+	refresh   string // path to which the page leads by itself; "": none
 }
 
 // htmxConfig turns off what the policy of the pages does not permit.
@@ -35,6 +36,7 @@ func (v *visit) show(s *view) error {
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
 			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 			h.Meta(h.Name("htmx-config"), h.Content(htmxConfig)),
+			g.If(s.refresh != "", h.Meta(g.Attr("http-equiv", "refresh"), h.Content("0; url="+s.refresh))),
 			h.TitleEl(g.Text(title+" · MessageHub")),
 			h.Link(h.Rel("icon"), h.Href(assetPath("icon.svg"))),
 			h.Link(h.Rel("stylesheet"), h.Href(assetPath("console.css"))),

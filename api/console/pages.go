@@ -55,6 +55,8 @@ func init() { // pages refer to the table, by the navigation
 
 		{get, "/sign-in", "", (*visit).showSignIn},
 		{post, "/sign-in", "", (*visit).signIn},
+		{get, "/sign-in/start", "", (*visit).startSignIn},
+		{get, callbackPath, "", (*visit).finishSignIn},
 		{get, "/sign-out", look, (*visit).showSignOut},
 		{post, "/sign-out", look, (*visit).signOut},
 	}

@@ -59,6 +59,9 @@ func (v *visit) setHeaders() {
 
 // authorize reads the form, and refuses requests that must not reach the page.
 func (v *visit) authorize() error {
+	if v.isFromOtherSite() {
+		return v.continueHere(v.r.URL.RequestURI())
+	}
 	if v.isPost() {
 		if err := crossOrigin.Check(v.r); err != nil {
 			return errOtherSite
@@ -83,6 +86,23 @@ func (v *visit) authorize() error {
 		v.readKept()
 	}
 	return nil
+}
+
+// isFromOtherSite reports whether a link of another site has led here: then the browser has not sent the
+// cookie of the session, although it may have it.
+func (v *visit) isFromOtherSite() bool {
+	site := v.r.Header.Get("Sec-Fetch-Site")
+	return !v.isPost() && v.cookie(sessionCookie) == "" && v.page.path != callbackPath &&
+		(site == "cross-site" || site == "same-site") && v.r.Header.Get("Sec-Fetch-Mode") == "navigate"
+}
+
+// continueHere answers with a page that leads to a path of the console. The browser sends the cookie of the
+// session with that request, because it comes from the console.
+func (v *visit) continueHere(path string) error {
+	if err := v.show(&view{title: "One moment", refresh: path, body: []g.Node{h.P(h.A(h.Href(path), g.Text("Continue")))}}); err != nil {
+		return err
+	}
+	return errAnswered
 }
 
 // askToSignIn answers with the way to sign in, and keeps the text of a form.
@@ -116,11 +136,14 @@ func (v *visit) readForm() error {
 	return nil
 }
 
+// noteRefusal adds to the log why a request was refused.
+func (v *visit) noteRefusal(why string) { v.host.Note(v.ctx(), slog.String("refused", why)) }
+
 // showError answers with a page about an error.
 func (v *visit) showError(err error) {
 	var p Problem
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		v.host.Note(v.ctx(), slog.String("refused", refused.title))
+		v.noteRefusal(refused.title)
 		p = Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}
 	} else {
 		p = v.host.Problem(v.w, v.r, err)

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
@@ -14,6 +16,7 @@ const (
 
 	sessionIdle   = 30 * time.Minute // without a request
 	sessionTime   = 8 * time.Hour    // in all
+	accountTime   = time.Hour        // in all, of an account of an issuer, which may lose its roles meanwhile
 	renewalPeriod = time.Minute      // between two cookies of a session
 )
 
@@ -21,23 +24,26 @@ const (
 // has not signed in, and has only the token of forms.
 type session struct {
 	Form  []byte `json:"form"`            // token of its forms
-	Began int64  `json:"began"`           // seconds since 1970
+	Ends  int64  `json:"ends"`            // at the latest, in seconds since 1970
 	Token []byte `json:"token,omitempty"` // SHA-256 of the token that was shown
-	Name  string `json:"name,omitempty"`  // that its owner has typed; it proves nothing
+	Name  string `json:"name,omitempty"`  // that its owner has typed, or that the issuer says people know; it proves nothing
+
+	Account *identity.Account `json:"account,omitempty"` // of the issuer
 }
 
-// readSession returns the session of the request. A request without one gets a new one.
+// readSession finds the session of the request. A request without one has a new one, of which the browser
+// learns when a form needs it.
 func (v *visit) readSession() {
 	s := new(session)
 	expires, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), s)
 	now := v.opts.Clock()
-	if !isValid || now.Sub(time.Unix(s.Began, 0)) >= sessionTime {
-		v.beginSession(session{})
+	if !isValid || now.Unix() >= s.Ends {
+		v.session = v.newSession(session{}, sessionTime)
 		return
 	}
 	v.session = s
 	if v.operator = v.operatorOf(s); v.operator == nil {
-		s.Token, s.Name = nil, ""
+		s.Token, s.Name, s.Account = nil, "", nil
 	}
 	if sinceLast := sessionIdle - expires.Sub(now); sinceLast >= renewalPeriod && !v.page.isFragment() {
 		v.sendSession()
@@ -46,27 +52,51 @@ func (v *visit) readSession() {
 
 // operatorOf returns the operator of a session, nil if that has none or its login no longer counts.
 func (v *visit) operatorOf(s *session) *identity.Principal {
-	if sum := s.Token; len(sum) == 32 {
-		return v.host.OperatorOf([32]byte(sum))
+	switch {
+	case len(s.Token) == sha256.Size:
+		return v.host.OperatorOf([sha256.Size]byte(s.Token))
+	case s.Account != nil && v.opts.SignIn != nil && s.Account.Issuer == v.opts.SignIn.Issuer():
+		return s.Account.Principal()
 	}
 	return nil
 }
 
-// beginSession replaces the session of the browser, with another token of forms.
-func (v *visit) beginSession(s session) {
-	s.Form, s.Began = randomBytes(v.opts.Random, 16), v.opts.Clock().Unix()
-	v.session, v.operator = &s, v.operatorOf(&s)
+// newSession returns a session with a token of forms of its own, which ends after a time.
+func (v *visit) newSession(s session, limit time.Duration) *session {
+	s.Form, s.Ends = randomBytes(v.opts.Random, 16), v.opts.Clock().Add(limit).Unix()
+	return &s
+}
+
+// beginSession replaces the session of the browser.
+func (v *visit) beginSession(s session, limit time.Duration) {
+	v.session = v.newSession(s, limit)
+	v.operator = v.operatorOf(v.session)
 	v.sendSession()
 }
 
 // sendSession sets the cookie of the session, which counts from now on.
 func (v *visit) sendSession() {
-	end := time.Unix(v.session.Began, 0).Add(sessionTime)
+	end := time.Unix(v.session.Ends, 0)
 	expires := v.opts.Clock().Add(sessionIdle)
 	if expires.After(end) {
 		expires = end
 	}
 	v.setCookie(sessionCookie, v.sealer.seal(sessionCookie, v.session, expires), expires, http.SameSiteStrictMode)
+	v.isSessionSent = true
+}
+
+// needSession makes sure that the browser has the session whose token a form carries.
+func (v *visit) needSession() {
+	if !v.isSessionSent && v.isNewSession() {
+		v.sendSession()
+	}
+}
+
+// isNewSession reports whether the browser does not have the session.
+func (v *visit) isNewSession() bool {
+	shown := new(session)
+	_, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), shown)
+	return !isValid || !bytes.Equal(shown.Form, v.session.Form)
 }
 
 // formToken returns the token that forms of the session carry.

@@ -30,6 +30,12 @@ func (v *visit) showSignInForm(status int, faults map[string]string) error {
 		status: status, title: "Sign in",
 		body: []g.Node{
 			v.faults(faults),
+			g.Iff(v.opts.SignIn != nil, func() g.Node {
+				return g.Group{
+					h.P(h.A(h.Class("button"), h.Href(withQuery(link("sign-in", "start"), "next", v.next())), g.Text("Sign in at "+hostOf(v.opts.SignIn.Issuer())))),
+					h.H2(g.Text("With a token of the hub")),
+				}
+			}),
 			v.formTo(link("sign-in"),
 				h.Input(h.Type("hidden"), h.Name("next"), h.Value(v.next())),
 				field{name: "name", label: "Your name", hint: "It stands in the records of your orders.", value: v.value("name"), fault: faults["name"], autocomplete: "username", limit: maxName}.render(),
@@ -59,7 +65,7 @@ func (v *visit) signIn() error {
 		return v.showSignInForm(p.Status, faults)
 	}
 	sum := sha256.Sum256([]byte(token))
-	v.beginSession(session{Token: sum[:], Name: name})
+	v.beginSession(session{Token: sum[:], Name: name}, sessionTime)
 	return v.redirect(v.next())
 }
 
@@ -96,6 +102,6 @@ func (v *visit) showSignOut() error {
 
 // signOut ends the session in this browser.
 func (v *visit) signOut() error {
-	v.beginSession(session{})
+	v.beginSession(session{}, sessionTime)
 	return v.redirect(link("sign-in"))
 }

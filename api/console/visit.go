@@ -14,10 +14,13 @@ import (
 // A visit is one request for a page.
 type visit struct {
 	*edge
-	page     *page
-	w        http.ResponseWriter
-	r        *http.Request
-	session  *session
+	page    *page
+	w       http.ResponseWriter
+	r       *http.Request
+	session *session
+
+	isSessionSent bool // its cookie is set by the answer
+
 	operator *identity.Principal // nil: not signed in
 	form     url.Values          // of a POST
 	kept     url.Values          // text of a form whose session had ended; nil: none

@@ -1,0 +1,230 @@
+package identity
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// CodeFlowOptions of a CodeFlow. Issuer, ClientID and Client are required.
+type CodeFlowOptions struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string           // "": the client is a public one
+	Tenants      []string         // an account has to be of one of them; none: of any, or of none
+	RolesClaim   string           // default: roles
+	Client       *http.Client     // it must not follow redirects
+	Clock        func() time.Time // default: time.Now
+	Logger       *slog.Logger     // default: discards
+}
+
+// A CodeFlow signs people in by the code flow of OpenID Connect, with PKCE, state and nonce. It keeps
+// nothing about those who sign in: the caller keeps the Attempt. It is safe for concurrent use.
+type CodeFlow struct {
+	opts    CodeFlowOptions
+	tokens  *Authenticator // of the issuer, for the client
+
+	mu        sync.Mutex
+	endpoints *endpoints
+	fetched   time.Time // when the endpoints were fetched, or could not be
+}
+
+// endpoints are where an issuer signs people in, as it says of itself.
+type endpoints struct {
+	Issuer    string   `json:"issuer"`
+	Authorize string   `json:"authorization_endpoint"`
+	Token     string   `json:"token_endpoint"`
+	Methods   []string `json:"token_endpoint_auth_methods_supported"`
+}
+
+// An Attempt is one attempt to sign in. It is a secret of the browser that has begun it.
+type Attempt struct {
+	State    string `json:"state"`
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"` // of PKCE
+}
+
+// An Account is who has signed in.
+type Account struct {
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
+	Name    string `json:"name,omitempty"` // by which people know it
+	Roles   []Role `json:"roles"`
+}
+
+// Principal returns the sender of requests of the account.
+func (a *Account) Principal() *Principal {
+	return &Principal{Issuer: a.Issuer, Subject: a.Subject, roles: a.Roles}
+}
+
+// NewCodeFlow returns a CodeFlow. It makes no call.
+func NewCodeFlow(opts CodeFlowOptions) *CodeFlow {
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	return &CodeFlow{
+		opts: opts,
+		tokens: New(Options{
+			Issuers: []string{opts.Issuer}, Audiences: []string{opts.ClientID}, Tenants: opts.Tenants,
+			RolesClaim: opts.RolesClaim, Client: opts.Client, Clock: opts.Clock, Logger: opts.Logger,
+		}),
+	}
+}
+
+// Issuer returns the issuer that people sign in at.
+func (f *CodeFlow) Issuer() string { return f.opts.Issuer }
+
+// Begin returns the address at the issuer to which a browser is sent, and the attempt that Finish needs.
+// It fails with an [Error] of kind Unavailable if the issuer cannot be reached.
+func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address string, a Attempt, err error) {
+	config, err := f.config(ctx, redirectURL)
+	if err != nil {
+		return "", a, err
+	}
+	a = Attempt{State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier()}
+	return config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("nonce", a.Nonce)), a, nil
+}
+
+// The answers to attempts that do not count.
+var (
+	errState   = invalid("The answer of the issuer is not to this attempt to sign in; another browser may have begun it. Sign in again.")
+	errDenied  = invalid("The issuer did not sign you in. Sign in again, or ask those who manage it.")
+	errCode    = invalid("The issuer does not accept its code; it was used before, or is too old. Sign in again.")
+	errIDToken = invalid("The issuer has sent no ID token; its client of this console must have the scope openid.")
+	errNonce   = invalid("The token of the issuer is not for this attempt to sign in. Sign in again.")
+)
+
+// Finish returns the account that has signed in, by the query with which the issuer has sent the browser
+// back. It fails with an [Error]. An attempt is finished once: the issuer accepts a code once.
+func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, query url.Values) (*Account, error) {
+	switch {
+	case a.State == "" || subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(a.State)) != 1:
+		return nil, errState
+	case query.Get("code") == "":
+		return nil, errDenied
+	}
+	config, err := f.config(ctx, redirectURL)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, f.opts.Client), query.Get("code"), oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok && e.Response.StatusCode < http.StatusInternalServerError {
+			return nil, errCode
+		}
+		return nil, errUnavailable
+	}
+	raw, _ := answer.Extra("id_token").(string)
+	if raw == "" {
+		return nil, errIDToken
+	}
+	return f.account(ctx, raw, a.Nonce)
+}
+
+// account verifies an ID token, and returns whose it is.
+func (f *CodeFlow) account(ctx context.Context, raw, nonce string) (*Account, error) {
+	if len(raw) > maxToken {
+		return nil, errTooLong
+	}
+	t, err := f.tokens.verify(ctx, raw, f.opts.Clock())
+	if err != nil {
+		return nil, err
+	}
+	c, err := claimsOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	if shown, err := c.text("nonce"); err != nil || subtle.ConstantTimeCompare([]byte(shown), []byte(nonce)) != 1 {
+		return nil, errNonce
+	}
+	if client, err := c.text("azp"); err != nil || client != "" && client != f.opts.ClientID {
+		return nil, errAudience
+	}
+	if t.certificate != "" {
+		return nil, errCertificate
+	}
+	name, err := c.firstText("preferred_username", "email", "name")
+	if err != nil {
+		return nil, err
+	}
+	return &Account{Issuer: t.issuer, Subject: t.subject, Name: domain.Clip(name), Roles: t.roles}, nil
+}
+
+// claimsOf returns the claims of a token that was verified.
+func claimsOf(raw string) (c claims, err error) {
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
+	if err != nil || json.Unmarshal(payload, &c) != nil {
+		return nil, errClaims
+	}
+	return c, nil
+}
+
+// config returns the client of the issuer.
+func (f *CodeFlow) config(ctx context.Context, redirectURL string) (*oauth2.Config, error) {
+	e, err := f.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	style := oauth2.AuthStyleInParams
+	if f.opts.ClientSecret != "" && !slices.Contains(e.Methods, "client_secret_post") {
+		style = oauth2.AuthStyleInHeader // the method of issuers that name none
+	}
+	return &oauth2.Config{
+		ClientID: f.opts.ClientID, ClientSecret: f.opts.ClientSecret, RedirectURL: redirectURL, Scopes: []string{"openid", "profile"},
+		Endpoint: oauth2.Endpoint{AuthURL: e.Authorize, TokenURL: e.Token, AuthStyle: style},
+	}, nil
+}
+
+// endpointsAge is the time for which endpoints of an issuer are used.
+const endpointsAge = time.Hour
+
+// discover returns the endpoints of the issuer. It asks the issuer at most once in fetchPause, however
+// many browsers begin to sign in.
+func (f *CodeFlow) discover(ctx context.Context) (*endpoints, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sinceFetch := f.opts.Clock().Sub(f.fetched)
+	switch {
+	case f.endpoints != nil && sinceFetch < endpointsAge:
+		return f.endpoints, nil
+	case f.endpoints == nil && sinceFetch < fetchPause:
+		return nil, errUnavailable
+	}
+	var found endpoints
+	err := fetchDocument(ctx, f.opts.Client, strings.TrimSuffix(f.opts.Issuer, "/")+"/.well-known/openid-configuration", &found)
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the browser is gone, which says nothing about the issuer
+	}
+	f.fetched = f.opts.Clock()
+	if err == nil && (found.Issuer != f.opts.Issuer || !f.isEndpoint(found.Authorize) || !f.isEndpoint(found.Token)) {
+		err = errors.New("its document names another issuer, or endpoints without https")
+	}
+	if err != nil {
+		if f.opts.Logger != nil {
+			f.opts.Logger.WarnContext(ctx, "the issuer at which operators sign in does not say where", "issuer", f.opts.Issuer, "error", err)
+		}
+		f.endpoints = nil
+		return nil, errUnavailable
+	}
+	f.endpoints = &found
+	return f.endpoints, nil
+}
+
+// isEndpoint reports whether an address of the issuer is as safe as that of the issuer itself.
+func (f *CodeFlow) isEndpoint(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "https" || strings.HasPrefix(f.opts.Issuer, u.Scheme+"://"))
+}
