@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/checkreport"
@@ -41,6 +42,8 @@ type Demo struct {
 
 	Out, Err io.Writer    // the report, and the progress
 	Logger   *slog.Logger // of the hub
+
+	Registry *prometheus.Registry // takes the metrics of the hub; nil: one of its own
 
 	market   *energymarket.Market
 	ledger   energymarket.Ledger
@@ -105,6 +108,7 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	d.meter, d.patience = newMeter(), time.Minute
 	n, err := node.Open(ctx, cfg, node.Options{
 		Logger:        d.Logger,
+		Registry:      d.Registry,
 		WrapHandler:   d.meter.handler,
 		WrapTransport: d.meter.transport,
 	})
