@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	adminToken = "token-of-the-operators" //nolint:gosec // of a hub of a test
+	adminToken = "token-of-the-operators" // of a hub of a test
 	actor      = "5790001330552"
 )
 
@@ -170,7 +170,7 @@ func (b *browser) peek(recipient string) string {
 	b.t.Helper()
 	p, err := b.hub.Peek(b.t.Context(), hub.PeekRequest{Actor: parseActor(b.t, recipient)})
 	require.NoError(b.t, err)
-	return p.Bundle.ID.String()
+	return p.ID.String()
 }
 
 func parseActor(t *testing.T, text string) domain.ActorID {

@@ -95,9 +95,16 @@ func (v *visit) checkState() g.Node {
 		until = c.ended
 	}
 	all := []fact{
-		{"Check of", bdi(about)}, {"State", state}, {"Started by", bdi(c.by)}, {"Started", moment(c.began)}, {"Time", g.Text(duration(until.Sub(c.began)))},
-		{"Mailboxes", number(c.report.Recipients)}, {"Events", number(c.report.Events)}, {"Open bundles", number(c.report.Open)},
-		{"Findings", number(c.report.Found)}, {"Repaired", number(c.report.Mended)},
+		{"Check of", bdi(about)},
+		{"State", state},
+		{"Started by", bdi(c.by)},
+		{"Started", moment(c.began)},
+		{"Time", g.Text(duration(until.Sub(c.began)))},
+		{"Mailboxes", number(c.report.Recipients)},
+		{"Events", number(c.report.Events)},
+		{"Open bundles", number(c.report.Open)},
+		{"Findings", number(c.report.Found)},
+		{"Repaired", number(c.report.Mended)},
 	}
 	if c.report.Objects > 0 {
 		all = append(all, fact{"Objects", number(c.report.Objects)})
@@ -159,7 +166,7 @@ func (v *visit) startCheck() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(v.ctx())) //nolint:gosec // the goroutine below calls cancel
+	ctx, cancel := context.WithCancel(context.WithoutCancel(v.ctx()))
 	c := &v.check
 	c.mu.Lock()
 	c.cancel, c.isDone, c.failure, c.report = cancel, false, nil, hub.CheckReport{}

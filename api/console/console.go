@@ -39,13 +39,21 @@ type Options struct {
 
 // An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator] is one.
 type Operator interface {
+	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
+	// Records returns the newest records of orders, up to most.
 	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
+	// Release takes back an open bundle.
 	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
+	// Skip closes an open bundle unconfirmed.
 	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
+	// Replay opens the bundle again that was closed last.
 	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.Order) (domain.Bundle, error)
+	// Freeze stops Peek and Dequeue.
 	Freeze(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	// Thaw ends what Freeze began.
 	Thaw(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	// Abandon skips the next events of a cabinet if the store has lost them.
 	Abandon(ctx context.Context, cabinet domain.CabinetKey, by hub.Order) (hub.Loss, error)
 }
 

@@ -19,7 +19,7 @@ func (v *visit) isSecure() bool { return v.opts.IsSecure || v.r.TLS != nil }
 
 // setCookie sets a cookie until expires; the zero time deletes it.
 func (v *visit) setCookie(name, value string, expires time.Time, site http.SameSite) {
-	c := &http.Cookie{
+	c := &http.Cookie{ //nolint:gosec // Secure follows the way to the hub: browsers drop such a cookie without TLS
 		Name: v.cookieName(name), Value: value, Path: "/",
 		HttpOnly: true, Secure: v.isSecure(), SameSite: site,
 		MaxAge: int(expires.Sub(v.opts.Clock()).Seconds()),

@@ -13,6 +13,7 @@ import (
 
 // A MailboxLister lists the mailboxes of all actors. [survey.Service] is one.
 type MailboxLister interface {
+	// List returns a page of the list.
 	List(ctx context.Context, q survey.Query) (survey.Page, error)
 }
 

@@ -31,12 +31,12 @@ func (e *edge) serve(p *page) http.HandlerFunc {
 		v := &visit{edge: e, page: p, w: w, r: r}
 		v.setHeaders()
 		v.readSession()
-		err := v.authorize()
+		err := v.authorize() //nolint:contextcheck // a visit has that of its request
 		if err == nil {
 			err = p.serve(v)
 		}
 		if err != nil && !errors.Is(err, errAnswered) {
-			v.showError(err)
+			v.showError(err) //nolint:contextcheck // as above
 		}
 	}
 }

@@ -34,8 +34,8 @@ type CodeFlowOptions struct {
 // A CodeFlow signs people in by the code flow of OpenID Connect, with PKCE, state and nonce. It keeps
 // nothing about those who sign in: the caller keeps the Attempt. It is safe for concurrent use.
 type CodeFlow struct {
-	opts    CodeFlowOptions
-	tokens  *Authenticator // of the issuer, for the client
+	opts   CodeFlowOptions
+	tokens *Authenticator // of the issuer, for the client
 
 	mu        sync.Mutex
 	endpoints *endpoints
