@@ -216,6 +216,7 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	if n.AdminAddr() != nil {
 		fmt.Fprintf(p.out, "Operators and their tools use %s.\n", n.AdminURL())
 	}
+	fmt.Fprintf(p.out, "Its console is at %s/console/.\n", n.AdminURL())
 	if door := n.BusAddr(); door != nil {
 		fmt.Fprintf(p.out, "Domains reach it over Service Bus at %s", door)
 		if door := n.BlobAddr(); door != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/messagehub/messagehub/api/console"
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
@@ -22,14 +23,33 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 		Nodes:      n.listNodes,
 		Settings:   shownSettings(cfg),
 		Gatherer:   n.registry,
-		SessionKey: token.Reveal(),
+		SessionKey: sessionKey(cfg, token).Reveal(),
 		IsSecure:   cfg.TLS.IsOn(),
 		Clock:      n.opts.Clock,
+	}
+	if cfg.Console.ClientID != "" {
+		opts.SignIn = identity.NewCodeFlow(identity.CodeFlowOptions{
+			Issuer: cfg.OIDC.Issuers[0], ClientID: cfg.Console.ClientID, ClientSecret: cfg.Console.ClientSecret.Reveal(),
+			Tenants: cfg.OIDC.Tenants, RolesClaim: cfg.OIDC.RolesClaim,
+			Client: n.opts.network.issuers, Clock: n.opts.Clock, Logger: n.opts.Logger,
+		})
 	}
 	if cfg.Embedded() && !cfg.Production {
 		opts.SendSample = n.sendSample
 	}
 	return console.New(opts)
+}
+
+// sessionKey returns the secret of the console's sessions, "" for one of this process alone. A token that is
+// short enough to be guessed is none: each visitor has a cookie to try guesses on.
+func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
+	switch {
+	case cfg.Console.SessionKey != "":
+		return cfg.Console.SessionKey
+	case len(token) >= config.MinSessionKey:
+		return token
+	}
+	return ""
 }
 
 // shownSettings returns the settings as operators may see them.

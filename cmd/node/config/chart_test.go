@@ -67,6 +67,7 @@ var ownSettings = []string{
 	"tls.cert", "tls.key", "tls.client-ca",
 	"admin.token", "admin.token-file", "cosmos.key", "cosmos.key-file", "servicebus.connection", "servicebus.connection-file",
 	"blob.key", "blob.key-file", "push.secret-key", "push.secret-key-file", "bus.key", "exchange.key",
+	"console.client-secret", "console.client-secret-file", "console.session-key", "console.session-key-file",
 }
 
 // TestChart_KnowsEverySetting holds the schema of the chart's values to the table of keys: a misspelt setting is

@@ -35,6 +35,7 @@ type Config struct {
 
 	Admin    Admin
 	OIDC     OIDC
+	Console  Console
 	Actors   Clients
 	Domains  Domains
 	Ordering domain.Ordering
@@ -91,6 +92,13 @@ type OwnEngine struct {
 type Admin struct {
 	Token  Secret      // "": the node makes one, and keeps it in Data, unless there are Tokens
 	Tokens AdminTokens // each of them counts as Token does
+}
+
+// Console says how operators sign in to the pages at /console/, besides by a token of Admin.
+type Console struct {
+	ClientID     string // at the first issuer of OIDC; "": operators do not sign in there
+	ClientSecret Secret // "": the client is a public one
+	SessionKey   Secret // from which the key of sessions is derived; "": from Admin.Token
 }
 
 // A Domain is an origin of events that the hub is told about, on top of the

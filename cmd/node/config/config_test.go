@@ -103,6 +103,9 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 		{"cosmos: {sweep-units: 200}", "MESSAGEHUB_COSMOS_SWEEP_UNITS=200", "cosmos.sweep-units = 200"},
 		{"cosmos: {tail-events: 16}", "MESSAGEHUB_COSMOS_TAIL_EVENTS=16", "cosmos.tail-events = 16"},
 		{"survey: {units: 10}", "MESSAGEHUB_SURVEY_UNITS=10", "survey.units = 10"},
+		{"console: {client-id: hub}", "MESSAGEHUB_CONSOLE_CLIENT_ID=hub", "console.client-id = hub"},
+		{"console: {client-secret: hush}", "MESSAGEHUB_CONSOLE_CLIENT_SECRET=hush", "console.client-secret = [redacted]"},
+		{"console: {session-key: a-secret-of-26-characters-}", "MESSAGEHUB_CONSOLE_SESSION_KEY=a-secret-of-26-characters-", "console.session-key = [redacted]"},
 		{"servicebus: {namespace: a.example}", "MESSAGEHUB_SERVICEBUS_NAMESPACE=a.example", "servicebus.namespace = a.example"},
 		{"servicebus: {connection: 'Endpoint=sb://a/'}", "MESSAGEHUB_SERVICEBUS_CONNECTION=Endpoint=sb://a/", "servicebus.connection = [redacted]"},
 		{"servicebus: {fifo-queue: q}", "MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=q", "servicebus.fifo-queue = q"},
@@ -160,6 +163,12 @@ func TestEveryKeyCanBeSetInTheFileAndInTheEnvironment(t *testing.T) {
 			}
 			if strings.Contains(tc.yaml, "blob: {endpoint") && strings.Contains(tc.yaml, "key") {
 				endpoint = []string{"MESSAGEHUB_BLOB_ENDPOINT=https://a.example/"}
+			}
+			if strings.Contains(tc.yaml, "console: {client") {
+				endpoint = []string{"MESSAGEHUB_OIDC_ISSUER=https://issuer.example", "MESSAGEHUB_OIDC_AUDIENCE=hub"}
+			}
+			if strings.Contains(tc.yaml, "console: {client-secret") {
+				endpoint = append(endpoint, "MESSAGEHUB_CONSOLE_CLIENT_ID=hub")
 			}
 			byFile, err := load(t, tc.yaml, endpoint)
 			require.NoError(t, err)
@@ -254,6 +263,9 @@ objects.stores = "a/* (azure)" (hub.yaml line 1): a/* has a key; production uses
 		{name: "a certificate without its key", yaml: "tls: {cert: a.crt}", want: `tls.key = "" (the default): a certificate needs its key; set tls.cert and tls.key, or neither`},
 		{name: "client certificates without TLS", yaml: "tls: {client-ca: a.crt}", want: `tls.client-ca = "a.crt" (hub.yaml line 1): only a hub with TLS of its own sees certificates of clients; set tls.cert and tls.key, or remove this`},
 		{name: "TLS twice", yaml: "tls: {cert: a.crt, key: a.key, terminated: true}", want: `tls.terminated = "true" (hub.yaml line 1): the hub has TLS of its own because of tls.cert; remove one of the two`},
+		{name: "a client without an issuer", yaml: "console: {client-id: hub}", want: `console.client-id = "hub" (hub.yaml line 1): there is no oidc.issuer at which operators could sign in; add that, or remove this`},
+		{name: "a secret without a client", yaml: "console: {client-secret: hush}", want: `console.client-secret = "[redacted]" (hub.yaml line 1): there is no console.client-id that it is of; add that, or remove this`},
+		{name: "a short session key", yaml: "console: {session-key: hush}", want: `console.session-key = "[redacted]" (hub.yaml line 1): want 26 characters or more, such as openssl rand -hex 32 prints`},
 		{name: "OIDC", environ: []string{"MESSAGEHUB_OIDC_ISSUER=x", "MESSAGEHUB_OIDC_AUDIENCE=y"}, want: `oidc.issuer = "x" (MESSAGEHUB_OIDC_ISSUER): want the URL of the issuer as the claim iss has it, such as https://login.microsoftonline.com/TENANT/v2.0`},
 
 		{name: "two domains at one queue", yaml: "domains: [{name: Billing, content: request, queue: charges}]", want: `domains = "Billing (request)" (hub.yaml line 1): queue charges is for Billing and for Charges; give each its own
@@ -281,7 +293,7 @@ domains = "Charges, TimeSeries, Aggregations" (hub.yaml line 1): queue dataavail
 		{name: "a grace that is too long", yaml: "push: {secret-grace: 8d}", want: "push.secret-grace = \"8d\" (hub.yaml line 1): want a time of 0s to 7d, such as 36h or 2d"},
 		{name: "a short key", yaml: "push: {secret-key: c2hvcnQ=}", want: "push.secret-key = \"[redacted]\" (hub.yaml line 1): key 1: want the Base64 of 32 bytes, such as openssl rand -base64 32 prints"},
 		{name: "a queue for two things", yaml: "objects: {queue: dataavailable}", want: `objects.queue = "dataavailable" (hub.yaml line 1): it is servicebus.plain-queue too; give each its own`},
-		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are actors, admin-listen, admin.token, admin.token-file, admin.tokens, blob-listen, blob.container, blob.endpoint, blob.key, blob.key-file, broker.channels, broker.consumers, broker.fail-safe, broker.max-retry, broker.producers, broker.rational-delay, broker.retrigger-url, broker.retry-delay, broker.token-header, bus-listen, bus.key, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.key-file, cosmos.sweep-units, cosmos.tail-events, data, domains, drain-delay, exchange.key, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.events-per-second, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.requests, limits.trusted-proxies, limits.waiting, listen, log.format, log.level, objects.link-limit, objects.link-time, objects.queue, objects.retention, objects.shards, objects.stores, objects.topic, oidc.actor-claim, oidc.audience, oidc.issuer, oidc.roles-claim, oidc.tenants, ordering, production, push.allow, push.attempts, push.concurrency, push.delays, push.insecure-http, push.secret-grace, push.secret-key, push.secret-key-file, push.timeout, push.workers, retention, servicebus.connection, servicebus.connection-file, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions, survey.units, tls.cert, tls.client-ca, tls.key, tls.terminated, watches.attempts, watches.base, watches.period"},
+		{name: "all faults at once", yaml: "listen: x\nlog: {level: y}\nz: 1", want: "log.level = \"y\" (hub.yaml line 2): want debug, info, warn or error\nz (hub.yaml line 3): no such key; known are actors, admin-listen, admin.token, admin.token-file, admin.tokens, blob-listen, blob.container, blob.endpoint, blob.key, blob.key-file, broker.channels, broker.consumers, broker.fail-safe, broker.max-retry, broker.producers, broker.rational-delay, broker.retrigger-url, broker.retry-delay, broker.token-header, bus-listen, bus.key, console.client-id, console.client-secret, console.client-secret-file, console.session-key, console.session-key-file, cosmos.consistency, cosmos.database, cosmos.endpoint, cosmos.id-memory, cosmos.key, cosmos.key-file, cosmos.sweep-units, cosmos.tail-events, data, domains, drain-delay, exchange.key, in-memory, insecure, limits.answers, limits.answers-per-actor, limits.bodies, limits.bodies-per-address, limits.bus-buffer, limits.bus-connections, limits.bus-token-timeout, limits.connections, limits.connections-per-address, limits.content, limits.events, limits.events-per-second, limits.free-disk, limits.min-rate, limits.payload, limits.payload-depth, limits.payload-number, limits.request-body, limits.requests, limits.trusted-proxies, limits.waiting, listen, log.format, log.level, objects.link-limit, objects.link-time, objects.queue, objects.retention, objects.shards, objects.stores, objects.topic, oidc.actor-claim, oidc.audience, oidc.issuer, oidc.roles-claim, oidc.tenants, ordering, production, push.allow, push.attempts, push.concurrency, push.delays, push.insecure-http, push.secret-grace, push.secret-key, push.secret-key-file, push.timeout, push.workers, retention, servicebus.connection, servicebus.connection-file, servicebus.fifo-queue, servicebus.namespace, servicebus.plain-queue, servicebus.sessions, survey.units, tls.cert, tls.client-ca, tls.key, tls.terminated, watches.attempts, watches.base, watches.period"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := load(t, tc.yaml, tc.environ, tc.args...)

@@ -86,6 +86,15 @@ var keys = []key{
 	{"admin.token", false, "bearer token of the operators; without it the hub makes one and keeps it in the data folder, in the file admin.token", func(c *Config) value {
 		return &secretValue{&c.Admin.Token, "leave it out, and the hub makes one"}
 	}},
+	{"console.client-id", false, "client at the first oidc.issuer by which operators sign in to the console; without it they do so by a token of the hub alone", func(c *Config) value { return (*textValue)(&c.Console.ClientID) }},
+	{"console.client-secret", false, "secret of that client; a public client has none", func(c *Config) value {
+		return &secretValue{&c.Console.ClientSecret, "leave it out for a public client"}
+	}},
+	{"console.client-secret-file", false, "file with the secret, in place of console.client-secret", fileKey("console.client-secret-file")},
+	{"console.session-key", false, "secret from which the key of the console's sessions is derived; nodes behind one address need the same; without it, admin.token is that secret", func(c *Config) value {
+		return &secretValue{&c.Console.SessionKey, "leave it out to use admin.token"}
+	}},
+	{"console.session-key-file", false, "file with the secret, in place of console.session-key", fileKey("console.session-key-file")},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
 		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))

@@ -9,7 +9,7 @@ import (
 
 // SecretFiles name files with secrets, each in place of the secret itself.
 type SecretFiles struct {
-	AdminToken, CosmosKey, BusConnection, BlobKey, PushSecretKey string
+	AdminToken, CosmosKey, BusConnection, BlobKey, PushSecretKey, ConsoleClientSecret, ConsoleSessionKey string
 }
 
 // A secretFile is a key that names a file, and the key of the secret in it.
@@ -25,6 +25,8 @@ var secretFiles = []secretFile{
 	{"servicebus.connection-file", "servicebus.connection", func(f *SecretFiles) *string { return &f.BusConnection }, func(c *Config) *Secret { return &c.ServiceBus.Connection }},
 	{"blob.key-file", "blob.key", func(f *SecretFiles) *string { return &f.BlobKey }, func(c *Config) *Secret { return &c.Blob.Key }},
 	{"push.secret-key-file", "push.secret-key", func(f *SecretFiles) *string { return &f.PushSecretKey }, func(c *Config) *Secret { return &c.Push.SecretKey }},
+	{"console.client-secret-file", "console.client-secret", func(f *SecretFiles) *string { return &f.ConsoleClientSecret }, func(c *Config) *Secret { return &c.Console.ClientSecret }},
+	{"console.session-key-file", "console.session-key", func(f *SecretFiles) *string { return &f.ConsoleSessionKey }, func(c *Config) *Secret { return &c.Console.SessionKey }},
 }
 
 // readSecretFiles takes the secrets that are in files. Its errors repeat none.

@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 	c.validateListen(fault)
 	c.validateProduction(fault)
 	c.validateOIDC(fault)
+	c.validateConsole(fault)
 	c.validateCosmos(fault)
 	c.validateBus(fault)
 	c.validateBlob(fault)
