@@ -172,6 +172,7 @@ var byPrefix = []string{"Lookup", "New", "Dial"}
 // mayCall are the files that may, each with its reason.
 var mayCall = map[string]string{
 	"api/broker/brokerclient/client.go": "its default client is for programs that are no node",
+	"api/identity/code_flow.go":         "it takes the client of the node",
 	"api/webhook/transport.go":          "it guards each call of a receiver, and takes the network of the node",
 	"cmd/node/network.go":               "it is the network",
 	"cmd/node/otlp/client.go":           "spans are sent by the process, beside its node; its transport can be replaced",
