@@ -22,7 +22,7 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 		Nodes:      n.listNodes,
 		Settings:   shownSettings(cfg),
 		Gatherer:   n.registry,
-		SessionKey: token.Reveal(),
+		SessionKey: sessionKey(token.Reveal()),
 		IsSecure:   cfg.TLS.IsOn(),
 		Clock:      n.opts.Clock,
 	}
@@ -30,6 +30,20 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 		opts.SendSample = n.sendSample
 	}
 	return console.New(opts)
+}
+
+// minSessionKey is the length in characters from which a token of operators cannot be guessed, such as those
+// that nodes generate.
+const minSessionKey = 26
+
+// sessionKey returns the secret of sessions that nodes with the same token of operators share. It is empty if
+// the token is short: a cookie that is sealed with it, which each visitor gets, would let its owner try
+// tokens without the hub, and without the limit of failed logins.
+func sessionKey(token string) string {
+	if len(token) < minSessionKey {
+		return ""
+	}
+	return token
 }
 
 // shownSettings returns the settings as operators may see them.
