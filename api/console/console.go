@@ -28,7 +28,7 @@ type Options struct {
 	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
 
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
-	// sessions. Default: a random one, with which sessions end with the process.
+	// sessions. It must be too long to be guessed: a cookie lets its owner try keys. Default: a random one, with which sessions end with the process.
 	SessionKey string
 	SignIn     *identity.CodeFlow // at an issuer; default: operators sign in by a token alone
 	IsSecure   bool               // browsers reach the hub by HTTPS alone
