@@ -88,7 +88,7 @@ var waysIn = map[string]wayIn{
 }
 
 func TestMisplacedSecret_IsNeverShown(t *testing.T) {
-	secretKeys := []string{"cosmos.key", "servicebus.connection", "blob.key", "bus.key", "exchange.key", "admin.token", "push.secret-key"}
+	secretKeys := []string{"cosmos.key", "servicebus.connection", "blob.key", "bus.key", "exchange.key", "admin.token", "push.secret-key", "console.client-secret", "console.session-key"}
 	names := keyNames()
 	require.Greater(t, len(names), 25)
 	tried := 0
