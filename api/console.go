@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"log/slog"
 	"net/http"
 
 	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/domain/deadletters"
 )
 
 // consolePath is where the pages for operators begin.
@@ -35,6 +37,9 @@ func (h consoleHost) OperatorOf(sum [sha256.Size]byte) *identity.Principal {
 }
 
 func (h consoleHost) Problem(w http.ResponseWriter, r *http.Request, err error) console.Problem {
+	if e, ok := errors.AsType[*deadletters.BusError](err); ok {
+		err = busProblemOf(e)
+	}
 	p := noted(r.Context(), err)
 	document := documentOf(recordOf(r.Context()).id, p)
 	prepareProblem(w, p)

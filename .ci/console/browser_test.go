@@ -209,14 +209,19 @@ func (b *browser) signIn() {
 // checkAxe fails the test if axe finds a violation in the page.
 func (b *browser) checkAxe(where string) {
 	b.t.Helper()
+	for _, violation := range b.violations() {
+		b.t.Errorf("%s: axe: %s", where, violation)
+	}
+}
+
+// violations returns what axe finds in the page; nothing if axe is missing.
+func (b *browser) violations() []string {
+	b.t.Helper()
 	if axe == "" {
-		return
+		return nil
 	}
 	source, err := os.ReadFile(axe)
 	b.must(err)
 	b.do(chromedp.Evaluate[chromedp.Void](string(source)))
-	found := evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html + " " + (n.failureSummary ?? ""))))`)
-	for _, violation := range found {
-		b.t.Errorf("%s: axe: %s", where, violation)
-	}
+	return evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + v.help + ": " + n.html + " " + (n.failureSummary ?? ""))))`)
 }

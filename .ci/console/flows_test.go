@@ -98,6 +98,24 @@ func TestCheck_ShowsItsResultByItself(t *testing.T) {
 	b.checkAxe("check")
 }
 
+// The harness finds faults that are planted.
+func TestHarness_FindsPlantedFaults(t *testing.T) {
+	b := openBrowser(t, startHub(t))
+	b.open("/console/sign-in")
+	if found := b.violations(); len(found) > 0 {
+		t.Errorf("axe finds %q", found)
+	}
+	evaluate[bool](b, `document.querySelector("label").remove() ?? true`)
+	if axe != "" && len(b.violations()) == 0 {
+		t.Error("axe does not find a field without a label")
+	}
+	evaluate[bool](b, `(() => { const s = document.createElement("style"); s.textContent = "h1 { color: red }"; document.head.append(s); return true; })()`)
+	b.do(chromedp.Reload())
+	if lines := b.takeLines(); len(lines) == 0 {
+		t.Error("a style that the policy refuses is no line on the browser's console")
+	}
+}
+
 // The charts of the overview are drawn under the policy of the pages.
 func TestOverview_DrawsCharts(t *testing.T) {
 	b := openBrowser(t, startHub(t))

@@ -22,6 +22,7 @@ import (
 	"github.com/messagehub/messagehub/api"
 	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/deadletters"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/repository/memory"
 )
@@ -41,6 +42,7 @@ type browser struct {
 	store   *memory.Store
 	console *console.Console
 	options console.Options
+	bus     *queueBus
 	clock   *clock
 	client  *http.Client
 	logs    *logs
@@ -85,7 +87,7 @@ func (l *logs) String() string {
 // open starts a hub with pages, and a browser that has not signed in. change may alter the options.
 func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
-	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &clock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logs{}}
+	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &clock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logs{}, bus: newQueueBus()}
 	b.hub = hub.New(b.store, b.store, b.store, hub.Options{Answers: b.store})
 	log := slog.New(slog.NewJSONHandler(b.logs, nil))
 	operator := hub.NewOperator(b.hub, b.store, log)
@@ -96,6 +98,10 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 			b.save(console.SampleActor, "TimeSeries", 5)
 			return parseActor(t, console.SampleActor), 5, nil
 		},
+		Find: &finder{},
+		DeadLetters: deadletters.New(deadletters.Options{Bus: b.bus, Orders: b.store, Queues: []deadletters.Queue{
+			{Name: "events", Use: "events of domains"}, {Name: "replies", Use: "replies of domains", NoResend: "no request waits"},
+		}}),
 		Check: func(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
 			return hub.CheckReport{Recipients: 1}, nil
 		},

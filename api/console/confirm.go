@@ -34,10 +34,11 @@ type confirmation struct {
 	state        []fact   // what the decision rests on; the values are texts
 	more         []g.Node // fields besides, such as hidden ones
 
-	typed, typedLabel string // the name that has to be typed again, and what it is
+	typed, typedLabel string // the name that has to be typed again, and what it is; "": none
 
 	carryOut func(by hub.Order) error
-	after    string // path of the page that shows the record
+	after    string       // path of the page that shows the record
+	show     func() error // shows the result in place of that page; nil: nothing does
 }
 
 // A seenFact is a fact as a form carries it.
@@ -81,7 +82,7 @@ func (v *visit) confirm(c *confirmation) error {
 	case utf8.RuneCountInString(by.Why) > maxReason:
 		faults[reasonField] = "Type up to 1,000 characters."
 	}
-	if strings.TrimSpace(v.value(typedField)) != c.typed {
+	if c.typed != "" && strings.TrimSpace(v.value(typedField)) != c.typed {
 		faults[typedField] = "This is another name. Type it as it stands above."
 	}
 	if len(faults) > 0 {
@@ -93,6 +94,9 @@ func (v *visit) confirm(c *confirmation) error {
 		}
 		p := v.host.Problem(v.w, v.r, err)
 		return v.showConfirmation(c, p.Status, nil, []g.Node{h.P(g.Text("The order failed: " + p.Title + ". " + p.Detail))})
+	}
+	if c.show != nil {
+		return c.show()
 	}
 	return v.redirect(c.after)
 }
@@ -151,7 +155,9 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 				hidden(sawField, string(saw)),
 				g.Group(c.more),
 				field{name: reasonField, label: "Reason", hint: "It stands in the record, with your name.", value: v.value(reasonField), fault: faults[reasonField], limit: maxReason}.render(),
-				field{name: typedField, label: c.typedLabel + ", typed again", value: typed, fault: faults[typedField], limit: maxReason}.render(),
+				g.Iff(c.typed != "", func() g.Node {
+					return field{name: typedField, label: c.typedLabel + ", typed again", value: typed, fault: faults[typedField], limit: maxReason}.render()
+				}),
 				send,
 			),
 		},

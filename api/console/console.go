@@ -19,13 +19,15 @@ import (
 type Options struct {
 	Version string // of the program
 
-	Operator   Operator // required
-	Mailboxes  MailboxLister
-	Check      hub.Checker
-	Nodes      NodeLister
-	SendSample SampleSender
-	Settings   []Setting
-	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
+	Operator    Operator // required
+	Mailboxes   MailboxLister
+	Find        Finder
+	DeadLetters DeadLetters
+	Check       hub.Checker
+	Nodes       NodeLister
+	SendSample  SampleSender
+	Settings    []Setting
+	Gatherer    prometheus.Gatherer // what the charts show; default: nothing
 
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
 	// sessions. It must be too long to be guessed: a cookie lets its owner try keys. Default: a random one, with which sessions end with the process.

@@ -110,6 +110,11 @@ func (v *visit) faults(faults map[string]string) g.Node {
 	if len(faults) == 0 {
 		return nil
 	}
+	return faultList(faults)
+}
+
+// faultList returns what is wrong with the fields of a form.
+func faultList(faults map[string]string) g.Node {
 	return notice(bad,
 		h.P(g.Text("Nothing was done. Correct this, and send the form again:")),
 		h.Ul(g.Map(slices.Sorted(maps.Keys(faults)), func(name string) g.Node {

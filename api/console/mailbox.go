@@ -68,7 +68,9 @@ func (v *visit) group(actor domain.ActorID, name domain.Group, generation, waiti
 	}
 	if open == nil {
 		all = append(all, fact{"Open bundle", g.Text("none")})
-		actions = append(actions, orderLink("replay", "group", name.String()))
+		if generation > 0 { // a bundle was opened there
+			actions = append(actions, orderLink("replay", "group", name.String()))
+		}
 	} else {
 		all = append(all,
 			fact{"Open bundle", code(open.ID.String())}, fact{"Opened", g.Group{moment(open.Opened), g.Text(" (" + age(open.Opened, v.opts.Clock()) + " ago)")}},

@@ -48,6 +48,16 @@ func init() { // pages refer to the table, by the navigation
 		{get, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
 		{post, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
 
+		{get, "/find", look, (*visit).find},
+
+		{get, "/dead-letters", look, (*visit).deadLetterQueues},
+		{get, "/dead-letters/{queue}", look, (*visit).deadLetters},
+		{get, "/dead-letters/{queue}/records", look, (*visit).deadLetterRecords},
+		{get, "/dead-letters/{queue}/some/{order}", order, (*visit).orderDeadLetters},
+		{post, "/dead-letters/{queue}/some/{order}", order, (*visit).orderDeadLetters},
+		{get, "/dead-letters/{queue}/letters/{number}/{order}", order, (*visit).orderDeadLetter},
+		{post, "/dead-letters/{queue}/letters/{number}/{order}", order, (*visit).orderDeadLetter},
+
 		{get, "/check", look, (*visit).showCheck},
 		{post, "/check", order, (*visit).startCheck},
 		{get, "/part/check", look, (*visit).checkPart},
@@ -69,6 +79,8 @@ type entry struct{ path, name string }
 var navigation = []entry{
 	{"/", "Overview"},
 	{"/mailboxes", "Mailboxes"},
+	{"/find", "Find"},
+	{"/dead-letters", "Dead letters"},
 	{"/check", "Check"},
 	{"/configuration", "Configuration"},
 }

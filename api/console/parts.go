@@ -1,6 +1,9 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -73,6 +76,18 @@ func duration(d time.Duration) string {
 		}
 	}
 	return ""
+}
+
+// sortedKeys returns the names of a map in order.
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
+// indented returns JSON with a line for each member.
+func indented(text []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return string(text)
+	}
+	return b.String()
 }
 
 // anchor returns a link with a name of others.

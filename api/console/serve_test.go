@@ -16,7 +16,11 @@ import (
 
 // samplePath returns the path of a page, with values for the parts of its pattern.
 func samplePath(pattern string) string {
-	return "/console" + strings.NewReplacer("{actor}", actor, "{order}", "freeze").Replace(pattern)
+	name := "freeze"
+	if strings.HasPrefix(pattern, "/dead-letters/") {
+		name = "delete"
+	}
+	return "/console" + strings.NewReplacer("{actor}", actor, "{queue}", "events", "{number}", "1", "{order}", name).Replace(pattern)
 }
 
 var inlinePattern = regexp.MustCompile(` style="| on[a-z]+="|<script>|<style|javascript:`)
@@ -33,7 +37,7 @@ func TestPages_HaveTitleHeadingAndPolicy(t *testing.T) {
 		if path == "/sign-in" {
 			from = visitor
 		}
-		a := from.get(samplePath(path)).wants(http.StatusOK)
+		a := from.get(samplePath(path) + "?reason=expired&after=0&through=3").wants(http.StatusOK)
 		require.Equal(t, console.Policy, a.header.Get("Content-Security-Policy"), path)
 		require.Equal(t, "no-store", a.header.Get("Cache-Control"), path)
 		require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"), path)
@@ -47,7 +51,7 @@ func TestPages_HaveTitleHeadingAndPolicy(t *testing.T) {
 				require.NotEmpty(t, a.form(attribute(form, "action")).Get("form-token"), path)
 			}
 		}
-		require.Equal(t, http.StatusOK, from.do(http.MethodHead, samplePath(path), "").status, path)
+		require.Equal(t, http.StatusOK, from.do(http.MethodHead, samplePath(path)+"?reason=expired&after=0&through=3", "").status, path)
 	}
 }
 

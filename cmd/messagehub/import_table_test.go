@@ -286,7 +286,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/console"},
-		may:      []string{"domain", "domain/hub", "domain/survey", "api/identity"},
+		may:      []string{"domain", "domain/deadletters", "domain/find", "domain/hub", "domain/survey", "api/identity", "api/internal/cloudevent"},
 		tests:    append(slices.Clip(rulesAndOracle), "api"),
 		why:      "pages call use cases; it is a part of the server of api, which it knows as its host",
 	},

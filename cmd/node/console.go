@@ -9,23 +9,27 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/deadletters"
+	"github.com/messagehub/messagehub/domain/find"
 	"github.com/messagehub/messagehub/domain/hub"
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
 // newConsole returns the pages for operators.
-func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes *survey.Service, check hub.Checker, token config.Secret) *console.Console {
+func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes *survey.Service, finder *find.Service, letters *deadletters.Service, check hub.Checker, token config.Secret) *console.Console {
 	opts := console.Options{
-		Version:    cmp.Or(n.opts.Version, "unknown"),
-		Operator:   operator,
-		Mailboxes:  mailboxes,
-		Check:      check,
-		Nodes:      n.listNodes,
-		Settings:   shownSettings(cfg),
-		Gatherer:   n.registry,
-		SessionKey: sessionKey(cfg, token).Reveal(),
-		IsSecure:   cfg.TLS.IsOn(),
-		Clock:      n.opts.Clock,
+		Version:     cmp.Or(n.opts.Version, "unknown"),
+		Operator:    operator,
+		Mailboxes:   mailboxes,
+		Find:        finder,
+		DeadLetters: letters,
+		Check:       check,
+		Nodes:       n.listNodes,
+		Settings:    shownSettings(cfg),
+		Gatherer:    n.registry,
+		SessionKey:  sessionKey(cfg, token).Reveal(),
+		IsSecure:    cfg.TLS.IsOn(),
+		Clock:       n.opts.Clock,
 	}
 	if cfg.Console.ClientID != "" {
 		opts.SignIn = identity.NewCodeFlow(identity.CodeFlowOptions{

@@ -9,6 +9,9 @@ import (
 )
 
 func TestConsole_SessionKeyIsNoTokenThatCanBeGuessed(t *testing.T) {
-	require.Empty(t, sessionKey(&config.Config{}, "correct-horse-16"))
-	require.Equal(t, config.Secret("JBSWY3DPEHPK3PXPJBSWY3DPEH"), sessionKey(&config.Config{}, "JBSWY3DPEHPK3PXPJBSWY3DPEH"), "one that a node generates")
+	cfg := config.Default()
+	require.Empty(t, sessionKey(&cfg, "correct-horse-16"))
+	require.Equal(t, config.Secret("JBSWY3DPEHPK3PXPJBSWY3DPEH"), sessionKey(&cfg, "JBSWY3DPEHPK3PXPJBSWY3DPEH"), "one that a node generates")
+	cfg.Console.SessionKey = "a-secret-of-26-characters-"
+	require.Equal(t, cfg.Console.SessionKey, sessionKey(&cfg, "correct-horse-16"))
 }

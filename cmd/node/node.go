@@ -243,7 +243,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	operator := hub.NewOperator(h, n.store, opts.Logger)
 	mailboxes := survey.New(n.survey)
 	check := newCheckMetrics(n.registry).observe(n.store.check, n.opts.now)
-	n.console = n.newConsole(&cfg, operator, mailboxes, check, token)
+	finder, letters := n.finder(), newDeadLetters(&cfg, &opts, n.domains, n.store, n.registry)
+	n.console = n.newConsole(&cfg, operator, mailboxes, finder, letters, check, token)
 	n.api = api.New(api.Options{
 		Hub:       h,
 		Operator:  operator,
@@ -256,12 +257,12 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Events:     n.push.events,
 		Outcomes:   n.push.outcomes,
 		Deliveries: n.push.deliveries,
-		Find:       n.finder(),
+		Find:       finder,
 		Broker:     n.push.broker,
 		Watches:    n.push.watches.useCases(),
 		Objects:    n.objects.ledger,
 
-		DeadLetters: newDeadLetters(&cfg, &opts, n.domains, n.store, n.registry),
+		DeadLetters: letters,
 
 		Identity:   n.senders,
 		AdminToken: token.Reveal(), AdminTokens: adminTokens(&cfg),

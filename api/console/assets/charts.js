@@ -23,7 +23,8 @@
     element.replaceChildren();
     const plot = new uPlot({
       width: element.clientWidth, height: 160, legend: { show: false }, cursor: { drag: { x: false, y: false } },
-      scales: { y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      scales: { x: { range: (_, min, max) => [max - 3600, max] }, y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       series: [{}, { label: names[column], stroke: color("--link"), width: 1.5, points: { show: false } }],
       axes: [axis, { ...axis, size: 56 }],
     }, [times, series[column]], element);

@@ -1,0 +1,159 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/messagehub/messagehub/api/internal/cloudevent"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/find"
+)
+
+// A Finder finds ids. [find.Service] is one.
+type Finder interface {
+	Find(ctx context.Context, q find.Query) (*find.Answer, error)
+}
+
+var errNoFind = &refusal{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
+
+// find shows what is known of an id.
+func (v *visit) find() error {
+	if v.opts.Find == nil {
+		return errNoFind
+	}
+	query := v.r.URL.Query()
+	id := strings.TrimSpace(query.Get("id"))
+	if id == "" {
+		return v.showFind(http.StatusOK, nil, nil)
+	}
+	q := find.Query{ID: id, Kind: find.Kind(query.Get("kind")), Topic: query.Get("topic"), After: query.Get("after")}
+	faults := make(map[string]string)
+	if name := strings.TrimSpace(query.Get("actor")); name != "" {
+		actor, err := domain.ParseActorID(name)
+		if err != nil {
+			faults["actor"] = sentence(err)
+		}
+		q.Actor = actor
+	}
+	if name := strings.TrimSpace(query.Get("origin")); name != "" {
+		origin, err := domain.ParseOrigin(name)
+		if err != nil {
+			faults["origin"] = sentence(err)
+		}
+		q.Origin = origin
+	}
+	if source := strings.TrimSpace(query.Get("source")); source != "" {
+		q.MessageID = cloudevent.MessageID(source, id)
+	}
+	if len(faults) > 0 {
+		return v.showFind(http.StatusUnprocessableEntity, faults, nil)
+	}
+	v.host.Note(v.ctx(), slog.String("id", strings.Trim(strconv.QuoteToASCII(domain.Clip(id)), `"`)))
+	a, err := v.opts.Find.Find(v.ctx(), q)
+	if domain.KindOf(err) == domain.Invalid {
+		return v.showFind(http.StatusUnprocessableEntity, map[string]string{"id": sentence(err)}, nil)
+	}
+	if err != nil {
+		return err
+	}
+	return v.showFind(http.StatusOK, nil, a)
+}
+
+// showFind shows the form, what is wrong with it, and an answer.
+func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) error {
+	query := v.r.URL.Query()
+	kinds := []entry{{"", "whatever it may be"}}
+	for _, kind := range find.Kinds {
+		kinds = append(kinds, entry{string(kind), string(kind)})
+	}
+	body := []g.Node{
+		g.If(len(faults) > 0, faultList(faults)),
+		h.Form(
+			h.Class("form"), h.Method("get"), h.Action(link("find")),
+			field{name: "id", label: "Id", hint: "Of an event, a bundle, a request to a domain, a delivery or a trace.", value: query.Get("id"), fault: faults["id"], limit: 300}.render(),
+			h.Details(
+				g.If(query.Get("actor")+query.Get("origin")+query.Get("kind")+query.Get("source") != "" || len(faults) > 0, g.Attr("open")),
+				h.Summary(g.Text("What is known of it besides")),
+				choice{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
+				field{name: "actor", label: "Actor", hint: "With it, one mailbox is searched instead of all.", value: query.Get("actor"), fault: faults["actor"], isOptional: true, limit: 64}.render(),
+				field{name: "origin", label: "Origin", hint: "Of the event.", value: query.Get("origin"), fault: faults["origin"], isOptional: true, limit: 64}.render(),
+				field{name: "source", label: "Source", hint: "Of an event that was published to a topic, which is known by its source and its id.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
+			),
+			button("Find"),
+		),
+	}
+	if a != nil {
+		body = append(body, v.answer(a)...)
+	}
+	return v.show(&view{status: status, title: "Find", body: body})
+}
+
+// answer shows what was found, and where that was looked for.
+func (v *visit) answer(a *find.Answer) (body []g.Node) {
+	switch {
+	case a.IsUnknown():
+		body = append(body, notice(warn, h.P(g.Text("Nothing with this id is stored, as far as it was looked for."))))
+	case len(a.Results) == 0 && a.After == "":
+		body = append(body, notice(warn, h.P(g.Text("Nothing was found in what could be read."))))
+	}
+	for i := range a.Results {
+		body = append(body, v.result(&a.Results[i]))
+	}
+	looked := []fact{{"Results in all", number(int64(a.Looked.Found))}, {"Mailboxes searched", number(int64(a.Looked.Mailboxes))}, {"Not readable", number(int64(a.Looked.Unread))}}
+	body = append(body, h.H2(g.Text("Where it was looked for")), facts(looked...))
+	for _, u := range a.Looked.Damage {
+		body = append(body, h.P(badge(bad, "not readable"), g.Text(" "), bdi(u.Recipient), g.Text(" "), bdi(u.Reason)))
+	}
+	body = append(body, sentences(a.Looked.Notes))
+	if a.After != "" {
+		query := v.r.URL.Query()
+		query.Set("after", a.After)
+		body = append(body, notice(warn, h.P(g.Text("Not everything was looked at yet: a page takes some seconds and request units at most."))),
+			h.P(h.A(h.Class("button"), h.Href(link("find")+"?"+query.Encode()), g.Text("Search on"))))
+	}
+	return body
+}
+
+// result shows one event, bundle or delivery: what it waits for, then what has happened in order of time.
+func (v *visit) result(r *find.Result) g.Node {
+	state := badge(mild, string(r.State))
+	if len(r.Waits) > 0 {
+		state = badge(warn, string(r.State))
+	}
+	nodes := g.Group{
+		h.H2(bdi(r.Title)),
+		h.P(g.Text(string(r.Kind)+", "), state, g.Iff(!r.Actor.IsZero(), func() g.Node {
+			return g.Group{g.Text(" of the actor "), anchor(link("mailboxes", r.Actor.String()), r.Actor.String())}
+		})),
+	}
+	if len(r.Waits) > 0 {
+		t := table{caption: "What it waits for; the first one has to end first", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
+		for _, w := range r.Waits {
+			t.rows = append(t.rows, []g.Node{g.Text(string(w.Cause)), moment(w.Since), bdi(w.Text), bdi(w.Next)})
+		}
+		nodes = append(nodes, t.render())
+	}
+	t := table{caption: "What has happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "Nothing that has happened to it is stored."}
+	for _, s := range r.Steps {
+		how := g.Group{bdi(s.Text)}
+		for _, d := range s.Details {
+			how = append(how, h.Br(), g.Text(d.Name+": "), bdi(d.Value))
+		}
+		t.rows = append(t.rows, []g.Node{moment(s.At), g.Text(string(s.What)), how})
+	}
+	return h.Section(h.Class("found"), append(nodes, t.render(), sentences(r.Notes)))
+}
+
+// sentences returns a list of sentences, nil for none.
+func sentences(all []string) g.Node {
+	if len(all) == 0 {
+		return nil
+	}
+	return h.Ul(g.Map(all, func(text string) g.Node { return h.Li(bdi(text)) }))
+}
