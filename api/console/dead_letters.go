@@ -17,14 +17,23 @@ import (
 
 // DeadLetters are those of the queues of Service Bus. [deadletters.Service] has them.
 type DeadLetters interface {
+	// Queues returns the queues that have dead letters, or may have.
 	Queues() []deadletters.QueueState
+	// Queue returns the queue of a name.
 	Queue(name string) (deadletters.Queue, error)
+	// List returns a page of the dead letters of a queue, without bodies.
 	List(ctx context.Context, queue string, q deadletters.Query) (deadletters.Page, error)
+	// Look returns a dead letter with its body, and records that.
 	Look(ctx context.Context, queue string, number int64, by hub.Order) (*deadletters.Content, error)
+	// Resend sends a copy of a dead letter to its queue, and removes it.
 	Resend(ctx context.Context, queue string, number int64, by hub.Order) error
+	// Delete removes a dead letter.
 	Delete(ctx context.Context, queue string, number int64, by hub.Order) error
+	// ResendSome does what Resend does for the dead letters of a selection, up to a limit.
 	ResendSome(ctx context.Context, queue string, of deadletters.Selection, by hub.Order) (deadletters.Progress, error)
+	// DeleteSome does what Delete does for the dead letters of a selection, up to a limit.
 	DeleteSome(ctx context.Context, queue string, of deadletters.Selection, by hub.Order) (deadletters.Progress, error)
+	// Records returns the newest records of orders about a queue, up to limit.
 	Records(ctx context.Context, queue string, limit int) ([]deadletters.Record, error)
 }
 
@@ -190,8 +199,15 @@ func (v *visit) lookAtDeadLetter(queue string, n int64, c *confirmation) error {
 // showDeadLetter shows a dead letter with its body.
 func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 	all := []fact{
-		{"Queue", bdi(queue)}, {"Message", code(d.MessageID)}, {"Reason", bdi(d.Reason)}, {"Description", bdi(d.Description)},
-		{"Sent", moment(d.EnqueuedAt)}, {"Deliveries", number(int64(d.DeliveryCount))}, {"Content type", bdi(d.ContentType)}, {"Subject", bdi(d.Subject)}, {"Bytes", number(d.Size)},
+		{"Queue", bdi(queue)},
+		{"Message", code(d.MessageID)},
+		{"Reason", bdi(d.Reason)},
+		{"Description", bdi(d.Description)},
+		{"Sent", moment(d.EnqueuedAt)},
+		{"Deliveries", number(int64(d.DeliveryCount))},
+		{"Content type", bdi(d.ContentType)},
+		{"Subject", bdi(d.Subject)},
+		{"Bytes", number(d.Size)},
 	}
 	if d.Session != nil {
 		all = append(all, fact{"Session", bdi(*d.Session)})

@@ -17,6 +17,7 @@ import (
 
 // A Finder finds ids. [find.Service] is one.
 type Finder interface {
+	// Find returns what is known of an id.
 	Find(ctx context.Context, q find.Query) (*find.Answer, error)
 }
 
