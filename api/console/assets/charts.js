@@ -24,9 +24,9 @@
     const plot = new uPlot({
       width: element.clientWidth, height: 160, legend: { show: false }, cursor: { drag: { x: false, y: false } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      scales: { x: { range: (_, min, max) => [max - 3600, max] }, y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+      scales: { x: { range: () => [times.at(-1) - 3600, times.at(-1)] }, y: { range: (_, min, max) => [0, max > 0 ? max * 1.1 : 1] } },
       series: [{}, { label: names[column], stroke: color("--link"), width: 1.5, points: { show: false } }],
-      axes: [axis, { ...axis, size: 56 }],
+      axes: [{ ...axis, space: 60, values: (_, ticks) => ticks.map((t) => new Date(t * 1000).toISOString().slice(11, 16)) }, { ...axis, size: 56 }],
     }, [times, series[column]], element);
     element.resize = () => plot.setSize({ width: element.clientWidth, height: 160 });
   };
