@@ -234,6 +234,8 @@ type Cursor struct {
 	writing     *writing              // the settlement that is being stored
 	listing     time.Time             // the next settlement has the entry of the shard say so; zero: it need not
 	isUnlisting bool                  // the next settlement removes the entry of the shard
+
+	storedBundle *HeldBundle // Standing.Held as it is stored; another owner knows no other
 }
 
 type writing struct {
@@ -241,6 +243,7 @@ type writing struct {
 	changes  map[EntryID]change
 	held     map[EntryID]struct{}
 	claim    *Claim
+	bundle   *HeldBundle
 	listed   time.Time // Standing.Listed before
 	listing  time.Time // Cursor.listing before
 	unlist   bool
@@ -254,7 +257,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
 		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
-		postponed: make(map[EntryID]time.Time),
+		postponed: make(map[EntryID]time.Time), storedBundle: s.Held,
 	}
 	c.retries.lateFrom = o.Policy.lateFrom()
 	var digest uint64

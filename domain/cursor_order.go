@@ -12,6 +12,9 @@ import "time"
 // stream, too: each waits until the one before it has ended, and fresh deliveries do not. So each is
 // a retry of the replay, and not one of Standing.Open.
 //
+// What a consumer fetches in a bundle is passed once the bundle is stored. Until then nothing is called:
+// an owner that does not know of the bundle would call with its deliveries later.
+//
 // A cursor may become ordered while it has deliveries. Those that have failed keep their times, and
 // those that were taken and not called wait until the others have ended.
 
@@ -20,6 +23,11 @@ func (c *Cursor) isDelivering() bool { return len(c.standing.Open) > 0 || c.retr
 
 // IsStopped reports whether nothing more is taken until a delivery has ended that has failed.
 func (c *Cursor) IsStopped() bool { return c.owner.IsOrdered && c.retries.byReplay[0] > 0 }
+
+// isHandingOut reports whether the cursor has a bundle that is not stored.
+func (c *Cursor) isHandingOut() bool {
+	return c.standing.Held != nil && c.standing.Held != c.storedBundle
+}
 
 // nextInOrder returns the delivery to call next of those that were taken: the first one of the
 // highest priority, unless one has failed that waits for its next attempt.

@@ -27,10 +27,11 @@ func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 		return
 	}
 	require.Zero(m.t, n.cursor.InFlight(), "P16: one call of an ordered cursor is under way, or not stored")
-	v, inMemory := &m.versions[n.version], n.cursor.Standing()
+	v := &m.versions[n.version]
+	// A bundle counts once it is stored: the next owner would call with what is in one that is not.
 	isHandedOut := func(e domain.EntryID) bool { // to a consumer, which fetches what it wants
 		_, isHanded := m.handed[e]
-		return isHanded || v.standing.Held.Has(e) || inMemory.Held.Has(e)
+		return isHanded || v.standing.Held.Has(e)
 	}
 	if m.order == ordered { // two nodes may have called with entries of different priorities
 		isBeside := func(e domain.EntryID) bool {

@@ -59,6 +59,33 @@ func TestAnOrderedCursor_WaitsForAMessageThatCannotBeRead(t *testing.T) {
 	require.Zero(t, c.begins().Number)
 }
 
+// A bundle that is not stored is unknown to the next owner, which calls with its deliveries. So nothing
+// behind them is called before.
+func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) {
+	c := newOrderedTest(t, 1)
+	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{
+		Limit: 2, Entries: []domain.Position{{EntryID: domain.EntryID{Number: 0}}, {EntryID: domain.EntryID{Number: 1}}},
+	}}
+	isWaiting := func() bool { return !c.CanTake(0, c.now) && c.isIdle() }
+	require.True(t, c.FollowReplay(peek, nil, c.now))
+	require.EqualValues(t, 2, c.Position(0).Number)
+	require.True(t, isWaiting(), "the bundle is not stored")
+
+	c.load("b") // a has ended
+	c.takes(1)
+	require.True(t, c.FollowReplay(peek, nil, c.now), "what b has taken is not called yet, and in the bundle")
+	require.False(t, c.EndCaution(c.now), "the stream may have more that a has called with")
+	c.Settlement()
+	require.True(t, isWaiting(), "the bundle is being stored")
+	c.Unstored()
+	require.True(t, isWaiting(), "the store was busy")
+	c.store()
+	require.Len(t, c.standing.Held.Taken, 2)
+	require.True(t, c.EndCaution(c.now))
+	c.takes(1)
+	require.EqualValues(t, 2, c.begins().Number)
+}
+
 func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
 	c := newOrderedTest(t, 3)
 	for range 3 {

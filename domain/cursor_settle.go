@@ -321,7 +321,7 @@ func (c *Cursor) Settlement() Settlement {
 	}
 	s.Listed, c.listing, c.isUnlisting = earliest, time.Time{}, false
 	t.Standing = s.Clone()
-	c.writing.claim = t.Standing.Claim
+	c.writing.claim, c.writing.bundle = t.Standing.Claim, t.Standing.Held
 	c.changes, c.held = make(map[EntryID]change), make(map[EntryID]struct{})
 	return t
 }
@@ -333,7 +333,7 @@ func (c *Cursor) Stored() {
 		c.claimed = claim.By == c.standing.By
 	}
 	held := c.writing.held
-	c.writing = nil
+	c.storedBundle, c.writing = c.writing.bundle, nil
 	for e := range held {
 		c.releaseHeld(e)
 	}

@@ -234,6 +234,9 @@ func (c *Cursor) EarliestDue() time.Time {
 
 func (c *Cursor) isReady(now time.Time) bool {
 	s := &c.standing
+	if c.owner.IsOrdered && c.isHandingOut() {
+		return false
+	}
 	return s.State == Active && !now.Before(s.Hold) && !now.Before(s.BreakerTo)
 }
 
