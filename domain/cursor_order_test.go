@@ -86,6 +86,29 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.begins().Number)
 }
 
+// Two owners make a bundle for the same request, and the consumer has dequeued that of b, which has other
+// deliveries: b is calling with the first one.
+func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
+	c := newOrderedTest(t, 1)
+	a, first, second := c.Cursor, domain.Position{}, domain.Position{EntryID: domain.EntryID{Number: 1}}
+	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{Limit: 1, Entries: []domain.Position{first, second}}}
+	dequeue := &domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}
+	require.True(t, a.FollowReplay(peek, nil, c.now))
+
+	c.load("b")
+	c.takes(1)
+	c.Next(c.now)
+	c.store() // the claim
+	require.Zero(t, c.begins().Number)
+	require.True(t, c.FollowReplay(peek, nil, c.now))
+	c.store()
+	require.Equal(t, []domain.Position{second}, c.standing.Held.Taken)
+	require.True(t, c.FollowReplay(dequeue, nil, c.now))
+
+	require.False(t, a.FollowReplay(dequeue, nil, c.now), "the bundle of a is not stored")
+	require.False(t, a.CanTake(0, c.now), "b is calling with the first delivery")
+}
+
 func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
 	c := newOrderedTest(t, 3)
 	for range 3 {

@@ -194,7 +194,9 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 		c.handOut(r.ID, r.Peek)
 	}
 	if s.Held != nil && r.Dequeue == s.Held.ID {
-		if c.changing()+len(s.Held.Retries) > MaxHeld {
+		// The consumer has the bundle as it is stored. One that is not may be that of an owner which was
+		// replaced, with other deliveries.
+		if c.isHandingOut() || c.changing()+len(s.Held.Retries) > MaxHeld {
 			return false
 		}
 		c.dequeue()

@@ -106,6 +106,8 @@ var doorRules = []pushRule{
 		}
 		require.Equal(f, len(all), f.standing().Retries)
 		f.peeks("bundle", domain.MaxHeld, positionsOf(all...)...)
+		a.follows()
+		a.settles()
 		require.NoError(f, f.adds(0, domain.ReplayRequest{ID: "dequeue", Dequeue: "bundle"}))
 		a.follows()
 		a.settles()
