@@ -112,17 +112,22 @@ func (s *Server) listDeadLetterQueues(w http.ResponseWriter) error {
 	return nil
 }
 
+// parseOrder returns the order that the query of a request without a body has.
+func parseOrder(r *http.Request) (hub.Order, error) {
+	values, err := query.Parse(r, "who", "why")
+	if err != nil {
+		return hub.Order{}, err
+	}
+	return orderOf(r, values)
+}
+
 // getDeadLetter answers with a dead letter and its body.
 func (s *Server) getDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	queue, number, err := deadLetterOf(r)
 	if err != nil {
 		return err
 	}
-	values, err := query.Parse(r, "who", "why")
-	if err != nil {
-		return err
-	}
-	by, err := orderOf(r, values)
+	by, err := parseOrder(r)
 	if err != nil {
 		return err
 	}
@@ -168,11 +173,7 @@ func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	values, err := query.Parse(r, "who", "why")
-	if err != nil {
-		return err
-	}
-	by, err := orderOf(r, values)
+	by, err := parseOrder(r)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func tableOfFindings(findings []hub.Finding) g.Node {
 	return t.render()
 }
 
-// startCheck starts a check, which goes on after the request.
+// startCheck starts a check, which continues after the request.
 func (v *visit) startCheck() error {
 	if v.opts.Check == nil {
 		return v.redirect(link("check"))

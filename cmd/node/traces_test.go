@@ -129,8 +129,8 @@ func (r *spanReceiver) names() []string {
 	return slices.Compact(names)
 }
 
-// below returns the names of the spans directly below s.
-func (r *spanReceiver) below(s *tracepb.Span) []string {
+// childNames returns the names of the spans directly below s.
+func (r *spanReceiver) childNames(s *tracepb.Span) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
@@ -201,9 +201,9 @@ func requireTree(t *testing.T, r *spanReceiver) {
 	requireLinks(t, save)
 	requireLinks(t, peek, save)
 	requireLinks(t, dequeue, peek)
-	require.Contains(t, r.below(peek), "execute_batch bundles")
-	require.Contains(t, r.below(dequeue), "execute_batch bundles")
-	require.NotEmpty(t, r.below(save))
+	require.Contains(t, r.childNames(peek), "execute_batch bundles")
+	require.Contains(t, r.childNames(dequeue), "execute_batch bundles")
+	require.NotEmpty(t, r.childNames(save))
 	require.NotEmpty(t, attribute(r.all("execute_batch bundles")[0], "db.cosmosdb.request_charge"))
 	require.Equal(t, "settle", attribute(dequeue, "messaging.operation.type"))
 	require.Equal(t, "200", attribute(peek, "http.response.status_code"))
@@ -292,7 +292,7 @@ func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	received, process := r.named(t, "receive dataavailable-fifo"), r.named(t, "process dataavailable-fifo")
 	requireBelow(t, received, domainTrace, aSpan)
 	requireBelow(t, process, domainTrace, idOf(received))
-	require.Contains(t, r.below(received), "settle dataavailable-fifo")
+	require.Contains(t, r.childNames(received), "settle dataavailable-fifo")
 	require.Equal(t, "a=b", received.GetTraceState())
 	peek, dequeue := r.named(t, peekRoute), r.named(t, dequeueRoute)
 	requireBelow(t, peek, actorTrace, aSpan)
@@ -301,7 +301,7 @@ func TestTrace_OverTheBusReachesTheContentAndTheNotice(t *testing.T) {
 	asked, told := r.named(t, "send charges"), r.named(t, "send charges-dequeue")
 	requireBelow(t, asked, actorTrace, idOf(peek))
 	requireBelow(t, told, actorTrace, idOf(peek))
-	require.Contains(t, r.below(asked), "settle charges-reply")
+	require.Contains(t, r.childNames(asked), "settle charges-reply")
 	require.Equal(t, "00-"+actorTrace+"-"+idOf(asked)+"-01", request.TraceParent)
 	require.Equal(t, "00-"+actorTrace+"-"+idOf(told)+"-01", notice.TraceParent)
 	require.Equal(t, "servicebus", attribute(asked, "messaging.system"))
