@@ -93,6 +93,45 @@ func TestEachAlert_NamesASectionOfTheRunbook(t *testing.T) {
 	}
 }
 
+// questions are those that each section of an alert answers, in this order.
+var questions = []string{"**What it means:** ", "**Look at:** ", "**Do:** ", "**Ignore it:** "}
+
+// TestIncidents_SectionsOfAlertsAnswerTheSameQuestions helps an operator who reads them at night: the answers are
+// always in the same place, with a command to look, and a command or a link to act.
+func TestIncidents_SectionsOfAlertsAnswerTheSameQuestions(t *testing.T) {
+	page, err := os.ReadFile("../handbook/incidents.md")
+	require.NoError(t, err)
+	var alerts, sections []string
+	for _, r := range readRules(t) {
+		if r.Alert != "" {
+			alerts = append(alerts, r.Alert)
+		}
+	}
+	action := regexp.MustCompile("```|`messagehub |\\]\\(")
+	for _, section := range strings.Split(string(page), "\n## ")[1:] {
+		name, body, _ := strings.Cut(section, ": ")
+		if !strings.HasPrefix(name, "MessageHub") {
+			continue
+		}
+		sections = append(sections, name)
+		answers := make([]string, len(questions))
+		for i, question := range questions {
+			before, rest, isAnswered := strings.Cut(body, "\n"+question)
+			require.True(t, isAnswered, "incidents.md: %s does not answer %sin its place", name, question)
+			if i > 0 {
+				answers[i-1] = before
+			}
+			answers[i], body = rest, rest
+		}
+		require.Contains(t, answers[1], "```", "incidents.md: %s has no command to look", name)
+		require.Regexp(t, action, answers[2], "incidents.md: %s has no command to act, and no link", name)
+		for i, answer := range answers {
+			require.NotEmpty(t, strings.TrimSpace(answer), "incidents.md: %s: %s", name, questions[i])
+		}
+	}
+	require.Equal(t, alerts, sections, "incidents.md has the sections of the alerts in the order of rules.yaml")
+}
+
 // anchorOf returns the anchor that GitHub gives a heading.
 func anchorOf(heading string) string {
 	return strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(heading), ""), " ", "-")

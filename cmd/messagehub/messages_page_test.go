@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const messagesPage = "deploy/handbook/messages.md"
+
+// A logCall is a call that logs a warning or an error.
+type logCall struct{ position, message string }
+
+// logMethods has the methods of a logger, each with the argument that is its message. Log and LogAttrs have the
+// level in front of it.
+var logMethods = map[string]int{"Warn": 0, "Error": 0, "WarnContext": 1, "ErrorContext": 1, "Log": 2, "LogAttrs": 2}
+
+// notLoggers have methods of the same names: a finding of doctor is no line of the log.
+var notLoggers = []string{"doctor", "http", "math"}
+
+// logCalls returns the calls in the program, tests and bench left out.
+func logCalls(t *testing.T, root string) (calls []logCall) {
+	t.Helper()
+	files := token.NewFileSet()
+	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() {
+			isHidden := strings.HasPrefix(base, ".") && name != root
+			if isHidden || base == "bench" || base == "testdata" || strings.HasSuffix(base, "test") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(base, ".go") || strings.HasSuffix(base, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			if call, isCall := node.(*ast.CallExpr); isCall {
+				if message, isLogged := messageOf(call); isLogged {
+					calls = append(calls, logCall{files.Position(call.Pos()).String(), message})
+				}
+			}
+			return true
+		})
+		return nil
+	}))
+	return calls
+}
+
+// messageOf returns the message that a call logs as a warning or an error. The message is empty if it does not begin
+// with a text. Error has a text, because other things than loggers have a method of that name.
+func messageOf(call *ast.CallExpr) (message string, isLogged bool) {
+	method, isMethod := call.Fun.(*ast.SelectorExpr)
+	if !isMethod {
+		return "", false
+	}
+	at, exists := logMethods[method.Sel.Name]
+	if receiver, isName := method.X.(*ast.Ident); !exists || len(call.Args) <= at || isName && slices.Contains(notLoggers, receiver.Name) {
+		return "", false
+	}
+	if at == 2 {
+		// A level that is computed may be a warning.
+		if level, isName := call.Args[1].(*ast.SelectorExpr); isName && (level.Sel.Name == "LevelInfo" || level.Sel.Name == "LevelDebug") {
+			return "", false
+		}
+	}
+	message = leadingText(call.Args[at])
+	return message, message != "" || method.Sel.Name != "Error"
+}
+
+// leadingText returns the text with which an expression begins, and "" if it begins with something else.
+func leadingText(expression ast.Expr) string {
+	switch e := expression.(type) {
+	case *ast.BinaryExpr:
+		return leadingText(e.X)
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return strings.TrimSpace(text)
+		}
+	}
+	return ""
+}
+
+// firstCells returns the texts in the first column of the tables below a heading.
+func firstCells(t *testing.T, section string) (cells []string) {
+	t.Helper()
+	for line := range strings.Lines(section) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		columns := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		require.Len(t, columns, 3, line)
+		for _, column := range columns {
+			require.NotEmpty(t, strings.TrimSpace(column), line)
+		}
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(columns[0], -1) {
+			cells = append(cells, code[1])
+		}
+	}
+	return cells
+}
+
+// messagesSections returns the two parts of the page.
+func messagesSections(t *testing.T) (problems, messages string) {
+	t.Helper()
+	_, page, hasProblems := strings.Cut(handbookPages(t)[messagesPage], "\n## Problems\n")
+	problems, messages, hasMessages := strings.Cut(page, "\n## Messages\n")
+	require.True(t, hasProblems && hasMessages)
+	return problems, messages
+}
+
+// TestMessagesPage_HasEachWarningAndErrorOfTheLog reports all differences at once, with the place of each call.
+func TestMessagesPage_HasEachWarningAndErrorOfTheLog(t *testing.T) {
+	_, section := messagesSections(t)
+	onPage := firstCells(t, section)
+	calls := logCalls(t, "../..")
+	require.Greater(t, len(calls), 80)
+	var faults []string
+	for _, call := range calls {
+		switch {
+		case call.message == "":
+			faults = append(faults, call.position+": write the message as a text, so that this test can read it")
+		case !slices.Contains(onPage, call.message):
+			faults = append(faults, fmt.Sprintf("%s: add the message to %s: `%s`", call.position, messagesPage, call.message))
+		}
+	}
+	for i, message := range onPage {
+		if !slices.ContainsFunc(calls, func(call logCall) bool { return call.message == message }) {
+			faults = append(faults, fmt.Sprintf("%s: nothing logs `%s`: remove its line", messagesPage, message))
+		}
+		if slices.Contains(onPage[:i], message) {
+			faults = append(faults, fmt.Sprintf("%s: `%s` is there twice", messagesPage, message))
+		}
+	}
+	require.Empty(t, strings.Join(faults, "\n"))
+}
+
+// TestMessagesPage_HasEachProblem takes the page about errors as the list of problems: a test of package api compares
+// that with the table.
+func TestMessagesPage_HasEachProblem(t *testing.T) {
+	section, _ := messagesSections(t)
+	var problems []string
+	for _, match := range regexp.MustCompile(`(?m)^### (\S+)$`).FindAllStringSubmatch(handbookPages(t)["api/guide/errors.md"], -1) {
+		problems = append(problems, match[1])
+	}
+	require.NotEmpty(t, problems)
+	require.ElementsMatch(t, problems, firstCells(t, section))
+}
+
+func TestMessageOf_FindsWarningsAndErrors(t *testing.T) {
+	const notLogged = "-"
+	for code, want := range map[string]string{
+		`l.Warn("a", "k", v)`:                     "a",
+		`s.opts.Logger.Error("a")`:                "a",
+		`a.log().WarnContext(ctx, "a")`:           "a",
+		`l.ErrorContext(ctx, "a " + b)`:           "a",
+		`l.LogAttrs(ctx, slog.LevelWarn, "a", x)`: "a",
+		`l.Log(ctx, level(err), "a")`:             "a",
+		"l.Error(`a`)":                            "a",
+		`l.Warn(message)`:                         "",
+		`l.LogAttrs(ctx, slog.LevelInfo, "a")`:    notLogged,
+		`l.Log(ctx, slog.LevelDebug, "a")`:        notLogged,
+		`l.Info("a")`:                             notLogged,
+		`doctor.Warn("a", "b", "c")`:              notLogged,
+		`http.Error(w, "a", 500)`:                 notLogged,
+		`math.Log(a)`:                             notLogged,
+		`err.Error()`:                             notLogged,
+		`t.Error(err)`:                            notLogged,
+		`f("a")`:                                  notLogged,
+	} {
+		expression, err := parser.ParseExpr(code)
+		require.NoError(t, err, code)
+		message, isLogged := messageOf(expression.(*ast.CallExpr))
+		if want == notLogged {
+			require.False(t, isLogged, code)
+			continue
+		}
+		require.True(t, isLogged, code)
+		require.Equal(t, want, message, code)
+	}
+}
