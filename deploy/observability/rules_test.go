@@ -90,6 +90,9 @@ func TestEachAlert_NamesASectionOfTheRunbook(t *testing.T) {
 		require.True(t, strings.HasPrefix(anchors[anchor], r.Alert+": "), "%s: incidents.md has no section #%s", r.Alert, anchor)
 		require.Contains(t, []string{"warning", "critical"}, r.Labels["severity"], r.Alert)
 		require.NotEmpty(t, r.For, "%s: say how long it waits, 0m included", r.Alert)
+		for _, name := range []string{"summary", "description"} {
+			require.Regexp(t, `^\S.*\.$`, r.Annotations[name], "%s: want a sentence as %s", r.Alert, name)
+		}
 	}
 }
 
@@ -145,6 +148,27 @@ func TestEachAlert_HasACommentOnItsThreshold(t *testing.T) {
 		if strings.HasPrefix(strings.TrimSpace(line), "- alert:") {
 			require.True(t, strings.HasPrefix(strings.TrimSpace(lines[i-1]), "# "), "%s: say above it why its threshold is what it is", line)
 		}
+	}
+}
+
+// TestRules_ChooseTheirHub: the chart puts the release and the namespace in place of this matcher.
+func TestRules_ChooseTheirHub(t *testing.T) {
+	name := regexp.MustCompile(`\b(?:up|messagehub_\w+|[a-z_]+:messagehub_\w+:\w+)\b(.{0,18})`)
+	for _, r := range readRules(t) {
+		found := name.FindAllStringSubmatch(r.Expr, -1)
+		require.NotEmpty(t, found, r.Record+r.Alert)
+		for _, match := range found {
+			require.True(t, strings.HasPrefix(match[1], `{job="messagehub"`), "%s: %s", r.Record+r.Alert, match[0])
+		}
+	}
+}
+
+func TestRecordedRules_AreReadByAnAlert(t *testing.T) {
+	rules := readRules(t)
+	for _, r := range rules {
+		require.True(t, r.Record == "" || slices.ContainsFunc(rules, func(alert rule) bool {
+			return alert.Alert != "" && strings.Contains(alert.Expr, r.Record+"{")
+		}), "no alert reads %s", r.Record)
 	}
 }
 
