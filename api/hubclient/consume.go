@@ -128,7 +128,7 @@ func (r *consumerRun) retry(ctx context.Context, err error) error {
 	if onRetry := r.client.opts.OnRetry; onRetry != nil && !onRetry(err, pause) {
 		return err
 	}
-	attributes := []any{"actor", r.Actor, "bundle", r.id, "pause", pause, "error", err}
+	attributes := []any{"actor", r.Actor, "bundle", r.id, "pause_ms", pause.Milliseconds(), "error", err}
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		attributes = append(attributes, "stack", string(p.Stack))
 	}

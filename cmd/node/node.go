@@ -479,7 +479,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	stopIntake(intakeEnds)
 	stopPushing()
-	n.opts.Logger.Info("draining", "grace", grace.String())
+	n.opts.Logger.Info("draining", "grace_ms", grace.Milliseconds())
 	if ctx.Err() != nil {
 		n.serveUntilMoved(work)
 	}
@@ -487,7 +487,7 @@ func (n *Node) Run(ctx context.Context) error {
 	defer cancel()
 	n.api.WaitForPolls(patience) // they are answered by the server
 	if err := server.Shutdown(patience); err != nil {
-		n.opts.Logger.Warn("requests under way were cut off", "grace", grace.String(), "error", err)
+		n.opts.Logger.Warn("requests under way were cut off", "grace_ms", grace.Milliseconds(), "error", err)
 		cutOff()
 		_ = server.Close()
 	}
