@@ -63,4 +63,8 @@ func (h consoleHost) AcquireCheck() (release func(), err error) {
 
 func (h consoleHost) AcceptsGzip(header http.Header) bool { return acceptsGzip(header) }
 
+func (h consoleHost) SetPrincipal(ctx context.Context, p *identity.Principal) {
+	recordOf(ctx).setPrincipal(p)
+}
+
 func (h consoleHost) Note(ctx context.Context, attrs ...slog.Attr) { recordOf(ctx).note(attrs...) }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/messagehub/messagehub/api/identity"
 )
 
 // A record gathers what is known about a request while it is served. Only the
@@ -17,6 +19,8 @@ type record struct {
 	problem problemType
 	err     error
 
+	principal string // sender whose identity was verified; "": none
+
 	start    time.Time // of the request
 	poll     *poll     // that the request resumes, or nil
 	isParked bool      // the request has no answer yet
@@ -26,6 +30,10 @@ type record struct {
 
 // note adds to the line that the log will have about the request.
 func (rec *record) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
+
+// setPrincipal has the log say which sender was verified: its subject or, without one, its client, as in the
+// records of orders.
+func (rec *record) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}
 

@@ -78,7 +78,7 @@ func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).Rout
 // reportPoll reports a parked request that ends without an answer.
 func (s *Server) reportPoll(p *poll, err error) {
 	s.metrics.inFlight.Dec()
-	rec := &record{id: p.id, err: err, span: p.span}
+	rec := &record{id: p.id, err: err, span: p.span, principal: p.principal}
 	rec.note(slog.String("actor", p.actor))
 	ctx := s.draining
 	if p.span != nil {
@@ -109,6 +109,9 @@ func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, p
 	}
 	if path != "" {
 		attrs = append(attrs, slog.String("path", path))
+	}
+	if rec.principal != "" {
+		attrs = append(attrs, slog.String("principal", rec.principal))
 	}
 	attrs = append(attrs, rec.attrs...)
 	if rec.problem != "" {

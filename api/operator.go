@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -79,7 +80,9 @@ func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string
 		return false, refuse(tooManyLogins, "There were too many requests without the operator's token from this address. Repeat the request after the pause, with the token.")
 	}
 	if isRight {
-		recordOf(r.Context()).note(slog.String("operator_token", name))
+		rec := recordOf(r.Context())
+		rec.note(slog.String("operator_token", name))
+		rec.setPrincipal(identity.NewOperator(name))
 		return true, nil
 	}
 	s.logins.fail(address, now)

@@ -151,9 +151,11 @@ type poll struct {
 	id       string
 	actor    string
 	route    string
-	start    time.Time  // of the request
-	span     trace.Span // of the request; nil: none
-	until    time.Time  // of the wait
+
+	principal string     // that was verified; "": none
+	start     time.Time  // of the request
+	span      trace.Span // of the request; nil: none
+	until     time.Time  // of the wait
 
 	mu       sync.Mutex
 	isParked bool
@@ -182,6 +184,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	p := &poll{
 		server: s, listener: listener, conn: conn, known: conn, tls: r.TLS, request: request, id: rec.id,
 		actor: actorOf(r.Context()).String(), route: route, start: rec.start, span: rec.span, until: until,
+		principal: rec.principal,
 	}
 	if resumed, ok := conn.(*resumedConn); ok {
 		p.conn = resumed.Conn

@@ -216,6 +216,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 	if err != nil {
 		return nil, s.unauthenticated(w, err)
 	}
+	recordOf(r.Context()).setPrincipal(p)
 	return p, nil
 }
 

@@ -265,5 +265,25 @@ func TestOperatorsTokens_CountBesideEachOther(t *testing.T) {
 		f.do("GET", queue, "", "Authorization", "Bearer "+right).wants(200)
 	}
 	f.do("GET", queue, "", "Authorization", "Bearer a-token-of-no-one").problem(401, "missing-token")
+	f.logs.wait(t, `"principal":"kim"`)
 	f.logs.wait(t, `"operator_token":"kim"`)
+}
+
+func TestLog_NamesThePrincipalOfARequest(t *testing.T) {
+	f := serveTokens(t)
+	signed := func(claims identitytest.Claims) []string {
+		return []string{"Authorization", "Bearer " + f.tokens.issuer.Token(claims)}
+	}
+	f.do("GET", "/v1/peek", "", signed(identitytest.Claims{"sub": "a-subject", "roles": []string{"actor"}, "actor": actor})...).wants(204)
+	f.logs.wait(t, `"principal":"a-subject"`)
+	f.do("GET", "/v1/peek", "", signed(identitytest.Claims{"sub": "without-role", "actor": actor})...).problem(403, "missing-right")
+	f.logs.wait(t, `"principal":"without-role"`)
+	f.do("GET", "/v1/peek", "", signed(identitytest.Claims{"sub": strings.Repeat("ø", 1000), "roles": []string{"actor"}, "actor": actor})...).wants(204)
+	f.logs.wait(t, `"principal":"`+strings.Repeat("ø", 199)+`…"`)
+
+	forged := identitytest.Start(t).Token(identitytest.Claims{"sub": "forged", "iss": f.tokens.issuer.URL})
+	f.do("GET", "/v1/peek", "", "Authorization", "Bearer "+forged).problem(401, "invalid-token")
+	f.logs.wait(t, `"problem":"invalid-token"`)
+	require.NotContains(t, f.logs.String(), "forged")
+	require.NotContains(t, f.logs.String(), "eyJ", "a token")
 }

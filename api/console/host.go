@@ -33,6 +33,9 @@ type Host interface {
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip(h http.Header) bool
 
+	// SetPrincipal has the log say who sent the request.
+	SetPrincipal(ctx context.Context, p *identity.Principal)
+
 	// Note adds to what the log will have about the request.
 	Note(ctx context.Context, attrs ...slog.Attr)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -60,8 +61,8 @@ func (p *Principal) RecordName(remark string) string {
 	if remark != "" {
 		who += " (" + remark + ")"
 	}
-	if characters := []rune(who); len(characters) > maxRecordName {
-		who = string(characters[:maxRecordName-1]) + "…"
+	if utf8.RuneCountInString(who) > maxRecordName {
+		who = string([]rune(who)[:maxRecordName-1]) + "…"
 	}
 	return who
 }
