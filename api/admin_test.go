@@ -40,6 +40,8 @@ var adminRoutes = []struct{ method, path, body string }{
 	{"POST", admin + "/freeze", `{` + why + `}`},
 	{"POST", admin + "/thaw", `{` + why + `}`},
 	{"POST", "/v1/admin/check", `{}`},
+	{"GET", logLevelPath, ""},
+	{"PUT", logLevelPath, `{` + why + `,"level":"info"}`},
 	{"GET", "/v1/admin/find?id=" + id(1), ""},
 }
 

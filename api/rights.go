@@ -85,6 +85,8 @@ var rights = map[string][]identity.Role{
 
 	"POST /v1/admin/check":                  {identity.RoleOperator}, // it can repair
 	"GET /v1/admin/backup":                  {identity.RoleOperator}, // it has every secret of the data folder
+	"GET " + logLevelPath:                   {identity.RoleOperatorRead},
+	"PUT " + logLevelPath:                   {identity.RoleOperator},
 	"GET /v1/admin/queues":                  {identity.RoleOperatorRead},
 	"GET " + findPath:                       {identity.RoleOperatorRead},
 	"GET /v1/admin/queues/{actor}":          {identity.RoleOperatorRead},

@@ -150,6 +150,8 @@ func (s *Server) addRoutes(r chi.Router, site func() *docs.Site) {
 		r.Post("/v1/admin/check", s.handle(s.check))
 		r.Get("/v1/admin/backup", s.handle(s.backup))
 		r.Get(profilesPath, s.handle(s.profile))
+		r.Get(logLevelPath, s.handle(s.getLogLevel))
+		r.Put(logLevelPath, s.handle(s.putLogLevel))
 		r.Get("/v1/admin/queues", s.handle(s.listMailboxes))
 		r.Get(findPath, s.handle(s.find))
 		r.Group(func(r chi.Router) {

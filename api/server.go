@@ -15,6 +15,7 @@ import (
 
 	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/loglevel"
 	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/deadletters"
@@ -53,6 +54,7 @@ type Options struct {
 	AdminToken     string                                       // bearer token of operators; default: their routes are closed
 	AdminTokens    []AdminToken                                 // which count as AdminToken does
 	Logger         *slog.Logger                                 // default: discards
+	LogLevel       *loglevel.Level                              // of Logger, for operators; default: one that no log follows
 	Registerer     prometheus.Registerer                        // default: a new registry, which is Gatherer then, too
 	Gatherer       prometheus.Gatherer                          // what /metrics shows; default: the Registerer, if it can gather
 	Ready          func(context.Context) error                  // the cached readiness of the node, called for each /readyz: it must cost nothing; default: ready
@@ -243,6 +245,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.LogLevel == nil {
+		o.LogLevel = loglevel.New(slog.LevelInfo, o.Clock)
 	}
 	if o.NewRequestID == nil {
 		o.NewRequestID = rand.Text

@@ -41,7 +41,7 @@ var hubCommands = map[string]string{
 	"broker peek": "a b", "broker put producer": "p", "broker put channel": "a", "broker put consumer": "a b --callback-url https://example.org/",
 	"broker retrigger": "a m0.1", "broker sync": "FILE",
 
-	"domain": "", "actor": "--actor a", "health": "", "find": anID,
+	"domain": "", "actor": "--actor a", "health": "", "find": anID, "log-level": "",
 }
 
 // tokenFileFlags are the flags for the token of an issuer where it is not --token-file, "" for none. A producer

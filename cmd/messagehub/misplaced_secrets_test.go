@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
-	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
 func TestMisplacedSecret_OnTheCommandLineIsNotShown(t *testing.T) {
@@ -74,7 +73,7 @@ func TestLog_ShowsNoSecretInAnError(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var out strings.Builder
 		err := fmt.Errorf("dial: %w", errors.New(`parse "https://kim:s3cret@a.example/": invalid port`))
-		newLogger(config.Log{Format: format}, &out).Warn("no connection", "error", err, "of", slog.GroupValue(slog.Any("error", err)))
+		newLogger(format, slog.LevelInfo, &out).Warn("no connection", "error", err, "of", slog.GroupValue(slog.Any("error", err)))
 		require.NotContains(t, out.String(), "s3cret")
 		require.Equal(t, 2, strings.Count(out.String(), "[redacted]"), out.String())
 	}

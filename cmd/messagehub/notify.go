@@ -52,7 +52,7 @@ func (p *process) notifyCommand() *cobra.Command {
 func (p *process) notify(ctx context.Context, cfg config.Config, duration time.Duration) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	report, err := node.Notify(ctx, cfg, node.Options{Logger: newLogger(cfg.Log, p.err), Version: version, Revision: revision}, duration)
+	report, err := node.Notify(ctx, cfg, node.Options{Logger: newLogger(cfg.Log.Format, cfg.Log.Level, p.err), Version: version, Revision: revision}, duration)
 	if used, ok := errors.AsType[*node.InUseError](err); ok {
 		return fmt.Errorf("data folder %s: a hub, or another notify, uses it; a hub calls receivers itself, so stop it first, or do without notify", used.Folder)
 	}

@@ -87,7 +87,7 @@ func (p *process) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.domainCommand(), p.peekCommand(), p.dequeueCommand(), p.queuesCommand(), p.queueCommand(), p.findCommand(), p.deadLettersCommand(), p.checkCommand(), p.backupCommand(), p.restoreCommand(), p.provisionCommand(), p.destroyCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand(), p.tokenCommand())
-	root.AddCommand(p.emulatorCommand(), p.benchCommand(), p.upgradeCommand(), p.doctorCommand(), p.configCommand())
+	root.AddCommand(p.emulatorCommand(), p.benchCommand(), p.upgradeCommand(), p.doctorCommand(), p.configCommand(), p.logLevelCommand())
 	root.AddCommand(p.healthCommand(), p.simulateActorCommand(), p.commandsCommand())
 	p.addHelp(root)
 	return root

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"github.com/messagehub/messagehub/api/loglevel"
 	"github.com/messagehub/messagehub/cmd/devissuer"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
@@ -103,7 +104,8 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	logger := newLogger(cfg.Log, p.err)
+	level := loglevel.New(cfg.Log.Level, time.Now)
+	logger := newLogger(cfg.Log.Format, level, p.err)
 	logStartChecks(ctx, logger, &cfg)
 	dropped := prometheus.NewRegistry()
 	traces, err := otlp.Open(ctx, otlp.Options{Environ: p.environ, Version: version, Logger: logger, Registerer: dropped})
@@ -111,7 +113,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 		return err
 	}
 	defer traces.Close(ctx, flushTime)
-	n, err := openNode(ctx, cfg, node.Options{Logger: logger, Version: version, Revision: revision, Traces: traces.Provider()}, dropped)
+	n, err := openNode(ctx, cfg, node.Options{Logger: logger, LogLevel: level, Version: version, Revision: revision, Traces: traces.Provider()}, dropped)
 	if n == nil {
 		return withDoctor(err, &cfg)
 	}
@@ -252,9 +254,9 @@ func ofFolder(cfg *config.Config) string {
 
 // newLogger logs text for a terminal and JSON for everything else, unless the
 // configuration knows better.
-func newLogger(cfg config.Log, w io.Writer) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: redactLogError}
-	if cfg.Format == "text" || cfg.Format == "auto" && terminal.IsTerminal(w) {
+func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: redactLogError}
+	if format == "text" || format == "auto" && terminal.IsTerminal(w) {
 		return slog.New(slog.NewTextHandler(w, opts))
 	}
 	return slog.New(slog.NewJSONHandler(w, opts))

@@ -25,6 +25,7 @@ import (
 	"github.com/messagehub/messagehub/api/broker/failsafe"
 	"github.com/messagehub/messagehub/api/console"
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/loglevel"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/connlimit"
@@ -39,11 +40,12 @@ import (
 // Options of a Node that are not an operator's business. The zero value is that
 // of a process that serves.
 type Options struct {
-	Logger   *slog.Logger  // default: none
-	Listener net.Listener  // default: one on Config.Listen; the Node closes it
-	Version  string        // of the program, for metrics
-	Revision string        // commit of the program, for metrics; default: what the go command has recorded
-	Grace    time.Duration // for requests under way when Run ends; default 25 s
+	Logger   *slog.Logger    // default: none
+	LogLevel *loglevel.Level // of Logger, which operators may change; default: one that no log follows
+	Listener net.Listener    // default: one on Config.Listen; the Node closes it
+	Version  string          // of the program, for metrics
+	Revision string          // commit of the program, for metrics; default: what the go command has recorded
+	Grace    time.Duration   // for requests under way when Run ends; default 25 s
 
 	// WrapTransport, WrapBus and WrapHandler put something between the hub and the
 	// embedded engine, the hub and the embedded bus, and between the network and
@@ -267,6 +269,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Identity:   n.senders,
 		AdminToken: token.Reveal(), AdminTokens: adminTokens(&cfg),
 		Logger:     opts.Logger,
+		LogLevel:   opts.LogLevel,
 		Traces:     opts.Traces,
 		Registerer: n.registry,
 		Gatherer:   n.registry,
