@@ -42,3 +42,9 @@ func TestLogLevel_RefusesWrongCommandLines(t *testing.T) {
 		require.Contains(t, got.err, want)
 	}
 }
+
+func TestServe_LogsTheClientsOfAzureAtDebugLevel(t *testing.T) {
+	h := startHub(t, "--in-memory", "--log-level", "debug")
+	h.await(t, `"msg":"azure","event":"Request"`)
+	h.await(t, `Authorization: REDACTED`)
+}
