@@ -75,6 +75,11 @@ const (
 	unreadable     = "unreadable"
 )
 
+// repairedKinds are those that a check can repair, besides intents, whose repair counts as a rollback.
+var repairedKinds = []string{
+	drawerTwice, drawerUnsealed, drawerAhead, positionWrong, filterWrong, entryLow, entryHigh, entryStale, gateInFront, headWrong, tailLeft,
+}
+
 // Check holds all that is stored to the invariants, while the hub may be running.
 // It takes bounded memory. The error says that it could not look; what it has
 // seen by then is in the report.

@@ -147,7 +147,7 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 		if err != nil {
 			return e, err
 		}
-		c.r.metrics.repairs.WithLabelValues("seal").Inc()
+		c.r.metrics.repairs.WithLabelValues(sealRepair).Inc()
 		d = truth
 	}
 	e.sealed, e.limit, e.count = true, d.Count, d.Count

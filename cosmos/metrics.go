@@ -20,6 +20,23 @@ type metrics struct {
 	lastSweep      *prometheus.GaugeVec // without labels, so that it has no value until a sweep is known
 }
 
+// What a request repairs; a check repairs repairedKinds.
+const (
+	rollbackRepair = "rollback"
+	sealRepair     = "seal"
+	pointerRepair  = "pointer"
+	raiseRepair    = "raise"
+)
+
+// What the sweep removes.
+const (
+	sweptCabinet  = "cabinet"
+	sweptDrawer   = "drawer"
+	sweptDocument = "document"
+	sweptBundle   = "bundle"
+)
+
+// newMetrics returns metrics in which each counter has all its series from the start.
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -34,6 +51,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "messagehub_swept_total",
 			Help: "What the sweep has removed because it was acknowledged long enough ago: drawer, document (page or filter) in one, cabinet of which nothing is left, or bundle that was watched.",
 		}, []string{"what"}),
+	}
+	for _, what := range append([]string{rollbackRepair, sealRepair, pointerRepair, raiseRepair}, repairedKinds...) {
+		m.repairs.WithLabelValues(what)
+	}
+	for _, what := range []string{sweptCabinet, sweptDrawer, sweptDocument, sweptBundle} {
+		m.swept.WithLabelValues(what)
 	}
 	m.refusedFormats = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "messagehub_newer_format_documents_total",

@@ -346,7 +346,7 @@ func (cand *candidate) mend(ctx context.Context, c *call) {
 // in drawer s. Every write is conditional on what was read; if one is refused, another
 // writer has changed the entry and the next Peek reads it again.
 func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slotRange, first domain.Sequence) {
-	c.r.metrics.repairs.WithLabelValues("pointer").Inc()
+	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	// A crash after the deletion leaves the cabinet without an entry, or with the one of a
 	// later drawer. The next Peek reads the cabinet itself and puts the entry back.

@@ -194,7 +194,7 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 		next, err = stored, nil
 	}
 	if err == nil {
-		c.r.metrics.swept.WithLabelValues("cabinet").Add(float64(len(p.removed)))
+		c.r.metrics.swept.WithLabelValues(sweptCabinet).Add(float64(len(p.removed)))
 	}
 	if err == nil && len(h.Cabinets) > c.r.opts.Unfiltered && len(next.Cabinets) <= c.r.opts.Unfiltered {
 		// A crash before this write leaves a filter that no node reads.
@@ -261,7 +261,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 			return err
 		}
 		swept.Drawers++
-		c.r.metrics.swept.WithLabelValues("drawer").Inc()
+		c.r.metrics.swept.WithLabelValues(sweptDrawer).Inc()
 	}
 	n, err := c.r.begin("sweep").clearItems(ctx, cabinetKey(cabinet), "SELECT c.id, c.v FROM c WHERE c.until <= @floor",
 		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}) // the filters
@@ -333,7 +333,7 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			return n, err
 		}
 		n += len(ids)
-		c.r.metrics.swept.WithLabelValues("document").Add(float64(len(ids)))
+		c.r.metrics.swept.WithLabelValues(sweptDocument).Add(float64(len(ids)))
 		if q.IsDone() {
 			return n, nil
 		}

@@ -121,7 +121,7 @@ func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRe
 	if err != nil {
 		return false, client.Classify("remove bundle "+d.ID+" of "+d.Recipient, err)
 	}
-	c.r.metrics.swept.WithLabelValues("bundle").Inc()
+	c.r.metrics.swept.WithLabelValues(sweptBundle).Inc()
 	if notify := c.r.removed.Load(); notify != nil {
 		if recipient, err := domain.ParseActorID(d.Recipient); err == nil {
 			(*notify)(recipient)

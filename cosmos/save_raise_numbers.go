@@ -42,7 +42,7 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName
 	}
 	w.index = newIndex(w.recipient, w.r.indexLimit())
 	w.r.known.forget(w.recipient)
-	w.r.metrics.repairs.WithLabelValues("raise").Add(float64(len(lost)))
+	w.r.metrics.repairs.WithLabelValues(raiseRepair).Add(float64(len(lost)))
 	w.r.inFront.remove(w.recipient)
 	return client.ErrStale
 }

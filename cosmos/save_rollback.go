@@ -125,7 +125,7 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 		return lookAgain(err)
 	}
 	w.undoing.intent, w.undoing.sealed = "", nil
-	w.r.metrics.repairs.WithLabelValues("rollback").Inc()
+	w.r.metrics.repairs.WithLabelValues(rollbackRepair).Inc()
 	w.r.opts.Logger.InfoContext(ctx, "rolled back an unfinished save",
 		"recipient", w.recipient.String(), "intent", it.ID, "owner", it.Owner, "first", int64(it.First), "last", int64(it.Last))
 	return client.ErrStale

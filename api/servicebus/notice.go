@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/tracing"
@@ -55,7 +56,7 @@ func NewNotices(opts NoticeOptions) *Notices {
 	if opts.NewID == nil {
 		opts.NewID = uuid.New
 	}
-	return &Notices{
+	n := &Notices{
 		opts:  opts,
 		bus:   busclient.NewConnection(busclient.Options{Open: opts.Open, Logger: opts.Logger}),
 		tasks: busclient.NewTaskGroup(), tracer: tracing.New(opts.Traces, "api/servicebus"),
@@ -64,6 +65,10 @@ func NewNotices(opts NoticeOptions) *Notices {
 			Help: "Notices to domains that an actor holds a bundle, by origin and outcome: accepted, unavailable (the bus), uncertain (it may have been accepted).",
 		}, []string{"origin", "outcome"}),
 	}
+	for origin := range opts.Queues {
+		hubmetrics.Initialize(n.count, []string{origin.String()}, []string{"accepted", domain.Unavailable.String(), domain.Uncertain.String()})
+	}
+	return n
 }
 
 // Close waits until the calls that are under way have ended, and closes the

@@ -286,8 +286,12 @@ func TestNoticesAreCountedByOutcome(t *testing.T) {
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 	# HELP messagehub_servicebus_notices_total Notices to domains that an actor holds a bundle, by origin and outcome: accepted, unavailable (the bus), uncertain (it may have been accepted).
 	# TYPE messagehub_servicebus_notices_total counter
+	messagehub_servicebus_notices_total{origin="Aggregations",outcome="accepted"} 0
+	messagehub_servicebus_notices_total{origin="Aggregations",outcome="unavailable"} 0
+	messagehub_servicebus_notices_total{origin="Aggregations",outcome="uncertain"} 0
 	messagehub_servicebus_notices_total{origin="TimeSeries",outcome="accepted"} 2
 	messagehub_servicebus_notices_total{origin="TimeSeries",outcome="unavailable"} 1
+	messagehub_servicebus_notices_total{origin="TimeSeries",outcome="uncertain"} 0
 	`)))
 	})(t)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/domain"
 )
@@ -19,6 +20,8 @@ type Call struct {
 	client *Client
 	name   string
 	paced  bool // see SetBackground
+
+	retried prometheus.Counter
 
 	mu      sync.Mutex
 	retries int     // left
@@ -75,7 +78,7 @@ func (c *Call) Pause(ctx context.Context, after time.Duration) bool {
 	if end, ok := ctx.Deadline(); left < 0 || ok && time.Until(end) < after {
 		return false
 	}
-	c.client.metrics.retries.WithLabelValues(c.name).Inc()
+	c.retried.Inc()
 	backoff := min(minBackoff<<min(used, 10), maxBackoff)
 	return Sleep(ctx, after+c.client.Jitter(backoff))
 }

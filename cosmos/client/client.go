@@ -58,7 +58,8 @@ func New(db *Database, opts Options) *Client {
 // Begin returns a call with a full budget. name is that of the call in metrics and
 // errors.
 func (c *Client) Begin(name string) *Call {
-	return &Call{client: c, name: name, retries: c.opts.Retries}
+	// The counter of retries begins at 0 with the first call of a name.
+	return &Call{client: c, name: name, retries: c.opts.Retries, retried: c.metrics.retries.WithLabelValues(name)}
 }
 
 // NewID returns a random UUID: the id of a document or a write.

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -19,7 +20,27 @@ type requestMetrics struct {
 	refusals *prometheus.CounterVec // origin, reason
 }
 
-func newRequestMetrics(registerer prometheus.Registerer) *requestMetrics {
+// The outcomes of a request, besides the reasons of a reply without content.
+const (
+	hasContent    = "content"
+	isBusy        = "busy"
+	isUnavailable = "unavailable"
+	wasLeft       = "left"
+	noAnswer      = "no-answer"
+)
+
+// newRequestMetrics returns metrics in which the counters of origins have all their series from the start.
+func newRequestMetrics(registerer prometheus.Registerer, origins []domain.Origin) *requestMetrics {
+	m := registerRequestMetrics(registerer)
+	for _, origin := range origins {
+		hubmetrics.Initialize(m.requests, []string{origin.String()},
+			[]string{hasContent, isBusy, isUnavailable, wasLeft, noAnswer, datasetNotFound, datasetNotAvailable, internalError, malformedReply})
+		hubmetrics.Initialize(m.refusals, []string{origin.String()}, []string{malformedReply, foreignRequest, foreignBundle})
+	}
+	return m
+}
+
+func registerRequestMetrics(registerer prometheus.Registerer) *requestMetrics {
 	make := promauto.With(registerer)
 	return &requestMetrics{
 		requests: make.NewCounterVec(prometheus.CounterOpts{
@@ -53,16 +74,16 @@ func (m *requestMetrics) refused(origin domain.Origin, reason string) {
 func outcomeOf(reply hub.Reply, err error) string {
 	switch {
 	case err == nil && reply.URI != "":
-		return "content"
+		return hasContent
 	case err == nil:
 		return reply.Failure.Reason
 	case domain.KindOf(err) == domain.Busy:
-		return "busy"
+		return isBusy
 	case domain.KindOf(err) != domain.Unknown:
-		return "unavailable"
+		return isUnavailable
 	case errors.Is(err, context.Canceled):
-		return "left"
+		return wasLeft
 	default:
-		return "no-answer"
+		return noAnswer
 	}
 }

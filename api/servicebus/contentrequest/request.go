@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -115,7 +117,7 @@ func New(opts Options) *Requests {
 		replies:  replies,
 		slots:    slots,
 		tasks:    busclient.NewTaskGroup(),
-		metrics:  newRequestMetrics(opts.Registerer),
+		metrics:  newRequestMetrics(opts.Registerer, slices.Collect(maps.Keys(opts.Queues))),
 		tracer:   tracing.New(opts.Traces, "api/servicebus/contentrequest"),
 	}
 }

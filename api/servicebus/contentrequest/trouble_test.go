@@ -308,14 +308,30 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 		require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
 	# HELP messagehub_servicebus_requests_total Requests to domains for content, by origin and outcome: content; what the domain says it failed with; malformed-reply; no-answer; left (by the actor); busy or unavailable (the bus).
 	# TYPE messagehub_servicebus_requests_total counter
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="busy"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="content"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="dataset-not-available"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="dataset-not-found"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="internal-error"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="left"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="malformed-reply"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="no-answer"} 0
+	messagehub_servicebus_requests_total{origin="Aggregations",outcome="unavailable"} 0
+	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="busy"} 0
 	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="content"} 2
 	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="dataset-not-available"} 1
+	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="dataset-not-found"} 0
+	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="internal-error"} 0
 	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="left"} 1
 	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="malformed-reply"} 1
 	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="no-answer"} 1
 	messagehub_servicebus_requests_total{origin="TimeSeries",outcome="unavailable"} 1
 	# HELP messagehub_servicebus_replies_refused_total Messages in the session of a reply that were none, by origin and reason: malformed-reply, foreign-request, foreign-bundle.
 	# TYPE messagehub_servicebus_replies_refused_total counter
+	messagehub_servicebus_replies_refused_total{origin="Aggregations",reason="foreign-bundle"} 0
+	messagehub_servicebus_replies_refused_total{origin="Aggregations",reason="foreign-request"} 0
+	messagehub_servicebus_replies_refused_total{origin="Aggregations",reason="malformed-reply"} 0
+	messagehub_servicebus_replies_refused_total{origin="TimeSeries",reason="foreign-bundle"} 0
 	messagehub_servicebus_replies_refused_total{origin="TimeSeries",reason="foreign-request"} 1
 	messagehub_servicebus_replies_refused_total{origin="TimeSeries",reason="malformed-reply"} 1
 	`), "messagehub_servicebus_requests_total", "messagehub_servicebus_replies_refused_total"))
