@@ -11,17 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/api/guide"
-	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
-	"github.com/messagehub/messagehub/cmd/node/otlp"
 	"github.com/messagehub/messagehub/deploy/handbook"
 )
 
@@ -158,19 +154,11 @@ func TestHandbook_HasOnlyConfigurationsThatLoad(t *testing.T) {
 // TestHandbook_NamesEachMetricAndNoOther makes monitoring.md the list of metrics, with which a test of
 // deploy/observability compares rules and dashboards.
 func TestHandbook_NamesEachMetricAndNoOther(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	cfg := config.Default()
-	cfg.Listen, cfg.BusListen, cfg.BlobListen, cfg.InMemory = "127.0.0.1:0", "", "", true
-	cfg.Admin.Token = operatorToken
-	n, err := node.Open(t.Context(), cfg, node.Options{Registry: registry})
-	require.NoError(t, err)
-	require.NoError(t, n.Close())
-	traces, err := otlp.Open(t.Context(), otlp.Options{Environ: []string{"OTEL_TRACES_EXPORTER=otlp"}, Registerer: registry})
-	require.NoError(t, err)
-	traces.Close(t.Context(), time.Second)
 	exist := make(map[string]bool)
-	for _, metric := range metricNames(registry) {
-		exist[metric] = false
+	for metric := range registeredMetrics(t) {
+		if strings.HasPrefix(metric, "messagehub_") {
+			exist[metric] = false
+		}
 	}
 	suffix := regexp.MustCompile(`_(bucket|sum|count)$`)
 	for name, text := range handbookPages(t) {
@@ -238,22 +226,6 @@ func TestIncidents_HasASectionForEachAlert(t *testing.T) {
 		}
 		return nil
 	}))
-}
-
-// metricNames returns the names of all metrics of a registry, whether they have values or not.
-func metricNames(registry *prometheus.Registry) (names []string) {
-	described := make(chan *prometheus.Desc)
-	go func() {
-		registry.Describe(described)
-		close(described)
-	}()
-	name := regexp.MustCompile(`fqName: "(messagehub_[a-z_]+)"`)
-	for desc := range described {
-		if match := name.FindStringSubmatch(desc.String()); match != nil {
-			names = append(names, match[1])
-		}
-	}
-	return names
 }
 
 // settingNames returns the names of all settings.
