@@ -106,7 +106,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	defer stop()
 	level := loglevel.New(cfg.Log.Level, time.Now)
 	logger := newLogger(cfg.Log.Format, level, p.err)
-	node.LogAzure(logger)
+	node.LogAzure(ctx, logger)
 	logStartChecks(ctx, logger, &cfg)
 	dropped := prometheus.NewRegistry()
 	traces, err := otlp.Open(ctx, otlp.Options{Environ: p.environ, Version: version, Logger: logger, Registerer: dropped})

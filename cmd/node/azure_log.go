@@ -14,8 +14,8 @@ import (
 // LogAzure has the clients of Azure log to logger, if that logs at debug level now. It concerns the whole process,
 // and is called before any client is made, because the clients read the setting without a lock. So a level that
 // changes later does not turn their log on, and without it they compose no line.
-func LogAzure(logger *slog.Logger) {
-	if logger.Enabled(context.Background(), slog.LevelDebug) {
+func LogAzure(ctx context.Context, logger *slog.Logger) {
+	if logger.Enabled(ctx, slog.LevelDebug) {
 		azlog.SetListener(azureListener(logger))
 	}
 }

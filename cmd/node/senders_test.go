@@ -213,7 +213,9 @@ func (f transporter) Do(r *http.Request) (*http.Response, error) { return f(r) }
 func TestNode_SpendsNothingOnForgedTokens(t *testing.T) {
 	issuer, forger := identitytest.Start(t), identitytest.Start(t)
 	var calls atomic.Int64
-	n, _ := start(t, withTokens(issuer), node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
+	cfg := withTokens(issuer)
+	cfg.Survey.Units = 0 // its requests are not those of tokens
+	n, _ := start(t, cfg, node.Options{ReadinessInterval: -1, SweepEvery: time.Hour, PullOnly: true, WrapTransport: func(next policy.Transporter) policy.Transporter {
 		return transporter(func(r *http.Request) (*http.Response, error) {
 			calls.Add(1)
 			return next.Do(r)
