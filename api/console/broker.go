@@ -58,11 +58,11 @@ func (v *visit) brokerOverview() error {
 	if err != nil {
 		return err
 	}
-	channels, err := v.partyTable(domain.Channels, "channel")
+	channels, err := v.partyTable("Channels", domain.Channels, "channel")
 	if err != nil {
 		return err
 	}
-	producers, err := v.partyTable(domain.Producers, "producer")
+	producers, err := v.partyTable("Producers", domain.Producers, "producer")
 	if err != nil {
 		return err
 	}
@@ -94,13 +94,13 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 }
 
 // partyTable returns a part of a list of parties. parameter is that of the query which says where it begins.
-func (v *visit) partyTable(list domain.PartyList, parameter string) (g.Node, error) {
+func (v *visit) partyTable(title string, list domain.PartyList, parameter string) (g.Node, error) {
 	first := v.r.URL.Query().Get(parameter)
 	found, next, err := v.opts.Broker.List(v.ctx(), operatorCredentials, list, first, shownParties)
 	if err != nil {
 		return nil, err
 	}
-	t := table{caption: "In the order of their names, in UTC", columns: []column{{title: "Name"}, {title: "Label"}, {title: "Created"}, {title: "Changed"}}, empty: "There are none in this part of the list."}
+	t := table{caption: title + ", in the order of their names, in UTC", columns: []column{{title: "Name"}, {title: "Label"}, {title: "Created"}, {title: "Changed"}}, empty: "There are none in this part of the list."}
 	for _, p := range found {
 		name := bdi(p.ID.String())
 		if list == domain.Channels {

@@ -27,9 +27,9 @@ var jobStates = map[domain.JobState]badgeKind{
 }
 
 // jobTable returns a table of jobs.
-func (v *visit) jobTable(jobs []domain.Job) g.Node {
+func (v *visit) jobTable(title string, jobs []domain.Job) g.Node {
 	t := table{
-		caption: "Jobs, the newest first, in UTC",
+		caption: title + ", the newest first, in UTC",
 		columns: []column{{title: "Job"}, {title: "State"}, {title: "Bucket"}, {title: "Started"}, {title: "Ended"}, {title: "Seen", isNumber: true}, {title: "Refused", isNumber: true}},
 		empty:   "There are no jobs.",
 	}
@@ -97,7 +97,7 @@ func (v *visit) jobs() error {
 	if len(found) == shownJobs {
 		next = withQuery(path, "before", found[shownJobs-1].ID.UUID())
 	}
-	return v.show(&view{title: kind.title, body: []g.Node{v.jobTable(found), pager(first, next)}})
+	return v.show(&view{title: kind.title, body: []g.Node{v.jobTable(kind.title, found), pager(first, next)}})
 }
 
 // findJob returns the job that the path names.

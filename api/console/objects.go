@@ -29,9 +29,9 @@ type Objects interface {
 var errNoObjects = &refusal{http.StatusNotFound, "This hub keeps no objects", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
 
 const (
-	shownObjects  = 50 // rows on a page
-	overviewsJobs = 5  // jobs of each kind on the first page
-	shownJobs     = 50 // on a page of one kind
+	shownObjects = 50 // rows on a page
+	overviewJobs = 5  // jobs of each kind on the first page
+	shownJobs    = 50 // on a page of one kind
 )
 
 // objects searches objects by bucket and key, and shows the newest jobs.
@@ -56,11 +56,11 @@ func (v *visit) objects() error {
 		body = append(body, found)
 	}
 	for _, kind := range jobKinds {
-		jobs, err := v.opts.Objects.ListJobs(v.ctx(), domain.JobID{Kind: kind.kind}, overviewsJobs)
+		jobs, err := v.opts.Objects.ListJobs(v.ctx(), domain.JobID{Kind: kind.kind}, overviewJobs)
 		if err != nil {
 			return err
 		}
-		body = append(body, h.H2(g.Text(kind.title)), v.jobTable(jobs), g.If(len(jobs) == overviewsJobs, h.P(h.A(h.Href(link("objects", "jobs", string(kind.kind))), g.Text("All of them: "+kind.title)))))
+		body = append(body, h.H2(g.Text(kind.title)), v.jobTable(kind.title, jobs), g.If(len(jobs) == overviewJobs, h.P(h.A(h.Href(link("objects", "jobs", string(kind.kind))), g.Text("All of them: "+kind.title)))))
 	}
 	return v.show(&view{title: "Objects", body: body})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -91,7 +92,7 @@ func streamName(s domain.StreamName) string {
 	if topic, isTopic := s.Topic(); isTopic {
 		return topic
 	}
-	return s.String()
+	return strings.Replace(s.String(), "|", " ", 1)
 }
 
 func receiverStateOptions() []entry {
@@ -145,7 +146,7 @@ func receiverAdvice(r *receiverlist.Receiver) g.Node {
 		if r.Failures > 1 {
 			calls = "The last " + strconv.Itoa(r.Failures) + " calls failed: "
 		}
-		return say(warn, g.Text(calls), bdi(r.LastError), g.Text(" Repair the receiver. It is called again by itself, with pauses that grow."))
+		return say(warn, g.Text(calls), bdi(r.LastError), g.Text(". Repair the receiver. It is called again by itself, with pauses that grow."))
 	}
 	return nil
 }
