@@ -30,8 +30,16 @@ var errNoReceivers = &refusal{http.StatusNotFound, "This hub calls no receivers"
 
 // receiverColumns are those of a table of receivers.
 var receiverColumns = []column{
-	{title: "Receiver"}, {title: "State"}, {title: "Failing since"}, {title: "Oldest"}, {title: "Not taken", isNumber: true}, {title: "Under way", isNumber: true},
-	{title: "Failures", isNumber: true}, {title: "Dead letters", isNumber: true}, {title: "Stream"}, {title: "Host"},
+	{title: "Receiver"},
+	{title: "State"},
+	{title: "Failing since"},
+	{title: "Oldest"},
+	{title: "Not taken", isNumber: true},
+	{title: "Under way", isNumber: true},
+	{title: "Failures", isNumber: true},
+	{title: "Dead letters", isNumber: true},
+	{title: "Stream"},
+	{title: "Host"},
 }
 
 // receiverTable returns a table of receivers, whose names are links.
@@ -118,10 +126,14 @@ func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	}
 	all := []fact{
 		{"State", receiverState(r)},
-		{"Failures in a row", number(int64(r.Failures))}, {"Failing since", g.Group{moment(r.FailedSince)}},
-		{"Messages not taken", number(r.Behind)}, {"Oldest of them", ago(age(r.Oldest, now))},
-		{"Deliveries under way", number(int64(r.Waiting))}, {"Dead letters, ever", number(r.Dead)},
-		{"Host", bdi(r.Host)}, {"Stream", bdi(streamName(r.Stream))},
+		{"Failures in a row", number(int64(r.Failures))},
+		{"Failing since", g.Group{moment(r.FailedSince)}},
+		{"Messages not taken", number(r.Behind)},
+		{"Oldest of them", ago(age(r.Oldest, now))},
+		{"Deliveries under way", number(int64(r.Waiting))},
+		{"Dead letters, ever", number(r.Dead)},
+		{"Host", bdi(r.Host)},
+		{"Stream", bdi(streamName(r.Stream))},
 	}
 	if !r.Until.IsZero() {
 		all = append(all, fact{"Not called before", moment(r.Until)})
@@ -131,22 +143,22 @@ func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 
 // receiverAdvice says why a receiver is not called, and what to do about it; nil if it is called.
 func receiverAdvice(r *receiverlist.Receiver) g.Node {
-	say := func(kind badgeKind, nodes ...g.Node) g.Node { return notice(kind, h.P(nodes...)) }
+	say := func(nodes ...g.Node) g.Node { return notice(warn, h.P(nodes...)) }
 	switch {
 	case r.Fault != "":
-		return say(warn, bdi(r.Fault))
+		return say(bdi(r.Fault))
 	case r.State == subscribe.DeliveryPaused:
-		return say(warn, g.Text("It is paused: nothing is called until it is resumed. Messages wait until their retention has passed."))
+		return say(g.Text("It is paused: nothing is called until it is resumed. Messages wait until their retention has passed."))
 	case r.State == subscribe.DeliveryGone:
-		return say(warn, g.Text("The receiver answered 410 Gone, so nothing is called. Resume it once the receiver is there again."))
+		return say(g.Text("The receiver answered 410 Gone, so nothing is called. Resume it once the receiver is there again."))
 	case r.State == subscribe.DeliveryHeld:
-		return say(warn, g.Text("The receiver asked for a pause by Retry-After. It is called again by itself after that."))
+		return say(g.Text("The receiver asked for a pause by Retry-After. It is called again by itself after that."))
 	case r.State == subscribe.DeliveryFailing:
 		calls := "The last call failed: "
 		if r.Failures > 1 {
 			calls = "The last " + strconv.Itoa(r.Failures) + " calls failed: "
 		}
-		return say(warn, g.Text(calls), bdi(r.LastError), g.Text(". Repair the receiver. It is called again by itself, with pauses that grow."))
+		return say(g.Text(calls), bdi(r.LastError), g.Text(". Repair the receiver. It is called again by itself, with pauses that grow."))
 	}
 	return nil
 }

@@ -183,8 +183,12 @@ func subscriptionFacts(s *subscribe.Subscription) g.Node {
 	}
 	all := []fact{
 		{"Owner", anchor(withQuery(link("subscriptions"), "owner", s.Owner.String()), s.Owner.String())},
-		{"Created", moment(s.Created)}, {"Method", bdi(s.Method)}, {"Encoding", bdi(s.Encoding)}, {"Mode", g.Text(mode)},
-		{"Ordered", yesNo(s.IsOrdered)}, {"Signed", yesNo(s.IsSigned)},
+		{"Created", moment(s.Created)},
+		{"Method", bdi(s.Method)},
+		{"Encoding", bdi(s.Encoding)},
+		{"Mode", g.Text(mode)},
+		{"Ordered", yesNo(s.IsOrdered)},
+		{"Signed", yesNo(s.IsSigned)},
 	}
 	if s.MaxRate > 0 {
 		all = append(all, fact{"Limit of calls a second", g.Text(strconv.FormatFloat(s.MaxRate, 'f', -1, 64))})
@@ -265,8 +269,12 @@ func (v *visit) delivery() error {
 	}
 	path := link("subscriptions", owner.String(), id.Subscription.String())
 	all := []fact{
-		{"State", badge(deliveryStates[x.State], string(x.State))}, {"Cause", code(string(x.Cause))}, {"Published", moment(x.Published)},
-		{"Attempts", number(int64(x.Attempts))}, {"Attempts left", number(int64(x.AttemptsLeft))}, {"Next attempt", moment(x.NextAttempt)},
+		{"State", badge(deliveryStates[x.State], string(x.State))},
+		{"Cause", code(string(x.Cause))},
+		{"Published", moment(x.Published)},
+		{"Attempts", number(int64(x.Attempts))},
+		{"Attempts left", number(int64(x.AttemptsLeft))},
+		{"Next attempt", moment(x.NextAttempt)},
 	}
 	if x.Event != nil {
 		all = append(all, fact{"Message", code(x.Event.ID)}, fact{"Type", bdi(x.Event.Type)}, fact{"Source", bdi(x.Event.Source)})
@@ -284,9 +292,8 @@ func (v *visit) delivery() error {
 
 // replayLink returns a link to the form by which a delivery that has ended is made again, nil for others.
 func (v *visit) replayLink(path string, x *inspect.Explanation) g.Node {
-	switch x.State {
-	case inspect.Dead, inspect.Delivered, inspect.Ended:
-		return v.orderLink(path+"/deliveries/"+x.ID.String()+"/replay", "Make the delivery again")
+	if !slices.Contains([]inspect.State{inspect.Dead, inspect.Delivered, inspect.Ended}, x.State) {
+		return nil
 	}
-	return nil
+	return v.orderLink(path+"/deliveries/"+x.ID.String()+"/replay", "Make the delivery again")
 }
