@@ -100,7 +100,7 @@ func (v *visit) partyTable(title string, list domain.PartyList, parameter string
 	if err != nil {
 		return nil, err
 	}
-	t := table{caption: title + ", in the order of their names, in UTC", columns: []column{{title: "Name"}, {title: "Label"}, {title: "Created"}, {title: "Changed"}}, empty: "There are none in this part of the list."}
+	t := table{caption: title + ", in the order of their names, in UTC", columns: []column{{title: "Name"}, {title: "Label"}, {title: "Created"}, {title: "Changed"}}, empty: "This part of the list is empty."}
 	for _, p := range found {
 		name := bdi(p.ID.String())
 		if list == domain.Channels {

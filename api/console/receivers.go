@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A ReceiverLister tells how the calls of receivers proceed. [receiverlist.Service] is one.
+// A ReceiverLister reports how the calls of receivers proceed. [receiverlist.Service] is one.
 type ReceiverLister interface {
 	// List returns a page of the receivers of a kind.
 	List(ctx context.Context, q receiverlist.Query) (receiverlist.Page, error)
@@ -115,7 +115,7 @@ func receiverStateOptions() []entry {
 	return options
 }
 
-// receiverFacts returns what a page tells first of a receiver, and a sentence about what stands still.
+// receiverFacts returns how the calls of a receiver proceed, and before that why it is not called.
 func (v *visit) receiverFacts(r *receiverlist.Receiver) g.Node {
 	now := v.opts.Clock()
 	ago := func(text string) g.Node {

@@ -107,7 +107,7 @@ type Receiver struct {
 // A place is one in the list.
 type place struct {
 	shard  int
-	cursor string // the last one that was looked at; "": none of the shard
+	cursor string // the last one that was looked at; "": the shard was not begun
 }
 
 func (p place) String() string {
