@@ -43,6 +43,7 @@ type browser struct {
 	console *console.Console
 	options console.Options
 	bus     *queueBus
+	systems *systems
 	clock   *clock
 	client  *http.Client
 	logs    *logs
@@ -107,6 +108,8 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 		},
 	}
 	options := api.Options{Hub: b.hub, Operator: operator, AdminToken: adminToken, Logger: log, Registerer: registry, Clock: b.clock.read}
+	b.systems = newSystems(t, b.clock.read)
+	b.systems.options(&b.options, b.store)
 	for _, c := range change {
 		c(&b.options, &options)
 	}

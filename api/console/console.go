@@ -24,10 +24,20 @@ type Options struct {
 	Find        Finder
 	DeadLetters DeadLetters
 	Check       hub.Checker
-	Nodes       NodeLister
-	SendSample  SampleSender
-	Settings    []Setting
-	Gatherer    prometheus.Gatherer // what the charts show; default: nothing
+
+	Receivers     ReceiverLister // the pages about receivers need Journal, too
+	Subscriptions Subscriptions
+	Deliveries    Deliveries
+	Replays       Replayer
+	Watches       Watches
+	Broker        Broker
+	Objects       Objects // whose pages need Journal, too
+	Journal       Journal
+
+	Nodes      NodeLister
+	SendSample SampleSender
+	Settings   []Setting
+	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
 
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
 	// sessions. It must be too long to be guessed: a cookie lets its owner try keys. Default: a random one, with which sessions end with the process.

@@ -10,7 +10,9 @@
 //
 // A request reaches a page only if serve (serve.go) has found its operator and that has the role of the
 // page. A POST needs the token of its session and must not come from another site. Orders need a reason
-// and the name typed again (confirm.go), and are refused if what the page showed has changed.
+// and the name typed again (confirm.go), and are refused if what the page showed has changed. Orders about
+// receivers and jobs, whose use cases keep no records, are recorded by package journal. No page about them
+// shows a payload, a key, the value of a header, or the path and query of a callback.
 //
 // A session is a sealed cookie (session.go): the server keeps nothing, so any node that derives the
 // same key serves it. The token of an operator is looked up for each request, so that a token that was

@@ -87,7 +87,7 @@ func TestSignIn_OfAReaderMayLookAlone(t *testing.T) {
 		if strings.HasPrefix(path, "/sign-") {
 			continue
 		}
-		a := b.post(samplePath(path), url.Values{"form-token": {token}, "why": {"x"}, "typed": {actor}}).wants(http.StatusForbidden)
+		a := b.post(b.samplePath(path), url.Values{"form-token": {token}, "why": {"x"}, "typed": {actor}}).wants(http.StatusForbidden)
 		require.Contains(t, a.text(), "You may look, and not change anything")
 	}
 }

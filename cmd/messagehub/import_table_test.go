@@ -136,6 +136,18 @@ var table = []row{
 		why:      "use cases need ports, and no adapter behind them",
 	},
 	{
+		packages: []string{"domain/journal"},
+		may:      []string{"domain", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them",
+	},
+	{
+		packages: []string{"domain/receiverlist"},
+		may:      []string{"domain", "domain/subscribe", "repository"},
+		tests:    rulesAndOracle,
+		why:      "use cases need ports, and no adapter behind them; operators see the states that owners see",
+	},
+	{
 		packages: []string{"domain/inspect"},
 		may:      []string{"domain", "domain/delivery", "domain/filter", "domain/subscribe", "repository"},
 		tests:    rulesAndOracle,
@@ -286,8 +298,8 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/console"},
-		may:      []string{"domain", "domain/deadletters", "domain/find", "domain/hub", "domain/survey", "api/identity", "api/internal/cloudevent"},
-		tests:    append(slices.Clip(rulesAndOracle), "api"),
+		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/journal", "domain/ledger", "domain/receiverlist", "domain/subscribe", "domain/survey", "domain/watch", "api/identity", "api/internal/cloudevent"},
+		tests:    append(slices.Clip(rulesAndOracle), "api", "domain/objecttest", "domain/replay"),
 		why:      "pages call use cases; it is a part of the server of api, which it knows as its host",
 	},
 	{

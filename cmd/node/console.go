@@ -31,6 +31,7 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 		IsSecure:    cfg.TLS.IsOn(),
 		Clock:       n.opts.Clock,
 	}
+	n.addReceivers(&opts)
 	if cfg.Console.ClientID != "" {
 		opts.SignIn = identity.NewCodeFlow(identity.CodeFlowOptions{
 			Issuer: cfg.OIDC.Issuers[0], ClientID: cfg.Console.ClientID, ClientSecret: cfg.Console.ClientSecret.Reveal(),

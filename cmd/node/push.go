@@ -24,6 +24,7 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 	"github.com/messagehub/messagehub/domain/outcome"
 	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/domain/receiverlist"
 	"github.com/messagehub/messagehub/domain/replay"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/repository"
@@ -44,6 +45,7 @@ type push struct {
 	definitions   repository.Definitions
 	broker        *broker.Service
 	watches       *watches
+	receivers     *receiverlist.Service
 	objects       *publish.ObjectRelay // nil: no changes of objects are published to a topic
 
 	fault error // why there is nothing of the above
@@ -133,6 +135,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 		Created: p.engine.Created, Changed: p.engine.Changed, Grace: cfg.Push.SecretGrace, Clock: opts.Clock,
 	})
 	p.streams, p.definitions = streams, documents
+	p.receivers = receiverlist.New(receiverlist.Ports{Definitions: documents, Cursors: documents, Shards: documents, Streams: streams, Parties: documents}, clock)
 	p.deliveries = inspect.New(inspect.Ports{
 		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &caller{p.tester, s.content, clock, cfg.Broker.TokenHeader, tracer},
 	}, inspect.Options{Clock: opts.Clock})

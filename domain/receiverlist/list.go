@@ -1,0 +1,357 @@
+package receiverlist
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/subscribe"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A Kind is what a receiver is.
+type Kind string
+
+// The kinds of receivers.
+const (
+	Subscription Kind = "subscription"
+	Watch        Kind = "watch"
+	Consumer     Kind = "consumer"
+)
+
+// Stopped is the state of a query for receivers in any state but active.
+const Stopped = "stopped"
+
+// States are those by which receivers are listed. The names of single states are those of [subscribe.Delivery].
+var States = []string{
+	Stopped, subscribe.DeliveryActive, subscribe.DeliveryFailing, subscribe.DeliveryHeld, subscribe.DeliveryPaused, subscribe.DeliveryGone,
+}
+
+// MaxPage is the limit for the receivers of a page.
+const MaxPage = 50
+
+const (
+	maxLooked    = 300 // receivers that a page looks at
+	shardsAtOnce = 16
+	readsAtOnce  = 32
+)
+
+// Ports are what a Service reads.
+type Ports struct {
+	Definitions repository.Definitions
+	Cursors     repository.Cursors
+	Shards      repository.Shards
+	Streams     repository.Streams
+	Parties     repository.Parties
+}
+
+// A Service is safe for concurrent use.
+type Service struct {
+	ports Ports
+	clock func() time.Time
+}
+
+// New returns a Service. A nil clock is time.Now.
+func New(ports Ports, clock func() time.Time) *Service {
+	if clock == nil {
+		clock = time.Now
+	}
+	return &Service{ports, clock}
+}
+
+// A Query says which receivers are wanted.
+type Query struct {
+	Kind  Kind
+	State string // one of States; "": any
+	After string // Page.Next of the page before; "": the first one
+}
+
+// A Page is some receivers. It may have fewer than MaxPage, or none, although there are more.
+type Page struct {
+	Receivers []Receiver
+	Next      string // "": there are no more
+}
+
+// A Receiver is how the calls of one receiver proceed.
+type Receiver struct {
+	Kind         Kind
+	Owner        domain.ActorID        // of a subscription or a watch
+	Subscription domain.SubscriptionID // of a subscription
+	Watch        domain.WatchID        // of a watch
+	Consumer     domain.PartyID        // of a consumer
+	Stream       domain.StreamName
+	Host         string // that is called; "": not known
+
+	State       string    // one of [subscribe.Delivery]
+	Until       time.Time // nothing is called before it; zero: no such time
+	Failures    int       // in a row
+	FailedSince time.Time // zero: not known
+	LastError   string    // of the last call, if that failed
+	Waiting     int       // deliveries that are called or wait for a retry
+	Behind      int64     // messages that were not taken
+	Oldest      time.Time // when the first of those was published; zero: not known
+	Dead        int64     // dead letters, ever
+
+	// Fault says why the rest is not known, or why nothing is delivered; "": neither is the case.
+	Fault string
+}
+
+// A place is one in the list.
+type place struct {
+	shard  int
+	cursor string // the last one that was looked at; "": the shard was not begun
+}
+
+func (p place) String() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.shard) + " " + p.cursor))
+}
+
+func parsePlace(text string) (place, error) {
+	plain, err := base64.RawURLEncoding.DecodeString(text)
+	number, cursor, hasCursor := strings.Cut(string(plain), " ")
+	shard, parseErr := strconv.Atoi(number)
+	if text == "" {
+		return place{}, nil
+	}
+	if err != nil || parseErr != nil || !hasCursor || shard < 0 || shard >= repository.ShardCount {
+		return place{}, domain.Errorf(domain.Invalid, "after: want what the page before has as its next, got %q", domain.Clip(text))
+	}
+	return place{shard, cursor}, nil
+}
+
+// List returns a page of receivers. Subscriptions and watches that were deleted are left out. It fails with Invalid if the query is not valid.
+func (s *Service) List(ctx context.Context, q Query) (Page, error) {
+	at, err := parsePlace(q.After)
+	if err != nil {
+		return Page{}, err
+	}
+	if q.State != "" && !slices.Contains(States, q.State) {
+		return Page{}, domain.Errorf(domain.Invalid, "state: want one of %v, got %q", States, domain.Clip(q.State))
+	}
+	var page Page
+	looked := 0
+	for at.shard < repository.ShardCount {
+		shards, err := s.readShards(ctx, at.shard)
+		if err != nil {
+			return Page{}, err
+		}
+		for _, entries := range shards {
+			entries = slices.DeleteFunc(entries, func(e repository.ShardEntry) bool {
+				return e.Cursor.String() <= at.cursor || !q.wants(e.Cursor)
+			})
+			for chunk := range slices.Chunk(entries, readsAtOnce) {
+				if looked += len(chunk); looked > maxLooked {
+					page.Next = at.String()
+					return page, nil
+				}
+				found, err := s.readAll(ctx, chunk)
+				if err != nil {
+					return Page{}, err
+				}
+				for i := range found {
+					if q.hasState(&found[i]) {
+						if len(page.Receivers) == MaxPage {
+							page.Next = at.String()
+							return page, nil
+						}
+						page.Receivers = append(page.Receivers, found[i])
+					}
+					at.cursor = chunk[i].Cursor.String()
+				}
+			}
+			at = place{shard: at.shard + 1}
+		}
+	}
+	return page, nil
+}
+
+// readShards returns the entries of some shards from one on, each in the order of its cursors. Entries that
+// cannot be read are missing: the check finds them.
+func (s *Service) readShards(ctx context.Context, first int) ([][]repository.ShardEntry, error) {
+	shards := make([][]repository.ShardEntry, min(shardsAtOnce, repository.ShardCount-first))
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range shards {
+		g.Go(func() error {
+			entries, _, err := s.ports.Shards.Cursors(ctx, first+i)
+			if kind := domain.KindOf(err); err != nil && kind != domain.Damaged && kind != domain.NewerFormat {
+				return err
+			}
+			slices.SortFunc(entries, func(a, b repository.ShardEntry) int { return cmp.Compare(a.Cursor.String(), b.Cursor.String()) })
+			shards[i] = entries
+			return nil
+		})
+	}
+	return shards, g.Wait()
+}
+
+// wants reports whether a cursor is that of a receiver of the kind.
+func (q *Query) wants(cursor domain.CursorID) bool {
+	r, ok := receiverOf(cursor)
+	return ok && r.Kind == q.Kind
+}
+
+func (q *Query) hasState(r *Receiver) bool {
+	switch {
+	case r.State == subscribe.DeliveryClosed:
+		return false
+	case q.State == "":
+		return true
+	case q.State == Stopped:
+		return r.State != subscribe.DeliveryActive
+	}
+	return r.State == q.State
+}
+
+// receiverOf returns what the id of a cursor says, and false if it is that of something else.
+func receiverOf(cursor domain.CursorID) (Receiver, bool) {
+	if owner, id, isWatch := domain.WatchOf(cursor); isWatch {
+		return Receiver{Kind: Watch, Owner: owner, Watch: id}, true
+	}
+	if consumer, isConsumer := domain.ConsumerOf(cursor); isConsumer {
+		return Receiver{Kind: Consumer, Consumer: consumer}, true
+	}
+	id, err := domain.SubscriptionOf(cursor)
+	return Receiver{Kind: Subscription, Subscription: id}, err == nil
+}
+
+// readAll reads the receivers of some entries. It fails if ctx has ended.
+func (s *Service) readAll(ctx context.Context, entries []repository.ShardEntry) ([]Receiver, error) {
+	found := make([]Receiver, len(entries))
+	var g errgroup.Group
+	g.SetLimit(readsAtOnce)
+	for i := range entries {
+		g.Go(func() error {
+			r, _ := receiverOf(entries[i].Cursor)
+			r.Stream = entries[i].Stream
+			if err := s.read(ctx, entries[i].Cursor, &r); err != nil {
+				r.Fault = err.Error()
+			}
+			found[i] = r
+			return nil
+		})
+	}
+	_ = g.Wait() // which never fails
+	return found, ctx.Err()
+}
+
+// Consumers returns how the calls of some consumers of the broker proceed, in the same order.
+func (s *Service) Consumers(ctx context.Context, ids []domain.PartyID) ([]Receiver, error) {
+	entries := make([]repository.ShardEntry, len(ids))
+	for i, id := range ids {
+		entries[i] = repository.ShardEntry{Cursor: id.Cursor(), Stream: id.Stream()}
+	}
+	return s.readAll(ctx, entries)
+}
+
+// Subscription returns how the calls of a subscription of an owner proceed.
+func (s *Service) Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (Receiver, error) {
+	r := Receiver{Kind: Subscription, Subscription: id}
+	err := s.read(ctx, id.Cursor(), &r)
+	if err == nil && r.Owner != owner {
+		return r, domain.Errorf(domain.NotFound, "actor %s has no subscription %s", owner, id)
+	}
+	return r, err
+}
+
+// Owned returns the subscriptions of an owner, in the order of their ids.
+func (s *Service) Owned(ctx context.Context, owner domain.ActorID) ([]Receiver, error) {
+	definitions, err := s.ports.Definitions.Subscriptions(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]repository.ShardEntry, len(definitions))
+	for i, d := range definitions {
+		entries[i].Cursor = d.ID.Cursor()
+	}
+	return s.readAll(ctx, entries)
+}
+
+// read reads what is stored of a receiver.
+func (s *Service) read(ctx context.Context, cursor domain.CursorID, r *Receiver) error {
+	standing, err := s.ports.Cursors.Standing(ctx, cursor)
+	if err != nil && domain.KindOf(err) != domain.NotFound {
+		return err
+	}
+	hasCursor := err == nil
+	definition := &repository.Definition{Resumed: standing.Resumed} // of a receiver that is not paused by its owner
+	switch r.Kind {
+	case Subscription:
+		definition, err = s.ports.Definitions.Subscription(ctx, r.Subscription)
+		if domain.KindOf(err) == domain.NotFound { // it was deleted, and its cursor is about to be removed
+			r.State = subscribe.DeliveryClosed
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		r.Owner, r.Host = definition.Owner, hostOf(definition.CallbackURL)
+		if r.Stream, err = definition.Stream(); err != nil {
+			return err
+		}
+	case Consumer:
+		party, err := s.ports.Parties.Party(ctx, r.Consumer)
+		if err != nil {
+			return err
+		}
+		r.Host = hostOf(party.CallbackURL)
+	case Watch:
+	}
+	d := subscribe.DeliveryOf(definition, &standing, s.clock())
+	r.State, r.Until, r.Failures, r.Waiting, r.Dead = d.State, d.Until, d.Failures, d.Waiting, d.Counters.Errored
+	if d.Failures > 0 {
+		r.FailedSince = standing.FailedSince
+	}
+	if n := len(standing.Recent); n > 0 {
+		r.LastError = standing.Recent[n-1].Error
+	}
+	if !hasCursor {
+		return domain.Errorf(domain.NotFound, "nothing is delivered, because its cursor was not created; its owner has to create it again with the same id")
+	}
+	return s.readBehind(ctx, &standing, r)
+}
+
+// hostOf returns the host of a URL, without a path and a query, which may have secrets.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// readBehind reads which messages were not taken.
+func (s *Service) readBehind(ctx context.Context, standing *domain.Standing, r *Receiver) error {
+	end, err := s.ports.Streams.End(ctx, r.Stream)
+	if err != nil {
+		return err
+	}
+	for _, p := range end.Positions {
+		at := standing.Position(p.Priority)
+		behind := p.Number - at.Number
+		if behind <= 0 {
+			continue
+		}
+		if _, isData := r.Stream.DataActor(); isData {
+			behind = 1 // the newest entry stands for those before it
+		}
+		r.Behind += behind
+		read, err := s.ports.Streams.Read(ctx, r.Stream, at, 1)
+		if err != nil {
+			return err
+		}
+		if len(read.Entries) > 0 {
+			if published := read.Entries[0].Published; r.Oldest.IsZero() || published.Before(r.Oldest) {
+				r.Oldest = published
+			}
+		}
+	}
+	return nil
+}
