@@ -143,6 +143,51 @@ func (s surveyReader) applyBundle(c *call, r *surveyRecord, d *surveyedDocument,
 	return nil
 }
 
+// References implements survey.Reader: the gates, the head, and the bundles that are open.
+func (s surveyReader) References(recipient domain.ActorID, record []byte) []survey.Reference {
+	name := recipient.String()
+	head := survey.Reference{Container: catalogContainer, Partition: name, ID: headID}
+	ofGate := func(group domain.Group) survey.Reference {
+		return survey.Reference{Container: bundlesContainer, Partition: name, ID: gateID(group)}
+	}
+	var refs []survey.Reference
+	if record == nil {
+		for _, group := range s.Groups() {
+			refs = append(refs, ofGate(group))
+		}
+		return append(refs, head)
+	}
+	r, _ := decodeSurveyRecord(record) // one that cannot be decoded is empty
+	for i := range r.groups {
+		if g := &r.groups[i]; g.hasGate {
+			refs = append(refs, ofGate(g.group))
+		}
+	}
+	if r.hasHead {
+		refs = append(refs, head)
+	}
+	for i := range r.groups {
+		if open := r.groups[i].open; open != (domain.BundleID{}) {
+			refs = append(refs, survey.Reference{Container: bundlesContainer, Partition: name, ID: open.String()})
+		}
+	}
+	return refs
+}
+
+// Renew implements survey.Reader.
+func (surveyReader) Renew(old, fresh []byte) []byte {
+	before, err := decodeSurveyRecord(old)
+	if err != nil {
+		return fresh
+	}
+	r, err := decodeSurveyRecord(fresh)
+	if err != nil {
+		return fresh
+	}
+	r.keepHistory(before)
+	return r.encode()
+}
+
 // Mailbox implements survey.Reader.
 func (s surveyReader) Mailbox(recipient domain.ActorID, record []byte) (domain.Mailbox, bool) {
 	r, err := decodeSurveyRecord(record)

@@ -2,6 +2,9 @@ package survey
 
 import (
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -126,13 +129,13 @@ func (t *table) Mailbox(recipient domain.ActorID) (domain.Mailbox, bool) {
 	return t.reader.Mailbox(recipient, record)
 }
 
-// records returns all records.
+// records returns all records, in the order of their recipients.
 func (t *table) records() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
-		for recipient, e := range t.entries {
-			if !yield(recipient, e.record) {
+		for _, recipient := range slices.Sorted(maps.Keys(t.entries)) {
+			if !yield(recipient, t.entries[recipient].record) {
 				return
 			}
 		}
@@ -155,3 +158,27 @@ func (t *table) sums() domain.MailboxTotals {
 	t.totals, t.totalsOf = sums, t.version
 	return sums
 }
+
+// recipients returns the recipients of all records, in order.
+func (t *table) recipients() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Sorted(maps.Keys(t.entries))
+}
+
+// inState returns the recipients whose line is in a state, in order.
+func (t *table) inState(state domain.MailboxState) []domain.ActorID {
+	want := indexOf(state)
+	var found []domain.ActorID
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, e := range t.entries {
+		if e.state == want {
+			found = append(found, e.recipient)
+		}
+	}
+	slices.SortFunc(found, compareActors)
+	return found
+}
+
+func compareActors(a, b domain.ActorID) int { return strings.Compare(a.String(), b.String()) }
