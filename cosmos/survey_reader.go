@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -143,7 +144,8 @@ func (s surveyReader) applyBundle(c *call, r *surveyRecord, d *surveyedDocument,
 	return nil
 }
 
-// References implements survey.Reader: the gates, the head, and the bundles that are open.
+// References implements survey.Reader: the gates, the head, the bundles that are open, and the
+// documents that are damaged.
 func (s surveyReader) References(recipient domain.ActorID, record []byte) []survey.Reference {
 	name := recipient.String()
 	head := survey.Reference{Container: catalogContainer, Partition: name, ID: headID}
@@ -169,6 +171,19 @@ func (s surveyReader) References(recipient domain.ActorID, record []byte) []surv
 	for i := range r.groups {
 		if open := r.groups[i].open; open != (domain.BundleID{}) {
 			refs = append(refs, survey.Reference{Container: bundlesContainer, Partition: name, ID: open.String()})
+		}
+	}
+	for _, d := range r.damages {
+		switch d.document {
+		case fileDamage:
+		case headID:
+			if !r.hasHead {
+				refs = append(refs, head)
+			}
+		default:
+			if ref := (survey.Reference{Container: bundlesContainer, Partition: name, ID: d.document}); !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
 		}
 	}
 	return refs

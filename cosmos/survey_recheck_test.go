@@ -184,10 +184,15 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			for range 20 {
 				f.step()
 			}
+			for _, actor := range f.actors { // damaged for ever, so that they are rechecked every five minutes
+				_, err := node.begin("test").Put(context.Background(), node.db.bundles, actor.String(), "gate.?", "", map[string]string{"id": "gate.?", "kind": gateKind, "recipient": actor.String()})
+				require.NoError(t, err)
+			}
 			round()
 			for range 8 {
 				waitInBubble(6 * time.Hour)
-				for range 12 {
+				for range 100 {
+					f.step()
 					f.step()
 					round()
 				}
@@ -195,7 +200,13 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			_, ended := recheckedAt(t, node)
 			require.True(t, ended)
 			round()
-			f.requireLines(s)
+			for _, actor := range f.actors {
+				in, err := f.node.Inspect(context.Background(), actor)
+				require.NoError(t, err)
+				if in.Reserved > 0 {
+					require.Equal(t, domain.MailboxDamaged, requireReading(t, s, node, actor).State())
+				}
+			}
 		})
 	}
 }

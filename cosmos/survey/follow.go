@@ -124,6 +124,9 @@ func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
 type recordSet interface {
 	record(domain.ActorID) []byte
 	change(domain.ActorID, []byte)
+
+	// accepts reports whether a document is applied.
+	accepts(container string, recipient domain.ActorID, doc []byte) bool
 }
 
 // apply brings the records of mailboxes up to documents that were read.
@@ -131,7 +134,7 @@ func (s *Survey) apply(ctx context.Context, into recordSet, container string, do
 	var wanted []Reference
 	for _, doc := range docs {
 		recipient, ok := s.reader.Recipient(container, doc)
-		if !ok {
+		if !ok || !into.accepts(container, recipient, doc) {
 			continue
 		}
 		record, refers := s.reader.Apply(into.record(recipient), container, doc, isWalk)
@@ -143,6 +146,9 @@ func (s *Survey) apply(ctx context.Context, into recordSet, container string, do
 
 // record implements recordSet.
 func (s *Survey) record(recipient domain.ActorID) []byte { return s.table.record(recipient) }
+
+// accepts implements recordSet.
+func (s *Survey) accepts(string, domain.ActorID, []byte) bool { return true }
 
 // change implements recordSet. A record that has changed is stored by the next flush.
 func (s *Survey) change(recipient domain.ActorID, record []byte) {

@@ -28,7 +28,8 @@ type Reader interface {
 
 	// References returns the documents that a record was made from, as far as they say what is
 	// so now, in the order in which they are to be applied. For a nil record it returns the
-	// documents that begin a mailbox, whether they exist or not. Each has a partition.
+	// documents that begin a mailbox, whether they exist or not. The partition of each is the
+	// recipient.
 	References(recipient domain.ActorID, record []byte) []Reference
 
 	// Renew returns the record of a mailbox of which all documents were read again into fresh. It

@@ -193,7 +193,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 				return err
 			}
 			if doc == nil {
-				suspects.change(recipient, nil)
+				suspects.add(recipient, ref)
 				continue
 			}
 			s.compare(suspects, ref.Container, doc)
@@ -211,19 +211,41 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 	return nil
 }
 
-// suspects are mailboxes whose line differs from a document. It implements recordSet.
+// suspects are mailboxes whose line differs from a document.
 type suspects struct {
 	survey *Survey
-	found  []domain.ActorID // each once
+	found  []suspect
+}
+
+// A suspect is a mailbox, and documents that its line differs from.
+type suspect struct {
+	recipient domain.ActorID
+	documents []Reference
 }
 
 func newSuspects(s *Survey) *suspects { return &suspects{survey: s} }
 
+// add adds a mailbox. The zero Reference stands for no document.
+func (u *suspects) add(recipient domain.ActorID, document Reference) {
+	i := slices.IndexFunc(u.found, func(f suspect) bool { return f.recipient == recipient })
+	if i < 0 {
+		i, u.found = len(u.found), append(u.found, suspect{recipient: recipient})
+	}
+	if document != (Reference{}) {
+		u.found[i].documents = append(u.found[i].documents, document)
+	}
+}
+
+// record implements recordSet.
 func (u *suspects) record(recipient domain.ActorID) []byte { return u.survey.record(recipient) }
 
+// accepts implements recordSet.
+func (*suspects) accepts(string, domain.ActorID, []byte) bool { return true }
+
+// change implements recordSet. It changes no record.
 func (u *suspects) change(recipient domain.ActorID, record []byte) {
-	if !bytes.Equal(record, u.record(recipient)) && !slices.Contains(u.found, recipient) {
-		u.found = append(u.found, recipient)
+	if !bytes.Equal(record, u.record(recipient)) {
+		u.add(recipient, Reference{})
 	}
 }
 
@@ -238,54 +260,62 @@ func (s *Survey) compare(suspects *suspects, container string, doc []byte) {
 	if s.own.rechecked.seen == nil {
 		s.own.rechecked.seen = make(map[uint64]struct{})
 	}
-	s.own.rechecked.seen[hashOf(container, recipient.String(), id.document)] = struct{}{}
+	s.own.rechecked.seen[hashOf(container, id.recipient, id.document)] = struct{}{}
 	if s.isOutdated(id, version) || version.modified > s.own.at.Unix() {
 		return
 	}
-	record, _ := s.reader.Apply(suspects.record(recipient), container, doc, false)
-	suspects.change(recipient, record)
+	old := s.table.record(recipient)
+	if record, _ := s.reader.Apply(old, container, doc, false); !bytes.Equal(record, old) {
+		suspects.add(recipient, Reference{container, id.recipient, id.document})
+	}
 }
 
 // recheckAll rechecks mailboxes.
 func (s *Survey) recheckAll(ctx context.Context, suspects *suspects) error {
-	for _, recipient := range suspects.found {
-		if err := s.recheckMailbox(ctx, recipient); err != nil {
+	for _, found := range suspects.found {
+		if err := s.recheckMailbox(ctx, found.recipient, found.documents...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// A mailboxCopy has the new record of one mailbox.
+// A mailboxCopy has the new record of one mailbox. It implements recordSet.
 type mailboxCopy struct {
-	recipient domain.ActorID
-	renewed   []byte
+	survey     *Survey
+	recipient  domain.ActorID
+	renewed    []byte
+	isOutdated bool // a document was read that is older than what the feeds have returned
 }
 
-func (m *mailboxCopy) record(recipient domain.ActorID) []byte {
+func (m *mailboxCopy) record(domain.ActorID) []byte { return m.renewed }
+
+func (m *mailboxCopy) change(_ domain.ActorID, record []byte) { m.renewed = record }
+
+// accepts implements recordSet. A bundle may have the id of one of another mailbox.
+func (m *mailboxCopy) accepts(container string, recipient domain.ActorID, doc []byte) bool {
 	if recipient != m.recipient {
-		return nil
+		return false
 	}
-	return m.renewed
+	m.isOutdated = m.isOutdated || m.survey.isOutdated(identify(container, recipient, doc))
+	return true
 }
 
-func (m *mailboxCopy) change(recipient domain.ActorID, record []byte) {
-	if recipient == m.recipient {
-		m.renewed = record
-	}
-}
-
-// recheckMailbox reads all documents of a mailbox and replaces its line. If one of them is older than
-// what the feeds have returned, the line stays as it is until the next recheck.
-func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID) error {
+// recheckMailbox reads all documents of a mailbox, and others that it may have, and replaces its
+// line. If a document is older than what the feeds have returned, the line stays as it is until the
+// next recheck.
+func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, others ...Reference) error {
 	old := s.table.record(recipient)
-	m := &mailboxCopy{recipient: recipient}
 	refs := s.reader.References(recipient, nil)
-	for _, ref := range s.reader.References(recipient, old) {
-		if old != nil && !slices.Contains(refs, ref) {
+	if old != nil {
+		others = append(s.reader.References(recipient, old), others...)
+	}
+	for _, ref := range others {
+		if !slices.Contains(refs, ref) {
 			refs = append(refs, ref)
 		}
 	}
+	m := &mailboxCopy{survey: s, recipient: recipient}
 	for _, ref := range refs {
 		doc, err := s.readReference(ctx, ref)
 		switch {
@@ -294,23 +324,18 @@ func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID) e
 			continue
 		case err != nil:
 			return err
-		}
-		id, version := followedID{ref.Container, recipient.String(), ref.ID}, followedVersion{}
-		if doc != nil {
-			id, version = identify(ref.Container, recipient, doc)
-		}
-		if s.isOutdated(id, version) {
-			return nil
-		}
-		if doc == nil {
+		case doc == nil:
+			m.isOutdated = m.isOutdated || s.isOutdated(followedID{ref.Container, recipient.String(), ref.ID}, followedVersion{})
 			continue
 		}
 		if err := s.apply(ctx, m, ref.Container, [][]byte{doc}, true); err != nil {
 			return err
 		}
 	}
-	renewed := s.reader.Renew(old, m.renewed)
-	if !bytes.Equal(old, renewed) {
+	if m.isOutdated {
+		return nil
+	}
+	if renewed := s.reader.Renew(old, m.renewed); !bytes.Equal(old, renewed) {
 		s.own.rechecked.corrected++
 		s.change(recipient, renewed)
 	}
@@ -322,7 +347,7 @@ func (s *Survey) readReference(ctx context.Context, ref Reference) (json.RawMess
 	var doc json.RawMessage
 	_, err := s.begin().Read(ctx, s.container(ref.Container), ref.Partition, ref.ID, &doc)
 	if client.IsNotFound(err) {
-		return nil, nil
+		return nil, nil //nolint:nilnil // there is none
 	}
 	return doc, client.Classify("read "+ref.ID+" of "+ref.Partition, err)
 }
