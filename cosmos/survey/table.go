@@ -52,20 +52,35 @@ func (t *table) record(recipient domain.ActorID) []byte {
 
 // set replaces the record of a recipient.
 func (t *table) set(recipient domain.ActorID, record []byte) {
-	state, waiting := noLine, domain.Backlog{}
-	if m, ok := t.reader.Mailbox(recipient, record); ok {
-		state, waiting = indexOf(m.State()), m.Waiting()
+	t.setEntries([]entry{newEntry(t.reader, recipient, record)})
+}
+
+// newEntry returns the entry of a record.
+func newEntry(reader Reader, recipient domain.ActorID, record []byte) entry {
+	e := entry{recipient: recipient, record: record, state: noLine}
+	m, ok := reader.Mailbox(recipient, record)
+	if !ok {
+		return e
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.entries[recipient.String()]
-	if e == nil {
-		e = &entry{recipient: recipient, state: noLine}
-		t.entries[recipient.String()] = e
-	}
-	e.record, e.state, e.events, e.oldest = record, state, waiting.Events, 0
+	e.state = indexOf(m.State())
+	waiting := m.Waiting()
+	e.events = waiting.Events
 	if !waiting.Oldest.IsZero() {
 		e.oldest = waiting.Oldest.UnixMilli()
+	}
+	return e
+}
+
+// setEntries replaces entries by those of the same recipients.
+func (t *table) setEntries(entries []entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range entries {
+		if old := t.entries[e.recipient.String()]; old != nil {
+			*old = e
+			continue
+		}
+		t.entries[e.recipient.String()] = &e
 	}
 	t.version++
 }
