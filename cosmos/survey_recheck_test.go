@@ -158,7 +158,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 // Queries and reads of a recheck return old versions of documents that change. The lines are those of
 // the feeds.
 func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
-	for seed := range uint64(6) {
+	for seed := range uint64(4) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
 			lag := func() time.Duration { return 0 }
 			r := newRig(t, embedded.Options{Lag: func() time.Duration { return lag() }})
@@ -189,9 +189,9 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 				require.NoError(t, err)
 			}
 			round()
-			for range 8 {
+			for range 6 {
 				waitInBubble(6 * time.Hour)
-				for range 100 {
+				for range 60 {
 					f.step()
 					f.step()
 					round()
