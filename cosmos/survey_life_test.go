@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -331,4 +332,44 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		settle(t, s)
 		f.requireLines(s, surveyOf(r, node, survey.Options{}))
 	})
+}
+
+// A node that surveys dies at any moment. Another one has a fresh list within two minutes.
+func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
+	longest := time.Duration(0)
+	for seed := range uint64(10) {
+		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := newRig(t, embedded.Options{})
+			node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
+			f := newSurveyedTraffic(t, r, node, seed)
+			line := &faulty.Transport{Next: r.engine.Transport()}
+			dying := survey.New(r.account.ConnectBy(line), node.SurveyReader(), survey.Options{Random: seeded(seed)})
+			next := survey.New(r.connect(), node.SurveyReader(), survey.Options{Random: seeded(seed + 100)})
+			ctx, stop := context.WithCancel(context.Background())
+			var running sync.WaitGroup
+			defer func() { stop(); running.Wait() }()
+			running.Go(func() { dying.Run(ctx) })
+			waitInBubble(5 * time.Second)
+			running.Go(func() { next.Run(ctx) })
+			for range 100 {
+				f.step()
+			}
+			require.True(t, dying.IsOwner())
+			waitInBubble(time.Duration(seed) * 7 * time.Second)
+			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // it is never heard of again
+			died := time.Now()
+			for f.step(); ; waitInBubble(time.Second) {
+				lines, err := next.Surveyed(ctx)
+				require.NoError(t, err)
+				if lines.At().After(died) {
+					break
+				}
+				require.Less(t, time.Since(died), 2*time.Minute)
+			}
+			longest = max(longest, time.Since(died))
+			waitInBubble(20 * time.Second)
+			f.requireLines(next)
+		})
+	}
+	t.Logf("the list is fresh again after %s at most", longest.Round(time.Second))
 }

@@ -2,6 +2,7 @@ package cosmos
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/client"
@@ -141,6 +142,65 @@ func (s surveyReader) applyBundle(c *call, r *surveyRecord, d *surveyedDocument,
 	}
 	r.setBundle(&b, id, group, millisOf(client.ModifiedAt(doc)))
 	return nil
+}
+
+// References implements survey.Reader: the gates, the head, the bundles that are open, and the
+// documents that are damaged.
+func (s surveyReader) References(recipient domain.ActorID, record []byte) []survey.Reference {
+	name := recipient.String()
+	head := survey.Reference{Container: catalogContainer, Partition: name, ID: headID}
+	ofGate := func(group domain.Group) survey.Reference {
+		return survey.Reference{Container: bundlesContainer, Partition: name, ID: gateID(group)}
+	}
+	var refs []survey.Reference
+	if record == nil {
+		for _, group := range s.Groups() {
+			refs = append(refs, ofGate(group))
+		}
+		return append(refs, head)
+	}
+	r, _ := decodeSurveyRecord(record) // one that cannot be decoded is empty
+	for i := range r.groups {
+		if g := &r.groups[i]; g.hasGate {
+			refs = append(refs, ofGate(g.group))
+		}
+	}
+	if r.hasHead {
+		refs = append(refs, head)
+	}
+	for i := range r.groups {
+		if open := r.groups[i].open; open != (domain.BundleID{}) {
+			refs = append(refs, survey.Reference{Container: bundlesContainer, Partition: name, ID: open.String()})
+		}
+	}
+	for _, d := range r.damages {
+		switch d.document {
+		case fileDamage:
+		case headID:
+			if !r.hasHead {
+				refs = append(refs, head)
+			}
+		default:
+			if ref := (survey.Reference{Container: bundlesContainer, Partition: name, ID: d.document}); !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		}
+	}
+	return refs
+}
+
+// Renew implements survey.Reader.
+func (surveyReader) Renew(old, fresh []byte) []byte {
+	before, err := decodeSurveyRecord(old)
+	if err != nil {
+		return fresh
+	}
+	r, err := decodeSurveyRecord(fresh)
+	if err != nil {
+		return fresh
+	}
+	r.keepHistory(before)
+	return r.encode()
 }
 
 // Mailbox implements survey.Reader.

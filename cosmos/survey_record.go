@@ -204,6 +204,26 @@ func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.
 	}
 }
 
+// keepHistory keeps of the record before what bundles said that are removed: when one was peeked and
+// dequeued last, and since when a domain fails.
+func (r *surveyRecord) keepHistory(before *surveyRecord) {
+	for i := range before.groups {
+		old := &before.groups[i]
+		j := slices.IndexFunc(r.groups, func(g surveyedGroup) bool { return g.group == old.group })
+		if j < 0 || !r.groups[j].hasGate {
+			continue // its bundles are lost, too
+		}
+		g := &r.groups[j]
+		g.lastPeek = cmp.Or(g.lastPeek, old.lastPeek)
+		if isOpen := g.open != (domain.BundleID{}); !isOpen || old.lastDequeue <= g.opened {
+			g.lastDequeue = cmp.Or(g.lastDequeue, old.lastDequeue)
+		}
+		if g.failing == old.failing && g.failures >= old.failures && old.failingSince != 0 {
+			g.failingSince = old.failingSince
+		}
+	}
+}
+
 // prune removes the cabinets that are neither in the head nor in a gate, and the marks that no
 // position needs but one that was moved back.
 func (r *surveyRecord) prune() {

@@ -32,6 +32,14 @@ func round(t testing.TB, s *survey.Survey) {
 // requireLine compares the line of a mailbox with what an operator sees of it.
 func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
+	line := requireReading(t, s, node, recipient)
+	require.Empty(t, line.Damage)
+	return line
+}
+
+// requireReading compares the line of a mailbox, which may be damaged, with what an operator sees of it.
+func requireReading(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
+	t.Helper()
 	ctx := context.Background()
 	lines, err := s.Surveyed(ctx)
 	require.NoError(t, err)
@@ -65,7 +73,6 @@ func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient dom
 	for _, g := range in.Groups {
 		require.Equal(t, g.Waiting, found[g.Group].Waiting.Events)
 	}
-	require.Empty(t, line.Damage)
 	return &line
 }
 

@@ -33,6 +33,16 @@
 // account, and the feeds are read from that time less a minute. So a change during the walk is
 // read later, whether the walk has seen it or not.
 //
+// # Rechecks
+//
+// The feeds do not show all: a failover may lose writes that were surveyed, documents are removed,
+// and the repair of a damaged file is no change. So, six hours after the last time, all lines are
+// compared with what is stored, by the queries of the walk. A mailbox whose line differs is read
+// again as a whole, and so is each one that is damaged, every five minutes. The state has the
+// position, and another node continues there. A read may return an old version of a document; one
+// that is older than what a feed has returned in the last minute changes no line. Rechecks
+// spend up to a tenth of Options.Units, and wait while the feeds have changes left.
+//
 // # One node at a time
 //
 // The state names the node that surveys, and each flush or beat raises its number. A node that
@@ -59,6 +69,6 @@
 // moment; no node exports the metrics. If a document of the survey is missing or damaged, the survey begins
 // again with a walk: nothing depends on it.
 //
-// A failover that loses writes of the account may leave lines of what was lost, until their
-// mailboxes change. Deleting the document state has the next node read all mailboxes again.
+// Lines of writes that the account has lost stay until a recheck. Deleting the document state has the
+// next node read all mailboxes again.
 package survey

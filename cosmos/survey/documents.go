@@ -42,6 +42,8 @@ type state struct {
 	Tokens map[string]string `json:"tokens"`         // of the feeds, by container
 	Walk   *walkPosition     `json:"walk,omitempty"` // nil: it has ended
 
+	Recheck *recheckPosition `json:"recheck,omitempty"`
+
 	Snapshot      string `json:"snapshot,omitempty"` // id; "": none
 	Parts         int    `json:"parts"`              // documents of the snapshot
 	SnapshotBytes int    `json:"snapshotBytes"`
@@ -58,6 +60,15 @@ type walkPosition struct {
 	Query    int                   `json:"query"` // of Reader.Walk
 	Position string                `json:"position,omitempty"`
 	Unknown  client.UnknownMembers `json:",embed"`
+}
+
+// A recheckPosition is where the comparison of all lines with what is stored continues.
+type recheckPosition struct {
+	Began   time.Time             `json:"began"`           // by the clock of the node that surveyed
+	Ended   bool                  `json:"ended,omitempty"` // then Began is of the last one
+	Walk    *walkPosition         `json:"walk,omitempty"`  // nil: all documents were read, and lines are compared
+	After   string                `json:"after,omitempty"` // the recipient of the last line that was compared
+	Unknown client.UnknownMembers `json:",embed"`
 }
 
 // DocumentKind returns the kind of the document.

@@ -2,6 +2,8 @@ package survey
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/client"
 )
@@ -23,7 +25,8 @@ func (s *Survey) flushIfDue(ctx context.Context) error {
 func (s *Survey) flush(ctx context.Context) error {
 	o := &s.own
 	var p packer
-	for recipient := range o.pending {
+	changed := slices.SortedFunc(maps.Keys(o.pending), compareActors)
+	for _, recipient := range changed { // in order, so that what a flush costs depends on nothing else
 		p.add(recipient.String(), s.table.record(recipient))
 	}
 	parts := p.packed()

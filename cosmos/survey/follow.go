@@ -92,9 +92,10 @@ func (s *Survey) followPage(ctx context.Context, container string, feed *client.
 		}
 		return 0, client.Classify("follow the changes of "+container, err)
 	}
-	if err := s.apply(ctx, container, docs, false); err != nil {
+	if err := s.apply(ctx, s, container, docs, false); err != nil {
 		return 0, err
 	}
+	s.noteFollowed(container, docs)
 	s.own.tokens[container] = feed.Token()
 	return len(docs), nil
 }
@@ -119,22 +120,37 @@ func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
 	return recipient, perr == nil
 }
 
+// A recordSet has records that documents are applied to: those of the survey, or others beside them.
+type recordSet interface {
+	record(domain.ActorID) []byte
+	change(domain.ActorID, []byte)
+
+	// accepts reports whether a document is applied.
+	accepts(container string, recipient domain.ActorID, doc []byte) bool
+}
+
 // apply brings the records of mailboxes up to documents that were read.
-func (s *Survey) apply(ctx context.Context, container string, docs [][]byte, isWalk bool) error {
+func (s *Survey) apply(ctx context.Context, into recordSet, container string, docs [][]byte, isWalk bool) error {
 	var wanted []Reference
 	for _, doc := range docs {
 		recipient, ok := s.reader.Recipient(container, doc)
-		if !ok {
+		if !ok || !into.accepts(container, recipient, doc) {
 			continue
 		}
-		record, refers := s.reader.Apply(s.table.record(recipient), container, doc, isWalk)
+		record, refers := s.reader.Apply(into.record(recipient), container, doc, isWalk)
 		wanted = append(wanted, refers...)
-		s.change(recipient, record)
+		into.change(recipient, record)
 	}
-	return s.fetch(ctx, wanted)
+	return s.fetch(ctx, into, wanted)
 }
 
-// change replaces the record of a mailbox.
+// record implements recordSet.
+func (s *Survey) record(recipient domain.ActorID) []byte { return s.table.record(recipient) }
+
+// accepts implements recordSet.
+func (s *Survey) accepts(string, domain.ActorID, []byte) bool { return true }
+
+// change implements recordSet. A record that has changed is stored by the next flush.
 func (s *Survey) change(recipient domain.ActorID, record []byte) {
 	if !bytes.Equal(record, s.table.record(recipient)) {
 		s.table.set(recipient, record)
@@ -143,7 +159,7 @@ func (s *Survey) change(recipient domain.ActorID, record []byte) {
 }
 
 // fetch reads documents and applies them. One that does not exist is left out.
-func (s *Survey) fetch(ctx context.Context, wanted []Reference) error {
+func (s *Survey) fetch(ctx context.Context, into recordSet, wanted []Reference) error {
 	byID := make(map[string][]string)
 	for _, r := range wanted {
 		if r.Partition == "" {
@@ -158,14 +174,14 @@ func (s *Survey) fetch(ctx context.Context, wanted []Reference) error {
 		if err != nil {
 			return client.Classify("read "+r.ID+" of "+r.Partition, err)
 		}
-		if err := s.apply(ctx, r.Container, [][]byte{doc}, false); err != nil {
+		if err := s.apply(ctx, into, r.Container, [][]byte{doc}, false); err != nil {
 			return err
 		}
 	}
 	for container, ids := range byID {
 		for len(ids) > 0 {
 			n := min(len(ids), walkPage)
-			if err := s.fetchByIDs(ctx, container, ids[:n]); err != nil {
+			if err := s.fetchByIDs(ctx, into, container, ids[:n]); err != nil {
 				return err
 			}
 			ids = ids[n:]
@@ -175,7 +191,7 @@ func (s *Survey) fetch(ctx context.Context, wanted []Reference) error {
 }
 
 // fetchByIDs reads all documents that have one of ids, in any partition.
-func (s *Survey) fetchByIDs(ctx context.Context, container string, ids []string) error {
+func (s *Survey) fetchByIDs(ctx context.Context, into recordSet, container string, ids []string) error {
 	names := make([]string, len(ids))
 	params := make([]azcosmos.QueryParameter, len(ids))
 	for i, id := range ids {
@@ -184,11 +200,11 @@ func (s *Survey) fetchByIDs(ctx context.Context, container string, ids []string)
 	}
 	q := s.begin().QueryAllPartitions(s.container(container), container, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")", params...)
 	for !q.IsDone() {
-		docs, err := s.nextOfQuery(ctx, q, container)
+		docs, err := s.nextOfQuery(ctx, into, q, container)
 		if err != nil {
 			return err
 		}
-		if err := s.apply(ctx, container, docs, false); err != nil {
+		if err := s.apply(ctx, into, container, docs, false); err != nil {
 			return err
 		}
 		q.UseCall(s.begin())
@@ -198,7 +214,7 @@ func (s *Survey) fetchByIDs(ctx context.Context, container string, ids []string)
 
 // nextOfQuery returns the next documents of a query. It notes one that is damaged in the file of
 // an embedded engine, and skips it.
-func (s *Survey) nextOfQuery(ctx context.Context, q *client.Query, container string) ([][]byte, error) {
+func (s *Survey) nextOfQuery(ctx context.Context, into recordSet, q *client.Query, container string) ([][]byte, error) {
 	docs, err := q.Next(ctx, walkPage)
 	if err == nil {
 		return docs, nil
@@ -208,7 +224,7 @@ func (s *Survey) nextOfQuery(ctx context.Context, q *client.Query, container str
 		return nil, client.Classify("read the mailboxes in "+container, err)
 	}
 	if isKnown {
-		s.change(recipient, s.reader.Damaged(s.table.record(recipient), err.Error()))
+		into.change(recipient, s.reader.Damaged(into.record(recipient), err.Error()))
 	}
 	return nil, nil
 }
@@ -227,14 +243,14 @@ func (s *Survey) walk(ctx context.Context) error {
 		if at.Position != "" {
 			q.ResumeAt(at.Position)
 		}
-		docs, err := s.nextOfQuery(ctx, q, container)
+		docs, err := s.nextOfQuery(ctx, s, q, container)
 		if err != nil {
 			if at.Position != "" && client.StatusOf(err) == 400 { // it is of another version, or of a store before a restore
 				s.own.walk = &walkPosition{Query: at.Query}
 			}
 			return err
 		}
-		if err := s.apply(ctx, container, docs, true); err != nil {
+		if err := s.apply(ctx, s, container, docs, true); err != nil {
 			return err
 		}
 		s.own.walk = &walkPosition{Query: at.Query, Position: q.NextPage()}
@@ -246,6 +262,7 @@ func (s *Survey) walk(ctx context.Context) error {
 		}
 	}
 	s.own.walk = nil
+	s.endRecheck()
 	return nil
 }
 

@@ -41,6 +41,7 @@ func (s *Survey) claim(ctx context.Context) error {
 	}
 	s.own = ownership{state: st, seen: s.own.seen, failure: s.own.failure, garbage: garbage, pending: make(map[domain.ActorID]bool), flushed: s.opts.Clock()}
 	s.own.since, s.own.walk, s.own.at, s.own.tokens = st.Since, st.Walk, st.At, st.clone().Tokens
+	s.own.recheck, s.own.followedSince = st.Recheck, s.own.flushed
 	// A crash before this write leaves the survey to the other node. A crash after it leaves the
 	// lease of a node that has ended.
 	if err := s.store(ctx, nil); err != nil {
@@ -163,6 +164,7 @@ func (s *Survey) nextState() *state {
 // position notes up to where the mailboxes were read.
 func (o *ownership) position(next *state) {
 	next.At, next.Since, next.Tokens, next.Walk = o.at, o.since, maps.Clone(o.tokens), o.walk
+	next.Recheck = o.recheck
 }
 
 func (s *Survey) write(ctx context.Context, next *state, add []*part) error {

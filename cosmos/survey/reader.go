@@ -26,6 +26,17 @@ type Reader interface {
 	// that must be read, too; in a walk all that the document refers to.
 	Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []Reference)
 
+	// References returns the documents that a record was made from, as far as they say what is
+	// so now, in the order in which they are to be applied. For a nil record it returns the
+	// documents that begin a mailbox, whether they exist or not. The partition of each is the
+	// recipient.
+	References(recipient domain.ActorID, record []byte) []Reference
+
+	// Renew returns the record of a mailbox of which all documents were read again into fresh. It
+	// keeps of old what documents no longer say and have not contradicted, such as when a bundle
+	// was dequeued that is removed.
+	Renew(old, fresh []byte) []byte
+
 	// Mailbox returns the line that a record shows, and false while it shows none.
 	Mailbox(recipient domain.ActorID, record []byte) (domain.Mailbox, bool)
 

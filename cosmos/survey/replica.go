@@ -92,39 +92,51 @@ func (s *Survey) loadSnapshot(ctx context.Context, c *client.Call, st *state) er
 	return s.loadParts(ctx, c, st.Parts, func(i int) string { return snapshotID(st.Snapshot, i) })
 }
 
-// loadParts adds the lines of n documents to the table, in order.
+// loadParts adds the lines of n documents to the table, in order. It unpacks several at once.
 func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(int) string) error {
 	const atOnce = 8
 	for begin := 0; begin < n; begin += atOnce {
-		parts := make([]part, min(atOnce, n-begin))
+		found := make([][]entry, min(atOnce, n-begin))
 		g, gctx := errgroup.WithContext(ctx)
-		for i := range parts {
-			g.Go(func() error {
-				_, err := c.Read(gctx, s.lines, partition, id(begin+i), &parts[i])
-				if client.IsNotFound(err) || domain.KindOf(err) == domain.Damaged {
-					return fmt.Errorf("%w: %s: %w", errGap, id(begin+i), err)
-				}
+		for i := range found {
+			g.Go(func() (err error) {
+				found[i], err = s.loadPart(gctx, c, id(begin+i))
 				return err
 			})
 		}
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		for i := range parts {
-			var fault error
-			err := unpackLines(parts[i].Lines, func(recipient string, record []byte) {
-				id, perr := domain.ParseActorID(recipient)
-				if perr != nil {
-					fault = perr
-					return
-				}
-				s.table.set(id, record)
-			})
-			if err = errors.Join(err, fault); err != nil {
-				return fmt.Errorf("%w: %s: %w", errGap, id(begin+i), err)
-			}
+		for _, entries := range found {
+			s.table.setEntries(entries)
 		}
 		c = c.Renew()
 	}
 	return nil
+}
+
+// loadPart returns the entries of the lines of a document.
+func (s *Survey) loadPart(ctx context.Context, c *client.Call, id string) ([]entry, error) {
+	var p part
+	_, err := c.Read(ctx, s.lines, partition, id, &p)
+	if client.IsNotFound(err) || domain.KindOf(err) == domain.Damaged {
+		return nil, fmt.Errorf("%w: %s: %w", errGap, id, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []entry
+	var fault error
+	err = unpackLines(p.Lines, func(name string, record []byte) {
+		recipient, perr := domain.ParseActorID(name)
+		if perr != nil {
+			fault = perr
+			return
+		}
+		entries = append(entries, newEntry(s.reader, recipient, record))
+	})
+	if err = errors.Join(err, fault); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", errGap, id, err)
+	}
+	return entries, nil
 }

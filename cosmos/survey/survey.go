@@ -73,7 +73,9 @@ type Survey struct {
 	known   replica
 	checked time.Time // when known was compared with the state
 
-	own ownership // of Run
+	own   ownership    // of Run
+	call  *client.Call // of Run, the last one
+	spent float64      // request units of the calls before it
 }
 
 var _ repository.Survey = (*Survey)(nil)
@@ -91,7 +93,15 @@ type ownership struct {
 	flushed time.Time
 	garbage []string // documents that the state does not name
 	compact *compaction
-	hasMore bool   // the last round has not read all changes
+	hasMore bool // the last round has not read all changes
+
+	followed      map[followedID]followedVersion // what the feeds returned in the last minute
+	followedSince time.Time                      // what they returned before is not known
+	recheck       *recheckPosition               // is replaced, never changed
+	rechecked     recheckProgress
+	damaged       damagedLines
+	recheckAfter  time.Time // the next step of a recheck is not due before
+
 	failure string // that was logged last
 }
 
@@ -132,9 +142,20 @@ func (s *Survey) container(name string) *azcosmos.ContainerClient {
 
 // begin returns a call that keeps to the limit of request units.
 func (s *Survey) begin() *client.Call {
-	c := s.client.Begin("survey")
-	c.SetBackground()
-	return c
+	if s.call != nil {
+		s.spent += s.call.Units()
+	}
+	s.call = s.client.Begin("survey")
+	s.call.SetBackground()
+	return s.call
+}
+
+// units returns the request units that this node has spent for surveying.
+func (s *Survey) units() float64 {
+	if s.call == nil {
+		return s.spent
+	}
+	return s.spent + s.call.Units()
 }
 
 // Run surveys while it is the turn of this node, until ctx ends. Failures are logged, and the next
@@ -196,7 +217,10 @@ func (s *Survey) round(ctx context.Context) error {
 		return err
 	}
 	s.own.hasMore = hasMore
-	return s.compact(ctx)
+	if err := s.compact(ctx); err != nil || hasMore {
+		return err
+	}
+	return s.recheck(ctx)
 }
 
 // report logs a failure, unless it is the one that was logged last.

@@ -2,6 +2,9 @@ package survey
 
 import (
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,20 +52,35 @@ func (t *table) record(recipient domain.ActorID) []byte {
 
 // set replaces the record of a recipient.
 func (t *table) set(recipient domain.ActorID, record []byte) {
-	state, waiting := noLine, domain.Backlog{}
-	if m, ok := t.reader.Mailbox(recipient, record); ok {
-		state, waiting = indexOf(m.State()), m.Waiting()
+	t.setEntries([]entry{newEntry(t.reader, recipient, record)})
+}
+
+// newEntry returns the entry of a record.
+func newEntry(reader Reader, recipient domain.ActorID, record []byte) entry {
+	e := entry{recipient: recipient, record: record, state: noLine}
+	m, ok := reader.Mailbox(recipient, record)
+	if !ok {
+		return e
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	e := t.entries[recipient.String()]
-	if e == nil {
-		e = &entry{recipient: recipient, state: noLine}
-		t.entries[recipient.String()] = e
-	}
-	e.record, e.state, e.events, e.oldest = record, state, waiting.Events, 0
+	e.state = indexOf(m.State())
+	waiting := m.Waiting()
+	e.events = waiting.Events
 	if !waiting.Oldest.IsZero() {
 		e.oldest = waiting.Oldest.UnixMilli()
+	}
+	return e
+}
+
+// setEntries replaces entries by those of the same recipients.
+func (t *table) setEntries(entries []entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range entries {
+		if old := t.entries[e.recipient.String()]; old != nil {
+			*old = e
+			continue
+		}
+		t.entries[e.recipient.String()] = &e
 	}
 	t.version++
 }
@@ -126,13 +144,13 @@ func (t *table) Mailbox(recipient domain.ActorID) (domain.Mailbox, bool) {
 	return t.reader.Mailbox(recipient, record)
 }
 
-// records returns all records.
+// records returns all records, in the order of their recipients.
 func (t *table) records() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
-		for recipient, e := range t.entries {
-			if !yield(recipient, e.record) {
+		for _, recipient := range slices.Sorted(maps.Keys(t.entries)) {
+			if !yield(recipient, t.entries[recipient].record) {
 				return
 			}
 		}
@@ -155,3 +173,27 @@ func (t *table) sums() domain.MailboxTotals {
 	t.totals, t.totalsOf = sums, t.version
 	return sums
 }
+
+// recipients returns the recipients of all records, in order.
+func (t *table) recipients() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Sorted(maps.Keys(t.entries))
+}
+
+// inState returns the recipients whose line is in a state, in order.
+func (t *table) inState(state domain.MailboxState) []domain.ActorID {
+	want := indexOf(state)
+	var found []domain.ActorID
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, e := range t.entries {
+		if e.state == want {
+			found = append(found, e.recipient)
+		}
+	}
+	slices.SortFunc(found, compareActors)
+	return found
+}
+
+func compareActors(a, b domain.ActorID) int { return strings.Compare(a.String(), b.String()) }

@@ -1,0 +1,78 @@
+package survey
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A query or a read may return a version of a document that is up to a minute old, and so one that
+// is older than what a feed has returned. These are the versions that feeds returned in the last
+// minute, so that a recheck does not replace them by older ones.
+
+// A followedID names a document that belongs to a mailbox.
+type followedID struct{ container, recipient, document string }
+
+// A followedVersion is the version of a document that a feed returned.
+type followedVersion struct {
+	etag     string
+	modified int64     // in seconds, by the clock of the account
+	at       time.Time // by the clock of this node
+}
+
+// maxFollowed is the limit for versions. If a minute has more, all are forgotten, and rechecks wait
+// for a minute.
+const maxFollowed = 50_000
+
+// identify returns the name and the version of a document.
+func identify(container string, recipient domain.ActorID, doc []byte) (followedID, followedVersion) {
+	var d struct {
+		ID       string `json:"id"`
+		ETag     string `json:"_etag"`
+		Modified int64  `json:"_ts"`
+	}
+	_ = json.Unmarshal(doc, &d) // the reader has read it
+	return followedID{container, recipient.String(), d.ID}, followedVersion{etag: d.ETag, modified: d.Modified}
+}
+
+// noteFollowed notes documents that a feed has returned.
+func (s *Survey) noteFollowed(container string, docs [][]byte) {
+	o := &s.own
+	now := s.opts.Clock()
+	if len(o.followed)+len(docs) > maxFollowed {
+		o.followed, o.followedSince = nil, now
+	}
+	if o.followed == nil {
+		o.followed = make(map[followedID]followedVersion)
+	}
+	for _, doc := range docs {
+		recipient, ok := s.reader.Recipient(container, doc)
+		if !ok {
+			continue
+		}
+		id, version := identify(container, recipient, doc)
+		version.at = now
+		o.followed[id] = version
+	}
+}
+
+// forgetFollowed forgets the versions that no read misses any longer.
+func (s *Survey) forgetFollowed() {
+	now := s.opts.Clock()
+	if now.Before(s.own.followedSince) { // the clock was set back
+		s.own.followed, s.own.followedSince = nil, now
+	}
+	for id, version := range s.own.followed {
+		if now.Sub(version.at) >= feedMargin {
+			delete(s.own.followed, id)
+		}
+	}
+}
+
+// isOutdated reports whether a version that was read may be older than what a feed has returned.
+// The zero version stands for a document that was not found.
+func (s *Survey) isOutdated(id followedID, version followedVersion) bool {
+	followed, ok := s.own.followed[id]
+	return ok && version.etag != followed.etag && version.modified <= followed.modified
+}

@@ -1,0 +1,369 @@
+package survey
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// The times and sizes of rechecks.
+const (
+	recheckEvery   = 6 * time.Hour   // between the starts of two rechecks of all lines
+	damagedEvery   = 5 * time.Minute // between two rechecks of lines that are damaged
+	recheckShare   = 0.1             // of Options.Units that rechecks spend
+	recheckUnits   = 5               // request units a second that they spend if Options.Units is 0
+	recheckReads   = 20              // documents that a step reads one by one
+	recheckLines   = 1000            // that a step compares
+	recheckDamaged = 100             // lines that are damaged, in damagedEvery
+	recheckPause   = time.Hour       // at most, however much a step has cost
+)
+
+// recheckProgress is what a node knows of a recheck beside its position. Another node that
+// continues the recheck does without: it reads again what was seen.
+type recheckProgress struct {
+	seen      map[uint64]struct{} // hashes of the documents that were read
+	order     []string            // of the lines to compare
+	corrected int
+}
+
+// damagedLines are the lines that are damaged, of which a repair may be invisible to the feeds.
+type damagedLines struct {
+	due    []domain.ActorID // to recheck now
+	last   string           // recipient that was due
+	listed time.Time
+}
+
+// documentHashes has the seed of recheckProgress.seen.
+var documentHashes = maphash.MakeSeed()
+
+// endRecheck notes that all lines are right, since all mailboxes have just been read.
+func (s *Survey) endRecheck() {
+	s.own.recheck = &recheckPosition{Began: s.opts.Clock().UTC(), Ended: true}
+	s.own.rechecked = recheckProgress{}
+}
+
+// recheck compares lines with what is stored, as long as that keeps to its share of the request
+// units. So it corrects lines that the feeds do not: of writes that the account has lost, of
+// documents that were removed, and of damage that was repaired in the file of an embedded engine.
+func (s *Survey) recheck(ctx context.Context) error {
+	o := &s.own
+	s.forgetFollowed()
+	if s.opts.Clock().Sub(o.followedSince) < feedMargin {
+		return nil
+	}
+	rate := s.opts.Units * recheckShare
+	if rate == 0 {
+		rate = recheckUnits
+	}
+	for began := s.opts.Clock(); ; {
+		now := s.opts.Clock()
+		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // it is not if the clock was set back
+		if isPaused || now.Sub(began) >= s.opts.Every {
+			return nil
+		}
+		before := s.units()
+		isDone, err := s.recheckStep(ctx)
+		// What a round does not spend, the next one may.
+		if earliest := now.Add(-s.opts.Every); o.recheckAfter.Before(earliest) {
+			o.recheckAfter = earliest
+		}
+		spent := time.Duration((s.units() - before) / rate * float64(time.Second))
+		o.recheckAfter = o.recheckAfter.Add(min(spent, recheckPause))
+		if err != nil || isDone {
+			return err
+		}
+		if err := s.flushIfDue(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// recheckStep does a part of a recheck, and reports whether there is nothing to do now.
+func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
+	o, now := &s.own, s.opts.Clock().UTC()
+	if recipient, ok := o.damaged.next(s.table, now); ok {
+		return false, s.recheckMailbox(ctx, recipient)
+	}
+	if o.recheck == nil { // the state is of a version without rechecks
+		s.endRecheck()
+	}
+	at := o.recheck
+	switch age := now.Sub(at.Began); {
+	case at.Ended && age >= 0 && age < recheckEvery:
+		return true, nil
+	case at.Ended:
+		o.recheck = &recheckPosition{Began: now, Walk: &walkPosition{}}
+		o.rechecked = recheckProgress{}
+		return false, nil
+	case at.Walk != nil:
+		return false, s.recheckPage(ctx)
+	}
+	return false, s.recheckUnseen(ctx)
+}
+
+// next returns a mailbox whose line is damaged, each one once in damagedEvery. Of more than
+// recheckDamaged, it takes turns.
+func (d *damagedLines) next(t *table, now time.Time) (recipient domain.ActorID, ok bool) {
+	if now.Sub(d.listed) >= damagedEvery || now.Before(d.listed) {
+		all := t.inState(domain.MailboxDamaged)
+		first := slices.IndexFunc(all, func(a domain.ActorID) bool { return a.String() > d.last })
+		if first > 0 {
+			all = slices.Concat(all[first:], all[:first])
+		}
+		d.due, d.listed = all[:min(len(all), recheckDamaged)], now
+	}
+	if len(d.due) == 0 {
+		return recipient, false
+	}
+	recipient, d.due = d.due[0], d.due[1:]
+	d.last = recipient.String()
+	return recipient, true
+}
+
+// recheckPage compares the documents of a page of the queries of a walk with their lines.
+func (s *Survey) recheckPage(ctx context.Context) error {
+	at := s.own.recheck
+	queries := s.reader.Walk()
+	next := &recheckPosition{Began: at.Began, Unknown: at.Unknown}
+	if at.Walk.Query >= len(queries) {
+		s.own.recheck = next
+		return nil
+	}
+	container := queries[at.Walk.Query].Container
+	q := s.begin().QueryAllPartitions(s.container(container), container, queries[at.Walk.Query].Text)
+	if at.Walk.Position != "" {
+		q.ResumeAt(at.Walk.Position)
+	}
+	suspects := newSuspects(s)
+	docs, err := s.nextOfQuery(ctx, suspects, q, container)
+	if err != nil {
+		if at.Walk.Position != "" && client.StatusOf(err) == 400 { // as in walk
+			next.Walk = &walkPosition{Query: at.Walk.Query}
+			s.own.recheck = next
+		}
+		return err
+	}
+	for _, doc := range docs {
+		s.compare(suspects, container, doc)
+	}
+	if err := s.recheckAll(ctx, suspects); err != nil {
+		return err
+	}
+	next.Walk = &walkPosition{Query: at.Walk.Query, Position: q.NextPage()}
+	if q.IsDone() {
+		next.Walk = &walkPosition{Query: at.Walk.Query + 1}
+	}
+	s.own.recheck = next
+	return nil
+}
+
+// recheckUnseen reads the documents of the next lines that the queries have not returned to this
+// node: some that are open bundles, and some that may no longer exist.
+func (s *Survey) recheckUnseen(ctx context.Context) error {
+	o, p := &s.own, &s.own.rechecked
+	if p.order == nil {
+		p.order = s.table.recipients()
+	}
+	next := *o.recheck
+	suspects := newSuspects(s)
+	first, isFound := slices.BinarySearch(p.order, next.After)
+	if isFound {
+		first++
+	}
+	reads := 0
+	for n := 0; first+n < len(p.order) && n < recheckLines && reads < recheckReads; n++ {
+		next.After = p.order[first+n]
+		recipient, err := domain.ParseActorID(next.After)
+		if err != nil {
+			continue // none of the table is
+		}
+		for _, ref := range s.reader.References(recipient, s.table.record(recipient)) {
+			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
+				continue
+			}
+			reads++
+			doc, err := s.readReference(ctx, ref)
+			if err != nil && !s.isDamaged(err) {
+				return err
+			}
+			if doc == nil {
+				suspects.add(recipient, ref)
+				continue
+			}
+			s.compare(suspects, ref.Container, doc)
+		}
+	}
+	if err := s.recheckAll(ctx, suspects); err != nil {
+		return err
+	}
+	if next.After == "" || next.After == p.order[len(p.order)-1] {
+		s.opts.Logger.InfoContext(ctx, "the survey has compared all lines with what is stored", "lines", len(p.order), "corrected", p.corrected)
+		next = recheckPosition{Began: next.Began, Ended: true, Unknown: next.Unknown}
+		*p = recheckProgress{}
+	}
+	o.recheck = &next
+	return nil
+}
+
+// suspects are mailboxes whose line differs from a document.
+type suspects struct {
+	survey *Survey
+	found  []suspect
+}
+
+// A suspect is a mailbox, and documents that its line differs from.
+type suspect struct {
+	recipient domain.ActorID
+	documents []Reference
+}
+
+func newSuspects(s *Survey) *suspects { return &suspects{survey: s} }
+
+// add adds a mailbox. The zero Reference stands for no document.
+func (u *suspects) add(recipient domain.ActorID, document Reference) {
+	i := slices.IndexFunc(u.found, func(f suspect) bool { return f.recipient == recipient })
+	if i < 0 {
+		i, u.found = len(u.found), append(u.found, suspect{recipient: recipient})
+	}
+	if document != (Reference{}) {
+		u.found[i].documents = append(u.found[i].documents, document)
+	}
+}
+
+// record implements recordSet.
+func (u *suspects) record(recipient domain.ActorID) []byte { return u.survey.record(recipient) }
+
+// accepts implements recordSet.
+func (*suspects) accepts(string, domain.ActorID, []byte) bool { return true }
+
+// change implements recordSet. It changes no record.
+func (u *suspects) change(recipient domain.ActorID, record []byte) {
+	if !bytes.Equal(record, u.record(recipient)) {
+		u.add(recipient, Reference{})
+	}
+}
+
+// compare adds the mailbox of a document to suspects if the document would change its line. One
+// that the feeds will return, or that is older than what they have returned, is left out.
+func (s *Survey) compare(suspects *suspects, container string, doc []byte) {
+	recipient, ok := s.reader.Recipient(container, doc)
+	if !ok {
+		return
+	}
+	id, version := identify(container, recipient, doc)
+	if s.own.rechecked.seen == nil {
+		s.own.rechecked.seen = make(map[uint64]struct{})
+	}
+	s.own.rechecked.seen[hashOf(container, id.recipient, id.document)] = struct{}{}
+	if s.isOutdated(id, version) || version.modified > s.own.at.Unix() {
+		return
+	}
+	old := s.table.record(recipient)
+	if record, _ := s.reader.Apply(old, container, doc, false); !bytes.Equal(record, old) {
+		suspects.add(recipient, Reference{container, id.recipient, id.document})
+	}
+}
+
+// recheckAll rechecks mailboxes.
+func (s *Survey) recheckAll(ctx context.Context, suspects *suspects) error {
+	for _, found := range suspects.found {
+		if err := s.recheckMailbox(ctx, found.recipient, found.documents...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A mailboxCopy has the new record of one mailbox. It implements recordSet.
+type mailboxCopy struct {
+	survey     *Survey
+	recipient  domain.ActorID
+	renewed    []byte
+	isOutdated bool // a document was read that is older than what the feeds have returned
+}
+
+func (m *mailboxCopy) record(domain.ActorID) []byte { return m.renewed }
+
+func (m *mailboxCopy) change(_ domain.ActorID, record []byte) { m.renewed = record }
+
+// accepts implements recordSet. A bundle may have the id of one of another mailbox.
+func (m *mailboxCopy) accepts(container string, recipient domain.ActorID, doc []byte) bool {
+	if recipient != m.recipient {
+		return false
+	}
+	m.isOutdated = m.isOutdated || m.survey.isOutdated(identify(container, recipient, doc))
+	return true
+}
+
+// recheckMailbox reads all documents of a mailbox, and others that it may have, and replaces its
+// line. If a document is older than what the feeds have returned, the line stays as it is until the
+// next recheck.
+func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, others ...Reference) error {
+	old := s.table.record(recipient)
+	refs := s.reader.References(recipient, nil)
+	if old != nil {
+		others = append(s.reader.References(recipient, old), others...)
+	}
+	for _, ref := range others {
+		if !slices.Contains(refs, ref) {
+			refs = append(refs, ref)
+		}
+	}
+	m := &mailboxCopy{survey: s, recipient: recipient}
+	for _, ref := range refs {
+		doc, err := s.readReference(ctx, ref)
+		switch {
+		case err != nil && s.isDamaged(err):
+			m.renewed = s.reader.Damaged(m.renewed, err.Error())
+			continue
+		case err != nil:
+			return err
+		case doc == nil:
+			m.isOutdated = m.isOutdated || s.isOutdated(followedID{ref.Container, recipient.String(), ref.ID}, followedVersion{})
+			continue
+		}
+		if err := s.apply(ctx, m, ref.Container, [][]byte{doc}, true); err != nil {
+			return err
+		}
+	}
+	if m.isOutdated {
+		return nil
+	}
+	if renewed := s.reader.Renew(old, m.renewed); !bytes.Equal(old, renewed) {
+		s.own.rechecked.corrected++
+		s.change(recipient, renewed)
+	}
+	return nil
+}
+
+// readReference reads a document, nil if it does not exist.
+func (s *Survey) readReference(ctx context.Context, ref Reference) (json.RawMessage, error) {
+	var doc json.RawMessage
+	_, err := s.begin().Read(ctx, s.container(ref.Container), ref.Partition, ref.ID, &doc)
+	if client.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return doc, client.Classify("read "+ref.ID+" of "+ref.Partition, err)
+}
+
+// isDamaged reports whether a document is damaged in the file of an embedded engine.
+func (s *Survey) isDamaged(err error) bool {
+	_, is := s.damagedMailbox(err)
+	return is
+}
+
+func hashOf(container, partition, id string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(documentHashes)
+	for _, text := range []string{container, partition, id} {
+		_, _ = h.WriteString(text) // never fails
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
+}
