@@ -36,15 +36,6 @@ type saveRun struct {
 	span        domain.TraceContext
 }
 
-// storedSpan returns c as it is stored: the zero context unless it is sampled.
-func storedSpan(c domain.TraceContext) domain.TraceContext {
-	if !c.Sampled {
-		return domain.TraceContext{}
-	}
-	c.State = ""
-	return c
-}
-
 // appendSaves appends runs, which are in order and begin at a slot or later.
 func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	var last domain.TraceID
@@ -211,23 +202,7 @@ func (r *run) Saves(n, limit int) []domain.TraceContext {
 }
 
 // encodeSpan returns a span as a bundle or a notice has it, nil if it is not stored.
-func encodeSpan(c domain.TraceContext) packed {
-	if c = storedSpan(c); c.IsZero() {
-		return nil
-	}
-	return append(append(packed(nil), c.TraceID[:]...), c.SpanID[:]...)
-}
+func encodeSpan(c domain.TraceContext) packed { return c.AppendStored(nil) }
 
 // span returns the span that encodeSpan has encoded, the zero context if p is none.
-func (p packed) span() domain.TraceContext {
-	c := domain.TraceContext{Sampled: true}
-	if len(p) != len(c.TraceID)+len(c.SpanID) {
-		return domain.TraceContext{}
-	}
-	copy(c.TraceID[:], p)
-	copy(c.SpanID[:], p[len(c.TraceID):])
-	if c.IsZero() {
-		return domain.TraceContext{}
-	}
-	return c
-}
+func (p packed) span() domain.TraceContext { return domain.ParseStored(p) }

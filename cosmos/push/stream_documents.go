@@ -82,6 +82,7 @@ type entry struct {
 	Object      string                `json:"o,omitempty"` // with a large payload
 	Length      int64                 `json:"l,omitempty"`
 	Sum         uint32                `json:"s,omitempty"`
+	Accepted    []byte                `json:"p,omitempty"` // the span that has appended it; see domain.ParseStored
 	Unknown     client.UnknownMembers `json:",embed"`
 }
 
@@ -186,7 +187,7 @@ func makeEntry(m *domain.Message, object string) entry {
 func (e *entry) entry(at domain.Position, published int64) repository.Entry {
 	out := repository.Entry{
 		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},
-		Position: at, Published: fromMicros(published),
+		Position: at, Published: fromMicros(published), Accepted: domain.ParseStored(e.Accepted),
 	}
 	switch {
 	case e.Object != "":

@@ -291,6 +291,26 @@ var streamRules = []pushRule{
 		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
 		f.fails(domain.NotFound, err)
 	}},
+	{"TheSpanThatAppendsAnEntryIsKeptIfItIsSampled", func(f *pushFixture) {
+		sampled, unsampled := span(1, 0), span(2, 0)
+		sampled.State, unsampled.Sampled = "a=b", false
+		for i, c := range []domain.TraceContext{sampled, unsampled, {}} {
+			m := Messages(1)
+			m[0].ID = fmt.Sprint(i)
+			appended, err := f.Streams.Append(domain.WithTraceContext(f.ctx, c), f.stream, m)
+			require.NoError(f, err)
+			require.Equal(f, c.Stored(), appended[0].Accepted)
+			appended, err = f.Streams.Append(domain.WithTraceContext(f.ctx, span(3, 0)), f.stream, m)
+			require.NoError(f, err)
+			require.Equal(f, repository.AppendDuplicate, appended[0].Outcome, "it is no part of the content")
+			f.append(Messages(60)...) // now the entry is in a page
+		}
+		entries := f.readAll(domain.Position{})
+		require.Equal(f, span(1, 0), entries[0].Accepted)
+		for _, e := range entries[1:] {
+			require.Zero(f, e.Accepted)
+		}
+	}},
 	{"AnIdIsForgottenAfterADay", func(f *pushFixture) {
 		m := Messages(1)
 		m[0].ID = "mine"
