@@ -150,4 +150,3 @@ func TestTrace_OfOneMegabyteIsRefusedByTheLimitOfHeaders(t *testing.T) {
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
 	require.NoError(t, stop())
 }
-

@@ -92,7 +92,6 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 			}
 		}
 		e := makeEntry(m, object)
-		e.Accepted = a.accepted.AppendStored(nil)
 		a.entries = append(a.entries, e)
 		a.bytes += len(client.Encode(e)) + 1
 		if m.ID != "" {
@@ -251,7 +250,7 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 		}
 		t, e := next.Priorities[name], p.call.entries[p.index]
 		at := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: t.next()}, Segment: next.segment, Page: t.Page}
-		runs[name].Entries = append(runs[name].Entries, e)
+		runs[name].addEntry(e, p.call.accepted)
 		next.Bytes += int64(len(client.Encode(e)))
 		positions = append(positions, at)
 		if m.ID != "" {

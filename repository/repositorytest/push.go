@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -309,6 +310,25 @@ var streamRules = []pushRule{
 		require.Equal(f, span(1, 0), entries[0].Accepted)
 		for _, e := range entries[1:] {
 			require.Zero(f, e.Accepted)
+		}
+	}},
+	{"SpansOfAppendsAtOnceAreKeptApart", func(f *pushFixture) {
+		var appends errgroup.Group
+		for i := range 9 {
+			c := domain.TraceContext{}
+			if i%3 > 0 {
+				c = span(byte(i), i)
+			}
+			appends.Go(func() error {
+				m := Messages(2)
+				m[0].Attributes["span"], m[1].Attributes["span"] = c.Parent(), c.Parent()
+				_, err := f.Streams.Append(domain.WithTraceContext(f.ctx, c), f.stream, m)
+				return err
+			})
+		}
+		require.NoError(f, appends.Wait())
+		for _, e := range f.readAll(domain.Position{}) {
+			require.Equal(f, e.Attributes["span"], e.Accepted.Parent())
 		}
 	}},
 	{"AnIdIsForgottenAfterADay", func(f *pushFixture) {
