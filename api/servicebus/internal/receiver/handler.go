@@ -35,6 +35,7 @@ type Rejection struct {
 // A Caused content names spans that have caused it, besides the one that its message carries, such as
 // those of CloudEvents. The span of the message has links to them.
 type Caused interface {
+	// TraceCauses returns up to domain.MaxCauses spans.
 	TraceCauses() []domain.TraceContext
 }
 
