@@ -65,6 +65,7 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := s.limitEvents(w, r, len(messages)); err != nil {
 		return err
 	}
+	recordOf(r.Context()).linkTo(causesOf(messages)...)
 	published, err := s.opts.Events.Publish(r.Context(), stream, messages)
 	s.metrics.published.WithLabelValues("accepted").Add(float64(published.Accepted))
 	s.metrics.published.WithLabelValues("duplicate").Add(float64(published.Duplicates))
@@ -85,6 +86,14 @@ func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	release() // the wait does not need the events
 	writeOutcomes(w, answer, s.outcomes(r.Context(), wait))
 	return nil
+}
+
+// causesOf returns the spans that events name in their extension traceparent.
+func causesOf(messages []domain.Message) (causes []domain.TraceContext) {
+	for i := range messages {
+		causes = domain.AddCause(causes, messages[i].Attributes["traceparent"], messages[i].Attributes["tracestate"])
+	}
+	return causes
 }
 
 // readEvents reads the events of a request, in any of the modes of CloudEvents. They have the

@@ -54,6 +54,7 @@ func (s *Server) postObjectEvents(w http.ResponseWriter, r *http.Request) error 
 	for i := range sent.Events {
 		reports[i] = ledger.Report{Name: sent.Events[i].Name, ObjectEvent: sent.Events[i].ObjectEvent}
 	}
+	recordOf(r.Context()).linkTo(sent.Causes...)
 	done := s.opts.Objects.Ingest(r.Context(), reports)
 	answer := objectEventsDocument{counts: counts{Accepted: done.Stored, Duplicates: done.Duplicates}, Ignored: sent.Ignored, TooOld: done.TooOld}
 	answer.Refused = refusedEvents(sent, done.Failures)

@@ -66,13 +66,15 @@ func (rec *record) endSpan(method, route string, o seen) {
 		return
 	}
 	rec.span.SetName(method + " " + route)
-	rec.span.SetAttributes(tracing.HTTPMethod.String(method), tracing.HTTPRoute.String(route))
+	attrs := make([]attribute.KeyValue, 0, 4)
+	attrs = append(attrs, tracing.HTTPMethod.String(method), tracing.HTTPRoute.String(route))
 	if o.code > 0 && o.status != aborted {
-		rec.span.SetAttributes(tracing.HTTPStatus.Int(o.code))
+		attrs = append(attrs, tracing.HTTPStatus.Int(o.code))
 	}
 	if rec.problem != "" {
-		rec.span.SetAttributes(tracing.ErrorType.String(string(rec.problem)))
+		attrs = append(attrs, tracing.ErrorType.String(string(rec.problem)))
 	}
+	rec.span.SetAttributes(attrs...)
 	if o.code >= 500 || o.status == aborted {
 		rec.span.SetStatus(codes.Error, o.status) // the text of an error may quote what a client has sent
 	}

@@ -23,7 +23,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	if bundle.Count < 1 || bundle.Count > run.yielded {
 		return bundle, domain.Errorf(domain.Invalid, "add bundle: it takes %d events of the %d that the run has yielded", bundle.Count, run.yielded)
 	}
-	if bundle.Peeked = storedSpan(bundle.Peeked); !r.opts.StoreTraces {
+	if bundle.Peeked = bundle.Peeked.Stored(); !r.opts.StoreTraces {
 		bundle.Peeked = domain.TraceContext{}
 	}
 	if bundle.Opened.IsZero() {

@@ -38,7 +38,7 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 	w := r.writers.acquire(recipient)
 	defer r.writers.release(w)
 	p := newPending(events)
-	if span := storedSpan(domain.TraceContextOf(ctx)); r.opts.StoreTraces && !span.IsZero() {
+	if span := domain.TraceContextOf(ctx).Stored(); r.opts.StoreTraces && !span.IsZero() {
 		p.span = &span
 	}
 	return w.save(ctx, p)

@@ -3,6 +3,7 @@ package domain
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -123,6 +124,60 @@ func (c TraceContext) Parent() string {
 		return string(append(text, "-01"...))
 	}
 	return string(append(text, "-00"...))
+}
+
+// MaxCauses is the limit for the spans that one span names as its causes.
+const MaxCauses = 64
+
+// AddCause appends the context that the extensions traceparent and tracestate of a CloudEvent
+// carry to causes. It leaves out a context that is not valid or is there already, and those after
+// MaxCauses.
+func AddCause(causes []TraceContext, parent, state string) []TraceContext {
+	if parent == "" || len(causes) == MaxCauses {
+		return causes
+	}
+	c, err := ParseTraceContext(parent, state)
+	if err != nil || slices.Contains(causes, c) {
+		return causes
+	}
+	return append(causes, c)
+}
+
+// Stored returns c as stores keep it: zero unless it is sampled, and without the state of other
+// systems.
+func (c TraceContext) Stored() TraceContext {
+	if !c.Sampled {
+		return TraceContext{}
+	}
+	c.State = ""
+	return c
+}
+
+// traceBytes is the length of a trace and a span as stores keep them.
+const traceBytes = len(TraceID{}) + len(SpanID{})
+
+// AppendStored appends the trace and the span of c, 24 bytes, as stores keep them. It appends nothing
+// unless c is sampled.
+func (c TraceContext) AppendStored(to []byte) []byte {
+	if !c.Sampled || c.IsZero() {
+		return to
+	}
+	return append(append(to, c.TraceID[:]...), c.SpanID[:]...)
+}
+
+// ParseStored returns the context that AppendStored has appended, the zero one if data has none. A
+// trace that cannot be read is a trace that is not known.
+func ParseStored(data []byte) TraceContext {
+	c := TraceContext{Sampled: true}
+	if len(data) != traceBytes {
+		return TraceContext{}
+	}
+	copy(c.TraceID[:], data)
+	copy(c.SpanID[:], data[len(c.TraceID):])
+	if c.IsZero() {
+		return TraceContext{}
+	}
+	return c
 }
 
 type traceContextKey struct{}

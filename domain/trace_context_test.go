@@ -96,3 +96,33 @@ func FuzzParseTraceContext(f *testing.F) {
 		assert.Equal(t, c, again)
 	})
 }
+
+func TestAddCause_AddsEachValidSpanOnceUpToTheLimit(t *testing.T) {
+	var causes []TraceContext
+	for _, parent := range []string{"", "nonsense", "00-00000000000000000000000000000000-b7ad6b7169203331-01", strings.Repeat("0", 1<<20), aTraceParent, aTraceParent} {
+		causes = AddCause(causes, parent, "a=b")
+	}
+	require.Len(t, causes, 1)
+	assert.Equal(t, aTraceParent, causes[0].Parent())
+	assert.Equal(t, "a=b", causes[0].State)
+	assert.Empty(t, AddCause(nil, aTraceParent, "a="+strings.Repeat("b", 600))[0].State, "one that is too long is left out")
+	for i := range 2 * MaxCauses {
+		causes = AddCause(causes, TraceContext{TraceID: TraceID{1}, SpanID: SpanID{byte(i + 1)}}.Parent(), "")
+	}
+	assert.Len(t, causes, MaxCauses)
+}
+
+func TestStored_IsReadBackUnlessItIsNotSampled(t *testing.T) {
+	c, err := ParseTraceContext(aTraceParent, "a=b")
+	require.NoError(t, err)
+	data := c.AppendStored(nil)
+	assert.Len(t, data, 24)
+	assert.Equal(t, c.Stored(), ParseStored(data))
+	assert.Empty(t, c.Stored().State)
+	c.Sampled = false
+	assert.Empty(t, c.AppendStored(nil))
+	assert.Zero(t, c.Stored())
+	for _, data := range [][]byte{nil, {1, 2, 3}, make([]byte, 24), make([]byte, 25)} {
+		assert.Zero(t, ParseStored(data))
+	}
+}

@@ -24,6 +24,9 @@ type Streams interface {
 	// A message with a Version is appended only as the entry with the number before it. It is a
 	// duplicate if the stream has had an entry with that number, and a gap if entries before it are
 	// missing; then nothing of it is stored.
+	//
+	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Entry.Accepted. It is
+	// no part of the content of a message.
 	Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]Appended, error)
 
 	// Read returns up to limit entries of the priority of from, the first that are at from or
@@ -73,7 +76,8 @@ const IDRetention = 24 * time.Hour
 type Appended struct {
 	Position  domain.Position // of the message; of the first one with its ID if it was not appended
 	Outcome   AppendOutcome
-	Published time.Time // that of its Entry; zero if it was not appended
+	Published time.Time           // that of its Entry; zero if it was not appended
+	Accepted  domain.TraceContext // that of its Entry
 	// Sync are the cursors that the stream lists as sync. For a message that was appended now, they
 	// are those at the moment of the append; else they may be those of a moment before.
 	Sync []domain.CursorID
@@ -102,8 +106,9 @@ type Entries struct {
 type Entry struct {
 	domain.Message // its Payload is nil if PayloadAt is not zero
 	Position       domain.Position
-	PayloadAt      Section   // of a large payload, in the content store
-	Published      time.Time // by the clock of the node that appended it
+	PayloadAt      Section             // of a large payload, in the content store
+	Published      time.Time           // by the clock of the node that appended it
+	Accepted       domain.TraceContext // the span that has appended it; zero: none is stored
 }
 
 // A StreamEnd is the end of a stream.

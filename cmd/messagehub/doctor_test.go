@@ -173,3 +173,17 @@ func TestDoctorReport_HasColoursOnATerminalAlone(t *testing.T) {
 	require.True(t, strings.HasPrefix(out.String(), "\x1b[33mwarning    \x1b[0m  sync  slow"), out.String())
 	require.NotContains(t, out.String(), "\x1b[2J", "what others have written moves no cursor")
 }
+
+// The variables of OpenTelemetry are no settings of the hub, and some have secrets.
+func TestConfigPrint_ShowsNoVariableOfOpenTelemetry(t *testing.T) {
+	environ := []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=https://user:hush-endpoint@collector.example", "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20hush-header",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS=x=hush-traces", "OTEL_EXPORTER_OTLP_CLIENT_KEY=/hush-key.pem", "OTEL_RESOURCE_ATTRIBUTES=a=hush-attribute",
+	}
+	for _, args := range [][]string{{"config", "print"}, {"config", "print", "--json"}, {"config", "check"}, {"config", "check", "--json"}} {
+		got := runWith(t, environ, args...)
+		require.Equal(t, 0, got.status, got.err)
+		require.NotContains(t, got.out+got.err, "hush", args)
+		require.NotContains(t, got.out, "OTEL_", args)
+	}
+}

@@ -68,6 +68,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	}
 	documents := pushstore.New(s.db, s.content, pushstore.Options{
 		Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
+		StoreTraces: opts.Traces != nil,
 	})
 	if err := provisionPush(ctx, cfg, documents); err != nil {
 		if !client.IsContainerFault(err) {

@@ -26,7 +26,7 @@ type caller struct {
 // Call implements [delivery.Caller].
 func (c *caller) Call(ctx context.Context, call delivery.Call) (answer domain.Answer) {
 	message := call.Entry.Message
-	ctx, span := c.startSpan(ctx, kindOf(call.Receiver), &message, call.Attempt)
+	ctx, span := c.startSpan(ctx, &call)
 	defer func() { endSpan(span, &answer) }()
 	if !call.Entry.PayloadAt.IsZero() {
 		var err error

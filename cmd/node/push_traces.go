@@ -11,15 +11,23 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// startSpan starts the span of a call to a receiver, of a kind such as subscription. If the message is a CloudEvent
-// with the extension traceparent, it is below that, and without a tracer it is that. The call carries it in
-// its header; the body and the extension in it stay as they are.
-func (c *caller) startSpan(ctx context.Context, kind string, m *domain.Message, attempts int) (context.Context, trace.Span) {
-	parent, _ := domain.ParseTraceContext(m.Attributes["traceparent"], m.Attributes["tracestate"]) // or none
+// startSpan starts the span of a call to a receiver. It is below the span that the message names, if that is a
+// CloudEvent with the extension traceparent, and has a link to the span that has accepted the message; else
+// it is below the latter. Without a tracer it is the span above it. The call carries it in its header; the body and
+// the extension in it stay as they are.
+func (c *caller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
+	attributes, kind := call.Entry.Attributes, kindOf(call.Receiver)
+	parent, err := domain.ParseTraceContext(attributes["traceparent"], attributes["tracestate"])
 	start := tracing.Start{Name: "send " + kind, Kind: trace.SpanKindClient, Parent: parent}
+	switch accepted := call.Entry.Accepted; {
+	case err != nil: // it names none
+		start.Parent = accepted
+	case !accepted.IsZero():
+		start.Links = append(start.Links, accepted)
+	}
 	if c.tracer.IsOn() {
 		start.Attrs = append(start.Attrs, tracing.System.String(tracing.Hub), tracing.OperationName.String("call"),
-			tracing.OperationType.String(tracing.Send), tracing.Destination.String(kind), tracing.Resend.Int(attempts))
+			tracing.OperationType.String(tracing.Send), tracing.Destination.String(kind), tracing.Resend.Int(call.Attempt))
 	}
 	return c.tracer.Start(ctx, start)
 }

@@ -80,6 +80,14 @@
 // A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the
 // next segment after 2 GB. Heads are never removed: the last segment is found by halving.
 //
+// # Traces
+//
+// The entries of a stream keep the span that has appended them, if Options.StoreTraces says so and it is
+// sampled: 24 bytes for each call of Append, as later entries of the same call share it. They do not keep the
+// state of other systems. Retries and dead letters need none, as they name the entry. A change of a
+// resource keeps no span: it would stay in a document that is written and removed for each change, for a
+// notification that any node sends later; so that notification begins a trace.
+//
 // # Append
 //
 //	payload  store what is above 16 KB in the content store. A crash leaves an object that no

@@ -51,7 +51,7 @@ func conformance(t *testing.T, consistency string, opts Options) {
 	repositorytest.RunPush(t, func(t *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
 		r := newRig(t, embedded.Options{Clock: o.Clock, Consistency: consistency})
 		opts := opts
-		opts.Clock, opts.Retention = o.Clock, repositorytest.PushRetention
+		opts.Clock, opts.Retention, opts.StoreTraces = o.Clock, repositorytest.PushRetention, true
 		return r.stores(r.node(opts))
 	})
 }

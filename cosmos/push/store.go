@@ -24,6 +24,7 @@ type Options struct {
 	Retries      int                   // of the requests of one call; default 24, negative: none
 	Clock        func() time.Time      // default time.Now; stamps entries
 	Random       func() uint64         // ids and jitter; default: the system's
+	StoreTraces  bool                  // keep the spans that append messages, if they are sampled: 39 bytes for each append
 	Logger       *slog.Logger          // default: none
 	Registerer   prometheus.Registerer // default: none
 }

@@ -46,6 +46,7 @@ type appending struct {
 	entries  []entry
 	bytes    int
 	ids      int
+	accepted domain.TraceContext // the span on whose behalf they are appended; zero: none is stored
 	appended []repository.Appended
 }
 
@@ -74,6 +75,9 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 		return nil, err
 	}
 	a := &appending{messages: messages, appended: make([]repository.Appended, len(messages))}
+	if s.opts.StoreTraces {
+		a.accepted = domain.TraceContextOf(ctx).Stored()
+	}
 	inline := 0
 	for i := range messages {
 		m := &messages[i]
@@ -246,7 +250,7 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 		}
 		t, e := next.Priorities[name], p.call.entries[p.index]
 		at := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: t.next()}, Segment: next.segment, Page: t.Page}
-		runs[name].Entries = append(runs[name].Entries, e)
+		runs[name].addEntry(e, p.call.accepted)
 		next.Bytes += int64(len(client.Encode(e)))
 		positions = append(positions, at)
 		if m.ID != "" {
@@ -311,7 +315,7 @@ func (r *appendRound) settleVersions(base *head) (hasGap bool) {
 
 func (r *appendRound) complete(positions []domain.Position) {
 	for i, p := range r.pending {
-		p.outcome().Position, p.outcome().Published = positions[i], fromMicros(r.published)
+		p.outcome().Position, p.outcome().Published, p.outcome().Accepted = positions[i], fromMicros(r.published), p.call.accepted
 	}
 	r.pending = nil
 }

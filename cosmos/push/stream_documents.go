@@ -71,6 +71,8 @@ type run struct {
 	Published int64                 `json:"at"` // microseconds
 	Entries   []entry               `json:"e"`
 	Unknown   client.UnknownMembers `json:",embed"`
+
+	last domain.TraceContext // of the entry that was added last
 }
 
 type entry struct {
@@ -82,7 +84,30 @@ type entry struct {
 	Object      string                `json:"o,omitempty"` // with a large payload
 	Length      int64                 `json:"l,omitempty"`
 	Sum         uint32                `json:"s,omitempty"`
+	Accepted    []byte                `json:"p,omitempty"` // the span that has appended it, by domain.AppendStored; missing: that of the entry before in its run, if there is one
 	Unknown     client.UnknownMembers `json:",embed"`
+}
+
+// noSpan as the span of an entry says that none is known, although the entry before in its run has one.
+var noSpan = []byte{0}
+
+// addEntry appends an entry to r.
+func (r *run) addEntry(e entry, accepted domain.TraceContext) {
+	if accepted != r.last {
+		e.Accepted = accepted.AppendStored(nil)
+		if accepted.IsZero() {
+			e.Accepted = noSpan
+		}
+	}
+	r.last, r.Entries = accepted, append(r.Entries, e)
+}
+
+// acceptedAfter returns the span of e, if that of the entry before in its run is before; zero: it has none.
+func (e *entry) acceptedAfter(before domain.TraceContext) domain.TraceContext {
+	if len(e.Accepted) == 0 {
+		return before
+	}
+	return domain.ParseStored(e.Accepted)
 }
 
 // A page is a run of entries of a priority that left the head. It is written once.
@@ -183,10 +208,10 @@ func makeEntry(m *domain.Message, object string) entry {
 }
 
 // entry returns e as the port returns it.
-func (e *entry) entry(at domain.Position, published int64) repository.Entry {
+func (e *entry) entry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
 	out := repository.Entry{
 		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},
-		Position: at, Published: fromMicros(published),
+		Position: at, Published: fromMicros(published), Accepted: accepted,
 	}
 	switch {
 	case e.Object != "":

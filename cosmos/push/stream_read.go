@@ -163,7 +163,9 @@ func (s *Store) entries(runs []run, first int64, from domain.Position, limit int
 	at := from
 	at.Number = first
 	for i := range runs {
+		var accepted domain.TraceContext
 		for j := range runs[i].Entries {
+			accepted = runs[i].Entries[j].acceptedAfter(accepted)
 			switch {
 			case at.Number < from.Number:
 			case runs[i].Published < oldest && len(found.Entries) == 0:
@@ -171,7 +173,7 @@ func (s *Store) entries(runs []run, first int64, from domain.Position, limit int
 			case len(found.Entries) == limit:
 				return found
 			default:
-				found.Entries = append(found.Entries, runs[i].Entries[j].entry(at, runs[i].Published))
+				found.Entries = append(found.Entries, runs[i].Entries[j].entry(at, runs[i].Published, accepted))
 			}
 			at = at.Next()
 		}

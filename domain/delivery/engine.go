@@ -269,7 +269,7 @@ func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, 
 			continue
 		}
 		if len(messages[i].Payload) <= maxWindowPayload {
-			entries = append(entries, repository.Entry{Message: messages[i], Position: a.Position, Published: a.Published})
+			entries = append(entries, repository.Entry{Message: messages[i], Position: a.Position, Published: a.Published, Accepted: a.Accepted})
 		}
 		t.reaches(a.Position.Priority, a.Position.Number+1)
 	}

@@ -12,10 +12,11 @@ import (
 )
 
 // Notify publishes a notice for subscribers to the stream of dequeues of its recipient. It may
-// be repeated: for [repository.IDRetention], a notice is published once.
+// be repeated: for [repository.IDRetention], a notice is published once. It belongs to the trace of the
+// Peek that opened the bundle.
 func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	stream, messages := domain.DequeuedStream(n.Recipient), []domain.Message{dequeuedMessage(&n)}
-	appended, err := s.streams.Append(ctx, stream, messages)
+	appended, err := s.streams.Append(domain.WithTraceContext(ctx, n.Peeked), stream, messages)
 	if err != nil {
 		return err
 	}

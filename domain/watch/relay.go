@@ -188,10 +188,11 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 }
 
 // Notify publishes the notice that a bundle which is watched was dequeued or removed. It may be repeated: a
-// version is published once. It fails with Unavailable until the version before is in the stream.
+// version is published once. It belongs to the trace of the Peek that opened the bundle. It fails with
+// Unavailable until the version before is in the stream.
 func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: n.Event(), At: n.Since}
-	isGap, err := r.append(ctx, &c)
+	isGap, err := r.append(domain.WithTraceContext(ctx, n.Peeked), &c)
 	if err == nil && isGap {
 		err = domain.Errorf(domain.Unavailable, "the change of bundle %s before version %d was not published yet", n.Bundle, n.Version)
 	}

@@ -68,7 +68,7 @@ func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages [
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock()
+	now, span := s.clock(), domain.TraceContextOf(ctx).Stored()
 	st := s.stream(name, now)
 	appended := make([]repository.Appended, len(messages))
 	for i := range messages {
@@ -90,8 +90,8 @@ func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages [
 		st.numbers[m.Priority]++
 		st.ids[m.ID] = sentID{p, digest, now}
 		m.Payload = slices.Clone(m.Payload)
-		st.entries[m.Priority] = append(st.entries[m.Priority], repository.Entry{Message: m, Position: p, Published: now})
-		appended[i].Position, appended[i].Published = p, now
+		st.entries[m.Priority] = append(st.entries[m.Priority], repository.Entry{Message: m, Position: p, Published: now, Accepted: span})
+		appended[i].Position, appended[i].Published, appended[i].Accepted = p, now, span
 	}
 	for i := range appended {
 		appended[i].Sync = st.sync

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -290,6 +291,45 @@ var streamRules = []pushRule{
 		f.passes(repository.IDRetention + time.Hour)
 		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
 		f.fails(domain.NotFound, err)
+	}},
+	{"TheSpanThatAppendsAnEntryIsKeptIfItIsSampled", func(f *pushFixture) {
+		sampled, unsampled := span(1, 0), span(2, 0)
+		sampled.State, unsampled.Sampled = "a=b", false
+		for i, c := range []domain.TraceContext{sampled, unsampled, {}} {
+			m := Messages(1)
+			m[0].ID = fmt.Sprint(i)
+			appended, err := f.Streams.Append(domain.WithTraceContext(f.ctx, c), f.stream, m)
+			require.NoError(f, err)
+			require.Equal(f, c.Stored(), appended[0].Accepted)
+			appended, err = f.Streams.Append(domain.WithTraceContext(f.ctx, span(3, 0)), f.stream, m)
+			require.NoError(f, err)
+			require.Equal(f, repository.AppendDuplicate, appended[0].Outcome, "it is no part of the content")
+			f.append(Messages(60)...) // now the entry is in a page
+		}
+		entries := f.readAll(domain.Position{})
+		require.Equal(f, span(1, 0), entries[0].Accepted)
+		for _, e := range entries[1:] {
+			require.Zero(f, e.Accepted)
+		}
+	}},
+	{"SpansOfAppendsAtOnceAreKeptApart", func(f *pushFixture) {
+		var appends errgroup.Group
+		for i := range 9 {
+			c := domain.TraceContext{}
+			if i%3 > 0 {
+				c = span(byte(i), i)
+			}
+			appends.Go(func() error {
+				m := Messages(2)
+				m[0].Attributes["span"], m[1].Attributes["span"] = c.Parent(), c.Parent()
+				_, err := f.Streams.Append(domain.WithTraceContext(f.ctx, c), f.stream, m)
+				return err
+			})
+		}
+		require.NoError(f, appends.Wait())
+		for _, e := range f.readAll(domain.Position{}) {
+			require.Equal(f, e.Attributes["span"], e.Accepted.Parent())
+		}
 	}},
 	{"AnIdIsForgottenAfterADay", func(f *pushFixture) {
 		m := Messages(1)

@@ -16,7 +16,8 @@ import (
 // (application/cloudevents+json) whose data is one event or an array of them. An
 // event that is alone may leave out its id, which is the CloudEvent's then; any may
 // leave out its recipient, which is the subject then. What else the CloudEvent says
-// of itself must be in order, and is not kept. It fails as Read does.
+// of itself must be in order, and is not kept. The span that its extension traceparent names is one
+// of the Causes. It fails as Read does.
 func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	return t.events, t.cloudEvent(text, 0, place{alone: true})
@@ -55,6 +56,7 @@ func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 	if err != nil {
 		return placed(err, offset, at)
 	}
+	t.events.Causes = domain.AddCause(t.events.Causes, c.traceParent, c.traceState)
 	if data.Value == nil {
 		return nil
 	}
@@ -81,7 +83,8 @@ type cloudEvent struct {
 	place  place
 	shape  *ShapeChecker
 
-	id, subject string
+	id, subject             string
+	traceParent, traceState string
 }
 
 // read checks all attributes and returns the data; it has no value if there is none
@@ -149,6 +152,24 @@ func (c *cloudEvent) attribute(name string, m Member) error {
 		c.fault(name, "data_base64: want the event as JSON in data instead")
 	default:
 		c.extension(name, m)
+		return c.trace(name, m)
+	}
+	return nil
+}
+
+// trace keeps an extension that names a span. One that is not a string, or not valid, names none.
+func (c *cloudEvent) trace(name string, m Member) error {
+	if name != "traceparent" && name != "tracestate" || m.Value[0] != '"' {
+		return nil
+	}
+	text, err := unquote(m.Value, m.at)
+	if err != nil {
+		return err
+	}
+	if name == "traceparent" {
+		c.traceParent = string(text)
+	} else {
+		c.traceState = string(text)
 	}
 	return nil
 }

@@ -258,3 +258,31 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestCloudEvents_NameTheSpansThatCausedThem(t *testing.T) {
+	const first, second = `"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"`, `"traceparent":"00-0af7651916cd43dd8448eb211c80319d-b7ad6b7169203332-00"`
+	batch := []string{
+		around(sound, first, `"tracestate":"a=b"`), around(sound), around(sound, `"tracestate":"c=d"`, first), around(sound, second),
+		around(sound, `"traceparent":"00-00000000000000000000000000000000-0000000000000000-01"`), around(sound, `"traceparent":7`), around(sound, `"traceparent":null`),
+		around(sound, `"traceparent":"`+strings.Repeat("0", 1<<20)+`"`), around(sound, second, `"tracestate":"a=`+strings.Repeat("b", 600)+`"`),
+	}
+	got, err := ParseCloudEvents([]byte("["+strings.Join(batch, ",")+"]"), defaultLimits)
+	require.NoError(t, err)
+	require.Empty(t, got.Faults.List)
+	require.Len(t, got.Events, len(batch), "a span that is not valid changes nothing")
+	var causes []string
+	for _, c := range got.Causes {
+		causes = append(causes, c.Parent()+" "+c.State)
+	}
+	require.Equal(t, []string{
+		"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 a=b", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 c=d",
+		"00-0af7651916cd43dd8448eb211c80319d-b7ad6b7169203332-00 ",
+	}, causes)
+
+	got, err = ParseCloudEvent([]byte(around(sound, first)), defaultLimits)
+	require.NoError(t, err)
+	require.Len(t, got.Causes, 1)
+	got, err = ParseCloudEvent([]byte(around(sound, first, first)), defaultLimits)
+	require.NoError(t, err)
+	require.Equal(t, "traceparent: appears more than once", got.Faults.List[0].Detail)
+}

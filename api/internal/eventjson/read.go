@@ -24,6 +24,10 @@ type Events struct {
 	Faults Faults
 	Count  int // of all events, those with faults as well
 
+	// Causes are the spans that CloudEvents name in their extension traceparent, by
+	// [domain.AddCause].
+	Causes []domain.TraceContext
+
 	numbers []int   // of Events, among all events of the text
 	runs    []place // of the first event of each array, or of one that is alone
 }

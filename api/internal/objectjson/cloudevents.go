@@ -32,6 +32,7 @@ func (p *parser) cloudEventOf(n *node, name string, m *domain.Message, faults []
 	if n.event.fault != nil {
 		return
 	}
+	p.events.Causes = domain.AddCause(p.events.Causes, m.Attributes["traceparent"], m.Attributes["tracestate"])
 	if !m.HasJSON() {
 		n.get("datacontenttype").fail(WrongType, "datacontenttype: want JSON, got %q", domain.Clip(m.ContentType))
 		return

@@ -23,8 +23,20 @@ type Events struct {
 	Ignored      int
 	IgnoredNames []string // the first few of their names, cut to a length for the log
 
+	// Causes are the spans that CloudEvents name in their extension traceparent, by
+	// [domain.AddCause].
+	Causes []domain.TraceContext
+
 	// Handshake is not nil if Event Grid asks whether its events are welcome.
 	Handshake *Handshake
+}
+
+// TraceCauses returns the spans that CloudEvents name. A nil *Events has none.
+func (e *Events) TraceCauses() []domain.TraceContext {
+	if e == nil {
+		return nil
+	}
+	return e.Causes
 }
 
 // An Event is an event of an object, which passes its Check.

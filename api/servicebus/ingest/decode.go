@@ -51,22 +51,22 @@ func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder
 
 // decode returns the events of a message in their order, none of which hub.Ingest
 // will refuse, or why the message can never be used. The events share no memory with
-// the message. There may be none.
-func (d *decoder) decode(m *azservicebus.ReceivedMessage) ([]domain.Event, *rejection) {
+// the message. There may be none. causes are the spans that CloudEvents name.
+func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event, causes []domain.TraceContext, _ *rejection) {
 	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
-		return nil, rejected
+		return nil, nil, rejected
 	}
 	sent, rejected := d.read(m)
 	if rejected != nil {
-		return nil, rejected
+		return nil, nil, rejected
 	}
 	if rejected := d.judge(sent); rejected != nil {
-		return nil, rejected
+		return nil, nil, rejected
 	}
 	if rejected := checkSession(m.SessionID, sent.events); rejected != nil {
-		return nil, rejected
+		return nil, nil, rejected
 	}
-	return sent.events, nil
+	return sent.events, sent.causes, nil
 }
 
 // An announcement is what a body says, in whatever form.
@@ -74,6 +74,7 @@ type announcement struct {
 	events []domain.Event    // without a fault of their own
 	faults []eventjson.Fault // of the others; the first of them
 	total  int               // of all faults
+	causes []domain.TraceContext
 
 	// fault returns what else is wrong with a field of events[i].
 	fault func(i int, field, detail string) eventjson.Fault
@@ -123,7 +124,7 @@ func (d *decoder) read(m *azservicebus.ReceivedMessage) (*announcement, *rejecti
 	if err != nil {
 		return nil, unreadable(err, media)
 	}
-	return &announcement{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, fault: sent.Fault}, nil
+	return &announcement{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, causes: sent.Causes, fault: sent.Fault}, nil
 }
 
 // mediaType returns the content type that a message has by the contract, or why it

@@ -34,7 +34,7 @@ func BenchmarkDecode(b *testing.B) {
 			d := testDecoder(MessageLimits{})
 			b.ReportAllocs()
 			for b.Loop() {
-				events, rejected := d.decode(bm.message)
+				events, _, rejected := d.decode(bm.message)
 				if rejected != nil || len(events) != bm.events {
 					b.Fatal(len(events), rejected)
 				}

@@ -37,7 +37,7 @@ func TestNoFieldOfTheContractIsGuessed(t *testing.T) {
 		{"a document type with a comma", func(c *notification) { c.DocumentType = "a,b" }, "documentType: document type: want printable ASCII"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			events, rejected := testDecoder(MessageLimits{}).decode(inContract(t, soundNotification(tc.change)))
+			events, _, rejected := testDecoder(MessageLimits{}).decode(inContract(t, soundNotification(tc.change)))
 			require.Empty(t, events)
 			require.NotNil(t, rejected)
 			require.Equal(t, "invalid", rejected.Reason)
@@ -60,7 +60,7 @@ func TestAWeightThatOverflowsIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.RelativeWeight = 0 }))
 			m.Body = append(m.Body, tc.bytes...)
-			events, rejected := testDecoder(MessageLimits{}).decode(m)
+			events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 			require.Empty(t, events)
 			require.NotNil(t, rejected)
 			require.Contains(t, rejected.Description, "relativeWeight: weight: want at most 2147483647 (KB), got "+tc.got)
@@ -100,7 +100,7 @@ func TestTheContractIsReadAsTheOriginalReadIt(t *testing.T) {
 			if tc.want != nil {
 				tc.want(&want)
 			}
-			events, rejected := testDecoder(MessageLimits{}).decode(inContract(t, soundNotification(tc.change)))
+			events, _, rejected := testDecoder(MessageLimits{}).decode(inContract(t, soundNotification(tc.change)))
 			require.Nil(t, rejected)
 			require.Equal(t, []domain.Event{want}, events)
 		})
@@ -113,7 +113,7 @@ func TestAnOriginThatTheHubIsConfiguredWithIsTaken(t *testing.T) {
 	store := memory.New(memory.Options{})
 	options := hub.Options{Groups: domain.DefaultGroups().With(settlements, domain.Group{})}
 	d := newDecoder(MessageLimits{}, hub.New(store, store, store, options).Check)
-	events, rejected := d.decode(inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Settlements" })))
+	events, _, rejected := d.decode(inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Origin = "Settlements" })))
 	require.Nil(t, rejected)
 	require.Equal(t, settlements, events[0].Origin)
 }

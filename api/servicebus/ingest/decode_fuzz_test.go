@@ -40,7 +40,7 @@ func FuzzDecode(f *testing.F) {
 		if has&4 != 0 {
 			m.ApplicationProperties = map[string]any{"MessageType": messageType}
 		}
-		events, rejected := d.decode(m)
+		events, _, rejected := d.decode(m)
 		if rejected != nil {
 			require.Empty(t, events)
 			requireFits(t, rejected)

@@ -34,7 +34,7 @@ func TestEveryFormSaysTheSameEvent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			session := someActor
 			m.SessionID = &session
-			events, rejected := testDecoder(MessageLimits{}).decode(m)
+			events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 			require.Nil(t, rejected)
 			require.Equal(t, []domain.Event{soundEvent(t)}, events)
 		})
@@ -45,12 +45,12 @@ func TestTheContentTypeSaysTheForm(t *testing.T) {
 	for _, stated := range []string{"", " ", "application/x-protobuf", "Application/X-Protobuf; proto=DataAvailable", "application/protobuf", "application/octet-stream"} {
 		m := inContract(t, soundNotification())
 		m.ContentType = &stated
-		events, rejected := testDecoder(MessageLimits{}).decode(m)
+		events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 		require.Nil(t, rejected, "%q", stated)
 		require.Len(t, events, 1)
 	}
 	for _, stated := range []string{"application/json", "APPLICATION/JSON", "application/json; charset=utf-8", `application/json;charset="UTF-8"; v=1`, "application/json; charset=us-ascii", "application/json; ="} {
-		events, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, stated, soundFields()))
+		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, stated, soundFields()))
 		require.Nil(t, rejected, "%q", stated)
 		require.Len(t, events, 1)
 	}
@@ -70,7 +70,7 @@ func TestAMessageBringsItsEventsInOrder(t *testing.T) {
 			cloudEventOf(all[:40]), cloudEventOf(all[40]), cloudEventOf(all[41:]),
 		},
 	} {
-		events, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
+		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
 		require.Nil(t, rejected)
 		require.Len(t, events, 100)
 		for n := range events {
@@ -81,7 +81,7 @@ func TestAMessageBringsItsEventsInOrder(t *testing.T) {
 
 func TestAMessageMayHaveNoEvents(t *testing.T) {
 	for contentType, body := range map[string]string{"application/json": "[]", "application/cloudevents-batch+json": " [ ] "} {
-		events, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
+		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
 		require.Nil(t, rejected)
 		require.Empty(t, events)
 	}
@@ -91,7 +91,7 @@ func TestAnEventOverTheBusMayHaveAPayload(t *testing.T) {
 	fields := soundFields()
 	fields["payload"] = map[string]any{"kWh": []int{1, 2}}
 	for contentType, body := range map[string]any{"application/json": fields, "application/cloudevents+json": cloudEventOf(fields)} {
-		events, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
+		events, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, contentType, body))
 		require.Nil(t, rejected)
 		require.JSONEq(t, `{"kWh":[1,2]}`, string(events[0].Payload))
 	}
@@ -105,7 +105,7 @@ func TestEventsKeepNothingOfTheMessage(t *testing.T) {
 		inJSON(t, "application/json", []any{fields}),
 		inJSON(t, "application/cloudevents+json", cloudEventOf(fields)),
 	} {
-		events, rejected := testDecoder(MessageLimits{}).decode(m)
+		events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 		require.Nil(t, rejected)
 		before := fmt.Sprintf("%+v", events)
 		for i := range m.Body {
@@ -202,7 +202,7 @@ func TestWhatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
 		{"a session without a name", session("", inContract(t, soundNotification())), "other-recipient", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			events, rejected := testDecoder(MessageLimits{}).decode(tc.message)
+			events, _, rejected := testDecoder(MessageLimits{}).decode(tc.message)
 			require.Empty(t, events)
 			require.NotNil(t, rejected)
 			require.Equal(t, tc.reason, rejected.Reason, rejected.Description)
@@ -228,13 +228,13 @@ func TestASessionMayWriteItsRecipientInAnyForm(t *testing.T) {
 	for _, session := range []string{someActor, strings.ToUpper(someActor), "{" + someActor + "}", strings.ReplaceAll(someActor, "-", "")} {
 		m := inContract(t, soundNotification())
 		m.SessionID = &session
-		_, rejected := testDecoder(MessageLimits{}).decode(m)
+		_, _, rejected := testDecoder(MessageLimits{}).decode(m)
 		require.Nil(t, rejected, session)
 	}
 	gln := "5790001330552"
 	m := inContract(t, soundNotification(func(c *contract.DataAvailableNotificationContract) { c.Recipient = gln }))
 	m.SessionID = &gln
-	_, rejected := testDecoder(MessageLimits{}).decode(m)
+	_, _, rejected := testDecoder(MessageLimits{}).decode(m)
 	require.Nil(t, rejected)
 }
 
@@ -244,11 +244,11 @@ func TestPropertiesThatSayNothingOfUseAreLeftAlone(t *testing.T) {
 		"MessageType": "DataAvailable", "MessageVersion": "one", "OperationTimestamp": time.Now(), "OperationCorrelationId": 7,
 		"EventIdentification": nil, "messageType": 7, "DeadLetterReason": []byte{1},
 	}
-	events, rejected := testDecoder(MessageLimits{}).decode(m)
+	events, _, rejected := testDecoder(MessageLimits{}).decode(m)
 	require.Nil(t, rejected)
 	require.Len(t, events, 1)
 	m.ApplicationProperties = map[string]any{"MessageType": nil}
-	_, rejected = testDecoder(MessageLimits{}).decode(m)
+	_, _, rejected = testDecoder(MessageLimits{}).decode(m)
 	require.Nil(t, rejected)
 }
 
@@ -256,30 +256,30 @@ func TestLimitsAreThoseOfTheConfiguration(t *testing.T) {
 	d := testDecoder(MessageLimits{Body: 600, Events: 2, Payload: 10})
 	two := inJSON(t, "application/json", []any{soundFields(), soundFields()})
 	require.Less(t, len(two.Body), 600)
-	_, rejected := d.decode(two)
+	_, _, rejected := d.decode(two)
 	require.Nil(t, rejected)
 
 	two.Body = append(two.Body, strings.Repeat(" ", 600-len(two.Body))...)
-	_, rejected = d.decode(two)
+	_, _, rejected = d.decode(two)
 	require.Nil(t, rejected)
 	two.Body = append(two.Body, ' ')
-	_, rejected = d.decode(two)
+	_, _, rejected = d.decode(two)
 	require.Equal(t, "body-too-large", rejected.Reason)
 
-	_, rejected = d.decode(inJSON(t, "application/json", "[{},{},{}]"))
+	_, _, rejected = d.decode(inJSON(t, "application/json", "[{},{},{}]"))
 	require.Equal(t, "too-many-events", rejected.Reason)
 	fields := soundFields()
 	fields["payload"] = strings.Repeat("x", 8)
-	_, rejected = d.decode(inJSON(t, "application/json", fields))
+	_, _, rejected = d.decode(inJSON(t, "application/json", fields))
 	require.Nil(t, rejected)
 	fields["payload"] = strings.Repeat("x", 9)
-	_, rejected = d.decode(inJSON(t, "application/json", fields))
+	_, _, rejected = d.decode(inJSON(t, "application/json", fields))
 	require.Contains(t, rejected.Description, "want at most 10 bytes, got 11")
 
 	d = testDecoder(MessageLimits{PayloadDepth: 1, PayloadNumber: 2})
-	_, rejected = d.decode(inJSON(t, "application/json", withPayload("[[]]")))
+	_, _, rejected = d.decode(inJSON(t, "application/json", withPayload("[[]]")))
 	require.Contains(t, rejected.Description, "want at most 1 levels of nesting")
-	_, rejected = d.decode(inJSON(t, "application/json", withPayload("123")))
+	_, _, rejected = d.decode(inJSON(t, "application/json", withPayload("123")))
 	require.Contains(t, rejected.Description, "want numbers of at most 2 characters, got 3")
 }
 
@@ -290,7 +290,7 @@ func TestADescriptionOfManyFaultsIsCutToWhatTheBusKeeps(t *testing.T) {
 	for range 500 {
 		all = append(all, fields)
 	}
-	_, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", all))
+	_, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", all))
 	require.Equal(t, "invalid", rejected.Reason)
 	require.Contains(t, rejected.Description, "because of 500 faults")
 	require.True(t, strings.HasSuffix(rejected.Description, "…"))
@@ -309,13 +309,13 @@ func withPayload(text string) string {
 
 func TestADeadLetterTellsNoPayload(t *testing.T) {
 	const secret = "canary-4711"
-	_, repeated := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", withPayload(`{"`+secret+`":1,"`+secret+`":2}`)))
+	_, _, repeated := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", withPayload(`{"`+secret+`":1,"`+secret+`":2}`)))
 	require.NotContains(t, repeated.Description, secret)
 	fields := soundFields()
 	fields["payload"] = strings.Repeat(secret, 1000)
-	_, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", fields))
+	_, _, rejected := testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", fields))
 	require.NotContains(t, rejected.Description, secret)
-	_, rejected = testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", `{"payload":"`+secret+`" "x"}`))
+	_, _, rejected = testDecoder(MessageLimits{}).decode(inJSON(t, "application/json", `{"payload":"`+secret+`" "x"}`))
 	require.Equal(t, "not-json", rejected.Reason)
 	require.NotContains(t, rejected.Description, secret)
 }

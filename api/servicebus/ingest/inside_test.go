@@ -23,7 +23,7 @@ func actor(t *testing.T, name string) domain.ActorID {
 func numbered(number int64, recipients ...domain.ActorID) *message {
 	m := &message{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
 	for _, r := range recipients {
-		m.Content = append(m.Content, domain.Event{Recipient: r})
+		m.Content.events = append(m.Content.events, domain.Event{Recipient: r})
 	}
 	return m
 }
@@ -37,7 +37,7 @@ func TestLateEventsAreCountedByRecipient(t *testing.T) {
 	require.Zero(t, o.observe([]*message{numbered(6, a)}, 1), "a redelivery")
 	require.Equal(t, 1, o.observe([]*message{numbered(2, a), numbered(6, a)}, 1), "a redelivery beside one that is late")
 	require.Equal(t, 1, o.observe([]*message{numbered(9, a), numbered(8, a)}, 0), "in one save")
-	require.Zero(t, o.observe([]*message{{ReceivedMessage: &azservicebus.ReceivedMessage{}, Content: []domain.Event{{Recipient: a}}}}, 0), "a message without a number says nothing")
+	require.Zero(t, o.observe([]*message{{ReceivedMessage: &azservicebus.ReceivedMessage{}, Content: content{events: []domain.Event{{Recipient: a}}}}}, 0), "a message without a number says nothing")
 }
 
 func TestAnOrderRemembersTheRecipientsServedLast(t *testing.T) {

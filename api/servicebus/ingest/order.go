@@ -46,8 +46,8 @@ func (o *order) observe(saved []*message, duplicates int) (inversions int) {
 			continue
 		}
 		number := *m.SequenceNumber
-		for i := range m.Content {
-			k := o.mark(m.Content[i].Recipient)
+		for i := range m.Content.events {
+			k := o.mark(m.Content.events[i].Recipient)
 			if number < k.highest {
 				late++
 			}

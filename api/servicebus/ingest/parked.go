@@ -37,12 +37,12 @@ func (s *eventStore) IsFull() bool {
 // waitsBehind reports whether a message has to wait because earlier ones of all its
 // recipients do. One that is for others as well is saved, for theirs.
 func (p *parkedMessages) waitsBehind(m *message) bool {
-	for i := range m.Content {
-		if !p.recipients[m.Content[i].Recipient] {
+	for i := range m.Content.events {
+		if !p.recipients[m.Content.events[i].Recipient] {
 			return false
 		}
 	}
-	return len(m.Content) > 0
+	return len(m.Content.events) > 0
 }
 
 // park lets a message wait for a node of a newer version, or for its mailbox to be
@@ -55,14 +55,14 @@ func (s *eventStore) park(m *message, err error) {
 		if w.retries == 0 {
 			s.in.metrics.holding.Inc()
 			s.logger.Warn("messages for a mailbox of a newer format wait, locked, for a node of the newer version",
-				"recipients", recipients(m.Content), "message_id", m.MessageID)
+				"recipients", recipients(m.Content.events), "message_id", m.MessageID)
 		}
 	}
 	w.messages = append(w.messages, m)
 	w.weight += m.Weight
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok {
 		for _, f := range failed.Failures {
-			w.recipients[m.Content[f.Events[0]].Recipient] = true
+			w.recipients[m.Content.events[f.Events[0]].Recipient] = true
 		}
 	}
 }

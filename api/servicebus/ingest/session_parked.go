@@ -7,12 +7,11 @@ import (
 
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
-	"github.com/messagehub/messagehub/domain"
 )
 
 // parkSession keeps the link of a session open for a while, so that no receiver accepts it, and
 // closes it. Meanwhile the session leaves its slot, so that others do not wait with it.
-func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[[]domain.Event], wait time.Duration) {
+func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[content], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
 		s.slots.leave(l.MadeWay())

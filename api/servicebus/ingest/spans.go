@@ -10,9 +10,6 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxLinks limits the messages that the span of a store names.
-const maxLinks = 64
-
 // startStoring starts the span of storing messages. It is below the first message that has a sampled one, so that the way
 // of one message is one trace, and has links to the others.
 func (s *eventStore) startStoring(ctx context.Context, ms []*message, events int) (context.Context, trace.Span) {
@@ -25,7 +22,7 @@ func (s *eventStore) startStoring(ctx context.Context, ms []*message, events int
 	start := tracing.Start{Name: "process " + s.loop.Queue, Kind: trace.SpanKindConsumer, Parent: parent}
 	if s.in.tracer.IsOn() {
 		for _, m := range ms {
-			if m.Trace != parent && !m.Trace.IsZero() && len(start.Links) < maxLinks {
+			if m.Trace != parent && !m.Trace.IsZero() && len(start.Links) < domain.MaxCauses {
 				start.Links = append(start.Links, m.Trace)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // An eventStore stores the events of the messages of one loop.
 type eventStore struct {
 	in        *Ingestion
-	loop      *receiver.Loop[[]domain.Event]
+	loop      *receiver.Loop[content]
 	logger    *slog.Logger
 	isSession bool          // its messages have one recipient
 	origin    domain.Origin // of all events; zero: each one
@@ -27,12 +27,21 @@ type eventStore struct {
 }
 
 // A message announces events.
-type message = receiver.Message[[]domain.Event]
+type message = receiver.Message[content]
+
+// A content is what a message says.
+type content struct {
+	events []domain.Event
+	causes []domain.TraceContext // the spans that the CloudEvents in it name
+}
+
+// TraceCauses implements receiver.Caused.
+func (c content) TraceCauses() []domain.TraceContext { return c.causes }
 
 // loopOptions are those of a loop whose messages s stores.
-func (s *eventStore) loopOptions(queue string) receiver.Options[[]domain.Event] {
+func (s *eventStore) loopOptions(queue string) receiver.Options[content] {
 	limits := &s.in.limits
-	return receiver.Options[[]domain.Event]{
+	return receiver.Options[content]{
 		Queue: queue, Handler: s, Parker: s,
 		Limits: receiver.Limits{
 			Messages: limits.ReceiverMessages, Bytes: limits.ReceiverBytes, Settle: limits.Settle,
@@ -43,18 +52,18 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[[]domain.Event] 
 }
 
 // Decode implements receiver.Handler.
-func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (events []domain.Event, weight int, _ *rejection) {
+func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ content, weight int, _ *rejection) {
 	const perEvent = 400 // bytes in memory, about; it also keeps a save from becoming very long
-	events, rejected := s.in.decoder.decode(raw)
+	events, causes, rejected := s.in.decoder.decode(raw)
 	if rejected == nil {
 		rejected = checkOrigin(s.origin, events)
 	}
-	return events, max(len(raw.Body), perEvent*len(events)), rejected
+	return content{events, causes}, max(len(raw.Body), perEvent*len(events)), rejected
 }
 
 // DeadLettered implements receiver.Handler.
 func (s *eventStore) DeadLettered(m *message) {
-	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.Content), "message_id", m.MessageID, "reason", m.Rejection.Reason)
+	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
 // Store implements receiver.Handler. When it returns, each message is stored, refused,
@@ -86,7 +95,7 @@ func (s *eventStore) save(ctx context.Context, ms []*message, patience int) {
 	}
 	var events []domain.Event
 	for _, m := range ms {
-		events = append(events, m.Content...)
+		events = append(events, m.Content.events...)
 	}
 	var ingested hub.Ingested
 	var err error
@@ -197,14 +206,14 @@ func (s *eventStore) stored(ms []*message, ingested hub.Ingested) {
 	// What was saved without a lock may have been saved before what others saved since.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))
-		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipients(ms[0].Content))
+		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipients(ms[0].Content.events))
 	}
 	first := 0
 	for _, m := range ms {
-		after := first + len(m.Content)
+		after := first + len(m.Content.events)
 		for _, at := range ingested.Conflicts {
 			if first <= at && at < after {
-				m.Rejection = reject(reasonConflict, "Event %s was stored before with other content. The events of the message with other ids are stored.", m.Content[at-first].ID)
+				m.Rejection = reject(reasonConflict, "Event %s was stored before with other content. The events of the message with other ids are stored.", m.Content.events[at-first].ID)
 				break
 			}
 		}

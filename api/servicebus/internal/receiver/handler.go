@@ -32,6 +32,13 @@ type Rejection struct {
 	Description string // what is wrong, and where, for the operator who repairs it
 }
 
+// A Caused content names spans that have caused it, besides the one that its message carries, such as
+// those of CloudEvents. The span of the message has links to them.
+type Caused interface {
+	// TraceCauses returns up to domain.MaxCauses spans.
+	TraceCauses() []domain.TraceContext
+}
+
 // A Handler gives the messages of one loop their meaning. Decode may be called while
 // Store runs; apart from that the loop calls one method at a time.
 type Handler[T any] interface {

@@ -207,6 +207,7 @@ func (l *Loop[T]) receive(ctx context.Context, received chan<- *Message[T]) {
 		m := &Message[T]{ReceivedMessage: raw}
 		l.startSpan(ctx, m)
 		m.Content, m.Weight, m.Rejection = l.Handler.Decode(raw)
+		m.linkToCauses()
 		l.inHand.weigh(m.Weight)
 		l.InHand.weigh(m.Weight)
 		if l.messages != nil {

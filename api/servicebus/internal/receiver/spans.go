@@ -29,6 +29,13 @@ func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {
 	m.Trace = tracing.ContextOf(m.span)
 }
 
+// linkToCauses links the span of a message that was decoded.
+func (m *Message[T]) linkToCauses() {
+	if content, ok := any(m.Content).(Caused); ok {
+		tracing.AddLinks(m.span, content.TraceCauses()...)
+	}
+}
+
 // startSettling starts the span of the settlement of a message.
 func (l *Loop[T]) startSettling(ctx context.Context, m *Message[T]) (context.Context, trace.Span) {
 	name := "complete"
