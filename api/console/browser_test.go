@@ -175,9 +175,18 @@ func (b *browser) save(recipient, origin string, n int) {
 }
 
 // peek opens a bundle of an actor, and returns its id.
-func (b *browser) peek(recipient string) string {
+func (b *browser) peek(recipient string) string { return b.peekAs(recipient, "") }
+
+// peekAs opens a bundle of an actor under an id, "" for any, and returns the id.
+func (b *browser) peekAs(recipient, id string) string {
 	b.t.Helper()
-	p, err := b.hub.Peek(b.t.Context(), hub.PeekRequest{Actor: parseActor(b.t, recipient)})
+	request := hub.PeekRequest{Actor: parseActor(b.t, recipient)}
+	if id != "" {
+		var err error
+		request.BundleID, err = domain.ParseBundleID(id)
+		require.NoError(b.t, err)
+	}
+	p, err := b.hub.Peek(b.t.Context(), request)
 	require.NoError(b.t, err)
 	return p.ID.String()
 }

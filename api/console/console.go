@@ -53,6 +53,10 @@ type Options struct {
 type Operator interface {
 	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
+	// Bundle returns a bundle that is retained, open or not.
+	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
+	// Look records that an operator looks at the body of a bundle, and returns up to limit bytes of it.
+	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.Order) (*hub.LookedAt, error)
 	// Records returns the newest records of orders, up to most.
 	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
 	// Release takes back an open bundle.

@@ -73,7 +73,7 @@ func (v *visit) group(actor domain.ActorID, name domain.Group, generation, waiti
 		}
 	} else {
 		all = append(all,
-			fact{"Open bundle", code(open.ID.String())}, fact{"Opened", g.Group{moment(open.Opened), g.Text(" (" + age(open.Opened, v.opts.Clock()) + " ago)")}},
+			fact{"Open bundle", bundleAnchor(actor, open.ID)}, fact{"Opened", g.Group{moment(open.Opened), g.Text(" (" + age(open.Opened, v.opts.Clock()) + " ago)")}},
 			fact{"Origin", bdi(open.Cabinet.Origin.String())}, fact{"Content type", bdi(open.Cabinet.ContentType.String())},
 			fact{"Events", number(int64(open.Count))}, fact{"Numbers", g.Text(groupDigits(int64(open.First)) + " to " + groupDigits(int64(open.Last)))},
 		)

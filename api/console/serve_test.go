@@ -14,13 +14,16 @@ import (
 	"github.com/messagehub/messagehub/api/console"
 )
 
+// sampleBundle is the id of a bundle.
+const sampleBundle = "0190b5c0-0000-4000-8000-00000000abcd"
+
 // samplePath returns the path of a page, with values for the parts of its pattern.
 func (b *browser) samplePath(pattern string) string {
 	name := "freeze"
 	if strings.HasPrefix(pattern, "/dead-letters/") {
 		name = "delete"
 	}
-	return "/console" + strings.NewReplacer("{actor}", actor, "{queue}", "events", "{number}", "1", "{order}", name).Replace(b.systems.samples().Replace(pattern))
+	return "/console" + strings.NewReplacer("{actor}", actor, "{queue}", "events", "{number}", "1", "{bundle}", sampleBundle, "{order}", name).Replace(b.systems.samples().Replace(pattern))
 }
 
 var inlinePattern = regexp.MustCompile(` style="| on[a-z]+="|<script>|<style|javascript:`)
@@ -28,6 +31,7 @@ var inlinePattern = regexp.MustCompile(` style="| on[a-z]+="|<script>|<style|jav
 func TestPages_HaveTitleHeadingAndPolicy(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 3)
+	b.peekAs(actor, sampleBundle)
 	visitor := open(t)
 	for _, path := range console.PathsOf(http.MethodGet) {
 		if strings.HasPrefix(path, "/part/") || strings.HasPrefix(path, "/sign-in/") {
