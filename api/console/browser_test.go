@@ -44,6 +44,8 @@ type browser struct {
 	options console.Options
 	bus     *queueBus
 	systems *systems
+	domain  *silentDomain
+	courier *hub.Courier
 	clock   *clock
 	client  *http.Client
 	logs    *logs
@@ -89,7 +91,13 @@ func (l *logs) String() string {
 func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
 	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &clock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logs{}, bus: newQueueBus()}
-	b.hub = hub.New(b.store, b.store, b.store, hub.Options{Answers: b.store})
+	b.domain = &silentDomain{}
+	b.courier = hub.NewCourier(b.store, unreachable{}, hub.CourierOptions{})
+	b.hub = hub.New(b.store, b.store, b.store, hub.Options{
+		Answers: b.store, Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+		Requester: b.domain, Exchange: memory.NewExchange(), Courier: b.courier,
+	})
+	t.Cleanup(b.hub.Close)
 	log := slog.New(slog.NewJSONHandler(b.logs, nil))
 	operator := hub.NewOperator(b.hub, b.store, log)
 	registry := prometheus.NewRegistry()

@@ -57,6 +57,10 @@ type Operator interface {
 	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
 	// Look records that an operator looks at the body of a bundle, and returns up to limit bytes of it.
 	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.Order) (*hub.LookedAt, error)
+	// Notices returns what waits in the outbox for the actor.
+	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
+	// PendingRequest returns the request for the content of a bundle that the node waits for, if it does.
+	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
 	// Records returns the newest records of orders, up to most.
 	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
 	// Release takes back an open bundle.
