@@ -102,7 +102,7 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 	operator := hub.NewOperator(b.hub, b.store, log)
 	registry := prometheus.NewRegistry()
 	b.options = console.Options{
-		Version: "v1", Operator: operator, Gatherer: registry, SessionKey: adminToken, Clock: b.clock.read,
+		Version: "v1", Operator: operator, Gatherer: registry, Registerer: registry, SessionKey: adminToken, Clock: b.clock.read,
 		SendSample: func(context.Context) (domain.ActorID, int, error) {
 			b.save(console.SampleActor, "TimeSeries", 5)
 			return parseActor(t, console.SampleActor), 5, nil

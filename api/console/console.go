@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -37,7 +38,8 @@ type Options struct {
 	Nodes      NodeLister
 	SendSample SampleSender
 	Settings   []Setting
-	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
+	Gatherer   prometheus.Gatherer   // what the charts show; default: nothing
+	Registerer prometheus.Registerer // counts sample traffic; default: nothing does
 
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
 	// sessions. It must be too long to be guessed: a cookie lets its owner try keys. Default: a random one, with which sessions end with the process.
@@ -82,6 +84,7 @@ type Console struct {
 	opts   Options
 	sealer *sealer
 
+	sampled *hubmetrics.Events // of sample traffic
 	samples samples
 	check   check
 	work    sync.WaitGroup // that requests have started
@@ -98,7 +101,7 @@ func New(opts Options) *Console {
 	if opts.Gatherer == nil {
 		opts.Gatherer = prometheus.Gatherers{}
 	}
-	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random)}
+	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random), sampled: hubmetrics.NewEvents(opts.Registerer, hubmetrics.Console)}
 }
 
 // edge is a Console in a Host.

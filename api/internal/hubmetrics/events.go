@@ -2,16 +2,17 @@ package hubmetrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A Source is a way by which events of domains reach the hub.
+// A Source is a way by which events reach the hub.
 type Source string
 
 // The sources.
 const (
-	HTTP Source = "http"
-	Bus  Source = "bus"
+	HTTP    Source = "http"
+	Bus     Source = "bus"
+	Console Source = "console" // sample traffic
 )
 
-var sources = []string{string(HTTP), string(Bus)}
+var sources = []string{string(HTTP), string(Bus), string(Console)}
 
 // Events count what the hub did with the events of one source. It is safe for concurrent use.
 type Events struct {
@@ -26,7 +27,7 @@ func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 		return all.WithLabelValues(string(source))
 	}
 	return &Events{
-		accepted:   counter("accepted", "Events stored, by the way they came: http or bus."),
+		accepted:   counter("accepted", "Events stored, by the way they came: http, bus, or console for sample traffic."),
 		duplicates: counter("duplicates", "Events that were stored before with the same content, redeliveries included, by the way they came."),
 		conflicts:  counter("conflicts", "Events refused because they were stored before with other content, by the way they came."),
 	}
