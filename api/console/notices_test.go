@@ -26,6 +26,7 @@ type silentDomain struct {
 	mu      sync.Mutex
 	asked   chan struct{} // gets an element for each request; nil: it fails at once
 	release chan struct{}
+	failure domain.Trouble // zero: one of its own
 }
 
 func (d *silentDomain) hold() (asked <-chan struct{}, release func()) {
@@ -46,6 +47,9 @@ func (d *silentDomain) Request(ctx context.Context, _ hub.ContentRequest) (hub.R
 		case <-ctx.Done():
 			return hub.Reply{}, ctx.Err()
 		}
+	}
+	if d.failure != (domain.Trouble{}) {
+		return hub.Reply{Failure: d.failure}, nil
 	}
 	return hub.Reply{Failure: domain.Trouble{Reason: "<no-data>", Text: `its "database" is away`}}, nil
 }
