@@ -25,6 +25,8 @@ func linkToBundle(actor domain.ActorID, id domain.BundleID) string {
 }
 
 // bundleAnchor returns a link to the page of a bundle.
+//
+//go:noinline
 func bundleAnchor(actor domain.ActorID, id domain.BundleID) g.Node {
 	return h.A(h.Href(linkToBundle(actor, id)), code(id.String()))
 }

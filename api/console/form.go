@@ -19,6 +19,8 @@ func (v *visit) tokenInput() g.Node {
 }
 
 // hidden returns a field that is not seen.
+//
+//go:noinline
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
@@ -29,6 +31,8 @@ func (v *visit) formTo(path string, nodes ...g.Node) g.Node {
 }
 
 // button returns the button that sends a form.
+//
+//go:noinline
 func button(text string) g.Node { return h.Button(h.Type("submit"), g.Text(text)) }
 
 // dangerButton returns the button of a form that cannot be undone.
