@@ -127,6 +127,7 @@ func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error
 		columns: []column{{title: "Event"}, {title: "Number", isNumber: true}, {title: "Document type"}, {title: "Weight in KB", isNumber: true}, {title: "Bundled with others"}, {title: "Bytes of the payload", isNumber: true}, {title: "Saved"}},
 		empty:   "The bundle has no events in this part.",
 	}
+	from = min(from, b.Count)
 	actor, index := b.Cabinet.Recipient, 0
 	for e, err := range b.Events(v.ctx()) {
 		if err != nil {

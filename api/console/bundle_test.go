@@ -53,6 +53,8 @@ func TestBundle_OfManyEventsIsShownInParts(t *testing.T) {
 	require.Contains(t, a.text(), "Events 401 to 450 of 450.")
 	require.NotContains(t, a.text(), "Next part")
 	require.Contains(t, b.get(bundlePath+"?from=900").wants(http.StatusOK).text(), "no events in this part")
+	last := b.get(bundlePath + "?from=9223372036854775807").wants(http.StatusOK)
+	require.NotContains(t, last.text(), "Next part")
 	b.get(bundlePath + "?from=x").wants(http.StatusBadRequest)
 	b.get(bundlePath + "?from=-1").wants(http.StatusBadRequest)
 }
