@@ -17,13 +17,14 @@ import (
 )
 
 // An operator's order is one batch in the partition of the recipient's gates and
-// bundles: what changes, and the record of it. The record has the write id of
+// bundles: what changes, if anything does, and the record of it. The record has the write id of
 // the batch, so a refused batch that was carried out after all is known by it.
 // An order that writes more documents than a batch takes is several batches, the
 // first of which has the record.
 
 // The orders.
 const (
+	lookOrder    = "look"
 	releaseOrder = "release"
 	skipOrder    = "skip"
 	replayOrder  = "replay"
@@ -79,7 +80,9 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 		if d.bundle != nil {
 			record.Bundle, record.Events = d.bundle.ID, d.bundle.Count
 		}
-		for writes := range slices.Chunk(d.writes, maxBatch-1) {
+		for left := d.writes; !recorded || len(left) > 0; {
+			writes := left[:min(len(left), maxBatch-1)]
+			left = left[len(writes):]
 			// A crash before this write leaves gate and bundle as they were; a crash after it leaves
 			// the action and its record. If the action needs further batches, a crash leaves the
 			// first of them. The operator finds the record, or repeats the action.

@@ -25,6 +25,15 @@ type Operations interface {
 	// Inspect shows a queue as it is stored.
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
 
+	// Bundle returns a bundle that is retained, open or not, and the run of its events, which is
+	// nil if these are not retained any longer. Those of a frozen queue are returned, too. It may
+	// be a stale read, as may all of the run. It fails with NotFound if the bundle is not retained.
+	Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (FoundBundle, Run, error)
+
+	// Look records that an operator looks at the payloads of a bundle that is retained, and changes
+	// nothing else. It fails with NotFound if the bundle is not retained.
+	Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+
 	// Release takes the open bundle id back: it is no longer open, and its events
 	// wait at the front again. The next Peek opens another bundle, under another
 	// id. It fails with NotFound if the bundle is not open.
@@ -94,7 +103,7 @@ func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }
 // A Record is what an operator has done.
 type Record struct {
 	Order
-	What   string          // release, skip, replay, freeze, thaw, abandon
+	What   string          // look, release, skip, replay, freeze, thaw, abandon
 	When   time.Time       // by the clock of the node
 	Group  domain.Group    // zero for freeze, thaw and abandon
 	Bundle domain.BundleID // zero for freeze, thaw and abandon

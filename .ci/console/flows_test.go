@@ -56,6 +56,73 @@ func TestOperator_GivesAnOrderByTheKeyboard(t *testing.T) {
 	b.checkAxe("record")
 }
 
+// checkEachView checks the page that is shown, which a form has led to, in each view.
+func (b *browser) checkEachView(name string) {
+	b.t.Helper()
+	for _, view := range views {
+		b.setView(view.width, view.scheme)
+		b.checkShown(name, view.name)
+	}
+	b.setView(wide, "light")
+}
+
+// An operator looks at the body of a bundle, by the keyboard alone, and the look is recorded.
+func TestOperator_LooksAtABundleByTheKeyboard(t *testing.T) {
+	hub := startHub(t)
+	prepare(t, hub)
+	b := openBrowser(t, hub)
+	b.signIn()
+	b.open("/console/mailboxes/" + stoppedActor)
+	b.focusByKeyboard(`main a[href$="/bundles/` + openBundle + `"]`)
+	b.press(kb.Enter)
+	b.wants("Composed by the first Peek")
+	b.focusByKeyboard(`main a[href$="/look"]`)
+	b.press(kb.Enter)
+	b.wants("Show the body")
+	b.focusByKeyboard("#field-why")
+	b.press("its actor asks", kb.Enter)
+	b.wants("It is recorded that you have looked at this bundle.")
+	b.wants("kwh")
+	b.checkEachView("bundle-body")
+	b.focusByKeyboard(`main a[href$="/records"]`)
+	b.press(kb.Enter)
+	b.wants("its actor asks")
+	b.checkEachView("records-with-a-look")
+}
+
+// An operator looks at a dead letter, sends one again and deletes one, by the keyboard alone.
+func TestOperator_OrdersDeadLettersByTheKeyboard(t *testing.T) {
+	hub := startHub(t)
+	prepare(t, hub)
+	b := openBrowser(t, hub)
+	b.signIn()
+	b.focusByKeyboard(`header a[href="/console/dead-letters"]`)
+	b.press(kb.Enter)
+	b.wants(deadQueue)
+	b.focusByKeyboard(`main a[href="/console/dead-letters/` + deadQueue + `"]`)
+	b.press(kb.Enter)
+	b.wants("Send again")
+	b.focusByKeyboard(`main a[href$="/letters/2/look"]`)
+	b.press(kb.Enter)
+	b.focusByKeyboard("#field-why")
+	b.press("its sender asks", kb.Enter)
+	b.wants("It is recorded that you have looked at this message.")
+	b.wants("<script>alert(1)</script>")
+	b.checkEachView("dead-letter-body")
+	for order, want := range map[string]string{"/letters/3/resend": "resend", "/letters/4/delete": "delete"} {
+		b.open("/console/dead-letters/" + deadQueue)
+		b.focusByKeyboard(`main a[href$="` + order + `"]`)
+		b.press(kb.Enter)
+		b.focusByKeyboard("#field-why")
+		b.press("repaired")
+		b.focusByKeyboard("#field-typed")
+		b.press(deadQueue, kb.Enter)
+		b.wants("The order was carried out.")
+		b.wants(want)
+	}
+	b.checkEachView("dead-letter-records-filled")
+}
+
 // The text of a form is there again after its session has ended, and nothing is done by itself.
 func TestForm_KeepsItsTextWhenItsSessionEnds(t *testing.T) {
 	hub := startHub(t)

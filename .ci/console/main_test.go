@@ -36,9 +36,14 @@ func TestMain(m *testing.M) {
 // A server is a hub that runs until its test ends.
 type server struct {
 	url string // of the operators and of all others
+	bus string // address of its Service Bus
 }
 
-var addressPattern = regexp.MustCompile(`listens on (http://\S+)`)
+// addressPatterns are those of what a hub prints, with the address, in their order.
+var addressPatterns = []*regexp.Regexp{
+	regexp.MustCompile(`listens on (http://\S+)`),
+	regexp.MustCompile(`over Service Bus at ([^\s;]+)`),
+}
 
 // startHub starts a hub with an empty data folder.
 func startHub(t *testing.T, arguments ...string) *server {
@@ -57,17 +62,22 @@ func startHub(t *testing.T, arguments ...string) *server {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	found := make(chan string, 1)
+	found := make(chan string, len(addressPatterns))
 	ended := make(chan struct{})
 	var log strings.Builder
 	go func() {
 		defer close(ended)
 		lines := bufio.NewScanner(output)
 		lines.Buffer(nil, 1<<20)
+		patterns := addressPatterns
 		for lines.Scan() {
 			log.WriteString(lines.Text() + "\n")
-			if match := addressPattern.FindStringSubmatch(lines.Text()); match != nil {
+			if len(patterns) == 0 {
+				continue
+			}
+			if match := patterns[0].FindStringSubmatch(lines.Text()); match != nil {
 				found <- match[1]
+				patterns = patterns[1:]
 			}
 		}
 	}()
@@ -80,15 +90,17 @@ func startHub(t *testing.T, arguments ...string) *server {
 			t.Logf("the end of the hub's log:\n%s", text[max(0, len(text)-2000):])
 		}
 	})
-	select {
-	case url := <-found:
-		return &server{url: url}
-	case <-ended:
-		t.Fatalf("the hub ended:\n%s", log.String())
-	case <-time.After(30 * time.Second):
-		t.Fatal("the hub does not listen after 30 s")
+	s := &server{}
+	for _, address := range []*string{&s.url, &s.bus} {
+		select {
+		case *address = <-found:
+		case <-ended:
+			t.Fatalf("the hub ended:\n%s", log.String())
+		case <-time.After(30 * time.Second):
+			t.Fatal("the hub does not listen after 30 s")
+		}
 	}
-	return nil
+	return s
 }
 
 // run runs a command of the hub's program against the hub, and returns its output.

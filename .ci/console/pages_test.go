@@ -20,14 +20,23 @@ var pages = []row{
 	{"mailboxes-filtered", "/console/mailboxes?state=open&sort=events", stoppedActor},
 	{"mailbox", "/console/mailboxes/" + stoppedActor, "Skip the bundle"},
 	{"mailbox-empty", "/console/mailboxes/" + longestActor, longestActor},
+	{"bundle", "/console/mailboxes/" + stoppedActor + "/bundles/" + openBundle, "Composed by the first Peek"},
+	{"bundle-look", "/console/mailboxes/" + stoppedActor + "/bundles/" + openBundle + "/look", "Show the body"},
+	{"skip", "/console/mailboxes/" + stoppedActor + "/orders/skip?bundle=" + openBundle, "Skip the bundle"},
 	{"records", "/console/mailboxes/" + stoppedActor + "/records", "No operator has given an order"},
 	{"freeze", "/console/mailboxes/" + stoppedActor + "/orders/freeze", "Freeze the mailbox"},
 	{"find", "/console/find", "Of an event, a bundle"},
 	{"found", "/console/find?id=0190b5c0-000d-7000-8000-000000000001", "not-dequeued"},
 	{"not-found", "/console/find?id=0190b5c0-000d-7000-8000-ffffffffffff", "Nothing with this id is stored"},
 	{"dead-letters", "/console/dead-letters", "dataavailable-fifo"},
-	{"dead-letters-of-a-queue", "/console/dead-letters/dataavailable-fifo", "There are no dead letters"},
-	{"dead-letter-records", "/console/dead-letters/dataavailable-fifo/records", "No operator has given an order"},
+	{"dead-letters-none", "/console/dead-letters/dataavailable-fifo", "There are no dead letters"},
+	{"dead-letters-of-a-queue", "/console/dead-letters/" + deadQueue, "Send again"},
+	{"dead-letters-of-a-reason", "/console/dead-letters/" + deadQueue + "?reason=not-json", "Send these again"},
+	{"dead-letter-look", "/console/dead-letters/" + deadQueue + "/letters/1/look", "Show the message"},
+	{"dead-letter-resend", "/console/dead-letters/" + deadQueue + "/letters/1/resend", "Send it again"},
+	{"dead-letter-delete", "/console/dead-letters/" + deadQueue + "/letters/2/delete", "Delete it"},
+	{"dead-letters-delete", "/console/dead-letters/" + deadQueue + "/some/delete?reason=not-json&after=0&through=100", "Delete them"},
+	{"dead-letter-records", "/console/dead-letters/" + deadQueue + "/records", "No operator has given an order"},
 	{"check", "/console/check", "Start a check"},
 	{"configuration", "/console/configuration", "in-memory"},
 	{"configuration-all", "/console/configuration?all=1", "retention"},
@@ -59,30 +68,39 @@ type figures struct {
 	Elapsed float64 `json:"elapsed"` // milliseconds until the last byte of the page
 }
 
+// views are how pages are looked at.
+var views = []struct {
+	name, scheme string
+	width        int64
+}{{"light", "light", wide}, {"dark", "dark", wide}, {"narrow", "light", narrow}}
+
+// checkShown checks the page that is shown, and takes its picture.
+func (b *browser) checkShown(name, view string) {
+	b.t.Helper()
+	where := name + ", " + view
+	if overflow := evaluate[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); overflow > 0 {
+		b.t.Errorf("%s: the page is %d pixels wider than the window", where, overflow)
+	}
+	b.checkAxe(where)
+	ctx, cancel := b.limited()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	cancel()
+	b.must(err)
+	savePicture(b.t, name+"-"+view, picture)
+	if name == "missing" {
+		b.takeLines() // the status 404 is a line
+	}
+	b.checkLines(where)
+}
+
 // checkPage opens a page in each view.
 func (b *browser) checkPage(p *row) {
 	b.t.Helper()
-	for _, view := range []struct {
-		name, scheme string
-		width        int64
-	}{{"light", "light", wide}, {"dark", "dark", wide}, {"narrow", "light", narrow}} {
-		where := p.name + ", " + view.name
+	for _, view := range views {
 		b.setView(view.width, view.scheme)
 		b.open(p.path)
 		b.wants(p.want)
-		if overflow := evaluate[int](b, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); overflow > 0 {
-			b.t.Errorf("%s: the page is %d pixels wider than the window", where, overflow)
-		}
-		b.checkAxe(where)
-		ctx, cancel := b.limited()
-		picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-		cancel()
-		b.must(err)
-		savePicture(b.t, p.name+"-"+view.name, picture)
-		if p.name == "missing" {
-			b.takeLines() // the status 404 is a line
-		}
-		b.checkLines(where)
+		b.checkShown(p.name, view.name)
 	}
 	b.setView(wide, "light")
 

@@ -2,12 +2,16 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
 const stoppedActor = "5790001330552"
@@ -15,12 +19,49 @@ const stoppedActor = "5790001330552"
 // longestActor has as many characters as a name may have.
 var longestActor = strings.Repeat("longest-", 8)
 
-// prepare gives the hub what the pages show: an actor with an open bundle, and one with the longest name.
+// openBundle is that of stoppedActor, and deadQueue is a queue with dead letters.
+const (
+	openBundle = "0190b5c0-0000-4000-8000-00000000abcd"
+	deadQueue  = "dataavailable"
+)
+
+// deadBodies are messages that the hub cannot store.
+var deadBodies = []string{`{`, `{"id": "<script>alert(1)</script>", "recipient": 5790001330552}`, `[1`, "\xff\x00", `{"to": "\u202e\u05e9\u05dc\u05d5\u05dd"}`}
+
+// prepare gives the hub what the pages show: an actor with an open bundle, one with the longest name, and
+// dead letters.
 func prepare(t *testing.T, hub *server) {
 	t.Helper()
 	hub.announce(t, stoppedActor, 7)
 	hub.announce(t, longestActor, 2)
-	hub.call(t, http.MethodGet, "/v1/peek", stoppedActor, nil)
+	hub.call(t, http.MethodGet, "/v1/peek?bundleId="+openBundle, stoppedActor, nil)
+	hub.sendDeadLetters(t)
+}
+
+// sendDeadLetters sends messages that the hub cannot store, and waits until they are dead letters.
+func (s *server) sendDeadLetters(t *testing.T) {
+	t.Helper()
+	client, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+s.bus+";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close(context.WithoutCancel(t.Context()))
+	sender, err := client.NewSender(deadQueue, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, body := range deadBodies {
+		kind, id := "application/json", fmt.Sprintf(`message <b>%d</b> "of" \u05e9\u05dc\u05d5\u05dd`, i+1)
+		if err := sender.SendMessage(t.Context(), &azservicebus.Message{Body: []byte(body), ContentType: &kind, MessageID: &id, ApplicationProperties: map[string]any{"<i>": `"planted"`}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until := time.Now().Add(30 * time.Second)
+	for strings.Count(s.run(t, "", "dead-letters", "list", deadQueue, "--json"), `"sequenceNumber"`) < len(deadBodies) {
+		if time.Now().After(until) {
+			t.Fatal("the messages are no dead letters after 30 s")
+		}
+	}
 }
 
 // announce sends events for an actor, as a domain does.

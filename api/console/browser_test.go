@@ -44,6 +44,8 @@ type browser struct {
 	options console.Options
 	bus     *queueBus
 	systems *systems
+	domain  *silentDomain
+	courier *hub.Courier
 	clock   *clock
 	client  *http.Client
 	logs    *logs
@@ -89,12 +91,18 @@ func (l *logs) String() string {
 func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
 	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &clock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logs{}, bus: newQueueBus()}
-	b.hub = hub.New(b.store, b.store, b.store, hub.Options{Answers: b.store})
+	b.domain = &silentDomain{}
+	b.courier = hub.NewCourier(b.store, unreachable{}, hub.CourierOptions{})
+	b.hub = hub.New(b.store, b.store, b.store, hub.Options{
+		Answers: b.store, Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
+		Requester: b.domain, Exchange: memory.NewExchange(), Courier: b.courier,
+	})
+	t.Cleanup(b.hub.Close)
 	log := slog.New(slog.NewJSONHandler(b.logs, nil))
 	operator := hub.NewOperator(b.hub, b.store, log)
 	registry := prometheus.NewRegistry()
 	b.options = console.Options{
-		Version: "v1", Operator: operator, Gatherer: registry, SessionKey: adminToken, Clock: b.clock.read,
+		Version: "v1", Operator: operator, Gatherer: registry, Registerer: registry, SessionKey: adminToken, Clock: b.clock.read,
 		SendSample: func(context.Context) (domain.ActorID, int, error) {
 			b.save(console.SampleActor, "TimeSeries", 5)
 			return parseActor(t, console.SampleActor), 5, nil
@@ -175,9 +183,18 @@ func (b *browser) save(recipient, origin string, n int) {
 }
 
 // peek opens a bundle of an actor, and returns its id.
-func (b *browser) peek(recipient string) string {
+func (b *browser) peek(recipient string) string { return b.peekAs(recipient, "") }
+
+// peekAs opens a bundle of an actor under an id, "" for any, and returns the id.
+func (b *browser) peekAs(recipient, id string) string {
 	b.t.Helper()
-	p, err := b.hub.Peek(b.t.Context(), hub.PeekRequest{Actor: parseActor(b.t, recipient)})
+	request := hub.PeekRequest{Actor: parseActor(b.t, recipient)}
+	if id != "" {
+		var err error
+		request.BundleID, err = domain.ParseBundleID(id)
+		require.NoError(b.t, err)
+	}
+	p, err := b.hub.Peek(b.t.Context(), request)
 	require.NoError(b.t, err)
 	return p.ID.String()
 }

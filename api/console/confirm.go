@@ -93,7 +93,7 @@ func (v *visit) confirm(c *confirmation) error {
 			return v.showConfirmation(c, http.StatusUnprocessableEntity, map[string]string{reasonField: sentence(errors.New(strings.TrimPrefix(err.Error(), "why: ")))}, nil)
 		}
 		p := v.host.Problem(v.w, v.r, err)
-		return v.showConfirmation(c, p.Status, nil, []g.Node{h.P(g.Text("The order failed: " + p.Title + ". " + p.Detail))})
+		return v.showConfirmation(c, p.Status, nil, []g.Node{h.P(g.Text("The order failed: "+p.Title+". "), bdi(p.Detail))})
 	}
 	if c.show != nil {
 		return c.show()

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/internal/hubmetrics"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
 )
@@ -37,7 +38,8 @@ type Options struct {
 	Nodes      NodeLister
 	SendSample SampleSender
 	Settings   []Setting
-	Gatherer   prometheus.Gatherer // what the charts show; default: nothing
+	Gatherer   prometheus.Gatherer   // what the charts show; default: nothing
+	Registerer prometheus.Registerer // counts sample traffic; default: nothing does
 
 	// SessionKey is the secret from which the key of sessions is derived. Nodes with the same one share
 	// sessions. It must be too long to be guessed: a cookie lets its owner try keys. Default: a random one, with which sessions end with the process.
@@ -53,6 +55,14 @@ type Options struct {
 type Operator interface {
 	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
+	// Bundle returns a bundle that is retained, open or not.
+	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
+	// Look records that an operator looks at the body of a bundle, and returns up to limit bytes of it.
+	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.Order) (*hub.LookedAt, error)
+	// Notices returns what waits in the outbox for the actor.
+	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
+	// PendingRequest returns the request for the content of a bundle that the node waits for, if it does.
+	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
 	// Records returns the newest records of orders, up to most.
 	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
 	// Release takes back an open bundle.
@@ -74,6 +84,7 @@ type Console struct {
 	opts   Options
 	sealer *sealer
 
+	sampled *hubmetrics.Events // of sample traffic
 	samples samples
 	check   check
 	work    sync.WaitGroup // that requests have started
@@ -90,7 +101,7 @@ func New(opts Options) *Console {
 	if opts.Gatherer == nil {
 		opts.Gatherer = prometheus.Gatherers{}
 	}
-	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random)}
+	return &Console{opts: opts, sealer: newSealer(opts.SessionKey, opts.Clock, opts.Random), sampled: hubmetrics.NewEvents(opts.Registerer, hubmetrics.Console)}
 }
 
 // edge is a Console in a Host.

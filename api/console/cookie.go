@@ -1,17 +1,28 @@
 package console
 
 import (
+	"net"
 	"net/http"
+	"strconv"
 	"time"
 )
 
 // cookieName returns the name of a cookie. With TLS, its prefix makes browsers refuse one that was set
 // without TLS or by another host.
+//
+// Browsers send the cookies of a host to all of its ports. So the name has the port that the browser has
+// asked for, unless it is that of its scheme, and the hubs of one machine leave each other's cookies alone.
 func (v *visit) cookieName(name string) string {
-	if v.isSecure() {
-		return "__Host-messagehub-" + name
+	name = "messagehub-" + name
+	if _, text, err := net.SplitHostPort(v.r.Host); err == nil {
+		if port, err := strconv.ParseUint(text, 10, 16); err == nil {
+			name += "-" + strconv.FormatUint(port, 10)
+		}
 	}
-	return "messagehub-" + name
+	if v.isSecure() {
+		return "__Host-" + name
+	}
+	return name
 }
 
 // isSecure reports whether the browser has sent the request by HTTPS.

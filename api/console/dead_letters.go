@@ -2,10 +2,8 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
-	"unicode/utf8"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -223,28 +221,6 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 		g.If(d.IsCut, h.P(g.Text("There is more of the body, which is not shown."))),
 		h.P(h.A(h.Href(link("dead-letters", queue)), g.Text("Dead letters of the queue"))),
 	}})
-}
-
-// maxShownBody is the maximum number of bytes of a body on a page.
-const maxShownBody = 100 << 10
-
-// shownBody returns a body as text, with indentation if it is JSON. One that is no text is shown as bytes.
-func shownBody(body []byte) g.Node {
-	note := g.Node(nil)
-	if len(body) > maxShownBody {
-		note = h.P(g.Text("The first 100 KB of it:"))
-		body = body[:maxShownBody]
-	}
-	var text string
-	switch {
-	case json.Valid(body):
-		text = indented(body)
-	case utf8.Valid(body):
-		text = string(body)
-	default:
-		text = strconv.QuoteToASCII(string(body))
-	}
-	return g.Group{note, h.Pre(h.TabIndex("0"), h.Role("region"), h.Aria("label", "Body"), h.Code(bdi(text)))}
 }
 
 // orderDeadLetters shows the form of an order about several dead letters, or carries it out.

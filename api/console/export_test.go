@@ -1,6 +1,16 @@
 package console
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
+
+// ShownBody returns how a body is shown, as HTML.
+func ShownBody(body []byte) string {
+	var b strings.Builder
+	_ = shownBody(body).Render(&b) // into memory
+	return b.String()
+}
 
 // PathsOf returns the paths of the pages with a method, below root.
 func PathsOf(method string) (paths []string) {

@@ -144,11 +144,19 @@ func (v *visit) result(r *find.Result) g.Node {
 	for _, s := range r.Steps {
 		how := g.Group{bdi(s.Text)}
 		for _, d := range s.Details {
-			how = append(how, h.Br(), g.Text(d.Name+": "), bdi(d.Value))
+			how = append(how, h.Br(), g.Text(d.Name+": "), v.detail(r, &d))
 		}
 		t.rows = append(t.rows, []g.Node{moment(s.At), g.Text(string(s.What)), how})
 	}
 	return h.Section(h.Class("found"), append(nodes, t.render(), sentences(r.Notes)))
+}
+
+// detail returns the value of a detail, which leads to its page if it is a bundle.
+func (v *visit) detail(r *find.Result, d *find.Detail) g.Node {
+	if id, err := domain.ParseBundleID(d.Value); err == nil && d.Name == "bundle" && !r.Actor.IsZero() {
+		return bundleAnchor(r.Actor, id)
+	}
+	return bdi(d.Value)
 }
 
 // sentences returns a list of sentences, nil for none.

@@ -19,6 +19,8 @@ func (v *visit) tokenInput() g.Node {
 }
 
 // hidden returns a field that is not seen.
+//
+//go:noinline
 func hidden(name, value string) g.Node {
 	return h.Input(h.Type("hidden"), h.Name(name), h.Value(value))
 }
@@ -29,6 +31,8 @@ func (v *visit) formTo(path string, nodes ...g.Node) g.Node {
 }
 
 // button returns the button that sends a form.
+//
+//go:noinline
 func button(text string) g.Node { return h.Button(h.Type("submit"), g.Text(text)) }
 
 // dangerButton returns the button of a form that cannot be undone.
@@ -83,7 +87,7 @@ func (f field) render() g.Node {
 		h.Label(h.For(id), g.Text(f.label)),
 		g.If(f.hint != "", h.P(h.ID(id+"-hint"), h.Class("hint"), g.Text(f.hint))),
 		input,
-		g.If(f.fault != "", h.P(h.ID(id+"-fault"), h.Class("fault"), g.Text(f.fault))),
+		g.If(f.fault != "", h.P(h.ID(id+"-fault"), h.Class("fault"), bdi(f.fault))),
 	)
 }
 
@@ -118,7 +122,7 @@ func faultList(faults map[string]string) g.Node {
 	return notice(bad,
 		h.P(g.Text("Nothing was done. Correct this, and send the form again:")),
 		h.Ul(g.Map(slices.Sorted(maps.Keys(faults)), func(name string) g.Node {
-			return h.Li(h.A(h.Href("#field-"+name), g.Text(faults[name])))
+			return h.Li(anchor("#field-"+name, faults[name]))
 		})),
 	)
 }

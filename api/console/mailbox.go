@@ -8,6 +8,7 @@ import (
 
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/hub"
+	"github.com/messagehub/messagehub/repository"
 )
 
 // mailbox shows the mailbox of an actor as it is stored: its groups, and its cabinets with their drawers.
@@ -46,8 +47,13 @@ func (v *visit) mailbox() error {
 	}
 	for i := range found.Groups {
 		group := &found.Groups[i]
-		body = append(body, v.group(actor, group.Group, group.Generation, group.Waiting, group.Open))
+		body = append(body, v.group(actor, group, found.Frozen))
 	}
+	notices, err := v.notices(actor)
+	if err != nil {
+		return err
+	}
+	body = append(body, h.H2(g.Text("Notices")), notices)
 	if len(found.Cabinets) > 0 {
 		body = append(body, h.H2(g.Text("Cabinets")))
 	}
@@ -58,46 +64,89 @@ func (v *visit) mailbox() error {
 }
 
 // group shows a group and its gate.
-func (v *visit) group(actor domain.ActorID, name domain.Group, generation, waiting int64, open *domain.Bundle) g.Node {
-	all := []fact{
-		{"Waiting events", number(waiting)}, {"Generation of the gate", g.Text(strconv.FormatInt(generation, 10))},
-	}
+func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, isFrozen bool) g.Node {
+	open := group.Open
+	all := []fact{{"Waiting events", number(group.Waiting)}}
 	var actions []g.Node
 	orderLink := func(order string, query ...string) g.Node {
 		return h.Li(h.A(h.Href(withQuery(link("mailboxes", actor.String(), "orders", order), query...)), g.Text(findOrder(order).button)))
 	}
 	if open == nil {
 		all = append(all, fact{"Open bundle", g.Text("none")})
-		if generation > 0 { // a bundle was opened there
-			actions = append(actions, orderLink("replay", "group", name.String()))
+		if group.Generation > 0 { // a bundle was opened there
+			actions = append(actions, orderLink("replay", "group", group.Group.String()))
 		}
 	} else {
 		all = append(all,
-			fact{"Open bundle", code(open.ID.String())}, fact{"Opened", g.Group{moment(open.Opened), g.Text(" (" + age(open.Opened, v.opts.Clock()) + " ago)")}},
+			fact{"Open bundle", bundleAnchor(actor, open.ID)}, fact{"Opened", g.Group{moment(open.Opened), g.Text(" (" + age(open.Opened, v.opts.Clock()) + " ago)")}},
 			fact{"Origin", bdi(open.Cabinet.Origin.String())}, fact{"Content type", bdi(open.Cabinet.ContentType.String())},
 			fact{"Events", number(int64(open.Count))}, fact{"Numbers", g.Text(groupDigits(int64(open.First)) + " to " + groupDigits(int64(open.Last)))},
 		)
 		if open.Content == domain.Request {
-			all = append(all, fact{"Domain", stateOfDomain(open)})
+			all = append(all, v.factsOfDomain(open)...)
 		}
 		actions = append(actions, orderLink("release", "bundle", open.ID.String()), orderLink("skip", "bundle", open.ID.String()))
 	}
+	all = append(all, fact{"Generation of the gate", g.Text(strconv.FormatInt(group.Generation, 10))})
 	return h.Section(
-		h.Class("group"), h.H3(bdi(name.String())), facts(all...),
+		h.Class("group"), h.H3(bdi(group.Group.String())), h.P(g.Text(effectOfGate(group, isFrozen))), facts(all...),
 		g.If(v.mayOrder(), h.Ul(h.Class("actions"), g.Group(actions))),
 	)
+}
+
+// effectOfGate returns what a Peek of a group does, as a sentence.
+func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
+	switch open := group.Open; {
+	case isFrozen:
+		return "The gate is frozen: Peek and Dequeue fail until the mailbox is thawed."
+	case open != nil && open.LacksContent():
+		return "The gate has a bundle open whose content is not there: a Peek asks the domain for it. Nothing behind the bundle is handed out."
+	case open != nil:
+		return "The gate has a bundle open: each Peek returns it until the actor dequeues it. Nothing behind the bundle is handed out."
+	case group.Waiting > 0:
+		return "The gate has no bundle open: the next Peek opens one with the first events that wait."
+	}
+	return "The gate has no bundle open, and nothing waits."
+}
+
+// factsOfDomain returns how far a domain is with the content of an open bundle, and when it is asked next.
+func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
+	all := []fact{{"Domain", stateOfDomain(b)}}
+	if !b.LacksContent() {
+		return all
+	}
+	all = append(all, fact{"Failures in a row", number(int64(b.Trouble.Failures))})
+	now := v.opts.Clock()
+	next := "with the next Peek of the actor"
+	if pending, isPending := v.opts.Operator.PendingRequest(b.Cabinet.Recipient, b.ID); isPending {
+		next = "under way on this node"
+		if pending.Peeks > 0 {
+			next += ", for " + strconv.Itoa(pending.Peeks) + plural(pending.Peeks, " Peek", " Peeks")
+		}
+		if left := pending.Until.Sub(now); left > 0 {
+			next += "; the domain has " + duration(left) + " left"
+		} else {
+			next += "; the domain is late"
+		}
+	}
+	return append(all, fact{"Next attempt", g.Text(next)})
 }
 
 // stateOfDomain returns how far a domain is with the content of a bundle.
 func stateOfDomain(b *domain.Bundle) g.Node {
 	t := b.Trouble
+	reason := func() g.Node {
+		return g.Group{g.Text(" " + strconv.Itoa(t.Failures) + plural(t.Failures, " failure: ", " failures in a row, the last one: ")), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+	}
 	switch {
-	case !b.IsUnanswered():
+	case !b.LacksContent():
 		return badge(good, "has sent the content")
 	case t.IsMarked():
-		return g.Group{badge(bad, "needs an operator"), g.Text(" " + strconv.Itoa(t.Failures) + " failures in a row: "), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+		return g.Group{badge(bad, "needs an operator"), reason()}
 	case t.Failures > 0:
-		return g.Group{badge(warn, "fails"), g.Text(" " + strconv.Itoa(t.Failures) + " failures in a row: "), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+		return g.Group{badge(warn, "fails"), reason()}
+	case b.Gone:
+		return badge(warn, "has sent content that was deleted")
 	}
 	return badge(mild, "is asked for the content")
 }

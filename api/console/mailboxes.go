@@ -98,15 +98,17 @@ var stateKinds = map[domain.MailboxState]badgeKind{
 
 func (v *visit) rowOfMailbox(m *domain.Mailbox) []g.Node {
 	now, waiting := v.opts.Clock(), m.Waiting()
-	open := "–"
+	var open g.Group
 	for i := range m.Groups {
 		if group := &m.Groups[i]; group.Open != (domain.BundleID{}) {
-			if opened := age(group.Opened, now); open == "–" {
-				open = opened + " in " + group.Group.String()
-			} else {
-				open += ", " + opened + " in " + group.Group.String()
+			if open != nil {
+				open = append(open, g.Text(", "))
 			}
+			open = append(open, g.Text(age(group.Opened, now)+" in "), bdi(group.Group.String()))
 		}
+	}
+	if open == nil {
+		open = g.Group{g.Text("–")}
 	}
 	ago := func(text string) g.Node {
 		if text == "–" {
@@ -117,6 +119,6 @@ func (v *visit) rowOfMailbox(m *domain.Mailbox) []g.Node {
 	return []g.Node{
 		anchor(link("mailboxes", m.Recipient.String()), m.Recipient.String()),
 		g.Group{badge(stateKinds[m.State()], string(m.State())), g.If(m.Damage != "", g.Group{g.Text(" "), bdi(m.Damage)})},
-		number(waiting.Events), g.Text(age(waiting.Oldest, now)), g.Text(open), ago(age(m.LastPeek(), now)), ago(age(m.LastDequeue(), now)),
+		number(waiting.Events), g.Text(age(waiting.Oldest, now)), open, ago(age(m.LastPeek(), now)), ago(age(m.LastDequeue(), now)),
 	}
 }

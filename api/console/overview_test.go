@@ -65,6 +65,15 @@ func TestSample_ArrivesWhereAHubHasNoOtherData(t *testing.T) {
 	require.Contains(t, page.text(), "Nothing was ever sent to the actor.")
 	require.Equal(t, "/console/sample", b.post("/console/sample", page.form("/console/sample")).wants(http.StatusSeeOther).header.Get("Location"))
 	require.Contains(t, b.get("/console/sample").text(), "TimeSeries measured-data 5 5")
+	families, err := b.options.Gatherer.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == "messagehub_events_accepted_total" {
+			for _, m := range family.GetMetric() {
+				require.Equal(t, map[string]float64{"console": 5, "http": 0, "bus": 0}[m.GetLabel()[0].GetValue()], m.GetCounter().GetValue())
+			}
+		}
+	}
 
 	b = openSignedIn(t, func(o *console.Options, _ *api.Options) { o.SendSample = nil })
 	require.NotContains(t, b.get("/console/").text(), "Send sample traffic")

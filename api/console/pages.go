@@ -45,6 +45,9 @@ func init() { // pages refer to the table, by the navigation
 		{get, "/mailboxes", look, (*visit).mailboxes},
 		{get, "/mailboxes/{actor}", look, (*visit).mailbox},
 		{get, "/mailboxes/{actor}/records", look, (*visit).records},
+		{get, "/mailboxes/{actor}/bundles/{bundle}", look, (*visit).bundle},
+		{get, "/mailboxes/{actor}/bundles/{bundle}/look", order, (*visit).lookAtBundle},
+		{post, "/mailboxes/{actor}/bundles/{bundle}/look", order, (*visit).lookAtBundle},
 		{get, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
 		{post, "/mailboxes/{actor}/orders/{order}", order, (*visit).giveOrder},
 

@@ -27,7 +27,7 @@ func (v *visit) records() error {
 		empty:   "No operator has given an order about this mailbox.",
 	}
 	for i := range found {
-		t.rows = append(t.rows, rowOfRecord(&found[i]))
+		t.rows = append(t.rows, rowOfRecord(actor, &found[i]))
 	}
 	done := findOrder(v.r.URL.Query().Get("done"))
 	return v.show(&view{
@@ -43,14 +43,14 @@ func (v *visit) records() error {
 	})
 }
 
-func rowOfRecord(r *hub.Record) []g.Node {
+func rowOfRecord(actor domain.ActorID, r *hub.Record) []g.Node {
 	about, events := g.Node(g.Text("the mailbox")), int64(r.Events)
 	switch {
 	case r.Lost != nil:
 		about = g.Group{bdi(r.Lost.Cabinet.Origin.String()), g.Text(", "), bdi(r.Lost.Cabinet.ContentType.String())}
 		events = r.Lost.Events
 	case r.Bundle != (domain.BundleID{}):
-		about = g.Group{g.Text("bundle "), code(r.Bundle.String()), g.Text(" of "), bdi(r.Group.String())}
+		about = g.Group{g.Text("bundle "), bundleAnchor(actor, r.Bundle), g.Text(" of "), bdi(r.Group.String())}
 	}
 	count := number(events)
 	if events == 0 {

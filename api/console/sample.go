@@ -67,7 +67,9 @@ func (v *visit) sendSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample
 	}
-	if _, _, err := v.opts.SendSample(v.ctx()); err != nil {
+	_, n, err := v.opts.SendSample(v.ctx())
+	v.sampled.AddAccepted(n) // after a failure too, which may be of a part
+	if err != nil {
 		return err
 	}
 	return v.redirect(link("sample"))

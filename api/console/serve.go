@@ -156,7 +156,7 @@ func (v *visit) showError(err error) {
 	_ = v.show(&view{
 		status: p.Status, title: p.Title,
 		body: []g.Node{
-			h.P(g.Text(cmp.Or(p.Detail, "The log of the hub has more."))),
+			h.P(bdi(cmp.Or(p.Detail, "The log of the hub has more."))),
 			g.If(p.RequestID != "", h.P(g.Text("Request id: "), code(p.RequestID))),
 			h.P(h.A(h.Href(back), g.Text("Open the page again"))),
 		},

@@ -14,13 +14,16 @@ import (
 	"github.com/messagehub/messagehub/api/console"
 )
 
+// sampleBundle is the id of a bundle.
+const sampleBundle = "0190b5c0-0000-4000-8000-00000000abcd"
+
 // samplePath returns the path of a page, with values for the parts of its pattern.
 func (b *browser) samplePath(pattern string) string {
 	name := "freeze"
 	if strings.HasPrefix(pattern, "/dead-letters/") {
 		name = "delete"
 	}
-	return "/console" + strings.NewReplacer("{actor}", actor, "{queue}", "events", "{number}", "1", "{order}", name).Replace(b.systems.samples().Replace(pattern))
+	return "/console" + strings.NewReplacer("{actor}", actor, "{queue}", "events", "{number}", "1", "{bundle}", sampleBundle, "{order}", name).Replace(b.systems.samples().Replace(pattern))
 }
 
 var inlinePattern = regexp.MustCompile(` style="| on[a-z]+="|<script>|<style|javascript:`)
@@ -28,6 +31,7 @@ var inlinePattern = regexp.MustCompile(` style="| on[a-z]+="|<script>|<style|jav
 func TestPages_HaveTitleHeadingAndPolicy(t *testing.T) {
 	b := openSignedIn(t)
 	b.save(actor, "TimeSeries", 3)
+	b.peekAs(actor, sampleBundle)
 	visitor := open(t)
 	for _, path := range console.PathsOf(http.MethodGet) {
 		if strings.HasPrefix(path, "/part/") || strings.HasPrefix(path, "/sign-in/") {
@@ -184,12 +188,12 @@ func TestSignIn_LeadsToPagesOfTheConsoleAlone(t *testing.T) {
 func TestSession_CookieIsForTheServerAlone(t *testing.T) {
 	b := open(t)
 	cookie := b.get("/console/sign-in").header.Get("Set-Cookie")
-	require.Regexp(t, `^messagehub-session=`, cookie)
+	require.Regexp(t, `^messagehub-session-[0-9]+=`, cookie)
 	require.Contains(t, cookie, "HttpOnly")
 	require.Contains(t, cookie, "SameSite=Strict")
 	secure := open(t, func(o *console.Options, _ *api.Options) { o.IsSecure = true })
 	cookie = secure.get("/console/sign-in").header.Get("Set-Cookie")
-	require.Regexp(t, `^__Host-messagehub-session=`, cookie)
+	require.Regexp(t, `^__Host-messagehub-session-[0-9]+=`, cookie)
 	require.Contains(t, cookie, "; Secure")
 	require.Contains(t, cookie, "Path=/;")
 	require.NotContains(t, cookie, "Domain")
@@ -232,6 +236,34 @@ func TestSession_IsSharedByNodesWithTheSameKey(t *testing.T) {
 	different.get("/console/").wants(http.StatusSeeOther)
 }
 
+func TestSession_OfAnotherHubOfTheMachineStays(t *testing.T) {
+	first, second := openSignedIn(t), open(t)
+	second.client.Jar = first.client.Jar // which knows hosts, and no ports, like that of a browser
+	second.get("/console/").wants(http.StatusSeeOther)
+	second.signIn()
+	second.get("/console/").wants(http.StatusOK)
+	first.get("/console/").wants(http.StatusOK)
+	second.post("/console/sign-out", second.get("/console/").form("/console/sign-out")).wants(http.StatusSeeOther)
+	second.get("/console/").wants(http.StatusSeeOther)
+	first.get("/console/").wants(http.StatusOK)
+}
+
+func TestSession_CookieIsNamedAfterThePortOfTheBrowser(t *testing.T) {
+	b := open(t)
+	for host, want := range map[string]string{
+		"hub.example": "messagehub-session=", "hub.example:8081": "messagehub-session-8081=", "[::1]:8081": "messagehub-session-8081=",
+		"hub.example:": "messagehub-session=", "hub.example:99999": "messagehub-session=",
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/console/sign-in", http.NoBody)
+		require.NoError(t, err)
+		r.Host = host
+		response, err := b.newClient().Do(r)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.True(t, strings.HasPrefix(response.Header.Get("Set-Cookie"), want), "%s: %s", host, response.Header.Get("Set-Cookie"))
+	}
+}
+
 // moveCookies gives the cookies of one browser to another hub, and returns its address.
 func moveCookies(t *testing.T, from, to *browser) string {
 	t.Helper()
@@ -240,6 +272,9 @@ func moveCookies(t *testing.T, from, to *browser) string {
 	target, err := url.Parse(to.url)
 	require.NoError(t, err)
 	cookies := from.client.Jar.Cookies(source)
+	for _, cookie := range cookies {
+		cookie.Name = strings.TrimSuffix(cookie.Name, source.Port()) + target.Port()
+	}
 	from.client.Jar.SetCookies(target, cookies)
 	to.client.Jar.SetCookies(target, cookies)
 	return to.url

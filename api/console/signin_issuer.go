@@ -85,7 +85,7 @@ func (v *visit) showFailedSignIn(err error) error {
 	}
 	v.noteRefusal(e.Description)
 	return v.show(&view{status: status, title: "You are not signed in", body: []g.Node{
-		notice(bad, h.P(g.Text(e.Description))),
+		notice(bad, h.P(bdi(e.Description))),
 		h.P(h.A(h.Href(link("sign-in")), g.Text("Sign in"))),
 	}})
 }

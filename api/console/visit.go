@@ -52,6 +52,15 @@ func (v *visit) actor() (domain.ActorID, error) {
 	return actor, nil
 }
 
+// bundleID returns the bundle that the path names.
+func (v *visit) bundleID() (domain.BundleID, error) {
+	id, err := domain.ParseBundleID(v.path("bundle"))
+	if err != nil {
+		return id, &refusal{http.StatusBadRequest, "The bundle id is not valid", sentence(err)}
+	}
+	return id, nil
+}
+
 // value returns the text of a field: that of the form which was sent, or was kept, or else that of the
 // query, by which links fill in forms.
 func (v *visit) value(name string) string {

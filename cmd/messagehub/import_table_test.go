@@ -298,7 +298,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/console"},
-		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/journal", "domain/ledger", "domain/receiverlist", "domain/subscribe", "domain/survey", "domain/watch", "api/identity", "api/internal/cloudevent"},
+		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/journal", "domain/ledger", "domain/receiverlist", "domain/subscribe", "domain/survey", "domain/watch", "repository", "api/identity", "api/internal/cloudevent", "api/internal/hubmetrics"},
 		tests:    append(slices.Clip(rulesAndOracle), "api", "domain/objecttest", "domain/replay"),
 		why:      "pages call use cases; it is a part of the server of api, which it knows as its host",
 	},

@@ -27,6 +27,7 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 		Nodes:       n.listNodes,
 		Settings:    shownSettings(cfg),
 		Gatherer:    n.registry,
+		Registerer:  n.registry,
 		SessionKey:  sessionKey(cfg, token).Reveal(),
 		IsSecure:    cfg.TLS.IsOn(),
 		Clock:       n.opts.Clock,

@@ -112,6 +112,7 @@ const (
 	StepReleased  StepKind = "released"
 	StepSkipped   StepKind = "skipped"
 	StepReplayed  StepKind = "replayed"
+	StepLooked    StepKind = "looked" // an operator, at the payloads of a bundle
 	StepDequeued  StepKind = "dequeued"
 	StepNotified  StepKind = "notified" // a domain, of a Dequeue
 	StepFrozen    StepKind = "frozen"   // the mailbox

@@ -110,8 +110,10 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 		steps = append(steps, contentSteps(&b.Bundle)...)
 	}
 	records := m.recordsOf(b.ID)
+	isClosedByRecord := false
 	for i := range records {
 		steps = append(steps, recordStep(&records[i]))
+		isClosedByRecord = isClosedByRecord || records[i].What != "look"
 	}
 	switch {
 	case b.State == repository.BundleDequeued:
@@ -119,7 +121,7 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 		if b.Content == domain.Request && m.notice(b.ID, domain.ForDomain) == nil {
 			steps = append(steps, Step{What: StepNotified, Text: fmt.Sprintf("Domain %s was notified of it. When is not stored.", b.Cabinet.Origin)})
 		}
-	case len(records) > 0:
+	case isClosedByRecord:
 	case b.State == repository.BundleSkipped:
 		steps = append(steps, Step{What: StepSkipped, At: b.Closed, Text: "An operator skipped the bundle. The record is not stored any longer."})
 	case b.State == repository.BundleReleased:
@@ -151,8 +153,9 @@ func contentSteps(b *domain.Bundle) (steps []Step) {
 
 // recordStep returns the step of an operator's record.
 func recordStep(r *repository.Record) Step {
-	kinds := map[string]StepKind{"release": StepReleased, "skip": StepSkipped, "replay": StepReplayed, "freeze": StepFrozen}
+	kinds := map[string]StepKind{"look": StepLooked, "release": StepReleased, "skip": StepSkipped, "replay": StepReplayed, "freeze": StepFrozen}
 	texts := map[string]string{
+		"look":    "%s looked at the payloads of the bundle.",
 		"release": "%s released the bundle: its events wait again.",
 		"skip":    "%s skipped the bundle: its events are not handed out again.",
 		"replay":  "%s replayed the bundle: it was opened again.",

@@ -149,6 +149,17 @@ func TestFind_ShowsTheRecordsOfABundleThatIsGone(t *testing.T) {
 	require.Equal(t, []find.StepKind{find.StepSkipped}, kindsOf(r))
 }
 
+func TestFind_ShowsALookAtABundleBesideItsEnd(t *testing.T) {
+	w := newWorld(t, find.Options{})
+	w.saves(w.actor, 2)
+	b := w.peeks(w.actor)
+	require.NoError(t, w.store.Look(t.Context(), w.actor, b.ID, because))
+	_, err := w.store.Acknowledge(t.Context(), w.actor, b.ID)
+	require.NoError(t, err)
+	r := w.findsOne(find.Query{ID: b.ID.String()})
+	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepLooked, find.StepDequeued}, kindsOf(r))
+}
+
 // damaged is a store in which a mailbox cannot be read, nor can records.
 type damaged struct {
 	repository.Finder

@@ -94,8 +94,17 @@ func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by Or
 	}, slog.String("origin", cabinet.Origin.String()), slog.String("content_type", cabinet.ContentType.String()))
 }
 
-// order carries out an order that says who and why, and logs what came of it.
+// order carries out an order, and wakes those who wait for what it sets free.
 func (o *Operator) order(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
+	if err := o.carryOut(ctx, what, actor, by, do, attrs...); err != nil {
+		return err
+	}
+	o.hub.wakeActor(actor)
+	return nil
+}
+
+// carryOut carries out an order that says who and why, and logs the result.
+func (o *Operator) carryOut(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
 	if err := by.Check(); err != nil {
 		return err
 	}
@@ -106,6 +115,5 @@ func (o *Operator) order(ctx context.Context, what string, actor domain.ActorID,
 		return err
 	}
 	o.log.LogAttrs(ctx, slog.LevelInfo, "operator's order carried out", attrs...)
-	o.hub.wakeActor(actor)
 	return nil
 }

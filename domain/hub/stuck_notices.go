@@ -32,6 +32,13 @@ func (c *Courier) Stuck() StuckNotices {
 	return sum
 }
 
+// StuckOf returns the notices of a recipient that this Courier knows to be stuck. It reads nothing.
+func (c *Courier) StuckOf(recipient domain.ActorID) StuckNotices {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stuck[recipient]
+}
+
 // noteStuck keeps the notices of a recipient that could not be delivered.
 func (c *Courier) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
 	c.mu.Lock()

@@ -230,6 +230,64 @@ var operationRules = []rule{
 		f.acknowledge(open)
 	}},
 
+	{name: "a bundle is shown with its events, open or not", capacity: 2, test: func(f *fixture) {
+		events := f.stored(5)
+		open := f.peek()
+		f.showsBundle(open, repository.BundleOpen, events...)
+		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.True(f, f.showsBundle(open, repository.BundleOpen, events...).Frozen)
+		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
+		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		f.showsBundle(open, repository.BundleReleased, events...)
+		skipped := f.peek()
+		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		f.showsBundle(skipped, repository.BundleSkipped, events...)
+		later := f.stored(2)
+		dequeued := f.peek()
+		f.acknowledge(dequeued)
+		f.showsBundle(dequeued, repository.BundleDequeued, later...)
+		require.False(f, f.showsBundle(skipped, repository.BundleSkipped, events...).Closed.IsZero())
+	}},
+
+	{name: "a look is recorded and changes nothing", test: func(f *fixture) {
+		events := f.stored(2)
+		open := f.peek()
+		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
+		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.acknowledge(open)
+		closed := f.showsBundle(open, repository.BundleDequeued, events...)
+		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
+		require.Equal(f, closed, f.showsBundle(open, repository.BundleDequeued, events...))
+		records, err := f.Operations.Records(f.ctx, f.actor, 10)
+		require.NoError(f, err)
+		require.Len(f, records, 2)
+		for _, r := range records {
+			require.Equal(f, "look", r.What)
+			require.Equal(f, because, r.Order)
+			require.Equal(f, open.ID, r.Bundle)
+			require.Equal(f, open.Group, r.Group)
+			require.Equal(f, 2, r.Events)
+		}
+	}},
+
+	{name: "a look without who or why is Invalid, and one at a bundle of another actor is NotFound", test: func(f *fixture) {
+		f.stored(1)
+		open := f.peek()
+		f.refuses(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Who: "w"}))
+		f.refuses(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Why: "w"}))
+		other := f.withActor(NewActor())
+		for _, f := range []*fixture{other, f} {
+			id := open.ID
+			if f != other {
+				id = NewBundleID()
+			}
+			f.refuses(domain.NotFound, f.Operations.Look(f.ctx, f.actor, id, because))
+			_, _, err := f.Operations.Bundle(f.ctx, f.actor, id)
+			f.refuses(domain.NotFound, err)
+			f.noRecords()
+		}
+	}},
+
 	{name: "an inspection says what is there", test: func(f *fixture) {
 		f.stored(3, From(domain.Charges))
 		f.stored(2)
@@ -270,6 +328,26 @@ var operationRules = []rule{
 		require.NoError(f, err)
 		require.Empty(f, nobody.Cabinets)
 	}},
+}
+
+// showsBundle demands that a bundle is shown as it was peeked, and returns it.
+func (f *fixture) showsBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
+	f.Helper()
+	found, run, err := f.Operations.Bundle(f.ctx, f.actor, want.ID)
+	require.NoError(f, err)
+	f.sameBundle(want.Bundle, found.Bundle)
+	require.Equal(f, state, found.State)
+	var ids []domain.EventID
+	for e, err := range run.Events(f.ctx) {
+		require.NoError(f, err)
+		ids = append(ids, e.ID)
+	}
+	var wantIDs []domain.EventID
+	for i := range events {
+		wantIDs = append(wantIDs, events[i].ID)
+	}
+	require.Equal(f, wantIDs, ids)
+	return found
 }
 
 func (f *fixture) noRecords() {

@@ -34,7 +34,7 @@ var (
 		{"insecure", "config: {insecure: true}\nsecrets: {adminToken: {name: hub}}"},
 		{"insecure-tls", "config: {insecure: true, admin: {tokens: [{name: kim, sha256: " + hash + "}]}}\ntls: {secretName: hub-tls}\ntest: {ca: ca.crt}\nmonitoring: {ca: {name: hub-tls}}"},
 		{"tokens-tls", oidc + "tls: {secretName: hub-tls, clientCA: clients.crt}"},
-		{"tokens-terminated", oidc + "config: {tls: {terminated: true}}\nsecrets: {adminToken: {name: hub}, pushSecretKey: {name: hub, key: push}}"},
+		{"tokens-terminated", oidc + "config: {tls: {terminated: true}, console: {client-id: hub-console}}\nsecrets: {adminToken: {name: hub}, pushSecretKey: {name: hub, key: push}, consoleClientSecret: {name: hub, key: client}, consoleSessionKey: {name: hub, key: session}}"},
 		{"tokens-ingress", oidc + "ingress: {enabled: true, className: nginx, hosts: [{host: hub.example.org, path: /hub}], tls: [{secretName: hub, hosts: [hub.example.org]}]}"},
 	}
 	monitored = dimension{

@@ -22,6 +22,8 @@ var overAzure = []struct{ values, names, remedy string }{
 	{"config: {tls: null}", "plain HTTP", "tls.secretName"},
 	{"tls: {secretName: hub}", "config.tls.terminated", "remove one of the two"},
 	{"tls: {clientCA: ca.crt}", "tls.clientCA", "set tls.secretName"},
+	{"secrets: {consoleClientSecret: {name: hub}}", "secrets.consoleClientSecret", "set config.console.client-id"},
+	{"config: {oidc: null, insecure: true, console: {client-id: hub}}\nsecrets: {adminToken: {name: hub}}", "config.console.client-id", "set config.oidc.issuer"},
 	{"config: {oidc: null, insecure: true}", "secrets.adminToken", "config.admin.tokens"},
 	{"config: {production: true}\nsecrets: {cosmosKey: {name: keys}}", "secrets.cosmosKey", "remove"},
 	{"identity: {clientId: ''}", "identity.clientId", "identity.type to none"},

@@ -15,7 +15,8 @@ autoscaling: {type: keda}
 ingress: {enabled: true, hosts: [{host: hub.example.org}]}
 monitoring: {serviceMonitor: {enabled: true}, authorization: {name: metrics}, rules: {enabled: true}, dashboards: {enabled: true}}
 networkPolicy: {operators: [{podSelector: {}}]}
-secrets: {adminToken: {name: hub}, pushSecretKey: {name: hub}}
+config: {console: {client-id: hub-console}}
+secrets: {adminToken: {name: hub}, pushSecretKey: {name: hub}, consoleClientSecret: {name: hub}, consoleSessionKey: {name: hub}}
 `,
 	"hpa": azure + `
 autoscaling: {type: hpa}

@@ -2,16 +2,17 @@ package hubmetrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// A Source is a way by which events of domains reach the hub.
+// A Source is a way by which events reach the hub.
 type Source string
 
 // The sources.
 const (
-	HTTP Source = "http"
-	Bus  Source = "bus"
+	HTTP    Source = "http"
+	Bus     Source = "bus"
+	Console Source = "console" // sample traffic
 )
 
-var sources = []string{string(HTTP), string(Bus)}
+var sources = []string{string(HTTP), string(Bus), string(Console)}
 
 // Events count what the hub did with the events of one source. It is safe for concurrent use.
 type Events struct {
@@ -21,14 +22,14 @@ type Events struct {
 // NewEvents returns the counters of a source. Those of all sources are registered together.
 func NewEvents(registerer prometheus.Registerer, source Source) *Events {
 	counter := func(name, help string) prometheus.Counter {
-		all := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_events_" + name + "_total", Help: help}, []string{"source"}))
+		all := Register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"source"}))
 		Initialize(all, sources)
 		return all.WithLabelValues(string(source))
 	}
 	return &Events{
-		accepted:   counter("accepted", "Events stored, by the way they came: http or bus."),
-		duplicates: counter("duplicates", "Events that were stored before with the same content, redeliveries included, by the way they came."),
-		conflicts:  counter("conflicts", "Events refused because they were stored before with other content, by the way they came."),
+		accepted:   counter("messagehub_events_accepted_total", "Events stored, by the way they came: http, bus, or console for sample traffic."),
+		duplicates: counter("messagehub_events_duplicates_total", "Events that were stored before with the same content, redeliveries included, by the way they came."),
+		conflicts:  counter("messagehub_events_conflicts_total", "Events refused because they were stored before with other content, by the way they came."),
 	}
 }
 

@@ -29,7 +29,7 @@ func TestChart_MakesSettingsThatTheHubAccepts(t *testing.T) {
 	secrets := t.TempDir()
 	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
 	for name, secret := range map[string]string{
-		"admin-token": "a-token-for-operators", "push-secret-key": key, "cosmos-key": key, "blob-key": key,
+		"admin-token": "a-token-for-operators", "push-secret-key": key, "console-client-secret": "hush", "console-session-key": key, "cosmos-key": key, "blob-key": key,
 		"servicebus-connection": "Endpoint=sb://emulator.example/;SharedAccessKeyName=hub;SharedAccessKey=" + key,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(secrets, name), []byte(secret), 0o600))

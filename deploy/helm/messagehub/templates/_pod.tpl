@@ -141,6 +141,8 @@ spec:
           {{- range $secret := list
             (list $secrets.adminToken "admin-token")
             (list $secrets.pushSecretKey "push-secret-key")
+            (list $secrets.consoleClientSecret "console-client-secret")
+            (list $secrets.consoleSessionKey "console-session-key")
             (list $secrets.cosmosKey "cosmos-key")
             (list $secrets.serviceBusConnection "servicebus-connection")
             (list $secrets.blobKey "blob-key") }}

@@ -46,6 +46,12 @@ admin.token-file: admin-token
 {{- if $secrets.pushSecretKey.name }}
 push.secret-key-file: push-secret-key
 {{- end }}
+{{- if $secrets.consoleClientSecret.name }}
+console.client-secret-file: console-client-secret
+{{- end }}
+{{- if $secrets.consoleSessionKey.name }}
+console.session-key-file: console-session-key
+{{- end }}
 {{- if $secrets.cosmosKey.name }}
 cosmos.key-file: cosmos-key
 {{- end }}

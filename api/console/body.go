@@ -1,0 +1,70 @@
+package console
+
+import (
+	"encoding/json"
+	"html"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+)
+
+const (
+	maxShownBody = 100 << 10 // bytes of a body on a page
+	maxBodyHTML  = 200 << 10 // bytes that it takes there
+)
+
+// shownBody returns a body as text, with indentation if it is JSON. One that is no text is shown as bytes.
+func shownBody(body []byte) g.Node {
+	note := g.Node(nil)
+	if len(body) > maxShownBody {
+		note = h.P(g.Text("The first 100 KB of it:"))
+		body = body[:maxShownBody]
+	}
+	text := textOfBody(body)
+	if shown := clipHTML(text); len(shown) < len(text) {
+		note, text = h.P(g.Text("The beginning of it:")), shown
+	}
+	return g.Group{note, h.Pre(h.TabIndex("0"), h.Role("region"), h.Aria("label", "Body"), h.Code(bdi(text)))}
+}
+
+func textOfBody(body []byte) string {
+	if json.Valid(body) {
+		if text := indented(body); len(text) <= maxBodyHTML {
+			return text
+		}
+	}
+	if text := trimRune(body); utf8.Valid(text) {
+		return string(text)
+	}
+	return strconv.QuoteToASCII(string(body))
+}
+
+// trimRune returns text without the first bytes of a character at its end, as a text has that was cut.
+func trimRune(text []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return text[:len(text)-n]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// clipHTML returns the beginning of a text that takes up to maxBodyHTML bytes on a page.
+func clipHTML(text string) string {
+	size, at := 0, 0
+	for line := range strings.Lines(text) {
+		escaped := len(html.EscapeString(line))
+		if size+escaped > maxBodyHTML {
+			left := line[:min(len(line), (maxBodyHTML-size)/len("&#34;"))]
+			return text[:at] + string(trimRune([]byte(left)))
+		}
+		size, at = size+escaped, at+len(line)
+	}
+	return text
+}

@@ -1,0 +1,84 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"log/slog"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A RetainedBundle is a bundle as an operator sees it, open or not.
+type RetainedBundle struct {
+	repository.FoundBundle
+	run repository.Run // nil: its events are not retained any longer
+}
+
+// HasEvents reports whether the events of the bundle are retained.
+func (b *RetainedBundle) HasEvents() bool { return b.run != nil }
+
+// Events yields the events of the bundle in order, and reads no further than it is asked to. An error
+// ends the sequence.
+func (b *RetainedBundle) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+	if b.run == nil {
+		return func(func(repository.StoredEvent, error) bool) {}
+	}
+	return b.run.Events(ctx)
+}
+
+// checkBody returns why the bundle has no body that can be read, nil if it has one.
+func (b *RetainedBundle) checkBody() error {
+	switch {
+	case b.IsUnanswered():
+		return domain.Errorf(domain.Conflict, "bundle %s: domain %s has not made its content", b.ID, b.Cabinet.Origin)
+	case b.run == nil:
+		return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any longer", b.ID)
+	}
+	return nil
+}
+
+// Bundle returns a bundle that is retained, open or not. It fails with NotFound if it is not.
+func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*RetainedBundle, error) {
+	found, run, err := o.ops.Bundle(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	return &RetainedBundle{found, run}, nil
+}
+
+// A LookedAt is what an operator has seen of the body of a bundle.
+type LookedAt struct {
+	Bundle RetainedBundle
+	Body   []byte // its first bytes
+	IsCut  bool   // the body has more
+}
+
+// Look records that an operator looks at the body of a bundle, and then returns up to limit bytes of it, as
+// its actor gets it. Nothing of the body is read without a record. It fails with NotFound if the bundle or
+// its events are not retained, and with Conflict if its domain has not made its content.
+func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by Order) (*LookedAt, error) {
+	b, err := o.Bundle(ctx, actor, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.checkBody(); err != nil {
+		return nil, err
+	}
+	if err := o.carryOut(ctx, "look", actor, by, func() error { return o.ops.Look(ctx, actor, id, by) }, slog.String("bundle_id", id.String())); err != nil {
+		return nil, err
+	}
+	body, err := o.hub.peeked(b.Bundle, 0, domain.Backlog{}, b.Events(ctx)).Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	body.LimitReadAhead(limit + 1)
+	seen, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err = errors.Join(err, body.Close()); err != nil {
+		return nil, err
+	}
+	shown := min(limit, int64(len(seen)))
+	return &LookedAt{*b, seen[:shown], int64(len(seen)) > shown}, nil
+}

@@ -1,0 +1,48 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// Bundle implements [repository.Operations].
+func (s *Store) Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.FoundBundle, repository.Run, error) {
+	if err := ctx.Err(); err != nil {
+		return repository.FoundBundle{}, nil, fmt.Errorf("bundle: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.recipientOf(recipient)
+	record, err := r.retained(id)
+	if err != nil {
+		return repository.FoundBundle{}, nil, err
+	}
+	c := r.cabinets[record.bundle.Cabinet]
+	first := slices.IndexFunc(c.events, func(e repository.StoredEvent) bool { return e.Sequence == record.bundle.First })
+	run := s.run(r, c, s.opts.Groups.All(), c.events[first:first+record.bundle.Count])
+	run.waiting = c.events[first:]
+	return r.found(record), run, nil
+}
+
+// Look implements [repository.Operations].
+func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
+	return s.ordered(ctx, actor, "look", by, func(r *recipient) (*domain.Bundle, error) {
+		record, err := r.retained(id)
+		if err != nil {
+			return nil, err
+		}
+		return record.bundle, nil
+	})
+}
+
+// retained returns a bundle that is retained, open or not.
+func (r *recipient) retained(id domain.BundleID) (*bundleRecord, error) {
+	if record := r.bundles[id]; record != nil {
+		return record, nil
+	}
+	return nil, domain.Errorf(domain.NotFound, "bundle %s is not retained for this actor", id)
+}
