@@ -171,6 +171,10 @@ goreleaser: ## check .goreleaser.yaml by goreleaser and a snapshot, against make
 first-minutes: ## time the way from the archive to the first peeked message, and of the compose file, into deploy/RESULTS.md
 	@.ci/first-minutes
 
+pages: ## write the tables that the handbook has from the code
+	go test ./cmd/node/config -run ConfigurationPage -update
+	go test ./cmd/messagehub -run CommandsPage -update
+
 notices: ## list the licences of what the command links, into bin/NOTICES
 	go run ./deploy/notices -o bin/NOTICES
 
@@ -187,4 +191,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade survey-figures
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures
