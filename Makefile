@@ -30,7 +30,7 @@ run: build ## build, and serve on the embedded engine until Ctrl-C
 	@exec bin/messagehub serve $(ARGS)
 
 build: ## build bin/messagehub: static, stamped with its version
-	@eval "$$(.ci/stamp)"; echo "building bin/messagehub $$version"; \
+	@eval "$$(.ci/stamp)"; echo "building bin/messagehub $$version (the first build takes a minute or two)"; \
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$$ldflags" -o bin/messagehub ./cmd/messagehub
 
 image: ## build the image with buildah, run a hub from it, into bin/image (Linux, root)
@@ -84,8 +84,8 @@ deploy-files: ## write the generated files of deploy/azure and deploy/observabil
 	go run ./cmd/messagehub/internal/azuretemplate/writefiles deploy/azure
 	go run ./deploy/observability deploy
 
-demo: ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
-	go run ./cmd/messagehub demo
+demo: build ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
+	@bin/messagehub demo
 
 prove: ## two hubs in a simulation, 500 fresh seeds and all that ever failed (SEEDS)
 	@SEEDS='$(SEEDS)' .ci/prove
