@@ -30,7 +30,7 @@ run: build ## build, and serve on the embedded engine until Ctrl-C
 	@exec bin/messagehub serve $(ARGS)
 
 build: ## build bin/messagehub: static, stamped with its version
-	@eval "$$(.ci/stamp)"; echo "building bin/messagehub $$version"; \
+	@eval "$$(.ci/stamp)"; echo "building bin/messagehub $$version (the first build takes a minute or two)"; \
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$$ldflags" -o bin/messagehub ./cmd/messagehub
 
 image: ## build the image with buildah, run a hub from it, into bin/image (Linux, root)
@@ -84,8 +84,8 @@ deploy-files: ## write the generated files of deploy/azure and deploy/observabil
 	go run ./cmd/messagehub/internal/azuretemplate/writefiles deploy/azure
 	go run ./deploy/observability deploy
 
-demo: ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
-	go run ./cmd/messagehub demo
+demo: build ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
+	@bin/messagehub demo
 
 prove: ## two hubs in a simulation, 500 fresh seeds and all that ever failed (SEEDS)
 	@SEEDS='$(SEEDS)' .ci/prove
@@ -171,6 +171,10 @@ goreleaser: ## check .goreleaser.yaml by goreleaser and a snapshot, against make
 first-minutes: ## time the way from the archive to the first peeked message, and of the compose file, into deploy/RESULTS.md
 	@.ci/first-minutes
 
+pages: ## write the tables that the handbook has from the code
+	go test ./cmd/node/config -run ConfigurationPage -update
+	go test ./cmd/messagehub -run CommandsPage -update
+
 notices: ## list the licences of what the command links, into bin/NOTICES
 	go run ./deploy/notices -o bin/NOTICES
 
@@ -187,4 +191,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices test-deploy chart try-compose rolling-upgrade survey-figures
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures

@@ -34,7 +34,7 @@ func (s *Server) checkLocal(r *http.Request, isOwnHost func(host string) bool) e
 	}
 	if header := proxyHeader(r.Header); s.opts.NoProxies && header != "" {
 		return refuse(invalid, "The request has the header %s, so a proxy has passed it on, and this hub takes requests from this machine only. "+
-			"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; the README says what such a proxy has to do.", domain.Clip(header))
+			"Call the hub directly, or start it with --insecure behind a proxy that authenticates actors and sets X-Actor-Id itself; messagehub help security says what such a proxy has to do.", domain.Clip(header))
 	}
 	return nil
 }

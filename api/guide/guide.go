@@ -1,4 +1,4 @@
-// Package guide holds the pages for those who write clients of a hub: actors and domains.
+// Package guide holds the pages for programmers of clients of a hub.
 // Package docs shows them, on a terminal and at /docs/.
 //
 // A page is a Markdown file of this folder. Its name is its topic, its first heading is its
@@ -14,4 +14,4 @@ var Pages embed.FS
 
 // Order lists the topics in the order in which a reader needs them. Pages that it does not
 // name come after those that it does.
-var Order = []string{"actors", "domains", "errors"}
+var Order = []string{"actors", "domains", "receivers", "webhook-broker", "watching", "object-ledger", "http", "errors", "glossary"}

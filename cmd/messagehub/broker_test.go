@@ -91,7 +91,7 @@ func awaitJob(t *testing.T, hub, message, status string) {
 	}, patience, 5*time.Millisecond)
 }
 
-// The commands of the README: a newcomer sees the first delivery.
+// The commands of the guide: a newcomer sees the first delivery.
 func TestBroker_ShowsANewcomerTheFirstDelivery(t *testing.T) {
 	hub := brokerHub(t)
 	called := make(chan []byte, 1)

@@ -168,8 +168,11 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	if err := c.print(&total); err != nil {
 		return err
 	}
-	if !total.Clean() {
+	switch {
+	case !total.Clean():
 		return exitError(exitFailed)
+	case c.actor != "" && total.Cabinets == 0:
+		return fmt.Errorf("nothing is stored for actor %s; messagehub queue list shows the actors for whom something is", c.actor)
 	}
 	return nil
 }

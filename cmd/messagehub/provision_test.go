@@ -235,10 +235,10 @@ func TestProvision_RefusesAWrongCommandLine(t *testing.T) {
 	}
 }
 
-// TestREADME_ListsTheContainers holds the table of the README to the containers that
+// TestHandbook_ListsTheContainers compares the table of the handbook with the containers that
 // the hub creates and checks.
-func TestREADME_ListsTheContainers(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+func TestHandbook_ListsTheContainers(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", "handbook", "azure.md"))
 	require.NoError(t, err)
 	_, table, ok := strings.Cut(string(text), "| container | partition key | index paths | default TTL | throughput | holds |\n| --- | --- | --- | --- | --- | --- |\n")
 	require.True(t, ok)

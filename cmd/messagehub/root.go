@@ -90,7 +90,24 @@ func (p *process) root() *cobra.Command {
 	root.AddCommand(p.emulatorCommand(), p.benchCommand(), p.upgradeCommand(), p.doctorCommand(), p.configCommand(), p.logLevelCommand())
 	root.AddCommand(p.healthCommand(), p.simulateActorCommand(), p.commandsCommand())
 	p.addHelp(root)
+	root.Version = version
+	root.SetVersionTemplate(versionLine())
+	for _, cmd := range root.Commands() {
+		refuseUnknown(cmd)
+	}
 	return root
+}
+
+// refuseUnknown has cmd and the commands below it refuse a name that is none of their commands, where cobra
+// would print the help and succeed.
+func refuseUnknown(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		refuseUnknown(sub)
+	}
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		cmd.Args = cobra.NoArgs
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 }
 
 // do makes the body of a command.

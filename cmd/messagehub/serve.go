@@ -195,7 +195,7 @@ func reloadActors(n *node.Node) (stop func()) {
 // comes between.
 func (p *process) greet(n *node.Node, cfg *config.Config) {
 	url := n.URL()
-	keeps := "keeps its data in " + cfg.Data
+	keeps := "keeps its data in " + node.AbsolutePath(cfg.Data)
 	if state := n.FolderState(); state != "" {
 		keeps += " (" + state + ")"
 	}
@@ -213,7 +213,6 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	if url != hubclient.DefaultURL {
 		at = " --url " + url
 	}
-	const event = `{"id":"%s","recipient":"%s","origin":"Charges","contentType":"ChargePriceList","documentType":"D18","supportsBundling":true,"weight":1}`
 	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
 	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
 	if n.AdminAddr() != nil {
@@ -230,17 +229,22 @@ func (p *process) greet(n *node.Node, cfg *config.Config) {
 	if file := n.AdminTokenFile(); file != "" {
 		fmt.Fprintf(p.out, "The token of its operators is in %s.\n", file)
 	}
+	origin, mode, exists := sampleOrigin(cfg)
+	if !exists {
+		fmt.Fprintf(p.out, "Every domain makes its content on request: try it with %s domain.\n\n", program)
+		return
+	}
 	switch {
 	case p.hasDevIssuer:
 		fmt.Fprintf(p.out, "It accepts tokens only. Try it, in another terminal: make a token, send an event, fetch it, confirm it.\n\n")
-		fmt.Fprintf(p.out, "  export %s=$(%s token --actor %s --domain Charges%s)\n", ownTokenVariable, program, actor, ofFolder(cfg))
+		fmt.Fprintf(p.out, "  export %s=$(%s token --actor %s --domain %s%s)\n", ownTokenVariable, program, actor, origin, ofFolder(cfg))
 	case cfg.OIDC.IsOn():
 		fmt.Fprintf(p.out, "It accepts tokens of %s only. Try it, in another terminal, with a token of that issuer in %s:\n"+
 			"send an event, fetch it, confirm it.\n\n", strings.Join(cfg.OIDC.Issuers, ", "), ownTokenVariable)
 	default:
 		fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
 	}
-	fmt.Fprintf(p.out, "  echo '"+event+"' | %s send%s -\n", uuid.NewString(), actor, program, at)
+	fmt.Fprintf(p.out, "  echo '%s' | %s send%s -\n", sampleEvent(actor, origin, mode), program, at)
 	fmt.Fprintf(p.out, "  %s peek%s --actor %s --bundle-id %s\n", program, at, actor, bundle)
 	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, at, actor, bundle)
 }

@@ -46,12 +46,17 @@ func (p *process) versionCommand() *cobra.Command {
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(readBuild())
 			}
-			_, err := fmt.Fprintf(p.out, "messagehub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(p.out, versionLine())
 			return err
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print all that is known about the build, as JSON")
 	return cmd
+}
+
+// versionLine returns what the command and the flag print.
+func versionLine() string {
+	return fmt.Sprintf("messagehub %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // readBuild returns what the linker and the go command have recorded.

@@ -47,9 +47,18 @@ func logFolder(folder *datafolder.Identity, cfg *config.Config, logger *slog.Log
 	if folder == nil {
 		return
 	}
-	logger.Info("data folder", "folder", cfg.Data, "id", folder.ID, "created", folder.Created,
+	logger.Info("data folder", "folder", AbsolutePath(cfg.Data), "id", folder.ID, "created", folder.Created,
 		"state", folderState(folder), "stores", strings.Join(folder.Stores, ","),
 		"documents_bytes", fileSize(cfg.Data, cosmosFolder), "messages_bytes", fileSize(cfg.Data, busFolder))
+}
+
+// AbsolutePath returns path from the root of the file system, or as it is if the working directory is unknown.
+func AbsolutePath(path string) string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	return absolute
 }
 
 // FolderState describes what Open found in the data folder: that it is new, was adopted

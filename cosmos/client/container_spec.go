@@ -9,7 +9,7 @@ import (
 )
 
 // A ContainerSpec describes a container that an adapter needs. Creation, the check at
-// start, messagehub provision and the table in the README derive from it.
+// start, messagehub provision and the table in the handbook derive from it.
 type ContainerSpec struct {
 	Name         string
 	Holds        string // its documents, for readers of a table

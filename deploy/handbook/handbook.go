@@ -14,4 +14,7 @@ var Pages embed.FS
 
 // Order lists the topics in the order in which a reader needs them. Pages that it does not
 // name come after those that it does.
-var Order = []string{"install", "azure", "sizing", "security", "diagnosis", "console", "monitoring", "traces", "incidents", "messages", "backups", "upgrading", "limits"}
+var Order = []string{
+	"install", "configuration", "azure", "sizing", "performance", "security", "diagnosis", "console", "monitoring", "traces",
+	"incidents", "messages", "repair", "backups", "upgrading", "limits", "cosmos-emulator", "servicebus-emulator", "blob-emulator",
+}

@@ -134,7 +134,7 @@ func TestReadBroker_ReadsAConfigurationFile(t *testing.T) {
 		"":                             "hub.yaml: it has no producers, channels or consumers; want broker: {channels: [{id: …, token-file: …}]}",
 		"listen: 127.0.0.1:1":          "hub.yaml: it has no producers, channels or consumers; want broker: {channels: [{id: …, token-file: …}]}",
 		"brokr: {channels: [{id: a}]}": "brokr (hub.yaml line 1): no such key; did you mean broker.channels?",
-		"broker: [":                    "hub.yaml: yaml: line 1: did not find expected node content; see README.md for an example",
+		"broker: [":                    "hub.yaml: yaml: line 1: did not find expected node content; messagehub help configuration has an example",
 	} {
 		_, err := config.ReadBroker(strings.NewReader(text), "hub.yaml", nil)
 		require.Error(t, err, text)

@@ -244,10 +244,13 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Warnings returns the problems of a valid configuration that an operator should correct.
 func (c *Config) Warnings() []string { return c.warnings }
 
-// LogValue is a group of all keys with their values, secrets hidden.
+// LogValue is a group of the keys whose values differ from their defaults, secrets hidden.
 func (c Config) LogValue() slog.Value {
 	attrs := make([]slog.Attr, 0, len(keys))
 	for _, k := range keys {
+		if c.IsDefault(k.name) {
+			continue
+		}
 		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), c.show(k)))
 	}
 	return slog.GroupValue(attrs...)

@@ -19,7 +19,7 @@ func (c *Config) readYAML(path string, text []byte) []error {
 	case errors.Is(err, io.EOF):
 		return nil // an empty file says nothing
 	case err != nil:
-		return []error{fmt.Errorf("%s: %w; see README.md for an example", path, err)}
+		return []error{fmt.Errorf("%s: %w; messagehub help configuration has an example", path, err)}
 	}
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		return []error{fmt.Errorf("%s: a second YAML document follows; keep one", path)}

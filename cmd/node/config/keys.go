@@ -29,17 +29,17 @@ type value interface {
 	String() string
 }
 
-// keys is the table of all keys, in the order in which they are told.
+// keys is the table of all keys, in the order of the help and the handbook.
 var keys = []key{
 	{"listen", true, "`HOST:PORT` to listen on; port 0 means any free one", func(c *Config) value { return (*textValue)(&c.Listen) }},
-	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen has the probes alone. Empty, or the same as listen: all is on listen. If listen has port 0, the default has it, too", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
+	{"admin-listen", true, "`HOST:PORT` for operators and their tools: /v1/admin, /metrics, /debug/pprof and the probes; of these, listen has the probes alone. 127.0.0.1:8081 by default, or port 0 if listen has that. Empty, or the same as listen: all is on listen", func(c *Config) value { return (*doorValue)(&c.AdminListen) }},
 	{"tls.cert", false, "PEM file with the certificate of the hub and those of its issuers; with it, the hub speaks HTTPS, and HTTP/2 to clients that do. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.Certificate) }},
 	{"tls.key", false, "PEM file with the private key of tls.cert", func(c *Config) value { return (*textValue)(&c.TLS.Key) }},
 	{"tls.client-ca", false, "PEM file with the authorities whose client certificates the hub accepts; with it, the hub asks each client for a certificate, and accepts clients that have none. A new file is used once it is there", func(c *Config) value { return (*textValue)(&c.TLS.ClientCA) }},
 	{"tls.terminated", false, "a gateway in front of the hub has TLS, and forwards requests by plain HTTP", func(c *Config) value { return (*boolValue)(&c.TLS.Terminated) }},
 	{"data", true, "`FOLDER` that keeps all data; one process owns it. The operator's token is in it even if nothing else is", func(c *Config) value { return (*textValue)(&c.Data) }},
 	{"in-memory", true, "keep all data in memory, and lose it at the end", func(c *Config) value { return (*boolValue)(&c.InMemory) }},
-	{"insecure", true, "listen to other machines, though whoever reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
+	{"insecure", true, "listen to other machines, although every client that reaches the hub may name any actor", func(c *Config) value { return (*boolValue)(&c.Insecure) }},
 	{"production", true, "use no key of Azure, and no identity of a developer: refuse cosmos.key, blob.key, servicebus.connection and keys of objects.stores on Azure, and require AZURE_TOKEN_CREDENTIALS", func(c *Config) value { return (*boolValue)(&c.Production) }},
 	{"drain-delay", true, "how long a hub that was asked to stop still answers requests, while /readyz answers 503: the time that a load balancer needs to send requests elsewhere; up to 5m", func(c *Config) value { return (*delayValue)(&c.DrainDelay) }},
 	{"cosmos.endpoint", true, "`URL` of an Azure Cosmos DB account, in place of the embedded engine", func(c *Config) value { return (*textValue)(&c.Cosmos.Endpoint) }},
@@ -60,7 +60,7 @@ var keys = []key{
 	{"servicebus.connection-file", false, "file with the connection string, in place of servicebus.connection", fileKey("servicebus.connection-file")},
 	{"servicebus.fifo-queue", true, "`QUEUE` with sessions, one for each recipient, that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.FIFO) }},
 	{"servicebus.plain-queue", true, "`QUEUE` without sessions that events come by; none for none", func(c *Config) value { return (*queueValue)(&c.ServiceBus.Plain) }},
-	{"servicebus.sessions", true, "take from so many sessions, `N`, at a time", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
+	{"servicebus.sessions", true, "maximum number of concurrent sessions, `N`", func(c *Config) value { return (*countValue)(&c.ServiceBus.Sessions) }},
 	{"bus-listen", true, "`HOST:PORT` at which domains reach the embedded bus; empty for none", func(c *Config) value { return (*doorValue)(&c.BusListen) }},
 	{"bus.key", false, "secret of the key RootManageSharedAccessKey of the embedded bus, in base64; with it and tls.cert, domains need TLS there, and bus-listen may be an address that other machines reach", func(c *Config) value {
 		return &secretValue{&c.Bus.Key, "leave it out to have the well-known key"}
@@ -141,26 +141,26 @@ var keys = []key{
 	{"objects.link-limit", false, "maximum bytes of an object that may have a link; auto: no limit", func(c *Config) value { return auto((*sizeValue)(&c.Objects.LinkLimit)) }},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
 	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
-	{"limits.request-body", false, "the most bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
-	{"limits.payload", false, "the most bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
+	{"limits.request-body", false, "maximum bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
+	{"limits.payload", false, "maximum bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
 	{"limits.payload-depth", false, "maximum levels of nesting in one payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadDepth) }},
 	{"limits.payload-number", false, "maximum characters of a number in a payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadNumber) }},
-	{"limits.content", false, "the most bytes that a domain may make for one bundle", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
-	{"limits.events", false, "the most events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
+	{"limits.content", false, "maximum bytes of the content of one bundle that a domain makes", func(c *Config) value { return (*sizeValue)(&c.Limits.Content) }},
+	{"limits.events", false, "maximum number of events of one request", func(c *Config) value { return (*countValue)(&c.Limits.Events) }},
 	{"limits.waiting", false, "maximum number of Peeks that wait for data, and at most three quarters of limits.connections; actors that have never had data may have a tenth of them", func(c *Config) value { return (*countValue)(&c.Limits.Waiting) }},
 	{"limits.bus-connections", false, "maximum number of connections to the embedded bus; a quarter is kept for the hub itself", func(c *Config) value { return (*countValue)(&c.Limits.BusConnections) }},
 	{"limits.bus-buffer", false, "bytes that all connections to the embedded bus may buffer together before each gets less", func(c *Config) value { return (*sizeValue)(&c.Limits.BusBuffer) }},
 	{"limits.bus-token-timeout", false, "a connection to the embedded bus must present a valid token within this time", func(c *Config) value { return (*timeoutValue)(&c.Limits.BusTokenTimeout) }},
 	{"limits.bodies", false, "bytes that large request bodies take in memory; auto: 128MB, or four times limits.request-body", func(c *Config) value { return auto((*sizeValue)(&c.Limits.Bodies)) }},
-	{"limits.bodies-per-address", false, "how many of these one address may take; auto: half of them", func(c *Config) value { return auto((*sizeValue)(&c.Limits.BodiesPerAddress)) }},
+	{"limits.bodies-per-address", false, "bytes of limits.bodies that one address may take; auto: half of them", func(c *Config) value { return auto((*sizeValue)(&c.Limits.BodiesPerAddress)) }},
 	{"limits.answers", false, "bytes that large answers take in memory while their clients read", func(c *Config) value { return (*sizeValue)(&c.Limits.Answers) }},
-	{"limits.answers-per-actor", false, "how many of these one actor may take; auto: a third", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
+	{"limits.answers-per-actor", false, "bytes of limits.answers that one actor may take; auto: a third", func(c *Config) value { return auto((*sizeValue)(&c.Limits.AnswersPerActor)) }},
 	{"limits.min-rate", false, "bytes a second that a client has to send or read, or it is cut off", func(c *Config) value { return (*sizeValue)(&c.Limits.MinRate) }},
 	{"limits.requests", false, "maximum number of HTTP requests of one client in a second; none for no limit", func(c *Config) value { return (*rateValue)(&c.Limits.Requests) }},
 	{"limits.events-per-second", false, "maximum number of events that one client sends over HTTP in a second; those of one request, limits.events at most, may come at once. none for no limit", func(c *Config) value { return (*rateValue)(&c.Limits.EventsPerSecond) }},
 	{"limits.trusted-proxies", false, "ranges of addresses of proxies whose X-Forwarded-For says which address a client has, such as 10.0.0.0/24; that of all others is ignored", func(c *Config) value { return (*prefixesValue)(&c.Limits.TrustedProxies) }},
 	{"limits.connections", false, "maximum number of HTTP connections; auto: 14,000, or what the limit of file descriptors allows", func(c *Config) value { return auto((*countValue)(&c.Limits.Connections)) }},
-	{"limits.connections-per-address", false, "how many of these one address other than loopback may have; auto: half of them", func(c *Config) value { return auto((*countValue)(&c.Limits.ConnectionsPerAddress)) }},
+	{"limits.connections-per-address", false, "number of limits.connections that one address other than loopback may have; auto: half of them", func(c *Config) value { return auto((*countValue)(&c.Limits.ConnectionsPerAddress)) }},
 	{"limits.free-disk", false, "/readyz answers 503 while the disk of the data folder has fewer free bytes", func(c *Config) value { return (*sizeValue)(&c.Limits.FreeDisk) }},
 }
 
