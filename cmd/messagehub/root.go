@@ -90,12 +90,25 @@ func (p *process) root() *cobra.Command {
 	root.AddCommand(p.emulatorCommand(), p.benchCommand(), p.upgradeCommand(), p.doctorCommand(), p.configCommand(), p.logLevelCommand())
 	root.AddCommand(p.healthCommand(), p.simulateActorCommand(), p.commandsCommand())
 	p.addHelp(root)
-	root.Version = version
-	root.SetVersionTemplate(versionLine())
+	p.addVersionFlag(root)
 	for _, cmd := range root.Commands() {
 		refuseUnknown(cmd)
 	}
 	return root
+}
+
+// addVersionFlag gives root the flag --version. That of cobra would link package text/template, which adds 8 MB.
+func (p *process) addVersionFlag(root *cobra.Command) {
+	var isAsked bool
+	root.Flags().BoolVar(&isAsked, "version", false, "print the version")
+	root.Args = cobra.NoArgs
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !isAsked {
+			return cmd.Help()
+		}
+		_, err := fmt.Fprint(p.out, versionLine())
+		return err
+	}
 }
 
 // refuseUnknown has cmd and the commands below it refuse a name that is none of their commands, where cobra
