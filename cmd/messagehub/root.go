@@ -101,7 +101,6 @@ func (p *process) root() *cobra.Command {
 func (p *process) addVersionFlag(root *cobra.Command) {
 	var isAsked bool
 	root.Flags().BoolVar(&isAsked, "version", false, "print the version")
-	root.Args = cobra.NoArgs
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !isAsked {
 			return cmd.Help()
