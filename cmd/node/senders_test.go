@@ -188,7 +188,7 @@ func TestNode_LogsNoTokenAndNoClaim(t *testing.T) {
 	require.NoError(t, stop())
 	logged := log.String()
 	require.Contains(t, logged, `"who":"canary-subject (kim)"`)
-	logged = strings.NewReplacer(`"who":"canary-subject (kim)"`, "", `"who":"canary-subject"`, "").Replace(logged)
+	logged = strings.NewReplacer(`"who":"canary-subject (kim)"`, "", `"who":"canary-subject"`, "", `"principal":"canary-subject"`, "").Replace(logged)
 	for _, text := range []string{"canary", issuer.Token(nil)[:20], "eyJ"} {
 		require.NotContains(t, logged, text)
 	}
