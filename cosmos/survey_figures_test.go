@@ -351,7 +351,7 @@ func writeSurveyResults(t *testing.T, all []surveyFigures, peeks []surveyedPeeks
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Survey of mailboxes\n")
 	line("`make survey-figures` wrote this. %s, %d CPUs, %s. Request units are those of the embedded engine, and of its", time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), runtime.Version())
-	line("pessimistic profile, in which a query costs a point read for each document. All but the lists is in simulated time.\n")
+	line("pessimistic profile, in which a query costs a point read for each document. Everything except the lists is in simulated time.\n")
 	line("## The first walk, and 1,000 mailboxes that change in a minute\n")
 	line("`survey.units` is 50. Half of the mailboxes have an open bundle, a quarter has none yet.\n")
 	line("| account | mailboxes | first walk: RU a mailbox | s | changes | documents that change in a minute | RU for each | RU/s in the minute that took most | behind, at most |")

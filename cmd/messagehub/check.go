@@ -56,7 +56,7 @@ func (p *process) checkCommand() *cobra.Command {
 	flags.BoolVar(&c.json, "json", false, "print the report as JSON")
 	flags.BoolVar(&c.verbose, "verbose", false, "list every finding")
 	flags.StringVar(&c.actor, "actor", "", "check the actor with this `ID` only")
-	flags.StringVar(&c.resume, "resume", "", "keep in `FILE` where the check is, and go on from there if it was interrupted")
+	flags.StringVar(&c.resume, "resume", "", "keep the position of the check in `FILE`, and resume there after an interruption")
 	flags.StringVar(&file, "config", "", "`FILE` with settings in YAML")
 	storeKeys := []string{"data", "cosmos.endpoint", "cosmos.database", "cosmos.consistency"}
 	config.AddFlags(flags, storeKeys...)
