@@ -157,7 +157,7 @@ func (l *queueList) show(found *listOfQueues) error {
 		fmt.Fprintln(l.p.err, "messagehub: the first survey has not read all queues yet; repeat the command in a while")
 	}
 	if len(found.Queues) == 0 {
-		_, err := fmt.Fprintln(l.p.out, "no queue matches")
+		_, err := fmt.Fprintln(l.p.out, "no queue matches; the survey sees a new one within seconds")
 		return err
 	}
 	table := tabwriter.NewWriter(l.p.out, 0, 0, 2, ' ', 0)
