@@ -18,14 +18,14 @@ func isAggregate(name string) bool {
 // hasAggregate reports whether SELECT aggregates, not merely a subquery in it.
 func hasAggregate(s *selectNode) bool {
 	found := false
-	look := func(n node) bool {
+	look := func(n exprNode) bool {
 		c, ok := n.(callNode)
 		found = found || ok && isAggregate(c.name)
 		return !found
 	}
-	walk(s.value, look)
+	walkNode(s.value, look)
 	for _, c := range s.columns {
-		walk(c.expr, look)
+		walkNode(c.expr, look)
 	}
 	return found
 }
@@ -43,7 +43,7 @@ type accumulator struct {
 	invalid bool
 }
 
-func (a *accumulator) add(function string, v Value) {
+func (a *accumulator) addValue(function string, v Value) {
 	if v.Kind == Undefined {
 		return
 	}
@@ -61,18 +61,18 @@ func (a *accumulator) add(function string, v Value) {
 	}
 }
 
-func (a *accumulator) result(function string) Value {
+func (a *accumulator) finalValue(function string) Value {
 	switch {
 	case function == "COUNT":
-		return number(float64(a.count))
+		return numberValue(float64(a.count))
 	case a.invalid:
 		return undefined
 	case function == "SUM":
-		return number(a.sum)
+		return numberValue(a.sum)
 	case a.count == 0:
 		return undefined
 	case function == "AVG":
-		return number(a.sum / float64(a.count))
+		return numberValue(a.sum / float64(a.count))
 	}
 	return a.best
 }

@@ -56,10 +56,10 @@ func (p Predicate) Holds(v Value) bool {
 	if p.In != nil {
 		return false
 	}
-	return p.Low.allows(v, 1) && p.High.allows(v, -1)
+	return p.Low.allowsValue(v, 1) && p.High.allowsValue(v, -1)
 }
 
-func (b *Bound) allows(v Value, side int) bool {
+func (b *Bound) allowsValue(v Value, side int) bool {
 	if b == nil {
 		return true
 	}
@@ -72,10 +72,10 @@ func (q *Query) Analyze() Analysis {
 	a := Analysis{Orders: q.orders, Exact: len(q.where) == 0}
 	var all predicateList
 	for _, condition := range q.document {
-		found, exact := q.predicates(condition)
+		found, exact := q.findPredicates(condition)
 		a.Exact = a.Exact && exact
 		for _, p := range found {
-			all.add(p)
+			all.addPredicate(p)
 		}
 	}
 	a.Predicates = all.list
@@ -86,7 +86,7 @@ func (q *Query) Analyze() Analysis {
 // countsRows reports whether every aggregate is of a constant.
 func (q *Query) countsRows() bool {
 	for _, a := range q.group.aggregates {
-		if c, ok := a.arg.(constant); !ok || c.value.Kind == Undefined {
+		if c, ok := a.arg.(constantExpr); !ok || c.value.Kind == Undefined {
 			return false
 		}
 	}
@@ -106,7 +106,7 @@ type openRange struct {
 	missesLow bool
 }
 
-func (l *predicateList) add(p Predicate) {
+func (l *predicateList) addPredicate(p Predicate) {
 	half := p.In == nil && (p.Low == nil) != (p.High == nil)
 	if !half {
 		l.list = append(l.list, p)
@@ -135,34 +135,34 @@ func (l *predicateList) add(p Predicate) {
 	l.list = append(l.list, p)
 }
 
-// predicates returns what must hold where e is true, and whether that is all
+// findPredicates returns what must hold where e is true, and whether that is all
 // that e says.
-func (q *Query) predicates(e expr) (list []Predicate, exact bool) {
+func (q *Query) findPredicates(e expr) (list []Predicate, exact bool) {
 	switch e := e.(type) {
-	case property:
-		return q.predicatesIn(e, boolean(true)), true
-	case negation:
-		if p, ok := e.operand.(property); ok {
-			return q.predicatesIn(p, boolean(false)), true
+	case pathExpr:
+		return q.newPredicates(e, boolValue(true)), true
+	case negationExpr:
+		if p, ok := e.operand.(pathExpr); ok {
+			return q.newPredicates(p, boolValue(false)), true
 		}
-	case comparison:
-		return q.compared(e)
-	case membership:
-		if p, ok := e.operand.(property); ok {
-			values, ok := scalars(e.list)
+	case comparisonExpr:
+		return q.comparisonPredicates(e)
+	case membershipExpr:
+		if p, ok := e.operand.(pathExpr); ok {
+			values, ok := scalarValues(e.list)
 			if ok {
-				return q.predicatesIn(p, values...), true
+				return q.newPredicates(p, values...), true
 			}
 		}
-	case call:
-		return q.called(e)
-	case logical:
+	case callExpr:
+		return q.callPredicates(e)
+	case logicalExpr:
 		if !e.and {
-			return q.either(e)
+			return q.orPredicates(e)
 		}
 		exact = true
 		for _, term := range e.terms {
-			found, all := q.predicates(term)
+			found, all := q.findPredicates(term)
 			list, exact = append(list, found...), exact && all
 		}
 		return list, exact
@@ -170,20 +170,20 @@ func (q *Query) predicates(e expr) (list []Predicate, exact bool) {
 	return nil, false
 }
 
-func (q *Query) predicatesIn(p property, values ...Value) []Predicate {
+func (q *Query) newPredicates(p pathExpr, values ...Value) []Predicate {
 	in := []Value{}
-	once := newSeen(true)
+	once := newSeenResults(true)
 	for _, v := range values {
-		if v.Kind != Undefined && once.first(v.Append(nil)) {
+		if v.Kind != Undefined && once.addIfNew(v.Append(nil)) {
 			in = append(in, v)
 		}
 	}
 	return []Predicate{{Path: q.paths[p.slot-q.extra], In: in}}
 }
 
-func scalars(list []expr) (values []Value, ok bool) {
+func scalarValues(list []expr) (values []Value, ok bool) {
 	for _, e := range list {
-		c, ok := e.(constant)
+		c, ok := e.(constantExpr)
 		if !ok || c.value.Kind >= Array {
 			return nil, false
 		}
@@ -195,21 +195,21 @@ func scalars(list []expr) (values []Value, ok bool) {
 // mirrored is the operator that says the same with its operands exchanged.
 var mirrored = map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-func (q *Query) compared(c comparison) ([]Predicate, bool) {
-	slot, v, ok := sides(c)
+func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
+	slot, v, ok := pathAndConstant(c)
 	op := c.op
-	if _, swapped := c.left.(constant); swapped {
+	if _, swapped := c.left.(constantExpr); swapped {
 		op = mirrored[op]
 	}
 	if !ok || op == "" || op == "!=" || op == "=" && v.Kind >= Array {
 		return nil, false
 	}
-	path := property{slot}
+	path := pathExpr{slot}
 	switch {
 	case op == "=":
-		return q.predicatesIn(path, v), true
+		return q.newPredicates(path, v), true
 	case v.Kind == Undefined || v.Kind >= Array:
-		return q.predicatesIn(path), true // such a comparison is never true
+		return q.newPredicates(path), true // such a comparison is never true
 	}
 	p := Predicate{Path: q.paths[slot-q.extra]}
 	bound := &Bound{v, len(op) == 2}
@@ -221,19 +221,19 @@ func (q *Query) compared(c comparison) ([]Predicate, bool) {
 	return []Predicate{p}, true
 }
 
-// called knows IS_NULL, and STARTSWITH, which is a range.
-func (q *Query) called(c call) ([]Predicate, bool) {
-	path, ok := c.args[0].(property)
+// callPredicates knows IS_NULL, and STARTSWITH, which is a range.
+func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
+	path, ok := c.args[0].(pathExpr)
 	if !ok {
 		return nil, false
 	}
 	if c.name == "IS_NULL" {
-		return q.predicatesIn(path, null), true
+		return q.newPredicates(path, null), true
 	}
 	if c.name != "STARTSWITH" || len(c.args) != 2 {
 		return nil, false
 	}
-	prefix, ok := c.args[1].(constant)
+	prefix, ok := c.args[1].(constantExpr)
 	if !ok || prefix.value.Kind != String {
 		return nil, false
 	}
@@ -247,19 +247,19 @@ func (q *Query) called(c call) ([]Predicate, bool) {
 	return []Predicate{p}, len(prefix.value.Text) == 0
 }
 
-// either keeps the paths that every part of an OR confines to some values.
-func (q *Query) either(e logical) (list []Predicate, exact bool) {
-	parts := disjuncts(e, nil)
-	first, exact := q.predicates(parts[0])
+// orPredicates keeps the paths that every part of an OR confines to some values.
+func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
+	parts := listDisjuncts(e, nil)
+	first, exact := q.findPredicates(parts[0])
 	exact = exact && len(first) == 1
-	var kept []confined
+	var kept []confinedPath
 	for _, p := range first {
 		if p.In != nil {
-			kept = append(kept, confined{pathKey(p.Path), slices.Clone(p.In)})
+			kept = append(kept, confinedPath{pathKey(p.Path), slices.Clone(p.In)})
 		}
 	}
 	for _, part := range parts[1:] {
-		found, all := q.predicates(part)
+		found, all := q.findPredicates(part)
 		exact = exact && all && len(found) == 1
 		values := map[string][]Value{}
 		for _, p := range found {
@@ -267,31 +267,31 @@ func (q *Query) either(e logical) (list []Predicate, exact bool) {
 				values[key] = p.In
 			}
 		}
-		kept = slices.DeleteFunc(kept, func(c confined) bool { return values[c.key] == nil })
+		kept = slices.DeleteFunc(kept, func(c confinedPath) bool { return values[c.key] == nil })
 		for i := range kept {
 			kept[i].values = append(kept[i].values, values[kept[i].key]...)
 		}
 	}
 	for _, c := range kept {
-		list = append(list, q.predicatesIn(property{q.slotOf[c.key]}, c.values...)...)
+		list = append(list, q.newPredicates(pathExpr{q.slotOf[c.key]}, c.values...)...)
 	}
 	return list, exact && len(list) == 1
 }
 
 // A confined path has one of some values.
-type confined struct {
+type confinedPath struct {
 	key    string
 	values []Value
 }
 
-// disjuncts takes apart what OR joins.
-func disjuncts(e expr, list []expr) []expr {
-	l, ok := e.(logical)
+// listDisjuncts takes apart what OR joins.
+func listDisjuncts(e expr, list []expr) []expr {
+	l, ok := e.(logicalExpr)
 	if !ok || l.and {
 		return append(list, e)
 	}
 	for _, term := range l.terms {
-		list = disjuncts(term, list)
+		list = listDisjuncts(term, list)
 	}
 	return list
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// described writes a predicate as an interval or a set.
-func described(p Predicate) string {
+// describePredicate writes a predicate as an interval or a set.
+func describePredicate(p Predicate) string {
 	var path strings.Builder
 	for _, step := range p.Path {
 		if step.Array {
@@ -77,10 +77,10 @@ func TestTheAnalysisFindsWhatAnIndexCanAnswer(t *testing.T) {
 		{"c.a = 1 AND CONTAINS(c.b, 'x')", "/a in {1}", false},
 		{"true", "", true},
 	} {
-		a := parse(t, "SELECT VALUE COUNT(1) FROM c WHERE "+tc.where, params).Analyze()
+		a := mustParse(t, "SELECT VALUE COUNT(1) FROM c WHERE "+tc.where, params).Analyze()
 		var got []string
 		for _, p := range a.Predicates {
-			got = append(got, described(p))
+			got = append(got, describePredicate(p))
 		}
 		require.Equal(t, tc.want, strings.Join(got, "; "), tc.where)
 		require.Equal(t, tc.exact, a.Exact, tc.where)
@@ -102,9 +102,9 @@ func TestTheAnalysisSaysWhetherDocumentsAreNeeded(t *testing.T) {
 		"SELECT VALUE c.a FROM c":                                  true,
 		"SELECT VALUE COUNT(1) FROM c JOIN t IN c.l WHERE c.a = 1": true,
 	} {
-		require.Equal(t, needs, parse(t, query, nil).Analyze().NeedsDocument, query)
+		require.Equal(t, needs, mustParse(t, query, nil).Analyze().NeedsDocument, query)
 	}
-	a := parse(t, "SELECT VALUE t FROM c JOIN t IN c.l WHERE c.a = 1 AND t.x = 2 ORDER BY c.b.d DESC", nil).Analyze()
+	a := mustParse(t, "SELECT VALUE t FROM c JOIN t IN c.l WHERE c.a = 1 AND t.x = 2 ORDER BY c.b.d DESC", nil).Analyze()
 	require.Len(t, a.Predicates, 1, "a condition on an element says nothing of the document")
 	require.False(t, a.Exact)
 	require.Equal(t, rawjson.Path{{Name: "b"}, {Name: "d"}}, a.Orders[0].Path)
@@ -116,19 +116,19 @@ func TestALongListOfAlternativesIsAnalyzedAtOnce(t *testing.T) {
 	for i := range 1000 {
 		parts = append(parts, fmt.Sprintf("(c.id = 'i%d' AND c.pk = 'p%d')", i, i))
 	}
-	a := parse(t, "SELECT * FROM c WHERE "+strings.Join(parts, " OR "), nil).Analyze()
+	a := mustParse(t, "SELECT * FROM c WHERE "+strings.Join(parts, " OR "), nil).Analyze()
 	require.Len(t, a.Predicates, 2)
 	require.Len(t, a.Predicates[0].In, 1000)
 }
 
 func BenchmarkRun(b *testing.B) {
-	doc := compact(b, `{"id":"0123456789","pk":"p","kind":"tea","n":17,"pad":"`+strings.Repeat("x", 600)+`","tags":[{"n":"a"},{"n":"b"},{"n":"c"}]}`)
+	doc := mustCompact(b, `{"id":"0123456789","pk":"p","kind":"tea","n":17,"pad":"`+strings.Repeat("x", 600)+`","tags":[{"n":"a"},{"n":"b"},{"n":"c"}]}`)
 	for name, text := range map[string]string{
 		"star": "SELECT * FROM c WHERE c.n > 5", "columns": "SELECT c.id, c.n FROM c WHERE c.kind = 'tea' AND c.n IN (1, 17)",
 		"join": "SELECT VALUE t.n FROM c JOIN t IN c.tags", "exists": "SELECT * FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t.n = 'c')",
 	} {
 		b.Run(name, func(b *testing.B) {
-			q := parse(b, text, nil)
+			q := mustParse(b, text, nil)
 			slots := q.NewSlots(context.Background(), DefaultLimits)
 			plan := q.Plan(func(rawjson.Path) bool { return true })
 			given := 0

@@ -4,7 +4,7 @@ import "math"
 
 // An arithmetic applies operators from the left. Each takes two operands that are
 // numbers, or for || strings; with any other operand it is undefined.
-type arithmetic struct {
+type arithmeticExpr struct {
 	first expr
 	rest  []arithmeticStep
 }
@@ -14,10 +14,10 @@ type arithmeticStep struct {
 	operand expr
 }
 
-func (e arithmetic) eval(slots *Slots) Value {
-	v := e.first.eval(slots)
+func (e arithmeticExpr) evalRow(slots *Slots) Value {
+	v := e.first.evalRow(slots)
 	for _, step := range e.rest {
-		v = step.op(v, step.operand.eval(slots))
+		v = step.op(v, step.operand.evalRow(slots))
 		if !slots.spendMade(len(v.Text)) {
 			return undefined
 		}
@@ -38,11 +38,11 @@ var operations = map[string]func(a, b Value) Value{
 	"<<":  ofBits(func(a, b int32) float64 { return float64(a << (b & 31)) }),
 	">>":  ofBits(func(a, b int32) float64 { return float64(a >> (b & 31)) }),
 	">>>": ofBits(func(a, b int32) float64 { return float64(uint32(a) >> (b & 31)) }),
-	"||":  func(a, b Value) Value { return concat([]Value{a, b}) },
+	"||":  func(a, b Value) Value { return concatText([]Value{a, b}) },
 }
 
-// number is f, or undefined where f is none that JSON can hold.
-func number(f float64) Value {
+// numberValue is f, or undefined where f is none that JSON can hold.
+func numberValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return undefined
 	}
@@ -54,7 +54,7 @@ func ofNumbers(op func(a, b float64) float64) func(a, b Value) Value {
 		if a.Kind != Number || b.Kind != Number {
 			return undefined
 		}
-		return number(op(a.Num, b.Num))
+		return numberValue(op(a.Num, b.Num))
 	}
 }
 
@@ -73,23 +73,23 @@ func toInt32(f float64) int32 {
 }
 
 // A sign is + or - before a value.
-type sign struct {
+type signExpr struct {
 	operand expr
 	factor  float64
 }
 
-func (e sign) eval(slots *Slots) Value {
-	v := e.operand.eval(slots)
+func (e signExpr) evalRow(slots *Slots) Value {
+	v := e.operand.evalRow(slots)
 	if v.Kind != Number {
 		return undefined
 	}
 	return Value{Kind: Number, Num: v.Num * e.factor}
 }
 
-type complement struct{ operand expr }
+type complementExpr struct{ operand expr }
 
-func (e complement) eval(slots *Slots) Value {
-	v := e.operand.eval(slots)
+func (e complementExpr) evalRow(slots *Slots) Value {
+	v := e.operand.evalRow(slots)
 	if v.Kind != Number {
 		return undefined
 	}
@@ -99,8 +99,8 @@ func (e complement) eval(slots *Slots) Value {
 // maxText bounds a string that a query makes: no result page could hold more.
 const maxText = 4 << 20
 
-// concat joins strings; it is undefined if one of the values is no string.
-func concat(values []Value) Value {
+// concatText joins strings; it is undefined if one of the values is no string.
+func concatText(values []Value) Value {
 	size := 0
 	for _, v := range values {
 		if size += len(v.Text); v.Kind != String || size > maxText {

@@ -3,92 +3,92 @@ package query
 // A node is one expression as it was written. Nodes know no documents: compile
 // turns them into an expr once all aliases are known, because SELECT comes
 // before FROM and already uses the aliases that FROM gives.
-type node interface {
+type exprNode interface {
 	// textOffset returns where the expression, or its operator, starts in the text.
 	textOffset() int
 }
 
-type position int
+type textPosition int
 
-func (p position) textOffset() int { return int(p) }
+func (p textPosition) textOffset() int { return int(p) }
 
 type (
 	// A literalNode is a constant, or the value of @param.
 	literalNode struct {
-		position
+		textPosition
 		value Value
 		param string // with its @, "" for a constant
 	}
 	nameNode struct {
-		position
+		textPosition
 		name string
 	}
 	// A memberNode is base.name and base["name"].
 	memberNode struct {
-		position
-		base node
+		textPosition
+		base exprNode
 		name string
 	}
 	// An indexNode is base[index] with any other index.
 	indexNode struct {
-		position
-		base, index node
+		textPosition
+		base, index exprNode
 	}
 	unaryNode struct {
-		position
+		textPosition
 		op      string
-		operand node
+		operand exprNode
 	}
 	// A chainNode joins operands by operators of one level, from the left: by
 	// AND, by OR, by ??, or by those of arithmetic, bits and ||. It is flat, so
 	// that a long chain is not a deep tree. Its position is that of the last
 	// operator.
 	chainNode struct {
-		position
+		textPosition
 		ops      []string // one fewer than operands
-		operands []node
+		operands []exprNode
 	}
 	// A binaryNode is a comparison.
 	binaryNode struct {
-		position
+		textPosition
 		op          string
-		left, right node
+		left, right exprNode
 	}
 	ternaryNode struct {
-		position
-		condition, then, otherwise node
+		textPosition
+		condition, then, otherwise exprNode
 	}
 	inNode struct {
-		position
-		operand node
-		list    []node
+		textPosition
+		operand exprNode
+		list    []exprNode
 	}
 	betweenNode struct {
-		position
-		operand, low, high node
+		textPosition
+		operand, low, high exprNode
 	}
 	likeNode struct {
-		position
-		operand, pattern node
-		escape           node // nil: none
+		textPosition
+		operand, pattern exprNode
+		escape           exprNode // nil: none
 	}
 	callNode struct {
-		position
+		textPosition
 		name string // upper case
-		args []node
+		args []exprNode
 	}
 	objectNode struct {
-		position
+		textPosition
 		names  []string
-		values []node
+		values []exprNode
 	}
 	arrayNode struct {
-		position
-		items []node
+		textPosition
+		items []exprNode
 	}
 	// A subqueryNode is (SELECT …), EXISTS(SELECT …) or ARRAY(SELECT …).
 	subqueryNode struct {
-		position
+		textPosition
 		kind string // "", "EXISTS" or "ARRAY"
 		body *selectNode
 	}
@@ -96,15 +96,15 @@ type (
 
 // A selectNode is a whole query.
 type selectNode struct {
-	position
+	textPosition
 	distinct bool
 	top      *countNode
 	star     bool
-	value    node // of SELECT VALUE
+	value    exprNode // of SELECT VALUE
 	columns  []columnNode
 	sources  []sourceNode
-	where    node
-	groupBy  []node
+	where    exprNode
+	groupBy  []exprNode
 	orderAt  int // where ORDER stands
 	orderBy  []orderNode
 	offset   *countNode // with limit
@@ -112,63 +112,63 @@ type selectNode struct {
 }
 
 type columnNode struct {
-	position
-	expr node
+	textPosition
+	expr exprNode
 	name string // "" without AS
 }
 
 // A sourceNode is one part of FROM or JOIN.
 type sourceNode struct {
-	position
+	textPosition
 	alias string
-	each  bool // alias IN from: alias is each element in turn
-	from  node // a path or a subqueryNode
+	each  bool     // alias IN from: alias is each element in turn
+	from  exprNode // a path or a subqueryNode
 }
 
 type orderNode struct {
-	position
-	path       node
+	textPosition
+	path       exprNode
 	descending bool
 }
 
 // A countNode is the number of TOP, OFFSET or LIMIT.
 type countNode struct {
-	position
+	textPosition
 	n     int
 	param string
 }
 
-// walk visits n and, as long as visit returns true, its parts. It does not
+// walkNode visits n and, as long as visit returns true, its parts. It does not
 // enter subqueries.
-func walk(n node, visit func(node) bool) {
+func walkNode(n exprNode, visit func(exprNode) bool) {
 	if n == nil || !visit(n) {
 		return
 	}
-	for _, part := range parts(n) {
-		walk(part, visit)
+	for _, part := range childNodes(n) {
+		walkNode(part, visit)
 	}
 }
 
-func parts(n node) []node {
+func childNodes(n exprNode) []exprNode {
 	switch n := n.(type) {
 	case memberNode:
-		return []node{n.base}
+		return []exprNode{n.base}
 	case indexNode:
-		return []node{n.base, n.index}
+		return []exprNode{n.base, n.index}
 	case unaryNode:
-		return []node{n.operand}
+		return []exprNode{n.operand}
 	case chainNode:
 		return n.operands
 	case binaryNode:
-		return []node{n.left, n.right}
+		return []exprNode{n.left, n.right}
 	case ternaryNode:
-		return []node{n.condition, n.then, n.otherwise}
+		return []exprNode{n.condition, n.then, n.otherwise}
 	case inNode:
-		return append([]node{n.operand}, n.list...)
+		return append([]exprNode{n.operand}, n.list...)
 	case betweenNode:
-		return []node{n.operand, n.low, n.high}
+		return []exprNode{n.operand, n.low, n.high}
 	case likeNode:
-		return []node{n.operand, n.pattern, n.escape}
+		return []exprNode{n.operand, n.pattern, n.escape}
 	case callNode:
 		return n.args
 	case objectNode:

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// selection reads a whole query, at the top or in parentheses.
-func (p *parser) selection() (*selectNode, error) {
-	s := &selectNode{position: position(p.peek().at)}
-	if err := p.expect("SELECT"); err != nil {
+// parseSelect reads a whole query, at the top or in parentheses.
+func (p *queryParser) parseSelect() (*selectNode, error) {
+	s := &selectNode{textPosition: textPosition(p.peekToken().at)}
+	if err := p.expectToken("SELECT"); err != nil {
 		return nil, err
 	}
-	s.distinct = p.accept("DISTINCT")
-	for _, read := range []func(*selectNode) error{p.top, p.projection, p.parseFrom, p.where, p.groupBy, p.orderBy, p.window} {
+	s.distinct = p.acceptToken("DISTINCT")
+	for _, read := range []func(*selectNode) error{p.parseTop, p.parseProjection, p.parseFrom, p.parseWhere, p.parseGroupBy, p.parseOrderBy, p.parseWindow} {
 		if err := read(s); err != nil {
 			return nil, err
 		}
@@ -21,19 +21,19 @@ func (p *parser) selection() (*selectNode, error) {
 	return s, nil
 }
 
-func (p *parser) top(s *selectNode) (err error) {
-	if p.accept("TOP") {
-		s.top, err = p.count("TOP")
+func (p *queryParser) parseTop(s *selectNode) (err error) {
+	if p.acceptToken("TOP") {
+		s.top, err = p.parseCount("TOP")
 	}
 	return err
 }
 
-func (p *parser) count(what string) (*countNode, error) {
-	t := p.next()
-	c := &countNode{position: position(t.at)}
+func (p *queryParser) parseCount(what string) (*countNode, error) {
+	t := p.nextToken()
+	c := &countNode{textPosition: textPosition(t.at)}
 	v := Value{Kind: Number, Num: t.num}
 	if t.kind == tokenParameter {
-		param, err := p.parameter(t)
+		param, err := p.parseParameter(t)
 		if err != nil {
 			return nil, err
 		}
@@ -48,44 +48,44 @@ func (p *parser) count(what string) (*countNode, error) {
 	return c, nil
 }
 
-func (p *parser) projection(s *selectNode) (err error) {
-	if p.accept("*") {
+func (p *queryParser) parseProjection(s *selectNode) (err error) {
+	if p.acceptToken("*") {
 		s.star = true
 		return nil
 	}
-	if p.accept("VALUE") {
-		s.value, err = p.expression()
+	if p.acceptToken("VALUE") {
+		s.value, err = p.parseExpression()
 		return err
 	}
 	for {
-		c := columnNode{position: position(p.peek().at)}
-		if c.expr, err = p.expression(); err != nil {
+		c := columnNode{textPosition: textPosition(p.peekToken().at)}
+		if c.expr, err = p.parseExpression(); err != nil {
 			return err
 		}
-		if p.accept("AS") {
-			c.name, err = p.name("a name after AS")
-		} else if p.free(p.peek()) {
-			c.name = p.next().text
+		if p.acceptToken("AS") {
+			c.name, err = p.parseName("a name after AS")
+		} else if p.isAlias(p.peekToken()) {
+			c.name = p.nextToken().text
 		}
 		if err != nil {
 			return err
 		}
 		s.columns = append(s.columns, c)
-		if !p.accept(",") {
+		if !p.acceptToken(",") {
 			return nil
 		}
 	}
 }
 
-// free reports whether t may be an alias.
-func (p *parser) free(t token) bool {
+// isAlias reports whether t may be an alias.
+func (p *queryParser) isAlias(t lexToken) bool {
 	return t.kind == tokenName && !reserved[strings.ToUpper(t.text)]
 }
 
 // parseFrom reads FROM and every JOIN.
-func (p *parser) parseFrom(s *selectNode) error {
-	for keyword := "FROM"; p.accept(keyword); keyword = "JOIN" {
-		source, err := p.source(keyword)
+func (p *queryParser) parseFrom(s *selectNode) error {
+	for keyword := "FROM"; p.acceptToken(keyword); keyword = "JOIN" {
+		source, err := p.parseSource(keyword)
 		if err != nil {
 			return err
 		}
@@ -104,52 +104,52 @@ func (p *parser) parseFrom(s *selectNode) error {
 	}
 	if s.star && len(s.sources) != 1 {
 		if len(s.sources) == 0 {
-			return &Error{p.peek().at, "want FROM: 'SELECT *' is not valid if FROM clause is omitted"}
+			return &Error{p.peekToken().at, "want FROM: 'SELECT *' is not valid if FROM clause is omitted"}
 		}
 		return &Error{s.textOffset(), "'SELECT *' is only valid with a single input set"}
 	}
 	return nil
 }
 
-func (p *parser) source(keyword string) (s sourceNode, err error) {
-	t := p.peek()
-	s.position = position(t.at)
+func (p *queryParser) parseSource(keyword string) (s sourceNode, err error) {
+	t := p.peekToken()
+	s.textPosition = textPosition(t.at)
 	p.extra++
-	if p.free(t) && p.tokens[p.pos+1].is("IN") {
+	if p.isAlias(t) && p.tokens[p.pos+1].isToken("IN") {
 		p.pos += 2
 		s.alias, s.each = t.text, true
-		s.from, err = p.collection(keyword)
+		s.from, err = p.parseCollection(keyword)
 		return s, err
 	}
-	if s.from, err = p.collection(keyword); err != nil {
+	if s.from, err = p.parseCollection(keyword); err != nil {
 		return s, err
 	}
 	switch {
-	case p.accept("AS"):
-		s.alias, err = p.name("an alias")
-	case p.free(p.peek()):
-		s.alias = p.next().text
+	case p.acceptToken("AS"):
+		s.alias, err = p.parseName("an alias")
+	case p.isAlias(p.peekToken()):
+		s.alias = p.nextToken().text
 	default:
 		s.alias = lastName(s.from)
 	}
 	return s, err
 }
 
-// collection reads what FROM and JOIN range over.
-func (p *parser) collection(keyword string) (node, error) {
-	if t := p.peek(); t.is("(") && p.tokens[p.pos+1].is("SELECT") {
-		return p.operand()
+// parseCollection reads what FROM and JOIN range over.
+func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
+	if t := p.peekToken(); t.isToken("(") && p.tokens[p.pos+1].isToken("SELECT") {
+		return p.parseOperand()
 	}
-	t := p.next()
-	if !p.free(t) {
+	t := p.nextToken()
+	if !p.isAlias(t) {
 		return nil, &Error{t.at, fmt.Sprintf("want a name after %s, found %v", keyword, t)}
 	}
-	return p.path(nameNode{position(t.at), t.text})
+	return p.parsePath(nameNode{textPosition(t.at), t.text})
 }
 
-// path reads the steps after a name, of which each is a constant.
-func (p *parser) path(base node) (node, error) {
-	n, err := p.steps(base)
+// parsePath reads the steps after a name, of which each is a constant.
+func (p *queryParser) parsePath(base exprNode) (exprNode, error) {
+	n, err := p.parseSteps(base)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (p *parser) path(base node) (node, error) {
 }
 
 // lastName is the alias of a path that was given none.
-func lastName(n node) string {
+func lastName(n exprNode) string {
 	switch n := n.(type) {
 	case nameNode:
 		return n.name
@@ -180,79 +180,79 @@ func lastName(n node) string {
 	return ""
 }
 
-func (p *parser) where(s *selectNode) (err error) {
-	if p.accept("WHERE") {
-		s.where, err = p.expression()
+func (p *queryParser) parseWhere(s *selectNode) (err error) {
+	if p.acceptToken("WHERE") {
+		s.where, err = p.parseExpression()
 	}
 	return err
 }
 
-func (p *parser) groupBy(s *selectNode) error {
-	t := p.peek()
-	if !p.accept("GROUP") {
+func (p *queryParser) parseGroupBy(s *selectNode) error {
+	t := p.peekToken()
+	if !p.acceptToken("GROUP") {
 		return nil
 	}
-	if err := p.expect("BY"); err != nil {
+	if err := p.expectToken("BY"); err != nil {
 		return err
 	}
 	if s.star {
 		return &Error{t.at, "GROUP BY with SELECT * is not supported"}
 	}
 	for {
-		e, err := p.expression()
+		e, err := p.parseExpression()
 		if err != nil {
 			return err
 		}
 		s.groupBy = append(s.groupBy, e)
 		p.extra++
-		if !p.accept(",") {
+		if !p.acceptToken(",") {
 			return nil
 		}
 	}
 }
 
-func (p *parser) orderBy(s *selectNode) error {
-	t := p.peek()
-	if !p.accept("ORDER") {
+func (p *queryParser) parseOrderBy(s *selectNode) error {
+	t := p.peekToken()
+	if !p.acceptToken("ORDER") {
 		return nil
 	}
 	s.orderAt = t.at
 	if s.groupBy != nil {
 		return &Error{t.at, "'ORDER BY' is not supported in presence of GROUP BY"}
 	}
-	if err := p.expect("BY"); err != nil {
+	if err := p.expectToken("BY"); err != nil {
 		return err
 	}
 	for {
-		o := orderNode{position: position(p.peek().at)}
+		o := orderNode{textPosition: textPosition(p.peekToken().at)}
 		var err error
-		if o.path, err = p.expression(); err != nil {
+		if o.path, err = p.parseExpression(); err != nil {
 			return err
 		}
-		if o.descending = p.accept("DESC"); !o.descending {
-			p.accept("ASC")
+		if o.descending = p.acceptToken("DESC"); !o.descending {
+			p.acceptToken("ASC")
 		}
 		s.orderBy = append(s.orderBy, o)
-		if !p.accept(",") {
+		if !p.acceptToken(",") {
 			return nil
 		}
 	}
 }
 
-func (p *parser) window(s *selectNode) (err error) {
-	t := p.peek()
-	if !p.accept("OFFSET") {
+func (p *queryParser) parseWindow(s *selectNode) (err error) {
+	t := p.peekToken()
+	if !p.acceptToken("OFFSET") {
 		return nil
 	}
 	if s.top != nil {
 		return &Error{t.at, "OFFSET cannot be combined with TOP"}
 	}
-	if s.offset, err = p.count("OFFSET"); err != nil {
+	if s.offset, err = p.parseCount("OFFSET"); err != nil {
 		return err
 	}
-	if err := p.expect("LIMIT"); err != nil {
+	if err := p.expectToken("LIMIT"); err != nil {
 		return err
 	}
-	s.limit, err = p.count("LIMIT")
+	s.limit, err = p.parseCount("LIMIT")
 	return err
 }

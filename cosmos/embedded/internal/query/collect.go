@@ -7,12 +7,12 @@ import "slices"
 type Collector struct {
 	query  *Query
 	want   int
-	seen   seen
+	seen   seenResults
 	groups *groups
-	found  []collected
+	found  []collectedResult
 }
 
-type collected struct {
+type collectedResult struct {
 	key    []Value
 	result []byte
 }
@@ -26,9 +26,9 @@ func (q *Query) Collect(want int) *Collector {
 	if want != NoLimit {
 		want += q.offset
 	}
-	c := &Collector{query: q, want: want, seen: newSeen(q.distinct)}
+	c := &Collector{query: q, want: want, seen: newSeenResults(q.distinct)}
 	if q.group != nil {
-		c.groups = q.group.collect()
+		c.groups = q.group.newGroups()
 	}
 	return c
 }
@@ -37,42 +37,42 @@ func (q *Query) Collect(want int) *Collector {
 // when no further document can change the results.
 func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	if c.groups != nil && len(c.query.sources)+len(c.query.where) == 0 { // a document is one row
-		c.groups.add(slots)
+		c.groups.addRow(slots)
 		return true
 	}
-	c.query.rows(slots, func() bool {
+	c.query.eachRow(slots, func() bool {
 		if c.groups != nil {
-			c.groups.add(slots)
+			c.groups.addRow(slots)
 			return true
 		}
-		result := c.query.result(doc, slots)
-		if result == nil || len(c.query.orders) == 0 && !c.seen.first(result) {
+		result := c.query.writeResult(doc, slots)
+		if result == nil || len(c.query.orders) == 0 && !c.seen.addIfNew(result) {
 			return true
 		}
 		var key []Value
 		for _, v := range c.query.SortKey(nil, slots) {
 			key = append(key, v.Clone())
 		}
-		this := collected{key, result}
-		if c.found = append(c.found, this); !slots.Hold(this.size()) {
+		this := collectedResult{key, result}
+		if c.found = append(c.found, this); !slots.Hold(this.estimateSize()) {
 			return false
 		}
 		if key != nil && c.want != NoLimit && len(c.found) >= 2*c.want+64 {
-			c.sort()
+			c.sortResults()
 			kept := c.found[:min(c.want, len(c.found))]
 			for _, dropped := range c.found[len(kept):] {
-				slots.Hold(-dropped.size())
+				slots.Hold(-dropped.estimateSize())
 			}
 			clear(c.found[len(kept):])
 			c.found = kept
 		}
-		return !c.full()
+		return !c.isFull()
 	})
-	return slots.Failure() == nil && !c.full()
+	return slots.Failure() == nil && !c.isFull()
 }
 
-// size is about how many bytes a result takes, twice with DISTINCT.
-func (c collected) size() int {
+// estimateSize is about how many bytes a result takes, twice with DISTINCT.
+func (c collectedResult) estimateSize() int {
 	const fields = 96
 	n := fields + 2*len(c.result)
 	for _, v := range c.key {
@@ -81,17 +81,17 @@ func (c collected) size() int {
 	return n
 }
 
-// sort puts what was found in order. Equal results may have different keys, so
+// sortResults puts what was found in order. Equal results may have different keys, so
 // DISTINCT waits until it is known which of them comes first.
-func (c *Collector) sort() {
-	slices.SortStableFunc(c.found, func(a, b collected) int { return c.query.CompareKeys(a.key, b.key) })
-	once := newSeen(c.query.distinct)
-	c.found = slices.DeleteFunc(c.found, func(f collected) bool { return !once.first(f.result) })
+func (c *Collector) sortResults() {
+	slices.SortStableFunc(c.found, func(a, b collectedResult) int { return c.query.CompareKeys(a.key, b.key) })
+	once := newSeenResults(c.query.distinct)
+	c.found = slices.DeleteFunc(c.found, func(f collectedResult) bool { return !once.addIfNew(f.result) })
 }
 
-// full reports whether all results that are wanted have been found. That is
+// isFull reports whether all results that are wanted have been found. That is
 // never so while a later document may come before them, or join their group.
-func (c *Collector) full() bool {
+func (c *Collector) isFull() bool {
 	return c.want != NoLimit && len(c.found) >= c.want && c.groups == nil && len(c.query.orders) == 0
 }
 
@@ -99,19 +99,19 @@ func (c *Collector) full() bool {
 // those of Add. It can be called once.
 func (c *Collector) Results(slots *Slots) [][]byte {
 	if c.groups != nil {
-		c.groups.each(slots, func() bool {
-			slots.next()
+		c.groups.eachGroup(slots, func() bool {
+			slots.nextDocument()
 			slots.RefuseIfExhausted()
-			if result := c.query.result(nil, slots); result != nil && c.seen.first(result) {
-				this := collected{result: result}
+			if result := c.query.writeResult(nil, slots); result != nil && c.seen.addIfNew(result) {
+				this := collectedResult{result: result}
 				c.found = append(c.found, this)
-				slots.Hold(this.size())
+				slots.Hold(this.estimateSize())
 			}
 			return slots.Failure() == nil
 		})
 	}
 	if len(c.query.orders) > 0 {
-		c.sort()
+		c.sortResults()
 	}
 	end := len(c.found)
 	if c.want != NoLimit {

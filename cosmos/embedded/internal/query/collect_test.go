@@ -19,14 +19,14 @@ func TestACollectorKeepsTheFirstResultsOfAll(t *testing.T) {
 		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 60).Draw(r, "n") {
 			docs = append(docs, fmt.Appendf(nil, `{"id":"%d","n":%d,"l":[%d,%d,%d]}`, i, n, i, n, i*n%7))
 		}
-		q := parse(t, rapid.SampledFrom(queries).Draw(r, "query"), nil)
+		q := mustParse(t, rapid.SampledFrom(queries).Draw(r, "query"), nil)
 		slots := q.NewSlots(context.Background(), DefaultLimits)
 		holds := func(doc []byte) bool {
 			q.Extract(doc, slots)
 			return true
 		}
-		whole := collect(q, docs, NoLimit, slots, holds)
+		whole := collectResults(q, docs, NoLimit, slots, holds)
 		want := rapid.IntRange(0, 20).Draw(r, "want")
-		require.Equal(r, whole[:min(want, len(whole))], append(whole[:0:0], collect(q, docs, want, slots, holds)...))
+		require.Equal(r, whole[:min(want, len(whole))], append(whole[:0:0], collectResults(q, docs, want, slots, holds)...))
 	})
 }

@@ -44,14 +44,14 @@ type alias struct {
 	slot     int
 }
 
-// take returns a slot that is not of a path.
-func (c *compiler) take() int {
+// takeSlot returns a slot that is not of a path.
+func (c *compiler) takeSlot() int {
 	c.used++
 	return c.used
 }
 
-// slot returns the slot of a path into the document, the same for equal paths.
-func (c *compiler) slot(path rawjson.Path) int {
+// pathSlot returns the slot of a path into the document, the same for equal paths.
+func (c *compiler) pathSlot(path rawjson.Path) int {
 	key := pathKey(path)
 	slot, ok := c.found[key]
 	if !ok {
@@ -90,67 +90,67 @@ func samePath(a, b rawjson.Path) bool {
 	return true
 }
 
-// expr compiles n. Constant parts are evaluated here, once.
-func (c *compiler) expr(n node, s *scope) (expr, error) {
-	if key, ok := s.group.key(n); ok {
+// compileExpr compiles n. Constant parts are evaluated here, once.
+func (c *compiler) compileExpr(n exprNode, s *scope) (expr, error) {
+	if key, ok := s.group.findKey(n); ok {
 		return key, nil
 	}
 	switch n := n.(type) {
 	case literalNode:
-		return constant{n.value}, nil
+		return constantExpr{n.value}, nil
 	case nameNode, memberNode, indexNode:
-		return c.steps(n, s)
+		return c.compileSteps(n, s)
 	case unaryNode:
-		return c.unary(n, s)
+		return c.compileUnary(n, s)
 	case chainNode:
-		return c.chain(n, s)
+		return c.compileChain(n, s)
 	case binaryNode:
-		return c.comparison(n, s)
+		return c.compileComparison(n, s)
 	case ternaryNode:
-		e, err := c.exprs(s, n.condition, n.then, n.otherwise)
+		e, err := c.compileExprs(s, n.condition, n.then, n.otherwise)
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(ternary{e[0], e[1], e[2]}, e), nil
+		return c.foldConstant(ternaryExpr{e[0], e[1], e[2]}, e), nil
 	case inNode:
-		e, err := c.exprs(s, append([]node{n.operand}, n.list...)...)
+		e, err := c.compileExprs(s, append([]exprNode{n.operand}, n.list...)...)
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(newMembership(e[0], e[1:]), e), nil
+		return c.foldConstant(newMembership(e[0], e[1:]), e), nil
 	case betweenNode:
-		e, err := c.exprs(s, n.operand, n.low, n.high)
+		e, err := c.compileExprs(s, n.operand, n.low, n.high)
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(logical{true, []expr{comparison{">=", e[0], e[1]}, comparison{"<=", e[0], e[2]}}}, e), nil
+		return c.foldConstant(logicalExpr{true, []expr{comparisonExpr{">=", e[0], e[1]}, comparisonExpr{"<=", e[0], e[2]}}}, e), nil
 	case likeNode:
-		return c.like(n, s)
+		return c.compileLike(n, s)
 	case callNode:
-		return c.call(n, s)
+		return c.compileCall(n, s)
 	case objectNode:
-		e, err := c.exprs(s, n.values...)
+		e, err := c.compileExprs(s, n.values...)
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(object{n.names, e}, e), nil
+		return c.foldConstant(objectExpr{n.names, e}, e), nil
 	case arrayNode:
-		e, err := c.exprs(s, n.items...)
+		e, err := c.compileExprs(s, n.items...)
 		if err != nil {
 			return nil, err
 		}
-		return c.fold(array{e}, e), nil
+		return c.foldConstant(arrayExpr{e}, e), nil
 	case subqueryNode:
-		body, err := c.selection(n.body, s, false)
-		return subquery{n.kind, n.textOffset(), body}, err
+		body, err := c.compileSelect(n.body, s, false)
+		return subqueryExpr{n.kind, n.textOffset(), body}, err
 	}
 	return nil, &Error{n.textOffset(), "this expression is not supported"}
 }
 
-func (c *compiler) exprs(s *scope, nodes ...node) ([]expr, error) {
+func (c *compiler) compileExprs(s *scope, nodes ...exprNode) ([]expr, error) {
 	list := make([]expr, len(nodes))
 	for i, n := range nodes {
-		e, err := c.expr(n, s)
+		e, err := c.compileExpr(n, s)
 		if err != nil {
 			return nil, err
 		}
@@ -159,30 +159,30 @@ func (c *compiler) exprs(s *scope, nodes ...node) ([]expr, error) {
 	return list, nil
 }
 
-// fold evaluates e if all its parts are constant.
-func (c *compiler) fold(e expr, parts []expr) expr {
+// foldConstant evaluates e if all its parts are constant.
+func (c *compiler) foldConstant(e expr, parts []expr) expr {
 	if isConstant(parts) {
-		return constant{e.eval(c.slots)}
+		return constantExpr{e.evalRow(c.slots)}
 	}
 	return e
 }
 
 func isConstant(list []expr) bool {
 	for _, e := range list {
-		if _, ok := e.(constant); !ok {
+		if _, ok := e.(constantExpr); !ok {
 			return false
 		}
 	}
 	return true
 }
 
-// steps compiles a name or steps into a value. What the steps begin with may be a
+// compileSteps compiles a name or steps into a value. What the steps begin with may be a
 // key of GROUP BY.
-func (c *compiler) steps(n node, s *scope) (expr, error) {
+func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
-		return c.resolve(name, path, s)
+		return c.resolveName(name, path, s)
 	}
-	base, steps := n, []node(nil) // from the last
+	base, steps := n, []exprNode(nil) // from the last
 	for isStep(base) {
 		steps = append(steps, base)
 		if member, ok := base.(memberNode); ok {
@@ -191,39 +191,39 @@ func (c *compiler) steps(n node, s *scope) (expr, error) {
 			base = base.(indexNode).base
 		}
 	}
-	root, steps, err := c.stepsFrom(base, steps, s)
+	root, steps, err := c.compileBase(base, steps, s)
 	if err != nil {
 		return nil, err
 	}
-	e := element{base: root}
+	e := elementExpr{base: root}
 	for _, step := range slices.Backward(steps) {
 		if member, ok := step.(memberNode); ok {
-			e.indexes = append(e.indexes, constant{Value{Kind: String, Text: []byte(member.name)}})
+			e.indexes = append(e.indexes, constantExpr{Value{Kind: String, Text: []byte(member.name)}})
 			continue
 		}
-		index, err := c.expr(step.(indexNode).index, s)
+		index, err := c.compileExpr(step.(indexNode).index, s)
 		if err != nil {
 			return nil, err
 		}
 		e.indexes = append(e.indexes, index)
 	}
-	return c.fold(e, append(e.indexes, root)), nil
+	return c.foldConstant(e, append(e.indexes, root)), nil
 }
 
-// stepsFrom compiles the longest part of base and steps that is a key of GROUP BY,
+// compileBase compiles the longest part of base and steps that is a key of GROUP BY,
 // or base, and returns the steps after it.
-func (c *compiler) stepsFrom(base node, steps []node, s *scope) (expr, []node, error) {
+func (c *compiler) compileBase(base exprNode, steps []exprNode, s *scope) (expr, []exprNode, error) {
 	const shortest = len("[0]")
-	for i := max(1, len(steps)-maxKey/shortest); s.group != nil && i < len(steps); i++ {
-		if key, ok := s.group.key(steps[i]); ok {
+	for i := max(1, len(steps)-maxKeyText/shortest); s.group != nil && i < len(steps); i++ {
+		if key, ok := s.group.findKey(steps[i]); ok {
 			return key, steps[:i], nil
 		}
 	}
-	root, err := c.expr(base, s)
+	root, err := c.compileExpr(base, s)
 	return root, steps, err
 }
 
-func isStep(n node) bool {
+func isStep(n exprNode) bool {
 	switch n.(type) {
 	case memberNode, indexNode:
 		return true
@@ -232,7 +232,7 @@ func isStep(n node) bool {
 }
 
 // asPath takes apart a name and constant steps after it.
-func asPath(n node) (name nameNode, path rawjson.Path, ok bool) {
+func asPath(n exprNode) (name nameNode, path rawjson.Path, ok bool) {
 	switch n := n.(type) {
 	case nameNode:
 		return n, rawjson.Path{}, true
@@ -247,8 +247,8 @@ func asPath(n node) (name nameNode, path rawjson.Path, ok bool) {
 	return nameNode{}, nil, false
 }
 
-// resolve finds what name stands for, from the innermost SELECT outwards.
-func (c *compiler) resolve(name nameNode, path rawjson.Path, s *scope) (expr, error) {
+// resolveName finds what name stands for, from the innermost SELECT outwards.
+func (c *compiler) resolveName(name nameNode, path rawjson.Path, s *scope) (expr, error) {
 	for ; s != nil; s = s.outer {
 		a, ok := s.aliases[name.name]
 		switch {
@@ -257,109 +257,109 @@ func (c *compiler) resolve(name nameNode, path rawjson.Path, s *scope) (expr, er
 		case s.group != nil:
 			return nil, &Error{name.textOffset(), fmt.Sprintf("property reference %q is invalid in the select list because it is not contained in either an aggregate function or the GROUP BY clause", name.name)}
 		case a.document:
-			return property{c.slot(path)}, nil
+			return pathExpr{c.pathSlot(path)}, nil
 		}
 		if s.outer == nil {
 			c.perRow = true
 		}
-		return variable{a.slot, path}, nil
+		return variableExpr{a.slot, path}, nil
 	}
 	return nil, &Error{name.textOffset(), fmt.Sprintf("identifier %q could not be resolved", name.name)}
 }
 
-func (c *compiler) unary(n unaryNode, s *scope) (expr, error) {
-	operand, err := c.expr(n.operand, s)
+func (c *compiler) compileUnary(n unaryNode, s *scope) (expr, error) {
+	operand, err := c.compileExpr(n.operand, s)
 	if err != nil {
 		return nil, err
 	}
 	var e expr
 	switch n.op {
 	case "NOT":
-		e = negation{operand}
+		e = negationExpr{operand}
 	case "~":
-		e = complement{operand}
+		e = complementExpr{operand}
 	case "-":
-		e = sign{operand, -1}
+		e = signExpr{operand, -1}
 	default:
-		e = sign{operand, 1}
+		e = signExpr{operand, 1}
 	}
-	return c.fold(e, []expr{operand}), nil
+	return c.foldConstant(e, []expr{operand}), nil
 }
 
-// chain compiles operands that are joined from the left. The first of them may be a
+// compileChain compiles operands that are joined from the left. The first of them may be a
 // key of GROUP BY.
-func (c *compiler) chain(n chainNode, s *scope) (expr, error) {
-	first, at, err := c.firstOperands(n, s)
+func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
+	first, at, err := c.compileFirstOperands(n, s)
 	if err != nil {
 		return nil, err
 	}
-	rest, err := c.exprs(s, n.operands[at:]...)
+	rest, err := c.compileExprs(s, n.operands[at:]...)
 	if err != nil {
 		return nil, err
 	}
 	all := append([]expr{first}, rest...)
 	switch n.ops[0] {
 	case "AND", "OR":
-		return c.fold(newLogical(n.ops[0] == "AND", all), all), nil
+		return c.foldConstant(newLogical(n.ops[0] == "AND", all), all), nil
 	case "??":
-		return c.fold(coalesce{all}, all), nil
+		return c.foldConstant(coalesceExpr{all}, all), nil
 	}
-	e := arithmetic{first: first}
+	e := arithmeticExpr{first: first}
 	for i, operand := range rest {
 		e.rest = append(e.rest, arithmeticStep{operations[n.ops[at-1+i]], operand})
 	}
-	return c.fold(e, all), nil
+	return c.foldConstant(e, all), nil
 }
 
-// firstOperands compiles the longest part of a chain that is a key of GROUP BY, or
+// compileFirstOperands compiles the longest part of a chain that is a key of GROUP BY, or
 // the first operand, and returns how many operands that are.
-func (c *compiler) firstOperands(n chainNode, s *scope) (expr, int, error) {
+func (c *compiler) compileFirstOperands(n chainNode, s *scope) (expr, int, error) {
 	const shortest = len("( + ")
 	if s.group != nil && len(s.group.keys) > 0 {
-		for k := min(len(n.operands)-1, maxKey/shortest); k > 1; k-- {
-			if key, ok := s.group.key(chainNode{n.position, n.ops[:k-1], n.operands[:k]}); ok {
+		for k := min(len(n.operands)-1, maxKeyText/shortest); k > 1; k-- {
+			if key, ok := s.group.findKey(chainNode{n.textPosition, n.ops[:k-1], n.operands[:k]}); ok {
 				return key, k, nil
 			}
 		}
 	}
-	e, err := c.expr(n.operands[0], s)
+	e, err := c.compileExpr(n.operands[0], s)
 	return e, 1, err
 }
 
-func (c *compiler) comparison(n binaryNode, s *scope) (expr, error) {
-	both, err := c.exprs(s, n.left, n.right)
+func (c *compiler) compileComparison(n binaryNode, s *scope) (expr, error) {
+	both, err := c.compileExprs(s, n.left, n.right)
 	if err != nil {
 		return nil, err
 	}
-	return c.fold(comparison{n.op, both[0], both[1]}, both), nil
+	return c.foldConstant(comparisonExpr{n.op, both[0], both[1]}, both), nil
 }
 
-func (c *compiler) call(n callNode, s *scope) (expr, error) {
+func (c *compiler) compileCall(n callNode, s *scope) (expr, error) {
 	if isAggregate(n.name) {
-		return c.aggregate(n, s)
+		return c.compileAggregate(n, s)
 	}
-	args, err := c.exprs(s, n.args...)
+	args, err := c.compileExprs(s, n.args...)
 	if err != nil {
 		return nil, err
 	}
 	if make, ok := special[n.name]; ok {
 		return make(c, n, args)
 	}
-	return c.fold(newCall(n.name, functions[n.name].fn, args), args), nil
+	return c.foldConstant(newCall(n.name, functions[n.name].fn, args), args), nil
 }
 
-// aggregate gives an aggregate the slot that its group will put the result in.
-func (c *compiler) aggregate(n callNode, s *scope) (expr, error) {
+// compileAggregate gives an aggregate the slot that its group will put the result in.
+func (c *compiler) compileAggregate(n callNode, s *scope) (expr, error) {
 	if s.group == nil {
 		return nil, &Error{n.textOffset(), "an aggregate is supported only in SELECT, and not inside another one"}
 	}
 	rows := *s
 	rows.group = nil
-	arg, err := c.expr(n.args[0], &rows)
+	arg, err := c.compileExpr(n.args[0], &rows)
 	if err != nil {
 		return nil, err
 	}
-	a := aggregate{n.name, arg, c.take()}
+	a := aggregate{n.name, arg, c.takeSlot()}
 	s.group.aggregates = append(s.group.aggregates, a)
-	return variable{slot: a.slot}, nil
+	return variableExpr{slot: a.slot}, nil
 }

@@ -42,7 +42,7 @@ func drawObject(t *rapid.T, depth int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-func decoded(text string) any {
+func decodeJSON(text string) any {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
 		panic(err)
@@ -51,87 +51,87 @@ func decoded(text string) any {
 }
 
 // A draw makes expressions over the aliases that are in scope.
-type draw struct {
+type exprGenerator struct {
 	*rapid.T
 	aliases []string
 }
 
-func (d draw) pick(label string, from ...string) string {
+func (d exprGenerator) pickText(label string, from ...string) string {
 	return rapid.SampledFrom(from).Draw(d.T, label)
 }
 
-func (d draw) path() modelExpr {
-	alias := d.pick("alias", d.aliases...)
-	e := modelExpr{alias, func(in env) any { return in[alias] }}
+func (d exprGenerator) drawPath() modelExpr {
+	alias := d.pickText("alias", d.aliases...)
+	e := modelExpr{alias, func(in modelEnv) any { return in[alias] }}
 	for range rapid.IntRange(0, 2).Draw(d.T, "steps") {
-		base, name := e, d.pick("name", names...)
-		e = modelExpr{base.text + "." + name, func(in env) any { return get(base.mean(in), name) }}
+		base, name := e, d.pickText("name", names...)
+		e = modelExpr{base.text + "." + name, func(in modelEnv) any { return getProperty(base.mean(in), name) }}
 	}
 	return e
 }
 
-func (d draw) expr(depth int) modelExpr {
+func (d exprGenerator) drawExpr(depth int) modelExpr {
 	if depth == 0 {
 		if rapid.Bool().Draw(d.T, "path") {
-			return d.path()
+			return d.drawPath()
 		}
-		text := d.pick("scalar", scalarTexts...)
-		return modelExpr{text, func(env) any { return decoded(text) }}
+		text := d.pickText("scalar", scalarTexts...)
+		return modelExpr{text, func(modelEnv) any { return decodeJSON(text) }}
 	}
-	a, b := d.expr(depth-1), d.expr(depth-1)
-	switch d.pick("form", "compare", "compare", "logic", "arithmetic", "not", "choice", "coalesce", "in", "between", "like", "call", "list", "object", "subquery") {
+	a, b := d.drawExpr(depth-1), d.drawExpr(depth-1)
+	switch d.pickText("form", "compare", "compare", "logic", "arithmetic", "not", "choice", "coalesce", "in", "between", "like", "call", "list", "object", "subquery") {
 	case "compare":
-		op := d.pick("op", "=", "!=", "<", "<=", ">", ">=")
-		return d.infix(op, a, b, modelCompare)
+		op := d.pickText("op", "=", "!=", "<", "<=", ">", ">=")
+		return d.drawInfix(op, a, b, modelCompare)
 	case "logic":
-		return d.infix(d.pick("op", "AND", "OR"), a, b, modelLogic)
+		return d.drawInfix(d.pickText("op", "AND", "OR"), a, b, modelLogic)
 	case "arithmetic":
-		return d.infix(d.pick("op", "+", "-", "*", "/", "%", "||"), a, b, modelArithmetic)
+		return d.drawInfix(d.pickText("op", "+", "-", "*", "/", "%", "||"), a, b, modelArithmetic)
 	case "not":
-		return modelExpr{"(NOT " + a.text + ")", func(in env) any {
+		return modelExpr{"(NOT " + a.text + ")", func(in modelEnv) any {
 			if v, ok := a.mean(in).(bool); ok {
 				return !v
 			}
-			return missing{}
+			return missingValue{}
 		}}
 	case "choice":
-		c := d.expr(depth - 1)
-		return modelExpr{"(" + c.text + " ? " + a.text + " : " + b.text + ")", func(in env) any {
+		c := d.drawExpr(depth - 1)
+		return modelExpr{"(" + c.text + " ? " + a.text + " : " + b.text + ")", func(in modelEnv) any {
 			if c.mean(in) == any(true) {
 				return a.mean(in)
 			}
 			return b.mean(in)
 		}}
 	case "coalesce":
-		return modelExpr{"(" + a.text + " ?? " + b.text + ")", func(in env) any {
+		return modelExpr{"(" + a.text + " ?? " + b.text + ")", func(in modelEnv) any {
 			if v := a.mean(in); !isMissing(v) {
 				return v
 			}
 			return b.mean(in)
 		}}
 	}
-	return d.other(a, b)
+	return d.drawOther(a, b)
 }
 
-func (d draw) infix(op string, a, b modelExpr, mean func(op string, a, b any) any) modelExpr {
-	return modelExpr{"(" + a.text + " " + op + " " + b.text + ")", func(in env) any { return mean(op, a.mean(in), b.mean(in)) }}
+func (d exprGenerator) drawInfix(op string, a, b modelExpr, mean func(op string, a, b any) any) modelExpr {
+	return modelExpr{"(" + a.text + " " + op + " " + b.text + ")", func(in modelEnv) any { return mean(op, a.mean(in), b.mean(in)) }}
 }
 
-func (d draw) other(a, b modelExpr) modelExpr {
-	switch d.pick("other form", "in", "between", "like", "call", "list", "object", "subquery") {
+func (d exprGenerator) drawOther(a, b modelExpr) modelExpr {
+	switch d.pickText("other form", "in", "between", "like", "call", "list", "object", "subquery") {
 	case "in":
-		return modelExpr{"(" + a.text + " IN (1, " + b.text + "))", func(in env) any {
+		return modelExpr{"(" + a.text + " IN (1, " + b.text + "))", func(in modelEnv) any {
 			return modelLogic("OR", modelCompare("=", a.mean(in), 1.0), modelCompare("=", a.mean(in), b.mean(in)))
 		}}
 	case "between":
-		return modelExpr{"(" + a.text + " BETWEEN 0 AND " + b.text + ")", func(in env) any {
+		return modelExpr{"(" + a.text + " BETWEEN 0 AND " + b.text + ")", func(in modelEnv) any {
 			return modelLogic("AND", modelCompare(">=", a.mean(in), 0.0), modelCompare("<=", a.mean(in), b.mean(in)))
 		}}
 	case "like":
-		pattern := d.pick("pattern", "%", "a%", "%b", "_", "", "%a%", "B")
-		return modelExpr{"(" + a.text + " LIKE '" + pattern + "')", func(in env) any { return modelLike(a.mean(in), pattern) }}
+		pattern := d.pickText("pattern", "%", "a%", "%b", "_", "", "%a%", "B")
+		return modelExpr{"(" + a.text + " LIKE '" + pattern + "')", func(in modelEnv) any { return modelLike(a.mean(in), pattern) }}
 	case "list":
-		return modelExpr{"[" + a.text + ", " + b.text + "]", func(in env) any {
+		return modelExpr{"[" + a.text + ", " + b.text + "]", func(in modelEnv) any {
 			list := []any{}
 			for _, v := range []any{a.mean(in), b.mean(in)} {
 				if !isMissing(v) {
@@ -141,33 +141,33 @@ func (d draw) other(a, b modelExpr) modelExpr {
 			return list
 		}}
 	case "object":
-		return modelExpr{"{k0: " + a.text + ", \"k1\": " + b.text + "}", func(in env) any { return objectOf([]modelExpr{a, b}, in) }}
+		return modelExpr{"{k0: " + a.text + ", \"k1\": " + b.text + "}", func(in modelEnv) any { return objectOf([]modelExpr{a, b}, in) }}
 	case "subquery":
-		return d.subquery()
+		return d.drawSubquery()
 	}
-	return d.call(a, b)
+	return d.drawCall(a, b)
 }
 
-func (d draw) call(a, b modelExpr) modelExpr {
-	name := d.pick("function", "IS_DEFINED", "IS_NUMBER", "IS_NULL", "IS_STRING", "STARTSWITH", "CONTAINS", "ARRAY_LENGTH", "ARRAY_CONTAINS", "ABS")
+func (d exprGenerator) drawCall(a, b modelExpr) modelExpr {
+	name := d.pickText("function", "IS_DEFINED", "IS_NUMBER", "IS_NULL", "IS_STRING", "STARTSWITH", "CONTAINS", "ARRAY_LENGTH", "ARRAY_CONTAINS", "ABS")
 	one := map[string]func(v any) any{
-		"IS_DEFINED": func(v any) any { return rank(v) > 0 }, "IS_NULL": func(v any) any { return rank(v) == 1 },
-		"IS_NUMBER": func(v any) any { return rank(v) == 3 }, "IS_STRING": func(v any) any { return rank(v) == 4 },
+		"IS_DEFINED": func(v any) any { return typeRank(v) > 0 }, "IS_NULL": func(v any) any { return typeRank(v) == 1 },
+		"IS_NUMBER": func(v any) any { return typeRank(v) == 3 }, "IS_STRING": func(v any) any { return typeRank(v) == 4 },
 		"ARRAY_LENGTH": func(v any) any {
 			if list, ok := v.([]any); ok {
 				return float64(len(list))
 			}
-			return missing{}
+			return missingValue{}
 		},
 		"ABS": func(v any) any {
 			if n, ok := v.(float64); ok {
 				return max(n, -n)
 			}
-			return missing{}
+			return missingValue{}
 		},
 	}
 	if mean, ok := one[name]; ok {
-		return modelExpr{name + "(" + a.text + ")", func(in env) any { return mean(a.mean(in)) }}
+		return modelExpr{name + "(" + a.text + ")", func(in modelEnv) any { return mean(a.mean(in)) }}
 	}
 	two := func(v, w any) any {
 		s, ok := v.(string)
@@ -185,25 +185,25 @@ func (d draw) call(a, b modelExpr) modelExpr {
 		case name == "CONTAINS" && ok && also:
 			return strings.Contains(s, part)
 		}
-		return missing{}
+		return missingValue{}
 	}
-	return modelExpr{name + "(" + a.text + ", " + b.text + ")", func(in env) any { return two(a.mean(in), b.mean(in)) }}
+	return modelExpr{name + "(" + a.text + ", " + b.text + ")", func(in modelEnv) any { return two(a.mean(in), b.mean(in)) }}
 }
 
-// subquery ranges over the list of an alias, with an alias of its own.
-func (d draw) subquery() modelExpr {
-	from := d.pick("from", d.aliases...)
+// drawSubquery ranges over the list of an alias, with an alias of its own.
+func (d exprGenerator) drawSubquery() modelExpr {
+	from := d.pickText("from", d.aliases...)
 	inner := fmt.Sprintf("s%d", len(d.aliases))
 	if len(d.aliases) > 3 {
-		return modelExpr{"1", func(env) any { return 1.0 }}
+		return modelExpr{"1", func(modelEnv) any { return 1.0 }}
 	}
-	in := draw{d.T, append(append([]string{}, d.aliases...), inner)}
-	where, value := in.expr(1), in.expr(1)
-	rows := func(outer env) []any {
+	in := exprGenerator{d.T, append(append([]string{}, d.aliases...), inner)}
+	where, value := in.drawExpr(1), in.drawExpr(1)
+	rows := func(outer modelEnv) []any {
 		found := []any{}
-		items, _ := get(outer[from], "l").([]any)
+		items, _ := getProperty(outer[from], "l").([]any)
 		for _, item := range items {
-			e := env{inner: item}
+			e := modelEnv{inner: item}
 			for name, v := range outer {
 				e[name] = v
 			}
@@ -214,16 +214,16 @@ func (d draw) subquery() modelExpr {
 		return found
 	}
 	source := fmt.Sprintf("FROM %s IN %s.l WHERE %s)", inner, from, where.text)
-	switch d.pick("subquery", "EXISTS", "ARRAY", "COUNT") {
+	switch d.pickText("subquery", "EXISTS", "ARRAY", "COUNT") {
 	case "EXISTS":
-		return modelExpr{"EXISTS(SELECT VALUE " + value.text + " " + source, func(in env) any { return len(rows(in)) > 0 }}
+		return modelExpr{"EXISTS(SELECT VALUE " + value.text + " " + source, func(in modelEnv) any { return len(rows(in)) > 0 }}
 	case "ARRAY":
-		return modelExpr{"ARRAY(SELECT VALUE " + value.text + " " + source, func(in env) any { return rows(in) }}
+		return modelExpr{"ARRAY(SELECT VALUE " + value.text + " " + source, func(in modelEnv) any { return rows(in) }}
 	}
-	return modelExpr{"(SELECT VALUE COUNT(" + value.text + ") " + source, func(in env) any { return float64(len(rows(in))) }}
+	return modelExpr{"(SELECT VALUE COUNT(" + value.text + ") " + source, func(in modelEnv) any { return float64(len(rows(in))) }}
 }
 
-func (d draw) query() (modelQuery, string) {
+func (d exprGenerator) drawQuery() (modelQuery, string) {
 	q := modelQuery{top: -1, offset: -1, join: rapid.IntRange(0, 2).Draw(d.T, "join") == 0}
 	if q.join {
 		d.aliases = append(d.aliases, "t")
@@ -233,15 +233,15 @@ func (d draw) query() (modelQuery, string) {
 		from += " JOIN t IN c.l"
 	}
 	if rapid.IntRange(0, 3).Draw(d.T, "where") > 0 {
-		where := d.expr(2)
+		where := d.drawExpr(2)
 		q.where = &where
 		from += " WHERE " + where.text
 	}
 	var columns string
 	if rapid.IntRange(0, 3).Draw(d.T, "group") == 0 {
-		columns, from = d.groups(&q, from)
+		columns, from = d.drawGroups(&q, from)
 	} else {
-		columns, from = d.columns(&q, from)
+		columns, from = d.drawColumns(&q, from)
 	}
 	if q.distinct = rapid.IntRange(0, 3).Draw(d.T, "distinct") == 0; q.distinct {
 		columns = "DISTINCT " + columns
@@ -253,9 +253,9 @@ func (d draw) query() (modelQuery, string) {
 	return q, "SELECT " + columns + from
 }
 
-func (d draw) columns(q *modelQuery, from string) (string, string) {
+func (d exprGenerator) drawColumns(q *modelQuery, from string) (string, string) {
 	for i := range rapid.IntRange(0, 2).Draw(d.T, "orders") {
-		o := modelOrder{d.pick("order", names...), rapid.Bool().Draw(d.T, "descending")}
+		o := modelOrder{d.pickText("order", names...), rapid.Bool().Draw(d.T, "descending")}
 		q.orders = append(q.orders, o)
 		from += []string{" ORDER BY", ","}[i] + " c." + o.name + map[bool]string{true: " DESC"}[o.descending]
 	}
@@ -266,23 +266,23 @@ func (d draw) columns(q *modelQuery, from string) (string, string) {
 		}
 		fallthrough
 	case 1:
-		q.value, q.columns = true, []modelExpr{d.expr(1)}
+		q.value, q.columns = true, []modelExpr{d.drawExpr(1)}
 		return "VALUE " + q.columns[0].text, from
 	}
-	q.columns = []modelExpr{d.expr(1), d.path()}
+	q.columns = []modelExpr{d.drawExpr(1), d.drawPath()}
 	return q.columns[0].text + " AS k0, " + q.columns[1].text + " k1", from
 }
 
-func (d draw) groups(q *modelQuery, from string) (columns, rest string) {
+func (d exprGenerator) drawGroups(q *modelQuery, from string) (columns, rest string) {
 	var parts []string
 	for i := range rapid.IntRange(0, 2).Draw(d.T, "keys") {
-		key := d.expr(rapid.IntRange(0, 1).Draw(d.T, "depth"))
+		key := d.drawExpr(rapid.IntRange(0, 1).Draw(d.T, "depth"))
 		q.group = append(q.group, key)
 		from += []string{" GROUP BY ", ", "}[i] + key.text
 		parts = append(parts, fmt.Sprintf("%s AS k%d", key.text, i))
 	}
 	for i := range rapid.IntRange(1, 3).Draw(d.T, "sums") {
-		sum := modelSum{d.pick("aggregate", "COUNT", "SUM", "AVG", "MIN", "MAX"), d.expr(rapid.IntRange(0, 1).Draw(d.T, "depth"))}
+		sum := modelSum{d.pickText("aggregate", "COUNT", "SUM", "AVG", "MIN", "MAX"), d.drawExpr(rapid.IntRange(0, 1).Draw(d.T, "depth"))}
 		q.sums = append(q.sums, sum)
 		parts = append(parts, fmt.Sprintf("%s(%s) s%d", sum.function, sum.arg.text, i))
 	}
@@ -298,19 +298,19 @@ func TestAnyQueryGivesWhatThePlainModelGives(t *testing.T) {
 		var plain []any
 		for _, text := range texts {
 			docs = append(docs, []byte(text))
-			plain = append(plain, decoded(text))
+			plain = append(plain, decodeJSON(text))
 		}
 		for range 10 {
-			model, text := draw{r, []string{"c"}}.query()
+			model, text := exprGenerator{r, []string{"c"}}.drawQuery()
 			q, err := Parse(context.Background(), text, nil)
 			require.NoError(r, err, text)
-			results, err := answer(q, docs)
+			results, err := runQuery(q, docs)
 			require.NoError(r, err, text)
 			got := []any{}
 			for _, result := range results {
-				got = append(got, decoded(result))
+				got = append(got, decodeJSON(result))
 			}
-			require.Equal(r, model.run(plain), got, "%s\n%s", text, strings.Join(texts, "\n"))
+			require.Equal(r, model.runModel(plain), got, "%s\n%s", text, strings.Join(texts, "\n"))
 			for _, doc := range docs {
 				checkPredicates(t, q, doc)
 			}

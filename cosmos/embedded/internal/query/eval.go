@@ -7,9 +7,9 @@ import (
 // Extract begins a document: it finds the values of all paths of the query in
 // doc.
 func (q *Query) Extract(doc []byte, slots *Slots) {
-	slots.next()
+	slots.nextDocument()
 	if paths := slots.values[q.extra:]; len(paths) > 0 {
-		slots.spend(1 + len(paths)/madePerStep)
+		slots.spendSteps(1 + len(paths)/madePerStep)
 		q.extractor.Extract(doc, paths)
 	}
 }
@@ -96,12 +96,12 @@ func (q *Query) Gives(slots *Slots) bool {
 		return true
 	}
 	switch value := q.value.(type) {
-	case nil, object:
+	case nil, objectExpr:
 		return true
 	case verbatim:
-		return value.raw(slots) != nil
+		return value.rawValue(slots) != nil
 	}
-	return q.value.eval(slots).Kind != Undefined
+	return q.value.evalRow(slots).Kind != Undefined
 }
 
 // Project appends what the query selects of doc, for which it Gives a result.
@@ -109,8 +109,8 @@ func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	switch value := q.value.(type) {
 	case nil:
 		return append(dst, doc...)
-	case object:
-		return value.append(dst, slots)
+	case objectExpr:
+		return value.appendTo(dst, slots)
 	}
 	dst, _ = appendExpr(dst, q.value, slots)
 	return dst
@@ -120,18 +120,18 @@ func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 // holds, in order, until visit returns false. It is for queries that are
 // Local. The result belongs to visit.
 func (q *Query) Results(doc []byte, slots *Slots, visit func(result []byte) bool) {
-	q.rows(slots, func() bool {
-		result := q.result(doc, slots)
+	q.eachRow(slots, func() bool {
+		result := q.writeResult(doc, slots)
 		return result == nil || visit(result)
 	})
 }
 
-func (q *Query) result(doc []byte, slots *Slots) []byte {
+func (q *Query) writeResult(doc []byte, slots *Slots) []byte {
 	if q.star {
 		return slices.Clone(doc)
 	}
 	result, ok := appendExpr(nil, q.value, slots)
-	if !ok || !slots.spend(1+len(result)/copiedPerStep) {
+	if !ok || !slots.spendSteps(1+len(result)/copiedPerStep) {
 		return nil
 	}
 	return result

@@ -7,63 +7,63 @@ import (
 // An expr is a compiled expression. slots holds, as raw JSON, everything that
 // changes from one row to the next; see Query for their order.
 type expr interface {
-	eval(slots *Slots) Value
+	evalRow(slots *Slots) Value
 }
 
 // A verbatim expression can give its value as it is written in the document,
 // so that a number or a string keeps its form. nil is undefined.
 type verbatim interface {
-	raw(slots *Slots) []byte
+	rawValue(slots *Slots) []byte
 }
 
 // rawOf is the value of e as JSON, nil if it is undefined.
 func rawOf(e expr, slots *Slots) []byte {
 	if v, ok := e.(verbatim); ok {
-		return v.raw(slots)
+		return v.rawValue(slots)
 	}
-	return e.eval(slots).Append(nil)
+	return e.evalRow(slots).Append(nil)
 }
 
 // appendExpr appends the value of e, nothing if it is undefined.
 func appendExpr(dst []byte, e expr, slots *Slots) ([]byte, bool) {
 	if v, ok := e.(verbatim); ok {
-		raw := v.raw(slots)
+		raw := v.rawValue(slots)
 		return append(dst, raw...), raw != nil
 	}
-	v := e.eval(slots)
+	v := e.evalRow(slots)
 	return v.Append(dst), v.Kind != Undefined
 }
 
-type constant struct{ value Value }
+type constantExpr struct{ value Value }
 
-func (e constant) eval(*Slots) Value { return e.value }
+func (e constantExpr) evalRow(*Slots) Value { return e.value }
 
 // A property is a path into the document.
-type property struct{ slot int }
+type pathExpr struct{ slot int }
 
-func (e property) eval(slots *Slots) Value { return slots.parse(slots.values[e.slot]) }
-func (e property) raw(slots *Slots) []byte { return slots.values[e.slot] }
+func (e pathExpr) evalRow(slots *Slots) Value   { return slots.parseValue(slots.values[e.slot]) }
+func (e pathExpr) rawValue(slots *Slots) []byte { return slots.values[e.slot] }
 
 // A variable is what an alias of FROM or JOIN stands for in this row, or a
 // path into it, or the key or an aggregate of a group.
-type variable struct {
+type variableExpr struct {
 	slot int
 	path rawjson.Path
 }
 
-func (e variable) eval(slots *Slots) Value { return slots.parse(e.raw(slots)) }
+func (e variableExpr) evalRow(slots *Slots) Value { return slots.parseValue(e.rawValue(slots)) }
 
-func (e variable) raw(slots *Slots) []byte {
+func (e variableExpr) rawValue(slots *Slots) []byte {
 	at := slots.values[e.slot]
 	for _, step := range e.path {
 		slots.spendRead(len(at))
-		at = follow(at, step)
+		at = followStep(at, step)
 	}
 	return at
 }
 
-// follow takes one step into a raw value; of two equal names the first counts.
-func follow(raw []byte, step rawjson.Step) (found []byte) {
+// followStep takes one step into a raw value; of two equal names the first counts.
+func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	switch {
 	case len(raw) == 0:
 	case step.Array && raw[0] == '[':
@@ -87,25 +87,25 @@ func follow(raw []byte, step rawjson.Step) (found []byte) {
 }
 
 // An element is the value at the end of steps into a value that is not a path.
-type element struct {
+type elementExpr struct {
 	base    expr
 	indexes []expr
 }
 
-func (e element) eval(slots *Slots) Value { return slots.parse(e.raw(slots)) }
+func (e elementExpr) evalRow(slots *Slots) Value { return slots.parseValue(e.rawValue(slots)) }
 
-func (e element) raw(slots *Slots) []byte {
+func (e elementExpr) rawValue(slots *Slots) []byte {
 	at := rawOf(e.base, slots)
 	for _, index := range e.indexes {
-		v := index.eval(slots)
+		v := index.evalRow(slots)
 		if at == nil || !slots.spendRead(len(at)) {
 			return nil
 		}
-		switch i, whole := v.whole(); {
+		switch i, whole := v.asInt64(); {
 		case v.Kind == String:
-			at = follow(at, rawjson.Step{Name: string(v.Text)})
+			at = followStep(at, rawjson.Step{Name: string(v.Text)})
 		case whole && i >= 0:
-			at = follow(at, rawjson.Step{Array: true, Index: int(i)})
+			at = followStep(at, rawjson.Step{Array: true, Index: int(i)})
 		default:
 			return nil
 		}
@@ -114,16 +114,16 @@ func (e element) raw(slots *Slots) []byte {
 }
 
 // An object leaves out properties that are undefined.
-type object struct {
+type objectExpr struct {
 	names  []string
 	values []expr
 }
 
-func (e object) eval(slots *Slots) Value {
-	return Value{Kind: Object, Text: e.append(nil, slots)}
+func (e objectExpr) evalRow(slots *Slots) Value {
+	return Value{Kind: Object, Text: e.appendTo(nil, slots)}
 }
 
-func (e object) append(dst []byte, slots *Slots) []byte {
+func (e objectExpr) appendTo(dst []byte, slots *Slots) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, value := range e.values {
@@ -139,7 +139,7 @@ func (e object) append(dst []byte, slots *Slots) []byte {
 		var ok bool
 		if dst, ok = appendExpr(dst, value, slots); !ok {
 			dst = dst[:mark]
-			slots.spend(1)
+			slots.spendSteps(1)
 			continue
 		}
 		slots.spendMade(len(dst) - mark)
@@ -149,25 +149,25 @@ func (e object) append(dst []byte, slots *Slots) []byte {
 }
 
 // An array leaves out items that are undefined.
-type array struct{ items []expr }
+type arrayExpr struct{ items []expr }
 
-func (e array) eval(slots *Slots) Value {
+func (e arrayExpr) evalRow(slots *Slots) Value {
 	var b listBuilder
 	for _, item := range e.items {
 		raw := rawOf(item, slots)
 		if !slots.spendMade(len(raw)) {
 			break
 		}
-		b.add(raw)
+		b.addItem(raw)
 	}
-	return b.value()
+	return b.arrayValue()
 }
 
 // A listBuilder writes an array.
 type listBuilder struct{ text []byte }
 
-// add appends an item; nil is undefined and is left out.
-func (b *listBuilder) add(raw []byte) {
+// addItem appends an item; nil is undefined and is left out.
+func (b *listBuilder) addItem(raw []byte) {
 	if raw == nil {
 		return
 	}
@@ -178,28 +178,28 @@ func (b *listBuilder) add(raw []byte) {
 	b.text = append(append(b.text, separator), raw...)
 }
 
-func (b *listBuilder) value() Value {
+func (b *listBuilder) arrayValue() Value {
 	if b.text == nil {
 		return Value{Kind: Array, Text: []byte("[]")}
 	}
 	return Value{Kind: Array, Text: append(b.text, ']')}
 }
 
-type ternary struct{ condition, then, otherwise expr }
+type ternaryExpr struct{ condition, then, otherwise expr }
 
-func (e ternary) eval(slots *Slots) Value {
-	if e.condition.eval(slots).IsTrue() {
-		return e.then.eval(slots)
+func (e ternaryExpr) evalRow(slots *Slots) Value {
+	if e.condition.evalRow(slots).IsTrue() {
+		return e.then.evalRow(slots)
 	}
-	return e.otherwise.eval(slots)
+	return e.otherwise.evalRow(slots)
 }
 
 // A coalesce is the first of its values that is defined. null is a value.
-type coalesce struct{ values []expr }
+type coalesceExpr struct{ values []expr }
 
-func (e coalesce) eval(slots *Slots) Value {
+func (e coalesceExpr) evalRow(slots *Slots) Value {
 	for _, value := range e.values {
-		if v := value.eval(slots); v.Kind != Undefined || !slots.spend(1) {
+		if v := value.evalRow(slots); v.Kind != Undefined || !slots.spendSteps(1) {
 			return v
 		}
 	}
@@ -207,30 +207,30 @@ func (e coalesce) eval(slots *Slots) Value {
 }
 
 // A call is a function of its arguments' values.
-type call struct {
+type callExpr struct {
 	name  string
 	fn    func(args []Value) Value
 	args  []expr
 	steps func(args []Value) int // nil: those for the size of the arguments
 }
 
-func newCall(name string, fn func(args []Value) Value, args []expr) call {
-	return call{name, fn, args, functionSteps[name]}
+func newCall(name string, fn func(args []Value) Value, args []expr) callExpr {
+	return callExpr{name, fn, args, functionSteps[name]}
 }
 
-func (e call) eval(slots *Slots) Value {
+func (e callExpr) evalRow(slots *Slots) Value {
 	var few [3]Value
 	args, size := few[:0], 0
 	for _, a := range e.args {
-		v := a.eval(slots)
+		v := a.evalRow(slots)
 		args, size = append(args, v), size+len(v.Text)
 	}
-	if !slots.spend(callSteps+size/madePerStep) || e.steps != nil && !slots.spend(e.steps(args)) {
+	if !slots.spendSteps(callSteps+size/madePerStep) || e.steps != nil && !slots.spendSteps(e.steps(args)) {
 		return undefined
 	}
 	v := e.fn(args)
 	if v.Kind == Array { // its elements are made one by one
-		slots.spend(len(v.Text) / elementPerStep)
+		slots.spendSteps(len(v.Text) / elementPerStep)
 	} else {
 		slots.spendMade(len(v.Text))
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// anyNumber stands for no upper bound on the number of arguments.
-const anyNumber = math.MaxInt32
+// unlimitedArguments stands for no upper bound on the number of arguments.
+const unlimitedArguments = math.MaxInt32
 
 // A function takes from least to most arguments. Whatever its arguments are,
 // it gives a value: undefined where Cosmos DB documents that, or an argument
@@ -35,8 +35,8 @@ func collectFunctions(tables ...map[string]function) map[string]function {
 	return all
 }
 
-// arguments returns how many arguments a function takes.
-func arguments(name string) (least, most int, ok bool) {
+// argumentCounts returns how many arguments a function takes.
+func argumentCounts(name string) (least, most int, ok bool) {
 	if isAggregate(name) {
 		return 1, 1, true
 	}
@@ -48,15 +48,15 @@ func arguments(name string) (least, most int, ok bool) {
 }
 
 var typeFunctions = map[string]function{
-	"IS_DEFINED":   check(func(v Value) bool { return v.Kind != Undefined }),
+	"IS_DEFINED":   typeCheck(func(v Value) bool { return v.Kind != Undefined }),
 	"IS_NULL":      isKind(Null),
 	"IS_BOOL":      isKind(Bool),
 	"IS_NUMBER":    isKind(Number),
 	"IS_STRING":    isKind(String),
 	"IS_ARRAY":     isKind(Array),
 	"IS_OBJECT":    isKind(Object),
-	"IS_PRIMITIVE": check(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
-	"IS_INTEGER": check(func(v Value) bool {
+	"IS_PRIMITIVE": typeCheck(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
+	"IS_INTEGER": typeCheck(func(v Value) bool {
 		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) < 1<<63
 	}),
 	"IS_FINITE_NUMBER": isKind(Number), // JSON has no others
@@ -66,8 +66,8 @@ var typeFunctions = map[string]function{
 		}
 		return a[2]
 	}},
-	"CHOOSE": {2, anyNumber, func(a []Value) Value {
-		i, ok := a[0].whole()
+	"CHOOSE": {2, unlimitedArguments, func(a []Value) Value {
+		i, ok := a[0].asInt64()
 		if !ok || i < 1 || i >= int64(len(a)) {
 			return undefined
 		}
@@ -75,15 +75,15 @@ var typeFunctions = map[string]function{
 	}},
 }
 
-// check is false, not undefined, of an undefined value.
-func check(is func(v Value) bool) function {
-	return function{1, 1, func(a []Value) Value { return boolean(is(a[0])) }}
+// typeCheck is false, not undefined, of an undefined value.
+func typeCheck(is func(v Value) bool) function {
+	return function{1, 1, func(a []Value) Value { return boolValue(is(a[0])) }}
 }
 
-func isKind(k Kind) function { return check(func(v Value) bool { return v.Kind == k }) }
+func isKind(k Kind) function { return typeCheck(func(v Value) bool { return v.Kind == k }) }
 
-// are reports whether all values are of one kind.
-func are(k Kind, values []Value) bool {
+// areAll reports whether all values are of one kind.
+func areAll(k Kind, values []Value) bool {
 	for _, v := range values {
 		if v.Kind != k {
 			return false
@@ -92,4 +92,4 @@ func are(k Kind, values []Value) bool {
 	return true
 }
 
-func text(s string) Value { return Value{Kind: String, Text: []byte(s)} }
+func textValue(s string) Value { return Value{Kind: String, Text: []byte(s)} }

@@ -8,15 +8,15 @@ import (
 )
 
 var arrayFunctions = map[string]function{
-	"ARRAY_CONCAT":       {2, anyNumber, arrayConcat},
+	"ARRAY_CONCAT":       {2, unlimitedArguments, arrayConcat},
 	"ARRAY_CONTAINS":     {2, 3, arrayContains},
-	"ARRAY_CONTAINS_ANY": {2, anyNumber, arrayContainsAny},
-	"ARRAY_CONTAINS_ALL": {2, anyNumber, arrayContainsAll},
+	"ARRAY_CONTAINS_ANY": {2, unlimitedArguments, arrayContainsAny},
+	"ARRAY_CONTAINS_ALL": {2, unlimitedArguments, arrayContainsAll},
 	"ARRAY_LENGTH": {1, 1, func(a []Value) Value {
 		if a[0].Kind != Array {
 			return undefined
 		}
-		return number(float64(len(rawElements(a[0].Text))))
+		return numberValue(float64(len(rawElements(a[0].Text))))
 	}},
 	"ARRAY_SLICE":   {2, 3, arraySlice},
 	"SETINTERSECT":  {2, 2, setIntersect},
@@ -34,19 +34,19 @@ func rawElements(raw []byte) [][]byte {
 }
 
 func arrayConcat(a []Value) Value {
-	if !are(Array, a) {
+	if !areAll(Array, a) {
 		return undefined
 	}
 	var list listBuilder
 	for _, from := range a {
 		for _, item := range rawElements(from.Text) {
-			list.add(item)
+			list.addItem(item)
 		}
 		if len(list.text) > maxText {
 			return undefined
 		}
 	}
-	return list.value()
+	return list.arrayValue()
 }
 
 // arrayContains takes, as third argument, whether an object in the array may
@@ -66,7 +66,7 @@ func arrayContains(a []Value) Value {
 		item := ParseValue(raw)
 		switch {
 		case part:
-			found = includes(item, a[1])
+			found = hasMembersOf(item, a[1])
 		case item.Kind != a[1].Kind:
 		case item.Kind < Array:
 			found = Compare(item, a[1]) == 0
@@ -76,7 +76,7 @@ func arrayContains(a []Value) Value {
 		}
 		return !found
 	})
-	return boolean(found)
+	return boolValue(found)
 }
 
 // containsSteps: with a third argument, every element is compared with the second.
@@ -98,15 +98,15 @@ func setSteps(a []Value) (steps int) {
 	return lookup * steps
 }
 
-// includes reports whether v is an object of which item has every property,
+// hasMembersOf reports whether v is an object of which item has every property,
 // or is equal to item.
-func includes(item, v Value) bool {
+func hasMembersOf(item, v Value) bool {
 	if item.Kind != Object || v.Kind != Object {
-		return equal(item, v)
+		return equalValues(item, v)
 	}
-	have := members(item.Text)
-	for name, want := range members(v.Text) {
-		if got, ok := have[name]; !ok || !includes(got, want) {
+	have := parseMembers(item.Text)
+	for name, want := range parseMembers(v.Text) {
+		if got, ok := have[name]; !ok || !hasMembersOf(got, want) {
 			return false
 		}
 	}
@@ -130,7 +130,7 @@ func arrayContainsAny(a []Value) Value {
 		return undefined
 	}
 	keys := elementKeys(a[0])
-	return boolean(slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind != Undefined && hasKey(keys, v) }))
+	return boolValue(slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind != Undefined && hasKey(keys, v) }))
 }
 
 func arrayContainsAll(a []Value) Value {
@@ -138,7 +138,7 @@ func arrayContainsAll(a []Value) Value {
 		return undefined
 	}
 	keys := elementKeys(a[0])
-	return boolean(!slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind == Undefined || !hasKey(keys, v) }))
+	return boolValue(!slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind == Undefined || !hasKey(keys, v) }))
 }
 
 func hasKey(keys map[string]struct{}, v Value) bool {
@@ -148,7 +148,7 @@ func hasKey(keys map[string]struct{}, v Value) bool {
 
 // arraySlice counts a negative start from the end.
 func arraySlice(a []Value) Value {
-	start, ok := a[1].whole()
+	start, ok := a[1].asInt64()
 	if a[0].Kind != Array || !ok {
 		return undefined
 	}
@@ -160,7 +160,7 @@ func arraySlice(a []Value) Value {
 	start = min(max(start, 0), size)
 	length := size - start
 	if len(a) == 3 {
-		n, ok := a[2].whole()
+		n, ok := a[2].asInt64()
 		if !ok {
 			return undefined
 		}
@@ -168,52 +168,52 @@ func arraySlice(a []Value) Value {
 	}
 	var list listBuilder
 	for _, item := range items[start : start+length] {
-		list.add(item)
+		list.addItem(item)
 	}
-	return list.value()
+	return list.arrayValue()
 }
 
 func setIntersect(a []Value) Value {
-	if !are(Array, a) {
+	if !areAll(Array, a) {
 		return undefined
 	}
-	other := newSeen(true)
+	other := newSeenResults(true)
 	for _, item := range rawElements(a[1].Text) {
-		other.first(item)
+		other.addIfNew(item)
 	}
 	var list listBuilder
-	given := newSeen(true)
+	given := newSeenResults(true)
 	for _, item := range rawElements(a[0].Text) {
-		if !other.first(item) && given.first(item) {
-			list.add(item)
+		if !other.addIfNew(item) && given.addIfNew(item) {
+			list.addItem(item)
 		}
 	}
-	return list.value()
+	return list.arrayValue()
 }
 
 func setUnion(a []Value) Value {
-	if !are(Array, a) {
+	if !areAll(Array, a) {
 		return undefined
 	}
 	var list listBuilder
-	given := newSeen(true)
+	given := newSeenResults(true)
 	for _, from := range a {
 		for _, item := range rawElements(from.Text) {
-			if given.first(item) {
-				list.add(item)
+			if given.addIfNew(item) {
+				list.addItem(item)
 			}
 		}
 	}
-	return list.value()
+	return list.arrayValue()
 }
 
 // objectToArray gives a pair for each property, whose names are k and v
 // unless others are given.
 func objectToArray(a []Value) Value {
-	if a[0].Kind != Object || !are(String, a[1:]) {
+	if a[0].Kind != Object || !areAll(String, a[1:]) {
 		return undefined
 	}
-	key, value := text("k"), text("v")
+	key, value := textValue("k"), textValue("v")
 	if len(a) > 1 {
 		key = a[1]
 	}
@@ -228,11 +228,11 @@ func objectToArray(a []Value) Value {
 		pair := append(key.Append([]byte{'{'}), ':')
 		pair = append(append(pair, name...), ',')
 		pair = append(value.Append(pair), ':')
-		list.add(append(append(pair, v...), '}'))
+		list.addItem(append(append(pair, v...), '}'))
 		return true
 	})
 	if len(list.text) > maxText {
 		return undefined
 	}
-	return list.value()
+	return list.arrayValue()
 }

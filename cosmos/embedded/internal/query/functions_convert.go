@@ -16,16 +16,16 @@ var conversionFunctions = map[string]function{
 		}
 		return Value{Kind: String, Text: a[0].Append(nil)}
 	}},
-	"STRINGTONUMBER":  parsed(Number),
-	"STRINGTOBOOLEAN": parsed(Bool),
-	"STRINGTONULL":    parsed(Null),
-	"STRINGTOARRAY":   parsed(Array),
-	"STRINGTOOBJECT":  parsed(Object),
+	"STRINGTONUMBER":  parseAs(Number),
+	"STRINGTOBOOLEAN": parseAs(Bool),
+	"STRINGTONULL":    parseAs(Null),
+	"STRINGTOARRAY":   parseAs(Array),
+	"STRINGTOOBJECT":  parseAs(Object),
 	"DOCUMENTID":      {1, 1, documentID},
 }
 
-// parsed reads the JSON in a string, if it is of the kind wanted.
-func parsed(want Kind) function {
+// parseAs reads the JSON in a string, if it is of the kind wanted.
+func parseAs(want Kind) function {
 	return ofString(func(s []byte) Value {
 		raw, err := rawjson.Compact(nil, bytes.TrimSpace(s))
 		if err != nil {
@@ -44,10 +44,10 @@ func documentID(a []Value) Value {
 	if a[0].Kind != Object {
 		return undefined
 	}
-	rid := ParseValue(follow(a[0].Text, rawjson.Step{Name: "_rid"}))
+	rid := ParseValue(followStep(a[0].Text, rawjson.Step{Name: "_rid"}))
 	id, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(string(rid.Text), "-", "/"))
 	if rid.Kind != String || err != nil || len(id) != 16 {
 		return undefined
 	}
-	return number(float64(binary.LittleEndian.Uint64(id[8:])))
+	return numberValue(float64(binary.LittleEndian.Uint64(id[8:])))
 }

@@ -21,21 +21,21 @@ var dateFunctions = map[string]function{
 	"DATETIMEFROMPARTS": {3, 7, dateTimeFromParts},
 	"DATETIMEPART":      {2, 2, dateTimePart},
 	"DATETIMETOTICKS": ofDate(func(t time.Time) Value {
-		return number(ticksOf(t))
+		return numberValue(ticksOf(t))
 	}),
 	"DATETIMETOTIMESTAMP": ofDate(func(t time.Time) Value {
-		return number(float64(t.UnixMilli()))
+		return numberValue(float64(t.UnixMilli()))
 	}),
 	"TICKSTODATETIME": ofWhole(func(n int64) Value {
 		const second = int64(time.Second / tick)
-		return date(time.Unix(floorDiv(n, second), (n-floorDiv(n, second)*second)*int64(tick)))
+		return dateValue(time.Unix(floorDiv(n, second), (n-floorDiv(n, second)*second)*int64(tick)))
 	}),
-	"TIMESTAMPTODATETIME": ofWhole(func(n int64) Value { return date(time.UnixMilli(n)) }),
+	"TIMESTAMPTODATETIME": ofWhole(func(n int64) Value { return dateValue(time.UnixMilli(n)) }),
 }
 
 func ofDate(f func(t time.Time) Value) function {
 	return function{1, 1, func(a []Value) Value {
-		t, ok := a[0].date()
+		t, ok := a[0].parseDate()
 		if !ok {
 			return undefined
 		}
@@ -45,7 +45,7 @@ func ofDate(f func(t time.Time) Value) function {
 
 func ofWhole(f func(n int64) Value) function {
 	return function{1, 1, func(a []Value) Value {
-		n, ok := a[0].whole()
+		n, ok := a[0].asInt64()
 		if !ok {
 			return undefined
 		}
@@ -53,18 +53,18 @@ func ofWhole(f func(n int64) Value) function {
 	}}
 }
 
-func date(t time.Time) Value {
+func dateValue(t time.Time) Value {
 	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
 		return undefined
 	}
-	return text(t.Format(dateFormat))
+	return textValue(t.Format(dateFormat))
 }
 
 func ticksOf(t time.Time) float64 {
 	return float64(t.Unix())*float64(time.Second/tick) + float64(t.Nanosecond()/int(tick))
 }
 
-func (v Value) date() (time.Time, bool) {
+func (v Value) parseDate() (time.Time, bool) {
 	if v.Kind != String {
 		return time.Time{}, false
 	}
@@ -100,7 +100,7 @@ var dateParts = map[string]datePart{
 	"millisecond": milli, "ms": milli, "microsecond": micro, "mcs": micro, "nanosecond": nano, "ns": nano,
 }
 
-func (v Value) datePart() (datePart, bool) {
+func (v Value) parseDatePart() (datePart, bool) {
 	if v.Kind != String {
 		return datePart{}, false
 	}
@@ -109,14 +109,14 @@ func (v Value) datePart() (datePart, bool) {
 }
 
 func dateTimeAdd(a []Value) Value {
-	part, ok := a[0].datePart()
-	n, whole := a[1].whole()
-	t, isDate := a[2].date()
+	part, ok := a[0].parseDatePart()
+	n, whole := a[1].asInt64()
+	t, isDate := a[2].parseDate()
 	if !ok || !whole || !isDate || math.Abs(float64(n)) > float64(math.MaxInt64/max(1, part.length)) {
 		return undefined
 	}
 	if part.months == 0 {
-		return date(t.Add(time.Duration(n) * part.length))
+		return dateValue(t.Add(time.Duration(n) * part.length))
 	}
 	if math.Abs(float64(n)) > 12*9999 {
 		return undefined
@@ -126,22 +126,22 @@ func dateTimeAdd(a []Value) Value {
 	if added.Day() != t.Day() { // beyond the end of a shorter month: its last day
 		added = added.AddDate(0, 0, -added.Day())
 	}
-	return date(added)
+	return dateValue(added)
 }
 
 // dateTimeDiff counts the boundaries of a part that lie between two dates.
 func dateTimeDiff(a []Value) Value {
-	part, ok := a[0].datePart()
-	from, isDate := a[1].date()
-	to, areDates := a[2].date()
+	part, ok := a[0].parseDatePart()
+	from, isDate := a[1].parseDate()
+	to, areDates := a[2].parseDate()
 	if !ok || !isDate || !areDates {
 		return undefined
 	}
-	return number(float64(part.since1970(to) - part.since1970(from)))
+	return numberValue(float64(part.partsSince1970(to) - part.partsSince1970(from)))
 }
 
-// since1970 counts whole parts.
-func (p datePart) since1970(t time.Time) int64 {
+// partsSince1970 counts whole parts.
+func (p datePart) partsSince1970(t time.Time) int64 {
 	if p.months > 0 {
 		return floorDiv(int64(t.Year()-1970)*12+int64(t.Month()-1), int64(p.months))
 	}
@@ -160,8 +160,8 @@ func floorDiv(a, b int64) int64 {
 }
 
 func dateTimePart(a []Value) Value {
-	part, ok := a[0].datePart()
-	t, isDate := a[1].date()
+	part, ok := a[0].parseDatePart()
+	t, isDate := a[1].parseDate()
 	if !ok || !isDate {
 		return undefined
 	}
@@ -182,14 +182,14 @@ func dateTimePart(a []Value) Value {
 	default:
 		n = t.Nanosecond() / int(part.length)
 	}
-	return number(float64(n))
+	return numberValue(float64(n))
 }
 
 // dateTimeFromParts takes year, month and day, and down to ticks if wanted.
 func dateTimeFromParts(a []Value) Value {
 	parts := [7]int64{}
 	for i, v := range a {
-		n, ok := v.whole()
+		n, ok := v.asInt64()
 		if !ok || n < 0 || n > 9999999 {
 			return undefined
 		}
@@ -200,21 +200,21 @@ func dateTimeFromParts(a []Value) Value {
 		parts[3] > 23 || parts[4] > 59 || parts[5] > 59 {
 		return undefined // a part is out of its range
 	}
-	return date(t)
+	return dateValue(t)
 }
 
 // dateTimeBin rounds down to a multiple of some parts, counted from 1970 or
 // another origin.
 func dateTimeBin(a []Value) Value {
-	t, isDate := a[0].date()
-	part, ok := a[1].datePart()
+	t, isDate := a[0].parseDate()
+	part, ok := a[1].parseDatePart()
 	size, origin := int64(1), time.Unix(0, 0)
 	if len(a) > 2 {
-		n, whole := a[2].whole()
+		n, whole := a[2].asInt64()
 		size, ok = n, ok && whole && n > 0
 	}
 	if len(a) > 3 {
-		from, is := a[3].date()
+		from, is := a[3].parseDate()
 		origin, isDate = from, isDate && is
 	}
 	if !ok || !isDate || part.months > 0 || size > int64(math.MaxInt64/part.length) {
@@ -225,5 +225,5 @@ func dateTimeBin(a []Value) Value {
 	if since == math.MaxInt64 || since == math.MinInt64 {
 		return undefined // 292 years or more from the origin
 	}
-	return date(origin.Add(time.Duration(floorDiv(int64(since), int64(bin))) * bin))
+	return dateValue(origin.Add(time.Duration(floorDiv(int64(since), int64(bin))) * bin))
 }

@@ -26,19 +26,19 @@ var mathFunctions = map[string]function{
 		}
 		return math.Copysign(1, f)
 	}),
-	"PI":    {0, 0, func([]Value) Value { return number(math.Pi) }},
+	"PI":    {0, 0, func([]Value) Value { return numberValue(math.Pi) }},
 	"POWER": ofTwo(math.Pow),
 	"ATN2":  ofTwo(math.Atan2),
 	"LOG": {1, 2, func(a []Value) Value {
-		if !are(Number, a) {
+		if !areAll(Number, a) {
 			return undefined
 		}
 		if len(a) == 1 {
-			return number(math.Log(a[0].Num))
+			return numberValue(math.Log(a[0].Num))
 		}
-		return number(math.Log(a[0].Num) / math.Log(a[1].Num))
+		return numberValue(math.Log(a[0].Num) / math.Log(a[1].Num))
 	}},
-	"ROUND":     {1, 2, round},
+	"ROUND":     {1, 2, roundNumber},
 	"NUMBERBIN": {1, 2, numberBin},
 }
 
@@ -47,7 +47,7 @@ func ofNumber(f func(float64) float64) function {
 		if a[0].Kind != Number {
 			return undefined
 		}
-		return number(f(a[0].Num))
+		return numberValue(f(a[0].Num))
 	}}
 }
 
@@ -56,23 +56,23 @@ func ofTwo(f func(a, b float64) float64) function {
 	return function{2, 2, func(a []Value) Value { return op(a[0], a[1]) }}
 }
 
-// round takes the digits to keep after the point; a half goes away from zero.
-func round(a []Value) Value {
-	if !are(Number, a) {
+// roundNumber takes the digits to keep after the point; a half goes away from zero.
+func roundNumber(a []Value) Value {
+	if !areAll(Number, a) {
 		return undefined
 	}
 	if len(a) == 1 {
-		return number(math.Round(a[0].Num))
+		return numberValue(math.Round(a[0].Num))
 	}
-	digits, ok := a[1].whole()
+	digits, ok := a[1].asInt64()
 	if !ok || digits < -15 || digits > 15 {
 		return undefined
 	}
 	unit := math.Pow(10, math.Abs(float64(digits)))
 	if digits < 0 {
-		return number(math.Round(a[0].Num/unit) * unit)
+		return numberValue(math.Round(a[0].Num/unit) * unit)
 	}
-	return number(math.Round(a[0].Num*unit) / unit)
+	return numberValue(math.Round(a[0].Num*unit) / unit)
 }
 
 // numberBin rounds down to a multiple of the second argument, or of 1.
@@ -81,10 +81,10 @@ func numberBin(a []Value) Value {
 	if len(a) == 2 {
 		size = a[1].Num
 	}
-	if !are(Number, a) || size == 0 {
+	if !areAll(Number, a) || size == 0 {
 		return undefined
 	}
-	return number(math.Floor(a[0].Num/size) * size)
+	return numberValue(math.Floor(a[0].Num/size) * size)
 }
 
 // The integer functions work on 64 bits and take whole numbers only. Beyond
@@ -111,18 +111,18 @@ var integerFunctions = map[string]function{
 	"INTBITLEFTSHIFT":  ofIntegers(func(a, b int64) (int64, bool) { return a << (b & 63), b >= 0 }),
 	"INTBITRIGHTSHIFT": ofIntegers(func(a, b int64) (int64, bool) { return a >> (b & 63), b >= 0 }),
 	"INTBITNOT": {1, 1, func(a []Value) Value {
-		n, ok := a[0].whole()
+		n, ok := a[0].asInt64()
 		if !ok {
 			return undefined
 		}
-		return number(float64(^n))
+		return numberValue(float64(^n))
 	}},
 }
 
 func ofIntegers(f func(a, b int64) (int64, bool)) function {
 	return function{2, 2, func(args []Value) Value {
-		a, ok := args[0].whole()
-		b, whole := args[1].whole()
+		a, ok := args[0].asInt64()
+		b, whole := args[1].asInt64()
 		if !ok || !whole {
 			return undefined
 		}
@@ -130,6 +130,6 @@ func ofIntegers(f func(a, b int64) (int64, bool)) function {
 		if !ok {
 			return undefined
 		}
-		return number(float64(result))
+		return numberValue(float64(result))
 	}}
 }

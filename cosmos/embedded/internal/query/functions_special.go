@@ -14,76 +14,76 @@ var specialArguments = map[string][2]int{
 	"GETCURRENTDATETIMESTATIC": {}, "GETCURRENTTIMESTAMPSTATIC": {}, "GETCURRENTTICKSSTATIC": {},
 	"REGEXMATCH":          {2, 3},
 	"FULLTEXTCONTAINS":    {2, 2},
-	"FULLTEXTCONTAINSALL": {2, anyNumber}, "FULLTEXTCONTAINSANY": {2, anyNumber},
+	"FULLTEXTCONTAINSALL": {2, unlimitedArguments}, "FULLTEXTCONTAINSANY": {2, unlimitedArguments},
 }
 
 // special compiles the functions of specialArguments.
 var special = map[string]func(c *compiler, n callNode, args []expr) (expr, error){
-	"GETCURRENTDATETIME":        current(date),
-	"GETCURRENTTIMESTAMP":       current(timestamp),
-	"GETCURRENTTICKS":           current(ticks),
-	"GETCURRENTDATETIMESTATIC":  static(date),
-	"GETCURRENTTIMESTAMPSTATIC": static(timestamp),
-	"GETCURRENTTICKSSTATIC":     static(ticks),
+	"GETCURRENTDATETIME":        currentTime(dateValue),
+	"GETCURRENTTIMESTAMP":       currentTime(timestampValue),
+	"GETCURRENTTICKS":           currentTime(ticksValue),
+	"GETCURRENTDATETIMESTATIC":  staticTime(dateValue),
+	"GETCURRENTTIMESTAMPSTATIC": staticTime(timestampValue),
+	"GETCURRENTTICKSSTATIC":     staticTime(ticksValue),
 	"REGEXMATCH":                compileRegex,
 	"FULLTEXTCONTAINS":          fullText(func(found, _ int) bool { return found == 1 }),
 	"FULLTEXTCONTAINSALL":       fullText(func(found, wanted int) bool { return found == wanted }),
 	"FULLTEXTCONTAINSANY":       fullText(func(found, _ int) bool { return found > 0 }),
 }
 
-func timestamp(t time.Time) Value { return number(float64(t.UnixMilli())) }
-func ticks(t time.Time) Value     { return number(ticksOf(t)) }
+func timestampValue(t time.Time) Value { return numberValue(float64(t.UnixMilli())) }
+func ticksValue(t time.Time) Value     { return numberValue(ticksOf(t)) }
 
 // A clock is the time at which it is evaluated.
-type clock struct {
+type clockExpr struct {
 	now  func() time.Time
 	form func(time.Time) Value
 }
 
-func (e clock) eval(*Slots) Value { return e.form(e.now()) }
+func (e clockExpr) evalRow(*Slots) Value { return e.form(e.now()) }
 
-func current(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
-	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return clock{c.now, form}, nil }
+func currentTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
+	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return clockExpr{c.now, form}, nil }
 }
 
-// static is the same time wherever the query says it.
-func static(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
-	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return constant{form(c.start)}, nil }
+// staticTime is the same time wherever the query says it.
+func staticTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
+	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return constantExpr{form(c.start)}, nil }
 }
 
 // A regex is RegexMatch(text, pattern, modifiers).
-type regex struct {
+type regexExpr struct {
 	at    int
 	args  []expr
 	ready *program // of constant pattern and modifiers
 }
 
 func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
-	e := regex{at: n.textOffset(), args: args}
+	e := regexExpr{at: n.textOffset(), args: args}
 	if !isConstant(args[1:]) {
 		return e, nil
 	}
-	pattern, ok := e.pattern(c.slots)
+	pattern, ok := e.goPattern(c.slots)
 	if !ok {
-		return constant{undefined}, nil
+		return constantExpr{undefined}, nil
 	}
 	ready, reason := newProgram(pattern)
 	if reason != "" {
 		return nil, &Error{n.args[1].textOffset(), reason}
 	}
 	e.ready = ready
-	return c.fold(e, args[:1]), nil
+	return c.foldConstant(e, args[:1]), nil
 }
 
-// pattern writes the modifiers m, s, i and x the way package regexp has them.
-func (e regex) pattern(slots *Slots) (string, bool) {
-	pattern := e.args[1].eval(slots)
+// goPattern writes the modifiers m, s, i and x the way package regexp has them.
+func (e regexExpr) goPattern(slots *Slots) (string, bool) {
+	pattern := e.args[1].evalRow(slots)
 	if pattern.Kind != String {
 		return "", false
 	}
 	flags, s := "", string(pattern.Text)
 	if len(e.args) == 3 {
-		modifiers := e.args[2].eval(slots)
+		modifiers := e.args[2].evalRow(slots)
 		if modifiers.Kind != String {
 			return "", false
 		}
@@ -105,25 +105,25 @@ func (e regex) pattern(slots *Slots) (string, bool) {
 	return s, true
 }
 
-func (e regex) eval(slots *Slots) Value {
+func (e regexExpr) evalRow(slots *Slots) Value {
 	ready := e.ready
 	if ready == nil {
-		pattern, ok := e.pattern(slots)
-		if !ok || !slots.spend(perRegex+len(pattern)) {
+		pattern, ok := e.goPattern(slots)
+		if !ok || !slots.spendSteps(perRegex+len(pattern)) {
 			return undefined
 		}
 		var reason string
 		if ready, reason = newProgram(pattern); reason != "" {
-			slots.fail(e.at, reason)
+			slots.recordFailure(e.at, reason)
 			return undefined
 		}
-		slots.spend(ready.perRune * perRegex)
+		slots.spendSteps(ready.perRune * perRegex)
 	}
-	v := e.args[0].eval(slots)
+	v := e.args[0].evalRow(slots)
 	if v.Kind != String {
 		return undefined
 	}
-	return ready.match(v.Text, slots)
+	return ready.matchText(v.Text, slots)
 }
 
 // fullText looks for words as they are written, but for their case: the
@@ -131,16 +131,16 @@ func (e regex) eval(slots *Slots) Value {
 func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []expr) (expr, error) {
 	return func(_ *compiler, n callNode, args []expr) (expr, error) {
 		return newCall(n.name, func(a []Value) Value {
-			if !are(String, a) {
+			if !areAll(String, a) {
 				return undefined
 			}
-			all, found := words(a[0].Text), 0
+			all, found := normalizeWords(a[0].Text), 0
 			for _, phrase := range a[1:] {
-				if w := words(phrase.Text); w != " " && strings.Contains(all, w) {
+				if w := normalizeWords(phrase.Text); w != " " && strings.Contains(all, w) {
 					found++
 				}
 			}
-			return boolean(enough(found, len(a)-1))
+			return boolValue(enough(found, len(a)-1))
 		}, args), nil
 	}
 }
@@ -148,8 +148,8 @@ func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []e
 // fullTextSteps: the text is searched for every phrase.
 func fullTextSteps(a []Value) int { return len(a) * (1 + len(a[0].Text)/readPerStep) }
 
-// words is the words of s in lower case, each with a space around it.
-func words(s []byte) string {
+// normalizeWords is the words of s in lower case, each with a space around it.
+func normalizeWords(s []byte) string {
 	fields := bytes.FieldsFunc(bytes.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.TrimSuffix(" "+string(bytes.Join(fields, []byte(" "))), " ") + " "
 }

@@ -10,13 +10,13 @@ import (
 
 // Positions and lengths in strings count characters.
 var stringFunctions = map[string]function{
-	"CONCAT":       {2, anyNumber, concat},
-	"CONTAINS":     matching(bytes.Contains),
-	"STARTSWITH":   matching(bytes.HasPrefix),
-	"ENDSWITH":     matching(bytes.HasSuffix),
-	"STRINGEQUALS": matching(bytes.Equal),
+	"CONCAT":       {2, unlimitedArguments, concatText},
+	"CONTAINS":     ofStringPair(bytes.Contains),
+	"STARTSWITH":   ofStringPair(bytes.HasPrefix),
+	"ENDSWITH":     ofStringPair(bytes.HasSuffix),
+	"STRINGEQUALS": ofStringPair(bytes.Equal),
 	"LENGTH": ofString(func(s []byte) Value {
-		return number(float64(utf8.RuneCount(s)))
+		return numberValue(float64(utf8.RuneCount(s)))
 	}),
 	"LOWER": ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToLower(s)} }),
 	"UPPER": ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToUpper(s)} }),
@@ -30,22 +30,22 @@ var stringFunctions = map[string]function{
 	"REVERSE": ofString(func(s []byte) Value {
 		runes := []rune(string(s))
 		slices.Reverse(runes)
-		return text(string(runes))
+		return textValue(string(runes))
 	}),
 	"LEFT": {2, 2, func(a []Value) Value {
-		return part(a[0], Value{Kind: Number}, a[1])
+		return sliceText(a[0], Value{Kind: Number}, a[1])
 	}},
 	"RIGHT": {2, 2, func(a []Value) Value {
 		if a[0].Kind != String || a[1].Kind != Number {
 			return undefined
 		}
 		length := float64(utf8.RuneCount(a[0].Text))
-		return part(a[0], Value{Kind: Number, Num: max(0, length-max(0, a[1].Num))}, a[1])
+		return sliceText(a[0], Value{Kind: Number, Num: max(0, length-max(0, a[1].Num))}, a[1])
 	}},
-	"SUBSTRING":   {3, 3, func(a []Value) Value { return part(a[0], a[1], a[2]) }},
+	"SUBSTRING":   {3, 3, func(a []Value) Value { return sliceText(a[0], a[1], a[2]) }},
 	"INDEX_OF":    {2, 3, indexOf},
-	"REPLACE":     {3, 3, replace},
-	"REPLICATE":   {2, 2, replicate},
+	"REPLACE":     {3, 3, replaceText},
+	"REPLICATE":   {2, 2, replicateText},
 	"STRINGJOIN":  {2, 2, stringJoin},
 	"STRINGSPLIT": {2, 2, stringSplit},
 }
@@ -59,40 +59,40 @@ func ofString(f func(s []byte) Value) function {
 	}}
 }
 
-// matching takes two strings, and whether case does not matter.
-func matching(f func(a, b []byte) bool) function {
+// ofStringPair takes two strings, and whether case does not matter.
+func ofStringPair(f func(a, b []byte) bool) function {
 	return function{2, 3, func(a []Value) Value {
-		if !are(String, a[:2]) || len(a) == 3 && a[2].Kind != Bool {
+		if !areAll(String, a[:2]) || len(a) == 3 && a[2].Kind != Bool {
 			return undefined
 		}
 		if len(a) == 3 && a[2].Bool {
-			return boolean(f(bytes.ToLower(a[0].Text), bytes.ToLower(a[1].Text)))
+			return boolValue(f(bytes.ToLower(a[0].Text), bytes.ToLower(a[1].Text)))
 		}
-		return boolean(f(a[0].Text, a[1].Text))
+		return boolValue(f(a[0].Text, a[1].Text))
 	}}
 }
 
-// part is what s has from a position on, at most length characters of it.
-func part(s, from, length Value) Value {
-	start, ok := from.whole()
-	n, whole := length.whole()
+// sliceText is what s has from a position on, at most length characters of it.
+func sliceText(s, from, length Value) Value {
+	start, ok := from.asInt64()
+	n, whole := length.asInt64()
 	if s.Kind != String || !ok || !whole {
 		return undefined
 	}
 	runes := []rune(string(s.Text))
 	start = min(max(start, 0), int64(len(runes)))
 	n = min(max(n, 0), int64(len(runes))-start)
-	return text(string(runes[start : start+n]))
+	return textValue(string(runes[start : start+n]))
 }
 
 func indexOf(a []Value) Value {
-	if !are(String, a[:2]) {
+	if !areAll(String, a[:2]) {
 		return undefined
 	}
 	runes, start := []rune(string(a[0].Text)), int64(0)
 	if len(a) == 3 {
 		var ok bool
-		if start, ok = a[2].whole(); !ok || start < 0 {
+		if start, ok = a[2].asInt64(); !ok || start < 0 {
 			return undefined
 		}
 		start = min(start, int64(len(runes)))
@@ -100,13 +100,13 @@ func indexOf(a []Value) Value {
 	rest := string(runes[start:])
 	i := strings.Index(rest, string(a[1].Text))
 	if i < 0 {
-		return number(-1)
+		return numberValue(-1)
 	}
-	return number(float64(int(start) + utf8.RuneCountInString(rest[:i])))
+	return numberValue(float64(int(start) + utf8.RuneCountInString(rest[:i])))
 }
 
-func replace(a []Value) Value {
-	if !are(String, a) {
+func replaceText(a []Value) Value {
+	if !areAll(String, a) {
 		return undefined
 	}
 	old, latest := a[1].Text, a[2].Text
@@ -122,8 +122,8 @@ func replace(a []Value) Value {
 // maxReplicated is the longest result of REPLICATE that is documented.
 const maxReplicated = 10_000
 
-func replicate(a []Value) Value {
-	n, ok := a[1].whole()
+func replicateText(a []Value) Value {
+	n, ok := a[1].asInt64()
 	if a[0].Kind != String || !ok || n < 0 {
 		return undefined
 	}
@@ -140,22 +140,22 @@ func stringJoin(a []Value) Value {
 		return undefined
 	}
 	var parts []Value
-	for i, item := range elements(a[0].Text) {
+	for i, item := range parseElements(a[0].Text) {
 		if i > 0 {
 			parts = append(parts, a[1])
 		}
 		parts = append(parts, item)
 	}
-	return concat(parts)
+	return concatText(parts)
 }
 
 func stringSplit(a []Value) Value {
-	if !are(String, a) || len(a[1].Text) == 0 {
+	if !areAll(String, a) || len(a[1].Text) == 0 {
 		return undefined
 	}
 	var list listBuilder
 	for piece := range bytes.SplitSeq(a[0].Text, a[1].Text) {
-		list.add(Value{Kind: String, Text: piece}.Append(nil))
+		list.addItem(Value{Kind: String, Text: piece}.Append(nil))
 	}
-	return list.value()
+	return list.arrayValue()
 }

@@ -105,16 +105,16 @@ func TestEachExpressionGivesWhatIsDocumented(t *testing.T) {
 			FullTextContainsAll(c.s, 'cup', 'tea') = true | FullTextContainsAll(c.s, 'cup', 'pot') = false | FullTextContainsAny(c.s, 'pot', 'tea') = true | FullTextContainsAny(c.s, 'pot') = false`,
 	} {
 		t.Run(rule, func(t *testing.T) {
-			doc := compact(t, subject)
-			given := map[string]Value{"@key": text("n"), "@list": {Kind: Array, Text: []byte("[1,2]")}}
+			doc := mustCompact(t, subject)
+			given := map[string]Value{"@key": textValue("n"), "@list": {Kind: Array, Text: []byte("[1,2]")}}
 			for _, tc := range strings.FieldsFunc(list, func(r rune) bool { return r == '|' || r == '\n' }) {
 				at := strings.LastIndex(tc, " = ")
 				if at < 0 {
 					continue // the white space around the lines
 				}
 				expression, want := strings.ReplaceAll(strings.TrimSpace(tc[:at]), ";", "|"), strings.TrimSpace(tc[at+3:])
-				q := parse(t, "SELECT VALUE "+expression+" FROM c", given)
-				got, err := answer(q, [][]byte{doc})
+				q := mustParse(t, "SELECT VALUE "+expression+" FROM c", given)
+				got, err := runQuery(q, [][]byte{doc})
 				require.NoError(t, err)
 				if want == "undefined" {
 					assert.Empty(t, got, expression)
@@ -129,8 +129,8 @@ func TestEachExpressionGivesWhatIsDocumented(t *testing.T) {
 
 // checkNested compares with the same expression inside a subquery.
 func checkNested(t *testing.T, expression string, given map[string]Value, want []string) {
-	q := parse(t, "SELECT VALUE x FROM (SELECT VALUE "+expression+" FROM c) AS x", given)
-	got, err := answer(q, [][]byte{compact(t, subject)})
+	q := mustParse(t, "SELECT VALUE x FROM (SELECT VALUE "+expression+" FROM c) AS x", given)
+	got, err := runQuery(q, [][]byte{mustCompact(t, subject)})
 	require.NoError(t, err)
 	assert.Equal(t, want, got, expression)
 }

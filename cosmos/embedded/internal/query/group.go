@@ -7,9 +7,9 @@ type grouping struct {
 	aggregates []aggregate
 }
 
-// maxKey bounds the text of a key. Every part of SELECT is compared with the
+// maxKeyText bounds the text of a key. Every part of SELECT is compared with the
 // keys, so without it a long query would take quadratic time.
-const maxKey = 1 << 10
+const maxKeyText = 1 << 10
 
 // A groupKey is one expression of GROUP BY. SELECT names it by writing the
 // same expression again.
@@ -18,37 +18,37 @@ type groupKey struct {
 	slot int
 }
 
-func (c *compiler) grouping(nodes []node, s *scope) (*grouping, error) {
+func (c *compiler) compileGrouping(nodes []exprNode, s *scope) (*grouping, error) {
 	g := &grouping{byText: map[string]int{}}
 	for _, n := range nodes {
-		e, err := c.expr(n, s)
+		e, err := c.compileExpr(n, s)
 		if err != nil {
 			return nil, err
 		}
-		text := printed(n)
-		if len(text) > maxKey {
+		text := printNode(n)
+		if len(text) > maxKeyText {
 			return nil, &Error{n.textOffset(), "an expression of GROUP BY is too long"}
 		}
 		if _, ok := g.byText[text]; !ok {
 			g.byText[text] = len(g.keys)
 		}
-		g.keys = append(g.keys, groupKey{e, c.take()})
+		g.keys = append(g.keys, groupKey{e, c.takeSlot()})
 	}
 	return g, nil
 }
 
-// key returns the key that n is.
-func (g *grouping) key(n node) (expr, bool) {
+// findKey returns the key that n is.
+func (g *grouping) findKey(n exprNode) (expr, bool) {
 	if g == nil || len(g.keys) == 0 {
 		return nil, false
 	}
-	p := printer{limit: maxKey}
-	p.node(n)
+	p := printer{limit: maxKeyText}
+	p.writeNode(n)
 	i, ok := g.byText[p.String()]
 	if !ok {
 		return nil, false
 	}
-	return variable{slot: g.keys[i].slot}, true
+	return variableExpr{slot: g.keys[i].slot}, true
 }
 
 // groups are the groups of the rows so far, in the order of their first rows.
@@ -67,38 +67,38 @@ type group struct {
 	sums []accumulator
 }
 
-func (g *grouping) collect() *groups {
+func (g *grouping) newGroups() *groups {
 	all := &groups{of: g, byKey: map[string]*group{}}
 	if len(g.keys) == 0 { // without keys there is a group even if it has no row
-		all.open(nil)
+		all.openGroup(nil)
 	}
 	return all
 }
 
-func (g *groups) open(keys [][]byte) *group {
+func (g *groups) openGroup(keys [][]byte) *group {
 	this := &group{keys: keys, sums: make([]accumulator, len(g.of.aggregates))}
 	g.inTurn = append(g.inTurn, this)
 	return this
 }
 
-// add takes in the row that slots hold.
-func (g *groups) add(slots *Slots) {
-	this := g.find(slots)
+// addRow takes in the row that slots hold.
+func (g *groups) addRow(slots *Slots) {
+	this := g.findGroup(slots)
 	for i, a := range g.of.aggregates {
-		slots.spend(1)
-		this.sums[i].add(a.function, a.arg.eval(slots))
+		slots.spendSteps(1)
+		this.sums[i].addValue(a.function, a.arg.evalRow(slots))
 	}
 }
 
-func (g *groups) find(slots *Slots) *group {
+func (g *groups) findGroup(slots *Slots) *group {
 	if len(g.of.keys) == 0 {
 		return g.inTurn[0]
 	}
 	name := g.buffer[:0]
 	for _, k := range g.of.keys { // undefined has no text and a group of its own
-		v := k.expr.eval(slots)
+		v := k.expr.evalRow(slots)
 		slots.spendCanonical(v)
-		name = append(v.canonical(name), 0)
+		name = append(v.appendCanonical(name), 0)
 	}
 	g.buffer = name
 	this, ok := g.byKey[string(name)]
@@ -107,21 +107,21 @@ func (g *groups) find(slots *Slots) *group {
 		for _, k := range g.of.keys {
 			keys = append(keys, append([]byte(nil), rawOf(k.expr, slots)...))
 		}
-		this = g.open(keys)
+		this = g.openGroup(keys)
 		g.byKey[string(name)] = this
 		slots.Hold(groupSize*(1+len(keys)+len(this.sums)) + 2*len(name))
 	}
 	return this
 }
 
-// each calls visit for each group, with keys and aggregates in their slots.
-func (g *groups) each(slots *Slots, visit func() bool) {
+// eachGroup calls visit for each group, with keys and aggregates in their slots.
+func (g *groups) eachGroup(slots *Slots, visit func() bool) {
 	for _, this := range g.inTurn {
 		for i, k := range g.of.keys {
 			slots.values[k.slot] = this.keys[i]
 		}
 		for i, a := range g.of.aggregates {
-			slots.values[a.slot] = this.sums[i].result(a.function).Append(nil)
+			slots.values[a.slot] = this.sums[i].finalValue(a.function).Append(nil)
 		}
 		if slots.failure != nil || !visit() {
 			return
@@ -129,23 +129,23 @@ func (g *groups) each(slots *Slots, visit func() bool) {
 	}
 }
 
-// seen remembers results, so that DISTINCT gives each once.
-type seen map[string]struct{}
+// seenResults remembers results, so that DISTINCT gives each once.
+type seenResults map[string]struct{}
 
-// newSeen returns nil, which remembers nothing, unless wanted.
-func newSeen(wanted bool) seen {
+// newSeenResults returns nil, which remembers nothing, unless wanted.
+func newSeenResults(wanted bool) seenResults {
 	if !wanted {
 		return nil
 	}
-	return seen{}
+	return seenResults{}
 }
 
-// first reports whether raw has not been seen.
-func (s seen) first(raw []byte) bool {
+// addIfNew reports whether raw has not been seen.
+func (s seenResults) addIfNew(raw []byte) bool {
 	if s == nil {
 		return true
 	}
-	name := string(ParseValue(raw).canonical(nil))
+	name := string(ParseValue(raw).appendCanonical(nil))
 	if _, ok := s[name]; ok {
 		return false
 	}

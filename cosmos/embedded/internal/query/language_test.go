@@ -20,7 +20,7 @@ var shop = []string{
 func TestEachClauseMeansWhatItDoesInCosmos(t *testing.T) {
 	var docs [][]byte
 	for _, d := range shop {
-		docs = append(docs, compact(t, d))
+		docs = append(docs, mustCompact(t, d))
 	}
 	for _, tc := range []struct{ rule, query, want string }{
 		{"SELECT * gives documents untouched", `SELECT * FROM c WHERE c.id = '5'`, shop[4]},
@@ -118,12 +118,12 @@ func TestEachClauseMeansWhatItDoesInCosmos(t *testing.T) {
 		t.Run(tc.rule, func(t *testing.T) {
 			q, err := Parse(t.Context(), tc.query, params)
 			require.NoError(t, err, tc.query)
-			got, err := answer(q, docs)
+			got, err := runQuery(q, docs)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, strings.Join(got, " "), tc.query)
 			again, err := Parse(context.Background(), q.Print(), params)
 			require.NoError(t, err, q.Print())
-			same, err := answer(again, docs)
+			same, err := runQuery(again, docs)
 			require.NoError(t, err)
 			require.Equal(t, got, same, "printed as %s", q.Print())
 		})
@@ -131,13 +131,13 @@ func TestEachClauseMeansWhatItDoesInCosmos(t *testing.T) {
 }
 
 func TestAQueryThatFailsWhileItRunsSaysWhere(t *testing.T) {
-	doc := compact(t, `{"l":[1,2,3,4,5,6,7,8,9,10],"s":"("}`)
+	doc := mustCompact(t, `{"l":[1,2,3,4,5,6,7,8,9,10],"s":"("}`)
 	for text, at := range map[string]int{
 		"SELECT VALUE (SELECT VALUE x FROM x IN c.l) FROM c": 13,
 		"SELECT * FROM c WHERE RegexMatch('x', c.s)":         22,
 		"SELECT VALUE 1 FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l JOIN g IN c.l JOIN h IN c.l": 0,
 	} {
-		_, err := answer(parse(t, text, nil), [][]byte{doc})
+		_, err := runQuery(mustParse(t, text, nil), [][]byte{doc})
 		var failed *Error
 		require.ErrorAs(t, err, &failed, text)
 		require.Equal(t, at, failed.Position, text)

@@ -18,15 +18,15 @@ const (
 	tokenSymbol
 )
 
-type token struct {
+type lexToken struct {
 	kind tokenKind
 	at   int
 	text string // of a string: its content; of a keyword: as written
 	num  float64
 }
 
-// is reports whether t is the keyword or symbol s.
-func (t token) is(s string) bool {
+// isToken reports whether t is the keyword or symbol s.
+func (t lexToken) isToken(s string) bool {
 	switch t.kind {
 	case tokenName:
 		return strings.EqualFold(t.text, s)
@@ -37,7 +37,7 @@ func (t token) is(s string) bool {
 	}
 }
 
-func (t token) String() string {
+func (t lexToken) String() string {
 	if t.kind == tokenEnd {
 		return "the end of the query"
 	}
@@ -47,7 +47,7 @@ func (t token) String() string {
 // maxQuery is the longest text of a query that Cosmos DB takes.
 const maxQuery = 512 << 10
 
-func lex(src string) ([]token, error) {
+func lexQuery(src string) ([]lexToken, error) {
 	if len(src) > maxQuery {
 		return nil, &Error{maxQuery, "the query is longer than 512 KB"}
 	}
@@ -56,11 +56,11 @@ func lex(src string) ([]token, error) {
 			return nil, &Error{i, "the query is not UTF-8"}
 		}
 	}
-	var tokens []token
+	var tokens []lexToken
 	for i := 0; ; {
 		i = skipBlank(src, i)
 		if i == len(src) {
-			return append(tokens, token{kind: tokenEnd, at: i}), nil
+			return append(tokens, lexToken{kind: tokenEnd, at: i}), nil
 		}
 		t, end, err := lexOne(src, i)
 		if err != nil {
@@ -97,17 +97,17 @@ var symbols = []string{
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
 }
 
-func lexOne(src string, at int) (token, int, error) {
+func lexOne(src string, at int) (lexToken, int, error) {
 	switch b := src[at]; {
 	case isLetter(b):
 		end := wordEnd(src, at)
-		return token{kind: tokenName, at: at, text: src[at:end]}, end, nil
+		return lexToken{kind: tokenName, at: at, text: src[at:end]}, end, nil
 	case b == '@':
 		end := wordEnd(src, at+1)
 		if end == at+1 {
-			return token{}, 0, &Error{at, "a parameter needs a name after @"}
+			return lexToken{}, 0, &Error{at, "a parameter needs a name after @"}
 		}
-		return token{kind: tokenParameter, at: at, text: src[at:end]}, end, nil
+		return lexToken{kind: tokenParameter, at: at, text: src[at:end]}, end, nil
 	case isDigit(b):
 		return lexNumber(src, at)
 	case b == '\'' || b == '"':
@@ -115,11 +115,11 @@ func lexOne(src string, at int) (token, int, error) {
 	}
 	for _, symbol := range symbols {
 		if strings.HasPrefix(src[at:], symbol) {
-			return token{kind: tokenSymbol, at: at, text: symbol}, at + len(symbol), nil
+			return lexToken{kind: tokenSymbol, at: at, text: symbol}, at + len(symbol), nil
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(src[at:])
-	return token{}, 0, &Error{at, "character " + strconv.QuoteRune(r) + " is not supported"}
+	return lexToken{}, 0, &Error{at, "character " + strconv.QuoteRune(r) + " is not supported"}
 }
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' || b == '_' }
@@ -132,7 +132,7 @@ func wordEnd(src string, i int) int {
 	return i
 }
 
-func lexNumber(src string, at int) (token, int, error) {
+func lexNumber(src string, at int) (lexToken, int, error) {
 	end := at
 	for end < len(src) && (isDigit(src[end]) || src[end] == '.') {
 		end++
@@ -148,22 +148,22 @@ func lexNumber(src string, at int) (token, int, error) {
 	}
 	f, err := strconv.ParseFloat(src[at:end], 64)
 	if err != nil || end < len(src) && isLetter(src[end]) {
-		return token{}, 0, &Error{at, "not a number"}
+		return lexToken{}, 0, &Error{at, "not a number"}
 	}
-	return token{kind: tokenNumber, at: at, text: src[at:end], num: f}, end, nil
+	return lexToken{kind: tokenNumber, at: at, text: src[at:end], num: f}, end, nil
 }
 
-func lexString(src string, at int) (token, int, error) {
+func lexString(src string, at int) (lexToken, int, error) {
 	quote := src[at]
 	var text strings.Builder
 	for i := at + 1; i < len(src); i++ {
 		switch b := src[i]; b {
 		case quote:
-			return token{kind: tokenString, at: at, text: text.String()}, i + 1, nil
+			return lexToken{kind: tokenString, at: at, text: text.String()}, i + 1, nil
 		case '\\':
-			r, n := unescape(src[i:])
+			r, n := unescapeRune(src[i:])
 			if n == 0 {
-				return token{}, 0, &Error{i, "unknown escape in a string"}
+				return lexToken{}, 0, &Error{i, "unknown escape in a string"}
 			}
 			text.WriteRune(r)
 			i += n - 1
@@ -171,10 +171,10 @@ func lexString(src string, at int) (token, int, error) {
 			text.WriteByte(b)
 		}
 	}
-	return token{}, 0, &Error{at, "the string does not end"}
+	return lexToken{}, 0, &Error{at, "the string does not end"}
 }
 
-func unescape(s string) (r rune, n int) {
+func unescapeRune(s string) (r rune, n int) {
 	if len(s) < 2 {
 		return 0, 0
 	}

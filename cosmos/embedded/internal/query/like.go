@@ -2,43 +2,43 @@ package query
 
 import "unicode/utf8"
 
-// like tests a string against a pattern.
-type like struct {
+// likeExpr tests a string against a pattern.
+type likeExpr struct {
 	operand, pattern, escape expr // escape may be nil
 	ready                    []likePart
 	known                    bool // ready holds a constant pattern
 }
 
-func (c *compiler) like(n likeNode, s *scope) (expr, error) {
-	nodes := []node{n.operand, n.pattern}
+func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
+	nodes := []exprNode{n.operand, n.pattern}
 	if n.escape != nil {
 		nodes = append(nodes, n.escape)
 	}
-	e, err := c.exprs(s, nodes...)
+	e, err := c.compileExprs(s, nodes...)
 	if err != nil {
 		return nil, err
 	}
-	l := like{operand: e[0], pattern: e[1]}
+	l := likeExpr{operand: e[0], pattern: e[1]}
 	if n.escape != nil {
 		l.escape = e[2]
-		v, isConstant := l.escape.(constant)
+		v, isConstant := l.escape.(constantExpr)
 		if isConstant && (v.value.Kind != String || utf8.RuneCount(v.value.Text) != 1) {
 			return nil, &Error{n.escape.textOffset(), "ESCAPE wants one character"}
 		}
 	}
 	if isConstant(e[1:]) {
-		l.ready, l.known = l.parts(c.slots)
+		l.ready, l.known = l.patternParts(c.slots)
 	}
-	return c.fold(l, e), nil
+	return c.foldConstant(l, e), nil
 }
 
-// parts reads the pattern; ok is false if it is no string, or escape is not
+// patternParts reads the pattern; ok is false if it is no string, or escape is not
 // one character.
-func (e like) parts(slots *Slots) (parts []likePart, ok bool) {
-	pattern := e.pattern.eval(slots)
+func (e likeExpr) patternParts(slots *Slots) (parts []likePart, ok bool) {
+	pattern := e.pattern.evalRow(slots)
 	escape := utf8.RuneError
 	if e.escape != nil {
-		v := e.escape.eval(slots)
+		v := e.escape.evalRow(slots)
 		if v.Kind != String || utf8.RuneCount(v.Text) != 1 {
 			return nil, false
 		}
@@ -50,16 +50,16 @@ func (e like) parts(slots *Slots) (parts []likePart, ok bool) {
 	return likeParts([]rune(string(pattern.Text)), escape, e.escape != nil), true
 }
 
-func (e like) eval(slots *Slots) Value {
+func (e likeExpr) evalRow(slots *Slots) Value {
 	parts, ok := e.ready, e.known
 	if !ok {
-		parts, ok = e.parts(slots)
+		parts, ok = e.patternParts(slots)
 	}
-	text := e.operand.eval(slots)
+	text := e.operand.evalRow(slots)
 	if !ok || text.Kind != String {
 		return undefined
 	}
-	return boolean(likeMatches([]rune(string(text.Text)), parts, slots))
+	return boolValue(likeMatches([]rune(string(text.Text)), parts, slots))
 }
 
 // likePartSize is about how many bytes a character of a pattern takes.
@@ -73,7 +73,7 @@ type likePart struct {
 	ranges [][2]rune // first and last
 }
 
-func (p likePart) matches(r rune) bool {
+func (p likePart) matchesRune(r rune) bool {
 	if p.single {
 		return true
 	}
@@ -92,7 +92,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 		switch {
 		case escapes && r == escape && i+1 < len(pattern):
 			i++
-			parts = append(parts, literal(pattern[i]))
+			parts = append(parts, literalPart(pattern[i]))
 		case r == '%':
 			if n := len(parts); n == 0 || !parts[n-1].any {
 				parts = append(parts, likePart{any: true})
@@ -102,19 +102,19 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 		case r == '[':
 			set, length := likeSet(pattern[i+1:])
 			if length == 0 { // a bracket that nothing closes is a character
-				parts = append(parts, literal(r))
+				parts = append(parts, literalPart(r))
 				continue
 			}
 			parts = append(parts, set)
 			i += length
 		default:
-			parts = append(parts, literal(r))
+			parts = append(parts, literalPart(r))
 		}
 	}
 	return parts
 }
 
-func literal(r rune) likePart { return likePart{ranges: [][2]rune{{r, r}}} }
+func literalPart(r rune) likePart { return likePart{ranges: [][2]rune{{r, r}}} }
 
 // likeSet reads what follows [ up to ], and returns its length with that.
 func likeSet(s []rune) (set likePart, length int) {
@@ -149,7 +149,7 @@ func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
 			compared += len(parts[p].ranges)
 		}
 		if compared >= checkEvery {
-			if !slots.spend(compared / perStep) {
+			if !slots.spendSteps(compared / perStep) {
 				return false
 			}
 			compared = 0
@@ -158,7 +158,7 @@ func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
 		case p < len(parts) && parts[p].any:
 			backText, backPart = t, p
 			p++
-		case p < len(parts) && parts[p].matches(text[t]):
+		case p < len(parts) && parts[p].matchesRune(text[t]):
 			t++
 			p++
 		case backPart >= 0:

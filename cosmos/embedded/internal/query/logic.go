@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-type comparison struct {
+type comparisonExpr struct {
 	op          string
 	left, right expr
 }
 
-func (e comparison) eval(slots *Slots) Value {
-	a, b := e.left.eval(slots), e.right.eval(slots)
+func (e comparisonExpr) evalRow(slots *Slots) Value {
+	a, b := e.left.evalRow(slots), e.right.evalRow(slots)
 	if a.Kind >= Array && a.Kind == b.Kind {
 		slots.spendCompare(a, b)
 	}
-	if !slots.spend(1) {
+	if !slots.spendSteps(1) {
 		return undefined
 	}
 	return compareBy(e.op, a, b)
@@ -29,9 +29,9 @@ func compareBy(op string, a, b Value) Value {
 	}
 	switch op {
 	case "=":
-		return boolean(equal(a, b))
+		return boolValue(equalValues(a, b))
 	case "!=":
-		return boolean(!equal(a, b))
+		return boolValue(!equalValues(a, b))
 	}
 	if a.Kind != b.Kind || a.Kind >= Array {
 		return undefined
@@ -39,28 +39,28 @@ func compareBy(op string, a, b Value) Value {
 	c := Compare(a, b)
 	switch op {
 	case "<":
-		return boolean(c < 0)
+		return boolValue(c < 0)
 	case "<=":
-		return boolean(c <= 0)
+		return boolValue(c <= 0)
 	case ">":
-		return boolean(c > 0)
+		return boolValue(c > 0)
 	}
-	return boolean(c >= 0)
+	return boolValue(c >= 0)
 }
 
 // A logical joins conditions; undefined takes part, as in SQL's unknown.
-type logical struct {
+type logicalExpr struct {
 	and   bool
 	terms []expr
 }
 
-func (e logical) eval(slots *Slots) Value {
+func (e logicalExpr) evalRow(slots *Slots) Value {
 	known := true
 	for _, term := range e.terms {
-		if !slots.spend(1) {
+		if !slots.spendSteps(1) {
 			return undefined
 		}
-		v := term.eval(slots)
+		v := term.evalRow(slots)
 		if v.Kind != Bool {
 			known = false
 		} else if v.Bool != e.and {
@@ -70,78 +70,78 @@ func (e logical) eval(slots *Slots) Value {
 	if !known {
 		return undefined
 	}
-	return boolean(e.and)
+	return boolValue(e.and)
 }
 
 // newLogical joins terms. In an OR, it makes the equalities of one path with
 // constants one membership, which a lookup answers.
 func newLogical(and bool, terms []expr) expr {
 	if and || len(terms) < minLookup {
-		return logical{and, terms}
+		return logicalExpr{and, terms}
 	}
 	equal := map[int][]expr{} // the constants that each path is compared with
 	var rest []expr
 	for _, term := range terms {
-		if c, ok := term.(comparison); ok && c.op == "=" {
-			if slot, v, ok := sides(c); ok {
-				equal[slot] = append(equal[slot], constant{v})
+		if c, ok := term.(comparisonExpr); ok && c.op == "=" {
+			if slot, v, ok := pathAndConstant(c); ok {
+				equal[slot] = append(equal[slot], constantExpr{v})
 				continue
 			}
 		}
 		rest = append(rest, term)
 	}
 	for _, slot := range slices.Sorted(maps.Keys(equal)) {
-		rest = append(rest, newMembership(property{slot}, equal[slot]))
+		rest = append(rest, newMembership(pathExpr{slot}, equal[slot]))
 	}
 	if len(rest) == 1 {
 		return rest[0]
 	}
-	return logical{false, rest}
+	return logicalExpr{false, rest}
 }
 
-type negation struct{ operand expr }
+type negationExpr struct{ operand expr }
 
-func (e negation) eval(slots *Slots) Value {
-	if v := e.operand.eval(slots); v.Kind == Bool {
-		return boolean(!v.Bool)
+func (e negationExpr) evalRow(slots *Slots) Value {
+	if v := e.operand.evalRow(slots); v.Kind == Bool {
+		return boolValue(!v.Bool)
 	}
 	return undefined
 }
 
 // A membership is IN. A list of constants has a lookup, so that its length does not
 // affect the cost.
-type membership struct {
+type membershipExpr struct {
 	operand expr
 	list    []expr
-	lookup  *lookup // nil: the list is searched
+	lookup  *constantLookup // nil: the list is searched
 }
 
 // minLookup is the length from which on a lookup is faster than a search.
 const minLookup = 8
 
-func newMembership(operand expr, list []expr) membership {
-	e := membership{operand: operand, list: list}
+func newMembership(operand expr, list []expr) membershipExpr {
+	e := membershipExpr{operand: operand, list: list}
 	if len(list) >= minLookup && isConstant(list) {
 		e.lookup = newLookup(list)
 	}
 	return e
 }
 
-func (e membership) eval(slots *Slots) Value {
-	v := e.operand.eval(slots)
-	if v.Kind == Undefined || !slots.spend(1) {
+func (e membershipExpr) evalRow(slots *Slots) Value {
+	v := e.operand.evalRow(slots)
+	if v.Kind == Undefined || !slots.spendSteps(1) {
 		return undefined
 	}
 	if e.lookup != nil {
-		return e.lookup.find(v, slots)
+		return e.lookup.findValue(v, slots)
 	}
-	result := boolean(false)
+	result := boolValue(false)
 	for _, item := range e.list {
-		w := item.eval(slots)
+		w := item.evalRow(slots)
 		if v.Kind >= Array && v.Kind == w.Kind {
 			slots.spendCompare(v, w)
 		}
-		if !slots.spend(1) {
+		if !slots.spendSteps(1) {
 			return undefined
 		}
 		switch is := compareBy("=", v, w); {
@@ -155,16 +155,16 @@ func (e membership) eval(slots *Slots) Value {
 }
 
 // A lookup finds a value among constants, with the equality of =.
-type lookup struct {
+type constantLookup struct {
 	numbers   map[float64]struct{}
 	others    map[string]struct{} // by kind and canonical text
 	undefined bool                // one of them is undefined: so is not finding a value
 }
 
-func newLookup(list []expr) *lookup {
-	l := &lookup{numbers: map[float64]struct{}{}, others: map[string]struct{}{}}
+func newLookup(list []expr) *constantLookup {
+	l := &constantLookup{numbers: map[float64]struct{}{}, others: map[string]struct{}{}}
 	for _, e := range list {
-		switch v := e.(constant).value; v.Kind {
+		switch v := e.(constantExpr).value; v.Kind {
 		case Undefined:
 			l.undefined = true
 		case Number:
@@ -182,10 +182,10 @@ func (v Value) lookupKey(dst []byte) []byte {
 	if v.Kind == String {
 		return append(dst, v.Text...)
 	}
-	return v.canonical(dst)
+	return v.appendCanonical(dst)
 }
 
-func (l *lookup) find(v Value, slots *Slots) Value {
+func (l *constantLookup) findValue(v Value, slots *Slots) Value {
 	var found bool
 	if v.Kind == Number {
 		_, found = l.numbers[v.Num]
@@ -199,5 +199,5 @@ func (l *lookup) find(v Value, slots *Slots) Value {
 	if !found && l.undefined {
 		return undefined
 	}
-	return boolean(found)
+	return boolValue(found)
 }

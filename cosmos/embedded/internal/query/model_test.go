@@ -11,31 +11,31 @@ import (
 // The model is a second evaluator, as plain as can be: values are what
 // encoding/json decodes, missing is undefined, and an expression is a pair of
 // its text and its meaning.
-type missing struct{}
+type missingValue struct{}
 
-type env map[string]any
+type modelEnv map[string]any
 
 type modelExpr struct {
 	text string
-	mean func(env) any
+	mean func(modelEnv) any
 }
 
-func isMissing(v any) bool { return v == any(missing{}) }
+func isMissing(v any) bool { return v == any(missingValue{}) }
 
-// get takes one step into a value.
-func get(v any, name string) any {
+// getProperty takes one step into a value.
+func getProperty(v any, name string) any {
 	if o, ok := v.(map[string]any); ok {
 		if found, ok := o[name]; ok {
 			return found
 		}
 	}
-	return missing{}
+	return missingValue{}
 }
 
-// rank is the place of a value's type in ORDER BY.
-func rank(v any) int {
+// typeRank is the place of a value's type in ORDER BY.
+func typeRank(v any) int {
 	switch v.(type) {
-	case missing:
+	case missingValue:
 		return 0
 	case nil:
 		return 1
@@ -51,10 +51,10 @@ func rank(v any) int {
 	return 6
 }
 
-// order compares any two values as ORDER BY does.
-func order(a, b any) int {
-	if rank(a) != rank(b) {
-		return rank(a) - rank(b)
+// compareModel compares any two values as ORDER BY does.
+func compareModel(a, b any) int {
+	if typeRank(a) != typeRank(b) {
+		return typeRank(a) - typeRank(b)
 	}
 	less := false
 	switch a := a.(type) {
@@ -78,7 +78,7 @@ func order(a, b any) int {
 
 func modelCompare(op string, a, b any) any {
 	if isMissing(a) || isMissing(b) {
-		return missing{}
+		return missingValue{}
 	}
 	switch op {
 	case "=":
@@ -86,10 +86,10 @@ func modelCompare(op string, a, b any) any {
 	case "!=":
 		return !reflect.DeepEqual(a, b)
 	}
-	if rank(a) != rank(b) || rank(a) > 4 {
-		return missing{}
+	if typeRank(a) != typeRank(b) || typeRank(a) > 4 {
+		return missingValue{}
 	}
-	c := order(a, b)
+	c := compareModel(a, b)
 	return map[string]bool{"<": c < 0, "<=": c <= 0, ">": c > 0, ">=": c >= 0}[op]
 }
 
@@ -102,7 +102,7 @@ func modelLogic(op string, a, b any) any {
 	if a == any(!decides) && b == any(!decides) {
 		return !decides
 	}
-	return missing{}
+	return missingValue{}
 }
 
 func modelArithmetic(op string, a, b any) any {
@@ -114,11 +114,11 @@ func modelArithmetic(op string, a, b any) any {
 	x, ok := a.(float64)
 	y, also := b.(float64)
 	if !ok || !also || op == "||" {
-		return missing{}
+		return missingValue{}
 	}
 	result := map[string]float64{"+": x + y, "-": x - y, "*": x * y, "/": x / y, "%": math.Mod(x, y)}[op]
 	if math.IsNaN(result) || math.IsInf(result, 0) {
-		return missing{}
+		return missingValue{}
 	}
 	return result
 }
@@ -127,7 +127,7 @@ func modelArithmetic(op string, a, b any) any {
 func modelLike(v any, pattern string) any {
 	s, ok := v.(string)
 	if !ok {
-		return missing{}
+		return missingValue{}
 	}
 	re := regexp.QuoteMeta(pattern)
 	re = strings.NewReplacer("%", ".*", "_", ".").Replace(re)
@@ -157,20 +157,20 @@ type modelSum struct {
 }
 
 type modelRow struct {
-	env    env
+	env    modelEnv
 	result any
 }
 
-// run is the whole answer.
-func (q modelQuery) run(docs []any) []any {
+// runModel is the whole answer.
+func (q modelQuery) runModel(docs []any) []any {
 	var rows []modelRow
 	for _, doc := range docs {
-		in := []env{{"c": doc}}
+		in := []modelEnv{{"c": doc}}
 		if q.join {
 			in = nil
-			items, _ := get(doc, "l").([]any)
+			items, _ := getProperty(doc, "l").([]any)
 			for _, item := range items {
-				in = append(in, env{"c": doc, "t": item})
+				in = append(in, modelEnv{"c": doc, "t": item})
 			}
 		}
 		for _, e := range in {
@@ -179,7 +179,7 @@ func (q modelQuery) run(docs []any) []any {
 			}
 		}
 	}
-	rows = q.project(rows)
+	rows = q.projectRows(rows)
 	insertionSort(rows, q.orders)
 	results := []any{}
 	seen := map[string]bool{}
@@ -200,9 +200,9 @@ func (q modelQuery) run(docs []any) []any {
 	return results
 }
 
-func (q modelQuery) project(rows []modelRow) []modelRow {
+func (q modelQuery) projectRows(rows []modelRow) []modelRow {
 	if q.group != nil || q.sums != nil {
-		return q.groups(rows)
+		return q.groupRows(rows)
 	}
 	for i, r := range rows {
 		switch {
@@ -217,7 +217,7 @@ func (q modelQuery) project(rows []modelRow) []modelRow {
 	return rows
 }
 
-func objectOf(columns []modelExpr, e env) map[string]any {
+func objectOf(columns []modelExpr, e modelEnv) map[string]any {
 	o := map[string]any{}
 	for i, c := range columns {
 		if v := c.mean(e); !isMissing(v) {
@@ -227,7 +227,7 @@ func objectOf(columns []modelExpr, e env) map[string]any {
 	return o
 }
 
-func (q modelQuery) groups(rows []modelRow) []modelRow {
+func (q modelQuery) groupRows(rows []modelRow) []modelRow {
 	var names []string
 	members := map[string][]modelRow{}
 	for _, r := range rows {
@@ -247,7 +247,7 @@ func (q modelQuery) groups(rows []modelRow) []modelRow {
 			result = objectOf(q.group, members[name][0].env)
 		}
 		for i, sum := range q.sums {
-			if v := sum.of(members[name]); !isMissing(v) {
+			if v := sum.sumRows(members[name]); !isMissing(v) {
 				result["s"+string(rune('0'+i))] = v
 			}
 		}
@@ -256,7 +256,7 @@ func (q modelQuery) groups(rows []modelRow) []modelRow {
 	return results
 }
 
-func (s modelSum) of(rows []modelRow) any {
+func (s modelSum) sumRows(rows []modelRow) any {
 	var values []any
 	for _, r := range rows {
 		if v := s.arg.mean(r.env); !isMissing(v) {
@@ -267,13 +267,13 @@ func (s modelSum) of(rows []modelRow) any {
 		return float64(len(values))
 	}
 	total := 0.0
-	best := any(missing{})
+	best := any(missingValue{})
 	for i, v := range values {
 		n, ok := v.(float64)
 		switch {
-		case (s.function == "SUM" || s.function == "AVG") && !ok, rank(v) > 4:
-			return missing{}
-		case i == 0 || order(v, best) < 0 == (s.function == "MIN") && order(v, best) != 0:
+		case (s.function == "SUM" || s.function == "AVG") && !ok, typeRank(v) > 4:
+			return missingValue{}
+		case i == 0 || compareModel(v, best) < 0 == (s.function == "MIN") && compareModel(v, best) != 0:
 			best = v
 		}
 		total += n
@@ -284,7 +284,7 @@ func (s modelSum) of(rows []modelRow) any {
 	case s.function == "AVG" && len(values) > 0:
 		return total / float64(len(values))
 	case s.function == "AVG":
-		return missing{}
+		return missingValue{}
 	}
 	return best
 }
@@ -293,7 +293,7 @@ func (s modelSum) of(rows []modelRow) any {
 func insertionSort(rows []modelRow, orders []modelOrder) {
 	before := func(a, b modelRow) bool {
 		for _, o := range orders {
-			c := order(get(a.env["c"], o.name), get(b.env["c"], o.name))
+			c := compareModel(getProperty(a.env["c"], o.name), getProperty(b.env["c"], o.name))
 			if c != 0 {
 				return c < 0 != o.descending
 			}

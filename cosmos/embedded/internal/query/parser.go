@@ -15,8 +15,8 @@ const maxPath = 10_000
 // maxJoins is how many JOINs Cosmos DB takes in a query.
 const maxJoins = 10
 
-type parser struct {
-	tokens []token
+type queryParser struct {
+	tokens []lexToken
 	pos    int
 	depth  int
 	joins  int
@@ -27,17 +27,17 @@ type parser struct {
 	extra int
 }
 
-func newParser(text string, params map[string]Value) (*parser, error) {
-	tokens, err := lex(text)
+func newParser(text string, params map[string]Value) (*queryParser, error) {
+	tokens, err := lexQuery(text)
 	if err != nil {
 		return nil, err
 	}
-	return &parser{tokens: tokens, params: params}, nil
+	return &queryParser{tokens: tokens, params: params}, nil
 }
 
-func (p *parser) peek() token { return p.tokens[p.pos] }
+func (p *queryParser) peekToken() lexToken { return p.tokens[p.pos] }
 
-func (p *parser) next() token {
+func (p *queryParser) nextToken() lexToken {
 	t := p.tokens[p.pos]
 	if t.kind != tokenEnd {
 		p.pos++
@@ -45,25 +45,25 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept takes the next token if it is s.
-func (p *parser) accept(s string) bool {
-	if p.peek().is(s) {
+// acceptToken takes the next token if it is s.
+func (p *queryParser) acceptToken(s string) bool {
+	if p.peekToken().isToken(s) {
 		p.pos++
 		return true
 	}
 	return false
 }
 
-func (p *parser) expect(s string) error {
-	if t := p.peek(); !p.accept(s) {
+func (p *queryParser) expectToken(s string) error {
+	if t := p.peekToken(); !p.acceptToken(s) {
 		return &Error{t.at, fmt.Sprintf("want %s, found %v", s, t)}
 	}
 	return nil
 }
 
-// end refuses whatever follows the query.
-func (p *parser) end() error {
-	if t := p.peek(); t.kind != tokenEnd {
+// expectEnd refuses whatever follows the query.
+func (p *queryParser) expectEnd() error {
+	if t := p.peekToken(); t.kind != tokenEnd {
 		return &Error{t.at, fmt.Sprintf("%v is not supported here", t)}
 	}
 	return nil
@@ -76,15 +76,15 @@ var reserved = map[string]bool{
 	"TRUE": true, "FALSE": true, "NULL": true, "UNDEFINED": true, "UDF": true, "ESCAPE": true, "CASE": true,
 }
 
-func (p *parser) name(what string) (string, error) {
-	t := p.next()
-	if !p.free(t) {
+func (p *queryParser) parseName(what string) (string, error) {
+	t := p.nextToken()
+	if !p.isAlias(t) {
 		return "", &Error{t.at, fmt.Sprintf("want %s, found %v", what, t)}
 	}
 	return t.text, nil
 }
 
-func (p *parser) parameter(t token) (Value, error) {
+func (p *queryParser) parseParameter(t lexToken) (Value, error) {
 	v, ok := p.params[t.text]
 	if !ok {
 		return undefined, &Error{t.at, "no parameter named " + t.text + " was given"}
@@ -92,76 +92,76 @@ func (p *parser) parameter(t token) (Value, error) {
 	return v, nil
 }
 
-// list reads expressions up to the closing symbol, and takes that too.
-func (p *parser) list(closing string) ([]node, error) {
-	if p.accept(closing) {
+// parseList reads expressions up to the closing symbol, and takes that too.
+func (p *queryParser) parseList(closing string) ([]exprNode, error) {
+	if p.acceptToken(closing) {
 		return nil, nil
 	}
-	var list []node
+	var list []exprNode
 	for {
-		e, err := p.expression()
+		e, err := p.parseExpression()
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, e)
-		if p.accept(closing) {
+		if p.acceptToken(closing) {
 			return list, nil
 		}
-		if err := p.expect(","); err != nil {
+		if err := p.expectToken(","); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// operand reads a value without the steps into it.
-func (p *parser) operand() (node, error) {
-	t := p.next()
-	at := position(t.at)
+// parseOperand reads a value without the steps into it.
+func (p *queryParser) parseOperand() (exprNode, error) {
+	t := p.nextToken()
+	at := textPosition(t.at)
 	switch t.kind {
 	case tokenNumber:
-		return literalNode{position: at, value: Value{Kind: Number, Num: t.num}}, nil
+		return literalNode{textPosition: at, value: Value{Kind: Number, Num: t.num}}, nil
 	case tokenString:
-		return literalNode{position: at, value: Value{Kind: String, Text: []byte(t.text)}}, nil
+		return literalNode{textPosition: at, value: Value{Kind: String, Text: []byte(t.text)}}, nil
 	case tokenParameter:
-		v, err := p.parameter(t)
+		v, err := p.parseParameter(t)
 		return literalNode{at, v, t.text}, err
 	case tokenName:
-		return p.named(t)
+		return p.parseNamed(t)
 	default:
-		return p.bracketed(t)
+		return p.parseBracketed(t)
 	}
 }
 
-// bracketed reads what is in parentheses, brackets or braces.
-func (p *parser) bracketed(t token) (node, error) {
+// parseBracketed reads what is in parentheses, brackets or braces.
+func (p *queryParser) parseBracketed(t lexToken) (exprNode, error) {
 	switch {
-	case t.is("(") && p.peek().is("SELECT"):
-		return p.subquery(t, "")
-	case t.is("("):
-		e, err := p.expression()
+	case t.isToken("(") && p.peekToken().isToken("SELECT"):
+		return p.parseSubquery(t, "")
+	case t.isToken("("):
+		e, err := p.parseExpression()
 		if err != nil {
 			return nil, err
 		}
-		return e, p.expect(")")
-	case t.is("["):
-		items, err := p.list("]")
-		return arrayNode{position(t.at), items}, err
-	case t.is("{"):
-		return p.object(t)
+		return e, p.expectToken(")")
+	case t.isToken("["):
+		items, err := p.parseList("]")
+		return arrayNode{textPosition(t.at), items}, err
+	case t.isToken("{"):
+		return p.parseObject(t)
 	}
 	return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
 }
 
-// subquery reads from SELECT to the closing parenthesis.
-func (p *parser) subquery(t token, kind string) (node, error) {
-	body, err := p.selection()
+// parseSubquery reads from SELECT to the closing parenthesis.
+func (p *queryParser) parseSubquery(t lexToken, kind string) (exprNode, error) {
+	body, err := p.parseSelect()
 	if err != nil {
 		return nil, err
 	}
 	if clause, at := beyondSubquery(body); clause != "" {
 		return nil, &Error{at, clause + " is not supported in a subquery"}
 	}
-	return subqueryNode{position(t.at), kind, body}, p.expect(")")
+	return subqueryNode{textPosition(t.at), kind, body}, p.expectToken(")")
 }
 
 func beyondSubquery(s *selectNode) (clause string, at int) {
@@ -176,14 +176,14 @@ func beyondSubquery(s *selectNode) (clause string, at int) {
 	return "", 0
 }
 
-func (p *parser) object(t token) (node, error) {
-	o := objectNode{position: position(t.at)}
+func (p *queryParser) parseObject(t lexToken) (exprNode, error) {
+	o := objectNode{textPosition: textPosition(t.at)}
 	taken := map[string]bool{}
-	if p.accept("}") {
+	if p.acceptToken("}") {
 		return o, nil
 	}
 	for {
-		name := p.next()
+		name := p.nextToken()
 		if name.kind != tokenName && name.kind != tokenString {
 			return nil, &Error{name.at, fmt.Sprintf("want a property name, found %v", name)}
 		}
@@ -191,49 +191,49 @@ func (p *parser) object(t token) (node, error) {
 			return nil, &Error{name.at, fmt.Sprintf("property %q is given twice", name.text)}
 		}
 		taken[name.text] = true
-		if err := p.expect(":"); err != nil {
+		if err := p.expectToken(":"); err != nil {
 			return nil, err
 		}
-		value, err := p.expression()
+		value, err := p.parseExpression()
 		if err != nil {
 			return nil, err
 		}
 		o.names, o.values = append(o.names, name.text), append(o.values, value)
-		if p.accept("}") {
+		if p.acceptToken("}") {
 			return o, nil
 		}
-		if err := p.expect(","); err != nil {
+		if err := p.expectToken(","); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// named reads a word constant, a function or the start of a path.
-func (p *parser) named(t token) (node, error) {
-	at := position(t.at)
+// parseNamed reads a word constant, a function or the start of a path.
+func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
+	at := textPosition(t.at)
 	word := strings.ToUpper(t.text)
 	switch word {
 	case "TRUE":
-		return literalNode{position: at, value: boolean(true)}, nil
+		return literalNode{textPosition: at, value: boolValue(true)}, nil
 	case "FALSE":
-		return literalNode{position: at, value: boolean(false)}, nil
+		return literalNode{textPosition: at, value: boolValue(false)}, nil
 	case "NULL":
-		return literalNode{position: at, value: null}, nil
+		return literalNode{textPosition: at, value: null}, nil
 	case "UNDEFINED":
-		return literalNode{position: at}, nil
+		return literalNode{textPosition: at}, nil
 	case "EXISTS":
-		if err := p.expect("("); err != nil {
+		if err := p.expectToken("("); err != nil {
 			return nil, err
 		}
-		return p.subquery(t, word)
+		return p.parseSubquery(t, word)
 	case "UDF":
 		return nil, &Error{t.at, "user-defined functions are not supported"}
 	}
-	if p.accept("(") {
-		if word == "ARRAY" && p.peek().is("SELECT") {
-			return p.subquery(t, word)
+	if p.acceptToken("(") {
+		if word == "ARRAY" && p.peekToken().isToken("SELECT") {
+			return p.parseSubquery(t, word)
 		}
-		return p.call(t, word)
+		return p.parseCall(t, word)
 	}
 	if reserved[word] {
 		return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
@@ -241,19 +241,19 @@ func (p *parser) named(t token) (node, error) {
 	return nameNode{at, t.text}, nil
 }
 
-func (p *parser) call(t token, name string) (node, error) {
-	least, most, ok := arguments(name)
+func (p *queryParser) parseCall(t lexToken, name string) (exprNode, error) {
+	least, most, ok := argumentCounts(name)
 	if !ok {
 		return nil, &Error{t.at, "function " + name + " is not supported here"}
 	}
-	args, err := p.list(")")
+	args, err := p.parseList(")")
 	if err != nil {
 		return nil, err
 	}
 	if len(args) < least || len(args) > most {
 		want := fmt.Sprint(least)
 		switch {
-		case most == anyNumber:
+		case most == unlimitedArguments:
 			want += " or more"
 		case most > least:
 			want += fmt.Sprintf(" to %d", most)
@@ -263,31 +263,31 @@ func (p *parser) call(t token, name string) (node, error) {
 	if isAggregate(name) {
 		p.extra++
 	}
-	return callNode{position(t.at), name, args}, nil
+	return callNode{textPosition(t.at), name, args}, nil
 }
 
-// steps reads what follows a value: .name, ["name"], [index].
-func (p *parser) steps(base node) (node, error) {
+// parseSteps reads what follows a value: .name, ["name"], [index].
+func (p *queryParser) parseSteps(base exprNode) (exprNode, error) {
 	for n := 0; ; n++ {
 		if n > maxPath {
-			return nil, &Error{p.peek().at, fmt.Sprintf("a path has at most %d steps", maxPath)}
+			return nil, &Error{p.peekToken().at, fmt.Sprintf("a path has at most %d steps", maxPath)}
 		}
-		switch at := position(p.peek().at); {
-		case p.accept("."):
-			t := p.next()
+		switch at := textPosition(p.peekToken().at); {
+		case p.acceptToken("."):
+			t := p.nextToken()
 			if t.kind != tokenName {
 				return nil, &Error{t.at, fmt.Sprintf("want a property name after '.', found %v", t)}
 			}
 			base = memberNode{at, base, t.text}
-		case p.accept("["):
-			index, err := p.expression()
+		case p.acceptToken("["):
+			index, err := p.parseExpression()
 			if err != nil {
 				return nil, err
 			}
-			if err := p.expect("]"); err != nil {
+			if err := p.expectToken("]"); err != nil {
 				return nil, err
 			}
-			if base, err = step(at, base, index); err != nil {
+			if base, err = newStepNode(at, base, index); err != nil {
 				return nil, err
 			}
 		default:
@@ -296,7 +296,7 @@ func (p *parser) steps(base node) (node, error) {
 	}
 }
 
-func step(at position, base, index node) (node, error) {
+func newStepNode(at textPosition, base, index exprNode) (exprNode, error) {
 	literal, ok := index.(literalNode)
 	if !ok {
 		return indexNode{at, base, index}, nil
@@ -311,7 +311,7 @@ func step(at position, base, index node) (node, error) {
 }
 
 // wholeNumber returns the constant index that n is.
-func wholeNumber(n node) (int, bool) {
+func wholeNumber(n exprNode) (int, bool) {
 	literal, ok := n.(literalNode)
 	f := literal.value.Num
 	if !ok || literal.value.Kind != Number || f != math.Trunc(f) || f < 0 || f > math.MaxInt32 {

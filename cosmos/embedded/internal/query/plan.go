@@ -34,7 +34,7 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 			continue
 		}
 		p.indexed = append(p.indexed, part.condition)
-		found, _ := q.predicates(part.condition)
+		found, _ := q.findPredicates(part.condition)
 		p.Confines = append(p.Confines, found...)
 		for _, path := range part.paths {
 			counted[q.slotOf[pathKey(path)]] = true
@@ -56,7 +56,7 @@ type indexedPart struct {
 // they answer some terms has documents that are loaded for the other ones.
 func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {
 	part = indexedPart{condition: e, isAll: true}
-	found, exact := q.predicates(e)
+	found, exact := q.findPredicates(e)
 	if exact && !slices.ContainsFunc(found, func(f Predicate) bool { return !indexed(f.Path) }) {
 		for _, f := range found {
 			part.paths = append(part.paths, f.Path)
@@ -64,7 +64,7 @@ func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part index
 		return part, true
 	}
 	switch e := e.(type) {
-	case logical:
+	case logicalExpr:
 		terms := e
 		terms.terms = nil
 		for _, term := range e.terms {
@@ -79,12 +79,12 @@ func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part index
 		}
 		part.condition = terms
 		return part, len(terms.terms) > 0
-	case negation:
+	case negationExpr:
 		part, ok = q.indexedPart(e.operand, indexed)
 		part.condition = e
 		return part, ok && part.isAll
-	case call:
-		if p, isPath := e.args[0].(property); isPath && e.name == "IS_DEFINED" {
+	case callExpr:
+		if p, isPath := e.args[0].(pathExpr); isPath && e.name == "IS_DEFINED" {
 			path := q.paths[p.slot-q.extra]
 			part.paths = []rawjson.Path{path}
 			return part, indexed(path)
@@ -108,28 +108,28 @@ func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 func (q *Query) OnlySorted(p Plan) Plan {
 	p.indexed = slices.Clip(p.indexed)
 	for _, o := range q.orders {
-		p.indexed = append(p.indexed, newCall("IS_DEFINED", functions["IS_DEFINED"].fn, []expr{property{o.slot}}))
+		p.indexed = append(p.indexed, newCall("IS_DEFINED", functions["IS_DEFINED"].fn, []expr{pathExpr{o.slot}}))
 	}
 	return p
 }
 
 func allTrue(conditions []expr, slots *Slots) bool {
 	for _, c := range conditions {
-		if !slots.spend(1) || !c.eval(slots).IsTrue() {
+		if !slots.spendSteps(1) || !c.evalRow(slots).IsTrue() {
 			return false
 		}
 	}
 	return true
 }
 
-// sides returns the path and the constant that c compares.
-func sides(c comparison) (slot int, v Value, ok bool) {
+// pathAndConstant returns the path and the constant that c compares.
+func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	left, right := c.left, c.right
-	if _, is := left.(constant); is {
+	if _, is := left.(constantExpr); is {
 		left, right = right, left
 	}
-	prop, isPath := left.(property)
-	value, isConstant := right.(constant)
+	prop, isPath := left.(pathExpr)
+	value, isConstant := right.(constantExpr)
 	return prop.slot, value.value, isPath && isConstant
 }
 
@@ -137,7 +137,7 @@ func sides(c comparison) (slot int, v Value, ok bool) {
 // it to be equal to. ok is false unless there is one for every path.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
 	for _, path := range paths {
-		v, found := q.equality(q.document, path)
+		v, found := q.findEquality(q.document, path)
 		if !found {
 			return nil, false
 		}
@@ -146,27 +146,27 @@ func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
 	return values, true
 }
 
-func (q *Query) equality(list []expr, path rawjson.Path) (Value, bool) {
+func (q *Query) findEquality(list []expr, path rawjson.Path) (Value, bool) {
 	for _, e := range list {
-		c, is := e.(comparison)
+		c, is := e.(comparisonExpr)
 		if !is || c.op != "=" {
 			continue
 		}
-		if slot, v, ok := sides(c); ok && samePath(q.paths[slot-q.extra], path) {
+		if slot, v, ok := pathAndConstant(c); ok && samePath(q.paths[slot-q.extra], path) {
 			return v, true
 		}
 	}
 	return undefined, false
 }
 
-// conjuncts takes apart what AND joins.
-func conjuncts(e expr, list []expr) []expr {
-	l, ok := e.(logical)
+// listConjuncts takes apart what AND joins.
+func listConjuncts(e expr, list []expr) []expr {
+	l, ok := e.(logicalExpr)
 	if !ok || !l.and {
 		return append(list, e)
 	}
 	for _, term := range l.terms {
-		list = conjuncts(term, list)
+		list = listConjuncts(term, list)
 	}
 	return list
 }

@@ -40,12 +40,12 @@ func TestPlan_LoadsTheDocumentsThatIndexesFind(t *testing.T) {
 		{"NOT (c.a = 1 OR c.id = '5')", "3", "3", 2, true},
 		{"c.a != 1", "12345", "35", 0, false},
 	} {
-		q := parse(t, "SELECT * FROM c WHERE "+tc.condition, nil)
+		q := mustParse(t, "SELECT * FROM c WHERE "+tc.condition, nil)
 		plan := q.Plan(isIndexed)
 		slots := q.NewSlots(context.Background(), DefaultLimits)
 		loaded, given := "", ""
 		for i, doc := range docs {
-			if q.Extract(compact(t, doc), slots); plan.Loads(slots) {
+			if q.Extract(mustCompact(t, doc), slots); plan.Loads(slots) {
 				loaded += fmt.Sprint(i + 1)
 				if plan.Keeps(slots) {
 					given += fmt.Sprint(i + 1)
@@ -64,7 +64,7 @@ func TestPlan_HasRoomForALongListOfAlternatives(t *testing.T) {
 	for i := range 1000 {
 		parts = append(parts, fmt.Sprintf("(c.id = 'i%d' AND c.b = 'p%d')", i, i))
 	}
-	plan := parse(t, "SELECT * FROM c WHERE "+strings.Join(parts, " OR "), nil).Plan(func(p rawjson.Path) bool { return p[0].Name != "b" })
+	plan := mustParse(t, "SELECT * FROM c WHERE "+strings.Join(parts, " OR "), nil).Plan(func(p rawjson.Path) bool { return p[0].Name != "b" })
 	require.Equal(t, 1, plan.Predicates)
 	require.Len(t, plan.Confines[0].In, 1000)
 }

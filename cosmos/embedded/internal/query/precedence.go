@@ -12,51 +12,51 @@ var (
 	comparisons = []string{"=", "!=", "<>", "<", "<=", ">", ">="}
 )
 
-// enter counts a level of nesting; leave ends it.
-func (p *parser) enter() error {
+// enterLevel counts a level of nesting; leave ends it.
+func (p *queryParser) enterLevel() error {
 	if p.depth++; p.depth > maxDepth {
-		return &Error{p.peek().at, "the expression is nested too deeply"}
+		return &Error{p.peekToken().at, "the expression is nested too deeply"}
 	}
 	return nil
 }
 
-func (p *parser) leave() { p.depth-- }
+func (p *queryParser) leaveLevel() { p.depth-- }
 
-// expression reads condition ? then : otherwise, or what binds tighter.
-func (p *parser) expression() (node, error) {
-	defer p.leave()
-	if err := p.enter(); err != nil {
+// parseExpression reads condition ? then : otherwise, or what binds tighter.
+func (p *queryParser) parseExpression() (exprNode, error) {
+	defer p.leaveLevel()
+	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
-	condition, err := p.operators(loose, p.negation)
-	t := p.peek()
-	if err != nil || !p.accept("?") {
+	condition, err := p.parseOperators(loose, p.parseNegation)
+	t := p.peekToken()
+	if err != nil || !p.acceptToken("?") {
 		return condition, err
 	}
-	then, err := p.expression()
+	then, err := p.parseExpression()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.expect(":"); err != nil {
+	if err := p.expectToken(":"); err != nil {
 		return nil, err
 	}
-	otherwise, err := p.expression()
-	return ternaryNode{position(t.at), condition, then, otherwise}, err
+	otherwise, err := p.parseExpression()
+	return ternaryNode{textPosition(t.at), condition, then, otherwise}, err
 }
 
-// operators reads operands joined by the operators of the levels.
-func (p *parser) operators(levels [][]string, operand func() (node, error)) (node, error) {
+// parseOperators reads operands joined by the operators of the levels.
+func (p *queryParser) parseOperators(levels [][]string, operand func() (exprNode, error)) (exprNode, error) {
 	if len(levels) == 0 {
 		return operand()
 	}
-	first, err := p.operators(levels[1:], operand)
+	first, err := p.parseOperators(levels[1:], operand)
 	if err != nil {
 		return nil, err
 	}
-	chain := chainNode{operands: []node{first}}
+	chain := chainNode{operands: []exprNode{first}}
 	for {
-		t := p.peek()
-		i := slices.IndexFunc(levels[0], t.is)
+		t := p.peekToken()
+		i := slices.IndexFunc(levels[0], t.isToken)
 		switch {
 		case i < 0 && len(chain.ops) == 0:
 			return first, nil
@@ -64,109 +64,111 @@ func (p *parser) operators(levels [][]string, operand func() (node, error)) (nod
 			return chain, nil
 		}
 		p.pos++
-		next, err := p.operators(levels[1:], operand)
+		next, err := p.parseOperators(levels[1:], operand)
 		if err != nil {
 			return nil, err
 		}
-		chain.position = position(t.at)
+		chain.textPosition = textPosition(t.at)
 		chain.ops, chain.operands = append(chain.ops, levels[0][i]), append(chain.operands, next)
 	}
 }
 
-func (p *parser) negation() (node, error) {
-	t := p.peek()
-	if !p.accept("NOT") {
-		return p.comparison()
+func (p *queryParser) parseNegation() (exprNode, error) {
+	t := p.peekToken()
+	if !p.acceptToken("NOT") {
+		return p.parseComparison()
 	}
-	defer p.leave()
-	if err := p.enter(); err != nil {
+	defer p.leaveLevel()
+	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
-	operand, err := p.negation()
-	return unaryNode{position(t.at), "NOT", operand}, err
+	operand, err := p.parseNegation()
+	return unaryNode{textPosition(t.at), "NOT", operand}, err
 }
 
-func (p *parser) arithmetic() (node, error) { return p.operators(tight, p.unary) }
+func (p *queryParser) parseArithmetic() (exprNode, error) {
+	return p.parseOperators(tight, p.parseUnary)
+}
 
-func (p *parser) unary() (node, error) {
-	t := p.peek()
-	if i := slices.IndexFunc([]string{"-", "+", "~"}, t.is); i < 0 {
-		n, err := p.operand()
+func (p *queryParser) parseUnary() (exprNode, error) {
+	t := p.peekToken()
+	if i := slices.IndexFunc([]string{"-", "+", "~"}, t.isToken); i < 0 {
+		n, err := p.parseOperand()
 		if err != nil {
 			return nil, err
 		}
-		return p.steps(n)
+		return p.parseSteps(n)
 	}
 	p.pos++
-	if p.peek().kind == tokenNumber && t.text == "-" {
-		return literalNode{position: position(t.at), value: Value{Kind: Number, Num: -p.next().num}}, nil
+	if p.peekToken().kind == tokenNumber && t.text == "-" {
+		return literalNode{textPosition: textPosition(t.at), value: Value{Kind: Number, Num: -p.nextToken().num}}, nil
 	}
-	defer p.leave()
-	if err := p.enter(); err != nil {
+	defer p.leaveLevel()
+	if err := p.enterLevel(); err != nil {
 		return nil, err
 	}
-	operand, err := p.unary()
-	return unaryNode{position(t.at), t.text, operand}, err
+	operand, err := p.parseUnary()
+	return unaryNode{textPosition(t.at), t.text, operand}, err
 }
 
-func (p *parser) comparison() (node, error) {
-	left, err := p.arithmetic()
+func (p *queryParser) parseComparison() (exprNode, error) {
+	left, err := p.parseArithmetic()
 	if err != nil {
 		return nil, err
 	}
-	t := p.peek()
+	t := p.peekToken()
 	if t.kind == tokenSymbol && slices.Contains(comparisons, t.text) {
 		p.pos++
-		right, err := p.arithmetic()
+		right, err := p.parseArithmetic()
 		op := t.text
 		if op == "<>" {
 			op = "!="
 		}
-		return binaryNode{position(t.at), op, left, right}, err
+		return binaryNode{textPosition(t.at), op, left, right}, err
 	}
-	if !p.accept("NOT") {
-		test, err := p.test(left)
+	if !p.acceptToken("NOT") {
+		test, err := p.parseTest(left)
 		if test == nil && err == nil {
 			return left, nil
 		}
 		return test, err
 	}
-	test, err := p.test(left)
+	test, err := p.parseTest(left)
 	if test == nil && err == nil {
-		err = &Error{p.peek().at, "want IN, BETWEEN or LIKE after NOT"}
+		err = &Error{p.peekToken().at, "want IN, BETWEEN or LIKE after NOT"}
 	}
-	return unaryNode{position(t.at), "NOT", test}, err
+	return unaryNode{textPosition(t.at), "NOT", test}, err
 }
 
-// test reads IN, BETWEEN or LIKE; it returns nil if none of them follows.
-func (p *parser) test(left node) (node, error) {
-	at := position(p.peek().at)
+// parseTest reads IN, BETWEEN or LIKE; it returns nil if none of them follows.
+func (p *queryParser) parseTest(left exprNode) (exprNode, error) {
+	at := textPosition(p.peekToken().at)
 	switch {
-	case p.accept("IN"):
-		if err := p.expect("("); err != nil {
+	case p.acceptToken("IN"):
+		if err := p.expectToken("("); err != nil {
 			return nil, err
 		}
-		list, err := p.list(")")
+		list, err := p.parseList(")")
 		if err == nil && len(list) == 0 {
 			err = &Error{p.tokens[p.pos-1].at, "IN wants at least one value"}
 		}
 		return inNode{at, left, list}, err
-	case p.accept("BETWEEN"):
-		low, err := p.arithmetic()
+	case p.acceptToken("BETWEEN"):
+		low, err := p.parseArithmetic()
 		if err != nil {
 			return nil, err
 		}
-		if err := p.expect("AND"); err != nil {
+		if err := p.expectToken("AND"); err != nil {
 			return nil, err
 		}
-		high, err := p.arithmetic()
+		high, err := p.parseArithmetic()
 		return betweenNode{at, left, low, high}, err
-	case p.accept("LIKE"):
-		pattern, err := p.arithmetic()
-		if err != nil || !p.accept("ESCAPE") {
+	case p.acceptToken("LIKE"):
+		pattern, err := p.parseArithmetic()
+		if err != nil || !p.acceptToken("ESCAPE") {
 			return likeNode{at, left, pattern, nil}, err
 		}
-		escape, err := p.arithmetic()
+		escape, err := p.parseArithmetic()
 		return likeNode{at, left, pattern, escape}, err
 	}
 	return nil, nil

@@ -16,230 +16,230 @@ type printer struct {
 	values bool // of parameters, not their names
 }
 
-func printed(n node) string {
+func printNode(n exprNode) string {
 	var p printer
-	p.node(n)
+	p.writeNode(n)
 	return p.String()
 }
 
-func printedSelect(s *selectNode) string {
+func printSelect(s *selectNode) string {
 	var p printer
-	p.selection(s)
+	p.writeSelect(s)
 	return p.String()
 }
 
-func (p *printer) write(parts ...string) {
+func (p *printer) writeParts(parts ...string) {
 	for _, part := range parts {
 		p.WriteString(part)
 	}
 }
 
-func (p *printer) node(n node) {
+func (p *printer) writeNode(n exprNode) {
 	if p.isFull() {
 		return
 	}
 	switch n := n.(type) {
 	case literalNode:
-		p.literal(n)
+		p.writeLiteral(n)
 	case nameNode:
-		p.write(n.name)
+		p.writeParts(n.name)
 	case memberNode:
-		p.base(n.base)
-		p.write("[", quoted(n.name), "]")
+		p.writeBase(n.base)
+		p.writeParts("[", quoteJSON(n.name), "]")
 	case indexNode:
-		p.base(n.base)
-		p.write("[")
-		p.node(n.index)
-		p.write("]")
+		p.writeBase(n.base)
+		p.writeParts("[")
+		p.writeNode(n.index)
+		p.writeParts("]")
 	case unaryNode:
-		p.write("(", n.op, " ")
-		p.node(n.operand)
-		p.write(")")
+		p.writeParts("(", n.op, " ")
+		p.writeNode(n.operand)
+		p.writeParts(")")
 	case chainNode:
-		p.chain(n)
+		p.writeChain(n)
 	case binaryNode:
-		p.infix(n.left, n.op, n.right)
+		p.writeInfix(n.left, n.op, n.right)
 	case ternaryNode:
-		p.write("(")
-		p.node(n.condition)
-		p.write(" ? ")
-		p.node(n.then)
-		p.write(" : ")
-		p.node(n.otherwise)
-		p.write(")")
+		p.writeParts("(")
+		p.writeNode(n.condition)
+		p.writeParts(" ? ")
+		p.writeNode(n.then)
+		p.writeParts(" : ")
+		p.writeNode(n.otherwise)
+		p.writeParts(")")
 	default:
-		p.rest(n)
+		p.writeSpecial(n)
 	}
 }
 
-// base writes what a step leads into: a number there needs parentheses.
-func (p *printer) base(n node) {
+// writeBase writes what a step leads into: a number there needs parentheses.
+func (p *printer) writeBase(n exprNode) {
 	if _, ok := n.(literalNode); !ok {
-		p.node(n)
+		p.writeNode(n)
 		return
 	}
-	p.write("(")
-	p.node(n)
-	p.write(")")
+	p.writeParts("(")
+	p.writeNode(n)
+	p.writeParts(")")
 }
 
 // isFull reports whether the text is longer than its limit.
 func (p *printer) isFull() bool { return p.limit > 0 && p.Len() > p.limit }
 
-// chain writes each operator in parentheses with all that is to its left.
-func (p *printer) chain(n chainNode) {
+// writeChain writes each operator in parentheses with all that is to its left.
+func (p *printer) writeChain(n chainNode) {
 	for i := 0; i < len(n.ops) && !p.isFull(); i++ {
-		p.write("(")
+		p.writeParts("(")
 	}
-	p.node(n.operands[0])
+	p.writeNode(n.operands[0])
 	for i := 0; i < len(n.ops) && !p.isFull(); i++ {
-		p.write(" ", n.ops[i], " ")
-		p.node(n.operands[i+1])
-		p.write(")")
+		p.writeParts(" ", n.ops[i], " ")
+		p.writeNode(n.operands[i+1])
+		p.writeParts(")")
 	}
 }
 
-func (p *printer) infix(left node, op string, right node) {
-	p.write("(")
-	p.node(left)
-	p.write(" ", op, " ")
-	p.node(right)
-	p.write(")")
+func (p *printer) writeInfix(left exprNode, op string, right exprNode) {
+	p.writeParts("(")
+	p.writeNode(left)
+	p.writeParts(" ", op, " ")
+	p.writeNode(right)
+	p.writeParts(")")
 }
 
-func (p *printer) list(open string, nodes []node, closing string) {
-	p.write(open)
+func (p *printer) writeList(open string, nodes []exprNode, closing string) {
+	p.writeParts(open)
 	for i, n := range nodes {
 		if i > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		p.node(n)
+		p.writeNode(n)
 	}
-	p.write(closing)
+	p.writeParts(closing)
 }
 
-// rest writes what has a form of its own.
-func (p *printer) rest(n node) {
+// writeSpecial writes what has a form of its own.
+func (p *printer) writeSpecial(n exprNode) {
 	switch n := n.(type) {
 	case inNode:
-		p.write("(")
-		p.node(n.operand)
-		p.list(" IN (", n.list, "))")
+		p.writeParts("(")
+		p.writeNode(n.operand)
+		p.writeList(" IN (", n.list, "))")
 	case betweenNode:
-		p.write("(")
-		p.node(n.operand)
-		p.write(" BETWEEN ")
-		p.node(n.low)
-		p.write(" AND ")
-		p.node(n.high)
-		p.write(")")
+		p.writeParts("(")
+		p.writeNode(n.operand)
+		p.writeParts(" BETWEEN ")
+		p.writeNode(n.low)
+		p.writeParts(" AND ")
+		p.writeNode(n.high)
+		p.writeParts(")")
 	case likeNode:
-		p.write("(")
-		p.node(n.operand)
-		p.write(" LIKE ")
-		p.node(n.pattern)
+		p.writeParts("(")
+		p.writeNode(n.operand)
+		p.writeParts(" LIKE ")
+		p.writeNode(n.pattern)
 		if n.escape != nil {
-			p.write(" ESCAPE ")
-			p.node(n.escape)
+			p.writeParts(" ESCAPE ")
+			p.writeNode(n.escape)
 		}
-		p.write(")")
+		p.writeParts(")")
 	case callNode:
-		p.list(n.name+"(", n.args, ")")
+		p.writeList(n.name+"(", n.args, ")")
 	case arrayNode:
-		p.list("[", n.items, "]")
+		p.writeList("[", n.items, "]")
 	case objectNode:
-		p.write("{")
+		p.writeParts("{")
 		for i, value := range n.values {
 			if i > 0 {
-				p.write(", ")
+				p.writeParts(", ")
 			}
-			p.write(quoted(n.names[i]), ": ")
-			p.node(value)
+			p.writeParts(quoteJSON(n.names[i]), ": ")
+			p.writeNode(value)
 		}
-		p.write("}")
+		p.writeParts("}")
 	case subqueryNode:
-		p.write(n.kind, "(")
-		p.selection(n.body)
-		p.write(")")
+		p.writeParts(n.kind, "(")
+		p.writeSelect(n.body)
+		p.writeParts(")")
 	}
 }
 
-func quoted(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
+func quoteJSON(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
 
-func (p *printer) literal(n literalNode) {
+func (p *printer) writeLiteral(n literalNode) {
 	switch {
 	case n.param != "" && !p.values:
-		p.write(n.param)
+		p.writeParts(n.param)
 	case n.value.Kind == Undefined:
-		p.write("undefined")
+		p.writeParts("undefined")
 	case n.value.Kind == Number:
-		p.write(strconv.FormatFloat(n.value.Num, 'g', -1, 64))
+		p.writeParts(strconv.FormatFloat(n.value.Num, 'g', -1, 64))
 	default:
 		p.Write(n.value.Append(nil))
 	}
 }
 
-func (p *printer) selection(s *selectNode) {
-	p.write("SELECT ")
+func (p *printer) writeSelect(s *selectNode) {
+	p.writeParts("SELECT ")
 	if s.distinct {
-		p.write("DISTINCT ")
+		p.writeParts("DISTINCT ")
 	}
 	if s.top != nil {
-		p.count("TOP ", s.top)
-		p.write(" ")
+		p.writeCount("TOP ", s.top)
+		p.writeParts(" ")
 	}
 	switch {
 	case s.star:
-		p.write("*")
+		p.writeParts("*")
 	case s.value != nil:
-		p.write("VALUE ")
-		p.node(s.value)
+		p.writeParts("VALUE ")
+		p.writeNode(s.value)
 	}
 	for i, c := range s.columns {
 		if i > 0 {
-			p.write(", ")
+			p.writeParts(", ")
 		}
-		p.node(c.expr)
+		p.writeNode(c.expr)
 		if c.name != "" {
-			p.write(" AS ", c.name)
+			p.writeParts(" AS ", c.name)
 		}
 	}
-	p.printFrom(s.sources)
+	p.writeFrom(s.sources)
 	if s.where != nil {
-		p.write(" WHERE ")
-		p.node(s.where)
+		p.writeParts(" WHERE ")
+		p.writeNode(s.where)
 	}
 	if s.groupBy != nil {
-		p.list(" GROUP BY ", s.groupBy, "")
+		p.writeList(" GROUP BY ", s.groupBy, "")
 	}
 	for i, o := range s.orderBy {
-		p.write([]string{" ORDER BY ", ", "}[min(i, 1)])
-		p.node(o.path)
-		p.write(map[bool]string{false: " ASC", true: " DESC"}[o.descending])
+		p.writeParts([]string{" ORDER BY ", ", "}[min(i, 1)])
+		p.writeNode(o.path)
+		p.writeParts(map[bool]string{false: " ASC", true: " DESC"}[o.descending])
 	}
 	if s.offset != nil {
-		p.count(" OFFSET ", s.offset)
-		p.count(" LIMIT ", s.limit)
+		p.writeCount(" OFFSET ", s.offset)
+		p.writeCount(" LIMIT ", s.limit)
 	}
 }
 
-func (p *printer) printFrom(sources []sourceNode) {
+func (p *printer) writeFrom(sources []sourceNode) {
 	for i, source := range sources {
-		p.write([]string{" FROM ", " JOIN "}[min(i, 1)])
+		p.writeParts([]string{" FROM ", " JOIN "}[min(i, 1)])
 		if source.each {
-			p.write(source.alias, " IN ")
+			p.writeParts(source.alias, " IN ")
 		}
-		p.node(source.from)
+		p.writeNode(source.from)
 		if !source.each && source.alias != "" {
-			p.write(" AS ", source.alias)
+			p.writeParts(" AS ", source.alias)
 		}
 	}
 }
 
-func (p *printer) count(clause string, c *countNode) {
+func (p *printer) writeCount(clause string, c *countNode) {
 	if c.param != "" && !p.values {
-		p.write(clause, c.param)
+		p.writeParts(clause, c.param)
 		return
 	}
-	p.write(clause, strconv.Itoa(c.n))
+	p.writeParts(clause, strconv.Itoa(c.n))
 }

@@ -51,14 +51,14 @@ func Parse(ctx context.Context, text string, params map[string]Value, options ..
 	if err != nil {
 		return nil, err
 	}
-	n, err := p.selection()
+	n, err := p.parseSelect()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.end(); err != nil {
+	if err := p.expectEnd(); err != nil {
 		return nil, err
 	}
-	return p.compile(ctx, n, options)
+	return p.compileQuery(ctx, n, options)
 }
 
 // ParseCondition reads the condition of a patch: FROM alias WHERE condition.
@@ -68,31 +68,31 @@ func ParseCondition(ctx context.Context, text string, options ...Option) (*Query
 		return nil, err
 	}
 	n := &selectNode{star: true}
-	at := p.peek()
-	if !at.is("FROM") {
-		return nil, p.expect("FROM")
+	at := p.peekToken()
+	if !at.isToken("FROM") {
+		return nil, p.expectToken("FROM")
 	}
 	if err := p.parseFrom(n); err != nil {
 		return nil, err
 	}
-	if t := p.peek(); !t.is("WHERE") {
+	if t := p.peekToken(); !t.isToken("WHERE") {
 		return nil, &Error{t.at, "a patch condition needs WHERE"}
 	}
-	if err := p.where(n); err != nil {
+	if err := p.parseWhere(n); err != nil {
 		return nil, err
 	}
-	if err := p.end(); err != nil {
+	if err := p.expectEnd(); err != nil {
 		return nil, err
 	}
-	q, err := p.compile(ctx, n, options)
+	q, err := p.compileQuery(ctx, n, options)
 	if err == nil && len(q.sources) > 0 {
 		return nil, &Error{n.sources[0].textOffset(), "a patch condition is about the document: FROM wants one name"}
 	}
 	return q, err
 }
 
-// compile makes the query of the whole text.
-func (p *parser) compile(ctx context.Context, n *selectNode, options []Option) (*Query, error) {
+// compileQuery makes the query of the whole text.
+func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options []Option) (*Query, error) {
 	c := &compiler{now: time.Now, extra: p.extra, used: -1, slots: &Slots{ctx: ctx, limits: DefaultLimits, check: checkEvery}}
 	for _, option := range options {
 		option(c)
@@ -102,31 +102,31 @@ func (p *parser) compile(ctx context.Context, n *selectNode, options []Option) (
 	q.distinct = n.distinct
 	s := &scope{aliases: map[string]alias{}, container: true}
 	for _, from := range n.sources {
-		if err := c.source(from, s, &q.selection); err != nil {
+		if err := c.compileSource(from, s, &q.selection); err != nil {
 			return nil, err
 		}
 	}
 	for _, condition := range conjunctNodes(n.where, nil) {
 		c.perRow = false
-		e, err := c.expr(condition, s)
+		e, err := c.compileExpr(condition, s)
 		if err != nil {
 			return nil, err
 		}
-		if always, ok := e.(constant); ok && always.value.IsTrue() {
+		if always, ok := e.(constantExpr); ok && always.value.IsTrue() {
 			continue
 		}
 		if c.perRow {
-			q.where = conjuncts(e, q.where)
+			q.where = listConjuncts(e, q.where)
 		} else {
-			q.document = conjuncts(e, q.document)
+			q.document = listConjuncts(e, q.document)
 		}
 	}
 	if q.star = n.star && len(q.sources) == 0; !q.star {
-		if err := c.projection(n, s, &q.selection); err != nil {
+		if err := c.compileProjection(n, s, &q.selection); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.orders(n, s, q); err != nil {
+	if err := c.compileOrders(n, s, q); err != nil {
 		return nil, err
 	}
 	if n.top != nil {
@@ -145,8 +145,8 @@ func (p *parser) compile(ctx context.Context, n *selectNode, options []Option) (
 
 const noDocumentPath = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."
 
-// orders resolves ORDER BY, which an index of the document has to serve.
-func (c *compiler) orders(n *selectNode, s *scope, q *Query) error {
+// compileOrders resolves ORDER BY, which an index of the document has to serve.
+func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	if n.orderBy != nil && q.group != nil {
 		return &Error{n.orderAt, "ORDER BY with an aggregate is not supported"}
 	}
@@ -155,11 +155,11 @@ func (c *compiler) orders(n *selectNode, s *scope, q *Query) error {
 		if !ok || len(path) == 0 {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
-		e, err := c.resolve(name, path, s)
+		e, err := c.resolveName(name, path, s)
 		if err != nil {
 			return err
 		}
-		p, ok := e.(property)
+		p, ok := e.(pathExpr)
 		if !ok {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
@@ -169,4 +169,4 @@ func (c *compiler) orders(n *selectNode, s *scope, q *Query) error {
 }
 
 // Print is the query in one fixed form, with the names of its parameters.
-func (q *Query) Print() string { return printedSelect(q.written) }
+func (q *Query) Print() string { return printSelect(q.written) }

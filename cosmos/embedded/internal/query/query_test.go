@@ -150,13 +150,13 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.Equal(t, q.Print(), again.Print())
-		got, failed := answer(q, [][]byte{raw, []byte(`{"id":"y"}`)})
+		got, failed := runQuery(q, [][]byte{raw, []byte(`{"id":"y"}`)})
 		for _, result := range got {
 			_, err := rawjson.Compact(nil, []byte(result))
 			require.NoError(t, err, "a result is JSON: %s", result)
 		}
 		if !strings.Contains(strings.ToUpper(text), "CURRENT") && failed == nil {
-			same, err := answer(again, [][]byte{raw, []byte(`{"id":"y"}`)})
+			same, err := runQuery(again, [][]byte{raw, []byte(`{"id":"y"}`)})
 			require.NoError(t, err)
 			require.Equal(t, got, same)
 		}
@@ -185,7 +185,7 @@ func TestValuesOfAllTypesSortAsInCosmos(t *testing.T) {
 	for i, a := range order {
 		for j, b := range order {
 			c := Compare(ParseValue([]byte(a)), ParseValue([]byte(b)))
-			require.Equal(t, btoi(i > j)-btoi(i < j), c, "%s, %s", a, b)
+			require.Equal(t, boolToInt(i > j)-boolToInt(i < j), c, "%s, %s", a, b)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func newProgram(pattern string) (p *program, reason string) {
 	if err != nil {
 		return nil, badRegex
 	}
-	n := instructions(tree)
+	n := countInstructions(tree)
 	if n > maxProgram {
 		return nil, wideRegex
 	}
@@ -43,12 +43,12 @@ func newProgram(pattern string) (p *program, reason string) {
 	return &program{re, 1 + n/8}, ""
 }
 
-// instructions is about how many instructions a pattern compiles to, at most a few
+// countInstructions is about how many instructions a pattern compiles to, at most a few
 // more than maxProgram.
-func instructions(re *syntax.Regexp) int {
+func countInstructions(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)/2
 	for _, sub := range re.Sub {
-		n = min(n+instructions(sub), maxProgram+1)
+		n = min(n+countInstructions(sub), maxProgram+1)
 	}
 	if re.Op == syntax.OpRepeat {
 		n *= max(1, re.Min, re.Max)
@@ -56,18 +56,18 @@ func instructions(re *syntax.Regexp) int {
 	return min(n, maxProgram+1)
 }
 
-func (p *program) match(text []byte, slots *Slots) Value {
+func (p *program) matchText(text []byte, slots *Slots) Value {
 	if len(text) <= shortText {
-		if !slots.spend(1 + len(text)*p.perRune) {
+		if !slots.spendSteps(1 + len(text)*p.perRune) {
 			return undefined
 		}
-		return boolean(p.Match(text))
+		return boolValue(p.Match(text))
 	}
 	found := p.MatchReader(&meteredRunes{text: text, slots: slots, steps: p.perRune})
 	if slots.failure != nil {
 		return undefined
 	}
-	return boolean(found)
+	return boolValue(found)
 }
 
 // meteredRunes reads a text until the steps are spent.
@@ -78,7 +78,7 @@ type meteredRunes struct {
 }
 
 func (m *meteredRunes) ReadRune() (r rune, size int, err error) {
-	if len(m.text) == 0 || !m.slots.spend(m.steps) {
+	if len(m.text) == 0 || !m.slots.spendSteps(m.steps) {
 		return 0, 0, io.EOF
 	}
 	r, size = utf8.DecodeRune(m.text)

@@ -13,24 +13,24 @@ import (
 // noon is the time of every query in these tests.
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 123_456_700, time.UTC)
 
-func parse(t testing.TB, text string, params map[string]Value) *Query {
+func mustParse(t testing.TB, text string, params map[string]Value) *Query {
 	t.Helper()
 	q, err := Parse(context.Background(), text, params, WithClock(func() time.Time { return noon }))
 	require.NoError(t, err, text)
 	return q
 }
 
-// compact is JSON as the engine stores it.
-func compact(t testing.TB, text string) []byte {
+// mustCompact is JSON as the engine stores it.
+func mustCompact(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := rawjson.Compact(nil, []byte(text))
 	require.NoError(t, err, text)
 	return raw
 }
 
-// answer runs q over docs as the engine runs it over a partition: a stream
+// runQuery runs q over docs as the engine runs it over a partition: a stream
 // where it can, collected where it must.
-func answer(q *Query, docs [][]byte) ([]string, error) {
+func runQuery(q *Query, docs [][]byte) ([]string, error) {
 	slots := q.NewSlots(context.Background(), DefaultLimits)
 	plan := q.Plan(func(path rawjson.Path) bool { return len(path) == 1 })
 	holds := func(doc []byte) bool {
@@ -56,13 +56,13 @@ func answer(q *Query, docs [][]byte) ([]string, error) {
 		}
 		return results, slots.Failure()
 	}
-	for _, result := range collect(q, docs, NoLimit, slots, holds) {
+	for _, result := range collectResults(q, docs, NoLimit, slots, holds) {
 		results = append(results, string(result))
 	}
 	return results, slots.Failure()
 }
 
-func collect(q *Query, docs [][]byte, want int, slots *Slots, holds func(doc []byte) bool) [][]byte {
+func collectResults(q *Query, docs [][]byte, want int, slots *Slots, holds func(doc []byte) bool) [][]byte {
 	c := q.Collect(want)
 	for _, doc := range docs {
 		if holds(doc) && !c.Add(doc, slots) {

@@ -9,37 +9,37 @@ import (
 
 // A selection is a compiled SELECT without ORDER BY and OFFSET.
 type selection struct {
-	sources  []source
+	sources  []rowSource
 	where    []expr // all of them have to be true
 	distinct bool
 	value    expr      // what a row gives
 	group    *grouping // nil if every row gives a result of its own
 }
 
-// selection compiles a subquery; container says that its FROM may name the
+// compileSelect compiles a subquery; container says that its FROM may name the
 // container.
-func (c *compiler) selection(n *selectNode, outer *scope, container bool) (*selection, error) {
+func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*selection, error) {
 	s := &scope{outer: outer, aliases: map[string]alias{}, container: container}
 	sel := &selection{distinct: n.distinct}
 	for _, from := range n.sources {
-		if err := c.source(from, s, sel); err != nil {
+		if err := c.compileSource(from, s, sel); err != nil {
 			return nil, err
 		}
 	}
 	for _, condition := range conjunctNodes(n.where, nil) {
-		e, err := c.expr(condition, s)
+		e, err := c.compileExpr(condition, s)
 		if err != nil {
 			return nil, err
 		}
 		sel.where = append(sel.where, e)
 	}
-	return sel, c.projection(n, s, sel)
+	return sel, c.compileProjection(n, s, sel)
 }
 
-// projection compiles SELECT and GROUP BY.
-func (c *compiler) projection(n *selectNode, s *scope, sel *selection) (err error) {
+// compileProjection compiles SELECT and GROUP BY.
+func (c *compiler) compileProjection(n *selectNode, s *scope, sel *selection) (err error) {
 	if n.groupBy != nil || hasAggregate(n) {
-		if sel.group, err = c.grouping(n.groupBy, s); err != nil {
+		if sel.group, err = c.compileGrouping(n.groupBy, s); err != nil {
 			return err
 		}
 		s.group = sel.group
@@ -47,22 +47,22 @@ func (c *compiler) projection(n *selectNode, s *scope, sel *selection) (err erro
 	switch {
 	case n.star:
 		for name := range s.aliases { // there is one
-			sel.value, err = c.resolve(nameNode{n.position, name}, rawjson.Path{}, s)
+			sel.value, err = c.resolveName(nameNode{n.textPosition, name}, rawjson.Path{}, s)
 		}
 	case n.value != nil:
-		sel.value, err = c.expr(n.value, s)
+		sel.value, err = c.compileExpr(n.value, s)
 	default:
-		sel.value, err = c.columns(n, s)
+		sel.value, err = c.compileColumns(n, s)
 	}
 	return err
 }
 
-func (c *compiler) columns(n *selectNode, s *scope) (expr, error) {
-	o := object{}
+func (c *compiler) compileColumns(n *selectNode, s *scope) (expr, error) {
+	o := objectExpr{}
 	names := n.columnNames()
 	taken := map[string]bool{}
 	for i, column := range n.columns {
-		e, err := c.expr(column.expr, s)
+		e, err := c.compileExpr(column.expr, s)
 		if err != nil {
 			return nil, err
 		}
@@ -94,19 +94,19 @@ func (s *selectNode) columnNames() (names []string) {
 
 // columnName is what a column without AS is called: its last property. One
 // that has none is called $1, $2 and so on.
-func columnName(n node) string {
+func columnName(n exprNode) string {
 	if _, _, ok := asPath(n); ok {
 		return lastName(n)
 	}
 	return ""
 }
 
-// source compiles one part of FROM. The document itself needs no source.
-func (c *compiler) source(n sourceNode, s *scope, sel *selection) error {
-	var src source
+// compileSource compiles one part of FROM. The document itself needs no source.
+func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
+	var src rowSource
 	first := s.container && len(s.aliases) == 0
 	if body, ok := n.from.(subqueryNode); ok {
-		inner, err := c.selection(body.body, s, first)
+		inner, err := c.compileSelect(body.body, s, first)
 		if err != nil {
 			return err
 		}
@@ -115,43 +115,43 @@ func (c *compiler) source(n sourceNode, s *scope, sel *selection) error {
 		}
 		src.from = inner
 	} else {
-		e, err := c.collection(n.from, s, first)
+		e, err := c.compileCollection(n.from, s, first)
 		if err != nil {
 			return err
 		}
-		if p, ok := e.(property); ok && len(c.paths[p.slot-c.extra]) == 0 && !n.each {
-			s.declare(n.alias, alias{document: true})
+		if p, ok := e.(pathExpr); ok && len(c.paths[p.slot-c.extra]) == 0 && !n.each {
+			s.declareAlias(n.alias, alias{document: true})
 			return nil
 		}
 		src.path = e
 	}
-	src.each, src.slot = n.each, c.take()
+	src.each, src.slot = n.each, c.takeSlot()
 	sel.sources = append(sel.sources, src)
-	s.declare(n.alias, alias{slot: src.slot})
+	s.declareAlias(n.alias, alias{slot: src.slot})
 	return nil
 }
 
-// declare adds a name; a path that ends in [0] has none to add.
-func (s *scope) declare(name string, a alias) { s.aliases[name] = a }
+// declareAlias adds a name; a path that ends in [0] has none to add.
+func (s *scope) declareAlias(name string, a alias) { s.aliases[name] = a }
 
-// collection compiles the path that FROM or JOIN ranges over. The first name
+// compileCollection compiles the path that FROM or JOIN ranges over. The first name
 // of the outermost FROM is the container, whatever it is called.
-func (c *compiler) collection(n node, s *scope, first bool) (expr, error) {
+func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, error) {
 	name, path, ok := asPath(n)
 	if !ok {
 		return nil, &Error{n.textOffset(), "want a path"}
 	}
 	if first {
-		return property{c.slot(path)}, nil
+		return pathExpr{c.pathSlot(path)}, nil
 	}
 	perRow := c.perRow // conditions set it, not the place of a source
-	e, err := c.resolve(name, path, s)
+	e, err := c.resolveName(name, path, s)
 	c.perRow = perRow
 	return e, err
 }
 
 // conjunctNodes takes apart what AND joins.
-func conjunctNodes(n node, list []node) []node {
+func conjunctNodes(n exprNode, list []exprNode) []exprNode {
 	if n == nil {
 		return list
 	}
@@ -165,22 +165,22 @@ func conjunctNodes(n node, list []node) []node {
 }
 
 // A source gives one alias its values.
-type source struct {
+type rowSource struct {
 	slot int
 	each bool       // the elements of what is found, not that itself
 	path expr       // where from, or
 	from *selection // a subquery
 }
 
-// bind calls visit for each value, with the value in its slot, until visit
+// bindValues calls visit for each value, with the value in its slot, until visit
 // returns false.
-func (s source) bind(slots *Slots, visit func() bool) bool {
+func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	more := true
 	one := func(raw []byte) bool {
 		if raw == nil {
 			return true // nothing there: no row
 		}
-		if !slots.spend(1) {
+		if !slots.spendSteps(1) {
 			return false
 		}
 		if !s.each {
@@ -202,44 +202,44 @@ func (s source) bind(slots *Slots, visit func() bool) bool {
 		return more
 	}
 	if s.from != nil {
-		s.from.results(slots, one)
+		s.from.eachResult(slots, one)
 	} else {
 		one(rawOf(s.path, slots))
 	}
 	return more
 }
 
-// rows calls visit for each combination of values for which the condition
+// eachRow calls visit for each combination of values for which the condition
 // holds, until visit returns false.
-func (s *selection) rows(slots *Slots, visit func() bool) {
+func (s *selection) eachRow(slots *Slots, visit func() bool) {
 	var from func(i int) bool
 	from = func(i int) bool {
 		if i < len(s.sources) {
-			return s.sources[i].bind(slots, func() bool { return from(i + 1) })
+			return s.sources[i].bindValues(slots, func() bool { return from(i + 1) })
 		}
-		return slots.spend(1) && (!allTrue(s.where, slots) || visit())
+		return slots.spendSteps(1) && (!allTrue(s.where, slots) || visit())
 	}
 	from(0)
 }
 
-// results calls visit with each result as JSON until visit returns false.
-func (s *selection) results(slots *Slots, visit func(raw []byte) bool) {
-	seen := newSeen(s.distinct)
+// eachResult calls visit with each result as JSON until visit returns false.
+func (s *selection) eachResult(slots *Slots, visit func(raw []byte) bool) {
+	seen := newSeenResults(s.distinct)
 	give := func() bool {
 		raw := rawOf(s.value, slots)
 		if seen != nil && !slots.spendCanonical(ParseValue(raw)) {
 			return false
 		}
-		return raw == nil || !seen.first(raw) || visit(raw)
+		return raw == nil || !seen.addIfNew(raw) || visit(raw)
 	}
 	if s.group == nil {
-		s.rows(slots, give)
+		s.eachRow(slots, give)
 		return
 	}
-	groups := s.group.collect()
-	s.rows(slots, func() bool {
-		groups.add(slots)
+	groups := s.group.newGroups()
+	s.eachRow(slots, func() bool {
+		groups.addRow(slots)
 		return true
 	})
-	groups.each(slots, give)
+	groups.eachGroup(slots, give)
 }

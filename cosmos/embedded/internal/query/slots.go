@@ -72,12 +72,12 @@ func (s *Slots) Exhausted() bool {
 // continue on another.
 func (s *Slots) RefuseIfExhausted() {
 	if s.Exhausted() {
-		s.fail(0, tooBusy)
+		s.recordFailure(0, tooBusy)
 	}
 }
 
-// fail keeps the first failure.
-func (s *Slots) fail(at int, reason string) {
+// recordFailure keeps the first failure.
+func (s *Slots) recordFailure(at int, reason string) {
 	if s.failure == nil {
 		s.failure = &Error{at, reason}
 	}
@@ -86,14 +86,14 @@ func (s *Slots) fail(at int, reason string) {
 // CountLookups counts n look-ups in an index, which are not work for a document.
 func (s *Slots) CountLookups(n int) { s.earlier += int64(n) * lookSteps }
 
-// next begins another document or group.
-func (s *Slots) next() {
+// nextDocument begins another document or group.
+func (s *Slots) nextDocument() {
 	s.earlier += int64(s.steps)
 	s.steps, s.check = 0, checkEvery
 }
 
-// spend counts steps. It returns false if evaluation has to stop.
-func (s *Slots) spend(steps int) bool {
+// spendSteps counts steps. It returns false if evaluation has to stop.
+func (s *Slots) spendSteps(steps int) bool {
 	if s.steps += steps; s.steps < s.check {
 		return s.failure == nil
 	}
@@ -101,14 +101,14 @@ func (s *Slots) spend(steps int) bool {
 }
 
 // spendMade counts the steps to make or convert n bytes.
-func (s *Slots) spendMade(n int) bool { return s.spend(1 + n/madePerStep) }
+func (s *Slots) spendMade(n int) bool { return s.spendSteps(1 + n/madePerStep) }
 
 // spendRead counts the steps to scan n bytes.
-func (s *Slots) spendRead(n int) bool { return s.spend(1 + n/readPerStep) }
+func (s *Slots) spendRead(n int) bool { return s.spendSteps(1 + n/readPerStep) }
 
 // spendCanonical counts the steps to write v in canonical form, which reads each
 // level of nesting again.
-func (s *Slots) spendCanonical(v Value) bool { return s.spend(canonicalSteps(v)) }
+func (s *Slots) spendCanonical(v Value) bool { return s.spendSteps(canonicalSteps(v)) }
 
 func canonicalSteps(v Value) int {
 	if v.Kind < Array {
@@ -119,13 +119,13 @@ func canonicalSteps(v Value) int {
 
 // spendCompare counts the steps to compare two arrays or objects.
 func (s *Slots) spendCompare(a, b Value) {
-	s.spend(canonicalSteps(a) + canonicalSteps(b))
+	s.spendSteps(canonicalSteps(a) + canonicalSteps(b))
 }
 
-// parse reads the value in raw, which may be long.
-func (s *Slots) parse(raw []byte) Value {
+// parseValue reads the value in raw, which may be long.
+func (s *Slots) parseValue(raw []byte) Value {
 	if len(raw) >= readPerStep {
-		s.spend(len(raw) / readPerStep)
+		s.spendSteps(len(raw) / readPerStep)
 	}
 	return ParseValue(raw)
 }
@@ -133,7 +133,7 @@ func (s *Slots) parse(raw []byte) Value {
 func (s *Slots) checkLimits() bool {
 	s.check = s.steps + checkEvery
 	if s.limits.Document > 0 && s.steps > s.limits.Document {
-		s.fail(0, tooLong)
+		s.recordFailure(0, tooLong)
 	}
 	if err := s.ctx.Err(); err != nil && s.failure == nil {
 		s.failure = err
@@ -145,7 +145,7 @@ func (s *Slots) checkLimits() bool {
 // by. It returns false if they are too many.
 func (s *Slots) Hold(n int) bool {
 	if s.held += int64(n); s.limits.Memory > 0 && s.held > s.limits.Memory {
-		s.fail(0, tooLarge)
+		s.recordFailure(0, tooLarge)
 	}
 	return s.failure == nil
 }

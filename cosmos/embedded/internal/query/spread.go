@@ -67,7 +67,7 @@ func (q *Query) Spread() (Spread, error) {
 		s.Offset, s.Limit = &q.offset, &q.limit
 	}
 	for _, o := range n.orderBy {
-		s.OrderTexts = append(s.OrderTexts, printed(o.path))
+		s.OrderTexts = append(s.OrderTexts, printNode(o.path))
 	}
 	if n.distinct {
 		s.Distinct = "Unordered"
@@ -92,7 +92,7 @@ func (q *Query) Spread() (Spread, error) {
 	if n.top != nil {
 		n.top = &countNode{n: q.limit}
 	}
-	s.Text = printedSelect(&n)
+	s.Text = printSelect(&n)
 	return s, nil
 }
 
@@ -101,10 +101,10 @@ func (q *Query) Spread() (Spread, error) {
 func (n *selectNode) sortsByAll(orders []string) bool {
 	selected := map[string]bool{}
 	if n.value != nil {
-		selected[printed(n.value)] = true
+		selected[printNode(n.value)] = true
 	}
 	for _, c := range n.columns {
-		selected[printed(c.expr)] = true
+		selected[printNode(c.expr)] = true
 	}
 	ordered := map[string]bool{}
 	for _, text := range orders {
@@ -113,8 +113,8 @@ func (n *selectNode) sortsByAll(orders []string) bool {
 	return maps.Equal(selected, ordered)
 }
 
-// payload is what SELECT selects, as one expression.
-func (n *selectNode) payload() node {
+// selectedValue is what SELECT selects, as one expression.
+func (n *selectNode) selectedValue() exprNode {
 	switch {
 	case n.star:
 		return nameNode{name: n.sources[0].alias}
@@ -128,40 +128,40 @@ func (n *selectNode) payload() node {
 	return o
 }
 
-// item is {"item": e}, in which e may be undefined.
-func item(e node) node { return objectNode{names: []string{"item"}, values: []node{e}} }
+// itemNode is {"item": e}, in which e may be undefined.
+func itemNode(e exprNode) exprNode { return objectNode{names: []string{"item"}, values: []exprNode{e}} }
 
-func items(list []node) node {
+func itemNodes(list []exprNode) exprNode {
 	a := arrayNode{}
 	for _, e := range list {
-		a.items = append(a.items, item(e))
+		a.items = append(a.items, itemNode(e))
 	}
 	return a
 }
 
 // spreadOrder makes each result carry what it is sorted by.
 func (n *selectNode) spreadOrder() {
-	var keys []node
+	var keys []exprNode
 	for _, o := range n.orderBy {
 		keys = append(keys, o.path)
 	}
 	rest := n.where
 	if rest == nil {
-		rest = literalNode{value: boolean(true)}
+		rest = literalNode{value: boolValue(true)}
 	}
 	if n.value != nil { // undefined is no result
-		rest = chainNode{ops: []string{"AND"}, operands: []node{rest, callNode{name: "IS_DEFINED", args: []node{n.value}}}}
+		rest = chainNode{ops: []string{"AND"}, operands: []exprNode{rest, callNode{name: "IS_DEFINED", args: []exprNode{n.value}}}}
 	}
 	if n.distinct { // results that differ in _rid are not distinct any more
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 	}
 	n.columns = []columnNode{
 		{expr: memberNode{base: nameNode{name: n.sources[0].alias}, name: "_rid"}, name: orderedNames[0]},
-		{expr: items(keys), name: orderedNames[1]},
-		{expr: n.payload(), name: orderedNames[2]},
+		{expr: itemNodes(keys), name: orderedNames[1]},
+		{expr: n.selectedValue(), name: orderedNames[2]},
 	}
 	n.star, n.value = false, nil
-	n.where = chainNode{ops: []string{"AND"}, operands: []node{nameNode{name: orderFilter}, rest}}
+	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
 }
 
 // orderedNames are the properties of what spreadOrder makes.
@@ -178,7 +178,7 @@ func (q *Query) SameOrder() string {
 	}
 	n.where = where.operands[len(where.operands)-1]
 	p := printer{values: true}
-	p.selection(&n)
+	p.writeSelect(&n)
 	return p.String()
 }
 
@@ -186,23 +186,23 @@ func (q *Query) SameOrder() string {
 // can be added up.
 func (n *selectNode) spreadGroups(s *Spread) error {
 	for _, key := range n.groupBy {
-		s.GroupTexts = append(s.GroupTexts, printed(key))
+		s.GroupTexts = append(s.GroupTexts, printNode(key))
 	}
-	var payload node
+	var payload exprNode
 	if n.value != nil {
-		part, function, err := partial(n.value)
+		part, function, err := partialAggregate(n.value)
 		if err != nil {
 			return err
 		}
 		payload = part
 		if function != "" {
 			s.Aggregates = []string{function}
-			payload = arrayNode{items: []node{part}}
+			payload = arrayNode{items: []exprNode{part}}
 		}
 	} else {
 		o := objectNode{names: n.columnNames()}
 		for i, name := range o.names {
-			part, function, err := partial(n.columns[i].expr)
+			part, function, err := partialAggregate(n.columns[i].expr)
 			if err != nil {
 				return err
 			}
@@ -217,18 +217,18 @@ func (n *selectNode) spreadGroups(s *Spread) error {
 	}
 	n.value, n.columns = nil, nil
 	if n.groupBy != nil {
-		n.columns = append(n.columns, columnNode{expr: items(n.groupBy), name: "groupByItems"})
+		n.columns = append(n.columns, columnNode{expr: itemNodes(n.groupBy), name: "groupByItems"})
 	}
 	n.columns = append(n.columns, columnNode{expr: payload, name: "payload"})
 	return nil
 }
 
-// partial is what one partition knows about an expression of a group, and the
+// partialAggregate is what one partition knows about an expression of a group, and the
 // aggregate, if any, that puts what several know together.
-func partial(e node) (part node, function string, err error) {
+func partialAggregate(e exprNode) (part exprNode, function string, err error) {
 	c, ok := e.(callNode)
 	if !ok || !isAggregate(c.name) {
-		walk(e, func(inner node) bool {
+		walkNode(e, func(inner exprNode) bool {
 			if c, ok := inner.(callNode); ok && isAggregate(c.name) {
 				err = &Error{c.textOffset(), "an expression of aggregates is supported only within one partition key"}
 			}
@@ -236,17 +236,17 @@ func partial(e node) (part node, function string, err error) {
 		})
 		return e, "", err
 	}
-	of := func(name string) node { return callNode{position: c.position, name: name, args: c.args} }
+	of := func(name string) exprNode { return callNode{textPosition: c.textPosition, name: name, args: c.args} }
 	switch c.name {
 	case "AVG":
-		part = item(objectNode{names: []string{"sum", "count"}, values: []node{of("SUM"), of("COUNT")}})
+		part = itemNode(objectNode{names: []string{"sum", "count"}, values: []exprNode{of("SUM"), of("COUNT")}})
 	case "MIN", "MAX":
 		name := map[string]string{"MIN": "min", "MAX": "max"}[c.name]
-		part = objectNode{names: []string{"item", "item2"}, values: []node{
-			e, objectNode{names: []string{name, "count"}, values: []node{e, of("COUNT")}},
+		part = objectNode{names: []string{"item", "item2"}, values: []exprNode{
+			e, objectNode{names: []string{name, "count"}, values: []exprNode{e, of("COUNT")}},
 		}}
 	default:
-		part = item(e)
+		part = itemNode(e)
 	}
 	return part, aggregateNames[c.name], nil
 }

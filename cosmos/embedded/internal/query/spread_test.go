@@ -41,16 +41,16 @@ func TestAQueryIsSpreadAsClientsExpect(t *testing.T) {
 		{"SELECT VALUE c.a FROM c GROUP BY c.a", `SELECT [{"item": c["a"]}] AS groupByItems, c["a"] AS payload FROM c AS c GROUP BY c["a"]`, "GroupBy"},
 		{"SELECT VALUE COUNT(1) FROM c GROUP BY c.a", `SELECT [{"item": c["a"]}] AS groupByItems, [{"item": COUNT(1)}] AS payload FROM c AS c GROUP BY c["a"]`, "Aggregate GroupBy"},
 	} {
-		s, err := parse(t, tc.query, params).Spread()
+		s, err := mustParse(t, tc.query, params).Spread()
 		require.NoError(t, err, tc.query)
 		require.Equal(t, tc.text, s.Text, tc.query)
 		require.Equal(t, tc.needs, strings.Join(s.Needs(), " "), tc.query)
 		if s.Text != "" {
-			parse(t, strings.Replace(s.Text, filter, "true", 1), params)
+			mustParse(t, strings.Replace(s.Text, filter, "true", 1), params)
 		}
 	}
 	for _, query := range []string{"SELECT VALUE COUNT(1) + 1 FROM c", "SELECT VALUE {n: COUNT(1)} FROM c", "SELECT c.a, -SUM(c.b) AS s FROM c GROUP BY c.a"} {
-		_, err := parse(t, query, nil).Spread()
+		_, err := mustParse(t, query, nil).Spread()
 		require.ErrorContains(t, err, "an expression of aggregates", query)
 	}
 }
@@ -62,7 +62,7 @@ func TestEqualResultsComeTogetherOnlyIfTheOrderIsThatOfWhatIsSelected(t *testing
 		"SELECT DISTINCT c.b, c.a FROM c ORDER BY c.a, c.b": "Ordered", "SELECT DISTINCT c.a, c.b FROM c ORDER BY c.a": "Unordered",
 		"SELECT DISTINCT c.a FROM c ORDER BY c.b": "Unordered", "SELECT DISTINCT * FROM c ORDER BY c.b": "Unordered",
 	} {
-		s, err := parse(t, query, nil).Spread()
+		s, err := mustParse(t, query, nil).Spread()
 		require.NoError(t, err, query)
 		require.Equal(t, want, s.Distinct, query)
 	}
@@ -70,15 +70,15 @@ func TestEqualResultsComeTogetherOnlyIfTheOrderIsThatOfWhatIsSelected(t *testing
 
 func TestOnlyTheConditionOfResumingMayDifferBetweenPages(t *testing.T) {
 	params := map[string]Value{"@n": {Kind: Number, Num: 3}}
-	s, err := parse(t, "SELECT c.a FROM c WHERE c.b = @n ORDER BY c.a", params).Spread()
+	s, err := mustParse(t, "SELECT c.a FROM c WHERE c.b = @n ORDER BY c.a", params).Spread()
 	require.NoError(t, err)
 	base := func(text, filter string, params map[string]Value) string {
-		return parse(t, strings.Replace(text, orderFilter, filter, 1), params).SameOrder()
+		return mustParse(t, strings.Replace(text, orderFilter, filter, 1), params).SameOrder()
 	}
 	first := base(s.Text, "true", params)
 	require.NotEmpty(t, first)
 	require.Equal(t, first, base(s.Text, `(c["a"] >= 5 AND c.b < 2)`, params))
 	require.NotEqual(t, first, base(s.Text, "true", map[string]Value{"@n": {Kind: Number, Num: 4}}))
 	require.NotEqual(t, first, base(strings.Replace(s.Text, `c["b"] =`, `c["b"] >`, 1), "true", params))
-	require.Empty(t, parse(t, "SELECT c.a FROM c WHERE c.b = 1 AND c.a = 2 ORDER BY c.a", nil).SameOrder())
+	require.Empty(t, mustParse(t, "SELECT c.a FROM c WHERE c.b = 1 AND c.a = 2 ORDER BY c.a", nil).SameOrder())
 }

@@ -1,44 +1,44 @@
 package query
 
 // A subquery is evaluated for every row of the query around it.
-type subquery struct {
+type subqueryExpr struct {
 	kind string // "" for a single value, "EXISTS" or "ARRAY"
 	at   int
 	body *selection
 }
 
-func (e subquery) eval(slots *Slots) Value {
+func (e subqueryExpr) evalRow(slots *Slots) Value {
 	switch e.kind {
 	case "EXISTS":
 		found := false
-		e.body.results(slots, func([]byte) bool {
+		e.body.eachResult(slots, func([]byte) bool {
 			found = true
 			return false
 		})
-		return boolean(found)
+		return boolValue(found)
 	case "ARRAY":
 		var b listBuilder
-		e.body.results(slots, func(raw []byte) bool {
-			b.add(raw)
+		e.body.eachResult(slots, func(raw []byte) bool {
+			b.addItem(raw)
 			return slots.spendMade(len(raw))
 		})
-		return b.value()
+		return b.arrayValue()
 	}
-	return slots.parse(e.single(slots))
+	return slots.parseValue(e.singleResult(slots))
 }
 
-func (e subquery) raw(slots *Slots) []byte {
+func (e subqueryExpr) rawValue(slots *Slots) []byte {
 	if e.kind != "" {
-		return e.eval(slots).Append(nil)
+		return e.evalRow(slots).Append(nil)
 	}
-	return e.single(slots)
+	return e.singleResult(slots)
 }
 
-// single gives the only result, nil if none exists. Two are a failure.
-func (e subquery) single(slots *Slots) (found []byte) {
-	e.body.results(slots, func(raw []byte) bool {
+// singleResult gives the only result, nil if none exists. Two are a failure.
+func (e subqueryExpr) singleResult(slots *Slots) (found []byte) {
+	e.body.eachResult(slots, func(raw []byte) bool {
 		if found != nil {
-			slots.fail(e.at, tooMany)
+			slots.recordFailure(e.at, tooMany)
 			return false
 		}
 		found = raw

@@ -39,7 +39,7 @@ var (
 	null      = Value{Kind: Null}
 )
 
-func boolean(b bool) Value { return Value{Kind: Bool, Bool: b} }
+func boolValue(b bool) Value { return Value{Kind: Bool, Bool: b} }
 
 // IsTrue reports whether v is true, not merely defined.
 func (v Value) IsTrue() bool { return v.Kind == Bool && v.Bool }
@@ -58,14 +58,14 @@ func ParseValue(raw []byte) Value {
 	case '[':
 		return Value{Kind: Array, Text: raw}
 	case 't':
-		return boolean(true)
+		return boolValue(true)
 	case 'f':
-		return boolean(false)
+		return boolValue(false)
 	case 'n':
 		return null
 	}
 	if len(raw) <= 15 {
-		if n, ok := digits(raw); ok {
+		if n, ok := parseDigits(raw); ok {
 			return Value{Kind: Number, Num: float64(n)}
 		}
 	}
@@ -76,9 +76,9 @@ func ParseValue(raw []byte) Value {
 	return Value{Kind: Number, Num: f}
 }
 
-// digits reads a number that has nothing but digits, so few that a double
+// parseDigits reads a number that has nothing but digits, so few that a double
 // holds them. Most numbers are such.
-func digits(raw []byte) (n int64, ok bool) {
+func parseDigits(raw []byte) (n int64, ok bool) {
 	for _, b := range raw {
 		if b < '0' || b > '9' {
 			return 0, false
@@ -120,7 +120,7 @@ func Compare(a, b Value) int {
 	}
 	switch a.Kind {
 	case Bool:
-		return cmp.Compare(btoi(a.Bool), btoi(b.Bool))
+		return cmp.Compare(boolToInt(a.Bool), boolToInt(b.Bool))
 	case Number:
 		return cmp.Compare(a.Num, b.Num)
 	case String:
@@ -130,16 +130,16 @@ func Compare(a, b Value) int {
 	}
 }
 
-func btoi(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-// equal compares two defined values. Objects are equal if they have equal
+// equalValues compares two defined values. Objects are equal if they have equal
 // properties in any order.
-func equal(a, b Value) bool {
+func equalValues(a, b Value) bool {
 	if a.Kind != b.Kind {
 		return false
 	}
@@ -153,7 +153,7 @@ func equal(a, b Value) bool {
 	}
 }
 
-func elements(raw []byte) []Value {
+func parseElements(raw []byte) []Value {
 	var values []Value
 	_ = rawjson.EachElement(raw, func(v []byte) bool { // raw is an array: it was checked when stored
 		values = append(values, ParseValue(v))
@@ -163,20 +163,20 @@ func elements(raw []byte) []Value {
 }
 
 func equalArrays(a, b []byte) bool {
-	x, y := elements(a), elements(b)
+	x, y := parseElements(a), parseElements(b)
 	if len(x) != len(y) {
 		return false
 	}
 	for i := range x {
-		if !equal(x[i], y[i]) {
+		if !equalValues(x[i], y[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// members are the properties of an object; of two equal names the first counts.
-func members(raw []byte) map[string]Value {
+// parseMembers are the properties of an object; of two equal names the first counts.
+func parseMembers(raw []byte) map[string]Value {
 	values := map[string]Value{}
 	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as for elements
 		text, _ := rawjson.Unquote(name)
@@ -189,43 +189,43 @@ func members(raw []byte) map[string]Value {
 }
 
 func equalObjects(a, b []byte) bool {
-	x, y := members(a), members(b)
+	x, y := parseMembers(a), parseMembers(b)
 	if len(x) != len(y) {
 		return false
 	}
 	for name, v := range x {
-		if w, ok := y[name]; !ok || !equal(v, w) {
+		if w, ok := y[name]; !ok || !equalValues(v, w) {
 			return false
 		}
 	}
 	return true
 }
 
-// whole returns a number without a fraction that 64 bits hold.
-func (v Value) whole() (int64, bool) {
+// asInt64 returns a number without a fraction that 64 bits hold.
+func (v Value) asInt64() (int64, bool) {
 	if v.Kind != Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) >= 1<<63 {
 		return 0, false
 	}
 	return int64(v.Num), true
 }
 
-// canonical appends a text that equal values, and only they, share.
-func (v Value) canonical(dst []byte) []byte {
+// appendCanonical appends a text that equal values, and only they, share.
+func (v Value) appendCanonical(dst []byte) []byte {
 	switch v.Kind {
 	case Number:
 		return rawjson.AppendNumber(dst, v.Num)
 	case Array:
 		dst = append(dst, '[')
-		for _, item := range elements(v.Text) {
-			dst = append(item.canonical(dst), ',')
+		for _, item := range parseElements(v.Text) {
+			dst = append(item.appendCanonical(dst), ',')
 		}
 		return append(dst, ']')
 	case Object:
 		dst = append(dst, '{')
-		values := members(v.Text)
+		values := parseMembers(v.Text)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			dst = append(rawjson.AppendQuoted(dst, name), ':')
-			dst = append(values[name].canonical(dst), ',')
+			dst = append(values[name].appendCanonical(dst), ',')
 		}
 		return append(dst, '}')
 	default:

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// list joins n texts that format makes of numbers.
-func list(n int, format, separator string) string {
+// joinNumbers joins n texts that format makes of numbers.
+func joinNumbers(n int, format, separator string) string {
 	parts := make([]string, n)
 	for i := range parts {
 		parts[i] = fmt.Sprintf(format, i)
@@ -19,12 +19,12 @@ func list(n int, format, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// steps returns the work that the condition of a query does for doc.
-func steps(t *testing.T, condition, doc string) int {
+// countSteps returns the work that the condition of a query does for doc.
+func countSteps(t *testing.T, condition, doc string) int {
 	t.Helper()
-	q := parse(t, "SELECT * FROM c WHERE "+condition, nil)
+	q := mustParse(t, "SELECT * FROM c WHERE "+condition, nil)
 	slots := q.NewSlots(t.Context(), DefaultLimits)
-	q.Extract(compact(t, doc), slots)
+	q.Extract(mustCompact(t, doc), slots)
 	q.Holds(slots)
 	require.NoError(t, slots.Failure())
 	return slots.steps
@@ -32,10 +32,10 @@ func steps(t *testing.T, condition, doc string) int {
 
 func TestIn_CostsALookup(t *testing.T) {
 	for _, format := range []string{"c.x IN (%s)", "c.x + 0 IN (%s)", "NOT c.x IN (%s)"} {
-		short, long := fmt.Sprintf(format, list(10, "%d", ",")), fmt.Sprintf(format, list(50_000, "%d", ","))
-		require.Equal(t, steps(t, short, `{"x":-1}`), steps(t, long, `{"x":-1}`), format)
+		short, long := fmt.Sprintf(format, joinNumbers(10, "%d", ",")), fmt.Sprintf(format, joinNumbers(50_000, "%d", ","))
+		require.Equal(t, countSteps(t, short, `{"x":-1}`), countSteps(t, long, `{"x":-1}`), format)
 	}
-	require.Equal(t, steps(t, list(10, "c.x=%d", " OR "), `{"x":-1}`), steps(t, list(30_000, "c.x=%d", " OR "), `{"x":-1}`))
+	require.Equal(t, countSteps(t, joinNumbers(10, "c.x=%d", " OR "), `{"x":-1}`), countSteps(t, joinNumbers(30_000, "c.x=%d", " OR "), `{"x":-1}`))
 }
 
 func TestIn_FindsWhatASearchFinds(t *testing.T) {
@@ -43,9 +43,9 @@ func TestIn_FindsWhatASearchFinds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		items := rapid.SliceOfN(rapid.SampledFrom(values), minLookup, 2*minLookup).Draw(r, "items")
 		wanted := rapid.SampledFrom(append(values, "c.missing", "c.x")).Draw(r, "wanted")
-		doc := compact(t, `{"x":1}`)
+		doc := mustCompact(t, `{"x":1}`)
 		get := func(text string) []string {
-			results, err := answer(parse(t, text, nil), [][]byte{doc})
+			results, err := runQuery(mustParse(t, text, nil), [][]byte{doc})
 			require.NoError(r, err)
 			return results
 		}
@@ -62,7 +62,7 @@ func TestIn_FindsWhatASearchFinds(t *testing.T) {
 }
 
 func TestGroupBy_FindsItsKeyAtTheStartOfAChain(t *testing.T) {
-	docs := [][]byte{compact(t, `{"a":1,"b":2,"o":{"x":[5]}}`)}
+	docs := [][]byte{mustCompact(t, `{"a":1,"b":2,"o":{"x":[5]}}`)}
 	for text, want := range map[string]string{
 		"SELECT VALUE c.a + c.b + 1 FROM c GROUP BY c.a + c.b":         "4",
 		"SELECT VALUE c.a + c.b + COUNT(1) FROM c GROUP BY c.a + c.b":  "4",
@@ -71,7 +71,7 @@ func TestGroupBy_FindsItsKeyAtTheStartOfAChain(t *testing.T) {
 		"SELECT VALUE c.a = 1 AND c.b = 2 FROM c GROUP BY c.a, c.b":    "true",
 		"SELECT VALUE c.a - c.b * 2 - 1 FROM c GROUP BY c.a - c.b * 2": "-4",
 	} {
-		results, err := answer(parse(t, text, nil), docs)
+		results, err := runQuery(mustParse(t, text, nil), docs)
 		require.NoError(t, err, text)
 		require.Equal(t, []string{want}, results, text)
 	}
@@ -79,33 +79,33 @@ func TestGroupBy_FindsItsKeyAtTheStartOfAChain(t *testing.T) {
 
 func TestEvaluation_EndsWhenItIsTooMuchForOneDocument(t *testing.T) {
 	long := strings.Repeat("a", 1<<18)
-	doc := compact(t, fmt.Sprintf(`{"s":%q,"l":[%s],"o":{%s},"deep":%s%s%s}`, long, list(50_000, "%d", ","), list(20_000, `"a%d":1`, ","),
-		strings.Repeat("[", 100), list(50_000, "%d", ","), strings.Repeat("]", 100)))
+	doc := mustCompact(t, fmt.Sprintf(`{"s":%q,"l":[%s],"o":{%s},"deep":%s%s%s}`, long, joinNumbers(50_000, "%d", ","), joinNumbers(20_000, `"a%d":1`, ","),
+		strings.Repeat("[", 100), joinNumbers(50_000, "%d", ","), strings.Repeat("]", 100)))
 	for name, text := range map[string]string{
 		"LIKE":                 "c.s LIKE '%" + long[:100_000] + "b'",
 		"a set of LIKE":        "c.s LIKE '%[" + strings.Repeat("b", 100_000) + "]'",
 		"a regular expression": "RegexMatch(c.s, '(a?){200}b')",
-		"words":                "FullTextContainsAll(c.s, " + list(40_000, "'b%d'", ",") + ")",
-		"texts":                "LENGTH(CONCAT(" + list(300, "REPLACE(c.s, 'a', 'aa%d')", ",") + ")) > 0",
+		"words":                "FullTextContainsAll(c.s, " + joinNumbers(40_000, "'b%d'", ",") + ")",
+		"texts":                "LENGTH(CONCAT(" + joinNumbers(300, "REPLACE(c.s, 'a', 'aa%d')", ",") + ")) > 0",
 		"joined texts":         "LENGTH(" + strings.TrimSuffix(strings.Repeat("c.s || ", 300), "|| ") + ") > 0",
 		"arrays":               "ARRAY_LENGTH([" + strings.TrimSuffix(strings.Repeat("c.s,", 2000), ",") + "]) = 0",
-		"objects":              "IS_DEFINED({" + list(2000, "a%d: c.s", ",") + "}.b)",
+		"objects":              "IS_DEFINED({" + joinNumbers(2000, "a%d: c.s", ",") + "}.b)",
 		"parts of arrays":      "ARRAY_CONTAINS(c.l, c.o, true)",
 		"nested arrays":        "c.deep = ARRAY(SELECT VALUE x FROM x IN c.deep)",
-		"elements":             list(2000, "ARRAY_CONTAINS(c.l, -1%d)", " OR "),
+		"elements":             joinNumbers(2000, "ARRAY_CONTAINS(c.l, -1%d)", " OR "),
 		"steps into a row":     "EXISTS(SELECT VALUE 1 FROM x IN c.l JOIN (SELECT VALUE c.o) o WHERE o.b = x)",
 		"long elements":        "EXISTS(SELECT VALUE 1 FROM x IN c.l JOIN y IN c.deep WHERE x < 0)",
 	} {
-		q := parse(t, "SELECT * FROM c WHERE "+text, nil)
+		q := mustParse(t, "SELECT * FROM c WHERE "+text, nil)
 		slots := q.NewSlots(t.Context(), DefaultLimits)
 		q.Extract(doc, slots)
 		require.False(t, q.Holds(slots), name)
 		require.ErrorContains(t, slots.Failure(), "too long", name)
 	}
 	for name, text := range map[string]string{
-		"constant texts": "SELECT VALUE LENGTH(CONCAT(" + list(300, "REPLACE(@s, 'a', 'aa%d')", ",") + "))",
+		"constant texts": "SELECT VALUE LENGTH(CONCAT(" + joinNumbers(300, "REPLACE(@s, 'a', 'aa%d')", ",") + "))",
 		"a pattern":      "SELECT VALUE RegexMatch('a', '((a?){100}){100}')",
-		"a JOIN":         "SELECT VALUE 1 FROM c " + list(11, "JOIN a%d IN c.l", " "),
+		"a JOIN":         "SELECT VALUE 1 FROM c " + joinNumbers(11, "JOIN a%d IN c.l", " "),
 		"a path":         "SELECT VALUE c" + strings.Repeat(".a", 10_001) + " FROM c",
 	} {
 		_, err := Parse(context.Background(), text, map[string]Value{"@s": {Kind: String, Text: []byte(long)}})
@@ -114,7 +114,7 @@ func TestEvaluation_EndsWhenItIsTooMuchForOneDocument(t *testing.T) {
 }
 
 func TestPlan_JoinsHalfRangesOfOnePath(t *testing.T) {
-	q := parse(t, "SELECT * FROM c WHERE c.a > 1 AND c.b < 'x' AND c.a <= 9 AND c.a > 2 AND c.b >= 3", nil)
+	q := mustParse(t, "SELECT * FROM c WHERE c.a > 1 AND c.b < 'x' AND c.a <= 9 AND c.a > 2 AND c.b >= 3", nil)
 	predicates := q.Analyze().Predicates
 	require.Len(t, predicates, 4)
 	require.Equal(t, 1.0, predicates[0].Low.Value.Num)
