@@ -184,9 +184,9 @@ func Open(o Options) (*Engine, error) {
 			return nil, err
 		}
 	}
-	e, err := open(store, o)
+	e, err := openEngine(store, o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", nameOf(o.Dir), err), store.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", storePath(o.Dir), err), store.Close())
 	}
 	return e, nil
 }
@@ -202,15 +202,15 @@ func queryLimits(o Options) query.Limits {
 	return limits
 }
 
-// nameOf returns the path of the file of a store, which is in memory without a folder.
-func nameOf(dir string) string {
+// storePath returns the path of the file of a store, which is in memory without a folder.
+func storePath(dir string) string {
 	if dir == "" {
 		return "a store in memory"
 	}
 	return filepath.Join(dir, disk.FileName)
 }
 
-func open(store disk.Store, o Options) (*Engine, error) {
+func openEngine(store disk.Store, o Options) (*Engine, error) {
 	inner, err := engine.Open(store, engine.Options{
 		Version: o.Version,
 		Clock:   o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, StrictIndex: o.StrictIndex, RangeBytes: o.RangeBytes, Committed: o.Committed,
@@ -275,7 +275,7 @@ func (e *Engine) Scaled(database, container string) (float64, error) {
 // On a throttled account each removal costs what deleting the document would,
 // and Sweep ends where a budget is not at least half full.
 func (e *Engine) Sweep(ctx context.Context) (int, error) {
-	if !e.begin() {
+	if !e.beginRequest() {
 		return 0, ErrClosed
 	}
 	defer e.requests.Done()
@@ -299,7 +299,7 @@ func (s *Snapshot) Close() error {
 // TakeSnapshot is [disk.TakeSnapshot] of the account. Close of the engine waits until the
 // snapshot is closed.
 func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Snapshot, error) {
-	if !e.begin() {
+	if !e.beginRequest() {
 		return nil, ErrClosed
 	}
 	s, err := disk.TakeSnapshot(ctx, e.store, meanwhile)
@@ -317,7 +317,7 @@ type Census = engine.Census
 // damaged: documents that are not what was written, and indexes that do not
 // fit to the documents. It works while requests are served.
 func (e *Engine) Check(report func(problem string)) (Census, error) {
-	if !e.begin() {
+	if !e.beginRequest() {
 		return Census{}, ErrClosed
 	}
 	defer e.requests.Done()
@@ -332,7 +332,7 @@ func (e *Engine) Handler() http.Handler { return e.HandlerOf(Door{}) }
 func (e *Engine) HandlerOf(d Door) http.Handler {
 	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !e.begin() {
+		if !e.beginRequest() {
 			http.Error(w, `{"code":"ServiceUnavailable","message":"the engine is closed"}`, http.StatusServiceUnavailable)
 			return
 		}
@@ -355,8 +355,8 @@ const (
 // A Door is what may differ between two ways into the same account.
 type Door = wire.Door
 
-// begin counts a request as under way, unless the engine is closed.
-func (e *Engine) begin() bool {
+// beginRequest counts a request as under way, unless the engine is closed.
+func (e *Engine) beginRequest() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {

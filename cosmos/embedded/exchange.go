@@ -16,7 +16,7 @@ import (
 // properties and throughput, and the documents as clients wrote them. It sees
 // one state of the account. Etags, times and expired documents stay behind.
 func (e *Engine) Export(w io.Writer) error {
-	if !e.begin() {
+	if !e.beginRequest() {
 		return ErrClosed
 	}
 	defer e.requests.Done()
@@ -34,7 +34,7 @@ func (e *Engine) Export(w io.Writer) error {
 // take the place of those with the same id. An error names the line; those
 // before it may have been imported.
 func (e *Engine) Import(ctx context.Context, r io.Reader) (documents int, err error) {
-	if !e.begin() {
+	if !e.beginRequest() {
 		return 0, ErrClosed
 	}
 	defer e.requests.Done()

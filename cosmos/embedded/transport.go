@@ -34,7 +34,7 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if !t.engine.begin() {
+	if !t.engine.beginRequest() {
 		return nil, ErrClosed
 	}
 	defer t.engine.requests.Done()

@@ -8,42 +8,42 @@ import (
 )
 
 // A lane is one partition in a query over several.
-type lane struct {
+type partitionScan struct {
 	pk    Partition
 	first uint64 // its oldest document
 	seq   uint64 // its next document
 }
 
-// scanPartitions gives the documents of all partitions in the order of insertion. A
+// fillAcrossPartitions gives the documents of all partitions in the order of insertion. A
 // page that is full by count does not look ahead, so the last page may be
 // empty, as it is on Cosmos DB.
-func (r *run) scanPartitions() {
-	lanes := laneHeap(r.lanes(r.at.seq)) // sorted, and so a heap
+func (r *pageBuilder) fillAcrossPartitions() {
+	lanes := scanHeap(r.findScans(r.at.seq)) // sorted, and so a heap
 	last := r.at.seq
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
 	}
 	for len(lanes) > 0 {
-		if r.left() == 0 {
+		if r.remainingResults() == 0 {
 			return
 		}
-		if r.pageIsFull() {
-			r.continueAfter(position{seq: last})
+		if r.isPageFull() {
+			r.continueAfter(pagePosition{seq: last})
 			return
 		}
-		if r.endsPage(last, r.skip) {
+		if r.endPage(last, r.skip) {
 			return
 		}
 		first := lanes[0]
 		full := false
 		next := uint64(0)
-		r.scan(first.pk, first.seq-1, func(seq uint64, s stored, doc []byte) bool {
+		r.scanPartition(first.pk, first.seq-1, func(seq uint64, s storedDocument, doc []byte) bool {
 			if seq != first.seq { // only to learn where the lane goes on
 				next = seq
 				r.page.Scanned--
 				return false
 			}
-			full = !r.give(seq, s, doc)
+			full = !r.addRows(seq, s, doc)
 			return !full
 		})
 		if r.brokenAt > first.seq { // it is reported in its turn
@@ -53,15 +53,15 @@ func (r *run) scanPartitions() {
 		switch {
 		case r.brokenAt != 0 && r.page.Count > 0: // the next page begins with the error
 			r.broken, r.brokenAt = nil, 0
-			r.continueAfter(position{seq: last})
+			r.continueAfter(pagePosition{seq: last})
 			return
 		case r.brokenAt != 0:
-			r.continueAfter(position{seq: first.seq})
+			r.continueAfter(pagePosition{seq: first.seq})
 			return
 		case r.broken != nil:
 			return
 		case full:
-			r.continueAfter(position{seq: last})
+			r.continueAfter(pagePosition{seq: last})
 			return
 		}
 		last = first.seq
@@ -72,42 +72,42 @@ func (r *run) scanPartitions() {
 			heap.Pop(&lanes)
 		}
 	}
-	if r.left() != 0 && r.pageIsFull() {
-		r.continueAfter(position{seq: last})
+	if r.remainingResults() != 0 && r.isPageFull() {
+		r.continueAfter(pagePosition{seq: last})
 	}
 }
 
 // A laneHeap has the lane with the next document first.
-type laneHeap []lane
+type scanHeap []partitionScan
 
-func (h laneHeap) Len() int           { return len(h) }
-func (h laneHeap) Less(i, j int) bool { return h[i].seq < h[j].seq }
-func (h laneHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *laneHeap) Push(x any)        { *h = append(*h, x.(lane)) }
+func (h scanHeap) Len() int           { return len(h) }
+func (h scanHeap) Less(i, j int) bool { return h[i].seq < h[j].seq }
+func (h scanHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *scanHeap) Push(x any)        { *h = append(*h, x.(partitionScan)) }
 
-func (h *laneHeap) Pop() any {
+func (h *scanHeap) Pop() any {
 	last := len(*h) - 1
 	l := (*h)[last]
 	*h = (*h)[:last]
 	return l
 }
 
-// reads reports whether the query reads partition pk.
-func (r *run) reads(pk Partition) bool {
-	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.has(r.c.epk(pk)))
+// isInScope reports whether the query reads partition pk.
+func (r *pageBuilder) isInScope(pk Partition) bool {
+	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.hasKey(r.c.effectiveKey(pk)))
 }
 
-// lanes finds the partitions that can have results after the sequence number.
-func (r *run) lanes(last uint64) []lane {
-	var lanes []lane
+// findScans finds the partitions that can have results after the sequence number.
+func (r *pageBuilder) findScans(last uint64) []partitionScan {
+	var lanes []partitionScan
 	add := func(pk Partition) bool {
 		if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil {
 			return false
 		}
-		if !r.reads(pk) {
+		if !r.isInScope(pk) {
 			return true
 		}
-		if l, found := r.lane(pk, last); found {
+		if l, found := r.newScan(pk, last); found {
 			lanes = append(lanes, l)
 		}
 		return true
@@ -120,16 +120,16 @@ func (r *run) lanes(last uint64) []lane {
 			}
 		}
 	case r.ids != nil:
-		r.eachNaming(add)
+		r.eachPartitionWithID(add)
 	default:
 		r.eachPartition(add)
 	}
-	slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(lanes, func(a, b partitionScan) int { return cmp.Compare(a.seq, b.seq) })
 	return lanes
 }
 
 // eachPartition visits the partitions of the container by jumping from one to the next.
-func (r *run) eachPartition(visit func(pk Partition) bool) {
+func (r *pageBuilder) eachPartition(visit func(pk Partition) bool) {
 	all := containerPrefix('D', r.c.number)
 	from, end := all, endOfPrefix(all)
 	for more := true; more; {
@@ -143,10 +143,10 @@ func (r *run) eachPartition(visit func(pk Partition) bool) {
 	}
 }
 
-// lane returns the lane of a partition, if the query has to look into it.
-func (r *run) lane(pk Partition, last uint64) (lane, bool) {
-	l := lane{pk: pk}
-	seqs, known := r.candidates(pk)
+// newScan returns the lane of a partition, if the query has to look into it.
+func (r *pageBuilder) newScan(pk Partition, last uint64) (partitionScan, bool) {
+	l := partitionScan{pk: pk}
+	seqs, known := r.lookUpCandidates(pk)
 	if known {
 		i, _ := slices.BinarySearch(seqs, last+1)
 		if i == len(seqs) {
@@ -156,7 +156,7 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 	}
 	prefix := partitionPrefix('D', r.c.number, pk)
 	r.reader.Scan(prefix, endOfPrefix(prefix), func(key, _ []byte) bool {
-		l.first = number(key[len(key)-8:])
+		l.first = decodeNumber(key[len(key)-8:])
 		return false
 	})
 	switch {
@@ -165,7 +165,7 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 		l.seq = l.first
 	default:
 		r.reader.Scan(documentKey(r.c.number, pk, last+1), endOfPrefix(prefix), func(key, _ []byte) bool {
-			l.seq = number(key[len(key)-8:])
+			l.seq = decodeNumber(key[len(key)-8:])
 			return false
 		})
 	}
@@ -176,11 +176,11 @@ func (r *run) lane(pk Partition, last uint64) (lane, bool) {
 // others are looked up when their partition is read, where the work of a page is counted.
 const maxEarlyLookups = 1 << 20
 
-// candidates returns the documents of a partition that the condition leads to by
+// lookUpCandidates returns the documents of a partition that the condition leads to by
 // their ids, in the order of insertion. They are not known if it leads to none by its
 // id, if they are too many, or if the id index is damaged: that is reported when the
 // partition has its turn.
-func (r *run) candidates(pk Partition) (seqs []uint64, known bool) {
+func (r *pageBuilder) lookUpCandidates(pk Partition) (seqs []uint64, known bool) {
 	switch {
 	case r.ids != nil:
 		var err error
@@ -192,7 +192,7 @@ func (r *run) candidates(pk Partition) (seqs []uint64, known bool) {
 		}
 		return seqs, known
 	case r.idRange != nil:
-		w := r.walk(pk)
+		w := r.openWalk(pk)
 		return w.seqs, w.done
 	}
 	return nil, false

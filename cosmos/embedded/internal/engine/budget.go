@@ -49,29 +49,29 @@ func (e *Engine) Autoscale(c *Container) int {
 	return offer.Autoscale
 }
 
-// grow splits ranges when the documents have become too many for them.
-func (e *Engine) grow(ctx context.Context, c *Container) error {
-	if e.size(c.number).Load() <= e.rangeBytes*int64(len(c.ranges)) {
+// splitFullRanges splits ranges when the documents have become too many for them.
+func (e *Engine) splitFullRanges(ctx context.Context, c *Container) error {
+	if e.sizeOfContainer(c.number).Load() <= e.rangeBytes*int64(len(c.ranges)) {
 		return nil
 	}
-	return e.change(ctx, c.Database, func(tx disk.Tx, version uint64) (*Database, error) {
+	return e.changeDatabase(ctx, c.Database, func(tx disk.Tx, version uint64) (*Database, error) {
 		db, err := e.Database(c.Database)
 		if err != nil {
 			return nil, err
 		}
 		now := db.containers[c.ID]
-		if now == nil || now.number != c.number || e.rangesNeeded(now) <= len(now.ranges) {
+		if now == nil || now.number != c.number || e.countRanges(now) <= len(now.ranges) {
 			return db, nil
 		}
 		changed := *now
-		changed.ranges, changed.nextRange = split(now.ranges, e.rangesNeeded(now), now.nextRange, now.keyVersion, version)
-		putRecord(tx, containerKey(db.ID, now.ID), changed.record())
+		changed.ranges, changed.nextRange = splitRanges(now.ranges, e.countRanges(now), now.nextRange, now.keyVersion, version)
+		putRecord(tx, containerKey(db.ID, now.ID), changed.toRecord())
 		return db.withContainer(&changed), nil
 	})
 }
 
-// remembered is how many commits a read may lag behind.
-const remembered = 64
+// maxRememberedCommits is how many commits a read may lag behind.
+const maxRememberedCommits = 64
 
 // noteCommit records the time of a commit, for reads that lag behind by a time.
 func (e *Engine) noteCommit() {
@@ -81,8 +81,8 @@ func (e *Engine) noteCommit() {
 	e.lagging.Lock()
 	defer e.lagging.Unlock()
 	e.commits = append(e.commits, e.clock())
-	if len(e.commits) > remembered {
-		e.commits = append(e.commits[:0:0], e.commits[len(e.commits)-remembered:]...)
+	if len(e.commits) > maxRememberedCommits {
+		e.commits = append(e.commits[:0:0], e.commits[len(e.commits)-maxRememberedCommits:]...)
 	}
 }
 

@@ -7,20 +7,20 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// servedByID reports whether a page of an ORDER BY can be read from the id index of
+// isServedByID reports whether a page of an ORDER BY can be read from the id index of
 // a logical partition without looking at the documents before and behind it. The
 // condition has to be one that indexes answer: otherwise every document in question
 // is loaded, and charged, before the order is known.
-func (r *run) servedByID() bool {
+func (r *pageBuilder) isServedByID() bool {
 	orders := r.q.Query.Orders()
 	return r.q.Scoped && r.ids == nil && len(orders) == 1 && isID(orders[0].Path) && r.plan.IndexOnly()
 }
 
-// orderedByID gives the documents of one logical partition in the order of their
+// fillOrderedByID gives the documents of one logical partition in the order of their
 // ids. A page begins in the id index where the one before ended, also when the
 // document is gone by now or another one has come to have its id: that one was
 // inserted later, and comes next.
-func (r *run) orderedByID() {
+func (r *pageBuilder) fillOrderedByID() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
 		skip = 0
@@ -35,70 +35,70 @@ func (r *run) orderedByID() {
 		scan = r.reader.ScanBack
 	}
 	prefix := len(partitionPrefix('I', r.c.number, r.q.Partition))
-	last := candidate{key: clone(r.at.keys, nil), seq: r.at.seq}
+	last := sortCandidate{key: cloneKey(r.at.keys, nil), seq: r.at.seq}
 	scan(from, to, func(key, value []byte) bool {
-		id, seq := key[prefix:], number(value)
+		id, seq := key[prefix:], decodeNumber(value)
 		if r.resumed && seq <= r.at.seq && r.at.keys[0].Kind == query.String && bytes.Equal(id, r.at.keys[0].Text) {
 			return true
 		}
-		if r.left() == 0 {
+		if r.remainingResults() == 0 {
 			return false
 		}
 		r.slots.RefuseIfExhausted()
-		s, doc := r.follow(string(id), seq)
+		s, doc := r.readIndexed(string(id), seq)
 		if r.broken != nil {
 			return false
 		}
-		if !r.matches(s, doc) {
+		if !r.testCondition(s, doc) {
 			return true
 		}
 		if skip > 0 {
 			skip--
-		} else if !r.add(s, doc) {
-			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true})
+		} else if !r.addDocument(s, doc) {
+			r.continueAfter(pagePosition{seq: last.seq, keys: last.key, ordered: true})
 			return false
 		}
-		last = candidate{key: clone([]query.Value{{Kind: query.String, Text: id}}, last.key), seq: seq}
+		last = sortCandidate{key: cloneKey([]query.Value{{Kind: query.String, Text: id}}, last.key), seq: seq}
 		return true
 	})
 }
 
 // keysAfterPosition narrows the keys from and to of the id index to those that do not come
 // before the position of the continuation in the order of the query.
-func (r *run) keysAfterPosition(from, to []byte, descending bool) (low, high []byte) {
+func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, high []byte) {
 	at := r.at.keys[0]
 	id := idKey(r.c.number, r.q.Partition, string(at.Text))
 	switch {
 	case at.Kind == query.String && descending:
-		return from, smaller(to, append(id, 0))
+		return from, lowerKey(to, append(id, 0))
 	case at.Kind == query.String:
-		return larger(from, id), to
+		return higherKey(from, id), to
 	case (at.Kind > query.String) != descending: // all ids come before it
 		return to, to
 	}
 	return from, to
 }
 
-func smaller(a, b []byte) []byte {
+func lowerKey(a, b []byte) []byte {
 	if bytes.Compare(a, b) < 0 {
 		return a
 	}
 	return b
 }
 
-func larger(a, b []byte) []byte {
+func higherKey(a, b []byte) []byte {
 	if bytes.Compare(a, b) > 0 {
 		return a
 	}
 	return b
 }
 
-// follow reads the document to which an entry of the id index leads.
-func (r *run) follow(id string, seq uint64) (stored, []byte) {
-	s, err := r.c.follow(r.reader, r.q.Partition, id, seq)
+// readIndexed reads the document to which an entry of the id index leads.
+func (r *pageBuilder) readIndexed(id string, seq uint64) (storedDocument, []byte) {
+	s, err := r.c.readIndexed(r.reader, r.q.Partition, id, seq)
 	if r.broken = cmp.Or(r.broken, err); r.broken != nil {
-		return stored{}, nil
+		return storedDocument{}, nil
 	}
 	r.page.Scanned++
-	return s, r.json(seq, s)
+	return s, r.readJSON(seq, s)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// load fills the catalog. It is called once, before the engine is used.
-func (e *Engine) load(tx disk.Tx) error {
+// loadCatalog fills the catalog. It is called once, before the engine is used.
+func (e *Engine) loadCatalog(tx disk.Tx) error {
 	var broken error
-	scan := func(prefix string, read func(key []byte, r record) error) {
+	scan := func(prefix string, read func(key []byte, r resourceRecord) error) {
 		tx.Scan([]byte(prefix), endOfPrefix([]byte(prefix)), func(key, value []byte) bool {
-			var r record
+			var r resourceRecord
 			if len(value) < 4 || binary.BigEndian.Uint32(value) != checksum.Compute(value[4:]) {
 				broken = fmt.Errorf("the record of %q is not what was written", key)
 			} else if broken = json.Unmarshal(slices.Clone(value[4:]), &r); broken == nil {
@@ -29,7 +29,7 @@ func (e *Engine) load(tx disk.Tx) error {
 			return broken == nil
 		})
 	}
-	scan("d", func(_ []byte, r record) error {
+	scan("d", func(_ []byte, r resourceRecord) error {
 		db, err := newDatabase(r)
 		if err == nil {
 			e.catalog[db.ID] = db
@@ -37,7 +37,7 @@ func (e *Engine) load(tx disk.Tx) error {
 		return err
 	})
 	if broken == nil {
-		scan("c", func(_ []byte, r record) error {
+		scan("c", func(_ []byte, r resourceRecord) error {
 			for _, db := range e.catalog {
 				if db.number == r.Parent {
 					c, err := e.newContainer(db.ID, r)
@@ -53,11 +53,11 @@ func (e *Engine) load(tx disk.Tx) error {
 	if broken != nil {
 		return fmt.Errorf("%w: %w", disk.ErrDamaged, broken)
 	}
-	newest := number(tx.Get(counterKey))
+	newest := decodeNumber(tx.Get(counterKey))
 	tx.Scan([]byte("P"), endOfPrefix([]byte("P")), func(key, value []byte) bool {
 		u := readUsage(value)
 		if len(key) > 5 {
-			e.size(binary.BigEndian.Uint32(key[1:])).Add(u.bytes)
+			e.sizeOfContainer(binary.BigEndian.Uint32(key[1:])).Add(u.bytes)
 		}
 		if u.version > newest {
 			broken = fmt.Errorf("write %d comes after the last one, %d", u.version, newest)
@@ -72,7 +72,7 @@ func (e *Engine) load(tx disk.Tx) error {
 
 // nextResource returns a number that no database or container had before.
 func nextResource(tx disk.Tx) uint32 {
-	n := number(tx.Get(resourceKey)) + 1
+	n := decodeNumber(tx.Get(resourceKey)) + 1
 	tx.Put(resourceKey, appendNumber(n))
 	return uint32(n) //nolint:gosec // nobody creates four billion containers
 }
@@ -116,15 +116,15 @@ func (e *Engine) Container(database, id string) (*Container, error) {
 	return nil, notFound("container", id)
 }
 
-// change runs fn as one transaction with a new number, and publishes what it
+// changeDatabase runs fn as one transaction with a new number, and publishes what it
 // returns as the database named id; nil removes it.
-func (e *Engine) change(ctx context.Context, id string, fn func(tx disk.Tx, version uint64) (*Database, error)) error {
+func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.Tx, version uint64) (*Database, error)) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	var db *Database
 	// A caller that gives up must not leave the catalog behind the store.
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx disk.Tx) (err error) {
-		version := number(tx.Get(counterKey)) + 1
+		version := decodeNumber(tx.Get(counterKey)) + 1
 		tx.Put(counterKey, appendNumber(version))
 		tx.OnCommit(e.noteCommit)
 		db, err = fn(tx, version)
@@ -159,12 +159,12 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) 
 		return nil, err
 	}
 	var db *Database
-	err := e.change(ctx, p.ID, func(tx disk.Tx, version uint64) (*Database, error) {
+	err := e.changeDatabase(ctx, p.ID, func(tx disk.Tx, version uint64) (*Database, error) {
 		if tx.Get(databaseKey(p.ID)) != nil {
-			return nil, errorf(http.StatusConflict, "database %q already exists", p.ID)
+			return nil, newErrorf(http.StatusConflict, "database %q already exists", p.ID)
 		}
-		r := record{Number: nextResource(tx)}
-		id := rid(containerRID(r.Number, 0)[:4])
+		r := resourceRecord{Number: nextResource(tx)}
+		id := formatRID(containerRID(r.Number, 0)[:4])
 		doc, err := e.systemProperties(body, id, "dbs/"+id+"/", version, `,"_colls":"colls/","_users":"users/"`)
 		if err != nil {
 			return nil, err
@@ -181,10 +181,10 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) 
 // DeleteDatabase removes a database with all it holds, if its etag is that of
 // ifMatch or that is empty.
 func (e *Engine) DeleteDatabase(ctx context.Context, id, ifMatch string) error {
-	return e.change(ctx, id, func(tx disk.Tx, _ uint64) (*Database, error) {
+	return e.changeDatabase(ctx, id, func(tx disk.Tx, _ uint64) (*Database, error) {
 		db, err := e.Database(id)
 		if err == nil {
-			err = precondition(ifMatch, db.etag)
+			err = checkETag(ifMatch, db.etag)
 		}
 		if err != nil {
 			return nil, err
@@ -224,39 +224,39 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 		return nil, err
 	}
 	var c *Container
-	err = e.change(ctx, database, func(tx disk.Tx, version uint64) (*Database, error) {
+	err = e.changeDatabase(ctx, database, func(tx disk.Tx, version uint64) (*Database, error) {
 		db, err := e.Database(database)
 		if err != nil {
 			return nil, err
 		}
-		r := record{Number: nextResource(tx), Parent: db.number}
+		r := resourceRecord{Number: nextResource(tx), Parent: db.number}
 		old := db.containers[d.ID]
 		if d.PartitionKey.Version == 0 {
-			d.PartitionKey.Version = newestHash
+			d.PartitionKey.Version = defaultHashVersion
 			if old != nil {
 				d.PartitionKey.Version = old.keyVersion
 			}
 		}
 		switch {
 		case replaces == "" && old != nil:
-			return nil, errorf(http.StatusConflict, "container %q already exists", d.ID)
+			return nil, newErrorf(http.StatusConflict, "container %q already exists", d.ID)
 		case replaces != "" && old == nil:
 			return nil, notFound("container", d.ID)
 		case old != nil && (!slices.Equal(old.keyText, d.PartitionKey.Paths) || old.keyVersion != d.PartitionKey.hashVersion()):
 			return nil, badRequest("the partition key of container %q cannot be changed", d.ID)
 		case old != nil && !sameKeys(old.unique, d.UniqueKeys):
 			return nil, badRequest("the unique keys of container %q cannot be changed", d.ID)
-		case old != nil && precondition(ifMatch, old.ETag) != nil:
-			return nil, precondition(ifMatch, old.ETag)
+		case old != nil && checkETag(ifMatch, old.ETag) != nil:
+			return nil, checkETag(ifMatch, old.ETag)
 		case old != nil:
-			r = old.record()
+			r = old.toRecord()
 		default:
-			e.provision(tx, &r, db, t, d.PartitionKey.hashVersion(), version)
+			e.provisionContainer(tx, &r, db, t, d.PartitionKey.hashVersion(), version)
 		}
 		if body, err = withDefaults(body, d); err != nil {
 			return nil, err
 		}
-		id := rid(containerRID(db.number, r.Number))
+		id := formatRID(containerRID(db.number, r.Number))
 		doc, err := e.systemProperties(body, id, "dbs/"+db.rid+"/colls/"+id+"/", version, `,"_docs":"docs/","_sprocs":"sprocs/","_triggers":"triggers/","_udfs":"udfs/","_conflicts":"conflicts/"`)
 		if err != nil {
 			return nil, err
@@ -272,14 +272,14 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 	return c, err
 }
 
-// provision gives a new container its throughput and its physical partitions.
-func (e *Engine) provision(tx disk.Tx, r *record, db *Database, t Throughput, keyVersion int, version uint64) {
+// provisionContainer gives a new container its throughput and its physical partitions.
+func (e *Engine) provisionContainer(tx disk.Tx, r *resourceRecord, db *Database, t Throughput, keyVersion int, version uint64) {
 	if t == (Throughput{}) && db.offer == nil {
 		t.Manual = defaultThroughput
 	}
 	n := 1
 	if r.Offer = e.newOffer(nextResource(tx), t, version); r.Offer != nil {
-		n = rangesFor(r.Offer.Throughput(), 0, e.rangeBytes)
+		n = countRangesFor(r.Offer.Throughput(), 0, e.rangeBytes)
 	}
 	r.Ranges, r.NextRange = firstRanges(n, keyVersion, version), n
 }
@@ -295,10 +295,10 @@ func (db *Database) withContainer(c *Container) *Database {
 // DeleteContainer removes a container with its documents, if its etag is that
 // of ifMatch or that is empty.
 func (e *Engine) DeleteContainer(ctx context.Context, database, id, ifMatch string) error {
-	return e.change(ctx, database, func(tx disk.Tx, _ uint64) (*Database, error) {
+	return e.changeDatabase(ctx, database, func(tx disk.Tx, _ uint64) (*Database, error) {
 		c, err := e.Container(database, id)
 		if err == nil {
-			err = precondition(ifMatch, c.ETag)
+			err = checkETag(ifMatch, c.ETag)
 		}
 		if err != nil {
 			return nil, err
@@ -330,7 +330,7 @@ func removeContainer(tx disk.Tx, c *Container) {
 	tx.Delete(containerKey(c.Database, c.ID))
 }
 
-func putRecord(tx disk.Tx, key []byte, r record) {
+func putRecord(tx disk.Tx, key []byte, r resourceRecord) {
 	b, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // numbers and checked JSON always marshal

@@ -28,8 +28,8 @@ var (
 	}
 )
 
-// lookUp interpolates between the sizes of the table.
-func lookUp(table *[12]Charge, size int) Charge {
+// lookUpCharge interpolates between the sizes of the table.
+func lookUpCharge(table *[12]Charge, size int) Charge {
 	if size <= 1024 {
 		return table[0]
 	}
@@ -43,18 +43,18 @@ func lookUp(table *[12]Charge, size int) Charge {
 }
 
 const (
-	perTerm       = requestUnit / 5      // each indexed term written or removed
-	perPatch      = requestUnit * 4 / 10 // each operation of a patch
-	perQueryPage  = requestUnit * 22 / 10
-	perPredicate  = requestUnit * 7 / 10
-	perLoaded     = requestUnit * 2 / 100
-	perLoadedKB   = requestUnit * 73 / 10_000
-	chargeOfMiss  = requestUnit
-	leastForWrite = 5 * requestUnit
+	perTerm        = requestUnit / 5      // each indexed term written or removed
+	perPatch       = requestUnit * 4 / 10 // each operation of a patch
+	perQueryPage   = requestUnit * 22 / 10
+	perPredicate   = requestUnit * 7 / 10
+	perLoaded      = requestUnit * 2 / 100
+	perLoadedKB    = requestUnit * 73 / 10_000
+	chargeOfMiss   = requestUnit
+	minWriteCharge = 5 * requestUnit
 )
 
-func readCharge(size int) Charge  { return lookUp(&readTable, size) }
-func writeCharge(size int) Charge { return max(leastForWrite, lookUp(&writeTable, size)) }
+func readCharge(size int) Charge  { return lookUpCharge(&readTable, size) }
+func writeCharge(size int) Charge { return max(minWriteCharge, lookUpCharge(&writeTable, size)) }
 
 func createCharge(size, terms int) Charge { return writeCharge(size) + perTerm*Charge(terms) }
 func deleteCharge(size, terms int) Charge { return createCharge(size, terms) }

@@ -25,12 +25,12 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 			census.Databases++
 			for _, c := range db.containers {
 				census.Containers++
-				k := &checker{r: r, c: c, census: &census, used: map[Partition]int64{}}
+				k := &accountChecker{r: r, c: c, census: &census, used: map[Partition]int64{}}
 				k.report = func(format string, args ...any) {
 					census.Problems++
 					report(fmt.Sprintf("database %q, container %q: ", db.ID, c.ID) + fmt.Sprintf(format, args...))
 				}
-				k.check()
+				k.checkAll()
 			}
 		}
 		return nil
@@ -38,7 +38,7 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 	return census, err
 }
 
-type checker struct {
+type accountChecker struct {
 	r      disk.Reader
 	c      *Container
 	census *Census
@@ -47,30 +47,30 @@ type checker struct {
 	large  int
 }
 
-func (k *checker) check() {
-	documents := k.scan('D', k.document)
+func (k *accountChecker) checkAll() {
+	documents := k.scanKeys('D', k.checkDocument)
 	for name, entries := range map[string]int{
-		"id index": k.scan('I', k.id), "change feed": k.scan('L', k.change),
+		"id index": k.scanKeys('I', k.checkIDEntry), "change feed": k.scanKeys('L', k.checkChangeEntry),
 	} {
 		if entries != documents {
 			k.report("%d documents, but %d entries in the %s", documents, entries, name)
 		}
 	}
-	if n := k.scan('U', k.unique); n != documents*len(k.c.unique) {
+	if n := k.scanKeys('U', k.checkUniqueEntry); n != documents*len(k.c.unique) {
 		k.report("%d documents with %d unique keys each, but %d entries for them", documents, len(k.c.unique), n)
 	}
-	if n := k.scan('B', func(_, _ []byte) {}); n != k.large {
+	if n := k.scanKeys('B', func(_, _ []byte) {}); n != k.large {
 		k.report("%d large documents, but the bodies of %d", k.large, n)
 	}
-	k.scan('P', func(rest, value []byte) {
+	k.scanKeys('P', func(rest, value []byte) {
 		if pk, u := Partition(rest[min(2, len(rest)):]), readUsage(value); u.bytes != k.used[pk] {
 			k.report("partition %s has %d bytes of documents, its record says %d", pk, k.used[pk], u.bytes)
 		}
 	})
 }
 
-// scan visits all keys of a kind, without what they have in common.
-func (k *checker) scan(kind byte, visit func(rest, value []byte)) (n int) {
+// scanKeys visits all keys of a kind, without what they have in common.
+func (k *accountChecker) scanKeys(kind byte, visit func(rest, value []byte)) (n int) {
 	prefix := containerPrefix(kind, k.c.number)
 	k.r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {
 		n++
@@ -80,65 +80,65 @@ func (k *checker) scan(kind byte, visit func(rest, value []byte)) (n int) {
 	return n
 }
 
-func (k *checker) document(rest, value []byte) {
+func (k *accountChecker) checkDocument(rest, value []byte) {
 	if len(rest) < 2+8 || int(binary.BigEndian.Uint16(rest)) != len(rest)-10 {
 		k.report("a document lies under a key that is none: %x", rest)
 		return
 	}
-	pk, seq := Partition(rest[2:len(rest)-8]), number(rest[len(rest)-8:])
+	pk, seq := Partition(rest[2:len(rest)-8]), decodeNumber(rest[len(rest)-8:])
 	s := readStored(documentKey(k.c.number, pk, seq), value)
 	k.census.Documents++
 	k.census.Bytes += int64(s.size)
 	k.used[pk] += int64(s.size)
-	if s.size > inline {
+	if s.size > maxInlineSize {
 		k.large++
 	}
-	doc, err := s.json(k.r, k.c)
+	doc, err := s.readJSON(k.r, k.c)
 	if err != nil {
 		k.report("%v", err)
 		return
 	}
 	id := documentID(doc)
-	if entry := k.r.Get(idKey(k.c.number, pk, id)); number(entry) != seq {
+	if entry := k.r.Get(idKey(k.c.number, pk, id)); decodeNumber(entry) != seq {
 		k.report("partition %s, document %q: the id index does not lead to it", pk, id)
 	}
 	if entry := k.r.Get(changeKey(k.c.number, s.version)); !bytes.Equal(entry, append(appendNumber(seq), pk...)) {
 		k.report("partition %s, document %q: it is not in the change feed", pk, id)
 	}
 	for _, key := range k.c.uniqueEntries(pk, doc) {
-		if number(k.r.Get(key)) != seq {
+		if decodeNumber(k.r.Get(key)) != seq {
 			k.report("partition %s, document %q: its unique key is not taken", pk, id)
 		}
 	}
 }
 
-func (k *checker) id(rest, value []byte) {
+func (k *accountChecker) checkIDEntry(rest, value []byte) {
 	n := 0
 	if len(rest) >= 2 {
 		n = int(binary.BigEndian.Uint16(rest))
 	}
-	if n == 0 || len(rest) < 2+n || k.r.Get(documentKey(k.c.number, Partition(rest[2:2+n]), number(value))) == nil {
+	if n == 0 || len(rest) < 2+n || k.r.Get(documentKey(k.c.number, Partition(rest[2:2+n]), decodeNumber(value))) == nil {
 		k.report("an entry of the id index leads nowhere: %q", rest)
 	}
 }
 
-func (k *checker) change(rest, value []byte) {
+func (k *accountChecker) checkChangeEntry(rest, value []byte) {
 	if len(value) < 8 {
 		k.report("an entry of the change feed is none: %x", rest)
 		return
 	}
-	s := readStored(nil, k.r.Get(documentKey(k.c.number, Partition(value[8:]), number(value[:8]))))
-	if s.version != number(rest) {
+	s := readStored(nil, k.r.Get(documentKey(k.c.number, Partition(value[8:]), decodeNumber(value[:8]))))
+	if s.version != decodeNumber(rest) {
 		k.report("partition %s: an entry of the change feed leads nowhere", value[8:])
 	}
 }
 
-func (k *checker) unique(rest, value []byte) {
+func (k *accountChecker) checkUniqueEntry(rest, value []byte) {
 	n := 0
 	if len(rest) >= 2 {
 		n = int(binary.BigEndian.Uint16(rest))
 	}
-	if n == 0 || len(rest) < 2+n || k.r.Get(documentKey(k.c.number, Partition(rest[2:2+n]), number(value))) == nil {
+	if n == 0 || len(rest) < 2+n || k.r.Get(documentKey(k.c.number, Partition(rest[2:2+n]), decodeNumber(value))) == nil {
 		k.report("a unique key is taken by nobody: %x", rest)
 	}
 }

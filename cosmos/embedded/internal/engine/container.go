@@ -52,7 +52,7 @@ type Container struct {
 }
 
 // A record is what is stored of a database or container.
-type record struct {
+type resourceRecord struct {
 	Number uint32          `json:"number"`
 	Parent uint32          `json:"parent,omitempty"`
 	JSON   json.RawMessage `json:"json"`
@@ -62,12 +62,12 @@ type record struct {
 	NextRange int     `json:"nextRange,omitempty"`
 }
 
-func (db *Database) record() record {
-	return record{Number: db.number, JSON: db.JSON, Offer: db.offer}
+func (db *Database) toRecord() resourceRecord {
+	return resourceRecord{Number: db.number, JSON: db.JSON, Offer: db.offer}
 }
 
-func (c *Container) record() record {
-	return record{Number: c.number, Parent: c.parent, JSON: c.JSON, Offer: c.offer, Ranges: c.ranges, NextRange: c.nextRange}
+func (c *Container) toRecord() resourceRecord {
+	return resourceRecord{Number: c.number, Parent: c.parent, JSON: c.JSON, Offer: c.offer, Ranges: c.ranges, NextRange: c.nextRange}
 }
 
 var resourceID = regexp.MustCompile(`^[^/\\?#\x00-\x1f]{0,254}[^/\\?#\x00-\x20]$`)
@@ -79,12 +79,12 @@ func checkResourceID(what, id string) error {
 	return nil
 }
 
-// rid is a resource id as Cosmos DB shows it: base64 without slashes.
-func rid(b []byte) string {
+// formatRID is a resource id as Cosmos DB shows it: base64 without slashes.
+func formatRID(b []byte) string {
 	return strings.ReplaceAll(base64.StdEncoding.EncodeToString(b), "/", "-")
 }
 
-func newDatabase(r record) (*Database, error) {
+func newDatabase(r resourceRecord) (*Database, error) {
 	var p struct {
 		ID   string `json:"id"`
 		RID  string `json:"_rid"`
@@ -115,9 +115,9 @@ type partitionPaths struct {
 	Version int      `json:"version"`
 }
 
-// newestHash is what a new container gets that asks for no version. Version 1
+// defaultHashVersion is what a new container gets that asks for no version. Version 1
 // is computed by azcosmos in one way and by other clients in another.
-const newestHash = 2
+const defaultHashVersion = 2
 
 // hashVersion is the version of the hash: keys of several paths have but one.
 func (p *partitionPaths) hashVersion() int {
@@ -127,7 +127,7 @@ func (p *partitionPaths) hashVersion() int {
 	return 1
 }
 
-func (e *Engine) newContainer(database string, r record) (*Container, error) {
+func (e *Engine) newContainer(database string, r resourceRecord) (*Container, error) {
 	d, err := parseDefinition(r.JSON)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (e *Engine) newContainer(database string, r record) (*Container, error) {
 	if c.ttl, err = parseDefaultTTL(d.DefaultTTL); err != nil {
 		return nil, err
 	}
-	if c.unique, err = d.UniqueKeys.parse(); err != nil {
+	if c.unique, err = d.UniqueKeys.parseKeys(); err != nil {
 		return nil, err
 	}
 	c.ridBytes = containerRID(r.Parent, r.Number)
@@ -174,7 +174,7 @@ func parseDefinition(raw []byte) (*definition, error) {
 	if _, err := parseDefaultTTL(d.DefaultTTL); err != nil {
 		return nil, err
 	}
-	if _, err := d.UniqueKeys.parse(); err != nil {
+	if _, err := d.UniqueKeys.parseKeys(); err != nil {
 		return nil, err
 	}
 	if d.PartitionKey == nil || len(d.PartitionKey.Paths) == 0 || len(d.PartitionKey.Paths) > 3 {

@@ -19,10 +19,10 @@ const (
 	MaxItem = 2 << 20
 	// maxID is the longest document id, in bytes.
 	maxID = 1023
-	// roomForSystem is enough for the system properties of any document.
-	roomForSystem = 320
-	// inline is the largest JSON that is stored next to its neighbours.
-	inline = 4 << 10
+	// systemPropertiesSize is enough for the system properties of any document.
+	systemPropertiesSize = 320
+	// maxInlineSize is the largest JSON that is stored next to its neighbours.
+	maxInlineSize = 4 << 10
 )
 
 // A Document is one that a client sent, checked, compact, without system
@@ -35,20 +35,22 @@ type Document struct {
 	ttl       int32 // 0 if the document has none
 }
 
-func (d Document) json() []byte { return d.text[headerSize:] }
+func (d Document) compactJSON() []byte { return d.text[headerSize:] }
 
-// withRoom returns a buffer with room for a header in front of a document of
+// newTextBuffer returns a buffer with room for a header in front of a document of
 // some size, and for its system properties after it.
-func withRoom(size int) []byte { return make([]byte, headerSize, headerSize+size+roomForSystem) }
+func newTextBuffer(size int) []byte {
+	return make([]byte, headerSize, headerSize+size+systemPropertiesSize)
+}
 
 // ParseDocument checks a document that a client wants to store in c. With
 // anyID, it accepts ids that Azure accepts although not every gateway finds
 // them again.
 func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if len(body) > MaxItem {
-		return Document{}, errorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
+		return Document{}, newErrorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
 	}
-	text, err := rawjson.Compact(withRoom(len(body)), body)
+	text, err := rawjson.Compact(newTextBuffer(len(body)), body)
 	if err != nil {
 		return Document{}, badRequest("%v", err)
 	}
@@ -57,9 +59,9 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 		return Document{}, err
 	}
 	if len(doc) < len(text)-headerSize {
-		text = append(withRoom(len(doc)), doc...)
+		text = append(newTextBuffer(len(doc)), doc...)
 	}
-	id, ttl, err := read(doc)
+	id, ttl, err := readIDAndTTL(doc)
 	if err == nil && !anyID {
 		err = checkID(id)
 	}
@@ -122,7 +124,7 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 	if !found {
 		return doc, nil
 	}
-	clean := append(make([]byte, 0, len(doc)+roomForSystem), '{')
+	clean := append(make([]byte, 0, len(doc)+systemPropertiesSize), '{')
 	_ = rawjson.EachMember(doc, func(name, value []byte) bool {
 		if !isSystem(name) {
 			if len(clean) > 1 {
@@ -137,8 +139,8 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 	return append(clean, '}'), nil
 }
 
-// read finds the id of a document and its time to live.
-func read(doc []byte) (id string, ttl int32, err error) {
+// readIDAndTTL finds the id of a document and its time to live.
+func readIDAndTTL(doc []byte) (id string, ttl int32, err error) {
 	var raw, life []byte
 	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is valid
 		switch {
@@ -182,7 +184,7 @@ func checkID(id string) error {
 
 // A stored is a document as it lies in the store: a header of fixed length,
 // then the JSON unless that lies apart.
-type stored struct {
+type storedDocument struct {
 	version uint64 // number of the write that made it
 	changed int64  // _ts
 	terms   int
@@ -200,25 +202,25 @@ const (
 	sumAt      = 8 + 8 + 4 + 4 + 4 + 4
 )
 
-// header writes the header of doc into the room in front of it.
-func (s stored) header(b, doc []byte) {
+// writeHeader writes the header of doc into the room in front of it.
+func (s storedDocument) writeHeader(b, doc []byte) {
 	binary.BigEndian.PutUint64(b, s.version)
 	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[16:], uint32(s.terms))  //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored turns it back
 	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[sumAt:], sumOf(b[:sumAt], doc))
+	binary.BigEndian.PutUint32(b[sumAt:], checksumOf(b[:sumAt], doc))
 }
 
-func sumOf(header, doc []byte) uint32 { return checksum.Update(checksum.Compute(header), doc) }
+func checksumOf(header, doc []byte) uint32 { return checksum.Update(checksum.Compute(header), doc) }
 
 // readStored never fails: what it cannot read, json reports.
-func readStored(key, b []byte) stored {
+func readStored(key, b []byte) storedDocument {
 	if len(b) < headerSize {
-		return stored{size: -1, key: key}
+		return storedDocument{size: -1, key: key}
 	}
-	return stored{
+	return storedDocument{
 		version: binary.BigEndian.Uint64(b),
 		changed: int64(binary.BigEndian.Uint64(b[8:])), //nolint:gosec // as header wrote it
 		terms:   int(binary.BigEndian.Uint32(b[16:])),
@@ -232,46 +234,46 @@ func readStored(key, b []byte) stored {
 	}
 }
 
-// json returns the document with its system properties, after a look at its
+// readJSON returns the document with its system properties, after a look at its
 // checksum. It is valid as long as the reader's transaction.
-func (s stored) json(r disk.State, c *Container) ([]byte, error) {
-	doc := s.unchecked(r, c)
-	if len(doc) != s.size || s.user >= s.size || sumOf(s.summed, doc) != s.sum {
-		return nil, c.damaged(s)
+func (s storedDocument) readJSON(r disk.State, c *Container) ([]byte, error) {
+	doc := s.readUnchecked(r, c)
+	if len(doc) != s.size || s.user >= s.size || checksumOf(s.summed, doc) != s.sum {
+		return nil, c.newDamageError(s)
 	}
 	return doc, nil
 }
 
-func (s stored) unchecked(r disk.State, c *Container) []byte {
-	if s.size > inline {
+func (s storedDocument) readUnchecked(r disk.State, c *Container) []byte {
+	if s.size > maxInlineSize {
 		return r.Get(blobKey(c.number, s.version))
 	}
 	return s.small
 }
 
-// damaged says which document is not what was written, and the way out.
-func (c *Container) damaged(s stored) error {
+// newDamageError says which document is not what was written, and the way out.
+func (c *Container) newDamageError(s storedDocument) error {
 	place, pk := string(s.key), Partition("")
 	if n := len(s.key); n > 7+8 {
 		pk = partitionOfKey(s.key)
-		place = fmt.Sprintf("partition %s, number %d", pk, number(s.key[n-8:]))
+		place = fmt.Sprintf("partition %s, number %d", pk, decodeNumber(s.key[n-8:]))
 	}
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
 		"the check command lists all such places, and deleting the document or restoring the folder from a copy mends this one",
 		disk.ErrDamaged, c.Database, c.ID, place)}
 }
 
-// finished appends the system properties to doc, which ends in compact JSON of
+// appendSystemProperties appends the system properties to doc, which ends in compact JSON of
 // an object with at least an id.
-func (e *Engine) finished(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
-	id := rid(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
+func (e *Engine) appendSystemProperties(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
+	id := formatRID(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
 	doc = append(doc[:len(doc)-1], `,"_rid":"`...)
 	doc = append(doc, id...)
 	doc = append(doc, `","_self":"`...)
 	doc = append(doc, c.self...)
 	doc = append(doc, "docs/"...)
 	doc = append(doc, id...)
-	etag := e.etag(version)
+	etag := e.formatETag(version)
 	doc = append(doc, `/","_etag":"\"`...)
 	doc = append(doc, etag[1:len(etag)-1]...)
 	doc = append(doc, `\"","_attachments":"attachments/","_ts":`...)

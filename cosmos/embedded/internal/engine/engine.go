@@ -65,7 +65,7 @@ func Open(store disk.Store, o Options) (*Engine, error) {
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
 	// A crash after Prepare leaves a new store with a format, and without an identity.
-	if err := layout(o.Version).Prepare(context.Background(), store); err != nil {
+	if err := storeFormat(o.Version).Prepare(context.Background(), store); err != nil {
 		return nil, err
 	}
 	err := store.Update(context.Background(), func(tx disk.Tx) error {
@@ -74,20 +74,20 @@ func Open(store disk.Store, o Options) (*Engine, error) {
 			_, _ = rand.Read(identity) // never fails
 			tx.Put(identityKey, identity)
 		}
-		e.identity = number(tx.Get(identityKey))
-		return e.load(tx)
+		e.identity = decodeNumber(tx.Get(identityKey))
+		return e.loadCatalog(tx)
 	})
 	return e, err
 }
 
-// size is the number of bytes that the documents of a container take.
-func (e *Engine) size(container uint32) *atomic.Int64 {
+// sizeOfContainer is the number of bytes that the documents of a container take.
+func (e *Engine) sizeOfContainer(container uint32) *atomic.Int64 {
 	n, _ := e.sizes.LoadOrStore(container, new(atomic.Int64))
 	return n.(*atomic.Int64)
 }
 
-// etag is the entity tag of the write with this number, with its quotes.
-func (e *Engine) etag(version uint64) string {
+// formatETag is the entity tag of the write with this number, with its quotes.
+func (e *Engine) formatETag(version uint64) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], e.identity)
 	binary.BigEndian.PutUint64(b[8:], version)
@@ -111,8 +111,8 @@ type Consistency struct {
 	Double  bool   // strong and bounded reads cost twice
 }
 
-// view runs fn on a state that a read of this consistency may see.
-func (e *Engine) view(c Consistency, fn func(disk.Reader) error) error {
+// viewState runs fn on a state that a read of this consistency may see.
+func (e *Engine) viewState(c Consistency, fn func(disk.Reader) error) error {
 	back := 0
 	if e.stale != nil {
 		back = max(0, e.stale())
@@ -123,7 +123,7 @@ func (e *Engine) view(c Consistency, fn func(disk.Reader) error) error {
 	for {
 		tooOld := false
 		err := e.store.ViewPast(back, func(r disk.Reader) error {
-			if number(r.Get(counterKey)) < c.Session {
+			if decodeNumber(r.Get(counterKey)) < c.Session {
 				tooOld = true
 				return nil
 			}

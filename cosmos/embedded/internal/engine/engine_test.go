@@ -49,14 +49,14 @@ func FuzzPatch(f *testing.F) {
 			return
 		}
 		doc := []byte(`{"a":{"b":1},"id":"x","list":[1,[2],{"z":3}],"n":5,"pk":"p"}`)
-		patched, err := p.apply(doc, c)
+		patched, err := p.applyAll(doc, c)
 		if err != nil {
 			return
 		}
 		compact, err := rawjson.Compact(nil, patched)
 		require.NoError(t, err, "%s", patched)
 		require.Equal(t, string(compact), string(patched))
-		id, _, err := read(patched)
+		id, _, err := readIDAndTTL(patched)
 		require.NoError(t, err)
 		require.Equal(t, "x", id)
 		pk, err := c.partitionIn(patched)
@@ -76,16 +76,16 @@ func FuzzContinuation(f *testing.F) {
 	q, err := query.Parse(f.Context(), "SELECT * FROM c ORDER BY c.n", nil)
 	require.NoError(f, err)
 	req := QueryRequest{Query: q, Text: "text", Partition: `["p"]`, Scoped: true, MaxItems: 1}
-	for _, p := range []position{
+	for _, p := range []pagePosition{
 		{seq: 1, ordered: true, keys: []query.Value{{}}},
 		{seq: 1 << 40, ordered: true, inOrder: true, written: 3, keys: []query.Value{{Kind: query.String, Text: []byte("é")}}},
 		{seq: 2, given: 5, ordered: true, keys: []query.Value{{Kind: query.Object, Text: []byte("{}")}}},
 	} {
-		token := p.token(req)
+		token := p.encodeToken(req)
 		req.Continuation = token
-		var back position
-		require.NoError(f, back.parse(req))
-		require.Equal(f, token, back.token(req), "a token says all of a position")
+		var back pagePosition
+		require.NoError(f, back.parseToken(req))
+		require.Equal(f, token, back.encodeToken(req), "a token says all of a position")
 		f.Add(token)
 	}
 	f.Add("")

@@ -12,10 +12,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// epk is the effective partition key of pk: the place of a logical partition
+// effectiveKey is the effective partition key of pk: the place of a logical partition
 // in the space that the partition key ranges divide. Clients compute it too,
 // to know which range to ask, so it has to be theirs to the last digit.
-func (c *Container) epk(pk Partition) string {
+func (c *Container) effectiveKey(pk Partition) string {
 	var values []query.Value
 	_ = rawjson.EachElement([]byte(pk), func(v []byte) bool { // a Partition is an array
 		if string(v) == "{}" {
@@ -36,7 +36,7 @@ func (c *Container) epk(pk Partition) string {
 	}
 	var b strings.Builder
 	for _, v := range values {
-		fmt.Fprintf(&b, "%024d%08X", 0, murmur32(appendComponent(nil, v, 0)))
+		fmt.Fprintf(&b, "%024d%08X", 0, hashMurmur32(appendComponent(nil, v, 0)))
 	}
 	return b.String()
 }
@@ -48,7 +48,7 @@ func hashV2(values ...query.Value) string {
 	for _, v := range values {
 		text = appendComponent(text, v, 0xFF)
 	}
-	low, high := murmur128(text)
+	low, high := hashMurmur128(text)
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], high)
 	binary.BigEndian.PutUint64(b[8:], low)
@@ -76,8 +76,8 @@ func appendComponent(b []byte, v query.Value, end byte) []byte {
 	return b
 }
 
-// murmur32 is MurmurHash3 for x86, 32 bits, seed 0.
-func murmur32(data []byte) uint32 {
+// hashMurmur32 is MurmurHash3 for x86, 32 bits, seed 0.
+func hashMurmur32(data []byte) uint32 {
 	mix := func(k uint32) uint32 { return bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593 }
 	h, rest := uint32(0), data
 	for ; len(rest) >= 4; rest = rest[4:] {
@@ -94,8 +94,8 @@ func murmur32(data []byte) uint32 {
 	return h ^ h>>16
 }
 
-// murmur128 is MurmurHash3 for x64, 128 bits, seed 0.
-func murmur128(data []byte) (low, high uint64) {
+// hashMurmur128 is MurmurHash3 for x64, 128 bits, seed 0.
+func hashMurmur128(data []byte) (low, high uint64) {
 	const c1, c2 = 0x87c37b91114253d5, 0x4cf5ad432745937f
 	mix1 := func(k uint64) uint64 { return bits.RotateLeft64(k*c1, 31) * c2 }
 	mix2 := func(k uint64) uint64 { return bits.RotateLeft64(k*c2, 33) * c1 }

@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-func keyed(t testing.TB, version int, paths string, ranges int) *Container {
+func newKeyedContainer(t testing.TB, version int, paths string, ranges int) *Container {
 	t.Helper()
-	r := record{
+	r := resourceRecord{
 		Number: 1, Parent: 1, JSON: fmt.Appendf(nil, `{"id":"c","partitionKey":{"paths":%s,"kind":"MultiHash","version":%d}}`, paths, version),
 		Ranges: firstRanges(ranges, version, 1), NextRange: ranges,
 	}
@@ -34,11 +34,11 @@ func TestAKeyIsHashedAsClientsDo(t *testing.T) {
 		{`[true]`, "0000000000000000000000005E2A8076", "0E711127C5B5A8E4726AC6DD306A3E59"},
 		{`[false]`, "0000000000000000000000006C27D09F", "2FE1BE91E90A3439635E0E9E37361EF2"},
 	} {
-		require.Equal(t, tc.v1, keyed(t, 1, `["/pk"]`, 1).epk(Partition(tc.pk)), tc.pk)
-		require.Equal(t, tc.v2, keyed(t, 2, `["/pk"]`, 1).epk(Partition(tc.pk)), tc.pk)
+		require.Equal(t, tc.v1, newKeyedContainer(t, 1, `["/pk"]`, 1).effectiveKey(Partition(tc.pk)), tc.pk)
+		require.Equal(t, tc.v2, newKeyedContainer(t, 2, `["/pk"]`, 1).effectiveKey(Partition(tc.pk)), tc.pk)
 	}
 	require.Equal(t, "3499FD5198AE0F1EB6B77F6E428D2FF0"+"27A1848BD1102A3B65AFF266874D0FF5"+"2CA5ABC953544CF9BD94776DA5E6EA52",
-		keyed(t, 2, `["/a","/b","/c"]`, 1).epk(`["/path1","/path2","/path3"]`))
+		newKeyedContainer(t, 2, `["/a","/b","/c"]`, 1).effectiveKey(`["/path1","/path2","/path3"]`))
 }
 
 // TestRangesAlwaysCoverTheKeySpace splits again and again: every key is in
@@ -46,14 +46,14 @@ func TestAKeyIsHashedAsClientsDo(t *testing.T) {
 func TestRangesAlwaysCoverTheKeySpace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		version := rapid.IntRange(1, 2).Draw(r, "version")
-		c := keyed(t, version, `["/pk"]`, rapid.IntRange(1, 7).Draw(r, "first"))
+		c := newKeyedContainer(t, version, `["/pk"]`, rapid.IntRange(1, 7).Draw(r, "first"))
 		seen := map[string]bool{}
 		for _, p := range c.ranges {
 			seen[p.ID] = true
 		}
 		for _, n := range rapid.SliceOfN(rapid.IntRange(1, 40), 0, 4).Draw(r, "counts") {
 			before := c.ranges
-			c.ranges, c.nextRange = split(c.ranges, n, c.nextRange, version, uint64(n))
+			c.ranges, c.nextRange = splitRanges(c.ranges, n, c.nextRange, version, uint64(n))
 			require.Len(t, c.ranges, max(n, len(before)))
 			for _, p := range c.ranges {
 				if _, err := (&Container{ranges: before}).Range(p.ID); err != nil {
@@ -69,10 +69,10 @@ func TestRangesAlwaysCoverTheKeySpace(t *testing.T) {
 			require.Equal(t, c.ranges[i].Max, c.ranges[i+1].Min)
 			require.Negative(t, compareEPK(c.ranges[i].Min, c.ranges[i].Max))
 		}
-		epk := c.epk(Partition(fmt.Sprintf("[%q]", rapid.StringMatching("[a-z]{0,9}").Draw(r, "key"))))
+		epk := c.effectiveKey(Partition(fmt.Sprintf("[%q]", rapid.StringMatching("[a-z]{0,9}").Draw(r, "key"))))
 		owners := 0
 		for _, p := range c.ranges {
-			if p.has(epk) {
+			if p.hasKey(epk) {
 				owners++
 			}
 		}

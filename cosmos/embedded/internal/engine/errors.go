@@ -19,7 +19,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-func errorf(status int, format string, args ...any) *Error {
+func newErrorf(status int, format string, args ...any) *Error {
 	return &Error{Status: status, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -35,17 +35,17 @@ func (e *DamageError) Error() string { return e.err.Error() }
 func (e *DamageError) Unwrap() error { return e.err }
 
 func badRequest(format string, args ...any) *Error {
-	return errorf(http.StatusBadRequest, format, args...)
+	return newErrorf(http.StatusBadRequest, format, args...)
 }
 
-// precondition refuses a change of what is no longer as its caller knows it.
-func precondition(ifMatch, etag string) error {
+// checkETag refuses a change of what is no longer as its caller knows it.
+func checkETag(ifMatch, etag string) error {
 	if ifMatch == "" || ifMatch == "*" || ifMatch == etag {
 		return nil
 	}
-	return errorf(http.StatusPreconditionFailed, "the etag of the resource is not the one in If-Match")
+	return newErrorf(http.StatusPreconditionFailed, "the etag of the resource is not the one in If-Match")
 }
 
 func notFound(what, id string) *Error {
-	return errorf(http.StatusNotFound, "%s %q does not exist", what, id)
+	return newErrorf(http.StatusNotFound, "%s %q does not exist", what, id)
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// forEver is the time to live that never ends.
-const forEver = -1
+// ttlNever is the time to live that never ends.
+const ttlNever = -1
 
 // parseTTL reads the property ttl of a document.
 func parseTTL(raw []byte) (int32, error) {
@@ -16,7 +16,7 @@ func parseTTL(raw []byte) (int32, error) {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil || n < forEver || n == 0 || n > math.MaxInt32 {
+	if err != nil || n < ttlNever || n == 0 || n > math.MaxInt32 {
 		return 0, badRequest("ttl %s: want a number of seconds from 1 to %d, or -1", raw, math.MaxInt32)
 	}
 	return int32(n), nil
@@ -33,9 +33,9 @@ func parseDefaultTTL(n *json.Number) (*int32, error) {
 	return &ttl, nil
 }
 
-// expired reports whether a document has outlived its time. Nobody sees it
+// hasExpired reports whether a document has outlived its time. Nobody sees it
 // from then on, although it takes its place until it is swept away.
-func (c *Container) expired(s stored, now time.Time) bool {
+func (c *Container) hasExpired(s storedDocument, now time.Time) bool {
 	if c.ttl == nil {
 		return false // the ttl of a document counts only where the container has one
 	}
@@ -43,11 +43,11 @@ func (c *Container) expired(s stored, now time.Time) bool {
 	if s.ttl != 0 {
 		life = s.ttl
 	}
-	return life != forEver && now.Unix() >= s.changed+int64(life)
+	return life != ttlNever && now.Unix() >= s.changed+int64(life)
 }
 
-// now is the time for expired. Where nothing expires, it saves asking.
-func (e *Engine) now(c *Container) (now time.Time) {
+// expiryTime is the time for expired. Where nothing expires, it saves asking.
+func (e *Engine) expiryTime(c *Container) (now time.Time) {
 	if c.ttl != nil {
 		now = e.clock()
 	}

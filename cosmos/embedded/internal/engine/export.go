@@ -23,7 +23,7 @@ type Line struct {
 	Document   json.RawMessage `json:"document,omitempty"`
 }
 
-func (o *Offer) line() *Throughput {
+func (o *Offer) toThroughput() *Throughput {
 	if o == nil {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (e *Engine) Export(visit func(Line) error) error {
 		for _, db := range e.Databases() {
 			properties, err := removeMembers(db.JSON, isMetadata)
 			if err == nil {
-				err = visit(Line{Database: db.ID, Properties: properties, Throughput: db.offer.line()})
+				err = visit(Line{Database: db.ID, Properties: properties, Throughput: db.offer.toThroughput()})
 			}
 			if err != nil {
 				return err
@@ -49,17 +49,17 @@ func (e *Engine) Export(visit func(Line) error) error {
 				if properties, err = removeMembers(c.JSON, isMetadata); err != nil {
 					return err
 				}
-				if err := visit(Line{Container: c.ID, Properties: properties, Throughput: c.offer.line()}); err != nil {
+				if err := visit(Line{Container: c.ID, Properties: properties, Throughput: c.offer.toThroughput()}); err != nil {
 					return err
 				}
 				prefix := containerPrefix('D', c.number)
 				r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {
 					s := readStored(key, value)
-					if c.expired(s, now) {
+					if c.hasExpired(s, now) {
 						return true
 					}
 					var doc []byte
-					if doc, err = s.json(r, c); err == nil {
+					if doc, err = s.readJSON(r, c); err == nil {
 						err = visit(Line{Document: append(slices.Clone(doc[:s.user]), '}')})
 					}
 					return err == nil
@@ -82,7 +82,7 @@ type Importer struct {
 	e         *Engine
 	database  string
 	container *Container
-	ops       []Placed
+	ops       []PlacedOp
 	Documents int
 }
 
@@ -92,7 +92,7 @@ func (e *Engine) Importer() *Importer { return &Importer{e: e} }
 // Add takes the next line. Flush has to follow the last.
 func (i *Importer) Add(ctx context.Context, l Line) error {
 	if l.Document != nil {
-		return i.document(ctx, l.Document)
+		return i.addDocument(ctx, l.Document)
 	}
 	if err := i.Flush(ctx); err != nil {
 		return err
@@ -105,10 +105,10 @@ func (i *Importer) Add(ctx context.Context, l Line) error {
 	case l.Database != "":
 		i.database, i.container = l.Database, nil
 		_, err := i.e.CreateDatabase(ctx, l.Properties, t)
-		return unlessThere(err)
+		return ignoreConflict(err)
 	case l.Container != "" && i.database != "":
 		_, err := i.e.CreateContainer(ctx, i.database, l.Properties, t)
-		if err = unlessThere(err); err != nil {
+		if err = ignoreConflict(err); err != nil {
 			return err
 		}
 		i.container, err = i.e.Container(i.database, l.Container)
@@ -117,7 +117,7 @@ func (i *Importer) Add(ctx context.Context, l Line) error {
 	return badRequest("want a database, a container of a database, or a document")
 }
 
-func unlessThere(err error) error {
+func ignoreConflict(err error) error {
 	var known *Error
 	if errors.As(err, &known) && known.Status == http.StatusConflict {
 		return nil
@@ -125,7 +125,7 @@ func unlessThere(err error) error {
 	return err
 }
 
-func (i *Importer) document(ctx context.Context, body []byte) error {
+func (i *Importer) addDocument(ctx context.Context, body []byte) error {
 	if i.container == nil {
 		return badRequest("a document comes before the container that it is of")
 	}
@@ -137,7 +137,7 @@ func (i *Importer) document(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
-	i.ops = append(i.ops, Placed{Op{Kind: Upsert, Doc: doc}, doc.Partition})
+	i.ops = append(i.ops, PlacedOp{Op{Kind: Upsert, Doc: doc}, doc.Partition})
 	if len(i.ops) < importBatch {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (i *Importer) Flush(ctx context.Context) error {
 	}
 	for n, result := range written.Results {
 		if result.Status >= 300 {
-			return errorf(result.Status, "document %q: %s", i.ops[n].Doc.ID, result.Message)
+			return newErrorf(result.Status, "document %q: %s", i.ops[n].Doc.ID, result.Message)
 		}
 	}
 	i.Documents += len(i.ops)

@@ -38,10 +38,10 @@ type FeedPage struct {
 // ctx does.
 func (e *Engine) ChangeFeed(ctx context.Context, c *Container, q FeedRequest) (FeedPage, error) {
 	var page FeedPage
-	now := e.now(c)
-	err := e.view(q.Consistency, func(r disk.Reader) error {
-		f := feed{q: q, c: c, r: r, now: now, epks: map[Partition]bool{}}
-		err := f.read(ctx)
+	now := e.expiryTime(c)
+	err := e.viewState(q.Consistency, func(r disk.Reader) error {
+		f := feedReader{q: q, c: c, r: r, now: now, epks: map[Partition]bool{}}
+		err := f.readPage(ctx)
 		page = f.page
 		return err
 	})
@@ -49,7 +49,7 @@ func (e *Engine) ChangeFeed(ctx context.Context, c *Container, q FeedRequest) (F
 	return page, err
 }
 
-type feed struct {
+type feedReader struct {
 	q    FeedRequest
 	c    *Container
 	r    disk.Reader
@@ -59,8 +59,8 @@ type feed struct {
 	page FeedPage
 }
 
-func (f *feed) read(ctx context.Context) error {
-	f.page.Session = number(f.r.Get(counterKey))
+func (f *feedReader) readPage(ctx context.Context) error {
+	f.page.Session = decodeNumber(f.r.Get(counterKey))
 	f.page.Last = f.page.Session // unless the page is full before
 	if f.q.FromNow {
 		return nil
@@ -77,7 +77,7 @@ func (f *feed) read(ctx context.Context) error {
 		}
 		version := binary.BigEndian.Uint64(key[len(all):])
 		var more bool
-		if more, err = f.change(version, value); !more {
+		if more, err = f.addChange(version, value); !more {
 			return false
 		}
 		return true
@@ -89,22 +89,22 @@ func (f *feed) read(ctx context.Context) error {
 	return err
 }
 
-// change adds one document, unless it is not asked for. It reports false when
+// addChange adds one document, unless it is not asked for. It reports false when
 // the page is full; the change is then left to the next one.
-func (f *feed) change(version uint64, value []byte) (bool, error) {
+func (f *feedReader) addChange(version uint64, value []byte) (bool, error) {
 	if len(value) < 8 {
-		return false, f.c.damaged(stored{})
+		return false, f.c.newDamageError(storedDocument{})
 	}
 	pk := Partition(value[8:])
-	if !f.asks(pk) {
+	if !f.isRequested(pk) {
 		return true, nil
 	}
-	key := documentKey(f.c.number, pk, number(value[:8]))
+	key := documentKey(f.c.number, pk, decodeNumber(value[:8]))
 	s := readStored(key, f.r.Get(key))
 	if s.version != version {
-		return false, f.c.damaged(s)
+		return false, f.c.newDamageError(s)
 	}
-	if f.c.expired(s, f.now) || !f.q.Since.IsZero() && s.changed <= f.q.Since.Unix() {
+	if f.c.hasExpired(s, f.now) || !f.q.Since.IsZero() && s.changed <= f.q.Since.Unix() {
 		return true, nil
 	}
 	full := f.q.MaxItems >= 0 && f.page.Count >= f.q.MaxItems || f.page.Count > 0 && len(f.page.JSON)+s.size > maxPage
@@ -112,7 +112,7 @@ func (f *feed) change(version uint64, value []byte) (bool, error) {
 		f.page.Last = f.last
 		return false, nil
 	}
-	doc, err := s.json(f.r, f.c)
+	doc, err := s.readJSON(f.r, f.c)
 	if err != nil {
 		return false, err
 	}
@@ -130,16 +130,16 @@ func (f *feed) change(version uint64, value []byte) (bool, error) {
 	return true, nil
 }
 
-func (f *feed) asks(pk Partition) bool {
+func (f *feedReader) isRequested(pk Partition) bool {
 	if f.q.Scoped && pk != f.q.Partition || !strings.HasPrefix(string(pk), string(f.q.Prefix)) {
 		return false
 	}
-	if f.q.Range == nil || f.q.Range.all() {
+	if f.q.Range == nil || f.q.Range.isAll() {
 		return true
 	}
 	in, known := f.epks[pk]
 	if !known {
-		in = f.q.Range.has(f.c.epk(pk))
+		in = f.q.Range.hasKey(f.c.effectiveKey(pk))
 		f.epks[pk] = in
 	}
 	return in

@@ -7,27 +7,27 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// find looks a document up by its id. It fails if the index leads to another
+// findDocument looks a document up by its id. It fails if the index leads to another
 // document, or to none.
-func (c *Container) find(r disk.State, pk Partition, id string) (s stored, seq uint64, found bool, err error) {
+func (c *Container) findDocument(r disk.State, pk Partition, id string) (s storedDocument, seq uint64, found bool, err error) {
 	entry := r.Get(idKey(c.number, pk, id))
 	if entry == nil {
-		return stored{}, 0, false, nil
+		return storedDocument{}, 0, false, nil
 	}
-	seq = number(entry)
-	s, err = c.follow(r, pk, id, seq)
+	seq = decodeNumber(entry)
+	s, err = c.readIndexed(r, pk, id, seq)
 	return s, seq, err == nil, err
 }
 
-// follow reads the document to which the entry of id in the index leads.
-func (c *Container) follow(r disk.State, pk Partition, id string, seq uint64) (stored, error) {
+// readIndexed reads the document to which the entry of id in the index leads.
+func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint64) (storedDocument, error) {
 	key := documentKey(c.number, pk, seq)
 	b := r.Get(key)
 	s := readStored(key, b)
-	if b != nil && (hasID(s.unchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged one says so itself, and can be deleted
+	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged one says so itself, and can be deleted
 		return s, nil
 	}
-	return stored{}, c.damagedIndex(pk, id)
+	return storedDocument{}, c.damagedIndex(pk, id)
 }
 
 func (c *Container) damagedIndex(pk Partition, id string) error {
@@ -55,7 +55,7 @@ func hasID(doc []byte, id string) (has bool) {
 	return has
 }
 
-func (s stored) isDamaged(r disk.State, c *Container) bool {
-	_, err := s.json(r, c)
+func (s storedDocument) isDamaged(r disk.State, c *Container) bool {
+	_, err := s.readJSON(r, c)
 	return err != nil
 }

@@ -35,7 +35,7 @@ func TestALogicalPartitionHolds20GB(t *testing.T) {
 	require.NoError(t, e.store.Update(t.Context(), func(tx disk.Tx) error {
 		u := readUsage(tx.Get(partitionKey(c.number, pk)))
 		u.bytes = maxPartitionBytes - 100
-		tx.Put(partitionKey(c.number, pk), u.value())
+		tx.Put(partitionKey(c.number, pk), u.encodeUsage())
 		return nil
 	}))
 	full(write(op(Create, `{"id":"b","pk":"p"}`)))

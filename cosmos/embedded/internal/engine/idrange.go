@@ -14,8 +14,8 @@ type idRange struct {
 	bounded   bool // high counts
 }
 
-// successor is the smallest string above id.
-func successor(id string) string { return id + "\x00" }
+// nextID is the smallest string above id.
+func nextID(id string) string { return id + "\x00" }
 
 // idRangeOf returns the range to which the indexed part of a condition confines
 // the ids, nil if it does not. A document outside the range costs the query
@@ -29,15 +29,15 @@ func idRangeOf(plan query.Plan) *idRange {
 		if within == nil {
 			within = &idRange{}
 		}
-		within.narrow(p)
+		within.narrowTo(p)
 	}
 	return within
 }
 
 func isID(path rawjson.Path) bool { return len(path) == 1 && !path[0].Array && path[0].Name == "id" }
 
-// narrow leaves the ids for which p holds as well.
-func (i *idRange) narrow(p query.Predicate) {
+// narrowTo leaves the ids for which p holds as well.
+func (i *idRange) narrowTo(p query.Predicate) {
 	low, high := i.low, ""
 	bounded := false
 	for _, b := range []*query.Bound{p.Low, p.High} {
@@ -48,12 +48,12 @@ func (i *idRange) narrow(p query.Predicate) {
 	}
 	if p.Low != nil {
 		if low = string(p.Low.Value.Text); !p.Low.Inclusive {
-			low = successor(low)
+			low = nextID(low)
 		}
 	}
 	if p.High != nil {
 		if high, bounded = string(p.High.Value.Text), true; p.High.Inclusive {
-			high = successor(high)
+			high = nextID(high)
 		}
 	}
 	i.low = max(i.low, low)
@@ -62,12 +62,12 @@ func (i *idRange) narrow(p query.Predicate) {
 	}
 }
 
-// has reports whether an id is in the range.
-func (i *idRange) has(id string) bool { return id >= i.low && (!i.bounded || id < i.high) }
+// hasID reports whether an id is in the range.
+func (i *idRange) hasID(id string) bool { return id >= i.low && (!i.bounded || id < i.high) }
 
 // idKeys are the bounds of the query's range in the id index of a partition, those
 // of the whole index if there is no range.
-func (r *run) idKeys(pk Partition) (from, to []byte) {
+func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 	prefix := partitionPrefix('I', r.c.number, pk)
 	from, to = prefix, endOfPrefix(prefix)
 	if r.idRange != nil {
@@ -82,21 +82,21 @@ func (r *run) idKeys(pk Partition) (from, to []byte) {
 // A rangeWalk finds the documents of one partition in the query's range of ids by
 // walking through the id index. It can stop and continue.
 type rangeWalk struct {
-	from, to []byte // what is left of the range
-	seqs     []uint64
-	done     bool   // seqs are all the documents in the range, in the order of insertion
-	twice    uint64 // a document that two entries refer to, because the index is damaged; else 0
+	from, to  []byte // what is left of the range
+	seqs      []uint64
+	done      bool   // seqs are all the documents in the range, in the order of insertion
+	duplicate uint64 // a document that two entries refer to, because the index is damaged; else 0
 }
 
 const (
-	// firstWalk is how many entries of the id index are read before any document.
-	firstWalk = 1024
-	// stepWalk is how many entries are read for each document that is scanned.
-	stepWalk = 16
+	// firstWalkEntries is how many entries of the id index are read before any document.
+	firstWalkEntries = 1024
+	// walkEntriesPerScan is how many entries are read for each document that is scanned.
+	walkEntriesPerScan = 16
 )
 
-// advance reads up to n more entries.
-func (r *run) advance(w *rangeWalk, n int) {
+// advanceWalk reads up to n more entries.
+func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 	if r.broken = cmp.Or(r.broken, r.ctx.Err()); r.broken != nil || w.done {
 		return
 	}
@@ -107,33 +107,33 @@ func (r *run) advance(w *rangeWalk, n int) {
 			return false
 		}
 		n--
-		w.seqs = append(w.seqs, number(value))
+		w.seqs = append(w.seqs, decodeNumber(value))
 		return true
 	})
 	if w.done {
 		slices.Sort(w.seqs)
-		for i := 1; i < len(w.seqs) && w.twice == 0; i++ {
+		for i := 1; i < len(w.seqs) && w.duplicate == 0; i++ {
 			if w.seqs[i] == w.seqs[i-1] {
-				w.twice = w.seqs[i]
+				w.duplicate = w.seqs[i]
 			}
 		}
 	}
 }
 
-// ranged does what scan does, for a query that confines the ids to a range. The
+// scanRange does what scan does, for a query that confines the ids to a range. The
 // results come in the order of insertion, which the id index does not have: the
 // whole range has to be known before the first of them. A range may also be most of
 // the partition, where scanning finds a page of results sooner. So the two take
 // turns: the partition is scanned, and the range is walked through at the same time;
 // as soon as it is known, its documents are looked up.
-func (r *run) ranged(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
-	w := r.walk(pk)
+func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
+	w := r.openWalk(pk)
 	if !w.done {
 		more := true
-		r.scanDocuments(pk, last, func(seq uint64, s stored, doc []byte) bool {
+		r.scanDocuments(pk, last, func(seq uint64, s storedDocument, doc []byte) bool {
 			last = seq
 			if more = visit(seq, s, doc); more {
-				r.advance(w, stepWalk)
+				r.advanceWalk(w, walkEntriesPerScan)
 			}
 			return more && !w.done && r.broken == nil
 		})
@@ -144,8 +144,8 @@ func (r *run) ranged(pk Partition, last uint64, visit func(seq uint64, s stored,
 	if !w.done || r.broken != nil {
 		return
 	}
-	r.lookUp(pk, w.seqs, last, func(seq uint64, s stored, doc []byte) bool {
-		if seq == w.twice || !r.idRange.has(documentID(doc)) {
+	r.visitFound(pk, w.seqs, last, func(seq uint64, s storedDocument, doc []byte) bool {
+		if seq == w.duplicate || !r.idRange.hasID(documentID(doc)) {
 			r.broken, r.brokenAt = r.c.damagedEntry(pk, seq), seq
 			return false
 		}
@@ -153,14 +153,14 @@ func (r *run) ranged(pk Partition, last uint64, visit func(seq uint64, s stored,
 	})
 }
 
-// walk returns the walk through the query's range of ids in a partition.
-func (r *run) walk(pk Partition) *rangeWalk {
+// openWalk returns the walk through the query's range of ids in a partition.
+func (r *pageBuilder) openWalk(pk Partition) *rangeWalk {
 	w := r.walks[pk]
 	if w == nil {
 		w = &rangeWalk{}
 		w.from, w.to = r.idKeys(pk)
 		r.walks[pk] = w
-		r.advance(w, firstWalk)
+		r.advanceWalk(w, firstWalkEntries)
 	}
 	return w
 }

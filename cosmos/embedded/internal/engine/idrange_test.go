@@ -21,7 +21,7 @@ import (
 // and c.own in place of c.pk, has the same results, and is evaluated by scanning.
 
 // An idWorld is a container of such documents.
-type idWorld struct {
+type idFixture struct {
 	e   *Engine
 	c   *Container
 	now time.Time
@@ -34,15 +34,15 @@ var idPolicies = []string{
 	`{"includedPaths":[{"path":"/copy/?"},{"path":"/kind/?"}],"excludedPaths":[{"path":"/*"}]}`,
 }
 
-func newIDWorld(t require.TestingT, store disk.Store, policy string, ranges int) *idWorld {
-	w := &idWorld{now: time.Unix(1_700_000_000, 0)}
+func newIDFixture(t require.TestingT, store disk.Store, policy string, ranges int) *idFixture {
+	w := &idFixture{now: time.Unix(1_700_000_000, 0)}
 	var err error
 	w.e, err = Open(store, Options{Clock: func() time.Time { return w.now }})
 	require.NoError(t, err)
 	_, err = w.e.CreateDatabase(context.Background(), []byte(`{"id":"db"}`), Throughput{})
 	require.NoError(t, err)
 	w.c, err = w.e.CreateContainer(context.Background(), "db", []byte(`{"id":"c","defaultTtl":-1,"partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"indexingPolicy":`+policy+`}`),
-		Throughput{Manual: ranges * perRange})
+		Throughput{Manual: ranges * throughputPerRange})
 	require.NoError(t, err)
 	return w
 }
@@ -56,7 +56,7 @@ func drawID(r *rapid.T) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(idAlphabet), 1, 3).Draw(r, "id"), "")
 }
 
-func quoted(v any) string {
+func quoteJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // text and numbers always marshal
@@ -64,14 +64,14 @@ func quoted(v any) string {
 	return string(b)
 }
 
-// write does random writes.
-func (w *idWorld) write(r *rapid.T, limit int) {
+// writeRandom does random writes.
+func (w *idFixture) writeRandom(r *rapid.T, limit int) {
 	for range rapid.IntRange(0, limit).Draw(r, "writes") {
 		id, pk := drawID(r), rapid.SampledFrom([]string{"p", "p", "q", "r"}).Draw(r, "partition")
 		if rapid.IntRange(0, 4).Draw(r, "write") > 0 {
-			w.upsert(r, id, pk)
+			w.upsertDocument(r, id, pk)
 		} else {
-			w.delete(r, id, pk)
+			w.deleteDocument(r, id, pk)
 		}
 	}
 	w.now = w.now.Add(time.Duration(rapid.IntRange(0, 1).Draw(r, "seconds")) * time.Second)
@@ -81,32 +81,32 @@ func (w *idWorld) write(r *rapid.T, limit int) {
 	}
 }
 
-func (w *idWorld) upsert(r *rapid.T, id, pk string) {
+func (w *idFixture) upsertDocument(r *rapid.T, id, pk string) {
 	ttl := rapid.SampledFrom([]string{"", "", `,"ttl":3`}).Draw(r, "ttl")
-	text := fmt.Sprintf(`{"id":%s,"pk":%q,"copy":%s,"own":%q,"n":%d,"kind":%q,"data":%q%s}`, quoted(id), pk, quoted(id), pk, rapid.IntRange(0, 5).Draw(r, "n"),
-		rapid.SampledFrom(idKinds).Draw(r, "kind"), strings.Repeat("d", rapid.SampledFrom([]int{0, 30, inline}).Draw(r, "size")), ttl)
+	text := fmt.Sprintf(`{"id":%s,"pk":%q,"copy":%s,"own":%q,"n":%d,"kind":%q,"data":%q%s}`, quoteJSON(id), pk, quoteJSON(id), pk, rapid.IntRange(0, 5).Draw(r, "n"),
+		rapid.SampledFrom(idKinds).Draw(r, "kind"), strings.Repeat("d", rapid.SampledFrom([]int{0, 30, maxInlineSize}).Draw(r, "size")), ttl)
 	doc, err := w.c.ParseDocument([]byte(text), true)
 	require.NoError(r, err)
 	_, err = w.e.Write(context.Background(), w.c, doc.Partition, []Op{{Kind: Upsert, Doc: doc}}, Consistency{})
 	require.NoError(r, err)
 }
 
-func (w *idWorld) delete(r *rapid.T, id, pk string) {
+func (w *idFixture) deleteDocument(r *rapid.T, id, pk string) {
 	_, err := w.e.Write(context.Background(), w.c, Partition(`["`+pk+`"]`), []Op{{Kind: Delete, ID: id}}, Consistency{})
 	require.NoError(r, err)
 }
 
-// renew sometimes deletes the document that was the last of a page, and sometimes
+// replaceLast sometimes deletes the document that was the last of a page, and sometimes
 // creates another one with its id.
-func (w *idWorld) renew(r *rapid.T, p *pageReader) {
-	var at position
-	if p.done || at.parse(p.req) != nil || len(at.keys) == 0 || at.keys[0].Kind != query.String {
+func (w *idFixture) replaceLast(r *rapid.T, p *pageReader) {
+	var at pagePosition
+	if p.done || at.parseToken(p.req) != nil || len(at.keys) == 0 || at.keys[0].Kind != query.String {
 		return
 	}
 	if id := string(at.keys[0].Text); rapid.Bool().Draw(r, "delete the last") {
-		w.delete(r, id, "p")
+		w.deleteDocument(r, id, "p")
 		if rapid.Bool().Draw(r, "create it again") {
-			w.upsert(r, id, "p")
+			w.upsertDocument(r, id, "p")
 		}
 	}
 }
@@ -115,12 +115,12 @@ func (w *idWorld) renew(r *rapid.T, p *pageReader) {
 func drawConfining(r *rapid.T, params map[string]query.Value) string {
 	param := func() string {
 		name := fmt.Sprintf("@p%d", len(params))
-		text := quoted(drawID(r))
+		text := quoteJSON(drawID(r))
 		switch rapid.IntRange(0, 11).Draw(r, "value") {
 		case 0:
 			text = rapid.SampledFrom([]string{"5", "null", "true", `""`, "[1]"}).Draw(r, "other value")
 		case 1:
-			text = quoted(rapid.SampledFrom(idAlphabet).Draw(r, "short id"))
+			text = quoteJSON(rapid.SampledFrom(idAlphabet).Draw(r, "short id"))
 		}
 		params[name] = query.ParseValue([]byte(text))
 		return name
@@ -178,7 +178,7 @@ type pageReader struct {
 	done bool
 }
 
-func (w *idWorld) reader(r *rapid.T, text string, params map[string]query.Value, req QueryRequest) *pageReader {
+func (w *idFixture) newReader(r *rapid.T, text string, params map[string]query.Value, req QueryRequest) *pageReader {
 	var err error
 	req.Query, err = w.e.ParseQuery(context.Background(), text, params)
 	require.NoError(r, err, text)
@@ -186,8 +186,8 @@ func (w *idWorld) reader(r *rapid.T, text string, params map[string]query.Value,
 	return &pageReader{req: req}
 }
 
-// read reads the next page.
-func (p *pageReader) read(r *rapid.T, w *idWorld) Page {
+// readPage reads the next page.
+func (p *pageReader) readPage(r *rapid.T, w *idFixture) Page {
 	page, err := w.e.Query(context.Background(), w.c, p.req)
 	require.NoError(r, err, p.req.Text)
 	p.req.Continuation, p.done = page.Continuation, page.Continuation == ""
@@ -210,8 +210,8 @@ func TestQuery_ByIDIsWhatScanningGives(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				store := open(r)
 				defer func() { require.NoError(r, store.Close()) }()
-				w := newIDWorld(r, store, rapid.SampledFrom(idPolicies).Draw(r, "policy"), rapid.IntRange(1, 2).Draw(r, "ranges"))
-				w.write(r, 40)
+				w := newIDFixture(r, store, rapid.SampledFrom(idPolicies).Draw(r, "policy"), rapid.IntRange(1, 2).Draw(r, "ranges"))
+				w.writeRandom(r, 40)
 				for range 4 {
 					compareWithScan(r, w)
 				}
@@ -223,7 +223,7 @@ func TestQuery_ByIDIsWhatScanningGives(t *testing.T) {
 	}
 }
 
-func compareWithScan(r *rapid.T, w *idWorld) {
+func compareWithScan(r *rapid.T, w *idFixture) {
 	req := QueryRequest{AllowCross: true, MaxItems: rapid.SampledFrom([]int{-1, 1, 1, 2, 2, 3, 7}).Draw(r, "page")}
 	simple := false
 	switch rapid.IntRange(0, 5).Draw(r, "scope") {
@@ -235,10 +235,10 @@ func compareWithScan(r *rapid.T, w *idWorld) {
 		req.Partition, req.Scoped = `["p"]`, true
 	}
 	text, params := drawQuery(r, simple)
-	indexed := w.reader(r, strings.NewReplacer("NAME", "c.id", "PART", "c.pk").Replace(text), params, req)
-	scanned := w.reader(r, strings.NewReplacer("NAME", "c.copy", "PART", "c.own").Replace(text), params, req)
+	indexed := w.newReader(r, strings.NewReplacer("NAME", "c.id", "PART", "c.pk").Replace(text), params, req)
+	scanned := w.newReader(r, strings.NewReplacer("NAME", "c.copy", "PART", "c.own").Replace(text), params, req)
 	for !scanned.done {
-		got, want := indexed.read(r, w), scanned.read(r, w)
+		got, want := indexed.readPage(r, w), scanned.readPage(r, w)
 		require.Equal(r, string(want.JSON), string(got.JSON), text)
 		require.Equal(r, want.Count, got.Count, text)
 		require.Equal(r, scanned.done, indexed.done, text)
@@ -246,8 +246,8 @@ func compareWithScan(r *rapid.T, w *idWorld) {
 			require.Equal(r, want.Charge, got.Charge, text)
 			require.Equal(r, want.Loaded, got.Loaded, text)
 		}
-		w.renew(r, scanned)
-		w.write(r, 4)
+		w.replaceLast(r, scanned)
+		w.writeRandom(r, 4)
 	}
 }
 
@@ -256,7 +256,7 @@ func namesIDs(q *query.Query) bool { return idsOf(q) != nil }
 // TestQuery_ByIDReadsOnlyItsPage counts the documents that pages of ordered queries
 // look at.
 func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
-	e, c := filled(t)
+	e, c := newFilledContainer(t)
 	const p = Partition(`["p"]`)
 	for _, tc := range []struct {
 		query            string
@@ -283,7 +283,7 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 		{"SELECT * FROM c WHERE c.id >= '5' AND c.id < '52' AND c.id <= '50' AND c.id > '49'", p, -1, 2, 2},
 		{"SELECT * FROM c ORDER BY c.id OFFSET 3 LIMIT 2", p, -1, 5, 2},
 	} {
-		results, scanned := ask(t, e, c, tc.query, tc.in, tc.page)
+		results, scanned := readAllPages(t, e, c, tc.query, tc.in, tc.page)
 		require.Equal(t, []int{tc.results, tc.scanned}, []int{len(results), scanned}, tc.query)
 	}
 }
@@ -291,7 +291,7 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 // A condition that no index answers loads, and so charges, all documents of the range,
 // as it did when they were found by scanning.
 func TestQuery_ByIDLoadsTheRangeForOtherConditions(t *testing.T) {
-	e, c := filled(t)
+	e, c := newFilledContainer(t)
 	q, err := e.ParseQuery(t.Context(), "SELECT * FROM c WHERE STARTSWITH(c.id, '7') AND c.n != 80 ORDER BY c.id", nil)
 	require.NoError(t, err)
 	page, err := e.Query(t.Context(), c, QueryRequest{Query: q, Partition: `["p"]`, Scoped: true, MaxItems: 2})
@@ -323,7 +323,7 @@ func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 		for i, ids := range want {
 			page, err := e.Query(t.Context(), c, req)
 			require.NoError(t, err)
-			require.Contains(t, string(page.JSON), `"Documents":`+quoted(ids), order)
+			require.Contains(t, string(page.JSON), `"Documents":`+quoteJSON(ids), order)
 			write(Delete, "d")
 			write(Create, "d", "c", "e")
 			req.Continuation, req.MaxItems = page.Continuation, -1
@@ -359,13 +359,13 @@ func TestQuery_RangesTakeTurnsWithScanning(t *testing.T) {
 			for _, low := range []int{0, 10, 2000, 4900, documents - 1100, documents - 3} {
 				want := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return id < fmt.Sprintf("%05d", low) })
 				for i := range want {
-					want[i] = quoted(want[i])
+					want[i] = quoteJSON(want[i])
 				}
 				for _, page := range []int{-1, 700} {
-					got, scanned := ask(t, e, c, fmt.Sprintf("SELECT VALUE c.id FROM c WHERE c.id >= '%05d'", low), `["p"]`, page)
+					got, scanned := readAllPages(t, e, c, fmt.Sprintf("SELECT VALUE c.id FROM c WHERE c.id >= '%05d'", low), `["p"]`, page)
 					require.Equal(t, want, got)
 					if page < 0 {
-						require.LessOrEqual(t, scanned, len(want)+len(want)/stepWalk+1, "low %d", low)
+						require.LessOrEqual(t, scanned, len(want)+len(want)/walkEntriesPerScan+1, "low %d", low)
 					}
 				}
 			}

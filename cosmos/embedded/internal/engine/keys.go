@@ -18,8 +18,8 @@ var (
 // and 2, so no steps lead from them.
 const Format = 3
 
-// layout is the format of a store.
-func layout(version string) *disk.Format {
+// storeFormat is the format of a store.
+func storeFormat(version string) *disk.Format {
 	return &disk.Format{
 		Number: Format, Version: version, Key: formatKey,
 		IsNew: func(s disk.State) bool { return s.Get(identityKey) == nil },
@@ -81,7 +81,7 @@ func readUsage(b []byte) usage {
 	return usage{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))} //nolint:gosec // as value wrote it
 }
 
-func (u usage) value() []byte {
+func (u usage) encodeUsage() []byte {
 	return binary.BigEndian.AppendUint64(appendNumber(u.version), uint64(u.bytes)) //nolint:gosec // readUsage turns it back
 }
 
@@ -100,7 +100,7 @@ func endOfPrefix(prefix []byte) []byte {
 	return []byte{0xff, 0xff, 0xff, 0xff, 0xff}
 }
 
-func number(b []byte) uint64 {
+func decodeNumber(b []byte) uint64 {
 	if len(b) != 8 {
 		return 0
 	}

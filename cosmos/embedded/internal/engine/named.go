@@ -27,9 +27,9 @@ func idsOf(q *query.Query) []string {
 	return nil
 }
 
-// named does what scan does, for a query that names the ids of its documents:
+// scanNamed does what scan does, for a query that names the ids of its documents:
 // it looks them up in the id index.
-func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+func (r *pageBuilder) scanNamed(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
 		r.slots.CountLookups(len(r.ids))
@@ -42,16 +42,16 @@ func (r *run) named(pk Partition, last uint64, visit func(seq uint64, s stored, 
 		}
 		r.found[pk] = seqs
 	}
-	r.lookUp(pk, seqs, last, visit)
+	r.visitFound(pk, seqs, last, visit)
 }
 
 // lookUpIDs finds the documents of a partition that have one of the ids.
-func (r *run) lookUpIDs(pk Partition) (seqs []uint64, err error) {
+func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	for _, id := range r.ids {
 		if err := r.ctx.Err(); err != nil {
 			return nil, err
 		}
-		_, seq, found, err := r.c.find(r.reader, pk, id)
+		_, seq, found, err := r.c.findDocument(r.reader, pk, id)
 		if err != nil {
 			return nil, err
 		}
@@ -63,13 +63,13 @@ func (r *run) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	return seqs, nil
 }
 
-// jumpAfter is how many ids of a partition are read before jumping over the rest.
-const jumpAfter = 16
+// idsBeforeJump is how many ids of a partition are read before jumping over the rest.
+const idsBeforeJump = 16
 
-// eachNaming visits the partitions in which a document has one of the ids. It reads the
+// eachPartitionWithID visits the partitions in which a document has one of the ids. It reads the
 // id index and no document. Of a partition with many ids, it reads the first of them,
 // and jumps to those that it looks for.
-func (r *run) eachNaming(visit func(pk Partition) bool) {
+func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	ids := slices.Sorted(slices.Values(r.ids))
 	from := containerPrefix('I', r.c.number)
 	end := endOfPrefix(from)
@@ -96,7 +96,7 @@ func (r *run) eachNaming(visit func(pk Partition) bool) {
 					return false
 				}
 			}
-			if read++; read < jumpAfter {
+			if read++; read < idsBeforeJump {
 				return true
 			}
 			if from = endOfPrefix(partition); !found && next < len(ids) {
@@ -119,15 +119,15 @@ func idPrefix(key []byte) []byte {
 	return nil
 }
 
-// lookUp visits those of the documents that come after last in the order of
+// visitFound visits those of the documents that come after last in the order of
 // insertion, in which seqs has them.
-func (r *run) lookUp(pk Partition, seqs []uint64, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+func (r *pageBuilder) visitFound(pk Partition, seqs []uint64, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	from, _ := slices.BinarySearch(seqs, last+1)
 	for _, seq := range seqs[from:] {
 		key := documentKey(r.c.number, pk, seq)
 		s := readStored(key, r.reader.Get(key))
 		r.page.Scanned++
-		doc := r.json(seq, s)
+		doc := r.readJSON(seq, s)
 		if r.broken != nil || !visit(seq, s, doc) {
 			return
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// filled is a container with documents "0" to "99" in each of the partitions p,
+// newFilledContainer is a container with documents "0" to "99" in each of the partitions p,
 // q and r, which take turns. The number n falls as they come.
-func filled(t testing.TB) (*Engine, *Container) {
+func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	t.Helper()
 	e, c := testContainer(t, defaultPolicy)
 	for i := range 300 {
@@ -29,9 +29,9 @@ func filled(t testing.TB) (*Engine, *Container) {
 	return e, c
 }
 
-// ask reads all pages of a query and returns the results, and how many
+// readAllPages reads all pages of a query and returns the results, and how many
 // documents were looked at.
-func ask(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
+func readAllPages(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
 	q, err := e.ParseQuery(context.Background(), text, nil)
 	require.NoError(t, err)
 	req := QueryRequest{Query: q, Text: text, Partition: pk, Scoped: pk != "", AllowCross: true, MaxItems: page}
@@ -51,7 +51,7 @@ func ask(t require.TestingT, e *Engine, c *Container, text string, pk Partition,
 }
 
 func TestAQueryLooksOnlyWhereItsConditionLeads(t *testing.T) {
-	e, c := filled(t)
+	e, c := newFilledContainer(t)
 	const p = Partition(`["p"]`)
 	for _, tc := range []struct {
 		query            string
@@ -74,7 +74,7 @@ func TestAQueryLooksOnlyWhereItsConditionLeads(t *testing.T) {
 		{"SELECT * FROM c WHERE NOT (c.id = '7')", p, 100, 99},
 		{"SELECT * FROM c WHERE c.id = '7' OR c.n = 1", p, 100, 1},
 	} {
-		results, scanned := ask(t, e, c, tc.query, tc.in, -1)
+		results, scanned := readAllPages(t, e, c, tc.query, tc.in, -1)
 		require.Len(t, results, tc.results, tc.query)
 		require.Equal(t, tc.scanned, scanned, tc.query)
 	}
@@ -83,8 +83,8 @@ func TestAQueryLooksOnlyWhereItsConditionLeads(t *testing.T) {
 // TestAnyConditionFindsWhatAPlainLoopFinds asks for pages of the documents that
 // a condition is true of, which may lead to them by their ids.
 func TestAnyConditionFindsWhatAPlainLoopFinds(t *testing.T) {
-	e, c := filled(t)
-	everything, _ := ask(t, e, c, "SELECT * FROM c", "", -1)
+	e, c := newFilledContainer(t)
+	everything, _ := readAllPages(t, e, c, "SELECT * FROM c", "", -1)
 	require.Len(t, everything, 300)
 	rapid.Check(t, func(r *rapid.T) {
 		var condition func(depth int) string
@@ -118,13 +118,13 @@ func TestAnyConditionFindsWhatAPlainLoopFinds(t *testing.T) {
 			plain.Extract([]byte(doc), slots)
 			return pk != "" && !strings.Contains(doc, fmt.Sprintf(`"pk":%q`, strings.Trim(string(pk), `[]"`))) || !plain.Holds(slots)
 		})
-		got, _ := ask(r, e, c, "SELECT *"+where, pk, page)
+		got, _ := readAllPages(r, e, c, "SELECT *"+where, pk, page)
 		require.Equal(r, strings.Join(want, "\n"), strings.Join(got, "\n"), where)
 		if pk != "" {
 			slices.Reverse(want) // n falls as they come
-			got, _ = ask(r, e, c, "SELECT *"+where+" ORDER BY c.n", pk, page)
+			got, _ = readAllPages(r, e, c, "SELECT *"+where+" ORDER BY c.n", pk, page)
 			require.Equal(r, strings.Join(want, "\n"), strings.Join(got, "\n"), where)
-			got, _ = ask(r, e, c, "SELECT VALUE COUNT(1)"+where, pk, page)
+			got, _ = readAllPages(r, e, c, "SELECT VALUE COUNT(1)"+where, pk, page)
 			require.Equal(r, []string{fmt.Sprint(len(want))}, got, where)
 		}
 	})

@@ -38,8 +38,8 @@ func (o *Offer) ID() string {
 // Throughput is the most request units a second that the offer gives.
 func (o *Offer) Throughput() int { return max(o.Manual, o.Autoscale) }
 
-// Least is the lowest throughput that the offer can be set to.
-func (o *Offer) Least() int {
+// MinThroughput is the lowest throughput that the offer can be set to.
+func (o *Offer) MinThroughput() int {
 	if o.Autoscale > 0 {
 		return roundUp(max(leastAutoscale, o.Highest/10), 1000)
 	}
@@ -106,11 +106,11 @@ func (e *Engine) Offers() []Provisioned {
 	var all []Provisioned
 	for _, db := range e.Databases() {
 		if db.offer != nil {
-			all = append(all, Provisioned{Offer: db.offer, Database: db.ID, rid: db.rid, self: "dbs/" + db.rid + "/", etag: e.etag(db.offer.Version)})
+			all = append(all, Provisioned{Offer: db.offer, Database: db.ID, rid: db.rid, self: "dbs/" + db.rid + "/", etag: e.formatETag(db.offer.Version)})
 		}
 		for _, c := range db.containers {
 			if c.offer != nil {
-				all = append(all, Provisioned{Offer: c.offer, Database: db.ID, Container: c.ID, rid: c.RID, self: c.self, etag: e.etag(c.offer.Version)})
+				all = append(all, Provisioned{Offer: c.offer, Database: db.ID, Container: c.ID, rid: c.RID, self: c.self, etag: e.formatETag(c.offer.Version)})
 			}
 		}
 	}
@@ -142,17 +142,17 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 	if err != nil {
 		return Provisioned{}, err
 	}
-	err = e.change(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
+	err = e.changeDatabase(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
 		if p, err = e.Offer(id); err != nil { // it may have gone while others changed
 			return nil, err
 		}
-		if err := precondition(ifMatch, p.etag); err != nil {
+		if err := checkETag(ifMatch, p.etag); err != nil {
 			return nil, err
 		}
 		next := e.newOffer(p.Number, t, version)
 		next.Highest = max(next.Highest, p.Highest)
-		if least := next.Least(); next.Throughput() < least {
-			return nil, errorf(http.StatusBadRequest, "throughput %d is below the minimum of this resource, %d", next.Throughput(), least)
+		if least := next.MinThroughput(); next.Throughput() < least {
+			return nil, newErrorf(http.StatusBadRequest, "throughput %d is below the minimum of this resource, %d", next.Throughput(), least)
 		}
 		db, err := e.Database(p.Database)
 		if err != nil {
@@ -161,13 +161,13 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 		if p.Container == "" {
 			changed := *db
 			changed.offer = next
-			putRecord(tx, databaseKey(db.ID), changed.record())
+			putRecord(tx, databaseKey(db.ID), changed.toRecord())
 			return &changed, nil
 		}
 		changed := *db.containers[p.Container]
 		changed.offer = next
-		changed.ranges, changed.nextRange = split(changed.ranges, e.rangesNeeded(&changed), changed.nextRange, changed.keyVersion, version)
-		putRecord(tx, containerKey(db.ID, changed.ID), changed.record())
+		changed.ranges, changed.nextRange = splitRanges(changed.ranges, e.countRanges(&changed), changed.nextRange, changed.keyVersion, version)
+		putRecord(tx, containerKey(db.ID, changed.ID), changed.toRecord())
 		return db.withContainer(&changed), nil
 	})
 	if err != nil {
@@ -176,11 +176,11 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 	return e.Offer(id)
 }
 
-// rangesNeeded is how many physical partitions the container has to have.
-func (e *Engine) rangesNeeded(c *Container) int {
+// countRanges is how many physical partitions the container has to have.
+func (e *Engine) countRanges(c *Container) int {
 	throughput := 0
 	if c.offer != nil {
 		throughput = c.offer.Throughput()
 	}
-	return rangesFor(throughput, e.size(c.number).Load(), e.rangeBytes)
+	return countRangesFor(throughput, e.sizeOfContainer(c.number).Load(), e.rangeBytes)
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // A candidate is a document that may come onto an ordered page.
-type candidate struct {
+type sortCandidate struct {
 	key []query.Value
 	seq uint64
-	s   stored
+	s   storedDocument
 }
 
-// ordered gives the documents of one partition, logical or physical, as ORDER
+// fillOrdered gives the documents of one partition, logical or physical, as ORDER
 // BY says; equal ones in the order of insertion. It sorts, unless the id index
 // has the order: see orderedByID.
 //
@@ -24,92 +24,92 @@ type candidate struct {
 // pages go on from a sequence number without looking at the rest. The token
 // also carries the number of the partition's last write, because a write in
 // between may have changed that.
-func (r *run) ordered() {
+func (r *pageBuilder) fillOrdered() {
 	written := readUsage(r.reader.Get(partitionKey(r.c.number, r.q.Partition))).version
 	if r.resumed && r.at.inOrder && r.at.written == written {
-		r.inInsertionOrder(written)
+		r.fillInInsertionOrder(written)
 		return
 	}
 	skip := r.q.Query.Offset()
 	if r.resumed {
 		skip = 0
 	}
-	best, inOrder := r.smallest(r.wanted(skip))
-	var last *candidate
+	best, inOrder := r.findSmallest(r.maxCandidates(skip))
+	var last *sortCandidate
 	for i := range best {
 		if i < skip {
 			last = &best[i]
 			continue
 		}
-		if r.left() == 0 {
+		if r.remainingResults() == 0 {
 			return
 		}
-		doc := r.json(best[i].seq, best[i].s)
+		doc := r.readJSON(best[i].seq, best[i].s)
 		if r.broken != nil {
 			return
 		}
 		r.q.Query.Extract(doc, r.slots)
-		if !r.add(best[i].s, doc) {
-			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true, inOrder: inOrder, written: written})
+		if !r.addDocument(best[i].s, doc) {
+			r.continueAfter(pagePosition{seq: last.seq, keys: last.key, ordered: true, inOrder: inOrder, written: written})
 			return
 		}
 		last = &best[i]
 	}
 }
 
-// wanted is how many candidates a page can need: with one more than it holds,
+// maxCandidates is how many candidates a page can need: with one more than it holds,
 // to know whether another page follows. 0 stands for all.
-func (r *run) wanted(skip int) int {
+func (r *pageBuilder) maxCandidates(skip int) int {
 	n := r.q.MaxItems
 	if n < 0 {
 		return 0
 	}
-	if limit := r.left(); limit >= 0 && limit < n {
+	if limit := r.remainingResults(); limit >= 0 && limit < n {
 		n = limit
 	}
 	return skip + n + 1
 }
 
-// smallest returns the first n documents after the position, in order, and
+// findSmallest returns the first n documents after the position, in order, and
 // whether the order of all documents there is that of insertion.
-func (r *run) smallest(n int) (best []candidate, inOrder bool) {
+func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	q := r.q.Query
-	order := func(a, b candidate) int {
+	order := func(a, b sortCandidate) int {
 		if c := q.CompareKeys(a.key, b.key); c != 0 {
 			return c
 		}
 		return cmp.Compare(a.seq, b.seq)
 	}
-	start := candidate{key: r.at.keys, seq: r.at.seq}
+	start := sortCandidate{key: r.at.keys, seq: r.at.seq}
 	full := false // best has n candidates and is sorted up to there
 	inOrder = r.q.Scoped
 	var key, previous []query.Value
-	r.scanAll(func(seq uint64, s stored, doc []byte) bool {
+	r.scanAll(func(seq uint64, s storedDocument, doc []byte) bool {
 		r.slots.RefuseIfExhausted()
-		if !r.matches(s, doc) {
+		if !r.testCondition(s, doc) {
 			return true
 		}
 		key = q.SortKey(key[:0], r.slots)
-		this := candidate{key: key, seq: seq, s: s}
+		this := sortCandidate{key: key, seq: seq, s: s}
 		if inOrder {
 			if previous != nil && q.CompareKeys(previous, key) > 0 {
 				inOrder = false
 			} else {
-				previous = clone(key, previous)
+				previous = cloneKey(key, previous)
 			}
 		}
 		if r.resumed && order(this, start) <= 0 || full && order(this, best[n-1]) >= 0 {
 			return true
 		}
-		this.key = clone(key, nil)
+		this.key = cloneKey(key, nil)
 		best = append(best, this)
-		if !r.slots.Hold(sizeOf(this)) {
+		if !r.slots.Hold(candidateSize(this)) {
 			return false
 		}
 		if n > 0 && len(best) >= 2*n+64 {
 			slices.SortFunc(best, order)
 			for _, dropped := range best[n:] {
-				r.slots.Hold(-sizeOf(dropped))
+				r.slots.Hold(-candidateSize(dropped))
 			}
 			clear(best[n:])
 			best, full = best[:n], true
@@ -123,8 +123,8 @@ func (r *run) smallest(n int) (best []candidate, inOrder bool) {
 	return best, inOrder
 }
 
-// sizeOf is about how many bytes a candidate takes.
-func sizeOf(c candidate) int {
+// candidateSize is about how many bytes a candidate takes.
+func candidateSize(c sortCandidate) int {
 	const fields = 160
 	n := fields
 	for _, v := range c.key {
@@ -133,9 +133,9 @@ func sizeOf(c candidate) int {
 	return n
 }
 
-// clone copies a sort key out of the documents it points into, reusing what
+// cloneKey copies a sort key out of the documents it points into, reusing what
 // it can of into.
-func clone(key, into []query.Value) []query.Value {
+func cloneKey(key, into []query.Value) []query.Value {
 	if cap(into) < len(key) {
 		into = make([]query.Value, len(key))
 	}
@@ -148,27 +148,27 @@ func clone(key, into []query.Value) []query.Value {
 	return into
 }
 
-// inInsertionOrder goes on with an order that is known to be that of
+// fillInInsertionOrder goes on with an order that is known to be that of
 // insertion.
-func (r *run) inInsertionOrder(written uint64) {
-	last := candidate{key: r.at.keys, seq: r.at.seq}
+func (r *pageBuilder) fillInInsertionOrder(written uint64) {
+	last := sortCandidate{key: r.at.keys, seq: r.at.seq}
 	var key []query.Value
-	r.scan(r.q.Partition, r.at.seq, func(seq uint64, s stored, doc []byte) bool {
-		if r.left() == 0 {
+	r.scanPartition(r.q.Partition, r.at.seq, func(seq uint64, s storedDocument, doc []byte) bool {
+		if r.remainingResults() == 0 {
 			return false
 		}
 		r.slots.RefuseIfExhausted()
 		before := r.page
-		if !r.matches(s, doc) {
+		if !r.testCondition(s, doc) {
 			return true
 		}
-		if !r.add(s, doc) {
+		if !r.addDocument(s, doc) {
 			r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
-			r.continueAfter(position{seq: last.seq, keys: last.key, ordered: true, inOrder: true, written: written})
+			r.continueAfter(pagePosition{seq: last.seq, keys: last.key, ordered: true, inOrder: true, written: written})
 			return false
 		}
 		key = r.q.Query.SortKey(key[:0], r.slots)
-		last = candidate{key: clone(key, last.key), seq: seq}
+		last = sortCandidate{key: cloneKey(key, last.key), seq: seq}
 		return true
 	})
 }

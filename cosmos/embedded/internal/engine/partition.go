@@ -48,11 +48,11 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	if len(values) == 0 {
 		return "", "", badRequest("partition key has no values")
 	}
-	return "", pk.prefix(), nil
+	return "", pk.keyPrefix(), nil
 }
 
-// prefix is what longer keys with the same first values begin with.
-func (p Partition) prefix() Partition { return p[:len(p)-1] + "," }
+// keyPrefix is what longer keys with the same first values begin with.
+func (p Partition) keyPrefix() Partition { return p[:len(p)-1] + "," }
 
 func parseKey(header string) ([]query.Value, error) {
 	if header == "" {

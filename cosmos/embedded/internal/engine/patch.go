@@ -34,8 +34,8 @@ type patchOp struct {
 // other write can happen.
 var conditionLimits = query.Limits{Document: query.DefaultLimits.Document / 10}
 
-// holds reports whether the condition of the patch is true of doc.
-func (p *PatchDoc) holds(ctx context.Context, doc []byte) (bool, error) {
+// evaluateCondition reports whether the condition of the patch is true of doc.
+func (p *PatchDoc) evaluateCondition(ctx context.Context, doc []byte) (bool, error) {
 	if p.condition == nil {
 		return true, nil
 	}
@@ -85,7 +85,7 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 		}
 		op.text = *r.Path
 		var err error
-		if op.path, err = pointer(op.text); err != nil {
+		if op.path, err = splitPointer(op.text); err != nil {
 			return nil, err
 		}
 		switch r.Op {
@@ -112,8 +112,8 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 	return p, nil
 }
 
-// pointer splits a JSON pointer.
-func pointer(path string) ([]string, error) {
+// splitPointer splits a JSON pointer.
+func splitPointer(path string) ([]string, error) {
 	if len(path) < 2 || path[0] != '/' {
 		return nil, badRequest("patch path %q must start with / and name a property", path)
 	}
@@ -130,24 +130,24 @@ func pointer(path string) ([]string, error) {
 	return steps, nil
 }
 
-// apply does the operations in order. doc is compact and is taken over.
-func (p *PatchDoc) apply(doc []byte, c *Container) ([]byte, error) {
+// applyAll does the operations in order. doc is compact and is taken over.
+func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	for _, op := range p.operations {
 		for i, key := range c.keyPaths {
-			if touches(op.path, key) {
+			if isAffected(op.path, key) {
 				return nil, badRequest("patch path %q: the partition key %s cannot be changed", op.text, c.keyText[i])
 			}
 		}
 		var err error
-		if doc, err = op.apply(doc); err != nil {
+		if doc, err = op.applyTo(doc); err != nil {
 			return nil, err
 		}
 	}
 	return doc, nil
 }
 
-// touches reports whether a change at path changes the value at key.
-func touches(path []string, key rawjson.Path) bool {
+// isAffected reports whether a change at path changes the value at key.
+func isAffected(path []string, key rawjson.Path) bool {
 	for i := 0; i < len(path) && i < len(key); i++ {
 		if path[i] != key[i].Name {
 			return false
@@ -158,7 +158,7 @@ func touches(path []string, key rawjson.Path) bool {
 
 // A place is where a path leads to in a document: the value that is there, or
 // where a new one would go.
-type place struct {
+type patchTarget struct {
 	start, end int  // of the value, if exists
 	from       int  // start of the member or element: its name, if it has one
 	array      bool // the parent is an array
@@ -167,8 +167,8 @@ type place struct {
 	first      bool // the parent is empty
 }
 
-func (o patchOp) apply(doc []byte) ([]byte, error) {
-	at, err := o.locate(doc)
+func (o patchOp) applyTo(doc []byte) ([]byte, error) {
+	at, err := o.locateTarget(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -177,23 +177,23 @@ func (o patchOp) apply(doc []byte) ([]byte, error) {
 		if !at.exists {
 			return nil, badRequest("remove %s: there is nothing to remove", o.text)
 		}
-		return remove(doc, at), nil
+		return removeMember(doc, at), nil
 	case "replace":
 		if !at.exists {
 			return nil, badRequest("replace %s: there is nothing to replace", o.text)
 		}
 	case "incr":
 		if at.exists {
-			sum, err := o.increment(doc[at.start:at.end])
-			return splice(doc, at.start, at.end, sum), err
+			sum, err := o.incrementNumber(doc[at.start:at.end])
+			return spliceBytes(doc, at.start, at.end, sum), err
 		}
 	case "add":
 		if at.exists && at.array { // goes before the element that is there
-			return splice(doc, at.start, at.start, append(bytes.Clone(o.value), ',')), nil
+			return spliceBytes(doc, at.start, at.start, append(bytes.Clone(o.value), ',')), nil
 		}
 	}
 	if at.exists {
-		return splice(doc, at.start, at.end, o.value), nil
+		return spliceBytes(doc, at.start, at.end, o.value), nil
 	}
 	var text []byte
 	if !at.first {
@@ -203,10 +203,10 @@ func (o patchOp) apply(doc []byte) ([]byte, error) {
 		text = rawjson.AppendQuoted(text, o.path[len(o.path)-1])
 		text = append(text, ':')
 	}
-	return splice(doc, at.insert, at.insert, append(text, o.value...)), nil
+	return spliceBytes(doc, at.insert, at.insert, append(text, o.value...)), nil
 }
 
-func (o patchOp) increment(raw []byte) ([]byte, error) {
+func (o patchOp) incrementNumber(raw []byte) ([]byte, error) {
 	v := query.ParseValue(raw)
 	if v.Kind != query.Number {
 		return nil, badRequest("incr %s: the value there is not a number", o.text)
@@ -218,50 +218,50 @@ func (o patchOp) increment(raw []byte) ([]byte, error) {
 	return rawjson.AppendNumber(nil, sum), nil
 }
 
-func splice(doc []byte, start, end int, with []byte) []byte {
+func spliceBytes(doc []byte, start, end int, with []byte) []byte {
 	if start == end && end == len(doc)-1 { // a new last property: no need to move the rest
 		last := doc[end]
 		return append(append(doc[:end], with...), last)
 	}
-	out := make([]byte, 0, len(doc)-(end-start)+len(with)+roomForSystem)
+	out := make([]byte, 0, len(doc)-(end-start)+len(with)+systemPropertiesSize)
 	out = append(out, doc[:start]...)
 	out = append(out, with...)
 	return append(out, doc[end:]...)
 }
 
-// remove takes the member out together with one comma.
-func remove(doc []byte, at place) []byte {
+// removeMember takes the member out together with one comma.
+func removeMember(doc []byte, at patchTarget) []byte {
 	from, end := at.from, at.end
 	if doc[end] == ',' {
 		end++
 	} else if doc[from-1] == ',' {
 		from--
 	}
-	return splice(doc, from, end, nil)
+	return spliceBytes(doc, from, end, nil)
 }
 
-// locate walks down the path. All steps but the last have to exist.
-func (o patchOp) locate(doc []byte) (place, error) {
+// locateTarget walks down the path. All steps but the last have to exist.
+func (o patchOp) locateTarget(doc []byte) (patchTarget, error) {
 	start, end := 0, len(doc)
 	for i, step := range o.path {
-		at, err := child(doc, start, end, step)
+		at, err := findChild(doc, start, end, step)
 		if err != nil {
-			return place{}, badRequest("%s %s: %v", o.op, o.text, err)
+			return patchTarget{}, badRequest("%s %s: %v", o.op, o.text, err)
 		}
 		if i == len(o.path)-1 {
 			return at, nil
 		}
 		if !at.exists {
-			return place{}, badRequest("%s %s: %q does not exist", o.op, o.text, step)
+			return patchTarget{}, badRequest("%s %s: %q does not exist", o.op, o.text, step)
 		}
 		start, end = at.start, at.end
 	}
-	return place{}, badRequest("%s %s: empty path", o.op, o.text)
+	return patchTarget{}, badRequest("%s %s: empty path", o.op, o.text)
 }
 
-func child(doc []byte, start, end int, step string) (place, error) {
+func findChild(doc []byte, start, end int, step string) (patchTarget, error) {
 	parent := doc[start:end]
-	at := place{insert: end - 1, first: len(parent) == 2, array: parent[0] == '['}
+	at := patchTarget{insert: end - 1, first: len(parent) == 2, array: parent[0] == '['}
 	// offset finds where in doc a part of it lies.
 	offset := func(part []byte) int { return cap(doc) - cap(part) }
 	if parent[0] == '{' {

@@ -16,7 +16,7 @@ const defaultPolicy = `{"indexingMode":"consistent","automatic":true,"includedPa
 // those of ids: a policy decides charges, and which ORDER BY is refused.
 type policy struct {
 	none       bool // indexing mode none
-	root       *rule
+	root       *policyNode
 	composites [][]composite
 }
 
@@ -25,19 +25,19 @@ type composite struct {
 	descending bool
 }
 
-type verdict int
+type inclusion int
 
 const (
-	unsaid verdict = iota
+	unsaid inclusion = iota
 	included
 	excluded
 )
 
 // A rule is a place in the tree of paths: what is said of the value there
 // (/a/?), and of everything below (/a/*).
-type rule struct {
-	here, below verdict
-	next        map[string]*rule // by property name, "[]" for all elements
+type policyNode struct {
+	here, below inclusion
+	next        map[string]*policyNode // by property name, "[]" for all elements
 }
 
 type pathJSON struct {
@@ -59,7 +59,7 @@ func parsePolicy(raw []byte) (*policy, error) {
 		return nil, badRequest("indexingPolicy: %v", err)
 	}
 	if strings.EqualFold(p.Mode, "none") {
-		return &policy{none: true, root: &rule{below: excluded}}, nil
+		return &policy{none: true, root: &policyNode{below: excluded}}, nil
 	}
 	if p.Mode != "" && !strings.EqualFold(p.Mode, "consistent") {
 		return nil, badRequest("indexingPolicy: indexingMode %q is not supported; want consistent or none", p.Mode)
@@ -67,16 +67,16 @@ func parsePolicy(raw []byte) (*policy, error) {
 	if p.Automatic != nil && !*p.Automatic {
 		return nil, badRequest("indexingPolicy: automatic must be true unless indexingMode is none; manual indexing is not supported")
 	}
-	built := &policy{root: &rule{}}
+	built := &policy{root: &policyNode{}}
 	if len(p.Included) == 0 && len(p.Excluded) == 0 {
 		p.Included = []pathJSON{{"/*"}}
 	}
 	for _, set := range []struct {
 		paths []pathJSON
-		says  verdict
+		says  inclusion
 	}{{p.Included, included}, {p.Excluded, excluded}} {
 		for _, path := range set.paths {
-			if err := built.say(path.Path, set.says); err != nil {
+			if err := built.addPath(path.Path, set.says); err != nil {
 				return nil, err
 			}
 		}
@@ -98,7 +98,7 @@ func parsePolicy(raw []byte) (*policy, error) {
 	return built, nil
 }
 
-func (p *policy) say(path string, says verdict) error {
+func (p *policy) addPath(path string, says inclusion) error {
 	at := p.root
 	body, below := strings.CutSuffix(path, "/*")
 	if !below {
@@ -113,10 +113,10 @@ func (p *policy) say(path string, says verdict) error {
 	}
 	for _, step := range steps {
 		if at.next == nil {
-			at.next = map[string]*rule{}
+			at.next = map[string]*policyNode{}
 		}
 		if at.next[step.Name] == nil {
-			at.next[step.Name] = &rule{}
+			at.next[step.Name] = &policyNode{}
 		}
 		at = at.next[step.Name]
 	}
@@ -154,9 +154,9 @@ func splitPath(path string) (rawjson.Path, error) {
 	return steps, nil
 }
 
-// indexed reports whether the values at path are in the index. id and _ts
+// isIndexed reports whether the values at path are in the index. id and _ts
 // always are.
-func (p *policy) indexed(path rawjson.Path) bool {
+func (p *policy) isIndexed(path rawjson.Path) bool {
 	if p.none || len(path) == 0 {
 		return false
 	}
@@ -184,18 +184,18 @@ func (p *policy) indexed(path rawjson.Path) bool {
 
 // checkOrder refuses an ORDER BY for which Cosmos DB would have no index.
 func (p *policy) checkOrder(orders []query.Order) error {
-	if len(orders) == 1 && !p.indexed(orders[0].Path) {
+	if len(orders) == 1 && !p.isIndexed(orders[0].Path) {
 		return badRequest("The index path corresponding to the specified order-by item is excluded.")
 	}
-	if len(orders) < 2 || slices.ContainsFunc(p.composites, func(c []composite) bool { return serves(c, orders) }) {
+	if len(orders) < 2 || slices.ContainsFunc(p.composites, func(c []composite) bool { return servesOrder(c, orders) }) {
 		return nil
 	}
 	return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
 }
 
-// serves reports whether a composite index has the paths of orders, in their
+// servesOrder reports whether a composite index has the paths of orders, in their
 // directions or all in the opposite ones.
-func serves(index []composite, orders []query.Order) bool {
+func servesOrder(index []composite, orders []query.Order) bool {
 	if len(index) != len(orders) {
 		return false
 	}
@@ -230,7 +230,7 @@ func (p *policy) countTerms(doc []byte) int {
 // changedTerms is how many index entries go and come when a document takes
 // the place of another.
 func (p *policy) changedTerms(before, now []byte) int {
-	old, latest := p.terms(before), p.terms(now)
+	old, latest := p.listTerms(before), p.listTerms(now)
 	changed := 0
 	for len(old) > 0 && len(latest) > 0 {
 		switch {
@@ -247,7 +247,7 @@ func (p *policy) changedTerms(before, now []byte) int {
 	return changed + len(old) + len(latest)
 }
 
-func (p *policy) terms(doc []byte) []term {
+func (p *policy) listTerms(doc []byte) []term {
 	var terms []term
 	p.eachTerm(doc, func(path uint64, value []byte) {
 		terms = append(terms, term(maphash.Bytes(termSeed, value)^path))
@@ -263,15 +263,15 @@ func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
 	}
 	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is an object: it was checked
 		if !rawjson.IsName(name, "id") {
-			p.root.step(string(name), name, p.root.below, 0, value, visit)
+			p.root.visitChild(string(name), name, p.root.below, 0, value, visit)
 		}
 		return true
 	})
 }
 
-// step goes on to the part of a value that name leads to.
-func (r *rule) step(name string, quoted []byte, says verdict, path uint64, value []byte, visit func(uint64, []byte)) {
-	var next *rule
+// visitChild goes on to the part of a value that name leads to.
+func (r *policyNode) visitChild(name string, quoted []byte, says inclusion, path uint64, value []byte, visit func(uint64, []byte)) {
+	var next *policyNode
 	if r != nil && r.next != nil {
 		if quoted != nil {
 			text, _ := rawjson.Unquote(quoted)
@@ -289,12 +289,12 @@ func (r *rule) step(name string, quoted []byte, says verdict, path uint64, value
 	switch value[0] {
 	case '{':
 		_ = rawjson.EachMember(value, func(name, value []byte) bool {
-			next.step(string(name), name, says, path, value, visit)
+			next.visitChild(string(name), name, says, path, value, visit)
 			return true
 		})
 	case '[':
 		_ = rawjson.EachElement(value, func(value []byte) bool {
-			next.step("[]", nil, says, path, value, visit)
+			next.visitChild("[]", nil, says, path, value, visit)
 			return true
 		})
 	default:

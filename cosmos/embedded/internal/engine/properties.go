@@ -41,7 +41,7 @@ func (e *Engine) systemProperties(body []byte, id, self string, version uint64, 
 	doc = append(doc, `","_self":"`...)
 	doc = append(doc, self...)
 	doc = append(doc, `","_etag":`...)
-	doc = rawjson.AppendQuoted(doc, e.etag(version))
+	doc = rawjson.AppendQuoted(doc, e.formatETag(version))
 	doc = append(doc, more...)
 	doc = append(doc, `,"_ts":`...)
 	doc = strconv.AppendInt(doc, e.clock().Unix(), 10)

@@ -70,7 +70,7 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if !alone && !q.Query.Simple() {
 		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
-	r := &run{e: e, c: c, q: q, now: e.now(c), plan: c.policy.plan(q.Query), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
+	r := &pageBuilder{e: e, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
 	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
@@ -80,12 +80,12 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 		r.partitions = c.partitionsOf(r.plan)
 	}
 	if q.Continuation != "" {
-		if err := r.at.parse(q); err != nil {
+		if err := r.at.parseToken(q); err != nil {
 			return Page{}, err
 		}
 		r.resumed = true
 	}
-	err := e.view(q.Consistency, r.read)
+	err := e.viewState(q.Consistency, r.buildPage)
 	if err == nil {
 		err = cmp.Or(r.broken, r.slots.Failure())
 	}
@@ -93,12 +93,12 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 }
 
 // A run makes one page.
-type run struct {
+type pageBuilder struct {
 	e       *Engine
 	c       *Container
 	q       QueryRequest
 	plan    query.Plan
-	at      position // where the page before ended
+	at      pagePosition // where the page before ended
 	resumed bool
 
 	ids   []string               // that the condition names; nil: any
@@ -124,32 +124,32 @@ type run struct {
 	brokenAt uint64 // sequence number of that document if it is damaged, else 0
 }
 
-func (r *run) read(reader disk.Reader) error {
+func (r *pageBuilder) buildPage(reader disk.Reader) error {
 	r.reader = reader
-	r.page = Page{Session: number(reader.Get(counterKey)), Charge: perQueryPage + perPredicate*Charge(r.plan.Predicates)}
+	r.page = Page{Session: decodeNumber(reader.Get(counterKey)), Charge: perQueryPage + perPredicate*Charge(r.plan.Predicates)}
 	r.page.JSON = append(r.page.JSON, `{"_rid":"`...)
 	r.page.JSON = append(r.page.JSON, r.c.RID...)
 	r.page.JSON = append(r.page.JSON, `","Documents":[`...)
-	if r.e.strictIndex && r.q.Scoped && !r.c.indexesKey() {
+	if r.e.strictIndex && r.q.Scoped && !r.c.isKeyIndexed() {
 		r.chargeScan()
 	}
 	switch {
-	case r.q.Scoped && r.q.Range != nil && !r.q.Range.has(r.c.epk(r.q.Partition)):
+	case r.q.Scoped && r.q.Range != nil && !r.q.Range.hasKey(r.c.effectiveKey(r.q.Partition)):
 		// The partition is elsewhere: nothing of it is here.
 	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
-		r.collected()
+		r.fillCollected()
 	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
-		if r.servedByID() {
-			r.orderedByID()
+		if r.isServedByID() {
+			r.fillOrderedByID()
 		} else {
-			r.ordered()
+			r.fillOrdered()
 		}
 	case !r.q.Scoped:
-		r.scanPartitions()
+		r.fillAcrossPartitions()
 	case !r.q.Query.Streams():
-		r.joined()
+		r.fillJoined()
 	default:
-		r.inserted()
+		r.fillInserted()
 	}
 	r.page.JSON = append(r.page.JSON, `],"_count":`...)
 	r.page.JSON = strconv.AppendInt(r.page.JSON, int64(r.page.Count), 10)
@@ -157,44 +157,44 @@ func (r *run) read(reader disk.Reader) error {
 	return nil
 }
 
-// scan visits the documents of a partition in the order of insertion,
+// scanPartition visits the documents of a partition in the order of insertion,
 // beginning after the sequence number given.
-func (r *run) scan(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+func (r *pageBuilder) scanPartition(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	switch {
 	case r.ids != nil:
-		r.named(pk, last, visit)
+		r.scanNamed(pk, last, visit)
 	case r.idRange != nil:
-		r.ranged(pk, last, visit)
+		r.scanRange(pk, last, visit)
 	default:
 		r.scanDocuments(pk, last, visit)
 	}
 }
 
 // scanDocuments is scan without the help of the id index.
-func (r *run) scanDocuments(pk Partition, last uint64, visit func(seq uint64, s stored, doc []byte) bool) {
+func (r *pageBuilder) scanDocuments(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
 	r.reader.Scan(from, endOfPrefix(prefix), func(key, value []byte) bool {
 		s := readStored(key, value)
 		r.page.Scanned++
-		seq := number(key[len(key)-8:])
-		doc := r.json(seq, s)
+		seq := decodeNumber(key[len(key)-8:])
+		doc := r.readJSON(seq, s)
 		return r.broken == nil && visit(seq, s, doc)
 	})
 }
 
 // scanAll visits all documents that the query looks into, one partition after
 // the other.
-func (r *run) scanAll(visit func(seq uint64, s stored, doc []byte) bool) {
+func (r *pageBuilder) scanAll(visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	if r.q.Scoped {
-		r.scan(r.q.Partition, 0, visit)
+		r.scanPartition(r.q.Partition, 0, visit)
 		return
 	}
 	more := true
-	lanes := r.lanes(0)
-	slices.SortFunc(lanes, func(a, b lane) int { return cmp.Compare(a.first, b.first) })
+	lanes := r.findScans(0)
+	slices.SortFunc(lanes, func(a, b partitionScan) int { return cmp.Compare(a.first, b.first) })
 	for _, l := range lanes {
-		r.scan(l.pk, 0, func(seq uint64, s stored, doc []byte) bool {
+		r.scanPartition(l.pk, 0, func(seq uint64, s storedDocument, doc []byte) bool {
 			more = visit(seq, s, doc)
 			return more
 		})
@@ -204,23 +204,23 @@ func (r *run) scanAll(visit func(seq uint64, s stored, doc []byte) bool) {
 	}
 }
 
-// json returns the document, nil if it cannot be read or the run has to stop.
-func (r *run) json(seq uint64, s stored) []byte {
+// readJSON returns the document, nil if it cannot be read or the run has to stop.
+func (r *pageBuilder) readJSON(seq uint64, s storedDocument) []byte {
 	if err := cmp.Or(r.broken, r.ctx.Err(), r.slots.Failure()); err != nil {
 		r.broken = err
 		return nil
 	}
-	doc, err := s.json(r.reader, r.c)
+	doc, err := s.readJSON(r.reader, r.c)
 	if err != nil {
 		r.broken, r.brokenAt = err, seq
 	}
 	return doc
 }
 
-// matches extracts what the query needs of doc and tests the condition. It
+// testCondition extracts what the query needs of doc and tests the condition. It
 // counts a document that had to be loaded.
-func (r *run) matches(s stored, doc []byte) bool {
-	if r.c.expired(s, r.now) {
+func (r *pageBuilder) testCondition(s storedDocument, doc []byte) bool {
+	if r.c.hasExpired(s, r.now) {
 		return false
 	}
 	r.q.Query.Extract(doc, r.slots)
@@ -228,30 +228,30 @@ func (r *run) matches(s stored, doc []byte) bool {
 		return false
 	}
 	if !r.plan.IndexOnly() {
-		r.load(s)
+		r.countLoaded(s)
 	}
 	return r.plan.Keeps(r.slots) && r.q.Query.Gives(r.slots)
 }
 
-func (r *run) load(s stored) {
+func (r *pageBuilder) countLoaded(s storedDocument) {
 	r.page.Loaded++
 	r.page.Charge += r.e.loadCharge(s.size)
 }
 
-// left is how many more results the query may give, -1 without a limit.
-func (r *run) left() int {
+// remainingResults is how many more results the query may give, -1 without a limit.
+func (r *pageBuilder) remainingResults() int {
 	if limit := r.q.Query.Limit(); limit != query.NoLimit {
 		return limit - r.at.given - r.page.Count
 	}
 	return -1
 }
 
-func (r *run) pageIsFull() bool { return r.q.MaxItems >= 0 && r.page.Count >= r.q.MaxItems }
+func (r *pageBuilder) isPageFull() bool { return r.q.MaxItems >= 0 && r.page.Count >= r.q.MaxItems }
 
-// add puts what the query selects of doc on the page. It reports false if the
+// addDocument puts what the query selects of doc on the page. It reports false if the
 // page has no room for it, and adds nothing.
-func (r *run) add(s stored, doc []byte) bool {
-	if r.pageIsFull() {
+func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
+	if r.isPageFull() {
 		return false
 	}
 	mark, page := len(r.page.JSON), r.page.JSON
@@ -270,29 +270,29 @@ func (r *run) add(s stored, doc []byte) bool {
 	r.page.JSON = page
 	r.page.Count++
 	if r.plan.IndexOnly() {
-		r.load(s)
+		r.countLoaded(s)
 	}
 	return true
 }
 
-// inserted gives the documents of one partition in the order of insertion.
-func (r *run) inserted() {
+// fillInserted gives the documents of one partition in the order of insertion.
+func (r *pageBuilder) fillInserted() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
 		skip = 0 // the first page went past it
 	}
 	last := r.at.seq
 	scanned := last // the last document that was looked at
-	r.scan(r.q.Partition, last, func(seq uint64, s stored, doc []byte) bool {
-		if r.left() == 0 {
+	r.scanPartition(r.q.Partition, last, func(seq uint64, s storedDocument, doc []byte) bool {
+		if r.remainingResults() == 0 {
 			return false
 		}
-		if r.endsPage(scanned, skip) {
+		if r.endPage(scanned, skip) {
 			return false
 		}
 		scanned = seq
 		before := r.page
-		if !r.matches(s, doc) {
+		if !r.testCondition(s, doc) {
 			return true
 		}
 		if skip > 0 {
@@ -300,11 +300,11 @@ func (r *run) inserted() {
 			last = seq
 			return true
 		}
-		if !r.add(s, doc) {
+		if !r.addDocument(s, doc) {
 			// Looking ahead told that another page follows. It is not
 			// charged: the next page looks again.
 			r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
-			r.continueAfter(position{seq: last})
+			r.continueAfter(pagePosition{seq: last})
 			return false
 		}
 		last = seq
@@ -312,23 +312,23 @@ func (r *run) inserted() {
 	})
 }
 
-// endsPage ends a page that has done all the work it may: the next one begins after
+// endPage ends a page that has done all the work it may: the next one begins after
 // the document last. It fails the query if results are yet to be skipped, which a
 // continuation does not know.
-func (r *run) endsPage(last uint64, skip int) bool {
+func (r *pageBuilder) endPage(last uint64, skip int) bool {
 	if !r.slots.Exhausted() {
 		return false
 	}
 	if skip > 0 {
 		r.slots.RefuseIfExhausted()
 	} else {
-		r.continueAfter(position{seq: last})
+		r.continueAfter(pagePosition{seq: last})
 	}
 	return true
 }
 
-func (r *run) continueAfter(p position) {
+func (r *pageBuilder) continueAfter(p pagePosition) {
 	p.given = r.at.given + r.page.Count
 	p.partial, p.row = r.partial, r.row
-	r.page.Continuation = p.token(r.q)
+	r.page.Continuation = p.encodeToken(r.q)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// perRange is the throughput that one physical partition can give.
-	perRange = 10_000
+	// throughputPerRange is the throughput that one physical partition can give.
+	throughputPerRange = 10_000
 	// maxRangeBytes is how much one physical partition can hold.
 	maxRangeBytes = 50 << 30
 )
@@ -26,12 +26,12 @@ type Range struct {
 	Version uint64   `json:"version"`           // number of the write that made it
 }
 
-func (r Range) has(epk string) bool {
+func (r Range) hasKey(epk string) bool {
 	return compareEPK(r.Min, epk) <= 0 && (r.Max == "FF" || compareEPK(epk, r.Max) < 0)
 }
 
-// all reports whether the range is all of the key space.
-func (r Range) all() bool { return r.Min == "" && r.Max == "FF" }
+// isAll reports whether the range is all of the key space.
+func (r Range) isAll() bool { return r.Min == "" && r.Max == "FF" }
 
 // Part is the part of a range that is from low on and below high.
 func (r Range) Part(low, high string) *Range {
@@ -60,7 +60,7 @@ func keySpace(version int) *big.Int {
 	return new(big.Int).Lsh(big.NewInt(1), 32)
 }
 
-func bound(n, space *big.Int) string {
+func formatBound(n, space *big.Int) string {
 	switch {
 	case n.Sign() == 0:
 		return ""
@@ -75,7 +75,7 @@ func firstRanges(n, keyVersion int, version uint64) []Range {
 	space := keySpace(keyVersion)
 	at := func(i int) string {
 		part := new(big.Int).Mul(space, big.NewInt(int64(i)))
-		return bound(part.Div(part, big.NewInt(int64(n))), space)
+		return formatBound(part.Div(part, big.NewInt(int64(n))), space)
 	}
 	ranges := make([]Range, n)
 	for i := range ranges {
@@ -84,23 +84,23 @@ func firstRanges(n, keyVersion int, version uint64) []Range {
 	return ranges
 }
 
-// split halves the widest range until there are n. It returns the ranges and
+// splitRanges halves the widest range until there are n. It returns the ranges and
 // the first id that is still free. A range that was split is gone: its id is
 // never used again.
-func split(ranges []Range, n, next, keyVersion int, version uint64) ([]Range, int) {
+func splitRanges(ranges []Range, n, next, keyVersion int, version uint64) ([]Range, int) {
 	space := keySpace(keyVersion)
 	ranges = slices.Clone(ranges)
 	for len(ranges) < n {
 		widest, width := 0, new(big.Int)
 		for i, r := range ranges {
-			low, high := r.bounds(space)
+			low, high := r.parseBounds(space)
 			if high.Sub(high, low).Cmp(width) > 0 {
 				widest, width = i, high
 			}
 		}
 		r := ranges[widest]
-		low, high := r.bounds(space)
-		middle := bound(high.Rsh(high.Add(high, low), 1), space)
+		low, high := r.parseBounds(space)
+		middle := formatBound(high.Rsh(high.Add(high, low), 1), space)
 		parents := append(slices.Clone(r.Parents), r.ID)
 		ranges = slices.Replace(ranges, widest, widest+1,
 			Range{ID: strconv.Itoa(next), Min: r.Min, Max: middle, Parents: parents, Version: version},
@@ -110,7 +110,7 @@ func split(ranges []Range, n, next, keyVersion int, version uint64) ([]Range, in
 	return ranges, next
 }
 
-func (r Range) bounds(space *big.Int) (low, high *big.Int) {
+func (r Range) parseBounds(space *big.Int) (low, high *big.Int) {
 	low, high = new(big.Int), new(big.Int).Set(space)
 	low.SetString(r.Min, 16)
 	if r.Max != "FF" {
@@ -145,9 +145,9 @@ func (c *Container) Range(id string) (*Range, error) {
 // RangeOf returns the range in which a logical partition lies.
 func (c *Container) RangeOf(pk Partition) *Range {
 	if len(c.ranges) > 1 {
-		epk := c.epk(pk)
+		epk := c.effectiveKey(pk)
 		for i := range c.ranges {
-			if c.ranges[i].has(epk) {
+			if c.ranges[i].hasKey(epk) {
 				return &c.ranges[i]
 			}
 		}
@@ -155,8 +155,8 @@ func (c *Container) RangeOf(pk Partition) *Range {
 	return &c.ranges[0]
 }
 
-// rangesFor is how many physical partitions a throughput and a size need.
-func rangesFor(throughput int, bytes, limit int64) int {
-	n := max((throughput+perRange-1)/perRange, int((bytes+limit-1)/limit))
+// countRangesFor is how many physical partitions a throughput and a size need.
+func countRangesFor(throughput int, bytes, limit int64) int {
+	n := max((throughput+throughputPerRange-1)/throughputPerRange, int((bytes+limit-1)/limit))
 	return max(1, n)
 }

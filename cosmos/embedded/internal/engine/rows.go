@@ -7,21 +7,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// give puts the results of one document on the page: with JOIN there may be
+// addRows puts the results of one document on the page: with JOIN there may be
 // several. It reports false if the page has no room for one of them; then
 // the next page goes on within the document.
-func (r *run) give(seq uint64, s stored, doc []byte) bool {
+func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	if r.q.Query.Streams() {
-		if !r.matches(s, doc) {
+		if !r.testCondition(s, doc) {
 			return true
 		}
 		if r.skip > 0 {
 			r.skip--
 			return true
 		}
-		return r.add(s, doc)
+		return r.addDocument(s, doc)
 	}
-	if !r.matches(s, doc) {
+	if !r.testCondition(s, doc) {
 		return true
 	}
 	row, skip, fits := 0, 0, true
@@ -34,7 +34,7 @@ func (r *run) give(seq uint64, s stored, doc []byte) bool {
 		case row < skip:
 		case r.skip > 0:
 			r.skip--
-		case r.left() == 0:
+		case r.remainingResults() == 0:
 			return false
 		default:
 			if fits = r.addResult(result); !fits {
@@ -46,14 +46,14 @@ func (r *run) give(seq uint64, s stored, doc []byte) bool {
 		return true
 	})
 	if r.plan.IndexOnly() && r.page.Count > count {
-		r.load(s)
+		r.countLoaded(s)
 	}
 	return fits
 }
 
 // addResult puts a result on the page, unless the page has no room for it.
-func (r *run) addResult(result []byte) bool {
-	if r.pageIsFull() || r.page.Count > 0 && len(r.page.JSON)+1+len(result) > maxPage {
+func (r *pageBuilder) addResult(result []byte) bool {
+	if r.isPageFull() || r.page.Count > 0 && len(r.page.JSON)+1+len(result) > maxPage {
 		return false
 	}
 	if r.page.Count > 0 {
@@ -67,26 +67,26 @@ func (r *run) addResult(result []byte) bool {
 	return true
 }
 
-// joined gives the rows of the documents of one partition in the order of
+// fillJoined gives the rows of the documents of one partition in the order of
 // insertion.
-func (r *run) joined() {
+func (r *pageBuilder) fillJoined() {
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
 	}
 	last := r.at.seq
-	r.scan(r.q.Partition, last, func(seq uint64, s stored, doc []byte) bool {
-		if r.left() == 0 {
+	r.scanPartition(r.q.Partition, last, func(seq uint64, s storedDocument, doc []byte) bool {
+		if r.remainingResults() == 0 {
 			return false
 		}
 		before := r.page
-		if r.endsPage(last, r.skip) {
+		if r.endPage(last, r.skip) {
 			return false
 		}
-		if !r.give(seq, s, doc) {
+		if !r.addRows(seq, s, doc) {
 			if r.page.Count == before.Count { // it only looked ahead, as inserted does
 				r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
 			}
-			r.continueAfter(position{seq: last})
+			r.continueAfter(pagePosition{seq: last})
 			return false
 		}
 		last = seq
@@ -94,10 +94,10 @@ func (r *run) joined() {
 	})
 }
 
-// collected gives results that depend on more than one document, or on none.
+// fillCollected gives results that depend on more than one document, or on none.
 // Each page makes them again, because nothing is kept between pages: a token
 // says how many were given.
-func (r *run) collected() {
+func (r *pageBuilder) fillCollected() {
 	want := query.NoLimit
 	if r.q.MaxItems >= 0 {
 		want = r.at.given + r.q.MaxItems + 1 // one more tells whether a page follows
@@ -108,13 +108,13 @@ func (r *run) collected() {
 			c.Add(nil, r.slots)
 		}
 	} else {
-		r.scanAll(func(_ uint64, s stored, doc []byte) bool {
-			if !r.matches(s, doc) {
+		r.scanAll(func(_ uint64, s storedDocument, doc []byte) bool {
+			if !r.testCondition(s, doc) {
 				r.slots.RefuseIfExhausted()
 				return true
 			}
 			if r.plan.IndexOnly() && !r.q.Query.Counts() {
-				r.load(s)
+				r.countLoaded(s)
 			}
 			r.slots.RefuseIfExhausted()
 			return c.Add(doc, r.slots)
@@ -124,26 +124,26 @@ func (r *run) collected() {
 	for i := r.at.given; i < len(results); i++ {
 		if !r.addResult(results[i]) {
 			orders := len(r.q.Query.Orders())
-			r.continueAfter(position{ordered: orders > 0, keys: make([]query.Value, orders)})
+			r.continueAfter(pagePosition{ordered: orders > 0, keys: make([]query.Value, orders)})
 			return
 		}
 	}
 }
 
-// plan splits the condition of q. An index of all paths (/*) does not sort
+// planQuery splits the condition of q. An index of all paths (/*) does not sort
 // documents without the path of ORDER BY, so that they have no place in the
 // results; one that names the path does, and so does a composite index.
-func (p *policy) plan(q *query.Query) query.Plan {
-	plan := q.Plan(p.indexed)
-	if orders := q.Orders(); len(orders) == 1 && !p.names(orders[0].Path) {
+func (p *policy) planQuery(q *query.Query) query.Plan {
+	plan := q.Plan(p.isIndexed)
+	if orders := q.Orders(); len(orders) == 1 && !p.namesPath(orders[0].Path) {
 		return q.OnlySorted(plan)
 	}
 	return plan
 }
 
-// names reports whether the policy includes path itself, not only a place
+// namesPath reports whether the policy includes path itself, not only a place
 // above it.
-func (p *policy) names(path rawjson.Path) bool {
+func (p *policy) namesPath(path rawjson.Path) bool {
 	at := p.root
 	for _, step := range path {
 		name := step.Name

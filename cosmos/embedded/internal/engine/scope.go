@@ -14,10 +14,10 @@ func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) 
 	}
 	switch {
 	case q.Scoped:
-		epk := c.epk(q.Partition)
+		epk := c.effectiveKey(q.Partition)
 		return []Range{{Min: epk, Max: epk}}, true, nil
 	case q.Prefix != "":
-		epk := c.epk(q.Prefix[:len(q.Prefix)-1] + "]")
+		epk := c.effectiveKey(q.Prefix[:len(q.Prefix)-1] + "]")
 		return []Range{{Min: epk, Max: epk + "FF"}}, false, nil
 	}
 	return []Range{{Min: "", Max: "FF"}}, false, nil
@@ -69,7 +69,7 @@ func (c *Container) Scope(q *QueryRequest) error {
 		if n == len(c.keyPaths) {
 			q.Partition, q.Scoped = pk, true
 		} else {
-			q.Prefix = pk.prefix()
+			q.Prefix = pk.keyPrefix()
 		}
 	}
 	return nil

@@ -2,11 +2,11 @@ package engine
 
 import "slices"
 
-// indexesKey reports whether an index confines a query to a logical partition: all parts
+// isKeyIndexed reports whether an index confines a query to a logical partition: all parts
 // of the partition key are indexed.
-func (c *Container) indexesKey() bool {
+func (c *Container) isKeyIndexed() bool {
 	for _, path := range c.keyPaths {
-		if !c.policy.indexed(path) {
+		if !c.policy.isIndexed(path) {
 			return false
 		}
 	}
@@ -15,9 +15,9 @@ func (c *Container) indexesKey() bool {
 
 // chargeScan charges a query in one logical partition the documents of all others in its
 // physical partition, which it has to load to see that they are not its own.
-func (r *run) chargeScan() {
-	own := r.c.epk(r.q.Partition)
-	i := slices.IndexFunc(r.c.ranges, func(p Range) bool { return p.has(own) })
+func (r *pageBuilder) chargeScan() {
+	own := r.c.effectiveKey(r.q.Partition)
+	i := slices.IndexFunc(r.c.ranges, func(p Range) bool { return p.hasKey(own) })
 	if i < 0 {
 		return
 	}
@@ -28,11 +28,11 @@ func (r *run) chargeScan() {
 			return false
 		}
 		if pk := partitionOfKey(key); pk != last {
-			last, isNear = pk, pk != r.q.Partition && physical.has(r.c.epk(pk))
+			last, isNear = pk, pk != r.q.Partition && physical.hasKey(r.c.effectiveKey(pk))
 		}
 		if isNear {
 			r.page.Scanned++
-			r.load(readStored(key, value))
+			r.countLoaded(readStored(key, value))
 		}
 		return true
 	})

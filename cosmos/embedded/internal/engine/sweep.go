@@ -14,7 +14,7 @@ import (
 const sweepBatch = 100
 
 // An outlived is a document whose time is over.
-type outlived struct {
+type expiredDocument struct {
 	pk   Partition
 	id   string
 	size int
@@ -29,7 +29,7 @@ func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Char
 			if c.ttl == nil {
 				continue
 			}
-			n, err := e.sweep(ctx, c, pay)
+			n, err := e.sweepContainer(ctx, c, pay)
 			removed += n
 			if err != nil {
 				return removed, err
@@ -39,11 +39,11 @@ func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Char
 	return removed, nil
 }
 
-func (e *Engine) sweep(ctx context.Context, c *Container, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
+func (e *Engine) sweepContainer(ctx context.Context, c *Container, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
 	from := containerPrefix('D', c.number)
 	for from != nil {
-		var batch []outlived
-		if batch, from, err = e.outlived(c, from); err != nil {
+		var batch []expiredDocument
+		if batch, from, err = e.findExpired(c, from); err != nil {
 			return removed, err
 		}
 		for i, o := range batch {
@@ -61,8 +61,8 @@ func (e *Engine) sweep(ctx context.Context, c *Container, pay func(*Container, P
 	return removed, nil
 }
 
-// outlived finds expired documents from a key on, and the key to go on with.
-func (e *Engine) outlived(c *Container, from []byte) (batch []outlived, next []byte, err error) {
+// findExpired finds expired documents from a key on, and the key to go on with.
+func (e *Engine) findExpired(c *Container, from []byte) (batch []expiredDocument, next []byte, err error) {
 	now := e.clock()
 	end := endOfPrefix(containerPrefix('D', c.number))
 	err = e.store.View(func(r disk.Reader) (err error) {
@@ -72,14 +72,14 @@ func (e *Engine) outlived(c *Container, from []byte) (batch []outlived, next []b
 				return false
 			}
 			s := readStored(key, value)
-			if !c.expired(s, now) {
+			if !c.hasExpired(s, now) {
 				return true
 			}
 			var doc []byte
-			if doc, err = s.json(r, c); err != nil {
+			if doc, err = s.readJSON(r, c); err != nil {
 				return false
 			}
-			batch = append(batch, outlived{partitionOfKey(key), documentID(doc), s.size, s.terms})
+			batch = append(batch, expiredDocument{partitionOfKey(key), documentID(doc), s.size, s.terms})
 			return true
 		})
 		return err
@@ -103,23 +103,23 @@ func documentID(doc []byte) string {
 	return id
 }
 
-func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []outlived) (removed int, err error) {
+func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []expiredDocument) (removed int, err error) {
 	if len(batch) == 0 {
 		return 0, nil
 	}
-	_, err = e.write(ctx, c, Consistency{}, func(w *writer) error {
+	_, err = e.runWrite(ctx, c, Consistency{}, func(w *writeTransaction) error {
 		for _, o := range batch {
 			w.pk = o.pk
 			before, grown := w.version, w.grown
-			s, seq, ok, err := c.find(w.tx, o.pk, o.id)
+			s, seq, ok, err := c.findDocument(w.tx, o.pk, o.id)
 			if err != nil {
 				return err
 			}
-			if !ok || !c.expired(s, w.now) {
+			if !ok || !c.hasExpired(s, w.now) {
 				continue // somebody wrote it anew
 			}
-			w.remove(o.id, s, seq)
-			if err := w.finish(before, grown); err != nil {
+			w.removeDocument(o.id, s, seq)
+			if err := w.recordUsage(before, grown); err != nil {
 				return err
 			}
 			removed++

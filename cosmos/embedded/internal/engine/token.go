@@ -13,7 +13,7 @@ import (
 
 // A position is where a result page ended. As a continuation token it tells
 // the next page all it needs to know: nothing is kept in between.
-type position struct {
+type pagePosition struct {
 	seq     uint64        // of the last document given
 	given   int           // results on all pages so far, for TOP and LIMIT
 	ordered bool          // the query has ORDER BY
@@ -36,8 +36,8 @@ type tokenJSON struct {
 	Row     int               `json:"r,omitempty"`
 }
 
-// fingerprint is what the pages of one query have in common.
-func fingerprint(q QueryRequest) uint64 {
+// queryFingerprint is what the pages of one query have in common.
+func queryFingerprint(q QueryRequest) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(q.Text)) // never fails
 	_, _ = h.Write([]byte{0})
@@ -45,8 +45,8 @@ func fingerprint(q QueryRequest) uint64 {
 	return h.Sum64()
 }
 
-func (p position) token(q QueryRequest) string {
-	t := tokenJSON{Query: fingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written, Partial: p.partial, Row: p.row}
+func (p pagePosition) encodeToken(q QueryRequest) string {
+	t := tokenJSON{Query: queryFingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written, Partial: p.partial, Row: p.row}
 	for _, v := range p.keys {
 		raw := json.RawMessage(`[]`) // stands for undefined: an array of no kind
 		switch v.Kind {
@@ -68,8 +68,8 @@ func (p position) token(q QueryRequest) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parse reads the continuation token of q.
-func (p *position) parse(q QueryRequest) error {
+// parseToken reads the continuation token of q.
+func (p *pagePosition) parseToken(q QueryRequest) error {
 	wrong := badRequest("the continuation token is not one of this query")
 	b, err := base64.RawURLEncoding.DecodeString(q.Continuation)
 	if err != nil || len(b) < 4 {
@@ -81,10 +81,10 @@ func (p *position) parse(q QueryRequest) error {
 		return wrong
 	}
 	orders := len(q.Query.Orders())
-	if t.Query != fingerprint(q) || t.Given < 0 || t.Seq == 1<<64-1 || len(t.Keys) != orders || t.Ordered != (orders > 0) {
+	if t.Query != queryFingerprint(q) || t.Given < 0 || t.Seq == 1<<64-1 || len(t.Keys) != orders || t.Ordered != (orders > 0) {
 		return wrong
 	}
-	*p = position{seq: t.Seq, given: t.Given, ordered: t.Ordered, inOrder: t.InOrder, written: t.Written, partial: t.Partial, row: t.Row}
+	*p = pagePosition{seq: t.Seq, given: t.Given, ordered: t.Ordered, inOrder: t.InOrder, written: t.Written, partial: t.Partial, row: t.Row}
 	for _, raw := range t.Keys {
 		text, err := rawjson.Compact(nil, raw)
 		if err != nil {

@@ -27,7 +27,7 @@ type uniquePolicy struct {
 	} `json:"uniqueKeys"`
 }
 
-func (p *uniquePolicy) parse() ([]uniqueKey, error) {
+func (p *uniquePolicy) parseKeys() ([]uniqueKey, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -90,11 +90,11 @@ func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 	return entries
 }
 
-// taken reports whether another document than that at seq has one of the
+// isTaken reports whether another document than that at seq has one of the
 // entries.
-func taken(r disk.State, entries [][]byte, seq uint64) bool {
+func isTaken(r disk.State, entries [][]byte, seq uint64) bool {
 	return slices.ContainsFunc(entries, func(key []byte) bool {
 		owner := r.Get(key)
-		return owner != nil && number(owner) != seq
+		return owner != nil && decodeNumber(owner) != seq
 	})
 }

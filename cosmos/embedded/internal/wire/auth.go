@@ -16,13 +16,13 @@ import (
 // maxSkew is how far a client's clock may be off.
 const maxSkew = 15 * time.Minute
 
-func unauthorized(message string) error {
+func unauthorizedError(message string) error {
 	return &engine.Error{Status: http.StatusUnauthorized, Message: message}
 }
 
-// authorize checks the signature that a client made with the account key over
+// checkSignature checks the signature that a client made with the account key over
 // the method, the resource and the date of the request.
-func (s *Server) authorize(r *request) error {
+func (s *Server) checkSignature(r *serverRequest) error {
 	header := r.Header.Get("Authorization")
 	if text, err := url.QueryUnescape(header); err == nil && strings.HasPrefix(text, "type=") && strings.Contains(header, "%") {
 		header = text
@@ -32,19 +32,19 @@ func (s *Server) authorize(r *request) error {
 	signature, ok := strings.CutPrefix(signature, "sig=")
 	switch {
 	case header == "":
-		return unauthorized("the request has no Authorization header")
+		return unauthorizedError("the request has no Authorization header")
 	case kind == "type=aad" && version == "ver=1.0" && ok:
 		return s.checkToken(signature)
 	case kind != "type=master" || version != "ver=1.0" || !ok:
-		return unauthorized("the Authorization header is not type=master&ver=1.0&sig=… or type=aad&ver=1.0&sig=…")
+		return unauthorizedError("the Authorization header is not type=master&ver=1.0&sig=… or type=aad&ver=1.0&sig=…")
 	}
 	date := r.Header.Get("x-ms-date")
-	if !hmac.Equal([]byte(signature), []byte(s.sign(r, date))) {
-		return unauthorized("the signature does not fit the account key; check the key, and that the request was not changed on its way")
+	if !hmac.Equal([]byte(signature), []byte(s.signRequest(r, date))) {
+		return unauthorizedError("the signature does not fit the account key; check the key, and that the request was not changed on its way")
 	}
 	at, err := http.ParseTime(date)
 	if err != nil {
-		return unauthorized("the x-ms-date header is not a date: " + date)
+		return unauthorizedError("the x-ms-date header is not a date: " + date)
 	}
 	if skew := time.Since(at).Abs(); skew > maxSkew {
 		return &engine.Error{Status: http.StatusForbidden, Message: "the date of the request is " + skew.String() + " off; set the clock"}
@@ -52,8 +52,8 @@ func (s *Server) authorize(r *request) error {
 	return nil
 }
 
-func (s *Server) sign(r *request, date string) string {
-	kind, link := resource(r.segments)
+func (s *Server) signRequest(r *serverRequest, date string) string {
+	kind, link := signedResource(r.segments)
 	mac := hmac.New(sha256.New, s.key)
 	for _, line := range []string{strings.ToLower(r.Method), kind, link, strings.ToLower(date), ""} {
 		_, _ = mac.Write([]byte(line)) // never fails
@@ -68,11 +68,11 @@ func (s *Server) sign(r *request, date string) string {
 func (s *Server) checkToken(token string) error {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return unauthorized("the token is not a JSON Web Token")
+		return unauthorizedError("the token is not a JSON Web Token")
 	}
 	key, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err != nil || !hmac.Equal(key, []byte(base64.StdEncoding.EncodeToString(s.key))) {
-		return unauthorized("the token is not one for emulators, which ends in the account key instead of a signature")
+		return unauthorizedError("the token is not one for emulators, which ends in the account key instead of a signature")
 	}
 	var claims struct {
 		NotBefore int64 `json:"nbf"`
@@ -80,18 +80,18 @@ func (s *Server) checkToken(token string) error {
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil || json.Unmarshal(payload, &claims) != nil {
-		return unauthorized("the claims of the token cannot be read")
+		return unauthorizedError("the claims of the token cannot be read")
 	}
 	now := time.Now()
 	if now.Add(maxSkew).Unix() < claims.NotBefore || claims.Expires != 0 && now.Add(-maxSkew).Unix() > claims.Expires {
-		return unauthorized("the token is not valid at this time")
+		return unauthorizedError("the token is not valid at this time")
 	}
 	return nil
 }
 
-// resource returns what a signature covers: the type of the resource, and its
+// signedResource returns what a signature covers: the type of the resource, and its
 // link, which for a feed is that of the parent.
-func resource(segments []string) (kind, link string) {
+func signedResource(segments []string) (kind, link string) {
 	n := len(segments)
 	if n == 0 {
 		return "", ""

@@ -19,14 +19,14 @@ var kinds = map[string]engine.Kind{
 	"Patch": engine.Patch, "Delete": engine.Delete, "Read": engine.Read,
 }
 
-// batch does a transactional batch: 200 when all of it is committed, 207 when
+// serveBatch does a transactional batch: 200 when all of it is committed, 207 when
 // nothing is.
-func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
+func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, error) {
 	if !r.isSet("x-ms-cosmos-batch-atomic") {
-		return s.bulk(r, c)
+		return s.serveBulk(r, c)
 	}
 	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // not every client says so
-		return Response{}, unsupported("an atomic batch that is not ordered")
+		return Response{}, unsupportedError("an atomic batch that is not ordered")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	body, err := r.body()
+	body, err := r.readBody()
 	if err != nil {
 		return Response{}, err
 	}
@@ -48,20 +48,20 @@ func (s *Server) batch(r *request, c *engine.Container) (Response, error) {
 	if err := s.admitWrite(r, c, c.RangeOf(pk)); err != nil {
 		return Response{}, err
 	}
-	var written engine.Written
+	var written engine.WriteResult
 	if wrong != nil {
-		written = rejected(len(ops), at, wrong)
+		written = rejectedBatch(len(ops), at, wrong)
 	} else if written, err = s.engine.Write(r.Context(), c, pk, ops, consistency); err != nil {
 		return Response{}, err
 	}
-	s.charge(r, written.Charge)
+	s.recordCharge(r, written.Charge)
 	r.answer.Set("x-ms-session-token", sessionToken(c.RangeOf(pk), written.Session))
 	status := http.StatusOK
 	if written.Failed >= 0 {
 		status = http.StatusMultiStatus
 		r.answer.Set("x-ms-substatus", "0")
 	}
-	return Response{Status: status, Body: resultsJSON(written, r.minimal())}, nil
+	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
 // parseBatch reads the operations. If one of them is wrong, at is its place;
@@ -118,7 +118,7 @@ func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partitio
 			into = bulk
 		}
 		if into == nil {
-			wrong = unsupported("batch operation with %s", name)
+			wrong = unsupportedError("batch operation with %s", name)
 		} else if json.Unmarshal(value, into) != nil {
 			wrong = badRequest("batch: %s is not a string", name)
 		}
@@ -132,7 +132,7 @@ func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partitio
 	}
 	known := false
 	if op.Kind, known = kinds[kind]; !known {
-		return unsupported("batch operation %q", kind)
+		return unsupportedError("batch operation %q", kind)
 	}
 	if bulk != nil {
 		if pk, wrong = c.ParsePartition(*bulk); wrong != nil {
@@ -142,13 +142,13 @@ func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partitio
 	if op.Kind == engine.Delete || op.Kind == engine.Read {
 		return nil
 	}
-	return fill(ctx, c, pk, op, body, anyID)
+	return fillOp(ctx, c, pk, op, body, anyID)
 }
 
-// rejected is the outcome of a batch of n operations of which one is wrong.
+// rejectedBatch is the outcome of a batch of n operations of which one is wrong.
 // The engine never sees it.
-func rejected(n, at int, wrong *engine.Error) engine.Written {
-	w := engine.Written{Results: make([]engine.Result, n), Failed: at}
+func rejectedBatch(n, at int, wrong *engine.Error) engine.WriteResult {
+	w := engine.WriteResult{Results: make([]engine.Result, n), Failed: at}
 	for i := range w.Results {
 		w.Results[i].Status = http.StatusFailedDependency
 	}
@@ -156,7 +156,7 @@ func rejected(n, at int, wrong *engine.Error) engine.Written {
 	return w
 }
 
-func resultsJSON(w engine.Written, minimal bool) []byte {
+func resultsJSON(w engine.WriteResult, minimal bool) []byte {
 	size := 2
 	for _, r := range w.Results {
 		size += 160

@@ -9,12 +9,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// bulk does operations that have nothing to do with each other, but lie in one
+// serveBulk does operations that have nothing to do with each other, but lie in one
 // physical partition: what clients make of many single operations to save
 // round trips. Each names its logical partition. The answer is 200 if all of
 // them succeeded, 207 otherwise.
-func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
-	_, _, at, err := where(r, c)
+func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, error) {
+	_, _, at, err := parseScope(r, c)
 	if err != nil {
 		return Response{}, err
 	}
@@ -22,7 +22,7 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	body, err := r.body()
+	body, err := r.readBody()
 	if err != nil {
 		return Response{}, err
 	}
@@ -34,7 +34,7 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 		return Response{}, err
 	}
 	results := make([]engine.Result, len(parts))
-	var ops []engine.Placed
+	var ops []engine.PlacedOp
 	var places []int // of ops among the results
 	for i, part := range parts {
 		op, err := parsePlaced(r.Context(), c, at, part, r.anyID())
@@ -56,7 +56,7 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 		results[places[i]] = result
 	}
 	written.Results = results
-	s.charge(r, written.Charge)
+	s.recordCharge(r, written.Charge)
 	r.answer.Set("x-ms-session-token", sessionTokens(c, at, written.Session))
 	r.answer.Set("x-ms-item-count", strconv.Itoa(len(results)))
 	status := http.StatusOK
@@ -65,13 +65,13 @@ func (s *Server) bulk(r *request, c *engine.Container) (Response, error) {
 			status = http.StatusMultiStatus
 		}
 	}
-	return Response{Status: status, Body: resultsJSON(written, r.minimal())}, nil
+	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
 // parsePlaced reads an operation that says where it belongs. One that is not
 // of this range was routed before the range split.
-func parsePlaced(ctx context.Context, c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.Placed, error) {
-	var op engine.Placed
+func parsePlaced(ctx context.Context, c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.PlacedOp, error) {
+	var op engine.PlacedOp
 	var key string
 	if err := parseOperation(ctx, c, "", part, &op.Op, anyID, &key); err != nil {
 		return op, err

@@ -16,20 +16,20 @@ import (
 // document.
 const ownerNotFound = 1003
 
-// data answers a request for documents, counts it, and makes it wait as long
+// serveData answers a request for documents, counts it, and makes it wait as long
 // as its way would take.
-func (s *Server) data(r *request) (Response, error) {
+func (s *Server) serveData(r *serverRequest) (Response, error) {
 	s.requests.Add(1)
-	answer, err := s.operation(r)
+	answer, err := s.routeData(r)
 	if s.delayer != nil && !r.door.Unmetered {
 		s.delayer.Delay(r.Context(), max(0, r.ContentLength)+int64(len(answer.Body)))
 	}
 	return answer, err
 }
 
-// admit lets a request to a physical partition in, or to all of them if at is
+// admitRequest lets a request to a physical partition in, or to all of them if at is
 // nil, if their budgets are not used up.
-func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error {
+func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if s.throttle == nil || r.door.Unmetered {
 		return nil
 	}
@@ -45,8 +45,8 @@ func (s *Server) admit(r *request, c *engine.Container, at *engine.Range) error 
 }
 
 // admitWrite is admit for a write, which may also meet another one.
-func (s *Server) admitWrite(r *request, c *engine.Container, at *engine.Range) error {
-	if err := s.admit(r, c, at); err != nil {
+func (s *Server) admitWrite(r *serverRequest, c *engine.Container, at *engine.Range) error {
+	if err := s.admitRequest(r, c, at); err != nil {
 		return err
 	}
 	if s.collides != nil && s.collides() {
@@ -55,7 +55,7 @@ func (s *Server) admitWrite(r *request, c *engine.Container, at *engine.Range) e
 	return nil
 }
 
-func (s *Server) operation(r *request) (Response, error) {
+func (s *Server) routeData(r *serverRequest) (Response, error) {
 	c, err := s.engine.Container(r.segments[1], r.segments[3])
 	if missing, ok := errors.AsType[*engine.Error](err); ok {
 		missing.SubStatus = ownerNotFound
@@ -66,19 +66,19 @@ func (s *Server) operation(r *request) (Response, error) {
 	feed := len(r.segments) == 5
 	switch {
 	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-query-plan-request"):
-		return s.plan(r, c)
+		return s.servePlan(r, c)
 	case feed && r.Method == http.MethodPost && r.isQuery():
-		return s.query(r, c)
+		return s.serveQuery(r, c)
 	case feed && r.Method == http.MethodPost && r.isSet("x-ms-cosmos-is-batch-request"):
-		return s.batch(r, c)
+		return s.serveBatch(r, c)
 	case feed && r.Method == http.MethodPost:
-		return s.create(r, c)
+		return s.createDocument(r, c)
 	case feed && r.Method == http.MethodGet:
-		return s.feed(r, c)
+		return s.serveFeed(r, c)
 	case feed:
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	case r.Method == http.MethodGet:
-		return s.read(r, c)
+		return s.readDocument(r, c)
 	}
 	op := engine.Op{ID: r.segments[5]}
 	switch r.Method {
@@ -89,23 +89,23 @@ func (s *Server) operation(r *request) (Response, error) {
 	case http.MethodDelete:
 		op.Kind = engine.Delete
 	default:
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
-	return s.write(r, c, op)
+	return s.writeDocument(r, c, op)
 }
 
-func (s *Server) create(r *request, c *engine.Container) (Response, error) {
+func (s *Server) createDocument(r *serverRequest, c *engine.Container) (Response, error) {
 	op := engine.Op{Kind: engine.Create}
 	if r.isSet("x-ms-documentdb-is-upsert") {
 		op.Kind = engine.Upsert
 	}
-	return s.write(r, c, op)
+	return s.writeDocument(r, c, op)
 }
 
-// write does one write operation.
-func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response, error) {
+// writeDocument does one write operation.
+func (s *Server) writeDocument(r *serverRequest, c *engine.Container, op engine.Op) (Response, error) {
 	if r.Header.Get("If-None-Match") != "" {
-		return Response{}, unsupported("If-None-Match on a write")
+		return Response{}, unsupportedError("If-None-Match on a write")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
 	if err != nil {
@@ -113,11 +113,11 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 	}
 	op.IfMatch = r.Header.Get("If-Match")
 	if op.Kind != engine.Delete {
-		body, err := r.body()
+		body, err := r.readBody()
 		if err != nil {
 			return Response{}, err
 		}
-		if err := fill(r.Context(), c, pk, &op, body, r.anyID()); err != nil {
+		if err := fillOp(r.Context(), c, pk, &op, body, r.anyID()); err != nil {
 			return Response{}, err
 		}
 	}
@@ -128,11 +128,11 @@ func (s *Server) write(r *request, c *engine.Container, op engine.Op) (Response,
 	if err != nil {
 		return Response{}, err
 	}
-	return s.result(r, written.Results[0], sessionToken(c.RangeOf(pk), written.Session), written.Session)
+	return s.operationResponse(r, written.Results[0], sessionToken(c.RangeOf(pk), written.Session), written.Session)
 }
 
-// fill reads the body of an operation into it.
-func fill(ctx context.Context, c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
+// fillOp reads the body of an operation into it.
+func fillOp(ctx context.Context, c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
 	if op.Kind == engine.Patch {
 		op.Patch, err = c.ParsePatch(ctx, body)
 		return err
@@ -152,7 +152,7 @@ func fill(ctx context.Context, c *engine.Container, pk engine.Partition, op *eng
 	return nil
 }
 
-func (s *Server) read(r *request, c *engine.Container) (Response, error) {
+func (s *Server) readDocument(r *serverRequest, c *engine.Container) (Response, error) {
 	if r.Header.Get("A-IM") != "" {
 		return Response{}, badRequest("the change feed is that of a container, not of a document")
 	}
@@ -164,7 +164,7 @@ func (s *Server) read(r *request, c *engine.Container) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	if err := s.admit(r, c, c.RangeOf(pk)); err != nil {
+	if err := s.admitRequest(r, c, c.RangeOf(pk)); err != nil {
 		return Response{}, err
 	}
 	result, session, err := s.engine.Read(c, pk, r.segments[5], consistency)
@@ -174,12 +174,12 @@ func (s *Server) read(r *request, c *engine.Container) (Response, error) {
 	if known := r.Header.Get("If-None-Match"); known != "" && known == result.ETag {
 		result.Status, result.JSON = http.StatusNotModified, nil
 	}
-	return s.result(r, result, sessionToken(c.RangeOf(pk), session), session)
+	return s.operationResponse(r, result, sessionToken(c.RangeOf(pk), session), session)
 }
 
-// result answers with what became of a single operation.
-func (s *Server) result(r *request, result engine.Result, token string, session uint64) (Response, error) {
-	s.charge(r, result.Charge)
+// operationResponse answers with what became of a single operation.
+func (s *Server) operationResponse(r *serverRequest, result engine.Result, token string, session uint64) (Response, error) {
+	s.recordCharge(r, result.Charge)
 	r.answer.Set("x-ms-session-token", token)
 	r.answer.Set("lsn", strconv.FormatUint(session, 10))
 	if result.Status >= 400 {
@@ -188,13 +188,13 @@ func (s *Server) result(r *request, result engine.Result, token string, session 
 	if result.ETag != "" {
 		r.answer["Etag"] = []string{result.ETag}
 	}
-	if result.Status == http.StatusNoContent || r.minimal() {
+	if result.Status == http.StatusNoContent || r.wantsMinimal() {
 		result.JSON = nil
 	}
 	return Response{Status: result.Status, Body: result.JSON}, nil
 }
 
-func (s *Server) charge(r *request, charge engine.Charge) {
+func (s *Server) recordCharge(r *serverRequest, charge engine.Charge) {
 	if s.throttle != nil && !r.door.Unmetered {
 		s.throttle.Spend(r.budgets, int64(charge))
 	}
@@ -202,7 +202,7 @@ func (s *Server) charge(r *request, charge engine.Charge) {
 	r.answer.Set("x-ms-request-charge", charge.String())
 }
 
-func (s *Server) query(r *request, c *engine.Container) (Response, error) {
+func (s *Server) serveQuery(r *serverRequest, c *engine.Container) (Response, error) {
 	if kind := r.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/query+json") {
 		return Response{}, badRequest("a query wants Content-Type application/query+json, found %q", kind)
 	}
@@ -214,11 +214,11 @@ func (s *Server) query(r *request, c *engine.Container) (Response, error) {
 	if order := q.SameOrder(); order != "" {
 		same = order
 	}
-	return s.page(r, c, q, same, r.isSet("x-ms-documentdb-query-enablecrosspartition"))
+	return s.servePage(r, c, q, same, r.isSet("x-ms-documentdb-query-enablecrosspartition"))
 }
 
-// page answers with one page of the results of q.
-func (s *Server) page(r *request, c *engine.Container, q *query.Query, text string, cross bool) (Response, error) {
+// servePage answers with one page of the results of q.
+func (s *Server) servePage(r *serverRequest, c *engine.Container, q *query.Query, text string, cross bool) (Response, error) {
 	req := engine.QueryRequest{Query: q, Text: c.RID + text, Continuation: r.Header.Get("x-ms-continuation"), AllowCross: cross}
 	var err error
 	if req.Consistency, err = s.consistencyOf(r); err != nil {
@@ -227,7 +227,7 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 	if req.MaxItems, err = maxItems(r); err != nil {
 		return Response{}, err
 	}
-	if req.Partition, req.Prefix, req.Range, err = where(r, c); err != nil {
+	if req.Partition, req.Prefix, req.Range, err = parseScope(r, c); err != nil {
 		return Response{}, err
 	}
 	req.Scoped = req.Partition != ""
@@ -238,7 +238,7 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 	if req.Scoped && at == nil {
 		at = c.RangeOf(req.Partition)
 	}
-	if err := s.admit(r, c, at); err != nil {
+	if err := s.admitRequest(r, c, at); err != nil {
 		return Response{}, err
 	}
 	page, err := s.engine.Query(r.Context(), c, req)
@@ -246,17 +246,17 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 		if page.Continuation != "" {
 			r.answer.Set("x-ms-continuation", page.Continuation)
 		}
-		advise(r, c, req, err)
+		addAdvice(r, c, req, err)
 		return Response{}, err
 	}
-	s.charge(r, page.Charge)
+	s.recordCharge(r, page.Charge)
 	r.answer.Set("x-ms-session-token", sessionTokens(c, at, page.Session))
 	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
 	if page.Continuation != "" {
 		r.answer.Set("x-ms-continuation", page.Continuation)
 	}
 	if r.isSet("x-ms-documentdb-populatequerymetrics") {
-		r.answer.Set("x-ms-documentdb-query-metrics", metrics(page))
+		r.answer.Set("x-ms-documentdb-query-metrics", queryMetrics(page))
 	}
 	if r.isSet("x-ms-cosmos-populateindexmetrics") {
 		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: nothing to advise
@@ -265,7 +265,7 @@ func (s *Server) page(r *request, c *engine.Container, q *query.Query, text stri
 }
 
 // maxItems is how many results a page may have; -1 leaves it to the engine.
-func maxItems(r *request) (int, error) {
+func maxItems(r *serverRequest) (int, error) {
 	text := r.Header.Get("x-ms-max-item-count")
 	if text == "" {
 		return 100, nil
@@ -277,9 +277,9 @@ func maxItems(r *request) (int, error) {
 	return n, nil
 }
 
-// metrics has the fields of the real header. The engine does not measure
+// queryMetrics has the fields of the real header. The engine does not measure
 // times: they are 0.
-func metrics(p engine.Page) string {
+func queryMetrics(p engine.Page) string {
 	const times = "totalExecutionTimeInMs=0.00;queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;" +
 		"queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.00;indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;" +
 		"systemFunctionExecuteTimeInMs=0.00;userFunctionExecuteTimeInMs=0.00;"

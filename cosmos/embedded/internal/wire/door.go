@@ -40,7 +40,7 @@ var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 // checkAddress answers, for the routing gateway, requests to documents whose
 // id it cannot carry. It is asked before the signature is checked: that such
 // a request fails as unauthorized is what the real one does.
-func (r *request) checkAddress() error {
+func (r *serverRequest) checkAddress() error {
 	if r.door.Gateway != Routing || len(r.segments) != 6 || r.segments[4] != "docs" {
 		return nil
 	}
@@ -55,4 +55,4 @@ func (r *request) checkAddress() error {
 }
 
 // anyID reports whether documents may have ids that some gateway cannot carry.
-func (r *request) anyID() bool { return r.door.Gateway != Strict }
+func (r *serverRequest) anyID() bool { return r.door.Gateway != Strict }

@@ -21,8 +21,8 @@ const damageHeader = "x-messagehub-damage"
 // statusRetryWith tells that a write met another one; it was not done.
 const statusRetryWith = 449
 
-// codes are the names that go into an error body.
-var codes = map[int]string{
+// errorCodes are the names that go into an error body.
+var errorCodes = map[int]string{
 	http.StatusBadRequest:            "BadRequest",
 	http.StatusUnauthorized:          "Unauthorized",
 	http.StatusForbidden:             "Forbidden",
@@ -43,16 +43,16 @@ func badRequest(format string, args ...any) error {
 	return &engine.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf(format, args...)}
 }
 
-func unsupported(format string, args ...any) error {
+func unsupportedError(format string, args ...any) error {
 	return badRequest("%s is not supported by the embedded engine", fmt.Sprintf(format, args...))
 }
 
-func notAllowed(r *request) error {
+func methodError(r *serverRequest) error {
 	return &engine.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not possible on " + r.URL.Path}
 }
 
-// failed is the one table from error to status.
-func failed(r *request, err error) Response {
+// errorResponse is the one table from error to status.
+func errorResponse(r *serverRequest, err error) Response {
 	var known *engine.Error
 	var syntax *query.Error
 	switch {
@@ -84,7 +84,7 @@ func failed(r *request, err error) Response {
 	if r.answer.Get("x-ms-request-charge") == "" {
 		r.answer.Set("x-ms-request-charge", known.Charge.String())
 	}
-	answer := map[string]string{"code": codes[known.Status], "message": known.Message}
+	answer := map[string]string{"code": errorCodes[known.Status], "message": known.Message}
 	if r.advice != "" {
 		answer["additionalErrorInfo"] = r.advice
 	}

@@ -15,21 +15,21 @@ import (
 )
 
 // A fuzzed is an account with a container, asked below the network.
-type fuzzed struct{ s *Server }
+type testAccount struct{ s *Server }
 
-func newFuzzed(t testing.TB) fuzzed {
+func newTestAccount(t testing.TB) testAccount {
 	e, err := engine.Open(disk.NewMemory(), engine.Options{Clock: time.Now})
 	require.NoError(t, err)
 	s, err := New(e, Options{Key: "a2V5", Consistency: "Session"})
 	require.NoError(t, err)
-	f := fuzzed{s}
-	f.do(t, http.MethodPost, "/dbs", `{"id":"db"}`)
-	f.do(t, http.MethodPost, "/dbs/db/colls", `{"id":"c","partitionKey":{"paths":["/pk"],"version":2}}`)
+	f := testAccount{s}
+	f.sendRequest(t, http.MethodPost, "/dbs", `{"id":"db"}`)
+	f.sendRequest(t, http.MethodPost, "/dbs/db/colls", `{"id":"c","partitionKey":{"paths":["/pk"],"version":2}}`)
 	return f
 }
 
-// do sends a signed request. A header may have any text as its value.
-func (f fuzzed) do(t testing.TB, method, path, body string, header ...string) Response {
+// sendRequest sends a signed request. A header may have any text as its value.
+func (f testAccount) sendRequest(t testing.TB, method, path, body string, header ...string) Response {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	date := time.Now().UTC().Format(http.TimeFormat)
@@ -37,9 +37,9 @@ func (f fuzzed) do(t testing.TB, method, path, body string, header ...string) Re
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	segments, err := split(r.URL)
+	segments, err := splitPath(r.URL)
 	require.NoError(t, err)
-	r.Header.Set("Authorization", "type=master&ver=1.0&sig="+f.s.sign(&request{Request: r, segments: segments}, date))
+	r.Header.Set("Authorization", "type=master&ver=1.0&sig="+f.s.signRequest(&serverRequest{Request: r, segments: segments}, date))
 	return f.s.Serve(r, Door{})
 }
 
@@ -48,17 +48,17 @@ func (f fuzzed) do(t testing.TB, method, path, body string, header ...string) Re
 // is where a change feed goes on, or is refused.
 func FuzzEtagHeader(f *testing.F) {
 	const docs, pk = "/dbs/db/colls/c/docs", "x-ms-documentdb-partitionkey"
-	account := newFuzzed(f)
-	etag := account.do(f, http.MethodPost, docs, `{"id":"a","pk":"p"}`, pk, `["p"]`).Header.Get("Etag")
+	account := newTestAccount(f)
+	etag := account.sendRequest(f, http.MethodPost, docs, `{"id":"a","pk":"p"}`, pk, `["p"]`).Header.Get("Etag")
 	for _, s := range []string{
 		etag, strings.Trim(etag, `"`), "*", "", `"`, `""`, `W/` + etag, etag + ", " + etag, strings.ToUpper(etag), "1", `"7"`, `"-1"`, "99999999999999999999", "\r\n",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		read := func() Response { return account.do(t, http.MethodGet, docs+"/a", "", pk, `["p"]`) }
+		read := func() Response { return account.sendRequest(t, http.MethodGet, docs+"/a", "", pk, `["p"]`) }
 		before := read().Header.Get("Etag")
-		written := account.do(t, http.MethodPut, docs+"/a", `{"id":"a","pk":"p"}`, pk, `["p"]`, "If-Match", header)
+		written := account.sendRequest(t, http.MethodPut, docs+"/a", `{"id":"a","pk":"p"}`, pk, `["p"]`, "If-Match", header)
 		if header == "" || header == "*" || header == before {
 			require.Equal(t, http.StatusOK, written.Status)
 			require.NotEqual(t, before, read().Header.Get("Etag"))
@@ -67,12 +67,12 @@ func FuzzEtagHeader(f *testing.F) {
 			require.Equal(t, before, read().Header.Get("Etag"))
 		}
 		batch := fmt.Sprintf(`[{"operationType":"Delete","id":"a","ifMatch":%q}]`, "not"+before)
-		require.Equal(t, http.StatusMultiStatus, account.do(t, http.MethodPost, docs, batch, pk, `["p"]`,
+		require.Equal(t, http.StatusMultiStatus, account.sendRequest(t, http.MethodPost, docs, batch, pk, `["p"]`,
 			"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "True", "x-ms-cosmos-batch-ordered", "True").Status)
-		feed := account.do(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", header)
+		feed := account.sendRequest(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", header)
 		require.Contains(t, []int{http.StatusOK, http.StatusNotModified, http.StatusBadRequest}, feed.Status)
 		if feed.Status != http.StatusBadRequest { // it gives an etag that is one
-			next := account.do(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", feed.Header.Get("Etag"))
+			next := account.sendRequest(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", feed.Header.Get("Etag"))
 			require.Contains(t, []int{http.StatusOK, http.StatusNotModified}, next.Status)
 		}
 	})

@@ -9,22 +9,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// feed answers a GET of the documents of a container: the change feed, or all
+// serveFeed answers a GET of the documents of a container: the change feed, or all
 // that there are.
-func (s *Server) feed(r *request, c *engine.Container) (Response, error) {
+func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, error) {
 	switch mode := r.Header.Get("A-IM"); {
 	case mode == "":
 		return s.readAll(r, c)
 	case !strings.EqualFold(mode, "Incremental Feed"):
-		return Response{}, unsupported("change feed mode %q", mode)
+		return Response{}, unsupportedError("change feed mode %q", mode)
 	}
 	var q engine.FeedRequest
 	var err error
-	if q.Partition, q.Prefix, q.Range, err = where(r, c); err != nil {
+	if q.Partition, q.Prefix, q.Range, err = parseScope(r, c); err != nil {
 		return Response{}, err
 	}
 	q.Scoped = q.Partition != ""
-	if err := startOf(r, &q); err != nil {
+	if err := parseFeedStart(r, &q); err != nil {
 		return Response{}, err
 	}
 	if q.MaxItems, err = maxItems(r); err != nil {
@@ -37,14 +37,14 @@ func (s *Server) feed(r *request, c *engine.Container) (Response, error) {
 	if q.Scoped && at == nil {
 		at = c.RangeOf(q.Partition)
 	}
-	if err := s.admit(r, c, at); err != nil {
+	if err := s.admitRequest(r, c, at); err != nil {
 		return Response{}, err
 	}
 	page, err := s.engine.ChangeFeed(r.Context(), c, q)
 	if err != nil {
 		return Response{}, err
 	}
-	s.charge(r, page.Charge)
+	s.recordCharge(r, page.Charge)
 	r.answer.Set("x-ms-session-token", sessionTokens(c, at, page.Session))
 	r.answer.Set("x-ms-item-count", strconv.Itoa(page.Count))
 	r.answer["Etag"] = []string{strconv.Quote(strconv.FormatUint(page.Last, 10))}
@@ -54,9 +54,9 @@ func (s *Server) feed(r *request, c *engine.Container) (Response, error) {
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// startOf reads where a change feed goes on: the etag of the page before wins
+// parseFeedStart reads where a change feed goes on: the etag of the page before wins
 // over a time. * is the present.
-func startOf(r *request, q *engine.FeedRequest) error {
+func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	if known := r.Header.Get("If-None-Match"); known == "*" {
 		q.FromNow = true
 		return nil
@@ -82,11 +82,11 @@ func startOf(r *request, q *engine.FeedRequest) error {
 }
 
 // readAll gives the documents as a query without a condition would.
-func (s *Server) readAll(r *request, c *engine.Container) (Response, error) {
+func (s *Server) readAll(r *serverRequest, c *engine.Container) (Response, error) {
 	const text = "SELECT * FROM c"
 	q, err := s.engine.ParseQuery(r.Context(), text, nil)
 	if err != nil {
 		return Response{}, err
 	}
-	return s.page(r, c, q, text, true)
+	return s.servePage(r, c, q, text, true)
 }

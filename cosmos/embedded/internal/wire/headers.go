@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// known are the x-ms headers that the engine acts on or may ignore.
-var known = map[string]bool{
+// knownHeaders are the x-ms headers that the engine acts on or may ignore.
+var knownHeaders = map[string]bool{
 	"X-Ms-Date":                                            true,
 	"X-Ms-Version":                                         true,
 	"X-Ms-Activity-Id":                                     true,
@@ -65,17 +65,17 @@ var consistencyRank = map[string]int{"Strong": 4, "BoundedStaleness": 3, "Sessio
 
 // checkHeaders refuses what would change the meaning of a request in a way
 // that the engine does not know.
-func (s *Server) checkHeaders(r *request) error {
+func (s *Server) checkHeaders(r *serverRequest) error {
 	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Ms-") && !known[name] {
-			return unsupported("header %s", strings.ToLower(name))
+		if strings.HasPrefix(name, "X-Ms-") && !knownHeaders[name] {
+			return unsupportedError("header %s", strings.ToLower(name))
 		}
 	}
 	if name := r.Header.Get("x-ms-documentdb-pre-trigger-include") + r.Header.Get("x-ms-documentdb-post-trigger-include"); name != "" {
 		return badRequest("trigger %s does not exist; the embedded engine has no triggers", name)
 	}
 	if directive := r.Header.Get("x-ms-indexing-directive"); directive != "" && directive != "Default" && directive != "Include" {
-		return unsupported("indexing directive %s", directive)
+		return unsupportedError("indexing directive %s", directive)
 	}
 	if level := r.Header.Get("x-ms-consistency-level"); level != "" {
 		rank, ok := consistencyRank[level]
@@ -90,7 +90,7 @@ func (s *Server) checkHeaders(r *request) error {
 }
 
 // consistencyOf is what a read may see.
-func (s *Server) consistencyOf(r *request) (c engine.Consistency, err error) {
+func (s *Server) consistencyOf(r *serverRequest) (c engine.Consistency, err error) {
 	level := r.Header.Get("x-ms-consistency-level")
 	if level == "" {
 		level = s.consistency
@@ -141,15 +141,15 @@ func activityID(r *http.Request) string {
 	return uuid.NewString()
 }
 
-func (r *request) isSet(header string) bool {
+func (r *serverRequest) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
 }
 
 // isQuery reports whether the body is a query. Clients have two ways to say so.
-func (r *request) isQuery() bool {
+func (r *serverRequest) isQuery() bool {
 	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }
 
-func (r *request) minimal() bool {
+func (r *serverRequest) wantsMinimal() bool {
 	return strings.EqualFold(r.Header.Get("Prefer"), "return=minimal")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// metadata is an answer that the container is not charged for.
-func metadata(r *request, status int, body []byte) (Response, error) {
+// metadataResponse is an answer that the container is not charged for.
+func metadataResponse(r *serverRequest, status int, body []byte) (Response, error) {
 	r.answer.Set("x-ms-request-charge", "1")
 	r.answer.Set("x-ms-session-token", "0:-1#0")
 	var p struct {
@@ -41,11 +41,11 @@ func regionsOf(o *Options) regions {
 	return r
 }
 
-// account tells the client where to send its requests: to where this one
+// serveAccount tells the client where to send its requests: to where this one
 // came.
-func (s *Server) account(r *request) (Response, error) {
+func (s *Server) serveAccount(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
 	scheme, host := "http", r.Host
 	if r.TLS != nil || r.URL.Scheme == "https" {
@@ -73,10 +73,10 @@ func (s *Server) account(r *request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	return metadata(r, http.StatusOK, body)
+	return metadataResponse(r, http.StatusOK, body)
 }
 
-func (s *Server) databases(r *request) (Response, error) {
+func (s *Server) serveDatabases(r *serverRequest) (Response, error) {
 	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isQuery() {
 		var all [][]byte
 		for _, db := range s.engine.Databases() {
@@ -85,13 +85,13 @@ func (s *Server) databases(r *request) (Response, error) {
 		return s.listMetadata(r, "Databases", "", all)
 	}
 	if r.Method != http.MethodPost {
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
-	body, err := r.body()
+	body, err := r.readBody()
 	if err != nil {
 		return Response{}, err
 	}
-	t, err := throughput(r)
+	t, err := parseThroughput(r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -99,27 +99,27 @@ func (s *Server) databases(r *request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	return metadata(r, http.StatusCreated, db.JSON)
+	return metadataResponse(r, http.StatusCreated, db.JSON)
 }
 
-func (s *Server) database(r *request) (Response, error) {
+func (s *Server) serveDatabase(r *serverRequest) (Response, error) {
 	switch r.Method {
 	case http.MethodGet:
 		db, err := s.engine.Database(r.segments[1])
 		if err != nil {
 			return Response{}, err
 		}
-		return metadata(r, http.StatusOK, db.JSON)
+		return metadataResponse(r, http.StatusOK, db.JSON)
 	case http.MethodDelete:
 		if err := s.engine.DeleteDatabase(r.Context(), r.segments[1], r.Header.Get("If-Match")); err != nil {
 			return Response{}, err
 		}
-		return metadata(r, http.StatusNoContent, nil)
+		return metadataResponse(r, http.StatusNoContent, nil)
 	}
-	return Response{}, notAllowed(r)
+	return Response{}, methodError(r)
 }
 
-func (s *Server) containers(r *request) (Response, error) {
+func (s *Server) serveContainers(r *serverRequest) (Response, error) {
 	database := r.segments[1]
 	if r.Method == http.MethodGet || r.Method == http.MethodPost && r.isQuery() {
 		list, err := s.engine.Containers(database)
@@ -133,13 +133,13 @@ func (s *Server) containers(r *request) (Response, error) {
 		return s.listMetadata(r, "DocumentCollections", database, all)
 	}
 	if r.Method != http.MethodPost {
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
-	body, err := r.body()
+	body, err := r.readBody()
 	if err != nil {
 		return Response{}, err
 	}
-	t, err := throughput(r)
+	t, err := parseThroughput(r)
 	if err != nil {
 		return Response{}, err
 	}
@@ -147,10 +147,10 @@ func (s *Server) containers(r *request) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	return metadata(r, http.StatusCreated, c.JSON)
+	return metadataResponse(r, http.StatusCreated, c.JSON)
 }
 
-func (s *Server) container(r *request) (Response, error) {
+func (s *Server) serveContainer(r *serverRequest) (Response, error) {
 	database, id := r.segments[1], r.segments[3]
 	switch r.Method {
 	case http.MethodGet:
@@ -158,9 +158,9 @@ func (s *Server) container(r *request) (Response, error) {
 		if err != nil {
 			return Response{}, err
 		}
-		return metadata(r, http.StatusOK, c.JSON)
+		return metadataResponse(r, http.StatusOK, c.JSON)
 	case http.MethodPut:
-		body, err := r.body()
+		body, err := r.readBody()
 		if err != nil {
 			return Response{}, err
 		}
@@ -168,19 +168,19 @@ func (s *Server) container(r *request) (Response, error) {
 		if err != nil {
 			return Response{}, err
 		}
-		return metadata(r, http.StatusOK, c.JSON)
+		return metadataResponse(r, http.StatusOK, c.JSON)
 	case http.MethodDelete:
 		if err := s.engine.DeleteContainer(r.Context(), database, id, r.Header.Get("If-Match")); err != nil {
 			return Response{}, err
 		}
-		return metadata(r, http.StatusNoContent, nil)
+		return metadataResponse(r, http.StatusNoContent, nil)
 	}
-	return Response{}, notAllowed(r)
+	return Response{}, methodError(r)
 }
 
 // listMetadata answers a feed of databases, containers or offers, or a query
 // over it.
-func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Response, error) {
+func (s *Server) listMetadata(r *serverRequest, name, rid string, all [][]byte) (Response, error) {
 	list := []json.RawMessage{}
 	if r.Method == http.MethodGet {
 		for _, doc := range all {
@@ -192,7 +192,7 @@ func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Respo
 			return Response{}, err
 		}
 		if !q.Simple() || !q.Streams() {
-			return Response{}, unsupported("a query over %s with more than a condition", name)
+			return Response{}, unsupportedError("a query over %s with more than a condition", name)
 		}
 		slots := q.NewSlots(r.Context(), query.DefaultLimits)
 		for _, doc := range all {
@@ -209,12 +209,12 @@ func (s *Server) listMetadata(r *request, name, rid string, all [][]byte) (Respo
 	if err != nil {
 		return Response{}, err
 	}
-	return metadata(r, http.StatusOK, body)
+	return metadataResponse(r, http.StatusOK, body)
 }
 
 // parseQuery reads the body of a query request.
-func (s *Server) parseQuery(r *request) (*query.Query, []byte, error) {
-	body, err := r.body()
+func (s *Server) parseQuery(r *serverRequest) (*query.Query, []byte, error) {
+	body, err := r.readBody()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,8 +13,8 @@ type autoscale struct {
 	Max int `json:"maxThroughput"`
 }
 
-// throughput reads what a create asks for.
-func throughput(r *request) (t engine.Throughput, err error) {
+// parseThroughput reads what a create asks for.
+func parseThroughput(r *serverRequest) (t engine.Throughput, err error) {
 	if text := r.Header.Get("x-ms-offer-throughput"); text != "" {
 		if t.Manual, err = strconv.Atoi(text); err != nil || t.Manual <= 0 {
 			return t, badRequest("throughput %q: want a multiple of 100 from 400 on", text)
@@ -30,9 +30,9 @@ func throughput(r *request) (t engine.Throughput, err error) {
 	return t, t.Check()
 }
 
-func (s *Server) offers(r *request) (Response, error) {
+func (s *Server) serveOffers(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet && (r.Method != http.MethodPost || !r.isQuery()) {
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
 	var all [][]byte
 	for _, offer := range s.engine.Offers() {
@@ -45,7 +45,7 @@ func (s *Server) offers(r *request) (Response, error) {
 	return s.listMetadata(r, "Offers", "", all)
 }
 
-func (s *Server) offer(r *request) (Response, error) {
+func (s *Server) serveOffer(r *serverRequest) (Response, error) {
 	id := r.segments[1]
 	offer, err := s.engine.Offer(id)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) offer(r *request) (Response, error) {
 	switch r.Method {
 	case http.MethodGet:
 	case http.MethodPut:
-		t, err := newThroughput(r)
+		t, err := parseOffer(r)
 		if err != nil {
 			return Response{}, err
 		}
@@ -62,16 +62,16 @@ func (s *Server) offer(r *request) (Response, error) {
 			return Response{}, err
 		}
 	default:
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
 	r.answer.Set("x-ms-offer-replace-pending", "false") // the engine splits at once
-	r.answer.Set("x-ms-cosmos-min-throughput", strconv.Itoa(offer.Least()))
-	return metadata(r, http.StatusOK, offer.JSON())
+	r.answer.Set("x-ms-cosmos-min-throughput", strconv.Itoa(offer.MinThroughput()))
+	return metadataResponse(r, http.StatusOK, offer.JSON())
 }
 
-// newThroughput reads the offer that is to take the place of another.
-func newThroughput(r *request) (engine.Throughput, error) {
-	body, err := r.body()
+// parseOffer reads the offer that is to take the place of another.
+func parseOffer(r *serverRequest) (engine.Throughput, error) {
+	body, err := r.readBody()
 	if err != nil {
 		return engine.Throughput{}, err
 	}

@@ -11,14 +11,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// plan answers the question with which most clients begin a query: where to
+// servePlan answers the question with which most clients begin a query: where to
 // send it, and what to do with the results of several partitions.
-func (s *Server) plan(r *request, c *engine.Container) (Response, error) {
+func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, error) {
 	q, text, err := s.parseQuery(r)
 	if err != nil {
 		return Response{}, err
 	}
-	pk, prefix, at, err := where(r, c)
+	pk, prefix, at, err := parseScope(r, c)
 	if err != nil {
 		return Response{}, err
 	}
@@ -33,7 +33,7 @@ func (s *Server) plan(r *request, c *engine.Container) (Response, error) {
 				"scope the query to one partition key", feature)
 		}
 	}
-	return metadata(r, http.StatusOK, body)
+	return metadataResponse(r, http.StatusOK, body)
 }
 
 // planJSON is the plan of a query, and what a client must be able to do to
@@ -68,9 +68,9 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 		"partitionedQueryExecutionInfoVersion": 2,
 		"queryInfo": map[string]any{
 			"distinctType": spread.Distinct, "top": spread.Top, "offset": spread.Offset, "limit": spread.Limit,
-			"orderBy": directions, "orderByExpressions": texts(spread.OrderTexts),
-			"groupByExpressions": texts(spread.GroupTexts), "groupByAliases": aliases,
-			"aggregates": texts(spread.Aggregates), "groupByAliasToAggregateType": sums,
+			"orderBy": directions, "orderByExpressions": nonNil(spread.OrderTexts),
+			"groupByExpressions": nonNil(spread.GroupTexts), "groupByAliases": aliases,
+			"aggregates": nonNil(spread.Aggregates), "groupByAliasToAggregateType": sums,
 			"rewrittenQuery": spread.Text, "hasSelectValue": spread.Value, "hasNonStreamingOrderBy": false,
 		},
 		"queryRanges": list,
@@ -78,12 +78,12 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 	return body, spread.Needs(), err
 }
 
-// texts is list; an empty one is [], not null.
-func texts(list []string) []string { return append([]string{}, list...) }
+// nonNil is list; an empty one is [], not null.
+func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// advise adds the plan to the refusal of a query that needs one: some clients
+// addAdvice adds the plan to the refusal of a query that needs one: some clients
 // ask for no plan until they are told.
-func advise(r *request, c *engine.Container, request engine.QueryRequest, refusal error) {
+func addAdvice(r *serverRequest, c *engine.Container, request engine.QueryRequest, refusal error) {
 	var known *engine.Error
 	if !errors.As(refusal, &known) || known.SubStatus != engine.NeedsPlan {
 		return

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// ranges tells of the physical partitions of a container. Read with the etag
+// serveRanges tells of the physical partitions of a container. Read with the etag
 // of an earlier answer it gives only those that came since, which name their
 // parents.
-func (s *Server) ranges(r *request) (Response, error) {
+func (s *Server) serveRanges(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
-		return Response{}, notAllowed(r)
+		return Response{}, methodError(r)
 	}
 	c, err := s.engine.Container(r.segments[1], r.segments[3])
 	if err != nil {

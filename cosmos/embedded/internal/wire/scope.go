@@ -6,10 +6,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// where reads which part of the container a query or feed is about: a logical
+// parseScope reads which part of the container a query or feed is about: a logical
 // partition, those that begin with the first parts of a hierarchical key, a
 // physical partition, or all of it.
-func where(r *request, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
+func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
 	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
 		if pk, prefix, err = c.ParseScope(header); err != nil {
 			return "", "", nil, err
@@ -24,19 +24,19 @@ func where(r *request, c *engine.Container) (pk, prefix engine.Partition, at *en
 			return "", "", nil, err
 		}
 	}
-	at, err = partOf(r, at)
+	at, err = narrowRange(r, at)
 	return pk, prefix, at, err
 }
 
-// partOf narrows a physical partition to what the client asks for, which still
+// narrowRange narrows a physical partition to what the client asks for, which still
 // has a place in one that was split.
-func partOf(r *request, at *engine.Range) (*engine.Range, error) {
+func narrowRange(r *serverRequest, at *engine.Range) (*engine.Range, error) {
 	kind, low, high := r.Header.Get("x-ms-read-key-type"), r.Header.Get("x-ms-start-epk"), r.Header.Get("x-ms-end-epk")
 	switch {
 	case kind == "" && low == "" && high == "":
 		return at, nil
 	case kind != "EffectivePartitionKeyRange" || at == nil:
-		return nil, unsupported("x-ms-read-key-type %q without a partition key range", kind)
+		return nil, unsupportedError("x-ms-read-key-type %q without a partition key range", kind)
 	case !isHash(low) || !isHash(high) || high == "":
 		return nil, badRequest("x-ms-start-epk %q and x-ms-end-epk %q: want hashes of partition keys", low, high)
 	}

@@ -83,7 +83,7 @@ func (s *Server) Handler(d Door) http.Handler {
 }
 
 // A request is a request on its way through the server.
-type request struct {
+type serverRequest struct {
 	*http.Request
 	door     Door
 	segments []string         // of the path, unescaped
@@ -94,28 +94,28 @@ type request struct {
 
 // Serve answers a request that came through d.
 func (s *Server) Serve(r *http.Request, d Door) Response {
-	req := &request{Request: r, door: d, answer: http.Header{
+	req := &serverRequest{Request: r, door: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
 		"X-Ms-Activity-Id":    {activityID(r)},
 		"X-Ms-Gatewayversion": {"version=embedded"},
 	}}
-	answer, err := s.route(req)
+	answer, err := s.routeRequest(req)
 	if err != nil {
-		answer = failed(req, err)
+		answer = errorResponse(req, err)
 	}
 	answer.Header = req.answer
 	return answer
 }
 
-func (s *Server) route(r *request) (Response, error) {
+func (s *Server) routeRequest(r *serverRequest) (Response, error) {
 	var err error
-	if r.segments, err = split(r.URL); err != nil {
+	if r.segments, err = splitPath(r.URL); err != nil {
 		return Response{}, err
 	}
 	if err := r.checkAddress(); err != nil {
 		return Response{}, err
 	}
-	if err := s.authorize(r); err != nil {
+	if err := s.checkSignature(r); err != nil {
 		return Response{}, err
 	}
 	if err := s.checkHeaders(r); err != nil {
@@ -125,30 +125,30 @@ func (s *Server) route(r *request) (Response, error) {
 	at := func(i int, word string) bool { return len(p) > i && p[i] == word }
 	switch n := len(p); {
 	case n == 0:
-		return s.account(r)
+		return s.serveAccount(r)
 	case n == 1 && at(0, "dbs"):
-		return s.databases(r)
+		return s.serveDatabases(r)
 	case n == 2 && at(0, "dbs"):
-		return s.database(r)
+		return s.serveDatabase(r)
 	case n == 3 && at(0, "dbs") && at(2, "colls"):
-		return s.containers(r)
+		return s.serveContainers(r)
 	case n == 4 && at(0, "dbs") && at(2, "colls"):
-		return s.container(r)
+		return s.serveContainer(r)
 	case n == 5 && at(0, "dbs") && at(2, "colls") && at(4, "pkranges"):
-		return s.ranges(r)
+		return s.serveRanges(r)
 	case (n == 5 || n == 6) && at(0, "dbs") && at(2, "colls") && at(4, "docs"):
-		return s.data(r)
+		return s.serveData(r)
 	case n == 1 && at(0, "offers"):
-		return s.offers(r)
+		return s.serveOffers(r)
 	case n == 2 && at(0, "offers"):
-		return s.offer(r)
+		return s.serveOffer(r)
 	}
-	return Response{}, unsupported("resource %s", r.URL.Path)
+	return Response{}, unsupportedError("resource %s", r.URL.Path)
 }
 
-// split returns the parts of the path. Each is unescaped on its own, since an
+// splitPath returns the parts of the path. Each is unescaped on its own, since an
 // id may contain an escaped slash.
-func split(u *url.URL) ([]string, error) {
+func splitPath(u *url.URL) ([]string, error) {
 	path := strings.Trim(u.EscapedPath(), "/")
 	if path == "" {
 		return nil, nil
@@ -164,13 +164,13 @@ func split(u *url.URL) ([]string, error) {
 	return parts, nil
 }
 
-// body reads the whole request.
-func (r *request) body() ([]byte, error) {
+// readBody reads the whole request.
+func (r *serverRequest) readBody() ([]byte, error) {
 	if r.Body == nil {
 		return nil, badRequest("the request has no body")
 	}
 	if r.ContentLength > maxBody {
-		return nil, tooLarge(r.ContentLength)
+		return nil, tooLargeError(r.ContentLength)
 	}
 	if n := r.ContentLength; n > 0 {
 		b := make([]byte, n)
@@ -184,11 +184,11 @@ func (r *request) body() ([]byte, error) {
 		return nil, badRequest("the body cannot be read: %v", err)
 	}
 	if len(b) > maxBody {
-		return nil, tooLarge(int64(len(b)))
+		return nil, tooLargeError(int64(len(b)))
 	}
 	return b, nil
 }
 
-func tooLarge(n int64) error {
+func tooLargeError(n int64) error {
 	return &engine.Error{Status: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the request has %d bytes; at most %d are allowed", n, maxBody)}
 }

@@ -18,8 +18,8 @@ func TestASignatureIsThatOfTheDocumentation(t *testing.T) {
 	require.NoError(t, err)
 	s, err := New(e, Options{Key: "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw==", Consistency: "Session"})
 	require.NoError(t, err)
-	r := &request{Request: httptest.NewRequest(http.MethodGet, "/dbs/ToDoList", nil), segments: []string{"dbs", "ToDoList"}}
-	require.Equal(t, "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c=", s.sign(r, "Thu, 27 Apr 2017 00:51:12 GMT"))
+	r := &serverRequest{Request: httptest.NewRequest(http.MethodGet, "/dbs/ToDoList", nil), segments: []string{"dbs", "ToDoList"}}
+	require.Equal(t, "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c=", s.signRequest(r, "Thu, 27 Apr 2017 00:51:12 GMT"))
 }
 
 func TestASessionTokenIsReadBackAndAnyOtherTextRefused(t *testing.T) {
