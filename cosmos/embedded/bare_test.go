@@ -13,7 +13,7 @@ import (
 // A bare store is bbolt with a group commit and nothing else: what the engine
 // is measured against. It has the options of the engine's own file, but fills
 // its pages as bbolt does by default.
-type bare struct {
+type bareStore struct {
 	db    *bbolt.DB
 	queue chan bareWrite
 	done  chan struct{}
@@ -26,15 +26,15 @@ type bareWrite struct {
 
 var bareBucket = []byte("b")
 
-func openBare(b *testing.B) *bare {
+func openBare(b *testing.B) *bareStore {
 	b.Helper()
 	db, err := bbolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bbolt.Options{
 		NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, InitialMmapSize: 1 << 30, NoStatistics: true,
 	})
 	require.NoError(b, err)
 	require.NoError(b, db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket(bareBucket); return err }))
-	s := &bare{db, make(chan bareWrite, 256), make(chan struct{})}
-	go s.run()
+	s := &bareStore{db, make(chan bareWrite, 256), make(chan struct{})}
+	go s.commitLoop()
 	b.Cleanup(func() {
 		close(s.queue)
 		<-s.done
@@ -43,7 +43,7 @@ func openBare(b *testing.B) *bare {
 	return s
 }
 
-func (s *bare) run() {
+func (s *bareStore) commitLoop() {
 	defer close(s.done)
 	for first := range s.queue {
 		waiting := []bareWrite{first}
@@ -72,14 +72,14 @@ func (s *bare) run() {
 	}
 }
 
-func (s *bare) write(fn func(*bbolt.Bucket) error) error {
+func (s *bareStore) writeGrouped(fn func(*bbolt.Bucket) error) error {
 	w := bareWrite{fn, make(chan error, 1)}
 	s.queue <- w
 	return <-w.answer
 }
 
-// scan visits all documents in the order of their keys.
-func (s *bare) scan(visit func(doc []byte)) error {
+// scanAll visits all documents in the order of their keys.
+func (s *bareStore) scanAll(visit func(doc []byte)) error {
 	return s.db.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bareBucket).ForEach(func(_, doc []byte) error {
 			visit(doc)

@@ -24,29 +24,29 @@ func onlySlot(p *azcosmos.ContainerProperties) {
 	}
 }
 
-// large returns a document of 64 KB, most of it one base64 string.
-func large(id string, slot int, partition string) []byte {
+// largeDoc returns a document of 64 KB, most of it one base64 string.
+func largeDoc(id string, slot int, partition string) []byte {
 	random := make([]byte, 48<<10)
 	_, _ = rand.Read(random)
 	return fmt.Appendf(nil, `{"id":%q,"pk":%q,"slot":%d,"data":%q}`, id, partition, slot, base64.StdEncoding.EncodeToString(random))
 }
 
-func report(b *testing.B, engine *embedded.Engine, before float64) {
+func reportRU(b *testing.B, engine *embedded.Engine, before float64) {
 	b.ReportMetric((engine.RequestUnits()-before)/float64(b.N), "RU/op")
 }
 
-func stores(b *testing.B, run func(b *testing.B, dir string)) {
+func eachStore(b *testing.B, run func(b *testing.B, dir string)) {
 	b.Run("disk", func(b *testing.B) { run(b, b.TempDir()) })
 	b.Run("memory", func(b *testing.B) { run(b, "") })
 }
 
 func BenchmarkBatchOfEight64KB(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
 		var writer atomic.Int64
 		bodies := make([][]byte, 8)
 		for i := range bodies {
-			bodies[i] = large("ID######", i, "PP####")
+			bodies[i] = largeDoc("ID######", i, "PP####")
 		}
 		b.SetBytes(8 * int64(len(bodies[0])))
 		before := engine.RequestUnits()
@@ -67,15 +67,15 @@ func BenchmarkBatchOfEight64KB(b *testing.B) {
 				}
 			}
 		})
-		report(b, engine, before)
+		reportRU(b, engine, before)
 	})
 }
 
 func BenchmarkQueryPageOf4MB(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
 		for i := range 63 {
-			create(b, c, large(fmt.Sprint(i), i, "p"))
+			createDocs(b, c, largeDoc(fmt.Sprint(i), i, "p"))
 		}
 		before := engine.RequestUnits()
 		var size int64
@@ -88,21 +88,21 @@ func BenchmarkQueryPageOf4MB(b *testing.B) {
 			size = answer.ContentLength
 		}
 		b.SetBytes(size)
-		report(b, engine, before)
+		reportRU(b, engine, before)
 	})
 }
 
 func BenchmarkPointRead(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir})
-		create(b, c, doc("a", 1))
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir})
+		createDocs(b, c, newDoc("a", 1))
 		b.Run("client", func(b *testing.B) {
 			before := engine.RequestUnits()
 			for b.Loop() {
 				_, err := c.ReadItem(context.Background(), pk, "a", nil)
 				require.NoError(b, err)
 			}
-			report(b, engine, before)
+			reportRU(b, engine, before)
 		})
 		b.Run("transport", func(b *testing.B) {
 			request := readRequest(b, engine)
@@ -118,26 +118,26 @@ func BenchmarkPointRead(b *testing.B) {
 }
 
 func BenchmarkConditionalReplace(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
-		create(b, c, doc("a", 1))
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
+		createDocs(b, c, newDoc("a", 1))
 		read, err := c.ReadItem(b.Context(), pk, "a", nil)
 		require.NoError(b, err)
 		etag := read.ETag
 		before := engine.RequestUnits()
 		for b.Loop() {
-			answer, err := c.ReplaceItem(context.Background(), pk, "a", doc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &etag})
+			answer, err := c.ReplaceItem(context.Background(), pk, "a", newDoc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &etag})
 			require.NoError(b, err)
 			etag = answer.ETag
 		}
-		report(b, engine, before)
+		reportRU(b, engine, before)
 	})
 }
 
 func BenchmarkPatch(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
-		create(b, c, doc("a", 1))
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
+		createDocs(b, c, newDoc("a", 1))
 		before := engine.RequestUnits()
 		for b.Loop() {
 			patch := azcosmos.PatchOperations{}
@@ -145,13 +145,13 @@ func BenchmarkPatch(b *testing.B) {
 			_, err := c.PatchItem(context.Background(), pk, "a", patch, nil)
 			require.NoError(b, err)
 		}
-		report(b, engine, before)
+		reportRU(b, engine, before)
 	})
 }
 
 func BenchmarkQueryAmong10000(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
 		for i := 0; i < 10_000; i += 100 {
 			batch := c.NewTransactionalBatch(pk)
 			for j := i; j < i+100; j++ {
@@ -162,30 +162,30 @@ func BenchmarkQueryAmong10000(b *testing.B) {
 		}
 		before := engine.RequestUnits()
 		for b.Loop() {
-			pages := all(b, c, pk, "SELECT * FROM c WHERE c.slot > 5000 ORDER BY c.slot OFFSET 0 LIMIT 10", nil)
+			pages := queryAll(b, c, pk, "SELECT * FROM c WHERE c.slot > 5000 ORDER BY c.slot OFFSET 0 LIMIT 10", nil)
 			require.Len(b, pages[0], 10)
 		}
-		report(b, engine, before)
+		reportRU(b, engine, before)
 	})
 }
 
 func BenchmarkConditionalReplaceBy16Writers(b *testing.B) {
-	stores(b, func(b *testing.B, dir string) {
-		engine, c := open(b, embedded.Options{Dir: dir}, onlySlot)
+	eachStore(b, func(b *testing.B, dir string) {
+		engine, c := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
 		var writer atomic.Int64
 		before := engine.RequestUnits()
 		b.SetParallelism(8)
 		b.RunParallel(func(p *testing.PB) {
 			id := fmt.Sprint(writer.Add(1))
-			answer, err := c.CreateItem(context.Background(), pk, doc(id, 0), nil)
+			answer, err := c.CreateItem(context.Background(), pk, newDoc(id, 0), nil)
 			for n := 0; err == nil && p.Next(); n++ {
 				etag := answer.ETag
-				answer, err = c.ReplaceItem(context.Background(), pk, id, doc(id, n), &azcosmos.ItemOptions{IfMatchEtag: &etag})
+				answer, err = c.ReplaceItem(context.Background(), pk, id, newDoc(id, n), &azcosmos.ItemOptions{IfMatchEtag: &etag})
 			}
 			if err != nil {
 				b.Error(err)
 			}
 		})
-		report(b, engine, before)
+		reportRU(b, engine, before)
 	})
 }

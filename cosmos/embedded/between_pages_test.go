@@ -18,9 +18,9 @@ func TestBetweenPagesNothingIsHeld(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine)
+	c := newContainer(t, engine)
 	for i := range 9 {
-		create(t, c, doc(fmt.Sprint(i), i*7%9))
+		createDocs(t, c, newDoc(fmt.Sprint(i), i*7%9))
 	}
 	queries := map[string]azcosmos.PartitionKey{
 		"SELECT VALUE c.id FROM c":                         pk,
@@ -33,10 +33,10 @@ func TestBetweenPagesNothingIsHeld(t *testing.T) {
 	}
 	want, got, tokens := map[string][]string{}, map[string][]string{}, map[string]*string{}
 	for query, key := range queries {
-		want[query] = all(t, c, key, query, nil)[0]
+		want[query] = queryAll(t, c, key, query, nil)[0]
 		tokens[query] = nil
 	}
-	_, feed := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 4})
+	_, feed := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 4})
 	for len(tokens) > 0 {
 		for query, token := range tokens {
 			page, err := c.NewQueryItemsPager(query, queries[query], &azcosmos.QueryOptions{PageSizeHint: 2, ContinuationToken: token}).NextPage(t.Context())
@@ -51,13 +51,13 @@ func TestBetweenPagesNothingIsHeld(t *testing.T) {
 		require.NoError(t, engine.Close())
 		engine, err = embedded.Open(embedded.Options{Dir: dir})
 		require.NoError(t, err)
-		c, err = client(t, engine).NewContainer("db", "c")
+		c, err = newClient(t, engine).NewContainer("db", "c")
 		require.NoError(t, err)
 	}
 	defer func() { require.NoError(t, engine.Close()) }()
 	require.Equal(t, want, got)
-	create(t, c, doc("new", 1))
-	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &feed})
+	createDocs(t, c, newDoc("new", 1))
+	ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{Continuation: &feed})
 	require.Equal(t, []string{"new"}, ids, "so does a change feed")
 }
 
@@ -67,7 +67,7 @@ func TestASessionNeverReadsBehindItself(t *testing.T) {
 	for _, level := range []string{"BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"} {
 		var mu sync.Mutex
 		lag := 0
-		_, c := open(t, embedded.Options{Consistency: level, Stale: func() int {
+		_, c := openEngine(t, embedded.Options{Consistency: level, Stale: func() int {
 			mu.Lock()
 			defer mu.Unlock()
 			lag = (lag*5 + 3) % 17
@@ -79,7 +79,7 @@ func TestASessionNeverReadsBehindItself(t *testing.T) {
 			group.Go(func() {
 				id := fmt.Sprint(client)
 				for version := range 30 {
-					written, err := c.UpsertItem(context.Background(), pk, doc(id, version), nil)
+					written, err := c.UpsertItem(context.Background(), pk, newDoc(id, version), nil)
 					if err != nil {
 						t.Error(err)
 						return
@@ -105,8 +105,8 @@ func TestASessionNeverReadsBehindItself(t *testing.T) {
 }
 
 func TestAWriteBetweenThePagesOfAnOrderIsHeeded(t *testing.T) {
-	_, c := open(t, embedded.Options{})
-	create(t, c, doc("one", 10), doc("two", 20), doc("three", 30)) // the order of insertion is that of n
+	_, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("one", 10), newDoc("two", 20), newDoc("three", 30)) // the order of insertion is that of n
 	pager := c.NewQueryItemsPager("SELECT VALUE c.n FROM c ORDER BY c.n", pk, &azcosmos.QueryOptions{PageSizeHint: 1})
 	var got []string
 	for pager.More() {
@@ -116,7 +116,7 @@ func TestAWriteBetweenThePagesOfAnOrderIsHeeded(t *testing.T) {
 			got = append(got, string(item))
 		}
 		if len(got) == 1 {
-			create(t, c, doc("before", 5), doc("between", 25))
+			createDocs(t, c, newDoc("before", 5), newDoc("between", 25))
 		}
 	}
 	require.Equal(t, []string{"10", "20", "25", "30"}, got)

@@ -29,11 +29,11 @@ var endless = map[string]string{
 // createList creates a document whose l has n elements.
 func createList(t testing.TB, c *azcosmos.ContainerClient, n int) {
 	t.Helper()
-	create(t, c, fmt.Appendf(nil, `{"id":"a","pk":"p","s":"x","l":[%s]}`, strings.TrimSuffix(strings.Repeat("1,", n), ",")))
+	createDocs(t, c, fmt.Appendf(nil, `{"id":"a","pk":"p","s":"x","l":[%s]}`, strings.TrimSuffix(strings.Repeat("1,", n), ",")))
 }
 
 func TestQuery_EndsWhenItsClientDisconnects(t *testing.T) {
-	engine, c := open(t, embedded.Options{QuerySteps: math.MaxInt64})
+	engine, c := openEngine(t, embedded.Options{QuerySteps: math.MaxInt64})
 	createList(t, c, 2000)
 	began, ended := make(chan struct{}), make(chan struct{})
 	account := engine.Handler()
@@ -66,7 +66,7 @@ func TestQuery_EndsWhenItsClientDisconnects(t *testing.T) {
 }
 
 func TestQuery_EndsWithItsContext(t *testing.T) {
-	engine, c := open(t, embedded.Options{QuerySteps: math.MaxInt64})
+	engine, c := openEngine(t, embedded.Options{QuerySteps: math.MaxInt64})
 	createList(t, c, 2000)
 	for name, text := range endless {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -77,10 +77,10 @@ func TestQuery_EndsWithItsContext(t *testing.T) {
 }
 
 func TestChangeFeed_EndsWithItsContext(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1))
 	ctx, cancel := context.WithCancel(t.Context())
-	req := signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental feed", "x-ms-documentdb-partitionkey", `["p"]`)
+	req := signedRequest(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental feed", "x-ms-documentdb-partitionkey", `["p"]`)
 	answer := httptest.NewRecorder()
 	engine.Handler().ServeHTTP(answer, req.WithContext(ctx))
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body.String())

@@ -11,12 +11,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// session makes point reads cost what the published table says.
-var session = embedded.Options{Consistency: "Session"}
+// sessionOptions makes point reads cost what the published table says.
+var sessionOptions = embedded.Options{Consistency: "Session"}
 
-// terms returns a document with n indexed values of its own: with id and _ts
+// docWithTerms returns a document with n indexed values of its own: with id and _ts
 // that is n+1 terms, as the partition key is one of them.
-func terms(n int, changed ...int) []byte {
+func docWithTerms(n int, changed ...int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"id":"a","pk":"p"`)
 	for i := range n - 1 {
@@ -31,15 +31,15 @@ func terms(n int, changed ...int) []byte {
 
 func TestPublishedChargesAreMet(t *testing.T) {
 	ctx := t.Context()
-	_, c := open(t, session)
+	_, c := openEngine(t, sessionOptions)
 	// The published example: 1 KB with 10 terms, 8 of them the document's.
-	created, err := c.CreateItem(ctx, pk, terms(8), nil)
+	created, err := c.CreateItem(ctx, pk, docWithTerms(8), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(7.0), created.RequestCharge)
 	read, err := c.ReadItem(ctx, pk, "a", nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(1.0), read.RequestCharge)
-	replaced, err := c.ReplaceItem(ctx, pk, "a", terms(8, 77, 78), nil)
+	replaced, err := c.ReplaceItem(ctx, pk, "a", docWithTerms(8, 77, 78), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(10.8), replaced.RequestCharge, "two modified terms")
 	patched, err := c.PatchItem(ctx, pk, "a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/t0", 1); p.AppendSet("/t1", 2) }), nil)
@@ -49,11 +49,11 @@ func TestPublishedChargesAreMet(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, float32(7.0), deleted.RequestCharge)
 
-	_, c = open(t, session, func(p *azcosmos.ContainerProperties) {
+	_, c = openEngine(t, sessionOptions, func(p *azcosmos.ContainerProperties) {
 		onlySlot(p)
 		p.IndexingPolicy.IncludedPaths = nil
 	})
-	created, err = c.CreateItem(ctx, pk, terms(8), nil)
+	created, err = c.CreateItem(ctx, pk, docWithTerms(8), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(5.4), created.RequestCharge, "nothing indexed but id and _ts")
 }
@@ -71,11 +71,11 @@ func TestAQueryIsChargedForWhatItLoads(t *testing.T) {
 		{"pessimistic: a point read for each", true, "SELECT * FROM c WHERE c.slot = 1", 2.9 + 1.28},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := session
+			o := sessionOptions
 			o.Pessimistic = tc.pessimistic
-			_, c := open(t, o, onlySlot)
+			_, c := openEngine(t, o, onlySlot)
 			for i := range 10 {
-				create(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","slot":%d,"data":%q}`, i, i, strings.Repeat("x", 6900)))
+				createDocs(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","slot":%d,"data":%q}`, i, i, strings.Repeat("x", 6900)))
 			}
 			page, err := c.NewQueryItemsPager(tc.query, pk, nil).NextPage(t.Context())
 			require.NoError(t, err)
@@ -85,26 +85,26 @@ func TestAQueryIsChargedForWhatItLoads(t *testing.T) {
 }
 
 func TestWhatFailsIsChargedToo(t *testing.T) {
-	engine, c := open(t, session)
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, sessionOptions)
+	createDocs(t, c, newDoc("a", 1))
 	cost := func(do func()) float64 {
 		before := engine.RequestUnits()
 		do()
 		return engine.RequestUnits() - before
 	}
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.ReadItem(t.Context(), pk, "b", nil) }), 1e-9)
-	require.InDelta(t, 1.0, cost(func() { _, _ = c.CreateItem(t.Context(), pk, doc("a", 1), nil) }), 1e-9)
+	require.InDelta(t, 1.0, cost(func() { _, _ = c.CreateItem(t.Context(), pk, newDoc("a", 1), nil) }), 1e-9)
 	require.InDelta(t, 5.8+1.0, cost(func() { // up to and with the operation that failed
 		batch := c.NewTransactionalBatch(pk)
-		batch.CreateItem(doc("b", 1), nil)
-		batch.CreateItem(doc("a", 1), nil)
-		batch.CreateItem(doc("c", 1), nil)
+		batch.CreateItem(newDoc("b", 1), nil)
+		batch.CreateItem(newDoc("a", 1), nil)
+		batch.CreateItem(newDoc("c", 1), nil)
 		_, err := c.ExecuteTransactionalBatch(t.Context(), batch, nil)
 		require.NoError(t, err)
 	}), 1e-9)
 
-	_, c = open(t, embedded.Options{Consistency: "Strong"})
-	create(t, c, doc("a", 1))
+	_, c = openEngine(t, embedded.Options{Consistency: "Strong"})
+	createDocs(t, c, newDoc("a", 1))
 	read, err := c.ReadItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
 	require.EqualValues(t, float32(2.0), read.RequestCharge, "a strong read costs twice")

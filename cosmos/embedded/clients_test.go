@@ -18,13 +18,13 @@ import (
 // What the clients for other languages send and azcosmos does not.
 
 func TestABulkRequestDoesEachOperationForItself(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1))
 	bulk := func(body string) (int, []struct {
 		StatusCode int `json:"statusCode"`
 	},
 	) {
-		answer, text := send(t, engine, signed(t, engine, "POST", docsPath, "docs", containerLink, body, "x-ms-cosmos-is-batch-request", "True",
+		answer, text := sendRequest(t, engine, signedRequest(t, engine, "POST", docsPath, "docs", containerLink, body, "x-ms-cosmos-is-batch-request", "True",
 			"x-ms-cosmos-batch-atomic", "False", "x-ms-cosmos-batch-continue-on-error", "True", "x-ms-documentdb-partitionkeyrangeid", "0"))
 		var results []struct {
 			StatusCode int `json:"statusCode"`
@@ -45,13 +45,13 @@ func TestABulkRequestDoesEachOperationForItself(t *testing.T) {
 		got = append(got, r.StatusCode)
 	}
 	require.Equal(t, []int{409, 201, 400, 200, 404, 200}, got)
-	require.Equal(t, [][]string{{"5"}}, all(t, c, pk, "SELECT VALUE c.n FROM c", nil))
+	require.Equal(t, [][]string{{"5"}}, queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil))
 	status, _ = bulk(`[{"operationType":"Upsert","partitionKey":"[\"p\"]","resourceBody":{"id":"a","pk":"p"}}]`)
 	require.Equal(t, 200, status)
 }
 
 func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
-	engine, _ := open(t, embedded.Options{})
+	engine, _ := openEngine(t, embedded.Options{})
 	for _, tc := range []struct {
 		query  string
 		status int
@@ -66,7 +66,7 @@ func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
 		{"SELECT nonsense", 400, ""},
 	} {
 		body := fmt.Sprintf(`{"query":%q}`, tc.query)
-		answer, text := send(t, engine, signed(t, engine, "POST", docsPath, "docs", containerLink, body, "Content-Type", "application/query+json",
+		answer, text := sendRequest(t, engine, signedRequest(t, engine, "POST", docsPath, "docs", containerLink, body, "Content-Type", "application/query+json",
 			"x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", "None"))
 		require.Equal(t, tc.status, answer.StatusCode, text)
 		if tc.status == 200 {
@@ -77,8 +77,8 @@ func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
 }
 
 func TestWhatTheClientForNodeLeavesOutIsNotMissed(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1))
 	for _, tc := range []struct {
 		method, path, kind, link, body string
 		header                         []string
@@ -94,31 +94,31 @@ func TestWhatTheClientForNodeLeavesOutIsNotMissed(t *testing.T) {
 			`"statusCode":200`,
 		},
 	} {
-		answer, body := send(t, engine, signed(t, engine, tc.method, tc.path, tc.kind, tc.link, tc.body, tc.header...))
+		answer, body := sendRequest(t, engine, signedRequest(t, engine, tc.method, tc.path, tc.kind, tc.link, tc.body, tc.header...))
 		require.Equal(t, 200, answer.StatusCode, body)
 		require.Contains(t, body, tc.want)
 	}
-	answer, body := send(t, engine, signed(t, engine, "POST", "/"+containerLink+"/operations/partitionkeydelete", "colls", containerLink, ""))
+	answer, body := sendRequest(t, engine, signedRequest(t, engine, "POST", "/"+containerLink+"/operations/partitionkeydelete", "colls", containerLink, ""))
 	require.Equal(t, 400, answer.StatusCode)
 	require.Contains(t, body, "is not supported")
 }
 
 func TestFeedsAreReadWithoutAQuery(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1), doc("b", 2))
+	engine, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1), newDoc("b", 2))
 	for path, want := range map[[3]string]string{
 		{"/dbs", "dbs", ""}: `"Databases":[{"id":"db"`, {"/dbs/db/colls", "colls", "dbs/db"}: `"DocumentCollections":[{`,
 		{"/offers", "offers", ""}: `"Offers":[{`, {docsPath, "docs", containerLink}: `"_count":2}`,
 	} {
-		answer, body := send(t, engine, signed(t, engine, "GET", path[0], path[1], path[2], ""))
+		answer, body := sendRequest(t, engine, signedRequest(t, engine, "GET", path[0], path[1], path[2], ""))
 		require.Equal(t, 200, answer.StatusCode, body)
 		require.Contains(t, body, want)
 	}
 }
 
 func TestATokenOfAnEmulatorIsAcceptedAndNoOther(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1))
 	part := base64.RawURLEncoding.EncodeToString
 	good := part([]byte(`{"alg":"RS256"}`)) + "." + part(fmt.Appendf(nil, `{"nbf":%d,"exp":%d}`, time.Now().Unix(), time.Now().Unix()+60)) + "." + part([]byte(engine.Key()))
 	old := part([]byte(`{}`)) + "." + part([]byte(`{"exp":1}`)) + "." + part([]byte(engine.Key()))
@@ -129,15 +129,15 @@ func TestATokenOfAnEmulatorIsAcceptedAndNoOther(t *testing.T) {
 	} {
 		req := readRequest(t, engine)
 		req.Header.Set("Authorization", header)
-		answer, body := send(t, engine, req)
+		answer, body := sendRequest(t, engine, req)
 		require.Equal(t, want, answer.StatusCode, body)
 	}
 }
 
 func TestEachDoorHasItsIDs(t *testing.T) {
-	engine, _ := open(t, embedded.Options{})
+	engine, _ := openEngine(t, embedded.Options{})
 	do := func(d embedded.Door, method, path, link, body string) int {
-		req := signed(t, engine, method, path, "docs", link, body, "x-ms-documentdb-partitionkey", `["p"]`)
+		req := signedRequest(t, engine, method, path, "docs", link, body, "x-ms-documentdb-partitionkey", `["p"]`)
 		answer := httptest.NewRecorder()
 		engine.HandlerOf(d).ServeHTTP(answer, req)
 		return answer.Code
@@ -165,7 +165,7 @@ func TestEachDoorHasItsIDs(t *testing.T) {
 		got := [3]int{do(d, "POST", docsPath, containerLink, string(body)), do(d, "GET", path, link, ""), do(d, "DELETE", path, link, "")}
 		require.Equal(t, tc.want, got, "%q through %v", tc.id, tc.gateway)
 	}
-	req := signed(t, engine, "GET", "/", "", "", "")
+	req := signedRequest(t, engine, "GET", "/", "", "", "")
 	answer := httptest.NewRecorder()
 	engine.HandlerOf(embedded.Door{Advertise: "127.0.0.1:8081"}).ServeHTTP(answer, req)
 	require.Equal(t, http.StatusOK, answer.Code)

@@ -29,7 +29,7 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const writers, patches, docs = 16, 25, 4
 			var calls []committedDoc
-			_, c := open(t, embedded.Options{Dir: dir, Committed: func(changes []embedded.Change) {
+			_, c := openEngine(t, embedded.Options{Dir: dir, Committed: func(changes []embedded.Change) {
 				for _, change := range changes {
 					var d committedDoc
 					if err := json.Unmarshal(change.JSON, &d); err != nil {
@@ -39,7 +39,7 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 				}
 			}})
 			for i := range docs {
-				create(t, c, doc(fmt.Sprint(i), 0))
+				createDocs(t, c, newDoc(fmt.Sprint(i), 0))
 			}
 			var running sync.WaitGroup
 			for w := range writers {
@@ -76,7 +76,7 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 func TestCommitted_IsCalledForClientsThatLeft(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
-	engine, c := open(t, embedded.Options{Dir: t.TempDir(), Committed: func(changes []embedded.Change) {
+	engine, c := openEngine(t, embedded.Options{Dir: t.TempDir(), Committed: func(changes []embedded.Change) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, change := range changes {
@@ -88,15 +88,15 @@ func TestCommitted_IsCalledForClientsThatLeft(t *testing.T) {
 		running.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i*20)*time.Microsecond)
 			defer cancel()
-			_, _ = c.CreateItem(ctx, pk, doc(fmt.Sprint(i), i), nil) // may have been committed
+			_, _ = c.CreateItem(ctx, pk, newDoc(fmt.Sprint(i), i), nil) // may have been committed
 		})
 	}
 	running.Wait()
-	create(t, c, doc("last", 0)) // the store has one writer: all before it are over
+	createDocs(t, c, newDoc("last", 0)) // the store has one writer: all before it are over
 	mu.Lock()
 	defer mu.Unlock()
 	stored := map[string]bool{}
-	for _, id := range all(t, c, pk, "SELECT VALUE c.id FROM c", &azcosmos.QueryOptions{PageSizeHint: -1})[0] {
+	for _, id := range queryAll(t, c, pk, "SELECT VALUE c.id FROM c", &azcosmos.QueryOptions{PageSizeHint: -1})[0] {
 		var text string
 		require.NoError(t, json.Unmarshal([]byte(id), &text))
 		stored[text] = true

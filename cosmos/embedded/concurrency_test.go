@@ -19,7 +19,7 @@ import (
 func onBothStores(t *testing.T, test func(t *testing.T, c *azcosmos.ContainerClient)) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
-			_, c := open(t, embedded.Options{Dir: dir})
+			_, c := openEngine(t, embedded.Options{Dir: dir})
 			test(t, c)
 		})
 	}
@@ -27,7 +27,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, c *azcosmos.ContainerCli
 
 func TestOfFiftyWritersWithOneEtagExactlyOneWins(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
-		create(t, c, doc("counter", 0))
+		createDocs(t, c, newDoc("counter", 0))
 		for round := range 8 {
 			read, err := c.ReadItem(t.Context(), pk, "counter", nil)
 			require.NoError(t, err)
@@ -40,14 +40,14 @@ func TestOfFiftyWritersWithOneEtagExactlyOneWins(t *testing.T) {
 					o := &azcosmos.ItemOptions{IfMatchEtag: &read.ETag}
 					switch w % 3 {
 					case 0:
-						answer, err = c.ReplaceItem(context.Background(), pk, "counter", doc("counter", round+1), o)
+						answer, err = c.ReplaceItem(context.Background(), pk, "counter", newDoc("counter", round+1), o)
 					case 1:
-						answer, err = c.UpsertItem(context.Background(), pk, doc("counter", round+1), o)
+						answer, err = c.UpsertItem(context.Background(), pk, newDoc("counter", round+1), o)
 					case 2:
 						answer, err = c.PatchItem(context.Background(), pk, "counter",
 							patchOf(func(p *azcosmos.PatchOperations) { p.AppendIncrement("/n", 1) }), o)
 					}
-					switch status(t, answer.RawResponse, err) {
+					switch clientStatus(t, answer.RawResponse, err) {
 					case 200:
 						won.Add(1)
 					case 412:
@@ -58,14 +58,14 @@ func TestOfFiftyWritersWithOneEtagExactlyOneWins(t *testing.T) {
 			writers.Wait()
 			require.EqualValues(t, 1, won.Load())
 			require.EqualValues(t, 49, lost.Load())
-			require.Equal(t, [][]string{{fmt.Sprint(round + 1)}}, all(t, c, pk, "SELECT VALUE c.n FROM c", nil))
+			require.Equal(t, [][]string{{fmt.Sprint(round + 1)}}, queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil))
 		}
 	})
 }
 
 func TestACounterCountsEveryAcknowledgedIncrement(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
-		create(t, c, doc("counter", 0))
+		createDocs(t, c, newDoc("counter", 0))
 		var writers sync.WaitGroup
 		for range 20 {
 			writers.Go(func() {
@@ -78,15 +78,15 @@ func TestACounterCountsEveryAcknowledgedIncrement(t *testing.T) {
 					if !assert.NoError(t, json.Unmarshal(read.Value, &d)) {
 						return
 					}
-					answer, err := c.ReplaceItem(context.Background(), pk, "counter", doc("counter", d.N+1), &azcosmos.ItemOptions{IfMatchEtag: &read.ETag})
-					if status(t, answer.RawResponse, err) == 200 {
+					answer, err := c.ReplaceItem(context.Background(), pk, "counter", newDoc("counter", d.N+1), &azcosmos.ItemOptions{IfMatchEtag: &read.ETag})
+					if clientStatus(t, answer.RawResponse, err) == 200 {
 						return
 					}
 				}
 			})
 		}
 		writers.Wait()
-		require.Equal(t, [][]string{{"20"}}, all(t, c, pk, "SELECT VALUE c.n FROM c", nil))
+		require.Equal(t, [][]string{{"20"}}, queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil))
 	})
 }
 
@@ -96,7 +96,7 @@ func TestAReaderSeesWholeBatchesOnly(t *testing.T) {
 		put := func(generation int) {
 			batch := c.NewTransactionalBatch(pk)
 			for i := range docs {
-				batch.UpsertItem(doc(fmt.Sprint(i), generation), nil)
+				batch.UpsertItem(newDoc(fmt.Sprint(i), generation), nil)
 			}
 			answer, err := c.ExecuteTransactionalBatch(context.Background(), batch, nil)
 			assert.NoError(t, err)
@@ -117,7 +117,7 @@ func TestAReaderSeesWholeBatchesOnly(t *testing.T) {
 				writes = false
 			default:
 			}
-			page := all(t, c, pk, "SELECT VALUE c.n FROM c", nil)[0]
+			page := queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil)[0]
 			require.Len(t, page, docs)
 			for _, n := range page {
 				require.Equal(t, page[0], n, "two generations on one page")
@@ -129,14 +129,14 @@ func TestAReaderSeesWholeBatchesOnly(t *testing.T) {
 
 func TestAFailedBatchLeavesNoTraceAndNamesTheOperation(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
-		create(t, c, doc("a", 1))
+		createDocs(t, c, newDoc("a", 1))
 		stale := azcosmosETag(`"x"`)
 		for name, tc := range map[string]struct {
 			fail func(b *azcosmos.TransactionalBatch)
 			want int32
 		}{
-			"conflict":        {func(b *azcosmos.TransactionalBatch) { b.CreateItem(doc("a", 1), nil) }, 409},
-			"missing":         {func(b *azcosmos.TransactionalBatch) { b.ReplaceItem("z", doc("z", 1), nil) }, 404},
+			"conflict":        {func(b *azcosmos.TransactionalBatch) { b.CreateItem(newDoc("a", 1), nil) }, 409},
+			"missing":         {func(b *azcosmos.TransactionalBatch) { b.ReplaceItem("z", newDoc("z", 1), nil) }, 404},
 			"missing to read": {func(b *azcosmos.TransactionalBatch) { b.ReadItem("z", nil) }, 404},
 			"stale": {func(b *azcosmos.TransactionalBatch) {
 				b.DeleteItem("a", &azcosmos.TransactionalBatchItemOptions{IfMatchETag: stale})
@@ -150,11 +150,11 @@ func TestAFailedBatchLeavesNoTraceAndNamesTheOperation(t *testing.T) {
 			"wrong partition": {func(b *azcosmos.TransactionalBatch) { b.CreateItem([]byte(`{"id":"q","pk":"q"}`), nil) }, 400},
 		} {
 			batch := c.NewTransactionalBatch(pk)
-			batch.CreateItem(doc("new", 1), nil)
-			batch.UpsertItem(doc("a", 99), nil)
+			batch.CreateItem(newDoc("new", 1), nil)
+			batch.UpsertItem(newDoc("a", 99), nil)
 			batch.PatchItem("a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/n", 1) }), nil)
 			if name == "stale" {
-				batch.ReplaceItem("new", doc("new", 2), nil)
+				batch.ReplaceItem("new", newDoc("new", 2), nil)
 			}
 			tc.fail(&batch)
 			batch.DeleteItem("new", nil)
@@ -170,14 +170,14 @@ func TestAFailedBatchLeavesNoTraceAndNamesTheOperation(t *testing.T) {
 				}
 				require.Equal(t, want, r.StatusCode, "%s, operation %d", name, i)
 			}
-			require.Equal(t, [][]string{{`{"id":"a","n":1}`}}, all(t, c, pk, "SELECT c.id, c.n FROM c", nil), name)
+			require.Equal(t, [][]string{{`{"id":"a","n":1}`}}, queryAll(t, c, pk, "SELECT c.id, c.n FROM c", nil), name)
 		}
 		batch := c.NewTransactionalBatch(pk)
 		for i := range 101 {
-			batch.UpsertItem(doc(fmt.Sprint(i), i), nil)
+			batch.UpsertItem(newDoc(fmt.Sprint(i), i), nil)
 		}
 		_, err := c.ExecuteTransactionalBatch(t.Context(), batch, nil)
-		require.Equal(t, 400, status(t, nil, err))
+		require.Equal(t, 400, clientStatus(t, nil, err))
 		require.ErrorContains(t, err, "more operations than what is supported")
 	})
 }
@@ -187,15 +187,15 @@ func TestAWriteWhoseCallerGaveUpHappensWholeOrNotAtAll(t *testing.T) {
 		for n := range 50 {
 			ctx, cancel := context.WithCancel(t.Context())
 			batch := c.NewTransactionalBatch(pk)
-			batch.CreateItem(doc(fmt.Sprint("x", n), n), nil)
-			batch.CreateItem(doc(fmt.Sprint("y", n), n), nil)
+			batch.CreateItem(newDoc(fmt.Sprint("x", n), n), nil)
+			batch.CreateItem(newDoc(fmt.Sprint("y", n), n), nil)
 			var writing sync.WaitGroup
 			writing.Go(func() { _, _ = c.ExecuteTransactionalBatch(ctx, batch, nil) })
 			cancel()
 			writing.Wait()
 		}
 		ids := map[string]int{}
-		for _, page := range all(t, c, pk, "SELECT VALUE c.n FROM c", nil) {
+		for _, page := range queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil) {
 			for _, n := range page {
 				ids[n]++
 			}
@@ -208,8 +208,8 @@ func TestAWriteWhoseCallerGaveUpHappensWholeOrNotAtAll(t *testing.T) {
 
 func TestTheEngineInMemoryRunsInASyncTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, c := open(t, embedded.Options{})
-		create(t, c, doc("a", 1))
-		require.Equal(t, [][]string{{"1"}}, all(t, c, pk, "SELECT VALUE c.n FROM c", nil))
+		_, c := openEngine(t, embedded.Options{})
+		createDocs(t, c, newDoc("a", 1))
+		require.Equal(t, [][]string{{"1"}}, queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil))
 	})
 }

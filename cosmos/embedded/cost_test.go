@@ -18,26 +18,26 @@ import (
 )
 
 // A deaf client takes an answer and forgets it.
-type deaf struct {
+type discardWriter struct {
 	header http.Header
 	status int
 }
 
-func (d *deaf) Header() http.Header         { return d.header }
-func (d *deaf) Write(b []byte) (int, error) { return len(b), nil }
-func (d *deaf) WriteHeader(status int)      { d.status = status }
+func (d *discardWriter) Header() http.Header         { return d.header }
+func (d *discardWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (d *discardWriter) WriteHeader(status int)      { d.status = status }
 
 // BenchmarkPointReadAboveEmptyHandler is how much longer reading a document
 // takes than a handler that does nothing.
 func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
-	engine, c := open(b, embedded.Options{Dir: b.TempDir()})
-	create(b, c, doc("a", 1))
+	engine, c := openEngine(b, embedded.Options{Dir: b.TempDir()})
+	createDocs(b, c, newDoc("a", 1))
 	request := readRequest(b, engine)
 	serve := func(h http.Handler) time.Duration {
 		const reads = 20 // less than a slice of the scheduler
 		began := time.Now()
 		for range reads {
-			client := &deaf{header: http.Header{}}
+			client := &discardWriter{header: http.Header{}}
 			h.ServeHTTP(client, request)
 			if client.status != http.StatusOK {
 				b.Fatal(client.status)
@@ -56,12 +56,12 @@ func BenchmarkPointReadAboveEmptyHandler(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// grow creates documents in the folder, from first up to end.
-func grow(b *testing.B, engine *embedded.Engine, first, end int) {
+// growFolder creates documents in the folder, from first up to end.
+func growFolder(b *testing.B, engine *embedded.Engine, first, end int) {
 	b.Helper()
 	batches := (end - first) / 100
-	timed(batches, func(w, i int) {
-		answered(b, engine, createRequest(b, engine, hundred(first+100*i, w), w))
+	timeWriters(batches, func(w, i int) {
+		requireAnswered(b, engine, createRequest(b, engine, hundredDocs(first+100*i, w), w))
 	})
 }
 
@@ -73,16 +73,16 @@ func BenchmarkHeap(b *testing.B) {
 			engine, err := embedded.Open(embedded.Options{Dir: dir})
 			require.NoError(b, err)
 			if have == 0 {
-				container(b, engine, onlySlot)
+				newContainer(b, engine, onlySlot)
 			}
-			grow(b, engine, have, documents)
+			growFolder(b, engine, have, documents)
 			have = documents
 			require.NoError(b, engine.Close())
 
 			engine, err = embedded.Open(embedded.Options{Dir: dir})
 			require.NoError(b, err)
 			count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
-			answered(b, engine, count())
+			requireAnswered(b, engine, count())
 			runtime.GC()
 			runtime.GC() // what finalizers held
 			var memory runtime.MemStats
@@ -99,14 +99,14 @@ func BenchmarkHeap(b *testing.B) {
 func BenchmarkStart(b *testing.B) {
 	dir := b.TempDir()
 	path := filepath.Join(dir, disk.FileName)
-	engine, _ := open(b, embedded.Options{Dir: dir}, onlySlot)
+	engine, _ := openEngine(b, embedded.Options{Dir: dir}, onlySlot)
 	size := func() int64 {
 		info, err := os.Stat(path)
 		require.NoError(b, err)
 		return info.Size()
 	}
 	for first := 0; size() < 1<<30; first += 10_000 {
-		grow(b, engine, first, first+10_000)
+		growFolder(b, engine, first, first+10_000)
 	}
 	copied := b.TempDir()
 	require.NoError(b, copyFile(path, filepath.Join(copied, disk.FileName)))

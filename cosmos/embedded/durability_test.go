@@ -29,8 +29,8 @@ func TestWhatWasAnsweredIsThereAfterReopening(t *testing.T) {
 	dir := t.TempDir()
 	first, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, first)
-	create(t, c, doc("a", 1), large("b", 2, "p"))
+	c := newContainer(t, first)
+	createDocs(t, c, newDoc("a", 1), largeDoc("b", 2, "p"))
 	before, err := c.ReadItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
 	require.NoError(t, first.Close())
@@ -41,14 +41,14 @@ func TestWhatWasAnsweredIsThereAfterReopening(t *testing.T) {
 	second, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, second.Close()) }()
-	c, err = client(t, second).NewContainer("db", "c")
+	c, err = newClient(t, second).NewContainer("db", "c")
 	require.NoError(t, err)
 	after, err := c.ReadItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
 	require.Equal(t, string(before.Value), string(after.Value))
-	require.Equal(t, [][]string{{`"a"`, `"b"`}}, all(t, c, pk, "SELECT VALUE c.id FROM c", nil))
+	require.Equal(t, [][]string{{`"a"`, `"b"`}}, queryAll(t, c, pk, "SELECT VALUE c.id FROM c", nil))
 
-	changed, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &before.ETag})
+	changed, err := c.ReplaceItem(t.Context(), pk, "a", newDoc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &before.ETag})
 	require.NoError(t, err)
 	require.NotEqual(t, before.ETag, changed.ETag, "an etag is never used again")
 }
@@ -57,14 +57,14 @@ func TestWhatWasAnsweredIsThereAfterReopening(t *testing.T) {
 // four writers, and prints the number of each that was acknowledged.
 func writeUntilKilled(dir string) {
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
-	must(err)
+	panicOn(err)
 	cred, err := azcosmos.NewKeyCredential(engine.Key())
-	must(err)
+	panicOn(err)
 	client, err := azcosmos.NewClientWithKey(engine.Endpoint(), cred,
 		&azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: engine.Transport()}})
-	must(err)
+	panicOn(err)
 	c, err := client.NewContainer("db", "c")
-	must(err)
+	panicOn(err)
 	var printing sync.Mutex
 	var writers sync.WaitGroup
 	for w := range 4 {
@@ -76,9 +76,9 @@ func writeUntilKilled(dir string) {
 				}
 				batch.UpsertItem(fmt.Appendf(nil, `{"id":"newest-%d","pk":"p","n":%d}`, w, n), nil)
 				answer, err := c.ExecuteTransactionalBatch(context.Background(), batch, nil)
-				must(err)
+				panicOn(err)
 				if !answer.Success {
-					must(errors.New("batch failed"))
+					panicOn(errors.New("batch failed"))
 				}
 				printing.Lock()
 				fmt.Println(w, n)
@@ -89,7 +89,7 @@ func writeUntilKilled(dir string) {
 	writers.Wait()
 }
 
-func must(err error) {
+func panicOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -100,14 +100,14 @@ func TestAKilledProcessLosesNothingItAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	container(t, engine)
+	newContainer(t, engine)
 	require.NoError(t, engine.Close())
 
 	for round := range 3 {
 		acknowledged := killWhileWriting(t, dir, 60+50*round)
 		engine, err := embedded.Open(embedded.Options{Dir: dir})
 		require.NoError(t, err)
-		c, err := client(t, engine).NewContainer("db", "c")
+		c, err := newClient(t, engine).NewContainer("db", "c")
 		require.NoError(t, err)
 		for w := range 4 {
 			newest := checkWriter(t, c, w)
@@ -170,7 +170,7 @@ func TestOpenSaysWhyItCannot(t *testing.T) {
 		says    string
 	}{
 		"another engine has the folder": {
-			func(t *testing.T, dir string) { open(t, embedded.Options{Dir: dir}) },
+			func(t *testing.T, dir string) { openEngine(t, embedded.Options{Dir: dir}) },
 			disk.ErrLocked, "in use by another process",
 		},
 		"the path is a file": {func(t *testing.T, dir string) {
@@ -214,9 +214,9 @@ func fillFolder(t *testing.T, dir string) {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine)
+	c := newContainer(t, engine)
 	for i := range 20 {
-		create(t, c, large(strconv.Itoa(i), i, "p"))
+		createDocs(t, c, largeDoc(strconv.Itoa(i), i, "p"))
 	}
 	require.NoError(t, engine.Close())
 }

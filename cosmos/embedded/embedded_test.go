@@ -13,16 +13,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// open returns an engine and its container, partitioned by /pk.
-func open(t testing.TB, o embedded.Options, change ...func(*azcosmos.ContainerProperties)) (*embedded.Engine, *azcosmos.ContainerClient) {
+// openEngine returns an engine and its container, partitioned by /pk.
+func openEngine(t testing.TB, o embedded.Options, change ...func(*azcosmos.ContainerProperties)) (*embedded.Engine, *azcosmos.ContainerClient) {
 	t.Helper()
 	engine, err := embedded.Open(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, engine.Close()) })
-	return engine, container(t, engine, change...)
+	return engine, newContainer(t, engine, change...)
 }
 
-func client(t testing.TB, engine *embedded.Engine) *azcosmos.Client {
+func newClient(t testing.TB, engine *embedded.Engine) *azcosmos.Client {
 	t.Helper()
 	return clientOver(t, engine, engine.Transport())
 }
@@ -47,10 +47,10 @@ func containerOver(t testing.TB, engine *embedded.Engine, way policy.Transporter
 	return c
 }
 
-// container makes database db and container c.
-func container(t testing.TB, engine *embedded.Engine, change ...func(*azcosmos.ContainerProperties)) *azcosmos.ContainerClient {
+// newContainer makes database db and container c.
+func newContainer(t testing.TB, engine *embedded.Engine, change ...func(*azcosmos.ContainerProperties)) *azcosmos.ContainerClient {
 	t.Helper()
-	c := client(t, engine)
+	c := newClient(t, engine)
 	_, err := c.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: "db"}, nil)
 	require.NoError(t, err)
 	db, err := c.NewDatabase("db")
@@ -71,11 +71,11 @@ func container(t testing.TB, engine *embedded.Engine, change ...func(*azcosmos.C
 
 var pk = azcosmos.NewPartitionKeyString("p")
 
-func doc(id string, n int) []byte {
+func newDoc(id string, n int) []byte {
 	return fmt.Appendf(nil, `{"id":%q,"pk":"p","n":%d}`, id, n)
 }
 
-func create(t testing.TB, c *azcosmos.ContainerClient, docs ...[]byte) {
+func createDocs(t testing.TB, c *azcosmos.ContainerClient, docs ...[]byte) {
 	t.Helper()
 	for _, d := range docs {
 		_, err := c.CreateItem(t.Context(), pk, d, nil)
@@ -83,8 +83,8 @@ func create(t testing.TB, c *azcosmos.ContainerClient, docs ...[]byte) {
 	}
 }
 
-// all runs a query to its end and returns the results of each page.
-func all(t testing.TB, c *azcosmos.ContainerClient, pk azcosmos.PartitionKey, query string, o *azcosmos.QueryOptions) [][]string {
+// queryAll runs a query to its end and returns the results of each page.
+func queryAll(t testing.TB, c *azcosmos.ContainerClient, pk azcosmos.PartitionKey, query string, o *azcosmos.QueryOptions) [][]string {
 	t.Helper()
 	var pages [][]string
 	for pager := c.NewQueryItemsPager(query, pk, o); pager.More(); {
@@ -103,9 +103,9 @@ func TestADocumentIsCreatedReadReplacedPatchedQueriedAndDeleted(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			engine, c := open(t, embedded.Options{Dir: dir})
+			engine, c := openEngine(t, embedded.Options{Dir: dir})
 
-			created, err := c.CreateItem(ctx, pk, doc("a", 1), &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
+			created, err := c.CreateItem(ctx, pk, newDoc("a", 1), &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 			require.NoError(t, err)
 			require.Equal(t, 201, created.RawResponse.StatusCode)
 			require.Positive(t, created.RequestCharge)
@@ -120,7 +120,7 @@ func TestADocumentIsCreatedReadReplacedPatchedQueriedAndDeleted(t *testing.T) {
 			require.Equal(t, string(read.ETag), got["_etag"])
 			require.Contains(t, got, "_rid")
 
-			replaced, err := c.ReplaceItem(ctx, pk, "a", doc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &read.ETag})
+			replaced, err := c.ReplaceItem(ctx, pk, "a", newDoc("a", 2), &azcosmos.ItemOptions{IfMatchEtag: &read.ETag})
 			require.NoError(t, err)
 			require.Empty(t, replaced.Value)
 			require.NotEqual(t, read.ETag, replaced.ETag)
@@ -133,17 +133,17 @@ func TestADocumentIsCreatedReadReplacedPatchedQueriedAndDeleted(t *testing.T) {
 			require.NoError(t, err)
 
 			batch := c.NewTransactionalBatch(pk)
-			batch.CreateItem(doc("b", 7), nil)
+			batch.CreateItem(newDoc("b", 7), nil)
 			batch.ReadItem("a", nil)
 			batch.DeleteItem("b", nil)
-			batch.UpsertItem(doc("d", 8), nil)
+			batch.UpsertItem(newDoc("d", 8), nil)
 			answer, err := c.ExecuteTransactionalBatch(ctx, batch, nil)
 			require.NoError(t, err)
 			require.True(t, answer.Success)
 			require.Len(t, answer.OperationResults, 4)
 
 			require.Equal(t, [][]string{{`{"id":"a","n":42,"new":"x"}`, `{"id":"d","n":8}`}},
-				all(t, c, pk, "SELECT c.id, c.n, c.new FROM c WHERE c.n > 5 ORDER BY c.id", nil))
+				queryAll(t, c, pk, "SELECT c.id, c.n, c.new FROM c WHERE c.n > 5 ORDER BY c.id", nil))
 
 			_, err = c.DeleteItem(ctx, pk, "a", nil)
 			require.NoError(t, err)

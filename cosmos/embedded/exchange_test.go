@@ -13,10 +13,10 @@ import (
 )
 
 func TestAnExportedAccountIsImportedAsItWas(t *testing.T) {
-	from, c := open(t, embedded.Options{}, uniqueMail, lives(1000))
-	raise(t, c, 20_000)
+	from, c := openEngine(t, embedded.Options{}, uniqueMail, withTTL(1000))
+	raiseThroughput(t, c, 20_000)
 	for i := range 250 {
-		create(t, c, fmt.Appendf(nil, `{"id":"i%03d","pk":"p","mail":"<%d>","name":{"first":"%d"},"big":12345678901234567,"data":"%0*d"}`, i, i, i, 1+i%3*5000, 1))
+		createDocs(t, c, fmt.Appendf(nil, `{"id":"i%03d","pk":"p","mail":"<%d>","name":{"first":"%d"},"big":12345678901234567,"data":"%0*d"}`, i, i, i, 1+i%3*5000, 1))
 	}
 	var first, second bytes.Buffer
 	require.NoError(t, from.Export(&first))
@@ -34,14 +34,14 @@ func TestAnExportedAccountIsImportedAsItWas(t *testing.T) {
 	census, err := to.Check(func(problem string) { t.Error(problem) })
 	require.NoError(t, err)
 	require.Equal(t, 250, census.Documents)
-	imported, err := client(t, to).NewContainer("db", "c")
+	imported, err := newClient(t, to).NewContainer("db", "c")
 	require.NoError(t, err)
 	ranges, err := imported.ReadFeedRanges(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, ranges, 2)
 	_, err = imported.CreateItem(t.Context(), pk, []byte(`{"id":"new","pk":"p","mail":"<7>"}`), nil)
-	require.Equal(t, 409, status(t, nil, err), "unique keys came along")
-	require.NotEmpty(t, all(t, imported, azcosmos.NewPartitionKey(), "SELECT * FROM c", nil))
+	require.Equal(t, 409, clientStatus(t, nil, err), "unique keys came along")
+	require.NotEmpty(t, queryAll(t, imported, azcosmos.NewPartitionKey(), "SELECT * FROM c", nil))
 }
 
 func TestAnImportNamesTheLineThatItCannotRead(t *testing.T) {

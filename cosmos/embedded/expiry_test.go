@@ -11,14 +11,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func lives(seconds int32) func(*azcosmos.ContainerProperties) {
+func withTTL(seconds int32) func(*azcosmos.ContainerProperties) {
 	return func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = &seconds }
 }
 
 func TestADocumentIsGoneForEverybodyTheSecondItsTimeIsOver(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	_, c := open(t, embedded.Options{Clock: func() time.Time { return now }}, lives(10))
-	create(t, c, doc("default", 1), []byte(`{"id":"short","pk":"p","ttl":3}`), []byte(`{"id":"ever","pk":"p","ttl":-1}`), []byte(`{"id":"null","pk":"p","ttl":null}`))
+	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }}, withTTL(10))
+	createDocs(t, c, newDoc("default", 1), []byte(`{"id":"short","pk":"p","ttl":3}`), []byte(`{"id":"ever","pk":"p","ttl":-1}`), []byte(`{"id":"null","pk":"p","ttl":null}`))
 	for _, tc := range []struct {
 		after int
 		want  []string
@@ -32,27 +32,27 @@ func TestADocumentIsGoneForEverybodyTheSecondItsTimeIsOver(t *testing.T) {
 	} {
 		now = time.Unix(1_700_000_000+int64(tc.after), 0)
 		var found []string
-		for _, item := range all(t, c, pk, "SELECT * FROM c", nil)[0] {
+		for _, item := range queryAll(t, c, pk, "SELECT * FROM c", nil)[0] {
 			found = append(found, idOf(t, []byte(item)))
 		}
 		require.Equal(t, tc.want, found, "after %d s", tc.after)
-		fed, _ := drain(t, c, azcosmos.ChangeFeedOptions{})
+		fed, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{})
 		require.Equal(t, tc.want, fed)
-		require.Equal(t, [][]string{{fmt.Sprint(len(tc.want))}}, all(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
+		require.Equal(t, [][]string{{fmt.Sprint(len(tc.want))}}, queryAll(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
 		_, err := c.ReadItem(t.Context(), pk, "short", nil)
 		require.Equal(t, tc.after >= 3, err != nil, "after %d s", tc.after)
 	}
-	_, err := c.ReplaceItem(t.Context(), pk, "default", doc("default", 2), nil)
-	require.Equal(t, 404, status(t, nil, err))
-	create(t, c, doc("default", 3))
+	_, err := c.ReplaceItem(t.Context(), pk, "default", newDoc("default", 2), nil)
+	require.Equal(t, 404, clientStatus(t, nil, err))
+	createDocs(t, c, newDoc("default", 3))
 	_, err = c.DeleteItem(t.Context(), pk, "short", nil)
-	require.Equal(t, 404, status(t, nil, err))
+	require.Equal(t, 404, clientStatus(t, nil, err))
 }
 
 func TestAWriteProlongsLifeAndWithoutADefaultNothingExpires(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	engine, c := open(t, embedded.Options{Clock: func() time.Time { return now }}, lives(10))
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }}, withTTL(10))
+	createDocs(t, c, newDoc("a", 1))
 	now = now.Add(9 * time.Second)
 	_, err := c.PatchItem(t.Context(), pk, "a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/ttl", 20) }), nil)
 	require.NoError(t, err)
@@ -60,9 +60,9 @@ func TestAWriteProlongsLifeAndWithoutADefaultNothingExpires(t *testing.T) {
 	_, err = c.ReadItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
 	_, err = c.PatchItem(t.Context(), pk, "a", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/ttl", 0) }), nil)
-	require.Equal(t, 400, status(t, nil, err))
+	require.Equal(t, 400, clientStatus(t, nil, err))
 	_, err = c.UpsertItem(t.Context(), pk, []byte(`{"id":"b","pk":"p","ttl":"soon"}`), nil)
-	require.Equal(t, 400, status(t, nil, err))
+	require.Equal(t, 400, clientStatus(t, nil, err))
 
 	read, err := c.Read(t.Context(), nil)
 	require.NoError(t, err)
@@ -79,9 +79,9 @@ func TestAWriteProlongsLifeAndWithoutADefaultNothingExpires(t *testing.T) {
 
 func TestASweepRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	engine, c := open(t, embedded.Options{Dir: t.TempDir(), Clock: func() time.Time { return now }}, lives(10))
+	engine, c := openEngine(t, embedded.Options{Dir: t.TempDir(), Clock: func() time.Time { return now }}, withTTL(10))
 	for i := range 250 {
-		create(t, c, doc(fmt.Sprint(i), i))
+		createDocs(t, c, newDoc(fmt.Sprint(i), i))
 		if i == 229 {
 			now = now.Add(5 * time.Second)
 		}
@@ -93,14 +93,14 @@ func TestASweepRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
 	removed, err = engine.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, removed)
-	require.Equal(t, [][]string{{"20"}}, all(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
+	require.Equal(t, [][]string{{"20"}}, queryAll(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
 }
 
 func TestASweepTakesOnlyWhatNobodyElseNeeds(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	engine, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }}, lives(1000))
+	engine, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }}, withTTL(1000))
 	for i := range 100 {
-		create(t, c, doc(fmt.Sprint(i), i))
+		createDocs(t, c, newDoc(fmt.Sprint(i), i))
 		now = now.Add(100 * time.Millisecond)
 	}
 	now = now.Add(time.Hour)
@@ -110,8 +110,8 @@ func TestASweepTakesOnlyWhatNobodyElseNeeds(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, removed)
 		require.Less(t, removed, 60, "half of the 400 RU of a second, at 5 to 7 a deletion")
-		answer, err := c.UpsertItem(t.Context(), pk, doc("new", 1), nil)
-		require.Less(t, status(t, answer.RawResponse, err), 300, "there is budget left for others")
+		answer, err := c.UpsertItem(t.Context(), pk, newDoc("new", 1), nil)
+		require.Less(t, clientStatus(t, answer.RawResponse, err), 300, "there is budget left for others")
 		total += removed
 		sweeps++
 		now = now.Add(time.Second)

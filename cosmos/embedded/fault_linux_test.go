@@ -21,31 +21,31 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 			files := &disktest.Device{}
 			engine, err := embedded.Open(embedded.Options{Dir: dir, FileSystem: files})
 			require.NoError(t, err)
-			c := container(t, engine)
-			create(t, c, large("large", 1, "p"), doc("a", 1))
+			c := newContainer(t, engine)
+			createDocs(t, c, largeDoc("large", 1, "p"), newDoc("a", 1))
 			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // leaves pages to write to, so the file need not grow
 			require.NoError(t, err)
-			_, err = c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
+			_, err = c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 			require.NoError(t, err)
-			want := contents(t, c)
+			want := readAccount(t, c)
 
 			files.Become(t, tc.device)
-			_, err = c.CreateItem(t.Context(), pk, doc("b", 1), nil)
+			_, err = c.CreateItem(t.Context(), pk, newDoc("b", 1), nil)
 			require.ErrorContains(t, err, tc.says)
-			require.Equal(t, 500, status(t, nil, err))
-			require.Equal(t, want, contents(t, c), "reading goes on, without the write that failed")
+			require.Equal(t, 500, clientStatus(t, nil, err))
+			require.Equal(t, want, readAccount(t, c), "reading goes on, without the write that failed")
 			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk is well again
-			_, err = c.CreateItem(t.Context(), pk, doc("d", 1), nil)
+			_, err = c.CreateItem(t.Context(), pk, newDoc("d", 1), nil)
 			require.ErrorContains(t, err, "takes no more writes", "it is not tried again")
 			_ = engine.Close() // its file was replaced
 
 			engine, err = embedded.Open(embedded.Options{Dir: copyOf(t, dir)})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, engine.Close()) }()
-			c, err = client(t, engine).NewContainer("db", "c")
+			c, err = newClient(t, engine).NewContainer("db", "c")
 			require.NoError(t, err)
-			require.Equal(t, want, contents(t, c))
-			create(t, c, doc("b", 1))
+			require.Equal(t, want, readAccount(t, c))
+			createDocs(t, c, newDoc("b", 1))
 		})
 	}
 }

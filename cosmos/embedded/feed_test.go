@@ -14,9 +14,9 @@ import (
 
 var whole = &azcosmos.FeedRange{MinInclusive: "", MaxExclusive: "FF"}
 
-// drain reads a change feed from a token to its present end, and returns the
+// readFeed reads a change feed from a token to its present end, and returns the
 // ids and where to go on.
-func drain(t testing.TB, c *azcosmos.ContainerClient, o azcosmos.ChangeFeedOptions) (ids []string, token string) {
+func readFeed(t testing.TB, c *azcosmos.ContainerClient, o azcosmos.ChangeFeedOptions) (ids []string, token string) {
 	t.Helper()
 	if o.FeedRange == nil && o.Continuation == nil {
 		o.FeedRange = whole
@@ -46,21 +46,21 @@ func idOf(t testing.TB, item []byte) string {
 func TestTheChangeFeedHasTheNewestVersionOfEachDocumentInTheOrderOfChanges(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
-			_, c := open(t, embedded.Options{Dir: dir})
-			create(t, c, doc("a", 1), doc("b", 1), doc("d", 1), doc("e", 1))
-			_, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", 2), nil)
+			_, c := openEngine(t, embedded.Options{Dir: dir})
+			createDocs(t, c, newDoc("a", 1), newDoc("b", 1), newDoc("d", 1), newDoc("e", 1))
+			_, err := c.ReplaceItem(t.Context(), pk, "a", newDoc("a", 2), nil)
 			require.NoError(t, err)
 			_, err = c.DeleteItem(t.Context(), pk, "d", nil)
 			require.NoError(t, err)
-			ids, token := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 2})
+			ids, token := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 2})
 			require.Equal(t, []string{"b", "e", "a"}, ids)
-			ids, token = drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
+			ids, token = readFeed(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
 			require.Empty(t, ids)
-			create(t, c, doc("f", 1))
-			ids, _ = drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
+			createDocs(t, c, newDoc("f", 1))
+			ids, _ = readFeed(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
 			require.Equal(t, []string{"f"}, ids)
 			other := azcosmos.NewPartitionKeyString("other")
-			ids, _ = drain(t, c, azcosmos.ChangeFeedOptions{PartitionKey: &other})
+			ids, _ = readFeed(t, c, azcosmos.ChangeFeedOptions{PartitionKey: &other})
 			require.Empty(t, ids)
 		})
 	}
@@ -68,22 +68,22 @@ func TestTheChangeFeedHasTheNewestVersionOfEachDocumentInTheOrderOfChanges(t *te
 
 func TestTheChangeFeedStartsAtATimeOrNow(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	engine, c := open(t, embedded.Options{Clock: func() time.Time { return now }})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }})
+	createDocs(t, c, newDoc("a", 1))
 	since := now
 	now = now.Add(time.Second)
-	create(t, c, doc("b", 1))
-	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{StartFrom: &since})
+	createDocs(t, c, newDoc("b", 1))
+	ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{StartFrom: &since})
 	require.Equal(t, []string{"b"}, ids)
 
 	feed := func(header ...string) (int, string, string) {
 		header = append(header, "A-IM", "Incremental Feed", "x-ms-documentdb-partitionkeyrangeid", "0")
-		answer, body := send(t, engine, signed(t, engine, "GET", docsPath, "docs", containerLink, "", header...))
+		answer, body := sendRequest(t, engine, signedRequest(t, engine, "GET", docsPath, "docs", containerLink, "", header...))
 		return answer.StatusCode, answer.Header.Get("etag"), body
 	}
 	status, etag, _ := feed("If-None-Match", "*")
 	require.Equal(t, 304, status)
-	create(t, c, doc("d", 1))
+	createDocs(t, c, newDoc("d", 1))
 	status, _, body := feed("If-None-Match", etag)
 	require.Equal(t, 200, status)
 	require.Contains(t, body, `"_count":1`)
@@ -94,15 +94,15 @@ func TestTheChangeFeedStartsAtATimeOrNow(t *testing.T) {
 	require.Equal(t, 400, status)
 }
 
-// raise sets the manual throughput of a container.
-func raise(t testing.TB, c *azcosmos.ContainerClient, to int32) {
+// raiseThroughput sets the manual throughput of a container.
+func raiseThroughput(t testing.TB, c *azcosmos.ContainerClient, to int32) {
 	t.Helper()
 	_, err := c.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(to), nil)
 	require.NoError(t, err)
 }
 
 func TestAContainerSplitsWithItsThroughputAndEveryReaderFindsEverything(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
+	engine, c := openEngine(t, embedded.Options{})
 	var want []string
 	var many []azcosmos.ItemIdentity
 	for i := range 40 {
@@ -113,26 +113,26 @@ func TestAContainerSplitsWithItsThroughputAndEveryReaderFindsEverything(t *testi
 		want = append(want, id)
 		many = append(many, azcosmos.ItemIdentity{ID: id, PartitionKey: key})
 	}
-	first, token := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 10})
+	first, token := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 10})
 	require.Equal(t, want, first)
 	for _, step := range []struct {
 		throughput int32
 		ranges     int
 	}{{25_000, 3}, {60_000, 6}, {30_000, 6}} { // lowering merges nothing
-		raise(t, c, step.throughput)
+		raiseThroughput(t, c, step.throughput)
 		read, err := c.ReadManyItems(t.Context(), many, nil)
 		require.NoError(t, err)
 		require.Len(t, read.Items, 40)
 		ranges, err := c.ReadFeedRanges(t.Context(), nil) // read anew by ReadManyItems, which met a range that was gone
 		require.NoError(t, err)
 		require.Len(t, ranges, step.ranges)
-		ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 7})
+		ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 7})
 		require.ElementsMatch(t, want, ids)
 	}
-	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
+	ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{Continuation: &token})
 	require.Empty(t, ids, "a token from before the splits goes on where it was")
 
-	answer, _ := send(t, engine, signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental Feed",
+	answer, _ := sendRequest(t, engine, signedRequest(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Incremental Feed",
 		"x-ms-documentdb-partitionkeyrangeid", "0"))
 	require.Equal(t, 410, answer.StatusCode, "range 0 has split")
 	require.Equal(t, "1002", answer.Header.Get("x-ms-substatus"))

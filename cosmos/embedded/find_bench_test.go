@@ -15,7 +15,7 @@ import (
 // BenchmarkFindAmong60000 finds few documents of half a kilobyte among 60,000
 // of a logical partition.
 func BenchmarkFindAmong60000(b *testing.B) {
-	engine, c := open(b, embedded.Options{Dir: b.TempDir()})
+	engine, c := openEngine(b, embedded.Options{Dir: b.TempDir()})
 	for n := 0; n < 60_000; n += 100 {
 		batch := c.NewTransactionalBatch(pk)
 		for i := n; i < n+100; i++ {
@@ -52,7 +52,7 @@ func BenchmarkFindAmong60000(b *testing.B) {
 		})
 	}
 	b.Run("read by id", func(b *testing.B) {
-		request := signed(b, engine, "GET", docsPath+"/id-30000", "docs", containerLink+"/docs/id-30000", "", inP, `["p"]`)
+		request := signedRequest(b, engine, "GET", docsPath+"/id-30000", "docs", containerLink+"/docs/id-30000", "", inP, `["p"]`)
 		for b.Loop() {
 			answer, err := engine.Transport().Do(request)
 			require.NoError(b, err)

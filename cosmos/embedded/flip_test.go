@@ -23,11 +23,11 @@ func TestAFlippedBitIsNeverAnswered(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine, uniqueMail)
+	c := newContainer(t, engine, uniqueMail)
 	for i := range 40 {
-		create(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","mail":"%d","name":{"first":"%d"},"data":"%0*d"}`, i, i, i, 200+i%4*2000, 1))
+		createDocs(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","mail":"%d","name":{"first":"%d"},"data":"%0*d"}`, i, i, i, 200+i%4*2000, 1))
 	}
-	want := contents(t, c)
+	want := readAccount(t, c)
 	require.NoError(t, engine.Close())
 	image := readImage(t, filepath.Join(dir, disk.FileName))
 	random := rand.New(rand.NewPCG(11, 3))
@@ -36,7 +36,7 @@ func TestAFlippedBitIsNeverAnswered(t *testing.T) {
 		damaged := slices.Clone(image)
 		bit := random.IntN(8 * len(image))
 		damaged[bit/8] ^= 1 << (bit % 8)
-		switch outcome(t, damaged, want) {
+		switch openAndCheck(t, damaged, want) {
 		case "refused":
 			refused++
 		case "found":
@@ -49,7 +49,7 @@ func TestAFlippedBitIsNeverAnswered(t *testing.T) {
 	require.Positive(t, found)
 }
 
-func outcome(t *testing.T, image []byte, want map[string]string) string {
+func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	writeImage(t, dir, image)
@@ -59,7 +59,7 @@ func outcome(t *testing.T, image []byte, want map[string]string) string {
 		return "refused"
 	}
 	defer func() { _ = engine.Close() }() // its pages may be damaged too
-	c, err := client(t, engine).NewContainer("db", "c")
+	c, err := newClient(t, engine).NewContainer("db", "c")
 	require.NoError(t, err)
 	intact := true
 	for id, doc := range want {
@@ -104,9 +104,9 @@ func TestAFlippedBitBesideADocumentIsNeverBelieved(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine, lives(1000))
+	c := newContainer(t, engine, withTTL(1000))
 	for i := range 8 {
-		create(t, c, fmt.Appendf(nil, `{"id":"doc%d","pk":"p"}`, i))
+		createDocs(t, c, fmt.Appendf(nil, `{"id":"doc%d","pk":"p"}`, i))
 	}
 	require.NoError(t, engine.Close())
 	image := readImage(t, filepath.Join(dir, disk.FileName))
@@ -132,12 +132,12 @@ func TestAFlippedBitBesideADocumentIsNeverBelieved(t *testing.T) {
 				writeImage(t, dir, damaged)
 				engine, err := embedded.Open(embedded.Options{Dir: dir})
 				require.NoError(t, err)
-				c, err := client(t, engine).NewContainer("db", "c")
+				c, err := newClient(t, engine).NewContainer("db", "c")
 				require.NoError(t, err)
 				_, err = c.ReadItem(t.Context(), pk, "doc3", nil)
-				require.Equal(t, 500, status(t, nil, err), "bit %d: %v", bit, err)
+				require.Equal(t, 500, clientStatus(t, nil, err), "bit %d: %v", bit, err)
 				_, err = c.ReplaceItem(t.Context(), pk, "doc3", []byte(`{"id":"doc3","pk":"p","new":1}`), nil)
-				require.Equal(t, 500, status(t, nil, err), "bit %d: %v", bit, err)
+				require.Equal(t, 500, clientStatus(t, nil, err), "bit %d: %v", bit, err)
 				problems := 0
 				_, err = engine.Check(func(string) { problems++ })
 				require.NoError(t, err)
@@ -152,8 +152,8 @@ func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine, uniqueMail)
-	create(t, c, []byte(`{"id":"a","pk":"p","mail":"m","secret":"before it was damaged"}`))
+	c := newContainer(t, engine, uniqueMail)
+	createDocs(t, c, []byte(`{"id":"a","pk":"p","mail":"m","secret":"before it was damaged"}`))
 	require.NoError(t, engine.Close())
 	path := filepath.Join(dir, disk.FileName)
 	image, err := os.ReadFile(path)
@@ -163,15 +163,15 @@ func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
 	engine, err = embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()
-	c, err = client(t, engine).NewContainer("db", "c")
+	c, err = newClient(t, engine).NewContainer("db", "c")
 	require.NoError(t, err)
 	_, err = c.ReadItem(t.Context(), pk, "a", nil)
-	require.Equal(t, 500, status(t, nil, err))
+	require.Equal(t, 500, clientStatus(t, nil, err))
 	for _, says := range []string{`database \"db\"`, `container \"c\"`, `partition [\"p\"]`, "restoring the folder from a copy"} {
 		require.ErrorContains(t, err, says)
 	}
 	_, err = c.NewQueryItemsPager("SELECT * FROM c", pk, nil).NextPage(t.Context())
-	require.Equal(t, 500, status(t, nil, err))
+	require.Equal(t, 500, clientStatus(t, nil, err))
 	var problems []string
 	census, err := engine.Check(func(problem string) { problems = append(problems, problem) })
 	require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
 	require.Equal(t, 1, census.Documents)
 	_, err = c.DeleteItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
-	create(t, c, []byte(`{"id":"b","pk":"p","mail":"m"}`))
+	createDocs(t, c, []byte(`{"id":"b","pk":"p","mail":"m"}`))
 	census, err = engine.Check(func(problem string) { t.Error(problem) })
 	require.NoError(t, err)
 	require.Equal(t, 1, census.Documents)

@@ -14,13 +14,13 @@ import (
 
 // TestAnAnswerHasTheHeadersThatClientsRead takes one of each kind.
 func TestAnAnswerHasTheHeadersThatClientsRead(t *testing.T) {
-	engine, c := open(t, embedded.Options{Consistency: "Session"})
+	engine, c := openEngine(t, embedded.Options{Consistency: "Session"})
 	header := func(r azcosmos.Response) http.Header { return r.RawResponse.Header }
 	content := &azcosmos.ItemOptions{EnableContentResponseOnWrite: true}
-	minimal, err := c.CreateItem(t.Context(), pk, doc("a", 1), nil)
+	minimal, err := c.CreateItem(t.Context(), pk, newDoc("a", 1), nil)
 	require.NoError(t, err)
 	require.Empty(t, minimal.Value, "a write has no body unless it is asked for")
-	full, err := c.UpsertItem(t.Context(), pk, doc("a", 2), content)
+	full, err := c.UpsertItem(t.Context(), pk, newDoc("a", 2), content)
 	require.NoError(t, err)
 	require.Contains(t, string(full.Value), `"_etag":`+strconv.Quote(string(full.ETag)), "the etag in the body is that of the header")
 	deleted, err := c.DeleteItem(t.Context(), pk, "a", content)
@@ -28,7 +28,7 @@ func TestAnAnswerHasTheHeadersThatClientsRead(t *testing.T) {
 	require.Empty(t, deleted.Value)
 	batch := func(content bool, read bool) azcosmos.TransactionalBatchResponse {
 		b := c.NewTransactionalBatch(pk)
-		b.UpsertItem(doc("a", 3), nil)
+		b.UpsertItem(newDoc("a", 3), nil)
 		if read {
 			b.ReadItem("a", nil)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAHierarchicalKeyIsQueriedByItsFirstParts(t *testing.T) {
-	engine, c := open(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) {
+	engine, c := openEngine(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) {
 		p.PartitionKeyDefinition = azcosmos.PartitionKeyDefinition{Paths: []string{"/a", "/b", "/n"}, Version: 2}
 	})
 	for i := range 24 {
@@ -22,20 +22,20 @@ func TestAHierarchicalKeyIsQueriedByItsFirstParts(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, throughput := range []int32{1000, 40_000} {
-		raise(t, c, throughput)
+		raiseThroughput(t, c, throughput)
 		for query, want := range map[string]int{
 			"SELECT * FROM c": 24, "SELECT * FROM c WHERE c.a = 'a1'": 8, "SELECT * FROM c WHERE c.a = 'a1' AND c.b = 'b0'": 4,
 			"SELECT * FROM c WHERE c.b = 'b0'": 12, "SELECT * FROM c WHERE c.a = 'a1' AND c.b = 'b0' AND c.n = 2 ORDER BY c.id": 1,
 			"SELECT * FROM c WHERE c.a = 'a'": 0,
 		} {
 			n := 0
-			for _, page := range all(t, c, azcosmos.NewPartitionKey(), query, nil) {
+			for _, page := range queryAll(t, c, azcosmos.NewPartitionKey(), query, nil) {
 				n += len(page)
 			}
 			require.Equal(t, want, n, query)
 		}
 		ask := func(query, key string) (*http.Response, string) {
-			return send(t, engine, queryRequest(t, engine, query, "[]", "x-ms-documentdb-partitionkey", key,
+			return sendRequest(t, engine, queryRequest(t, engine, query, "[]", "x-ms-documentdb-partitionkey", key,
 				"x-ms-documentdb-query-enablecrosspartition", "True")())
 		}
 		for key, want := range map[string]int{`["a1"]`: 8, `["a1","b0"]`: 4, `["a1","b0",2]`: 1, `["x"]`: 0} {
@@ -55,5 +55,5 @@ func TestAHierarchicalKeyIsQueriedByItsFirstParts(t *testing.T) {
 		require.Len(t, read.Items, 24)
 	}
 	_, err := c.ReadItem(t.Context(), azcosmos.NewPartitionKeyString("a1").AppendString("b0"), "1", nil)
-	require.Equal(t, 400, status(t, nil, err), "an item needs the whole key")
+	require.Equal(t, 400, clientStatus(t, nil, err), "an item needs the whole key")
 }

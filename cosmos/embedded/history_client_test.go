@@ -15,28 +15,28 @@ import (
 
 // A historyClient remembers what it last saw of each document.
 type historyClient struct {
-	*history
+	*callHistory
 	random *rand.Rand
-	seen   state
+	seen   historyState
 }
 
-// next chooses a call: a query, a batch, or one operation.
-func (c *historyClient) next() call {
+// nextCall chooses a call: a query, a batch, or one operation.
+func (c *historyClient) nextCall() historyCall {
 	switch c.random.IntN(8) {
 	case 0:
-		return call{query: true}
+		return historyCall{query: true}
 	case 1, 2:
-		batch := call{}
+		batch := historyCall{}
 		for range 2 + c.random.IntN(3) {
-			batch.steps = append(batch.steps, c.step())
+			batch.steps = append(batch.steps, c.randomStep())
 		}
 		return batch
 	}
-	return call{steps: []step{c.step()}}
+	return historyCall{steps: []historyStep{c.randomStep()}}
 }
 
-func (c *historyClient) step() step {
-	s := step{kind: kind(c.random.IntN(int(kinds))), key: c.random.IntN(keys)}
+func (c *historyClient) randomStep() historyStep {
+	s := historyStep{kind: stepKind(c.random.IntN(int(kinds))), key: c.random.IntN(keys)}
 	if s.kind != reading && s.kind != deleting {
 		s.value = int(c.value.Add(1))
 	}
@@ -49,17 +49,17 @@ func (c *historyClient) step() step {
 	return s
 }
 
-func (c *historyClient) do(ctx context.Context, in call) (out answers, err error) {
+func (c *historyClient) runCall(ctx context.Context, in historyCall) (out callResult, err error) {
 	switch {
 	case in.query:
-		out.all, err = c.queried(ctx)
+		out.all, err = c.queryState(ctx)
 		c.seen = out.all
 	case len(in.steps) == 1:
-		var one answer
-		one, err = c.single(ctx, in.steps[0])
-		out.steps = []answer{one}
+		var one stepResult
+		one, err = c.runStep(ctx, in.steps[0])
+		out.steps = []stepResult{one}
 	default:
-		out.steps, err = c.batch(ctx, in.steps)
+		out.steps, err = c.runBatch(ctx, in.steps)
 	}
 	for i, got := range out.steps {
 		if got.value != 0 {
@@ -69,11 +69,11 @@ func (c *historyClient) do(ctx context.Context, in call) (out answers, err error
 	return out, err
 }
 
-func (c *historyClient) document(s step) []byte {
+func (c *historyClient) documentOf(s historyStep) []byte {
 	return fmt.Appendf(nil, `{"id":"%d","pk":%q,"n":%d}`, s.key, c.pk, s.value)
 }
 
-func (s step) patch() (p azcosmos.PatchOperations) {
+func (s historyStep) patchOperations() (p azcosmos.PatchOperations) {
 	p.AppendSet("/n", s.value)
 	if s.when != 0 {
 		p.SetCondition(fmt.Sprintf("from c where c.n = %d", s.when))
@@ -81,20 +81,20 @@ func (s step) patch() (p azcosmos.PatchOperations) {
 	return p
 }
 
-func (c *historyClient) single(ctx context.Context, s step) (answer, error) {
+func (c *historyClient) runStep(ctx context.Context, s historyStep) (stepResult, error) {
 	pk, id := azcosmos.NewPartitionKeyString(c.pk), fmt.Sprint(s.key)
 	o := &azcosmos.ItemOptions{IfMatchEtag: c.etags.etagOf(c.pk, s.match)}
 	var got azcosmos.ItemResponse
 	var err error
 	switch s.kind {
 	case creating:
-		got, err = c.c.CreateItem(ctx, pk, c.document(s), o)
+		got, err = c.c.CreateItem(ctx, pk, c.documentOf(s), o)
 	case upserting:
-		got, err = c.c.UpsertItem(ctx, pk, c.document(s), o)
+		got, err = c.c.UpsertItem(ctx, pk, c.documentOf(s), o)
 	case replacing:
-		got, err = c.c.ReplaceItem(ctx, pk, id, c.document(s), o)
+		got, err = c.c.ReplaceItem(ctx, pk, id, c.documentOf(s), o)
 	case patching:
-		got, err = c.c.PatchItem(ctx, pk, id, s.patch(), o)
+		got, err = c.c.PatchItem(ctx, pk, id, s.patchOperations(), o)
 	case deleting:
 		got, err = c.c.DeleteItem(ctx, pk, id, o)
 	default:
@@ -102,17 +102,17 @@ func (c *historyClient) single(ctx context.Context, s step) (answer, error) {
 	}
 	var refused *azcore.ResponseError
 	if errors.As(err, &refused) && (refused.StatusCode == 404 || refused.StatusCode == 409 || refused.StatusCode == 412) {
-		return answer{status: refused.StatusCode}, nil
+		return stepResult{status: refused.StatusCode}, nil
 	}
 	if err != nil {
-		return answer{}, err
+		return stepResult{}, err
 	}
-	return c.answered(s, got.RawResponse.StatusCode, got.Value, got.ETag)
+	return c.recordAnswer(s, got.RawResponse.StatusCode, got.Value, got.ETag)
 }
 
-// answered is the answer to a step that was carried out.
-func (c *historyClient) answered(s step, status int, body []byte, etag azcore.ETag) (answer, error) {
-	out := answer{status: status, value: s.value}
+// recordAnswer is the answer to a step that was carried out.
+func (c *historyClient) recordAnswer(s historyStep, status int, body []byte, etag azcore.ETag) (stepResult, error) {
+	out := stepResult{status: status, value: s.value}
 	if s.kind == reading {
 		var d struct{ N int }
 		if err := json.Unmarshal(body, &d); err != nil {
@@ -121,25 +121,25 @@ func (c *historyClient) answered(s step, status int, body []byte, etag azcore.ET
 		out.value = d.N
 	}
 	if s.kind != deleting {
-		c.etags.note(c.pk, out.value, etag)
+		c.etags.noteEtag(c.pk, out.value, etag)
 	}
 	return out, nil
 }
 
-func (c *historyClient) batch(ctx context.Context, steps []step) ([]answer, error) {
+func (c *historyClient) runBatch(ctx context.Context, steps []historyStep) ([]stepResult, error) {
 	batch := c.c.NewTransactionalBatch(azcosmos.NewPartitionKeyString(c.pk))
 	for _, s := range steps {
 		id := fmt.Sprint(s.key)
 		o := &azcosmos.TransactionalBatchItemOptions{IfMatchETag: c.etags.etagOf(c.pk, s.match)}
 		switch s.kind {
 		case creating:
-			batch.CreateItem(c.document(s), o)
+			batch.CreateItem(c.documentOf(s), o)
 		case upserting:
-			batch.UpsertItem(c.document(s), o)
+			batch.UpsertItem(c.documentOf(s), o)
 		case replacing:
-			batch.ReplaceItem(id, c.document(s), o)
+			batch.ReplaceItem(id, c.documentOf(s), o)
 		case patching:
-			batch.PatchItem(id, s.patch(), o)
+			batch.PatchItem(id, s.patchOperations(), o)
 		case deleting:
 			batch.DeleteItem(id, o)
 		default:
@@ -150,11 +150,11 @@ func (c *historyClient) batch(ctx context.Context, steps []step) ([]answer, erro
 	if err != nil {
 		return nil, err
 	}
-	out := make([]answer, len(steps))
+	out := make([]stepResult, len(steps))
 	for i, r := range got.OperationResults {
 		out[i].status = int(r.StatusCode)
 		if got.Success {
-			if out[i], err = c.answered(steps[i], int(r.StatusCode), r.ResourceBody, r.ETag); err != nil {
+			if out[i], err = c.recordAnswer(steps[i], int(r.StatusCode), r.ResourceBody, r.ETag); err != nil {
 				return nil, err
 			}
 		}
@@ -162,7 +162,7 @@ func (c *historyClient) batch(ctx context.Context, steps []step) ([]answer, erro
 	return out, nil
 }
 
-func (c *historyClient) queried(ctx context.Context) (found state, err error) {
+func (c *historyClient) queryState(ctx context.Context) (found historyState, err error) {
 	pager := c.c.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(c.pk), nil)
 	page, err := pager.NextPage(ctx)
 	for _, item := range page.Items {
@@ -175,7 +175,7 @@ func (c *historyClient) queried(ctx context.Context) (found state, err error) {
 			return found, err
 		}
 		found[d.ID] = d.N
-		c.etags.note(c.pk, d.N, d.ETag)
+		c.etags.noteEtag(c.pk, d.N, d.ETag)
 	}
 	return found, err
 }
@@ -186,13 +186,13 @@ type etagBook struct {
 	twice         atomic.Bool
 }
 
-type written struct {
+type writtenValue struct {
 	pk    string
 	value int
 }
 
-func (b *etagBook) note(pk string, value int, etag azcore.ETag) {
-	w := written{pk, value}
+func (b *etagBook) noteEtag(pk string, value int, etag azcore.ETag) {
+	w := writtenValue{pk, value}
 	if was, _ := b.etags.LoadOrStore(w, etag); was != etag {
 		b.twice.Store(true)
 	}
@@ -205,7 +205,7 @@ func (b *etagBook) etagOf(pk string, value int) *azcore.ETag {
 	if value == 0 {
 		return nil
 	}
-	if etag, ok := b.etags.Load(written{pk, value}); ok {
+	if etag, ok := b.etags.Load(writtenValue{pk, value}); ok {
 		etag := etag.(azcore.ETag)
 		return &etag
 	}

@@ -13,14 +13,14 @@ import (
 // TestTheModelOfHistoriesRefusesWhatCannotBe keeps the test above from
 // passing because its model takes anything.
 func TestTheModelOfHistoriesRefusesWhatCannotBe(t *testing.T) {
-	one := func(s step, status, value int) porcupine.Operation {
-		return porcupine.Operation{Input: call{steps: []step{s}}, Output: answers{steps: []answer{{status, value}}}}
+	one := func(s historyStep, status, value int) porcupine.Operation {
+		return porcupine.Operation{Input: historyCall{steps: []historyStep{s}}, Output: callResult{steps: []stepResult{{status, value}}}}
 	}
-	read, create := step{kind: reading}, step{kind: creating, value: 1}
-	lost := porcupine.Operation{Input: call{steps: []step{create}}, Output: answers{unknown: true}}
+	read, create := historyStep{kind: reading}, historyStep{kind: creating, value: 1}
+	lost := porcupine.Operation{Input: historyCall{steps: []historyStep{create}}, Output: callResult{unknown: true}}
 	both := porcupine.Operation{
-		Input:  call{steps: []step{create, {kind: deleting, key: 1}}},
-		Output: answers{steps: []answer{{status: 424}, {status: 404}}},
+		Input:  historyCall{steps: []historyStep{create, {kind: deleting, key: 1}}},
+		Output: callResult{steps: []stepResult{{status: 424}, {status: 404}}},
 	}
 	for name, tc := range map[string]struct {
 		want  porcupine.CheckResult
@@ -35,12 +35,12 @@ func TestTheModelOfHistoriesRefusesWhatCannotBe(t *testing.T) {
 		"a lost write does not come and go":           {porcupine.Illegal, []porcupine.Operation{lost, one(read, 200, 1), one(read, 404, 0)}},
 		"a batch that failed left nothing":            {porcupine.Ok, []porcupine.Operation{both, one(read, 404, 0)}},
 		"a batch that failed left half":               {porcupine.Illegal, []porcupine.Operation{both, one(read, 200, 1)}},
-		"two replaced the same version":               {porcupine.Illegal, []porcupine.Operation{one(create, 201, 1), one(step{kind: replacing, value: 2, match: 1}, 200, 2), one(step{kind: replacing, value: 3, match: 1}, 200, 3)}},
-		"of two that replaced one version, one loses": {porcupine.Ok, []porcupine.Operation{one(create, 201, 1), one(step{kind: replacing, value: 2, match: 1}, 200, 2), one(step{kind: replacing, value: 3, match: 1}, 412, 0)}},
+		"two replaced the same version":               {porcupine.Illegal, []porcupine.Operation{one(create, 201, 1), one(historyStep{kind: replacing, value: 2, match: 1}, 200, 2), one(historyStep{kind: replacing, value: 3, match: 1}, 200, 3)}},
+		"of two that replaced one version, one loses": {porcupine.Ok, []porcupine.Operation{one(create, 201, 1), one(historyStep{kind: replacing, value: 2, match: 1}, 200, 2), one(historyStep{kind: replacing, value: 3, match: 1}, 412, 0)}},
 	} {
 		for i := range tc.calls {
 			tc.calls[i].Call, tc.calls[i].Return = int64(2*i), int64(2*i+1)
-			if tc.calls[i].Output.(answers).unknown {
+			if tc.calls[i].Output.(callResult).unknown {
 				tc.calls[i].Return = math.MaxInt64
 			}
 		}
@@ -52,12 +52,12 @@ func TestTheModelOfHistoriesRefusesWhatCannotBe(t *testing.T) {
 // write writes a value of its own, so a value stands for its etag as well.
 const keys = 3
 
-type state [keys]int // 0: there is no such document
+type historyState [keys]int // 0: there is no such document
 
-type kind int
+type stepKind int
 
 const (
-	creating kind = iota
+	creating stepKind = iota
 	upserting
 	replacing
 	patching
@@ -68,33 +68,33 @@ const (
 
 // A step is one operation: match is the version whose etag If-Match has, when
 // the value that the condition of a patch asks for; 0 for none.
-type step struct {
-	kind                    kind
+type historyStep struct {
+	kind                    stepKind
 	key, value, match, when int
 }
 
 // A call is a query for all documents, one step, or a batch of several.
-type call struct {
+type historyCall struct {
 	query bool
-	steps []step
+	steps []historyStep
 }
 
-type answer struct{ status, value int }
+type stepResult struct{ status, value int }
 
-type answers struct {
+type callResult struct {
 	unknown bool
-	steps   []answer
-	all     state // of a query
+	steps   []stepResult
+	all     historyState // of a query
 }
 
 var documents = porcupine.Model{
-	Init: func() any { return state{} },
+	Init: func() any { return historyState{} },
 	Step: func(before, in, out any) (bool, any) {
-		s, c, got := before.(state), in.(call), out.(answers)
+		s, c, got := before.(historyState), in.(historyCall), out.(callResult)
 		if c.query {
 			return got.unknown || got.all == s, s
 		}
-		after, want := s.all(c.steps)
+		after, want := s.applyAll(c.steps)
 		if got.unknown {
 			return true, after
 		}
@@ -108,16 +108,16 @@ var documents = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v gave %+v", in, out) },
 }
 
-// all does the steps, or none of them.
-func (s state) all(steps []step) (state, []answer) {
-	after, out := s, make([]answer, len(steps))
+// applyAll does the steps, or none of them.
+func (s historyState) applyAll(steps []historyStep) (historyState, []stepResult) {
+	after, out := s, make([]stepResult, len(steps))
 	for i, one := range steps {
-		if out[i] = after.do(one); out[i].status < 300 {
+		if out[i] = after.applyStep(one); out[i].status < 300 {
 			continue
 		}
 		for j := range out {
 			if j != i {
-				out[j] = answer{status: http.StatusFailedDependency}
+				out[j] = stepResult{status: http.StatusFailedDependency}
 			}
 		}
 		return s, out
@@ -125,26 +125,26 @@ func (s state) all(steps []step) (state, []answer) {
 	return after, out
 }
 
-func (s *state) do(one step) answer {
+func (s *historyState) applyStep(one historyStep) stepResult {
 	at := &s[one.key]
 	exists := *at != 0
 	switch {
 	case one.kind == creating && exists:
-		return answer{status: http.StatusConflict}
+		return stepResult{status: http.StatusConflict}
 	case !exists && one.kind != creating && one.kind != upserting:
-		return answer{status: http.StatusNotFound}
+		return stepResult{status: http.StatusNotFound}
 	case exists && (one.match != 0 && one.match != *at || one.when != 0 && one.when != *at):
-		return answer{status: http.StatusPreconditionFailed}
+		return stepResult{status: http.StatusPreconditionFailed}
 	}
 	switch {
 	case one.kind == deleting:
 		*at = 0
-		return answer{status: http.StatusNoContent}
+		return stepResult{status: http.StatusNoContent}
 	case one.kind != reading:
 		*at = one.value
 	}
 	if !exists {
-		return answer{http.StatusCreated, *at}
+		return stepResult{http.StatusCreated, *at}
 	}
-	return answer{http.StatusOK, *at}
+	return stepResult{http.StatusOK, *at}
 }

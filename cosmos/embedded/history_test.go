@@ -50,12 +50,12 @@ func TestWhatConcurrentClientsAreToldHasOneOrder(t *testing.T) {
 				if where.disk {
 					o.Dir = t.TempDir()
 				}
-				engine, _ := open(t, o)
+				engine, _ := openEngine(t, o)
 				c := lossyClient(t, engine, where.overHTTP, lossy)
 				etags := &etagBook{}
 				for n := range where.histories {
-					h := &history{c: c, pk: fmt.Sprint("p", n), etags: etags}
-					h.run(uint64(n))
+					h := &callHistory{c: c, pk: fmt.Sprint("p", n), etags: etags}
+					h.runClients(uint64(n))
 					switch porcupine.CheckOperationsTimeout(documents, h.calls, patience) {
 					case porcupine.Ok:
 					case porcupine.Unknown:
@@ -71,7 +71,7 @@ func TestWhatConcurrentClientsAreToldHasOneOrder(t *testing.T) {
 }
 
 // A history is what the clients did in one partition.
-type history struct {
+type callHistory struct {
 	c     *azcosmos.ContainerClient
 	pk    string
 	etags *etagBook
@@ -83,7 +83,7 @@ type history struct {
 	calls []porcupine.Operation
 }
 
-func (h *history) String() string {
+func (h *callHistory) String() string {
 	text := ""
 	for _, op := range h.calls {
 		text += fmt.Sprintf("client %d, %d to %d: %v\n", op.ClientId, op.Call, op.Return, documents.DescribeOperation(op.Input, op.Output))
@@ -91,20 +91,20 @@ func (h *history) String() string {
 	return text
 }
 
-func (h *history) run(seed uint64) {
+func (h *callHistory) runClients(seed uint64) {
 	var group sync.WaitGroup
 	for id := range clients {
 		group.Go(func() {
-			cl := &historyClient{history: h, random: rand.New(rand.NewPCG(seed, uint64(id)))}
+			cl := &historyClient{callHistory: h, random: rand.New(rand.NewPCG(seed, uint64(id)))}
 			for range calls {
-				in := cl.next()
+				in := cl.nextCall()
 				begun := h.time.Add(1)
-				out, err := cl.do(context.Background(), in)
+				out, err := cl.runCall(context.Background(), in)
 				end := h.time.Add(1)
 				if err != nil {
 					// It may have happened, or may still do so. If it never
 					// does, it is as if it came after everything else.
-					out, end = answers{unknown: true}, math.MaxInt64
+					out, end = callResult{unknown: true}, math.MaxInt64
 				}
 				h.mu.Lock()
 				h.calls = append(h.calls, porcupine.Operation{ClientId: id, Input: in, Output: out, Call: begun, Return: end})

@@ -32,15 +32,15 @@ const (
 )
 
 // A commit is the file before and after one request.
-type commit struct {
+type storeCommit struct {
 	before, after []byte
 	pages         []int // that differ, but the metas
 	meta          int   // that differs
 }
 
-func commitBetween(t *testing.T, before, after []byte) commit {
+func commitBetween(t *testing.T, before, after []byte) storeCommit {
 	t.Helper()
-	c := commit{before: before, after: after, meta: -1}
+	c := storeCommit{before: before, after: after, meta: -1}
 	for page := 0; page*pageSize < len(after); page++ {
 		from, to := page*pageSize, (page+1)*pageSize
 		if to <= len(before) && bytes.Equal(before[from:to], after[from:to]) {
@@ -57,9 +57,9 @@ func commitBetween(t *testing.T, before, after []byte) commit {
 	return c
 }
 
-// crash returns what the disk may hold if the power goes during the commit,
+// crashImage returns what the disk may hold if the power goes during the commit,
 // and whether the commit has happened then.
-func (c commit) crash(random *rand.Rand) (image []byte, happened bool) {
+func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool) {
 	if random.IntN(3) == 0 { // between the syncs, or after both
 		image = slices.Clone(c.after)
 		from := c.meta * pageSize
@@ -93,9 +93,9 @@ func (c commit) crash(random *rand.Rand) (image []byte, happened bool) {
 	return image, false
 }
 
-// images is how many crash images a run of the tests looks at. The race detector gets a
+// imageCount is how many crash images a run of the tests looks at. The race detector gets a
 // few: an image is written and opened by one goroutine.
-func images(t *testing.T) int {
+func imageCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("EMBEDDED_CRASH_IMAGES")
 	if raced {
@@ -109,11 +109,11 @@ func images(t *testing.T) int {
 	return n
 }
 
-// contents reads the whole account: every document by its id.
-func contents(t testing.TB, c *azcosmos.ContainerClient) map[string]string {
+// readAccount reads the whole account: every document by its id.
+func readAccount(t testing.TB, c *azcosmos.ContainerClient) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, page := range all(t, c, azcosmos.NewPartitionKey(), "SELECT * FROM c", nil) {
+	for _, page := range queryAll(t, c, azcosmos.NewPartitionKey(), "SELECT * FROM c", nil) {
 		for _, item := range page {
 			found[idOf(t, []byte(item))] = item
 		}
@@ -122,16 +122,16 @@ func contents(t testing.TB, c *azcosmos.ContainerClient) map[string]string {
 }
 
 func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
-	want := images(t)
+	want := imageCount(t)
 	random := rand.New(rand.NewPCG(uint64(want), 7))
 	dir := t.TempDir()
 	file := filepath.Join(dir, disk.FileName)
-	engine, c := open(t, embedded.Options{Dir: dir}, uniqueMail, lives(-1))
+	engine, c := openEngine(t, embedded.Options{Dir: dir}, uniqueMail, withTTL(-1))
 	read := func() []byte { return readImage(t, file) }
-	image, state := read(), contents(t, c)
+	image, state := read(), readAccount(t, c)
 	for seen := 0; seen < want; {
-		answered := write(t, c, random)
-		after, now := read(), contents(t, c)
+		answered := writeRandom(t, c, random)
+		after, now := read(), readAccount(t, c)
 		if !answered { // a refused request leaves no trace
 			require.Equal(t, state, now)
 			image = after
@@ -139,12 +139,12 @@ func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
 		}
 		step := commitBetween(t, image, after)
 		for range 8 {
-			crashed, happened := step.crash(random)
+			crashed, happened := step.crashImage(random)
 			expected := state
 			if happened {
 				expected = now
 			}
-			inspect(t, crashed, expected)
+			checkImage(t, crashed, expected)
 			seen++
 		}
 		image, state = after, now
@@ -154,8 +154,8 @@ func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
 	require.Equal(t, len(state), census.Documents)
 }
 
-// write does one random request and reports whether it changed something.
-func write(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) bool {
+// writeRandom does one random request and reports whether it changed something.
+func writeRandom(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) bool {
 	t.Helper()
 	body := func(id int) []byte {
 		return fmt.Appendf(nil, `{"id":"%d","pk":"p","mail":"%d","name":{"first":"%d"},"data":"%0*d"}`,
@@ -174,8 +174,8 @@ func write(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) bool {
 	return answer.Success
 }
 
-// inspect opens an image and compares it with what has to be in it.
-func inspect(t *testing.T, image []byte, want map[string]string) {
+// checkImage opens an image and compares it with what has to be in it.
+func checkImage(t *testing.T, image []byte, want map[string]string) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
 	require.NoError(t, err)
@@ -186,10 +186,10 @@ func inspect(t *testing.T, image []byte, want map[string]string) {
 		require.NoError(t, engine.Close())
 		require.NoError(t, os.RemoveAll(dir))
 	}()
-	account := client(t, engine)
+	account := newClient(t, engine)
 	c, err := account.NewContainer("db", "c")
 	require.NoError(t, err)
-	require.Equal(t, want, contents(t, c))
+	require.Equal(t, want, readAccount(t, c))
 	_, err = engine.Check(func(problem string) { t.Error(problem) })
 	require.NoError(t, err)
 }
@@ -205,7 +205,7 @@ func readImage(t *testing.T, file string) []byte {
 	image, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(image), fileSize, "the test has to stay small")
-	return slices.Clone(image[:used(image)])
+	return slices.Clone(image[:usedLength(image)])
 }
 
 func writeImage(t *testing.T, dir string, image []byte) {
@@ -218,8 +218,8 @@ func writeImage(t *testing.T, dir string, image []byte) {
 	require.NoError(t, f.Close())
 }
 
-// used is the length of the image without the empty pages at its end.
-func used(image []byte) int {
+// usedLength is the length of the image without the empty pages at its end.
+func usedLength(image []byte) int {
 	empty := make([]byte, pageSize)
 	n := len(image)
 	for n >= pageSize && bytes.Equal(image[n-pageSize:n], empty) {

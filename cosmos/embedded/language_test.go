@@ -23,9 +23,9 @@ var baskets = []string{
 }
 
 func TestPagesOfRowsAndGroupsTogetherAreTheWholeAnswer(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for _, d := range baskets {
-		create(t, c, []byte(d))
+		createDocs(t, c, []byte(d))
 	}
 	for _, tc := range []struct{ query, want string }{
 		{"SELECT VALUE i.k FROM c JOIN i IN c.items", `"tea" "cup" "tea" "pot" "cup"`},
@@ -43,7 +43,7 @@ func TestPagesOfRowsAndGroupsTogetherAreTheWholeAnswer(t *testing.T) {
 	} {
 		for _, size := range []int32{0, 1, 2, -1} {
 			var got []string
-			for _, page := range all(t, c, pk, tc.query, &azcosmos.QueryOptions{PageSizeHint: size}) {
+			for _, page := range queryAll(t, c, pk, tc.query, &azcosmos.QueryOptions{PageSizeHint: size}) {
 				got = append(got, page...)
 			}
 			require.Equal(t, tc.want, strings.Join(got, " "), "%s, pages of %d", tc.query, size)
@@ -52,7 +52,7 @@ func TestPagesOfRowsAndGroupsTogetherAreTheWholeAnswer(t *testing.T) {
 }
 
 func TestAcrossPartitionsOnlyFiltersAndProjectionsAreServed(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for i, d := range baskets {
 		key := fmt.Sprint("p", i%2)
 		d = strings.Replace(d, `"pk":"p"`, fmt.Sprintf(`"pk":%q`, key), 1)
@@ -62,7 +62,7 @@ func TestAcrossPartitionsOnlyFiltersAndProjectionsAreServed(t *testing.T) {
 	everywhere := azcosmos.NewPartitionKey()
 	for _, size := range []int32{1, 2, -1} {
 		var got []string
-		for _, page := range all(t, c, everywhere, "SELECT VALUE CONCAT(c.id, i.k) FROM c JOIN i IN c.items WHERE i.q < 5", &azcosmos.QueryOptions{PageSizeHint: size}) {
+		for _, page := range queryAll(t, c, everywhere, "SELECT VALUE CONCAT(c.id, i.k) FROM c JOIN i IN c.items WHERE i.q < 5", &azcosmos.QueryOptions{PageSizeHint: size}) {
 			got = append(got, page...)
 		}
 		require.Equal(t, `"1tea" "1cup" "3pot" "3cup"`, strings.Join(got, " "), "pages of %d", size)
@@ -76,14 +76,14 @@ func TestAcrossPartitionsOnlyFiltersAndProjectionsAreServed(t *testing.T) {
 		require.ErrorAs(t, err, &refused, query)
 		require.Equal(t, http.StatusBadRequest, refused.StatusCode, query)
 		require.ErrorContains(t, err, "can not be directly served by the gateway", query)
-		all(t, c, everywhere, strings.Replace(strings.Replace(query, " FROM c", " FROM c WHERE c.pk = 'p0'", 1), " FROM i IN c.items", " FROM c JOIN i IN c.items WHERE c.pk = 'p0'", 1), nil)
+		queryAll(t, c, everywhere, strings.Replace(strings.Replace(query, " FROM c", " FROM c WHERE c.pk = 'p0'", 1), " FROM i IN c.items", " FROM c JOIN i IN c.items WHERE c.pk = 'p0'", 1), nil)
 	}
 }
 
 func TestAQueryThatCannotBeAnsweredSaysWhere(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for _, d := range baskets {
-		create(t, c, []byte(d))
+		createDocs(t, c, []byte(d))
 	}
 	for query, at := range map[string]int{
 		"SELECT * FROM c WHERE SOUNDEX(c.id) = 'x'":               22,
@@ -114,9 +114,9 @@ func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	}
 	for name, change := range map[string]func(*azcosmos.ContainerProperties){"none": none, "excluded": excluded} {
 		t.Run(name, func(t *testing.T) {
-			_, c := open(t, embedded.Options{}, change)
-			create(t, c, []byte(`{"id":"a","pk":"p","slot":1}`), []byte(`{"id":"b","pk":"p","slot":2}`))
-			require.Equal(t, `"b"`, strings.Join(all(t, c, pk, "SELECT VALUE c.id FROM c WHERE c.slot > 1", nil)[0], " "))
+			_, c := openEngine(t, embedded.Options{}, change)
+			createDocs(t, c, []byte(`{"id":"a","pk":"p","slot":1}`), []byte(`{"id":"b","pk":"p","slot":2}`))
+			require.Equal(t, `"b"`, strings.Join(queryAll(t, c, pk, "SELECT VALUE c.id FROM c WHERE c.slot > 1", nil)[0], " "))
 			_, err := c.NewQueryItemsPager("SELECT * FROM c WHERE c.slot > 1 ORDER BY c.slot", pk, nil).NextPage(t.Context())
 			require.ErrorContains(t, err, "The index path corresponding to the specified order-by item is excluded.")
 		})
@@ -142,9 +142,9 @@ func TestADocumentWithoutThePathOfOrderByIsSortedOnlyByAnIndexThatNamesIt(t *tes
 		}, "ORDER BY c.slot, c.id", `"a" "b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, c := open(t, embedded.Options{}, tc.change)
-			create(t, c, []byte(`{"id":"a","pk":"p"}`), []byte(`{"id":"b","pk":"p","slot":1}`))
-			require.Equal(t, tc.want, strings.Join(all(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, nil)[0], " "))
+			_, c := openEngine(t, embedded.Options{}, tc.change)
+			createDocs(t, c, []byte(`{"id":"a","pk":"p"}`), []byte(`{"id":"b","pk":"p","slot":1}`))
+			require.Equal(t, tc.want, strings.Join(queryAll(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, nil)[0], " "))
 		})
 	}
 }

@@ -30,7 +30,7 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 	createDoc := func(key, body string) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
 		return func(t *testing.T, _ *embedded.Engine, c *azcosmos.ContainerClient) int {
 			answer, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(key), []byte(body), nil)
-			return status(t, answer.RawResponse, err)
+			return clientStatus(t, answer.RawResponse, err)
 		}
 	}
 	withKey := func(n int) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
@@ -39,13 +39,13 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 	}
 	patched := func(operations, bytes int) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
 		return func(t *testing.T, _ *embedded.Engine, c *azcosmos.ContainerClient) int {
-			create(t, c, []byte(sized(item/2)))
+			createDocs(t, c, []byte(sized(item/2)))
 			answer, err := c.PatchItem(t.Context(), pk, "x", patchOf(func(p *azcosmos.PatchOperations) {
 				for range operations {
 					p.AppendSet("/more", strings.Repeat("x", bytes))
 				}
 			}), nil)
-			return status(t, answer.RawResponse, err)
+			return clientStatus(t, answer.RawResponse, err)
 		}
 	}
 	batched := func(operations, bytes int) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
@@ -55,18 +55,18 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 				batch.UpsertItem(fmt.Appendf(nil, `{"id":"%d","pk":"p","d":%q}`, i, strings.Repeat("x", bytes)), nil)
 			}
 			answer, err := c.ExecuteTransactionalBatch(t.Context(), batch, nil)
-			return status(t, answer.RawResponse, err)
+			return clientStatus(t, answer.RawResponse, err)
 		}
 	}
 	queried := func(text string, header ...string) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
 		return func(t *testing.T, engine *embedded.Engine, _ *azcosmos.ContainerClient) int {
-			answer, _ := send(t, engine, queryRequest(t, engine, text, "[]", header...)())
+			answer, _ := sendRequest(t, engine, queryRequest(t, engine, text, "[]", header...)())
 			return answer.StatusCode
 		}
 	}
 	made := func(properties string, header ...string) func(*testing.T, *embedded.Engine, *azcosmos.ContainerClient) int {
 		return func(t *testing.T, engine *embedded.Engine, _ *azcosmos.ContainerClient) int {
-			answer, _ := send(t, engine, signed(t, engine, "POST", "/dbs/db/colls", "colls", "dbs/db", properties, header...))
+			answer, _ := sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls", "colls", "dbs/db", properties, header...))
 			return answer.StatusCode
 		}
 	}
@@ -129,7 +129,7 @@ func TestEachLimitIsThatOfCosmos(t *testing.T) {
 		{"both kinds of throughput", made(keyed(""), "x-ms-cosmos-offer-autopilot-settings", `{"maxThroughput":1000}`, "x-ms-offer-throughput", "400"), 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			engine, c := open(t, embedded.Options{}, lives(100))
+			engine, c := openEngine(t, embedded.Options{}, withTTL(100))
 			require.Equal(t, tc.want, tc.do(t, engine, c))
 		})
 	}

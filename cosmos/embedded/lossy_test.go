@@ -29,7 +29,7 @@ func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *a
 		next, endpoint = server.Client(), server.URL
 	}
 	if lossy {
-		next = &losing{next: next}
+		next = &lossyTransport{next: next}
 	}
 	cred, err := azcosmos.NewKeyCredential(engine.Key())
 	require.NoError(t, err)
@@ -47,13 +47,13 @@ func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *a
 
 var errLost = errors.New("the connection broke")
 
-// losing is a line that breaks.
-type losing struct {
+// lossyTransport is a line that breaks.
+type lossyTransport struct {
 	next policy.Transporter
 	n    atomic.Uint64
 }
 
-func (l *losing) Do(req *http.Request) (*http.Response, error) {
+func (l *lossyTransport) Do(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("x-ms-documentdb-partitionkey") == "" {
 		return l.next.Do(req)
 	}

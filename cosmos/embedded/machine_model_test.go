@@ -16,7 +16,7 @@ import (
 const machineTTL = 30 // seconds that a document of the machine lives by default
 
 // An item is one document. What is not in it is that of every document.
-type item struct {
+type modelItem struct {
 	ID   string `json:"id"`
 	PK   string `json:"pk"`
 	N    int    `json:"n"`
@@ -26,47 +26,47 @@ type item struct {
 }
 
 type storedItem struct {
-	item
+	modelItem
 	etag     azcore.ETag // "" where no answer told
 	inserted int
 	changed  int
 	at       time.Time
 }
 
-func (s storedItem) expired(now time.Time) bool {
+func (s storedItem) hasExpired(now time.Time) bool {
 	life := cmp.Or(s.TTL, machineTTL)
 	return life != -1 && now.Unix() >= s.at.Unix()+int64(life)
 }
 
-type place struct{ pk, id string }
+type itemKey struct{ pk, id string }
 
 // A model is copied for a batch, which happens as a whole or not at all.
-type model struct {
-	items map[place]storedItem
+type containerModel struct {
+	items map[itemKey]storedItem
 	count int // of writes: gives the orders
 	now   time.Time
 }
 
-func (m *model) copy() *model {
-	return &model{items: maps.Clone(m.items), count: m.count, now: m.now}
+func (m *containerModel) cloneModel() *containerModel {
+	return &containerModel{items: maps.Clone(m.items), count: m.count, now: m.now}
 }
 
 // An operation is what a client asks for. A patch adds n and sets mail, if
 // that is given; if least is not 0, it does so only if n is at least that.
-type operation struct {
-	kind    kind
+type modelOperation struct {
+	kind    stepKind
 	pk      string
-	item    item
+	item    modelItem
 	ifMatch azcore.ETag
 	least   int
 }
 
-// do returns the status. What fails changes nothing, but that a document
+// applyOperation returns the status. What fails changes nothing, but that a document
 // which has expired gives way to whoever comes near it.
-func (m *model) do(o operation) int {
-	at := place{o.pk, o.item.ID}
+func (m *containerModel) applyOperation(o modelOperation) int {
+	at := itemKey{o.pk, o.item.ID}
 	old, exists := m.items[at]
-	if exists && old.expired(m.now) {
+	if exists && old.hasExpired(m.now) {
 		delete(m.items, at)
 		m.count++
 		exists = false
@@ -81,7 +81,7 @@ func (m *model) do(o operation) int {
 	case o.kind == patching && old.N < o.least:
 		return 412
 	}
-	next := storedItem{item: o.item, inserted: old.inserted, at: m.now}
+	next := storedItem{modelItem: o.item, inserted: old.inserted, at: m.now}
 	if o.kind == reading {
 		return 200
 	}
@@ -91,7 +91,7 @@ func (m *model) do(o operation) int {
 		return 204
 	}
 	if o.kind == patching {
-		next.item = old.item
+		next.modelItem = old.modelItem
 		next.N += o.item.N
 		next.Mail = cmp.Or(o.item.Mail, old.Mail)
 	}
@@ -110,20 +110,20 @@ func (m *model) do(o operation) int {
 	return status
 }
 
-// note keeps the etag that an answer told.
-func (m *model) note(o operation, etag azcore.ETag) {
-	at := place{o.pk, o.item.ID}
+// noteEtag keeps the etag that an answer told.
+func (m *containerModel) noteEtag(o modelOperation, etag azcore.ETag) {
+	at := itemKey{o.pk, o.item.ID}
 	if s, ok := m.items[at]; ok {
 		s.etag = etag
 		m.items[at] = s
 	}
 }
 
-// all does every operation, or none.
-func (m *model) all(ops []operation) (*model, []int) {
-	after, statuses := m.copy(), make([]int, len(ops))
+// applyBatch does every operation, or none.
+func (m *containerModel) applyBatch(ops []modelOperation) (*containerModel, []int) {
+	after, statuses := m.cloneModel(), make([]int, len(ops))
 	for i, o := range ops {
-		if statuses[i] = after.do(o); statuses[i] < 300 {
+		if statuses[i] = after.applyOperation(o); statuses[i] < 300 {
 			continue
 		}
 		for j := range statuses {
@@ -136,18 +136,18 @@ func (m *model) all(ops []operation) (*model, []int) {
 	return after, statuses
 }
 
-// sweep removes what has expired and returns how many there were.
-func (m *model) sweep() int {
+// sweepExpired removes what has expired and returns how many there were.
+func (m *containerModel) sweepExpired() int {
 	before := len(m.items)
-	maps.DeleteFunc(m.items, func(_ place, s storedItem) bool { return s.expired(m.now) })
+	maps.DeleteFunc(m.items, func(_ itemKey, s storedItem) bool { return s.hasExpired(m.now) })
 	return before - len(m.items)
 }
 
-// living are the documents that somebody can see, of one partition or of all.
-func (m *model) living(pk string) []storedItem {
+// visibleItems are the documents that somebody can see, of one partition or of all.
+func (m *containerModel) visibleItems(pk string) []storedItem {
 	var found []storedItem
 	for at, s := range m.items {
-		if (pk == "" || at.pk == pk) && !s.expired(m.now) {
+		if (pk == "" || at.pk == pk) && !s.hasExpired(m.now) {
 			found = append(found, s)
 		}
 	}
@@ -155,9 +155,9 @@ func (m *model) living(pk string) []storedItem {
 	return found
 }
 
-// changes are the changes after a write, the oldest first.
-func (m *model) changes(after int) (ids []string) {
-	found := slices.DeleteFunc(m.living(""), func(s storedItem) bool { return s.changed <= after })
+// changesAfter are the changes after a write, the oldest first.
+func (m *containerModel) changesAfter(after int) (ids []string) {
+	found := slices.DeleteFunc(m.visibleItems(""), func(s storedItem) bool { return s.changed <= after })
 	slices.SortFunc(found, func(a, b storedItem) int { return cmp.Compare(a.changed, b.changed) })
 	for _, s := range found {
 		ids = append(ids, s.PK+"/"+s.ID+"/"+strconv.Itoa(s.N))

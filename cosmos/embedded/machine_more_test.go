@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func statusOf(r *rapid.T, answer *http.Response, err error) int {
+func rapidStatus(r *rapid.T, answer *http.Response, err error) int {
 	var refused *azcore.ResponseError
 	if errors.As(err, &refused) {
 		return refused.StatusCode
@@ -26,14 +26,14 @@ func statusOf(r *rapid.T, answer *http.Response, err error) int {
 	return answer.StatusCode
 }
 
-var bulkNames = map[kind]string{creating: "Create", upserting: "Upsert", replacing: "Replace", patching: "Patch", deleting: "Delete", reading: "Read"}
+var bulkNames = map[stepKind]string{creating: "Create", upserting: "Upsert", replacing: "Replace", patching: "Patch", deleting: "Delete", reading: "Read"}
 
-// bulk does operations in both partitions, each for itself.
-func (m *machine) bulk(t *testing.T, r *rapid.T) {
-	var ops []operation
+// runBulk does operations in both partitions, each for itself.
+func (m *machine) runBulk(t *testing.T, r *rapid.T) {
+	var ops []modelOperation
 	var parts []map[string]any
 	for range rapid.IntRange(1, 4).Draw(r, "operations") {
-		o := m.operation(r, rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition"))
+		o := m.randomOperation(r, rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition"))
 		ops = append(ops, o)
 		part := map[string]any{"operationType": bulkNames[o.kind], "partitionKey": fmt.Sprintf("[%q]", o.pk)}
 		if o.kind != creating && o.kind != upserting {
@@ -46,7 +46,7 @@ func (m *machine) bulk(t *testing.T, r *rapid.T) {
 		case creating, upserting, replacing:
 			part["resourceBody"] = o.item
 		case patching:
-			p := o.patch()
+			p := o.patchOperations()
 			part["resourceBody"] = &p
 		case deleting, reading, kinds:
 		}
@@ -56,11 +56,11 @@ func (m *machine) bulk(t *testing.T, r *rapid.T) {
 	require.NoError(r, err)
 	// Bulk is for containers that do not split: the range of all partitions is
 	// the first one of the list.
-	ranges := m.ranges(t, r)
+	ranges := m.rangeIDs(t, r)
 	if len(ranges) > 1 {
 		r.Skip("its partitions may lie apart")
 	}
-	answer, err := m.engine.Transport().Do(signed(t, m.engine, http.MethodPost, docsPath, "docs", containerLink, string(body),
+	answer, err := m.engine.Transport().Do(signedRequest(t, m.engine, http.MethodPost, docsPath, "docs", containerLink, string(body),
 		"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "False", "x-ms-documentdb-partitionkeyrangeid", ranges[0]))
 	require.NoError(r, err)
 	var results []struct {
@@ -71,16 +71,16 @@ func (m *machine) bulk(t *testing.T, r *rapid.T) {
 	require.NoError(r, err)
 	require.NoError(r, json.Unmarshal(text, &results), "%s", text)
 	for i, o := range ops {
-		require.Equal(r, m.do(o), results[i].StatusCode, "operation %d, %+v: %s", i, o, text)
+		require.Equal(r, m.applyOperation(o), results[i].StatusCode, "operation %d, %+v: %s", i, o, text)
 		if results[i].StatusCode < 300 {
-			m.wrote(r, o, results[i].ETag)
+			m.recordWrite(r, o, results[i].ETag)
 		}
 	}
 }
 
-// ranges are the ids of the physical partitions.
-func (m *machine) ranges(t *testing.T, r *rapid.T) (ids []string) {
-	answer, err := m.engine.Transport().Do(signed(t, m.engine, http.MethodGet, "/dbs/db/colls/c/pkranges", "pkranges", containerLink, ""))
+// rangeIDs are the ids of the physical partitions.
+func (m *machine) rangeIDs(t *testing.T, r *rapid.T) (ids []string) {
+	answer, err := m.engine.Transport().Do(signedRequest(t, m.engine, http.MethodGet, "/dbs/db/colls/c/pkranges", "pkranges", containerLink, ""))
 	require.NoError(r, err)
 	var list struct {
 		PartitionKeyRanges []struct{ ID string }
@@ -92,11 +92,11 @@ func (m *machine) ranges(t *testing.T, r *rapid.T) (ids []string) {
 	return ids
 }
 
-func (m *machine) query(r *rapid.T) {
+func (m *machine) queryBoth(r *rapid.T) {
 	pk := rapid.SampledFrom([]string{"p", "q", ""}).Draw(r, "partition")
 	page := rapid.SampledFrom([]int32{-1, 1, 2, 100}).Draw(r, "page")
 	least := rapid.IntRange(0, 9).Draw(r, "least")
-	found := slices.DeleteFunc(m.living(pk), func(s storedItem) bool { return s.N < least })
+	found := slices.DeleteFunc(m.visibleItems(pk), func(s storedItem) bool { return s.N < least })
 	text := fmt.Sprintf("SELECT VALUE c.n FROM c WHERE c.n >= %d", least)
 	if pk != "" && rapid.Bool().Draw(r, "sorted") {
 		text += " ORDER BY c.n"
@@ -106,39 +106,39 @@ func (m *machine) query(r *rapid.T) {
 	for _, s := range found {
 		want = append(want, fmt.Sprint(s.N))
 	}
-	require.Equal(r, want, m.find(r, pk, text, page), text)
+	require.Equal(r, want, m.findTexts(r, pk, text, page), text)
 	if pk != "" {
 		count := fmt.Sprintf("SELECT VALUE COUNT(1) FROM c WHERE c.n >= %d", least)
-		require.Equal(r, []string{fmt.Sprint(len(want))}, m.find(r, pk, count, page), count)
+		require.Equal(r, []string{fmt.Sprint(len(want))}, m.findTexts(r, pk, count, page), count)
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(r, "id")
 		byID := fmt.Sprintf("SELECT c.id, c.pk, c.n, c.mail, c.ttl, c.data FROM c WHERE c.id = %q AND c.n >= %d", id, least)
 		named := slices.DeleteFunc(found, func(s storedItem) bool { return s.ID != id })
-		require.Equal(r, encoded(named), m.find(r, pk, byID, page), byID)
+		require.Equal(r, encodeItems(named), m.findTexts(r, pk, byID, page), byID)
 	}
 }
 
-// disturbed reads the pages of an ordered query while documents change in
+// queryWhileChanging reads the pages of an ordered query while documents change in
 // between. What nobody touches comes once, and all that comes is in order.
-func (m *machine) disturbed(r *rapid.T) {
-	before := m.living("p")
+func (m *machine) queryWhileChanging(r *rapid.T) {
+	before := m.visibleItems("p")
 	pager := m.c.NewQueryItemsPager("SELECT c.id, c.n FROM c ORDER BY c.n", azcosmos.NewPartitionKeyString("p"), &azcosmos.QueryOptions{PageSizeHint: 1})
-	var found []item
+	var found []modelItem
 	for pager.More() {
 		page, err := pager.NextPage(context.Background())
 		require.NoError(r, err)
 		for _, one := range page.Items {
-			var i item
+			var i modelItem
 			require.NoError(r, json.Unmarshal(one, &i))
 			found = append(found, i)
 		}
 		if len(found) < 4 { // an end, although documents grow and come after themselves
-			m.single(r)
+			m.runSingle(r)
 		}
 	}
-	require.True(r, slices.IsSortedFunc(found, func(a, b item) int { return cmp.Compare(a.N, b.N) }), "%+v", found)
+	require.True(r, slices.IsSortedFunc(found, func(a, b modelItem) int { return cmp.Compare(a.N, b.N) }), "%+v", found)
 	for _, s := range before {
-		if m.items[place{"p", s.ID}].changed == s.changed {
-			require.Len(r, slices.DeleteFunc(slices.Clone(found), func(i item) bool { return i.ID != s.ID }), 1, "%s in %+v", s.ID, found)
+		if m.items[itemKey{"p", s.ID}].changed == s.changed {
+			require.Len(r, slices.DeleteFunc(slices.Clone(found), func(i modelItem) bool { return i.ID != s.ID }), 1, "%s in %+v", s.ID, found)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func (m *machine) readMany(r *rapid.T) {
 		for _, id := range []string{"a", "b", "c", "d"} {
 			if rapid.Bool().Draw(r, pk+id) {
 				asked = append(asked, azcosmos.ItemIdentity{ID: id, PartitionKey: azcosmos.NewPartitionKeyString(pk)})
-				if s, ok := m.items[place{pk, id}]; ok && !s.expired(m.now) {
+				if s, ok := m.items[itemKey{pk, id}]; ok && !s.hasExpired(m.now) {
 					want = append(want, fmt.Sprint(pk, id, s.N))
 				}
 			}
@@ -160,21 +160,21 @@ func (m *machine) readMany(r *rapid.T) {
 	require.NoError(r, err)
 	got := []string{}
 	for _, one := range answer.Items {
-		var i item
+		var i modelItem
 		require.NoError(r, json.Unmarshal(one, &i))
 		got = append(got, fmt.Sprint(i.PK, i.ID, i.N))
 	}
 	require.ElementsMatch(r, want, got)
 }
 
-// feed reads what has changed since it was read last, or all.
-func (m *machine) feed(r *rapid.T) {
+// readChanges reads what has changed since it was read last, or all.
+func (m *machine) readChanges(r *rapid.T) {
 	o := azcosmos.ChangeFeedOptions{FeedRange: whole, MaxItemCount: rapid.SampledFrom([]int32{1, 2, 100}).Draw(r, "page")}
 	after := 0
 	if m.token != nil && rapid.Bool().Draw(r, "go on") {
 		o.FeedRange, o.Continuation, after = nil, m.token, m.fed
 	}
-	want := m.changes(after)
+	want := m.changesAfter(after)
 	var got []string
 	for {
 		page, err := m.c.ReadChangeFeed(context.Background(), &o)
@@ -184,7 +184,7 @@ func (m *machine) feed(r *rapid.T) {
 			break
 		}
 		for _, one := range page.Items {
-			var i item
+			var i modelItem
 			require.NoError(r, json.Unmarshal(one, &i))
 			got = append(got, fmt.Sprintf("%s/%s/%d", i.PK, i.ID, i.N))
 		}
@@ -198,14 +198,14 @@ func (m *machine) feed(r *rapid.T) {
 	}
 }
 
-func (m *machine) sweep(r *rapid.T) {
+func (m *machine) sweepBoth(r *rapid.T) {
 	removed, err := m.engine.Sweep(context.Background())
 	require.NoError(r, err)
-	require.Equal(r, m.model.sweep(), removed)
+	require.Equal(r, m.containerModel.sweepExpired(), removed)
 }
 
-// throughput splits the container once, rarely: it never merges again.
-func (m *machine) throughput(r *rapid.T) {
+// splitOnce splits the container once, rarely: it never merges again.
+func (m *machine) splitOnce(r *rapid.T) {
 	if m.offered > 400 || rapid.IntRange(0, 3).Draw(r, "rarely") > 0 {
 		return
 	}

@@ -26,35 +26,35 @@ import (
 func TestAnyOperationsGiveWhatAPlainModelGives(t *testing.T) {
 	folders, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
-		m := &machine{model: &model{items: map[place]storedItem{}, now: time.Unix(1_700_000_000, 0)}, etags: map[azcore.ETag]bool{}}
+		m := &machine{containerModel: &containerModel{items: map[itemKey]storedItem{}, now: time.Unix(1_700_000_000, 0)}, etags: map[azcore.ETag]bool{}}
 		onDisk := rapid.Bool().Draw(r, "on disk")
 		if onDisk {
 			n++
 			m.dir = filepath.Join(folders, fmt.Sprint(n))
 		}
-		m.open(t, r)
+		m.openBoth(t, r)
 		defer func() {
-			m.close(r)
+			m.closeEngine(r)
 			require.NoError(r, os.RemoveAll(m.dir))
 		}()
 		actions := map[string]func(*rapid.T){
-			"":          m.check,
-			"single":    m.single,
-			"other":     m.single, // twice as often
-			"batch":     m.batch,
-			"bulk":      func(r *rapid.T) { m.bulk(t, r) },
-			"query":     m.query,
-			"disturbed": m.disturbed,
+			"":          m.compareAll,
+			"single":    m.runSingle,
+			"other":     m.runSingle, // twice as often
+			"batch":     m.runBatch,
+			"bulk":      func(r *rapid.T) { m.runBulk(t, r) },
+			"query":     m.queryBoth,
+			"disturbed": m.queryWhileChanging,
 			"read many": m.readMany,
-			"feed":      m.feed,
+			"feed":      m.readChanges,
 			"time": func(r *rapid.T) {
 				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 20).Draw(r, "seconds")) * time.Second)
 			},
-			"sweep":      m.sweep,
-			"throughput": m.throughput,
+			"sweep":      m.sweepBoth,
+			"throughput": m.splitOnce,
 		}
 		if onDisk {
-			actions["restart"] = func(r *rapid.T) { m.close(r); m.open(t, r) }
+			actions["restart"] = func(r *rapid.T) { m.closeEngine(r); m.openBoth(t, r) }
 		}
 		r.Repeat(actions)
 	})
@@ -62,7 +62,7 @@ func TestAnyOperationsGiveWhatAPlainModelGives(t *testing.T) {
 
 // A machine is an engine and the model that it has to be like.
 type machine struct {
-	*model
+	*containerModel
 	dir     string
 	engine  *embedded.Engine
 	account *azcosmos.Client
@@ -74,7 +74,7 @@ type machine struct {
 	offered int32   // throughput
 }
 
-func (m *machine) open(t *testing.T, r *rapid.T) {
+func (m *machine) openBoth(t *testing.T, r *rapid.T) {
 	engine, err := embedded.Open(embedded.Options{Dir: m.dir, Clock: func() time.Time { return m.now }})
 	require.NoError(r, err)
 	m.engine = engine
@@ -86,7 +86,7 @@ func (m *machine) open(t *testing.T, r *rapid.T) {
 	require.NoError(r, err)
 	if m.offered == 0 {
 		m.offered = 400
-		container(t, engine, lives(machineTTL), func(p *azcosmos.ContainerProperties) {
+		newContainer(t, engine, withTTL(machineTTL), func(p *azcosmos.ContainerProperties) {
 			p.UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{"/mail"}}}}
 		})
 	}
@@ -94,22 +94,22 @@ func (m *machine) open(t *testing.T, r *rapid.T) {
 	require.NoError(r, err)
 }
 
-func (m *machine) close(r *rapid.T) {
+func (m *machine) closeEngine(r *rapid.T) {
 	_, err := m.engine.Check(func(problem string) { r.Errorf("%s", problem) })
 	require.NoError(r, err)
 	m.account.Close()
 	require.NoError(r, m.engine.Close())
 }
 
-// check looks at everything that there is.
-func (m *machine) check(r *rapid.T) {
-	require.Equal(r, encoded(m.living("")), m.find(r, "", "SELECT c.id, c.pk, c.n, c.mail, c.ttl, c.data FROM c", -1))
+// compareAll looks at everything that there is.
+func (m *machine) compareAll(r *rapid.T) {
+	require.Equal(r, encodeItems(m.visibleItems("")), m.findTexts(r, "", "SELECT c.id, c.pk, c.n, c.mail, c.ttl, c.data FROM c", -1))
 }
 
-func encoded(items []storedItem) []string {
+func encodeItems(items []storedItem) []string {
 	texts := []string{}
 	for _, s := range items {
-		b, err := json.Marshal(s.item)
+		b, err := json.Marshal(s.modelItem)
 		if err != nil {
 			panic(err) // text and numbers always marshal
 		}
@@ -118,8 +118,8 @@ func encoded(items []storedItem) []string {
 	return texts
 }
 
-// find runs a query to its end.
-func (m *machine) find(r *rapid.T, pk, text string, page int32) []string {
+// findTexts runs a query to its end.
+func (m *machine) findTexts(r *rapid.T, pk, text string, page int32) []string {
 	key := azcosmos.NewPartitionKey()
 	if pk != "" {
 		key = azcosmos.NewPartitionKeyString(pk)
@@ -135,11 +135,11 @@ func (m *machine) find(r *rapid.T, pk, text string, page int32) []string {
 	return found
 }
 
-func (m *machine) operation(r *rapid.T, pk string) operation {
-	o := operation{kind: rapid.SampledFrom([]kind{creating, upserting, replacing, patching, deleting, reading}).Draw(r, "operation"), pk: pk}
-	o.item = item{ID: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(r, "id"), PK: pk}
+func (m *machine) randomOperation(r *rapid.T, pk string) modelOperation {
+	o := modelOperation{kind: rapid.SampledFrom([]stepKind{creating, upserting, replacing, patching, deleting, reading}).Draw(r, "operation"), pk: pk}
+	o.item = modelItem{ID: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(r, "id"), PK: pk}
 	if o.kind == deleting || o.kind == reading {
-		o.item = item{ID: o.item.ID}
+		o.item = modelItem{ID: o.item.ID}
 	} else {
 		o.item.N = rapid.IntRange(0, 9).Draw(r, "n")
 		o.item.Mail = rapid.SampledFrom([]string{"", "u", "v", "w", "x", "y"}).Draw(r, "mail")
@@ -150,7 +150,7 @@ func (m *machine) operation(r *rapid.T, pk string) operation {
 		o.item.TTL = rapid.SampledFrom([]int{0, 0, -1, 5}).Draw(r, "ttl")
 		o.item.Data = strings.Repeat("x", rapid.SampledFrom([]int{0, 100, 5000}).Draw(r, "size"))
 	}
-	switch have := m.items[place{pk, o.item.ID}]; rapid.IntRange(0, 3).Draw(r, "if match") {
+	switch have := m.items[itemKey{pk, o.item.ID}]; rapid.IntRange(0, 3).Draw(r, "if match") {
 	case 0:
 		o.ifMatch = have.etag
 	case 1:
@@ -159,7 +159,7 @@ func (m *machine) operation(r *rapid.T, pk string) operation {
 	return o
 }
 
-func (o operation) body() []byte {
+func (o modelOperation) bodyText() []byte {
 	b, err := json.Marshal(o.item)
 	if err != nil {
 		panic(err) // text and numbers always marshal
@@ -167,7 +167,7 @@ func (o operation) body() []byte {
 	return b
 }
 
-func (o operation) patch() (p azcosmos.PatchOperations) {
+func (o modelOperation) patchOperations() (p azcosmos.PatchOperations) {
 	p.AppendIncrement("/n", int64(o.item.N))
 	if o.item.Mail != "" {
 		p.AppendSet("/mail", o.item.Mail)
@@ -178,74 +178,74 @@ func (o operation) patch() (p azcosmos.PatchOperations) {
 	return p
 }
 
-func etagOf(o operation) *azcore.ETag {
+func etagOf(o modelOperation) *azcore.ETag {
 	if o.ifMatch == "" {
 		return nil
 	}
 	return &o.ifMatch
 }
 
-// wrote notes the etag of an operation that succeeded. No two writes have the
+// recordWrite notes the etag of an operation that succeeded. No two writes have the
 // same one, and a read has that of the write.
-func (m *machine) wrote(r *rapid.T, o operation, etag azcore.ETag) {
+func (m *machine) recordWrite(r *rapid.T, o modelOperation, etag azcore.ETag) {
 	switch o.kind {
 	case deleting:
 		require.Empty(r, etag)
 	case reading:
-		if have := m.items[place{o.pk, o.item.ID}].etag; have != "" {
+		if have := m.items[itemKey{o.pk, o.item.ID}].etag; have != "" {
 			require.Equal(r, have, etag)
 		}
 	default:
 		require.False(r, m.etags[etag], "etag %s was used before", etag)
 		m.etags[etag] = true
-		m.note(o, etag)
+		m.noteEtag(o, etag)
 	}
 }
 
-func (m *machine) single(r *rapid.T) {
-	o := m.operation(r, rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition"))
+func (m *machine) runSingle(r *rapid.T) {
+	o := m.randomOperation(r, rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition"))
 	key, options := azcosmos.NewPartitionKeyString(o.pk), &azcosmos.ItemOptions{IfMatchEtag: etagOf(o)}
 	var answer azcosmos.ItemResponse
 	var err error
 	switch o.kind {
 	case creating:
-		answer, err = m.c.CreateItem(context.Background(), key, o.body(), options)
+		answer, err = m.c.CreateItem(context.Background(), key, o.bodyText(), options)
 	case upserting:
-		answer, err = m.c.UpsertItem(context.Background(), key, o.body(), options)
+		answer, err = m.c.UpsertItem(context.Background(), key, o.bodyText(), options)
 	case replacing:
-		answer, err = m.c.ReplaceItem(context.Background(), key, o.item.ID, o.body(), options)
+		answer, err = m.c.ReplaceItem(context.Background(), key, o.item.ID, o.bodyText(), options)
 	case patching:
-		answer, err = m.c.PatchItem(context.Background(), key, o.item.ID, o.patch(), options)
+		answer, err = m.c.PatchItem(context.Background(), key, o.item.ID, o.patchOperations(), options)
 	case deleting:
 		answer, err = m.c.DeleteItem(context.Background(), key, o.item.ID, options)
 	default:
 		answer, err = m.c.ReadItem(context.Background(), key, o.item.ID, options)
 	}
-	after, want := m.all([]operation{o})
-	require.Equal(r, want[0], statusOf(r, answer.RawResponse, err))
-	m.model = after
+	after, want := m.applyBatch([]modelOperation{o})
+	require.Equal(r, want[0], rapidStatus(r, answer.RawResponse, err))
+	m.containerModel = after
 	if err == nil {
-		m.wrote(r, o, answer.ETag)
+		m.recordWrite(r, o, answer.ETag)
 	}
 }
 
-func (m *machine) batch(r *rapid.T) {
+func (m *machine) runBatch(r *rapid.T) {
 	pk := rapid.SampledFrom([]string{"p", "q"}).Draw(r, "partition")
-	var ops []operation
+	var ops []modelOperation
 	batch := m.c.NewTransactionalBatch(azcosmos.NewPartitionKeyString(pk))
 	for range rapid.IntRange(1, 4).Draw(r, "operations") {
-		o := m.operation(r, pk)
+		o := m.randomOperation(r, pk)
 		ops = append(ops, o)
 		options := &azcosmos.TransactionalBatchItemOptions{IfMatchETag: etagOf(o)}
 		switch o.kind {
 		case creating:
-			batch.CreateItem(o.body(), options)
+			batch.CreateItem(o.bodyText(), options)
 		case upserting:
-			batch.UpsertItem(o.body(), options)
+			batch.UpsertItem(o.bodyText(), options)
 		case replacing:
-			batch.ReplaceItem(o.item.ID, o.body(), options)
+			batch.ReplaceItem(o.item.ID, o.bodyText(), options)
 		case patching:
-			batch.PatchItem(o.item.ID, o.patch(), options)
+			batch.PatchItem(o.item.ID, o.patchOperations(), options)
 		case deleting:
 			batch.DeleteItem(o.item.ID, options)
 		default:
@@ -254,14 +254,14 @@ func (m *machine) batch(r *rapid.T) {
 	}
 	answer, err := m.c.ExecuteTransactionalBatch(context.Background(), batch, nil)
 	require.NoError(r, err)
-	after, want := m.all(ops)
+	after, want := m.applyBatch(ops)
 	got := make([]int, len(ops))
 	for i, result := range answer.OperationResults {
 		got[i] = int(result.StatusCode)
 	}
 	require.Equal(r, want, got)
 	require.Equal(r, !slices.Contains(want, 424) && want[0] < 300, answer.Success)
-	m.model = after
+	m.containerModel = after
 	if answer.Success {
 		m.noteAll(r, ops, func(i int) azcore.ETag { return answer.OperationResults[i].ETag })
 	}
@@ -269,10 +269,10 @@ func (m *machine) batch(r *rapid.T) {
 
 // noteAll notes the etags of operations that came one after the other. One
 // document may have had several.
-func (m *machine) noteAll(r *rapid.T, ops []operation, etag func(i int) azcore.ETag) {
+func (m *machine) noteAll(r *rapid.T, ops []modelOperation, etag func(i int) azcore.ETag) {
 	for i, o := range ops {
 		if o.kind != reading {
-			m.wrote(r, o, etag(i))
+			m.recordWrite(r, o, etag(i))
 		}
 	}
 }

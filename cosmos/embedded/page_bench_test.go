@@ -22,7 +22,7 @@ func reportPage(b *testing.B, engine *embedded.Engine, name, query string, resul
 	var took []time.Duration
 	for range pages {
 		began := time.Now()
-		answer := answered(b, engine, request())
+		answer := requireAnswered(b, engine, request())
 		took = append(took, time.Since(began))
 		require.Equal(b, fmt.Sprint(results), answer.Header.Get("x-ms-item-count"), query)
 	}
@@ -34,11 +34,11 @@ func reportPage(b *testing.B, engine *embedded.Engine, name, query string, resul
 // the middle of logical partitions of different sizes.
 func BenchmarkOrderedPage(b *testing.B) {
 	for b.Loop() {
-		engine, _ := open(b, embedded.Options{Dir: b.TempDir(), Unsynced: true}, onlySlot)
+		engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir(), Unsynced: true}, onlySlot)
 		have := 0
 		for _, documents := range []int{1000, 10_000, 100_000, 1_000_000} {
 			for ; have < documents; have += 100 {
-				answered(b, engine, createRequest(b, engine, hundred(have, 0), 0))
+				requireAnswered(b, engine, createRequest(b, engine, hundredDocs(have, 0), 0))
 			}
 			middle, size := documents/2, fmt.Sprintf("%dk", documents/1000)
 			const inW00 = `["w00"]`
@@ -55,9 +55,9 @@ func BenchmarkOrderedPage(b *testing.B) {
 // which ten have a document that matches.
 func BenchmarkPageAcrossPartitions(b *testing.B) {
 	for b.Loop() {
-		engine, _ := open(b, embedded.Options{Dir: b.TempDir(), Unsynced: true})
+		engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir(), Unsynced: true})
 		create := func(id string, partition int) {
-			answer, err := engine.Transport().Do(signed(b, engine, "POST", docsPath, "docs", containerLink, fmt.Sprintf(`{"id":%q,"pk":"p%06d","n":1}`, id, partition),
+			answer, err := engine.Transport().Do(signedRequest(b, engine, "POST", docsPath, "docs", containerLink, fmt.Sprintf(`{"id":%q,"pk":"p%06d","n":1}`, id, partition),
 				"x-ms-documentdb-partitionkey", fmt.Sprintf(`["p%06d"]`, partition)))
 			if err != nil || answer.StatusCode != 201 {
 				b.Error(err, answer)
@@ -66,7 +66,7 @@ func BenchmarkPageAcrossPartitions(b *testing.B) {
 		have := 0
 		for _, partitions := range []int{1000, 10_000, 100_000} {
 			first := have
-			timed(partitions-first, func(_, i int) {
+			timeWriters(partitions-first, func(_, i int) {
 				create("entry", first+i)
 				if partitions == 1000 && i%100 == 0 {
 					create("head", i)

@@ -51,8 +51,8 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 		{"set", "/a//b", "x", ""},
 	} {
 		name := fmt.Sprint(tc.op, " ", tc.path)
-		_, c := open(t, embedded.Options{})
-		create(t, c, []byte(before))
+		_, c := openEngine(t, embedded.Options{})
+		createDocs(t, c, []byte(before))
 		patch := patchOf(func(p *azcosmos.PatchOperations) {
 			switch tc.op {
 			case "set":
@@ -69,7 +69,7 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 		})
 		answer, err := c.PatchItem(t.Context(), pk, "a", patch, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 		if tc.want == "" {
-			require.Equal(t, 400, status(t, nil, err), name)
+			require.Equal(t, 400, clientStatus(t, nil, err), name)
 			continue
 		}
 		require.NoError(t, err, name)
@@ -82,7 +82,7 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 }
 
 func TestAStoredDocumentComesBackAsItWasSent(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for sent, want := range map[string]string{
 		` { "id" : "a" , "pk" : "p" , "x" : [ 1 , { } ] } `:              `{"id":"a","pk":"p","x":[1,{}],`,
 		`{"id":"a","pk":"p","big":9007199254740993}`:                     `"big":9007199254740992,`, // a double holds no more

@@ -20,8 +20,8 @@ func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
 		want       float64 // request units of one partition in three seconds
 	}{{400, 1600}, {10_000, 40_000}, {15_000, 30_000}} {
 		now := time.Unix(1_700_000_000, 0)
-		engine, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
-		raise(t, c, tc.throughput)
+		engine, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
+		raiseThroughput(t, c, tc.throughput)
 		large := fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0100000d"}`, 1)
 		_, err := c.UpsertItem(t.Context(), pk, large, nil)
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
 }
 
 func TestWhoComesInUnmeteredSpendsNothingOfTheThroughput(t *testing.T) {
-	engine, _ := open(t, embedded.Options{
+	engine, _ := openEngine(t, embedded.Options{
 		Throttle: true, Clock: func() time.Time { return time.Unix(1_700_000_000, 0) },
 		Latency: &embedded.Latency{Base: time.Hour, Sleep: func(context.Context, time.Duration) { t.Error("an unmetered request waits for nothing") }},
 	})
@@ -63,14 +63,14 @@ func TestWhoComesInUnmeteredSpendsNothingOfTheThroughput(t *testing.T) {
 }
 
 func TestWithoutThrottleNothingIsRefused(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for i := range 300 {
-		create(t, c, doc(fmt.Sprint(i), i))
+		createDocs(t, c, newDoc(fmt.Sprint(i), i))
 	}
 }
 
 func TestAPartitionThatIsFullSplits(t *testing.T) {
-	_, c := open(t, embedded.Options{RangeBytes: 64 << 10})
+	_, c := openEngine(t, embedded.Options{RangeBytes: 64 << 10})
 	for i := range 40 {
 		key := fmt.Sprint("p", i)
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(key), fmt.Appendf(nil, `{"id":"a","pk":%q,"data":"%08000d"}`, key, 1), nil)
@@ -79,36 +79,36 @@ func TestAPartitionThatIsFullSplits(t *testing.T) {
 	ranges, err := c.ReadFeedRanges(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, ranges, 6, "40 documents of a little over 8,000 bytes in ranges of 65,536")
-	ids, _ := drain(t, c, azcosmos.ChangeFeedOptions{})
+	ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{})
 	require.Len(t, ids, 40)
 }
 
 func TestALaggingReadIsAsOldAsItIsTold(t *testing.T) {
 	now, lag := time.Unix(1_700_000_000, 0), time.Duration(0)
-	_, c := open(t, embedded.Options{Clock: func() time.Time { return now }, Lag: func() time.Duration { return lag }})
-	create(t, c, doc("a", 0))
+	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }, Lag: func() time.Duration { return lag }})
+	createDocs(t, c, newDoc("a", 0))
 	var newest *string
 	for n := 1; n <= 20; n++ {
 		now = now.Add(100 * time.Millisecond)
-		answer, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", n), nil)
+		answer, err := c.ReplaceItem(t.Context(), pk, "a", newDoc("a", n), nil)
 		require.NoError(t, err)
 		newest = answer.SessionToken
 	}
 	for back, want := range map[time.Duration]string{0: "20", 99 * time.Millisecond: "19", 100 * time.Millisecond: "19", 550 * time.Millisecond: "14"} {
 		lag = back
-		require.Equal(t, want, all(t, c, pk, "SELECT VALUE c.n FROM c", nil)[0][0], "%v late", back)
-		require.Equal(t, "20", all(t, c, pk, "SELECT VALUE c.n FROM c", &azcosmos.QueryOptions{SessionToken: newest})[0][0])
+		require.Equal(t, want, queryAll(t, c, pk, "SELECT VALUE c.n FROM c", nil)[0][0], "%v late", back)
+		require.Equal(t, "20", queryAll(t, c, pk, "SELECT VALUE c.n FROM c", &azcosmos.QueryOptions{SessionToken: newest})[0][0])
 	}
 }
 
 func TestAnAnswerTakesAsLongAsItsLatencySays(t *testing.T) {
 	var waited []time.Duration
-	_, c := open(t, embedded.Options{Latency: &embedded.Latency{
+	_, c := openEngine(t, embedded.Options{Latency: &embedded.Latency{
 		Base: time.Second, PerKB: time.Minute,
 		Sleep: func(_ context.Context, d time.Duration) { waited = append(waited, d) },
 	}})
 	require.Empty(t, waited, "only requests for documents take time")
-	create(t, c, fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%02000d"}`, 1))
+	createDocs(t, c, fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%02000d"}`, 1))
 	_, err := c.DeleteItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
 	require.Len(t, waited, 2)
@@ -121,7 +121,7 @@ func TestContainersThatShareAThroughputShareOneBudget(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()
-	account := client(t, engine)
+	account := newClient(t, engine)
 	shared := azcosmos.NewManualThroughputProperties(400)
 	_, err = account.CreateDatabase(t.Context(), azcosmos.DatabaseProperties{ID: "db"}, &azcosmos.CreateDatabaseOptions{ThroughputProperties: &shared})
 	require.NoError(t, err)
@@ -130,8 +130,8 @@ func TestContainersThatShareAThroughputShareOneBudget(t *testing.T) {
 	upsert := func(id string) int {
 		c, err := db.NewContainer(id)
 		require.NoError(t, err)
-		answer, err := c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
-		return status(t, answer.RawResponse, err)
+		answer, err := c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
+		return clientStatus(t, answer.RawResponse, err)
 	}
 	for _, id := range []string{"c", "d"} {
 		_, err = db.CreateContainer(t.Context(), azcosmos.ContainerProperties{
@@ -151,20 +151,20 @@ func TestContainersThatShareAThroughputShareOneBudget(t *testing.T) {
 
 func TestAQueryOfAllPartitionsWaitsForTheBusiestOfThem(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	_, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
-	raise(t, c, 20_000)
+	_, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
+	raiseThroughput(t, c, 20_000)
 	large := fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0900000d"}`, 1)
 	refused := 0
 	for refused == 0 {
 		_, err := c.UpsertItem(t.Context(), pk, large, nil)
 		if err != nil {
-			refused = status(t, nil, err)
+			refused = clientStatus(t, nil, err)
 		}
 	}
 	require.Equal(t, 429, refused)
 	query := func(key azcosmos.PartitionKey) int {
 		answer, err := c.NewQueryItemsPager("SELECT c.id FROM c", key, nil).NextPage(t.Context())
-		return status(t, answer.RawResponse, err)
+		return clientStatus(t, answer.RawResponse, err)
 	}
 	elsewhere := ""
 	for i := 0; elsewhere == ""; i++ { // some key lies in the other physical partition
@@ -181,7 +181,7 @@ func TestAQueryOfAllPartitionsWaitsForTheBusiestOfThem(t *testing.T) {
 
 func TestAnAutoscaleContainerIsBilledByItsBusiestSecondOfTheHour(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0).Truncate(time.Hour)
-	engine, c := open(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
+	engine, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
 	scaled := func() float64 {
 		n, err := engine.Scaled("db", "c")
 		require.NoError(t, err)
@@ -194,14 +194,14 @@ func TestAnAutoscaleContainerIsBilledByItsBusiestSecondOfTheHour(t *testing.T) {
 	now = now.Add(time.Second)
 	before := engine.RequestUnits()
 	for range 50 {
-		_, err := c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
+		_, err := c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 		require.NoError(t, err)
 	}
 	busiest := engine.RequestUnits() - before
 	require.Greater(t, busiest, 400.0)
 	require.InDelta(t, busiest, scaled(), 1e-6)
 	now = now.Add(time.Second)
-	_, err = c.UpsertItem(t.Context(), pk, doc("a", 1), nil)
+	_, err = c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 	require.NoError(t, err)
 	require.InDelta(t, busiest, scaled(), 1e-6, "of the whole hour")
 	now = now.Add(time.Hour)

@@ -17,15 +17,15 @@ import (
 // features are what the client for Node says it supports, in part.
 const features = "Aggregate, Distinct, MultipleOrderBy, OffsetAndLimit, OrderBy, Top, GroupBy, MultipleAggregates, NonValueAggregate"
 
-// spread makes container wide of 24 documents in four physical partitions.
-func spread(t *testing.T) *embedded.Engine {
+// newSpread makes container wide of 24 documents in four physical partitions.
+func newSpread(t *testing.T) *embedded.Engine {
 	t.Helper()
-	engine, _ := open(t, embedded.Options{})
-	answer, body := send(t, engine, signed(t, engine, "POST", "/dbs/db/colls", "colls", "dbs/db",
+	engine, _ := openEngine(t, embedded.Options{})
+	answer, body := sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls", "colls", "dbs/db",
 		`{"id":"wide","partitionKey":{"paths":["/pk"]}}`, "x-ms-offer-throughput", "40000"))
 	require.Equal(t, 201, answer.StatusCode, body)
 	require.Contains(t, body, `"version":2`, "clients hash keys as the container says")
-	db, err := client(t, engine).NewDatabase("db")
+	db, err := newClient(t, engine).NewDatabase("db")
 	require.NoError(t, err)
 	c, err := db.NewContainer("wide")
 	require.NoError(t, err)
@@ -37,10 +37,10 @@ func spread(t *testing.T) *embedded.Engine {
 	return engine
 }
 
-// ask sends a query to container wide, and tells where the page goes on.
-func ask(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
+// askQuery sends a query to container wide, and tells where the page goes on.
+func askQuery(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
 	t.Helper()
-	return send(t, engine, signed(t, engine, "POST", "/dbs/db/colls/wide/docs", "docs", "dbs/db/colls/wide", fmt.Sprintf(`{"query":%q}`, query),
+	return sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls/wide/docs", "docs", "dbs/db/colls/wide", fmt.Sprintf(`{"query":%q}`, query),
 		append([]string{"Content-Type", "application/query+json"}, header...)...))
 }
 
@@ -50,7 +50,7 @@ func eachRange(t *testing.T, engine *embedded.Engine, query string) (results [][
 	for id := range 4 {
 		var found []json.RawMessage
 		for token := ""; ; {
-			answer, body := ask(t, engine, query, "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
+			answer, body := askQuery(t, engine, query, "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
 				"x-ms-max-item-count", "2", "x-ms-continuation", token)
 			require.Equal(t, 200, answer.StatusCode, body)
 			var page struct{ Documents []json.RawMessage }
@@ -65,9 +65,9 @@ func eachRange(t *testing.T, engine *embedded.Engine, query string) (results [][
 	return results
 }
 
-func rewritten(t *testing.T, engine *embedded.Engine, query string) string {
+func rewrittenText(t *testing.T, engine *embedded.Engine, query string) string {
 	t.Helper()
-	answer, body := ask(t, engine, query, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
+	answer, body := askQuery(t, engine, query, "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features)
 	require.Equal(t, 200, answer.StatusCode, body)
 	var plan struct {
 		QueryInfo struct{ RewrittenQuery string }
@@ -77,9 +77,9 @@ func rewritten(t *testing.T, engine *embedded.Engine, query string) string {
 }
 
 func TestEachPhysicalPartitionSortsItsPart(t *testing.T) {
-	engine := spread(t)
+	engine := newSpread(t)
 	var all []int
-	for _, part := range eachRange(t, engine, rewritten(t, engine, "SELECT VALUE c.n FROM c WHERE c.n > 3 ORDER BY c.n DESC")) {
+	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT VALUE c.n FROM c WHERE c.n > 3 ORDER BY c.n DESC")) {
 		require.NotEmpty(t, part)
 		var keys []int
 		for _, result := range part {
@@ -100,16 +100,16 @@ func TestEachPhysicalPartitionSortsItsPart(t *testing.T) {
 }
 
 func TestEachPhysicalPartitionCountsAndCutsItsPart(t *testing.T) {
-	engine := spread(t)
+	engine := newSpread(t)
 	total := 0
-	for _, part := range eachRange(t, engine, rewritten(t, engine, "SELECT VALUE COUNT(1) FROM c")) {
+	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT VALUE COUNT(1) FROM c")) {
 		var r [][]struct{ Item int }
 		require.NoError(t, json.Unmarshal([]byte("["+string(part[0])+"]"), &r))
 		total += r[0][0].Item
 	}
 	require.Equal(t, 24, total)
 	groups := 0
-	for _, part := range eachRange(t, engine, rewritten(t, engine, "SELECT c.team, SUM(c.n) AS s FROM c GROUP BY c.team")) {
+	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT c.team, SUM(c.n) AS s FROM c GROUP BY c.team")) {
 		groups += len(part)
 	}
 	require.Equal(t, 12, groups, "three teams in each of four parts")
@@ -123,8 +123,8 @@ func TestEachPhysicalPartitionCountsAndCutsItsPart(t *testing.T) {
 }
 
 func TestAClientThatDidNotAskForAPlanGetsItWithTheRefusal(t *testing.T) {
-	engine := spread(t)
-	answer, body := ask(t, engine, "SELECT TOP 1 * FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-query-enablecrosspartition", "true")
+	engine := newSpread(t)
+	answer, body := askQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-query-enablecrosspartition", "true")
 	require.Equal(t, 400, answer.StatusCode)
 	require.Equal(t, "1004", answer.Header.Get("x-ms-substatus"))
 	var refusal struct{ AdditionalErrorInfo string }
@@ -135,41 +135,41 @@ func TestAClientThatDidNotAskForAPlanGetsItWithTheRefusal(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(refusal.AdditionalErrorInfo), &plan))
 	require.Equal(t, 1, plan.QueryInfo.Top)
 
-	answer, body = ask(t, engine, "SELECT TOP 1 * FROM c", "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", "OrderBy")
+	answer, body = askQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", "OrderBy")
 	require.Equal(t, 400, answer.StatusCode)
 	require.Contains(t, body, "Top")
 }
 
 func TestAnOrderedQueryGoesOnUnderAnotherConditionOfResuming(t *testing.T) {
-	engine := spread(t)
-	text := rewritten(t, engine, "SELECT VALUE c.n FROM c ORDER BY c.n")
+	engine := newSpread(t)
+	text := rewrittenText(t, engine, "SELECT VALUE c.n FROM c ORDER BY c.n")
 	at := []string{"x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", "0", "x-ms-max-item-count", "2"}
-	answer, body := ask(t, engine, text, at...)
+	answer, body := askQuery(t, engine, text, at...)
 	require.Equal(t, 200, answer.StatusCode, body)
 	at = append(at, "x-ms-continuation", answer.Header.Get("x-ms-continuation"))
-	_, want := ask(t, engine, text, at...)
-	answer, got := ask(t, engine, strings.Replace(text, "WHERE (true", "WHERE ((c.n >= 0)", 1), at...)
+	_, want := askQuery(t, engine, text, at...)
+	answer, got := askQuery(t, engine, strings.Replace(text, "WHERE (true", "WHERE ((c.n >= 0)", 1), at...)
 	require.Equal(t, 200, answer.StatusCode, got)
 	require.Equal(t, want, got)
-	answer, got = ask(t, engine, strings.Replace(text, "DESC", "ASC", 1)+" OFFSET 0 LIMIT 9", at...)
+	answer, got = askQuery(t, engine, strings.Replace(text, "DESC", "ASC", 1)+" OFFSET 0 LIMIT 9", at...)
 	require.Equal(t, 400, answer.StatusCode, got)
 }
 
 func TestAContainerKeepsTheHashOfItsKeys(t *testing.T) {
-	engine := spread(t)
+	engine := newSpread(t)
 	const link = "dbs/db/colls/wide"
 	body := `{"id":"wide","partitionKey":{"paths":["/pk"]},"defaultTtl":9}`
-	answer, text := send(t, engine, signed(t, engine, "PUT", "/"+link, "colls", link, body))
+	answer, text := sendRequest(t, engine, signedRequest(t, engine, "PUT", "/"+link, "colls", link, body))
 	require.Equal(t, 200, answer.StatusCode, text)
 	require.Contains(t, text, `"version":2`)
-	answer, text = send(t, engine, signed(t, engine, "PUT", "/"+link, "colls", link, strings.Replace(body, `]}`, `],"version":1}`, 1)))
+	answer, text = sendRequest(t, engine, signedRequest(t, engine, "PUT", "/"+link, "colls", link, strings.Replace(body, `]}`, `],"version":1}`, 1)))
 	require.Equal(t, 400, answer.StatusCode, text)
 }
 
 func TestAPartOfAPhysicalPartitionCanBeRead(t *testing.T) {
-	engine := spread(t)
+	engine := newSpread(t)
 	read := func(id int, low, high string) (int, []json.RawMessage) {
-		answer, body := ask(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
+		answer, body := askQuery(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
 			"x-ms-read-key-type", "EffectivePartitionKeyRange", "x-ms-start-epk", low, "x-ms-end-epk", high)
 		var page struct{ Documents []json.RawMessage }
 		require.NoError(t, json.Unmarshal([]byte(body), &page))

@@ -26,9 +26,9 @@ var zoo = []string{
 }
 
 func TestAQueryFindsWhatCosmosWouldFind(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for _, d := range zoo {
-		create(t, c, []byte(d))
+		createDocs(t, c, []byte(d))
 	}
 	_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString("q"), []byte(`{"id":"9","pk":"q","x":1}`), nil)
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestAQueryFindsWhatCosmosWouldFind(t *testing.T) {
 	} {
 		for _, size := range []int32{0, 1, 2, -1} {
 			got := ""
-			for _, page := range all(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, &azcosmos.QueryOptions{QueryParameters: params, PageSizeHint: size}) {
+			for _, page := range queryAll(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, &azcosmos.QueryOptions{QueryParameters: params, PageSizeHint: size}) {
 				got += strings.ReplaceAll(strings.Join(page, ""), `"`, "")
 			}
 			require.Equal(t, tc.want, got, "%s, pages of %d", tc.query, size)
@@ -92,9 +92,9 @@ func TestAQueryFindsWhatCosmosWouldFind(t *testing.T) {
 }
 
 func TestAQuerySelectsWhatItSays(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for _, d := range zoo {
-		create(t, c, []byte(d))
+		createDocs(t, c, []byte(d))
 	}
 	for _, tc := range []struct{ query, want string }{
 		{"SELECT c.id, c.x, c.o['in'][1] FROM c WHERE c.id = '1'", `{"id":"1","x":1,"$1":20}`},
@@ -118,7 +118,7 @@ func TestAQuerySelectsWhatItSays(t *testing.T) {
 	} {
 		for _, size := range []int32{0, 1} {
 			var got []string
-			for _, page := range all(t, c, pk, tc.query, &azcosmos.QueryOptions{PageSizeHint: size}) {
+			for _, page := range queryAll(t, c, pk, tc.query, &azcosmos.QueryOptions{PageSizeHint: size}) {
 				got = append(got, page...)
 			}
 			require.Equal(t, tc.want, strings.Join(got, " "), tc.query)
@@ -127,7 +127,7 @@ func TestAQuerySelectsWhatItSays(t *testing.T) {
 }
 
 func TestPagesEndAsTheEmulatorSuiteExpects(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	for i := range 10 {
 		for p, key := range []string{"p", "q"} {
 			d := fmt.Appendf(nil, `{"id":"%d","pk":%q}`, i+10*p, key)
@@ -136,10 +136,10 @@ func TestPagesEndAsTheEmulatorSuiteExpects(t *testing.T) {
 		}
 	}
 	five := &azcosmos.QueryOptions{PageSizeHint: 5}
-	require.Len(t, all(t, c, pk, "SELECT * FROM c", five), 2)
-	require.Len(t, all(t, c, pk, "SELECT * FROM c ORDER BY c.id", five), 2)
-	require.Len(t, all(t, c, azcosmos.NewPartitionKey(), "SELECT * FROM c WHERE c.pk = 'p' ORDER BY c.id", five), 2)
-	across := all(t, c, azcosmos.NewPartitionKey(), "SELECT VALUE c.id FROM c", five)
+	require.Len(t, queryAll(t, c, pk, "SELECT * FROM c", five), 2)
+	require.Len(t, queryAll(t, c, pk, "SELECT * FROM c ORDER BY c.id", five), 2)
+	require.Len(t, queryAll(t, c, azcosmos.NewPartitionKey(), "SELECT * FROM c WHERE c.pk = 'p' ORDER BY c.id", five), 2)
+	across := queryAll(t, c, azcosmos.NewPartitionKey(), "SELECT VALUE c.id FROM c", five)
 	require.Equal(t, [][]string{
 		{`"0"`, `"10"`, `"1"`, `"11"`, `"2"`},
 		{`"12"`, `"3"`, `"13"`, `"4"`, `"14"`},
@@ -150,12 +150,12 @@ func TestPagesEndAsTheEmulatorSuiteExpects(t *testing.T) {
 }
 
 func TestAPageIsAtMost4MB(t *testing.T) {
-	_, c := open(t, embedded.Options{}, onlySlot)
+	_, c := openEngine(t, embedded.Options{}, onlySlot)
 	for i := range 100 {
-		create(t, c, large(fmt.Sprint(i), i, "p"))
+		createDocs(t, c, largeDoc(fmt.Sprint(i), i, "p"))
 	}
 	for _, query := range []string{"SELECT * FROM c", "SELECT * FROM c WHERE c.slot >= 0 ORDER BY c.slot", "SELECT * FROM c ORDER BY c.slot DESC"} {
-		pages := all(t, c, pk, query, &azcosmos.QueryOptions{PageSizeHint: -1})
+		pages := queryAll(t, c, pk, query, &azcosmos.QueryOptions{PageSizeHint: -1})
 		require.Len(t, pages, 2, query)
 		require.Len(t, pages[0], 63, query)
 		require.Len(t, pages[1], 37, query)
@@ -165,7 +165,7 @@ func TestAPageIsAtMost4MB(t *testing.T) {
 // TestPagesOfAnyQueryTogetherAreTheWholeAnswer compares with a plain sort, for
 // random documents, while other documents are written between the pages.
 func TestPagesOfAnyQueryTogetherAreTheWholeAnswer(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	partition := 0
 	rapid.Check(t, func(r *rapid.T) {
 		partition++
@@ -238,17 +238,17 @@ func valueOf(values []int, quoted string) int {
 }
 
 func TestAnOrderNeedsAnIndex(t *testing.T) {
-	_, c := open(t, embedded.Options{}, onlySlot)
-	create(t, c, []byte(`{"id":"a","pk":"p","slot":1}`))
-	require.Len(t, all(t, c, pk, "SELECT * FROM c ORDER BY c.slot", nil), 1)
-	require.Len(t, all(t, c, pk, "SELECT * FROM c ORDER BY c._ts", nil), 1)
+	_, c := openEngine(t, embedded.Options{}, onlySlot)
+	createDocs(t, c, []byte(`{"id":"a","pk":"p","slot":1}`))
+	require.Len(t, queryAll(t, c, pk, "SELECT * FROM c ORDER BY c.slot", nil), 1)
+	require.Len(t, queryAll(t, c, pk, "SELECT * FROM c ORDER BY c._ts", nil), 1)
 	_, err := c.NewQueryItemsPager("SELECT * FROM c ORDER BY c.other", pk, nil).NextPage(t.Context())
 	require.ErrorContains(t, err, "order-by item is excluded")
 }
 
 func TestATokenFitsOnlyItsQuery(t *testing.T) {
-	_, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1), doc("b", 2), doc("c", 3))
+	_, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1), newDoc("b", 2), newDoc("c", 3))
 	one := &azcosmos.QueryOptions{PageSizeHint: 1}
 	page, err := c.NewQueryItemsPager("SELECT * FROM c ORDER BY c.n", pk, one).NextPage(t.Context())
 	require.NoError(t, err)
@@ -267,8 +267,8 @@ func TestATokenFitsOnlyItsQuery(t *testing.T) {
 }
 
 func TestManyItemsAreReadAtOnce(t *testing.T) {
-	_, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1), doc("b", 2), doc("c", 3))
+	_, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1), newDoc("b", 2), newDoc("c", 3))
 	got, err := c.ReadManyItems(t.Context(), []azcosmos.ItemIdentity{{ID: "a", PartitionKey: pk}, {ID: "c", PartitionKey: pk}, {ID: "z", PartitionKey: pk}}, nil)
 	require.NoError(t, err)
 	require.Len(t, got.Items, 2)

@@ -32,8 +32,8 @@ const (
 	bodySize = 700
 )
 
-// timed runs n operations on all writers and returns how long they took.
-func timed(n int, do func(worker, i int)) time.Duration {
+// timeWriters runs n operations on all writers and returns how long they took.
+func timeWriters(n int, do func(worker, i int)) time.Duration {
 	runtime.GC() // what is left of the round before is not the work of this one
 	began := time.Now()
 	var next atomic.Int64
@@ -49,9 +49,9 @@ func timed(n int, do func(worker, i int)) time.Duration {
 	return time.Since(began)
 }
 
-// rounds reports the median of how often ours fits into theirs, and the median
+// measureRounds reports the median of how often ours fits into theirs, and the median
 // time of one operation of ours when a round has n of them.
-func rounds(b *testing.B, n int, round func() (ours, theirs func() time.Duration)) {
+func measureRounds(b *testing.B, n int, round func() (ours, theirs func() time.Duration)) {
 	b.Helper()
 	var ratios, times []float64
 	for b.Loop() {
@@ -72,14 +72,14 @@ func rounds(b *testing.B, n int, round func() (ours, theirs func() time.Duration
 	b.ReportMetric(0, "ns/op")
 }
 
-func body(id, worker, n int) []byte {
+func smallDoc(id, worker, n int) []byte {
 	return fmt.Appendf(nil, `{"id":"%08d","pk":"w%02d","n":%d,"data":"%0*d"}`, id, worker, n, bodySize-60, n)
 }
 
-// hundred is a batch of documents.
-func hundred(first, worker int) (docs [][]byte) {
+// hundredDocs is a batch of documents.
+func hundredDocs(first, worker int) (docs [][]byte) {
 	for i := range 100 {
-		docs = append(docs, body(first+i, worker, i))
+		docs = append(docs, smallDoc(first+i, worker, i))
 	}
 	return docs
 }
@@ -93,13 +93,13 @@ func createRequest(b *testing.B, engine *embedded.Engine, docs [][]byte, worker 
 		separator = ','
 	}
 	batch.WriteByte(']')
-	return signed(b, engine, "POST", docsPath, "docs", containerLink, batch.String(),
+	return signedRequest(b, engine, "POST", docsPath, "docs", containerLink, batch.String(),
 		"x-ms-documentdb-partitionkey", fmt.Sprintf(`["w%02d"]`, worker), "Prefer", "return=minimal",
 		"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "True", "x-ms-cosmos-batch-ordered", "True")
 }
 
-// answered does a request of which nothing is wanted but that it succeeds.
-func answered(b *testing.B, engine *embedded.Engine, req *http.Request) *http.Response {
+// requireAnswered does a request of which nothing is wanted but that it succeeds.
+func requireAnswered(b *testing.B, engine *embedded.Engine, req *http.Request) *http.Response {
 	answer, err := engine.Transport().Do(req)
 	if err != nil {
 		b.Error(err)
@@ -112,8 +112,8 @@ func answered(b *testing.B, engine *embedded.Engine, req *http.Request) *http.Re
 	return answer
 }
 
-func (s *bare) create(first, worker int, docs [][]byte) error {
-	return s.write(func(bucket *bbolt.Bucket) error {
+func (s *bareStore) createDocs(first, worker int, docs [][]byte) error {
+	return s.writeGrouped(func(bucket *bbolt.Bucket) error {
 		for i, doc := range docs {
 			if err := bucket.Put(bareKey(worker, first+i), doc); err != nil {
 				return err
@@ -124,7 +124,7 @@ func (s *bare) create(first, worker int, docs [][]byte) error {
 }
 
 func BenchmarkRatioBatchesOf100Creates(b *testing.B) {
-	engine, _ := open(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
+	engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
 	store := openBare(b)
 	const batches = 64
 	type work struct {
@@ -133,18 +133,18 @@ func BenchmarkRatioBatchesOf100Creates(b *testing.B) {
 		request       *http.Request
 	}
 	made := 0
-	rounds(b, batches, func() (ours, theirs func() time.Duration) {
+	measureRounds(b, batches, func() (ours, theirs func() time.Duration) {
 		todo := make([]work, batches)
 		for i := range todo {
-			docs := hundred(made, i%writers)
+			docs := hundredDocs(made, i%writers)
 			todo[i] = work{made, i % writers, docs, createRequest(b, engine, docs, i%writers)}
 			made += len(docs)
 		}
 		return func() time.Duration {
-				return timed(batches, func(_, i int) { answered(b, engine, todo[i].request) })
+				return timeWriters(batches, func(_, i int) { requireAnswered(b, engine, todo[i].request) })
 			}, func() time.Duration {
-				return timed(batches, func(_, i int) {
-					if err := store.create(todo[i].first, todo[i].worker, todo[i].docs); err != nil {
+				return timeWriters(batches, func(_, i int) {
+					if err := store.createDocs(todo[i].first, todo[i].worker, todo[i].docs); err != nil {
 						b.Error(err)
 					}
 				})
@@ -153,32 +153,32 @@ func BenchmarkRatioBatchesOf100Creates(b *testing.B) {
 }
 
 func BenchmarkRatioConditionalReplaces(b *testing.B) {
-	engine, _ := open(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
+	engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
 	store := openBare(b)
 	var etags [writers]string
 	var requests [writers]*http.Request
 	for w := range etags {
-		answered(b, engine, createRequest(b, engine, [][]byte{body(1, w, 0)}, w))
+		requireAnswered(b, engine, createRequest(b, engine, [][]byte{smallDoc(1, w, 0)}, w))
 		partition := fmt.Sprintf(`["w%02d"]`, w)
-		read := answered(b, engine, signed(b, engine, "GET", docsPath+"/00000001", "docs", containerLink+"/docs/00000001", "",
+		read := requireAnswered(b, engine, signedRequest(b, engine, "GET", docsPath+"/00000001", "docs", containerLink+"/docs/00000001", "",
 			"x-ms-documentdb-partitionkey", partition))
 		etags[w] = read.Header.Get("etag")
-		requests[w] = signed(b, engine, "PUT", docsPath+"/00000001", "docs", containerLink+"/docs/00000001", "",
+		requests[w] = signedRequest(b, engine, "PUT", docsPath+"/00000001", "docs", containerLink+"/docs/00000001", "",
 			"x-ms-documentdb-partitionkey", partition, "Prefer", "return=minimal")
 	}
 	const replaces = 1000
-	rounds(b, replaces, func() (ours, theirs func() time.Duration) {
+	measureRounds(b, replaces, func() (ours, theirs func() time.Duration) {
 		return func() time.Duration {
-				return timed(replaces, func(w, i int) {
-					req, doc := requests[w], body(1, w, i)
+				return timeWriters(replaces, func(w, i int) {
+					req, doc := requests[w], smallDoc(1, w, i)
 					req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(doc)), int64(len(doc))
 					req.Header.Set("If-Match", etags[w])
-					etags[w] = answered(b, engine, req).Header.Get("etag")
+					etags[w] = requireAnswered(b, engine, req).Header.Get("etag")
 				})
 			}, func() time.Duration {
-				return timed(replaces, func(w, i int) {
-					doc := body(1, w, i)
-					if err := store.write(func(bucket *bbolt.Bucket) error {
+				return timeWriters(replaces, func(w, i int) {
+					doc := smallDoc(1, w, i)
+					if err := store.writeGrouped(func(bucket *bbolt.Bucket) error {
 						key := bareKey(w, 1)
 						_ = bucket.Get(key) // the condition
 						return bucket.Put(key, doc)
@@ -190,14 +190,14 @@ func BenchmarkRatioConditionalReplaces(b *testing.B) {
 	})
 }
 
-// filled puts documents into the engine and into bbolt.
-func filled(b *testing.B, documents int) (*embedded.Engine, *bare) {
-	engine, _ := open(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
+// newFilled puts documents into the engine and into bbolt.
+func newFilled(b *testing.B, documents int) (*embedded.Engine, *bareStore) {
+	engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir()}, onlySlot)
 	store := openBare(b)
 	for first := 0; first < documents; first += 100 {
-		docs := hundred(first, 0)
-		answered(b, engine, createRequest(b, engine, docs, 0))
-		require.NoError(b, store.create(first, 0, docs))
+		docs := hundredDocs(first, 0)
+		requireAnswered(b, engine, createRequest(b, engine, docs, 0))
+		require.NoError(b, store.createDocs(first, 0, docs))
 	}
 	return engine, store
 }
@@ -207,13 +207,13 @@ const scanned = 60_000
 // BenchmarkRatioScanOf60000 looks into every document and gives no more than a
 // number.
 func BenchmarkRatioScanOf60000(b *testing.B) {
-	engine, store := filled(b, scanned)
+	engine, store := newFilled(b, scanned)
 	count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
-	rounds(b, 1, func() (ours, theirs func() time.Duration) {
+	measureRounds(b, 1, func() (ours, theirs func() time.Duration) {
 		return func() time.Duration {
 				defer runtime.GC()
 				began := time.Now()
-				answer := answered(b, engine, count())
+				answer := requireAnswered(b, engine, count())
 				took := time.Since(began)
 				text, err := io.ReadAll(answer.Body)
 				require.NoError(b, err)
@@ -222,7 +222,7 @@ func BenchmarkRatioScanOf60000(b *testing.B) {
 			}, func() time.Duration {
 				found := 0
 				began := time.Now()
-				err := store.scan(func(doc []byte) {
+				err := store.scanAll(func(doc []byte) {
 					if bytes.Contains(doc, []byte(`"n":`)) {
 						found++
 					}
@@ -237,16 +237,16 @@ func BenchmarkRatioScanOf60000(b *testing.B) {
 
 // BenchmarkRatioPagesOf60000 gives all documents, in pages of 4 MB.
 func BenchmarkRatioPagesOf60000(b *testing.B) {
-	engine, store := filled(b, scanned)
+	engine, store := newFilled(b, scanned)
 	all := queryRequest(b, engine, "SELECT * FROM c", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
-	rounds(b, 1, func() (ours, theirs func() time.Duration) {
+	measureRounds(b, 1, func() (ours, theirs func() time.Duration) {
 		return func() time.Duration {
 				defer runtime.GC()
 				began := time.Now()
 				size := int64(0)
 				req := all()
 				for token := "-"; token != ""; {
-					answer := answered(b, engine, req)
+					answer := requireAnswered(b, engine, req)
 					size += answer.ContentLength
 					token = answer.Header.Get("x-ms-continuation")
 					req = all()
@@ -260,7 +260,7 @@ func BenchmarkRatioPagesOf60000(b *testing.B) {
 				began := time.Now()
 				var page []byte
 				size := 0
-				err := store.scan(func(doc []byte) {
+				err := store.scanAll(func(doc []byte) {
 					if len(page)+len(doc) > 4<<20 {
 						size, page = size+len(page), nil
 					}

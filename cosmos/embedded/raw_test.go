@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// signed makes a request that azcosmos would not: with any header and body.
+// signedRequest makes a request that azcosmos would not: with any header and body.
 // kind and link are what the signature covers.
-func signed(t testing.TB, engine *embedded.Engine, method, path, kind, link, body string, header ...string) *http.Request {
+func signedRequest(t testing.TB, engine *embedded.Engine, method, path, kind, link, body string, header ...string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader([]byte(body)))
 	require.NoError(t, err)
@@ -43,8 +43,8 @@ const (
 	containerLink = "dbs/db/colls/c"
 )
 
-// send does a signed request and returns its status and body.
-func send(t testing.TB, engine *embedded.Engine, req *http.Request) (*http.Response, string) {
+// sendRequest does a signed request and returns its status and body.
+func sendRequest(t testing.TB, engine *embedded.Engine, req *http.Request) (*http.Response, string) {
 	t.Helper()
 	answer, err := engine.Transport().Do(req)
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func queryRequest(t testing.TB, engine *embedded.Engine, query, params string, h
 		"Content-Type", "application/query+json", "x-ms-documentdb-query", "True",
 		"x-ms-documentdb-partitionkey", `["p"]`, "x-ms-max-item-count", "-1",
 	}, header...)
-	req := signed(t, engine, "POST", docsPath, "docs", containerLink, body, header...)
+	req := signedRequest(t, engine, "POST", docsPath, "docs", containerLink, body, header...)
 	return func() *http.Request {
 		req.Body = io.NopCloser(strings.NewReader(body))
 		return req
@@ -67,5 +67,5 @@ func queryRequest(t testing.TB, engine *embedded.Engine, query, params string, h
 }
 
 func readRequest(t testing.TB, engine *embedded.Engine) *http.Request {
-	return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", "x-ms-documentdb-partitionkey", `["p"]`)
+	return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", "x-ms-documentdb-partitionkey", `["p"]`)
 }

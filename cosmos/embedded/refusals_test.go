@@ -108,9 +108,9 @@ func TestARefusalHasTheStatusAndSubStatusOfCosmos(t *testing.T) {
 		{"a resource of another kind", 400, 0, "GET", "/media/x", "media", "media/x", "", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			engine, c := open(t, embedded.Options{Consistency: "Session"})
-			create(t, c, doc("a", 1))
-			answer, body := send(t, engine, signed(t, engine, tc.method, tc.path, tc.kind, tc.link, tc.body, tc.header...))
+			engine, c := openEngine(t, embedded.Options{Consistency: "Session"})
+			createDocs(t, c, newDoc("a", 1))
+			answer, body := sendRequest(t, engine, signedRequest(t, engine, tc.method, tc.path, tc.kind, tc.link, tc.body, tc.header...))
 			require.Equal(t, tc.want, answer.StatusCode, body)
 			sub := answer.Header.Get("x-ms-substatus")
 			if tc.sub == 0 {
@@ -122,20 +122,20 @@ func TestARefusalHasTheStatusAndSubStatusOfCosmos(t *testing.T) {
 			require.NotContains(t, body, `"code":""`)
 			require.NotEmpty(t, answer.Header.Get("x-ms-request-charge"))
 			require.Equal(t, "application/json", answer.Header.Get("Content-Type"))
-			require.Len(t, all(t, c, pk, "SELECT * FROM c", nil)[0], 1, "nothing has changed")
+			require.Len(t, queryAll(t, c, pk, "SELECT * FROM c", nil)[0], 1, "nothing has changed")
 		})
 	}
 }
 
 func TestAThroughputIsReplacedOnlyAsItsCallerKnowsIt(t *testing.T) {
-	_, c := open(t, embedded.Options{})
+	_, c := openEngine(t, embedded.Options{})
 	read, err := c.ReadThroughput(t.Context(), nil)
 	require.NoError(t, err)
 	known := &azcosmos.ThroughputOptions{IfMatchEtag: &read.ETag}
 	_, err = c.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(500), known)
 	require.NoError(t, err)
 	_, err = c.ReplaceThroughput(t.Context(), azcosmos.NewManualThroughputProperties(600), known)
-	require.Equal(t, 412, status(t, nil, err))
+	require.Equal(t, 412, clientStatus(t, nil, err))
 	read, err = c.ReadThroughput(t.Context(), nil)
 	require.NoError(t, err)
 	manual, _ := read.ThroughputProperties.ManualThroughput()
@@ -145,12 +145,12 @@ func TestAThroughputIsReplacedOnlyAsItsCallerKnowsIt(t *testing.T) {
 // TestAWriteThatMeetsAnotherIsNotDone looks at 449, which clients do not retry.
 func TestAWriteThatMeetsAnotherIsNotDone(t *testing.T) {
 	collide := false
-	engine, c := open(t, embedded.Options{Collide: func() bool { return collide }})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{Collide: func() bool { return collide }})
+	createDocs(t, c, newDoc("a", 1))
 	collide = true
 	writes := map[string]func(context.Context) (*http.Response, error){
 		"create": func(ctx context.Context) (*http.Response, error) {
-			r, err := c.CreateItem(ctx, pk, doc("b", 1), nil)
+			r, err := c.CreateItem(ctx, pk, newDoc("b", 1), nil)
 			return r.RawResponse, err
 		},
 		"patch": func(ctx context.Context) (*http.Response, error) {
@@ -168,20 +168,20 @@ func TestAWriteThatMeetsAnotherIsNotDone(t *testing.T) {
 			return r.RawResponse, err
 		},
 		"bulk": func(context.Context) (*http.Response, error) {
-			r, _ := send(t, engine, signed(t, engine, "POST", docsPath, "docs", containerLink, `[{"operationType":"Delete","partitionKey":"[\"p\"]","id":"a"}]`, isBatch, "True"))
+			r, _ := sendRequest(t, engine, signedRequest(t, engine, "POST", docsPath, "docs", containerLink, `[{"operationType":"Delete","partitionKey":"[\"p\"]","id":"a"}]`, isBatch, "True"))
 			return r, nil
 		},
 	}
 	for name, write := range writes {
 		before := engine.Requests()
 		answer, err := write(t.Context())
-		require.Equal(t, 449, status(t, answer, err), name)
+		require.Equal(t, 449, clientStatus(t, answer, err), name)
 		require.EqualValues(t, 1, engine.Requests()-before, "%s is not sent again", name)
 		if err != nil {
 			require.ErrorContains(t, err, `"RetryWith"`)
 		}
 	}
-	require.Equal(t, [][]string{{`{"id":"a","n":1}`}}, all(t, c, pk, "SELECT c.id, c.n FROM c", nil))
+	require.Equal(t, [][]string{{`{"id":"a","n":1}`}}, queryAll(t, c, pk, "SELECT c.id, c.n FROM c", nil))
 	collide = false
 	for _, name := range []string{"create", "patch", "delete"} {
 		_, err := writes[name](t.Context())
@@ -191,17 +191,17 @@ func TestAWriteThatMeetsAnotherIsNotDone(t *testing.T) {
 
 func TestTheFunctionsOfTheTimeHaveTheClockOfTheEngine(t *testing.T) {
 	now := time.Date(2031, time.May, 4, 3, 2, 1, 0, time.UTC)
-	_, c := open(t, embedded.Options{Clock: func() time.Time { return now }})
-	create(t, c, doc("a", 1))
+	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }})
+	createDocs(t, c, newDoc("a", 1))
 	require.Equal(t, [][]string{{fmt.Sprintf(`["2031-05-04T03:02:01.0000000Z",%d]`, now.UnixMilli())}},
-		all(t, c, pk, "SELECT VALUE [GetCurrentDateTime(), GetCurrentTimestamp()] FROM c", nil))
-	require.Equal(t, [][]string{{`"a"`}}, all(t, c, pk, "SELECT VALUE c.id FROM c WHERE c._ts * 1000 = GetCurrentTimestamp()", nil))
+		queryAll(t, c, pk, "SELECT VALUE [GetCurrentDateTime(), GetCurrentTimestamp()] FROM c", nil))
+	require.Equal(t, [][]string{{`"a"`}}, queryAll(t, c, pk, "SELECT VALUE c.id FROM c WHERE c._ts * 1000 = GetCurrentTimestamp()", nil))
 	later := patchOf(func(p *azcosmos.PatchOperations) {
 		p.AppendSet("/n", 2)
 		p.SetCondition("from c where c._ts * 1000 < GetCurrentTimestamp()")
 	})
 	_, err := c.PatchItem(t.Context(), pk, "a", later, nil)
-	require.Equal(t, 412, status(t, nil, err))
+	require.Equal(t, 412, clientStatus(t, nil, err))
 	now = now.Add(time.Second)
 	_, err = c.PatchItem(t.Context(), pk, "a", later, nil)
 	require.NoError(t, err)
@@ -213,7 +213,7 @@ func TestAClosedEngineSaysSoOverHTTP(t *testing.T) {
 	handler := engine.Handler()
 	ask := func() int {
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, signed(t, engine, "GET", "/", "", "", ""))
+		handler.ServeHTTP(answer, signedRequest(t, engine, "GET", "/", "", "", ""))
 		return answer.Code
 	}
 	require.Equal(t, 200, ask())

@@ -54,7 +54,7 @@ func TestQuery_ResumesBehindDamagedDocuments(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine)
+	c := newContainer(t, engine)
 	var want []string
 	for i := range 24 { // in four partitions by turns
 		id, partition := fmt.Sprintf("doc%02d", i), fmt.Sprint(i%4)
@@ -89,7 +89,7 @@ func TestQuery_ReportsADamagedIDIndex(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
-	c := container(t, engine)
+	c := newContainer(t, engine)
 	for i := range 3 {
 		partition := fmt.Sprint(i)
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(partition), fmt.Appendf(nil, `{"id":"head","pk":%q}`, partition), nil)

@@ -14,7 +14,7 @@ import (
 // TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt is about a client that is in
 // the middle of something when a container splits.
 func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
+	engine, c := openEngine(t, embedded.Options{})
 	key := func(i int) string { return fmt.Sprint("p", i) }
 	for i := range 20 {
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(key(i)), fmt.Appendf(nil, `{"id":"a","pk":%q}`, key(i)), nil)
@@ -27,7 +27,7 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 		}
 	}
 	read := func(etag string) (status int, found ranges, next string) {
-		answer, body := send(t, engine, signed(t, engine, "GET", "/dbs/db/colls/c/pkranges", "pkranges", containerLink, "", "A-IM", "Incremental Feed", "If-None-Match", etag))
+		answer, body := sendRequest(t, engine, signedRequest(t, engine, "GET", "/dbs/db/colls/c/pkranges", "pkranges", containerLink, "", "A-IM", "Incremental Feed", "If-None-Match", etag))
 		if answer.StatusCode == 200 {
 			require.NoError(t, json.Unmarshal([]byte(body), &found))
 		}
@@ -40,7 +40,7 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 	require.Equal(t, 304, status)
 	require.Equal(t, etag, same)
 
-	raise(t, c, 20_000)
+	raiseThroughput(t, c, 20_000)
 	status, second, etag := read(etag)
 	require.Equal(t, 200, status)
 	require.Len(t, second.PartitionKeyRanges, 2, "those that are new")
@@ -48,7 +48,7 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 		require.Equal(t, []string{"0"}, r.Parents)
 	}
 	require.Equal(t, second.PartitionKeyRanges[0].MaxExclusive, second.PartitionKeyRanges[1].MinInclusive)
-	raise(t, c, 30_000)
+	raiseThroughput(t, c, 30_000)
 	_, third, etag := read(etag)
 	require.Len(t, third.PartitionKeyRanges, 2, "the half that split, and not the other")
 	require.Equal(t, []string{"0", second.PartitionKeyRanges[0].ID}, third.PartitionKeyRanges[0].Parents)
@@ -64,7 +64,7 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 		for i := range 20 {
 			body += fmt.Sprintf(`{"operationType":"Read","partitionKey":"[\"%s\"]","id":"a"},`, key(i))
 		}
-		answer, text := send(t, engine, signed(t, engine, "POST", docsPath, "docs", containerLink, body[:len(body)-1]+"]", isBatch, "True", inRange, r.ID))
+		answer, text := sendRequest(t, engine, signedRequest(t, engine, "POST", docsPath, "docs", containerLink, body[:len(body)-1]+"]", isBatch, "True", inRange, r.ID))
 		require.Equal(t, 207, answer.StatusCode)
 		var results []struct{ StatusCode int }
 		require.NoError(t, json.Unmarshal([]byte(text), &results))
@@ -79,10 +79,10 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 }
 
 func TestAFeedOfOneLogicalPartitionHasNothingOfOthers(t *testing.T) {
-	engine, c := open(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) {
+	engine, c := openEngine(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) {
 		p.PartitionKeyDefinition = azcosmos.PartitionKeyDefinition{Paths: []string{"/a", "/b"}, Kind: azcosmos.PartitionKeyKindMultiHash, Version: 2}
 	})
-	raise(t, c, 20_000)
+	raiseThroughput(t, c, 20_000)
 	for i := range 12 {
 		a, b := fmt.Sprint("a", i%2), fmt.Sprint("b", i%3)
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(a).AppendString(b), fmt.Appendf(nil, `{"id":"%d","a":%q,"b":%q}`, i, a, b), nil)
@@ -97,7 +97,7 @@ func TestAFeedOfOneLogicalPartitionHasNothingOfOthers(t *testing.T) {
 			{"A-IM", "Incremental Feed"},
 			{}, // all documents
 		} {
-			answer, body := send(t, engine, signed(t, engine, "GET", docsPath, "docs", containerLink, "", append(header, inP, key)...))
+			answer, body := sendRequest(t, engine, signedRequest(t, engine, "GET", docsPath, "docs", containerLink, "", append(header, inP, key)...))
 			var page struct{ Documents []struct{ ID string } }
 			if answer.StatusCode != 304 {
 				require.Equal(t, 200, answer.StatusCode, body)
@@ -109,7 +109,7 @@ func TestAFeedOfOneLogicalPartitionHasNothingOfOthers(t *testing.T) {
 			}
 			require.Equal(t, want, got, "%s %v", key, header)
 		}
-		answer, body := send(t, engine, signed(t, engine, "POST", docsPath, "docs", containerLink, `{"query":"SELECT * FROM c"}`,
+		answer, body := sendRequest(t, engine, signedRequest(t, engine, "POST", docsPath, "docs", containerLink, `{"query":"SELECT * FROM c"}`,
 			isQuery, "True", "Content-Type", "application/query+json", "x-ms-cosmos-is-query-plan-request", "True", inP, key))
 		require.Equal(t, 200, answer.StatusCode, body)
 		require.Contains(t, body, `"queryRanges":[{`)

@@ -18,16 +18,16 @@ func azcosmosETag(s string) *azcore.ETag {
 func TestAStaleReadIsAsOldAsItIsToldAndNoOlderThanItsSession(t *testing.T) {
 	back := 0
 	calls := 0
-	_, c := open(t, embedded.Options{Stale: func() int { calls++; return back }})
-	create(t, c, doc("a", 0))
+	_, c := openEngine(t, embedded.Options{Stale: func() int { calls++; return back }})
+	createDocs(t, c, newDoc("a", 0))
 	tokens := []string{}
 	for n := 1; n <= 100; n++ {
-		answer, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", n), nil)
+		answer, err := c.ReplaceItem(t.Context(), pk, "a", newDoc("a", n), nil)
 		require.NoError(t, err)
 		tokens = append(tokens, *answer.SessionToken)
 	}
 	require.Zero(t, calls, "a write is never stale")
-	read := func(o *azcosmos.QueryOptions) string { return all(t, c, pk, "SELECT VALUE c.n FROM c", o)[0][0] }
+	read := func(o *azcosmos.QueryOptions) string { return queryAll(t, c, pk, "SELECT VALUE c.n FROM c", o)[0][0] }
 	for _, tc := range []struct {
 		back int
 		want string
@@ -42,15 +42,15 @@ func TestAStaleReadIsAsOldAsItIsToldAndNoOlderThanItsSession(t *testing.T) {
 	}
 	back = 1000
 	require.Equal(t, "100", read(&azcosmos.QueryOptions{SessionToken: &tokens[99]}))
-	_, err := c.ReplaceItem(t.Context(), pk, "a", doc("a", 101), nil)
+	_, err := c.ReplaceItem(t.Context(), pk, "a", newDoc("a", 101), nil)
 	require.NoError(t, err)
 	require.Contains(t, []string{"100", "101"}, read(&azcosmos.QueryOptions{SessionToken: &tokens[99]}))
 
 	back = 5
 	item, err := c.ReadItem(t.Context(), pk, "a", nil)
 	require.NoError(t, err)
-	_, err = c.ReplaceItem(t.Context(), pk, "a", doc("a", 1), &azcosmos.ItemOptions{IfMatchEtag: &item.ETag})
-	require.Equal(t, 412, status(t, nil, err), "a condition is checked against the newest state")
+	_, err = c.ReplaceItem(t.Context(), pk, "a", newDoc("a", 1), &azcosmos.ItemOptions{IfMatchEtag: &item.ETag})
+	require.Equal(t, 412, clientStatus(t, nil, err), "a condition is checked against the newest state")
 }
 
 func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// status returns the HTTP status of an answer or error of the client.
-func status(t testing.TB, answer *http.Response, err error) int {
+// clientStatus returns the HTTP status of an answer or error of the client.
+func clientStatus(t testing.TB, answer *http.Response, err error) int {
 	t.Helper()
 	var refused *azcore.ResponseError
 	if errors.As(err, &refused) {
@@ -90,13 +90,13 @@ func TestEachOperationAnswersWithTheStatusOfCosmos(t *testing.T) {
 		{"create beyond 2 MB", 413, createItem(pk, string(big), nil)},
 		{"create with a trigger", 400, createItem(pk, `{"id":"b","pk":"p"}`, &azcosmos.ItemOptions{PreTriggers: []string{"t"}})},
 		{"upsert what is new", 201, item(func(ctx context.Context, c docs) (azcosmos.ItemResponse, error) {
-			return c.UpsertItem(ctx, pk, doc("b", 1), nil)
+			return c.UpsertItem(ctx, pk, newDoc("b", 1), nil)
 		})},
 		{"upsert what exists", 200, item(func(ctx context.Context, c docs) (azcosmos.ItemResponse, error) {
-			return c.UpsertItem(ctx, pk, doc("a", 1), nil)
+			return c.UpsertItem(ctx, pk, newDoc("a", 1), nil)
 		})},
 		{"upsert with a stale etag", 412, item(func(ctx context.Context, c docs) (azcosmos.ItemResponse, error) {
-			return c.UpsertItem(ctx, pk, doc("a", 1), ifStale)
+			return c.UpsertItem(ctx, pk, newDoc("a", 1), ifStale)
 		})},
 		{"replace", 200, replace("a", `{"id":"a","pk":"p"}`, nil)},
 		{"replace what is not there", 404, replace("b", `{"id":"b","pk":"p"}`, nil)},
@@ -160,10 +160,10 @@ func TestEachOperationAnswersWithTheStatusOfCosmos(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, c := open(t, embedded.Options{})
-			create(t, c, doc("a", 1))
+			_, c := openEngine(t, embedded.Options{})
+			createDocs(t, c, newDoc("a", 1))
 			answer, err := tc.do(t.Context(), c)
-			require.Equal(t, tc.want, status(t, answer, err), "%v", err)
+			require.Equal(t, tc.want, clientStatus(t, answer, err), "%v", err)
 			if err != nil {
 				var refused *azcore.ResponseError
 				require.ErrorAs(t, err, &refused)
@@ -177,10 +177,10 @@ func TestEachOperationAnswersWithTheStatusOfCosmos(t *testing.T) {
 
 func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	ctx := t.Context()
-	engine, c := open(t, embedded.Options{})
-	account := client(t, engine)
+	engine, c := openEngine(t, embedded.Options{})
+	account := newClient(t, engine)
 	_, err := account.CreateDatabase(ctx, azcosmos.DatabaseProperties{ID: "db"}, nil)
-	require.Equal(t, 409, status(t, nil, err))
+	require.Equal(t, 409, clientStatus(t, nil, err))
 	db, err := account.NewDatabase("db")
 	require.NoError(t, err)
 	ttl, day := int32(0), int32(24*60*60)
@@ -206,7 +206,7 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 		{"as it should be", azcosmos.ContainerProperties{ID: "x", PartitionKeyDefinition: key}, 201},
 	} {
 		answer, err := db.CreateContainer(ctx, tc.p, nil)
-		require.Equal(t, tc.want, status(t, answer.RawResponse, err), tc.name)
+		require.Equal(t, tc.want, clientStatus(t, answer.RawResponse, err), tc.name)
 	}
 	read, err := c.Read(ctx, nil)
 	require.NoError(t, err)
@@ -220,7 +220,7 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	require.Equal(t, policy.IndexingPolicy, read.ContainerProperties.IndexingPolicy)
 	policy.PartitionKeyDefinition.Paths = []string{"/other"}
 	_, err = c.Replace(ctx, policy, nil)
-	require.Equal(t, 400, status(t, nil, err))
+	require.Equal(t, 400, clientStatus(t, nil, err))
 
 	names := 0
 	for pager := db.NewQueryContainersPager("SELECT * FROM root r WHERE r.id = @id", &azcosmos.QueryContainersOptions{
@@ -234,12 +234,12 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	_, err = db.Delete(ctx, nil)
 	require.NoError(t, err)
 	_, err = db.Read(ctx, nil)
-	require.Equal(t, 404, status(t, nil, err))
+	require.Equal(t, 404, clientStatus(t, nil, err))
 }
 
 func TestARequestThatTheClientNeverSendsIsRefused(t *testing.T) {
-	engine, c := open(t, embedded.Options{})
-	create(t, c, doc("a", 1))
+	engine, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, newDoc("a", 1))
 	pkHeader := []string{"x-ms-documentdb-partitionkey", `["p"]`}
 	for _, tc := range []struct {
 		name   string
@@ -253,37 +253,37 @@ func TestARequestThatTheClientNeverSendsIsRefused(t *testing.T) {
 			return r
 		}},
 		{"a signature of another resource", 401, func() *http.Request {
-			return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/b", "", pkHeader...)
+			return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/b", "", pkHeader...)
 		}},
 		{"an old date", 403, func() *http.Request {
-			return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-date", "Mon, 02 Jan 2006 15:04:05 GMT")...)
+			return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-date", "Mon, 02 Jan 2006 15:04:05 GMT")...)
 		}},
 		{"an unknown header", 400, func() *http.Request {
-			return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-new-meaning", "1")...)
+			return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-new-meaning", "1")...)
 		}},
 		{"an unknown consistency", 400, func() *http.Request {
-			return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-consistency-level", "Total")...)
+			return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-consistency-level", "Total")...)
 		}},
 		{"a session from the future", 404, func() *http.Request {
-			return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-session-token", "0:-1#999999")...)
+			return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "x-ms-session-token", "0:-1#999999")...)
 		}},
 		{"a stored procedure", 400, func() *http.Request {
-			return signed(t, engine, "POST", "/dbs/db/colls/c/sprocs/x", "sprocs", containerLink+"/sprocs/x", "[]", pkHeader...)
+			return signedRequest(t, engine, "POST", "/dbs/db/colls/c/sprocs/x", "sprocs", containerLink+"/sprocs/x", "[]", pkHeader...)
 		}},
 		{"a change feed of all versions", 400, func() *http.Request {
-			return signed(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Full-Fidelity Feed")
+			return signedRequest(t, engine, "GET", docsPath, "docs", containerLink, "", "A-IM", "Full-Fidelity Feed")
 		}},
 		{"a batch that is not atomic", 400, func() *http.Request {
-			return signed(t, engine, "POST", docsPath, "docs", containerLink, "[]", append(pkHeader, "x-ms-cosmos-is-batch-request", "True")...)
+			return signedRequest(t, engine, "POST", docsPath, "docs", containerLink, "[]", append(pkHeader, "x-ms-cosmos-is-batch-request", "True")...)
 		}},
 		{"a conditional read that finds nothing new", 304, func() *http.Request {
 			read, err := c.ReadItem(t.Context(), pk, "a", nil)
 			require.NoError(t, err)
-			return signed(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "If-None-Match", string(read.ETag))...)
+			return signedRequest(t, engine, "GET", docsPath+"/a", "docs", containerLink+"/docs/a", "", append(pkHeader, "If-None-Match", string(read.ETag))...)
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			answer, body := send(t, engine, tc.change())
+			answer, body := sendRequest(t, engine, tc.change())
 			require.Equal(t, tc.want, answer.StatusCode, body)
 		})
 	}

@@ -18,10 +18,10 @@ func uniqueMail(p *azcosmos.ContainerProperties) {
 
 func TestNoTwoDocumentsOfAPartitionHaveTheSameUniqueKey(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	_, c := open(t, embedded.Options{Clock: func() time.Time { return now }}, uniqueMail, lives(100))
+	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }}, uniqueMail, withTTL(100))
 	write := func(id, partition, rest string) int {
 		answer, err := c.UpsertItem(t.Context(), azcosmos.NewPartitionKeyString(partition), []byte(`{"id":"`+id+`","pk":"`+partition+`",`+rest+`}`), nil)
-		return status(t, answer.RawResponse, err)
+		return clientStatus(t, answer.RawResponse, err)
 	}
 	require.Equal(t, 201, write("a", "p", `"mail":"a@x","name":{"first":"A","last":"B"}`))
 	require.Equal(t, 409, write("b", "p", `"mail":"a@x","name":{"first":"C","last":"D"}`))
@@ -34,7 +34,7 @@ func TestNoTwoDocumentsOfAPartitionHaveTheSameUniqueKey(t *testing.T) {
 	require.Equal(t, 409, write("e", "p", `"mail":null,"name":{"first":"other"}`), "missing is null")
 
 	_, err := c.PatchItem(t.Context(), pk, "b", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/mail", "a@x") }), nil)
-	require.Equal(t, 409, status(t, nil, err))
+	require.Equal(t, 409, clientStatus(t, nil, err))
 	_, err = c.PatchItem(t.Context(), pk, "b", patchOf(func(p *azcosmos.PatchOperations) { p.AppendSet("/mail", "c@x") }), nil)
 	require.NoError(t, err)
 	require.Equal(t, 201, write("f", "p", `"mail":"b@x","name":{"first":"F"}`), "the key was given up")
@@ -57,5 +57,5 @@ func TestNoTwoDocumentsOfAPartitionHaveTheSameUniqueKey(t *testing.T) {
 	require.NoError(t, err)
 	read.ContainerProperties.UniqueKeyPolicy = nil
 	_, err = c.Replace(t.Context(), *read.ContainerProperties, nil)
-	require.Equal(t, 400, status(t, nil, err), "unique keys stay as they were made")
+	require.Equal(t, 400, clientStatus(t, nil, err), "unique keys stay as they were made")
 }

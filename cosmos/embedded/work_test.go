@@ -23,7 +23,7 @@ func TestQuery_ContinuesOnAnotherPageWhenItsWorkIsDone(t *testing.T) {
 			var pages [2]int
 			var results [2][]string
 			for i, steps := range []int64{0, 4_000} {
-				_, c := open(t, embedded.Options{QuerySteps: steps})
+				_, c := openEngine(t, embedded.Options{QuerySteps: steps})
 				for n := range 150 {
 					key := fmt.Sprint("p", n%3)
 					if !cross {
@@ -37,7 +37,7 @@ func TestQuery_ContinuesOnAnotherPageWhenItsWorkIsDone(t *testing.T) {
 				if cross {
 					key = azcosmos.NewPartitionKey()
 				}
-				found := all(t, c, key, text, o)
+				found := queryAll(t, c, key, text, o)
 				pages[i], results[i] = len(found), slices.Concat(found...)
 			}
 			require.Equal(t, 1, pages[0], text)
@@ -50,9 +50,9 @@ func TestQuery_ContinuesOnAnotherPageWhenItsWorkIsDone(t *testing.T) {
 }
 
 func TestQuery_IsRefusedWhenItNeedsTooMuchAtOnce(t *testing.T) {
-	engine, c := open(t, embedded.Options{QuerySteps: 4_000, QueryMemory: 50_000})
+	engine, c := openEngine(t, embedded.Options{QuerySteps: 4_000, QueryMemory: 50_000})
 	for n := range 150 {
-		create(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","n":%d,"s":"%s","l":[%s1]}`, n, n, strings.Repeat("s", 200), strings.Repeat("2,", 15)))
+		createDocs(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","n":%d,"s":"%s","l":[%s1]}`, n, n, strings.Repeat("s", 200), strings.Repeat("2,", 15)))
 	}
 	for text, reason := range map[string]string{
 		"SELECT VALUE COUNT(1) FROM c JOIN x IN c.l":                                             "takes too long",
@@ -63,10 +63,10 @@ func TestQuery_IsRefusedWhenItNeedsTooMuchAtOnce(t *testing.T) {
 		"SELECT c.id, c.s, COUNT(1) FROM c GROUP BY c.id, c.s":                                   "too much memory",
 		"SELECT c.id FROM c ORDER BY c.s":                                                        "too much memory",
 	} {
-		answer, body := send(t, engine, queryRequest(t, engine, text, "[]")())
+		answer, body := sendRequest(t, engine, queryRequest(t, engine, text, "[]")())
 		require.Equal(t, 400, answer.StatusCode, text)
 		require.Contains(t, body, reason, text)
 	}
-	answer, body := send(t, engine, queryRequest(t, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]")())
+	answer, body := sendRequest(t, engine, queryRequest(t, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]")())
 	require.Equal(t, 200, answer.StatusCode, body)
 }

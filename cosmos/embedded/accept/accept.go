@@ -74,12 +74,12 @@ func (l *listener) Accept() (net.Conn, error) {
 		case !slices.ContainsFunc(temporaryErrors, func(temporary error) bool { return errors.Is(err, temporary) }):
 			return nil, err
 		}
-		l.wait(err)
+		l.logAndWait(err)
 	}
 }
 
-// wait logs err and returns after the delay, or when the listener is closed.
-func (l *listener) wait(err error) {
+// logAndWait logs err and returns after the delay, or when the listener is closed.
+func (l *listener) logAndWait(err error) {
 	l.failures++
 	if l.logged.TryStart(time.Now()) {
 		l.opts.Logger.Warn("cannot accept connections to "+l.opts.Server+"; retrying", "address", l.Addr().String(), "failures", l.failures, "error", err) //nolint:sloglint // each server has a text of its own

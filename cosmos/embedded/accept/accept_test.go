@@ -42,8 +42,8 @@ func (l *failingListener) Close() error {
 
 func (l *failingListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// retry wraps a listener that fails with errs, and returns its log.
-func retry(random float64, errs ...error) (net.Listener, *failingListener, *bytes.Buffer) {
+// newRetrying wraps a listener that fails with errs, and returns its log.
+func newRetrying(random float64, errs ...error) (net.Listener, *failingListener, *bytes.Buffer) {
 	var log bytes.Buffer
 	inner := &failingListener{errs: errs}
 	return accept.Retry(inner, accept.Options{
@@ -54,7 +54,7 @@ func retry(random float64, errs ...error) (net.Listener, *failingListener, *byte
 func TestRetry_DoublesItsDelayAndLogsOnceAMinute(t *testing.T) {
 	for random, want := range map[float64]time.Duration{0: 75 * time.Millisecond, 1: 37500 * time.Microsecond} {
 		synctest.Test(t, func(t *testing.T) {
-			l, _, log := retry(random, syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOMEM, nil, syscall.EMFILE)
+			l, _, log := newRetrying(random, syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.ENOMEM, nil, syscall.EMFILE)
 			began := time.Now()
 			_, err := l.Accept()
 			require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestRetry_DelaysUpToASecond(t *testing.T) {
 		for i := range errs {
 			errs[i] = syscall.EMFILE
 		}
-		l, _, log := retry(0, errs...)
+		l, _, log := newRetrying(0, errs...)
 		began := time.Now()
 		_, err := l.Accept()
 		require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestRetry_DelaysUpToASecond(t *testing.T) {
 
 func TestRetry_StopsWhenItIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, inner, _ := retry(0, syscall.EMFILE, syscall.EMFILE, syscall.EMFILE)
+		l, inner, _ := newRetrying(0, syscall.EMFILE, syscall.EMFILE, syscall.EMFILE)
 		began := time.Now()
 		closing := time.AfterFunc(12*time.Millisecond, func() { _ = l.Close() })
 		defer closing.Stop()
@@ -99,7 +99,7 @@ func TestRetry_StopsWhenItIsClosed(t *testing.T) {
 
 func TestRetry_ReturnsOtherErrors(t *testing.T) {
 	broken := errors.New("the listener is broken")
-	l, _, log := retry(0, broken)
+	l, _, log := newRetrying(0, broken)
 	_, err := l.Accept()
 	require.ErrorIs(t, err, broken)
 	require.Empty(t, log.String())

@@ -49,7 +49,7 @@ func (c *Certificate) Write(file string) error {
 
 // New makes a certificate for hosts, which are names and addresses.
 func New(hosts ...string) (*Certificate, error) {
-	c, _, err := create(hosts)
+	c, _, err := createCertificate(hosts)
 	return c, err
 }
 
@@ -57,10 +57,10 @@ func New(hosts ...string) (*Certificate, error) {
 // these hosts, or if it has expired.
 func Load(dir string, hosts ...string) (*Certificate, error) {
 	file, key := filepath.Join(dir, FileName), filepath.Join(dir, KeyName)
-	if pair, err := tls.LoadX509KeyPair(file, key); err == nil && serves(pair.Leaf, hosts) {
+	if pair, err := tls.LoadX509KeyPair(file, key); err == nil && isValidFor(pair.Leaf, hosts) {
 		return &Certificate{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Leaf.Raw}), pair}, nil
 	}
-	cert, private, err := create(hosts)
+	cert, private, err := createCertificate(hosts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func Load(dir string, hosts ...string) (*Certificate, error) {
 	return cert, cert.Write(file)
 }
 
-func serves(leaf *x509.Certificate, hosts []string) bool {
+func isValidFor(leaf *x509.Certificate, hosts []string) bool {
 	return leaf != nil && time.Now().Before(leaf.NotAfter) &&
 		!slices.ContainsFunc(hosts, func(host string) bool { return leaf.VerifyHostname(host) != nil })
 }
 
-func create(hosts []string) (cert *Certificate, private []byte, err error) {
+func createCertificate(hosts []string) (cert *Certificate, private []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

@@ -107,10 +107,10 @@ func (l *Limiter) Attach(srv *http.Server) {
 		if inner != nil {
 			ctx = inner(ctx, c)
 		}
-		return context.WithValue(ctx, connKey{}, l.accept(c))
+		return context.WithValue(ctx, connKey{}, l.addConn(c))
 	}
 	srv.ConnState = func(c net.Conn, s http.ConnState) {
-		l.move(c, s)
+		l.setState(c, s)
 		if state != nil {
 			state(c, s)
 		}
@@ -134,14 +134,14 @@ func (l *Limiter) Stats() Stats {
 	return l.stats
 }
 
-// accept registers a new connection and makes room for it. A resumed one keeps its entry.
-func (l *Limiter) accept(nc net.Conn) *conn {
+// addConn registers a new connection and makes room for it. A resumed one keeps its entry.
+func (l *Limiter) addConn(nc net.Conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c := l.resume(nc); c != nil {
+	if c := l.resumeConn(nc); c != nil {
 		return c
 	}
-	c := &conn{Conn: nc, addr: addrOf(nc), since: l.opts.Clock()}
+	c := &conn{Conn: nc, addr: clientAddr(nc), since: l.opts.Clock()}
 	c.address = l.addresses[c.addr]
 	if c.address == nil {
 		c.address = &address{}
@@ -163,13 +163,13 @@ func (l *Limiter) accept(nc net.Conn) *conn {
 		c.overIn = l.over.PushBack(c)
 		return c
 	}
-	l.enter(c, &l.fresh, &c.address.fresh)
+	l.enterLists(c, &l.fresh, &c.address.fresh)
 	return c
 }
 
-// resume moves the entry of a connection to the one that resumes it. It returns nil if nc
+// resumeConn moves the entry of a connection to the one that resumes it. It returns nil if nc
 // resumes none. The entry stays active: the request of nc has been read.
-func (l *Limiter) resume(nc net.Conn) *conn {
+func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	resumed, ok := nc.(ResumedConn)
 	if !ok {
 		return nil
@@ -188,8 +188,8 @@ func (l *Limiter) resume(nc net.Conn) *conn {
 // inUse returns the connections under the limit that are not being closed.
 func (l *Limiter) inUse() int { return len(l.open) - l.over.Len() }
 
-// move follows a connection through its states.
-func (l *Limiter) move(nc net.Conn, state http.ConnState) {
+// setState follows a connection through its states.
+func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.open[nc]
@@ -199,16 +199,16 @@ func (l *Limiter) move(nc net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 	case http.StateActive:
-		c.leave()
+		c.leaveLists()
 	case http.StateIdle:
-		c.leave()
+		c.leaveLists()
 		if c.over { // HTTP/2 is idle before its first request, too; the answer to that closes it
 			return
 		}
 		c.since = l.opts.Clock()
-		l.enter(c, &l.idle, &c.address.idle)
+		l.enterLists(c, &l.idle, &c.address.idle)
 	case http.StateHijacked, http.StateClosed:
-		l.forget(c)
+		l.removeConn(c)
 	}
 }
 
@@ -229,7 +229,7 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 // closeConn closes c. Its descriptor is free from then on, and so is its room.
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
-	l.forget(c)
+	l.removeConn(c)
 	_ = belowTLS(c.Conn).Close() // the server finds out
 }
 
@@ -245,8 +245,8 @@ func belowTLS(c net.Conn) net.Conn {
 	}
 }
 
-func (l *Limiter) forget(c *conn) {
-	c.leave()
+func (l *Limiter) removeConn(c *conn) {
+	c.leaveLists()
 	if c.overIn != nil {
 		l.over.Remove(c.overIn)
 		c.overIn = nil
@@ -257,14 +257,14 @@ func (l *Limiter) forget(c *conn) {
 	}
 }
 
-// enter appends c to two lists.
-func (l *Limiter) enter(c *conn, all, own *list.List) {
+// enterLists appends c to two lists.
+func (l *Limiter) enterLists(c *conn, all, own *list.List) {
 	c.lists = [2]*list.List{all, own}
 	c.in, c.own = all.PushBack(c), own.PushBack(c)
 }
 
-// leave removes c from the lists that it is in.
-func (c *conn) leave() {
+// leaveLists removes c from the lists that it is in.
+func (c *conn) leaveLists() {
 	if c.in != nil {
 		c.lists[0].Remove(c.in)
 		c.lists[1].Remove(c.own)
@@ -272,8 +272,8 @@ func (c *conn) leave() {
 	}
 }
 
-// addrOf returns the address of a client. In IPv6 one client has a whole /64.
-func addrOf(c net.Conn) netip.Addr {
+// clientAddr returns the address of a client. In IPv6 one client has a whole /64.
+func clientAddr(c net.Conn) netip.Addr {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
 		return netip.Addr{}

@@ -88,8 +88,8 @@ type remoteConn struct {
 
 func (c *remoteConn) RemoteAddr() net.Addr { return &c.from }
 
-// dial opens a connection from an address.
-func (s *pipeServer) dial(ip net.IP) net.Conn {
+// dialFrom opens a connection from an address.
+func (s *pipeServer) dialFrom(ip net.IP) net.Conn {
 	client, server := net.Pipe()
 	s.conns <- &remoteConn{server, net.TCPAddr{IP: ip, Port: 4000}}
 	s.t.Cleanup(func() { client.Close() })
@@ -97,8 +97,8 @@ func (s *pipeServer) dial(ip net.IP) net.Conn {
 	return client
 }
 
-// get sends a request and returns the status of the answer, or closed.
-func (s *pipeServer) get(c net.Conn) int {
+// sendRequest sends a request and returns the status of the answer, or closed.
+func (s *pipeServer) sendRequest(c net.Conn) int {
 	s.t.Helper()
 	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return closed
@@ -120,16 +120,16 @@ type resumedConn struct {
 func (c *resumedConn) Read(p []byte) (int, error) { return c.text.Read(p) }
 func (c *resumedConn) Resumes() net.Conn          { return c.Conn }
 
-// park sends a request that the server takes from its connection, and returns the
+// parkConn sends a request that the server takes from its connection, and returns the
 // connection as the server knows it.
-func (s *pipeServer) park(c net.Conn) net.Conn {
+func (s *pipeServer) parkConn(c net.Conn) net.Conn {
 	_, err := io.WriteString(c, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(s.t, err)
 	return <-s.parked
 }
 
-// resume lets the server serve a parked connection again and returns the status of its answer.
-func (s *pipeServer) resume(client, parked net.Conn) int {
+// resumeParked lets the server serve a parked connection again and returns the status of its answer.
+func (s *pipeServer) resumeParked(client, parked net.Conn) int {
 	s.conns <- &resumedConn{parked, io.MultiReader(strings.NewReader("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), parked)}
 	resp, err := http.ReadResponse(bufio.NewReader(client), nil)
 	require.NoError(s.t, err)
@@ -137,78 +137,78 @@ func (s *pipeServer) resume(client, parked net.Conn) int {
 	return resp.StatusCode
 }
 
-// hang sends a request that is not answered before the end of the test.
-func (s *pipeServer) hang(c net.Conn) {
+// sendHanging sends a request that is not answered before the end of the test.
+func (s *pipeServer) sendHanging(c net.Conn) {
 	_, err := io.WriteString(c, "GET /hang HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(s.t, err)
 	synctest.Wait()
 }
 
-func host(n byte) net.IP { return net.IPv4(192, 0, 2, n) }
+func testAddr(n byte) net.IP { return net.IPv4(192, 0, 2, n) }
 
 func TestLimiter_ClosesTheConnectionIdleTheLongest(t *testing.T) {
 	inBubble(t, connlimit.Options{Limit: 3}, func(s *pipeServer) {
-		first, second, third := s.dial(host(1)), s.dial(host(2)), s.dial(host(3))
+		first, second, third := s.dialFrom(testAddr(1)), s.dialFrom(testAddr(2)), s.dialFrom(testAddr(3))
 		for _, c := range []net.Conn{second, first, third, second} {
 			<-time.After(time.Second)
-			require.Equal(s.t, served, s.get(c))
+			require.Equal(s.t, served, s.sendRequest(c))
 		}
-		require.Equal(s.t, served, s.get(s.dial(host(4))))
-		require.Equal(s.t, closed, s.get(first))
-		require.Equal(s.t, served, s.get(second))
-		require.Equal(s.t, served, s.get(third))
+		require.Equal(s.t, served, s.sendRequest(s.dialFrom(testAddr(4))))
+		require.Equal(s.t, closed, s.sendRequest(first))
+		require.Equal(s.t, served, s.sendRequest(second))
+		require.Equal(s.t, served, s.sendRequest(third))
 	})
 }
 
 func TestLimiter_ClosesConnectionsWithoutARequestInTime(t *testing.T) {
 	inBubble(t, connlimit.Options{Limit: 2}, func(s *pipeServer) {
-		silent := s.dial(host(1))
-		s.hang(s.dial(host(1)))
-		require.Equal(s.t, over, s.get(s.dial(host(2))))
+		silent := s.dialFrom(testAddr(1))
+		s.sendHanging(s.dialFrom(testAddr(1)))
+		require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(2))))
 		<-time.After(time.Second / 2)
-		require.Equal(s.t, served, s.get(s.dial(host(2))))
-		require.Equal(s.t, closed, s.get(silent))
+		require.Equal(s.t, served, s.sendRequest(s.dialFrom(testAddr(2))))
+		require.Equal(s.t, closed, s.sendRequest(silent))
 	})
 }
 
 func TestLimiter_ServesConnectionsOverTheLimitOneAfterTheOther(t *testing.T) {
 	inBubble(t, connlimit.Options{Limit: 2, Reserve: 3}, func(s *pipeServer) {
-		s.hang(s.dial(host(1)))
-		s.hang(s.dial(host(1)))
+		s.sendHanging(s.dialFrom(testAddr(1)))
+		s.sendHanging(s.dialFrom(testAddr(1)))
 		var silent []net.Conn
 		for range 10 {
-			silent = append(silent, s.dial(host(1)))
+			silent = append(silent, s.dialFrom(testAddr(1)))
 		}
 		require.Equal(s.t, 5, s.limiter.Stats().Open)
-		require.Equal(s.t, over, s.get(s.dial(host(2))))
-		require.Equal(s.t, closed, s.get(silent[0]))
-		require.Equal(s.t, over, s.get(silent[9]))
+		require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(2))))
+		require.Equal(s.t, closed, s.sendRequest(silent[0]))
+		require.Equal(s.t, over, s.sendRequest(silent[9]))
 	})
 }
 
 func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
 	inBubble(t, connlimit.Options{Limit: 10, PerAddress: 2}, func(s *pipeServer) {
 		for range 2 {
-			s.hang(s.dial(host(1)))
+			s.sendHanging(s.dialFrom(testAddr(1)))
 		}
-		require.Equal(s.t, over, s.get(s.dial(host(1))))
-		require.Equal(s.t, served, s.get(s.dial(host(2))))
+		require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(1))))
+		require.Equal(s.t, served, s.sendRequest(s.dialFrom(testAddr(2))))
 		local := net.IPv4(127, 0, 0, 1) // every client of a proxy on this machine
 		for range 3 {
-			s.hang(s.dial(local))
+			s.sendHanging(s.dialFrom(local))
 		}
-		require.Equal(s.t, served, s.get(s.dial(local)))
+		require.Equal(s.t, served, s.sendRequest(s.dialFrom(local)))
 	})
 }
 
 func TestLimiter_KeepsThePlaceOfAResumedConnection(t *testing.T) {
 	inBubble(t, connlimit.Options{Limit: 2}, func(s *pipeServer) {
-		client := s.dial(host(1))
-		s.hang(s.dial(host(2)))
+		client := s.dialFrom(testAddr(1))
+		s.sendHanging(s.dialFrom(testAddr(2)))
 		for range 3 {
-			parked := s.park(client)
-			require.Equal(s.t, over, s.get(s.dial(host(3))))
-			require.Equal(s.t, served, s.resume(client, parked))
+			parked := s.parkConn(client)
+			require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(3))))
+			require.Equal(s.t, served, s.resumeParked(client, parked))
 		}
 		require.Equal(s.t, 2, s.limiter.Stats().Open)
 	})

@@ -75,7 +75,7 @@ type HeldLock struct{ file *os.File }
 
 // Close releases the lock. It does so before it closes the file: a process that is being started at
 // the moment has the file open for an instant, too, and would keep the lock.
-func (l *HeldLock) Close() error { return errors.Join(unlock(l.file), l.file.Close()) }
+func (l *HeldLock) Close() error { return errors.Join(releaseLock(l.file), l.file.Close()) }
 
 // Lock opens a file of root, which it makes if it is missing, and locks it until the
 // lock is closed or the process dies. It fails with ErrLocked if another process has the

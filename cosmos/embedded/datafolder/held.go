@@ -60,10 +60,10 @@ func (r *Remover) Remove(name string, remove func(name string) error) error {
 	if r.hold == nil {
 		return remove(name)
 	}
-	return r.hold.take(name)
+	return r.hold.moveAside(name)
 }
 
-func (h *Hold) take(name string) error {
+func (h *Hold) moveAside(name string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.root.Rename(name, path.Join(HeldFolder, strconv.Itoa(len(h.removed)))); err != nil {
@@ -77,7 +77,7 @@ func (h *Hold) take(name string) error {
 // those that came later, with its name in the folder. The folders and files with the names skip
 // are left out. A file that is removed meanwhile may be visited twice.
 func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info fs.FileInfo) error) error {
-	if err := walk(h.root, ".", append(skip[:len(skip):len(skip)], HeldFolder), func(name string) error {
+	if err := walkFiles(h.root, ".", append(skip[:len(skip):len(skip)], HeldFolder), func(name string) error {
 		return visitFile(h.root, name, name, visit)
 	}); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info f
 	h.mu.Unlock()
 	for i, name := range removed {
 		held := path.Join(HeldFolder, strconv.Itoa(i))
-		if err := walk(h.root, held, nil, func(file string) error {
+		if err := walkFiles(h.root, held, nil, func(file string) error {
 			return visitFile(h.root, file, name+strings.TrimPrefix(file, held), visit)
 		}); err != nil {
 			return err
@@ -96,8 +96,8 @@ func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info f
 	return nil
 }
 
-// walk calls visit for every file at or below from. What is removed meanwhile is left out.
-func walk(root *os.Root, from string, skip []string, visit func(name string) error) error {
+// walkFiles calls visit for every file at or below from. What is removed meanwhile is left out.
+func walkFiles(root *os.Root, from string, skip []string, visit func(name string) error) error {
 	return fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

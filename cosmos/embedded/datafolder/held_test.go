@@ -25,8 +25,8 @@ func openRoot(t *testing.T, files ...string) (*os.Root, string) {
 	return root, dir
 }
 
-// visited returns the files that a hold visits, and calls meanwhile at the first of them.
-func visited(t *testing.T, h *datafolder.Hold, meanwhile func()) map[string]string {
+// visitAll returns the files that a hold visits, and calls meanwhile at the first of them.
+func visitAll(t *testing.T, h *datafolder.Hold, meanwhile func()) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
 	require.NoError(t, h.Each([]string{"+draft"}, func(name string, file *os.File, info fs.FileInfo) error {
@@ -52,7 +52,7 @@ func TestHold_VisitsWhatIsRemoved(t *testing.T) {
 	require.NoError(t, r.Remove("a", root.Remove))
 	require.ErrorIs(t, r.Remove("a", root.Remove), fs.ErrNotExist)
 	require.NoFileExists(t, filepath.Join(dir, "a"))
-	files := visited(t, h, func() { // while the first file is read
+	files := visitAll(t, h, func() { // while the first file is read
 		require.NoError(t, r.Remove("c", root.RemoveAll))
 		require.NoError(t, r.Remove("g/h", root.Remove))
 		require.NoError(t, r.Remove("b", root.Remove))
@@ -64,7 +64,7 @@ func TestHold_VisitsWhatIsRemoved(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "i"))
 	h, err = r.Hold(root)
 	require.NoError(t, err)
-	require.Empty(t, visited(t, h, nil))
+	require.Empty(t, visitAll(t, h, nil))
 	require.NoError(t, h.Release())
 }
 
@@ -73,7 +73,7 @@ func TestHold_RemovesWhatACrashHasLeft(t *testing.T) {
 	var r datafolder.Remover
 	h, err := r.Hold(root)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "a"}, visited(t, h, nil))
+	require.Equal(t, map[string]string{"a": "a"}, visitAll(t, h, nil))
 	require.NoError(t, datafolder.CleanHeld(root))
 	require.NoDirExists(t, filepath.Join(dir, datafolder.HeldFolder))
 }

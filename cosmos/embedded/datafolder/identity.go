@@ -58,7 +58,7 @@ func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identi
 	i := &Identity{dir: dir}
 	text, err := readSmallFile(dir, IdentityFile)
 	if err == nil {
-		return i, i.decode(text)
+		return i, i.decodeFile(text)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -67,7 +67,7 @@ func OpenIdentity(dir string, stores []Store, id string, now time.Time) (*Identi
 	if err := i.findUnidentified(stores); err != nil {
 		return nil, err
 	}
-	return i, i.write()
+	return i, i.writeFile()
 }
 
 // IsNew reports whether this start made the identity for an empty folder.
@@ -100,7 +100,7 @@ func (i *Identity) List(store string) error {
 	i.Stores = append(i.Stores, store)
 	slices.Sort(i.Stores)
 	i.adopting = slices.DeleteFunc(i.adopting, func(s string) bool { return s == store })
-	return i.write()
+	return i.writeFile()
 }
 
 // findUnidentified finds the stores of a folder without the file.
@@ -114,7 +114,7 @@ func (i *Identity) findUnidentified(stores []Store) error {
 			return fmt.Errorf("data folder %s: the file %s is missing, and the store %s carries the identity %s: put the file back, or restore the whole folder from one backup",
 				i.dir, IdentityFile, s.Name, carried)
 		}
-		exists, err := s.exists(folder)
+		exists, err := s.isPresent(folder)
 		if err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func (i *Identity) findUnidentified(stores []Store) error {
 	return nil
 }
 
-// exists reports whether the store holds something.
-func (s Store) exists(folder string) (bool, error) {
+// isPresent reports whether the store holds something.
+func (s Store) isPresent(folder string) (bool, error) {
 	info, err := os.Stat(filepath.Join(folder, s.File))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -161,7 +161,7 @@ type identityJSON struct {
 	Adopting []string  `json:"adopting,omitempty"`
 }
 
-func (i *Identity) decode(text []byte) error {
+func (i *Identity) decodeFile(text []byte) error {
 	var stored identityJSON
 	err := errors.Join(json.Unmarshal(text, &stored), json.Unmarshal(text, &i.others))
 	if err == nil && stored.Format > IdentityFormat {
@@ -175,9 +175,9 @@ func (i *Identity) decode(text []byte) error {
 	return nil
 }
 
-// write replaces the file. A crash before the rename leaves the file of before, and a
+// writeFile replaces the file. A crash before the rename leaves the file of before, and a
 // draft that the next write replaces.
-func (i *Identity) write() error {
+func (i *Identity) writeFile() error {
 	members := make(map[string]any, len(i.others)+5)
 	for name, value := range i.others {
 		members[name] = value

@@ -7,4 +7,4 @@ import "os"
 // tryLock does nothing: these systems lock files in other ways.
 func tryLock(*os.File) error { return nil }
 
-func unlock(*os.File) error { return nil }
+func releaseLock(*os.File) error { return nil }

@@ -17,4 +17,4 @@ func tryLock(file *os.File) error {
 	return err
 }
 
-func unlock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }
+func releaseLock(file *os.File) error { return syscall.Flock(int(file.Fd()), syscall.LOCK_UN) }

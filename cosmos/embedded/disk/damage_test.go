@@ -13,13 +13,13 @@ import (
 )
 
 // A witness notes which folders were synced.
-type witness struct {
+type syncRecorder struct {
 	System
 	synced []string
 	fails  error
 }
 
-func (w *witness) SyncFolder(dir string) error {
+func (w *syncRecorder) SyncFolder(dir string) error {
 	w.synced = append(w.synced, dir)
 	return errors.Join(w.fails, w.System.SyncFolder(dir))
 }
@@ -27,7 +27,7 @@ func (w *witness) SyncFolder(dir string) error {
 func TestANewStoreIsThereAfterALossOfPower(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a", "b")
-	w := &witness{}
+	w := &syncRecorder{}
 	s, err := OpenOn(dir, w)
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
@@ -38,7 +38,7 @@ func TestANewStoreIsThereAfterALossOfPower(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.Equal(t, dir, w.synced[len(w.synced)-1], "the start before may have ended too soon")
 
-	_, err = OpenOn(dir, &witness{fails: errors.New("no sync")})
+	_, err = OpenOn(dir, &syncRecorder{fails: errors.New("no sync")})
 	require.ErrorContains(t, err, "no sync")
 }
 
@@ -48,9 +48,9 @@ func TestATornMetaIsPassedOver(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
 	require.NoError(t, err)
-	require.NoError(t, s.Update(t.Context(), put("a", "1")))
-	before := contents(t, s)
-	require.NoError(t, s.Update(t.Context(), put("a", "2")))
+	require.NoError(t, s.Update(t.Context(), putPairs("a", "1")))
+	before := readContents(t, s)
+	require.NoError(t, s.Update(t.Context(), putPairs("a", "2")))
 	require.NoError(t, s.Close())
 
 	path := filepath.Join(dir, FileName)
@@ -65,7 +65,7 @@ func TestATornMetaIsPassedOver(t *testing.T) {
 
 	s, err = Open(dir)
 	require.NoError(t, err)
-	require.Equal(t, before, contents(t, s))
+	require.Equal(t, before, readContents(t, s))
 	require.NoError(t, s.Close())
 }
 
@@ -88,13 +88,13 @@ func TestDamageDuringWorkIsAnErrorAndNoCrash(t *testing.T) {
 			s, err := Open(dir)
 			require.NoError(t, err)
 			for i := range 100 {
-				require.NoError(t, s.Update(t.Context(), put(fmt.Sprint(i), string(make([]byte, 1000)))))
+				require.NoError(t, s.Update(t.Context(), putPairs(fmt.Sprint(i), string(make([]byte, 1000)))))
 			}
 			require.NoError(t, damage(filepath.Join(dir, FileName)))
 			require.ErrorIs(t, s.View(func(r Reader) error { r.Get([]byte("7")); return nil }), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), func(tx Tx) error { tx.Get([]byte("7")); return nil }), ErrDamaged)
-			require.ErrorIs(t, s.Update(t.Context(), put("7", "new")), ErrDamaged)
-			require.ErrorIs(t, s.Update(t.Context(), put("8", "new")), ErrBroken)
+			require.ErrorIs(t, s.Update(t.Context(), putPairs("7", "new")), ErrDamaged)
+			require.ErrorIs(t, s.Update(t.Context(), putPairs("8", "new")), ErrBroken)
 			_ = s.Close() // it has to return, and may say what is wrong
 		})
 	}
@@ -163,6 +163,6 @@ func TestUpdate_ReportsAPanicOfItsReadsAsDamage(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Update(t.Context(), func(Tx) error { panic("page 7: invalid") }), ErrDamaged)
-	require.NoError(t, s.Update(t.Context(), put("a", "1")))
+	require.NoError(t, s.Update(t.Context(), putPairs("a", "1")))
 	require.NoError(t, s.Close())
 }

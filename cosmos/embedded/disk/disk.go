@@ -108,9 +108,9 @@ type Store interface {
 // errPanic reports a panic of the function of an update.
 var errPanic = errors.New("update failed: panic")
 
-// call turns a panic of fn into its error: it must not end the one goroutine
+// callUpdate turns a panic of fn into its error: it must not end the one goroutine
 // that all other writers of a file depend on.
-func call(fn func(Tx) error, tx Tx) (err error) {
+func callUpdate(fn func(Tx) error, tx Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", errPanic, r)

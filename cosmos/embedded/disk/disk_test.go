@@ -45,15 +45,15 @@ func TestAnUnsyncedStoreOutlivesItsProcess(t *testing.T) {
 	dir := t.TempDir()
 	s, err := OpenUnsynced(dir, System{})
 	require.NoError(t, err)
-	require.NoError(t, s.Update(t.Context(), put("a", "1")))
+	require.NoError(t, s.Update(t.Context(), putPairs("a", "1")))
 	require.NoError(t, s.Close())
 	s, err = Open(dir)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"a": "1"}, contents(t, s))
+	require.Equal(t, map[string]string{"a": "1"}, readContents(t, s))
 	require.NoError(t, s.Close())
 }
 
-func put(pairs ...string) func(Tx) error {
+func putPairs(pairs ...string) func(Tx) error {
 	return func(tx Tx) error {
 		for i := 0; i < len(pairs); i += 2 {
 			tx.Put([]byte(pairs[i]), []byte(pairs[i+1]))
@@ -62,7 +62,7 @@ func put(pairs ...string) func(Tx) error {
 	}
 }
 
-func contents(t testing.TB, s Store) map[string]string {
+func readContents(t testing.TB, s Store) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	require.NoError(t, s.View(func(r Reader) error {
@@ -101,15 +101,15 @@ func TestAnUpdateThatFailsOrPanicsChangesNothingAndSpoilsNoOther(t *testing.T) {
 		}
 		updates.Wait()
 		require.EqualValues(t, 67, failed.Load())
-		require.Len(t, contents(t, s), 133)
+		require.Len(t, readContents(t, s), 133)
 	})
 }
 
 func TestAPanicInAnUpdateIsItsError(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		require.ErrorContains(t, s.Update(t.Context(), func(tx Tx) error { tx.Put([]byte("a"), nil); panic("oh") }), "oh")
-		require.NoError(t, s.Update(t.Context(), put("b", "1")))
-		require.Equal(t, map[string]string{"b": "1"}, contents(t, s))
+		require.NoError(t, s.Update(t.Context(), putPairs("b", "1")))
+		require.Equal(t, map[string]string{"b": "1"}, readContents(t, s))
 	})
 }
 
@@ -160,7 +160,7 @@ func TestAnyUpdatesGiveWhatAMapWouldHold(t *testing.T) {
 				require.NoError(t, err)
 				model = next
 			}
-			require.Equal(t, model, contents(t, s))
+			require.Equal(t, model, readContents(t, s))
 			from, to := key.Draw(r, "key"), key.Draw(r, "end")
 			require.NoError(t, s.View(func(reader Reader) error {
 				return errors.Join(scanLike(reader, model, from, to), scanBackLike(reader, model, from, to))
@@ -295,7 +295,7 @@ func TestOnCommit_RunsAlthoughTheCallerLeft(t *testing.T) {
 
 func TestAScanStopsWhenToldTo(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
-		require.NoError(t, s.Update(t.Context(), put("a", "1", "c", "3")))
+		require.NoError(t, s.Update(t.Context(), putPairs("a", "1", "c", "3")))
 		require.NoError(t, s.Update(t.Context(), func(tx Tx) error {
 			tx.Put([]byte("b"), []byte("2"))
 			for stop := 1; stop <= 3; stop++ {
@@ -312,9 +312,9 @@ func TestAScanStopsWhenToldTo(t *testing.T) {
 
 func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
 	dir := t.TempDir()
-	s, err := open(dir, 32<<20, System{}, datafolder.Claim{}) // room for a few documents, then the disk is full
+	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // room for a few documents, then the disk is full
 	require.NoError(t, err)
-	require.NoError(t, s.Update(t.Context(), put("first", "1")))
+	require.NoError(t, s.Update(t.Context(), putPairs("first", "1")))
 	large := bytes.Repeat([]byte("x"), 4<<20)
 	for i := 0; err == nil; i++ {
 		err = s.Update(t.Context(), func(tx Tx) error { tx.Put(fmt.Append(nil, i), large); return nil })
@@ -322,35 +322,35 @@ func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
 	}
 	require.ErrorIs(t, err, ErrBroken)
 	require.ErrorIs(t, err, ErrFull)
-	err = s.Update(t.Context(), put("small", "1"))
+	err = s.Update(t.Context(), putPairs("small", "1"))
 	require.ErrorIs(t, err, ErrBroken, "even one that would fit")
-	require.NotContains(t, contents(t, s), "small", "but reading goes on")
+	require.NotContains(t, readContents(t, s), "small", "but reading goes on")
 	require.NoError(t, s.Close())
 
 	s, err = Open(dir)
 	require.NoError(t, err)
-	require.Equal(t, "1", contents(t, s)["first"])
-	require.NoError(t, s.Update(t.Context(), put("small", "1")))
+	require.Equal(t, "1", readContents(t, s)["first"])
+	require.NoError(t, s.Update(t.Context(), putPairs("small", "1")))
 	require.NoError(t, s.Close())
 }
 
 func TestNobodyLearnsOfAnUpdateBeforeItIsCommitted(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
-	f := s.(*file)
+	f := s.(*fileStore)
 	taken := errors.New("taken")
-	later := &update{ctx: t.Context(), answer: make(chan error, 1), fn: func(tx Tx) error {
+	later := &queuedUpdate{ctx: t.Context(), answer: make(chan error, 1), fn: func(tx Tx) error {
 		if tx.Get([]byte("name")) != nil {
 			return taken
 		}
 		return nil
 	}}
-	winner := &update{ctx: t.Context(), answer: make(chan error, 1), fn: put("name", "first")}
-	last := &update{ctx: t.Context(), answer: make(chan error, 1), fn: func(Tx) error {
+	winner := &queuedUpdate{ctx: t.Context(), answer: make(chan error, 1), fn: putPairs("name", "first")}
+	last := &queuedUpdate{ctx: t.Context(), answer: make(chan error, 1), fn: func(Tx) error {
 		require.Empty(t, later.answer, "the name is taken by what nobody can read yet")
 		return nil
 	}}
-	require.NoError(t, f.commit([]*update{winner, later, last}))
+	require.NoError(t, f.commitUpdates([]*queuedUpdate{winner, later, last}))
 	require.NoError(t, <-winner.answer)
 	require.ErrorIs(t, <-later.answer, taken)
 	require.NoError(t, <-last.answer)
@@ -358,12 +358,12 @@ func TestNobodyLearnsOfAnUpdateBeforeItIsCommitted(t *testing.T) {
 }
 
 func TestNobodyLearnsOfAnUpdateThatIsNotCommitted(t *testing.T) {
-	s, err := open(t.TempDir(), 1<<16, System{}, datafolder.Claim{})
+	s, err := openStore(t.TempDir(), 1<<16, System{}, datafolder.Claim{})
 	require.NoError(t, err)
-	f := s.(*file)
-	tooMuch := &update{ctx: t.Context(), answer: make(chan error, 1), fn: put("name", string(make([]byte, 1<<20)))}
-	later := &update{ctx: t.Context(), answer: make(chan error, 1), fn: func(Tx) error { return errors.New("taken") }}
-	require.ErrorIs(t, f.commit([]*update{tooMuch, later}), ErrBroken)
+	f := s.(*fileStore)
+	tooMuch := &queuedUpdate{ctx: t.Context(), answer: make(chan error, 1), fn: putPairs("name", string(make([]byte, 1<<20)))}
+	later := &queuedUpdate{ctx: t.Context(), answer: make(chan error, 1), fn: func(Tx) error { return errors.New("taken") }}
+	require.ErrorIs(t, f.commitUpdates([]*queuedUpdate{tooMuch, later}), ErrBroken)
 	require.ErrorIs(t, <-tooMuch.answer, ErrBroken)
 	require.ErrorIs(t, <-later.answer, ErrBroken)
 	require.NoError(t, s.Close())
@@ -375,7 +375,7 @@ func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
 		var done atomic.Int32
 		for i := range 50 {
 			updates.Go(func() {
-				err := s.Update(context.Background(), put(fmt.Sprint(i), "v"))
+				err := s.Update(context.Background(), putPairs(fmt.Sprint(i), "v"))
 				if err == nil {
 					done.Add(1)
 				} else if !errors.Is(err, ErrClosed) {
@@ -385,7 +385,7 @@ func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
 		}
 		require.NoError(t, s.Close())
 		updates.Wait()
-		require.ErrorIs(t, s.Update(t.Context(), put("late", "1")), ErrClosed)
+		require.ErrorIs(t, s.Update(t.Context(), putPairs("late", "1")), ErrClosed)
 		require.ErrorIs(t, s.View(func(Reader) error { return nil }), ErrClosed)
 	})
 }
@@ -394,16 +394,16 @@ func TestAnUpdateIsNotBegunForACallerWhoGaveUp(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		require.ErrorIs(t, s.Update(ctx, put("a", "1")), context.Canceled)
-		require.NoError(t, s.Update(t.Context(), put("b", "1")))
-		require.Equal(t, map[string]string{"b": "1"}, contents(t, s))
+		require.ErrorIs(t, s.Update(ctx, putPairs("a", "1")), context.Canceled)
+		require.NoError(t, s.Update(t.Context(), putPairs("b", "1")))
+		require.Equal(t, map[string]string{"b": "1"}, readContents(t, s))
 	})
 }
 
 func TestMemoryRemembersItsLastStates(t *testing.T) {
 	s := NewMemory()
 	for i := range 100 {
-		require.NoError(t, s.Update(t.Context(), put("n", fmt.Sprint(i))))
+		require.NoError(t, s.Update(t.Context(), putPairs("n", fmt.Sprint(i))))
 	}
 	for back, want := range map[int]string{0: "99", 1: "98", 64: "35", 1000: "35", -1: "99"} {
 		require.NoError(t, s.ViewPast(back, func(r Reader) error {

@@ -11,9 +11,9 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// maxShared bounds how many updates one commit takes in, so that the first of
+// maxUpdatesPerCommit bounds how many updates one commit takes in, so that the first of
 // them does not wait for ever longer queues.
-const maxShared = 256
+const maxUpdatesPerCommit = 256
 
 // fill is how full bbolt leaves a page that it splits. Most of what is written
 // goes to the end of a range of keys, where its half would waste the rest; but
@@ -25,28 +25,28 @@ var bucketName = []byte("store")
 // The bucket and the key of the id of the data folder that the store belongs to.
 var identityBucket, identityKey = []byte("identity"), []byte("folder")
 
-// file is a Store in one bbolt file. One goroutine, started by Open and
+// fileStore is a Store in one bbolt file. One goroutine, started by Open and
 // awaited by Close, owns the write side: it takes all updates that wait, runs
 // them in one transaction, syncs, and answers them. Under load a sync is thus
 // shared by as many updates as arrived during the one before.
-type file struct {
+type fileStore struct {
 	db      *bbolt.DB
-	updates chan *update
+	updates chan *queuedUpdate
 	done    chan struct{} // closed when the goroutine has ended
 
 	mu     sync.RWMutex // held for reading while an update is handed over
 	closed bool
 }
 
-type update struct {
+type queuedUpdate struct {
 	fn     func(Tx) error
 	ctx    context.Context
 	answer chan error // holds one, so that the writer never waits for a caller
 }
 
-func (f *file) Update(ctx context.Context, fn func(Tx) error) error {
-	u := &update{fn: fn, ctx: ctx, answer: make(chan error, 1)}
-	if err := f.hand(u); err != nil {
+func (f *fileStore) Update(ctx context.Context, fn func(Tx) error) error {
+	u := &queuedUpdate{fn: fn, ctx: ctx, answer: make(chan error, 1)}
+	if err := f.enqueue(u); err != nil {
 		return err
 	}
 	select {
@@ -57,7 +57,7 @@ func (f *file) Update(ctx context.Context, fn func(Tx) error) error {
 	}
 }
 
-func (f *file) hand(u *update) error {
+func (f *fileStore) enqueue(u *queuedUpdate) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.closed {
@@ -71,24 +71,24 @@ func (f *file) hand(u *update) error {
 	}
 }
 
-// write commits until the channel is closed and empty.
-func (f *file) write() {
+// runWriter commits until the channel is closed and empty.
+func (f *fileStore) runWriter() {
 	defer close(f.done)
 	debug.SetPanicOnFault(true) // of this goroutine, which only bbolt can make fault
 	var broken error
 	for first := range f.updates {
-		waiting := f.gather(first)
+		waiting := f.gatherUpdates(first)
 		if broken != nil {
-			answer(waiting, broken)
+			answerAll(waiting, broken)
 			continue
 		}
-		broken = f.commit(waiting)
+		broken = f.commitUpdates(waiting)
 	}
 }
 
-func (f *file) gather(first *update) []*update {
-	waiting := []*update{first}
-	for len(waiting) < maxShared {
+func (f *fileStore) gatherUpdates(first *queuedUpdate) []*queuedUpdate {
+	waiting := []*queuedUpdate{first}
+	for len(waiting) < maxUpdatesPerCommit {
 		select {
 		case u, open := <-f.updates:
 			if !open {
@@ -102,37 +102,37 @@ func (f *file) gather(first *update) []*update {
 	return waiting
 }
 
-// commit runs the updates in one transaction and answers them all. Its error
+// commitUpdates runs the updates in one transaction and answers them all. Its error
 // is not nil when the store must take no more writes.
 //
 // An update that fails is answered after the commit like the others: it may
 // have failed because of what one before it wrote, and nobody may learn of
 // that before it is there to be read, or learn it of what is never committed.
-func (f *file) commit(waiting []*update) error {
+func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	outcomes := make([]error, len(waiting))
-	calls, err := f.try(waiting, outcomes)
+	calls, err := f.tryCommit(waiting, outcomes)
 	if err != nil {
-		err = broke(err)
-		answer(waiting, err)
+		err = commitError(err)
+		answerAll(waiting, err)
 		return err
 	}
-	calls.run()
+	calls.runAll()
 	for i, u := range waiting {
 		u.answer <- outcomes[i]
 	}
 	return nil
 }
 
-// try commits the updates that succeed, and sets the outcome of each. It returns
+// tryCommit commits the updates that succeed, and sets the outcome of each. It returns
 // what they have called on their commit.
-func (f *file) try(waiting []*update, outcomes []error) (calls hooks, err error) {
+func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls commitHooks, err error) {
 	tx, err := f.db.Begin(true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.Join(fmt.Errorf("%w: writing it failed: %v", ErrDamaged, r), abandon(tx))
+			err = errors.Join(fmt.Errorf("%w: writing it failed: %v", ErrDamaged, r), rollBack(tx))
 		}
 	}()
 	bucket := tx.Bucket(bucketName)
@@ -142,18 +142,18 @@ func (f *file) try(waiting []*update, outcomes []error) (calls hooks, err error)
 		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // nobody waits any more
 			continue
 		}
-		o := &overlay{bucket: bucket}
-		if outcomes[i] = call(u.fn, o); outcomes[i] != nil {
+		o := &updateOverlay{bucket: bucket}
+		if outcomes[i] = callUpdate(u.fn, o); outcomes[i] != nil {
 			if errors.Is(outcomes[i], errPanic) { // as in View
 				outcomes[i] = fmt.Errorf("%w: reading it failed: %w", ErrDamaged, outcomes[i])
 			}
 			continue
 		}
 		wrote = wrote || o.writes != nil
-		if err := o.apply(); err != nil {
+		if err := o.applyWrites(); err != nil {
 			return nil, errors.Join(err, tx.Rollback())
 		}
-		calls = append(calls, o.hooks...)
+		calls = append(calls, o.commitHooks...)
 	}
 	if !wrote {
 		return calls, tx.Rollback()
@@ -161,9 +161,9 @@ func (f *file) try(waiting []*update, outcomes []error) (calls hooks, err error)
 	return calls, tx.Commit()
 }
 
-// abandon gives up a transaction in which bbolt panicked, so that the file can
+// rollBack gives up a transaction in which bbolt panicked, so that the file can
 // be closed.
-func abandon(tx *bbolt.Tx) (err error) {
+func rollBack(tx *bbolt.Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("rolling back: %v", r)
@@ -172,7 +172,7 @@ func abandon(tx *bbolt.Tx) (err error) {
 	return tx.Rollback()
 }
 
-func answer(updates []*update, err error) {
+func answerAll(updates []*queuedUpdate, err error) {
 	for _, u := range updates {
 		u.answer <- err
 	}
@@ -180,7 +180,7 @@ func answer(updates []*update, err error) {
 
 // View turns the panic, or the fault of a page that is not there, with which
 // bbolt meets a damaged file into an error: it must not end the process.
-func (f *file) View(fn func(Reader) error) (err error) {
+func (f *fileStore) View(fn func(Reader) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -194,9 +194,9 @@ func (f *file) View(fn func(Reader) error) (err error) {
 	return err
 }
 
-func (f *file) ViewPast(_ int, fn func(Reader) error) error { return f.View(fn) }
+func (f *fileStore) ViewPast(_ int, fn func(Reader) error) error { return f.View(fn) }
 
-func (f *file) Close() error {
+func (f *fileStore) Close() error {
 	f.mu.Lock()
 	if !f.closed {
 		f.closed = true

@@ -28,47 +28,47 @@ type Step func(tx Tx, position []byte) (next []byte, err error)
 func (f *Format) Prepare(ctx context.Context, store Store) error {
 	isDone := false
 	err := store.View(func(r Reader) error {
-		isDone = !f.IsNew(r) && f.number(r) == f.Number
+		isDone = !f.IsNew(r) && f.readNumber(r) == f.Number
 		return nil
 	})
 	for !isDone && err == nil {
 		err = store.Update(ctx, func(tx Tx) (err error) {
-			isDone, err = f.advance(tx)
+			isDone, err = f.runPart(tx)
 			return err
 		})
 	}
 	return err
 }
 
-// advance runs one part of a step. isDone reports that the store has the format.
-func (f *Format) advance(tx Tx) (isDone bool, err error) {
+// runPart runs one part of a step. isDone reports that the store has the format.
+func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	if f.IsNew(tx) {
-		f.note(tx, f.Number)
+		f.storeNumber(tx, f.Number)
 		return true, nil
 	}
-	found := f.number(tx)
+	found := f.readNumber(tx)
 	if found == f.Number {
 		return true, nil
 	}
 	step := f.Steps[found]
 	if found > f.Number || step == nil {
-		return false, f.refuse(tx, found)
+		return false, f.newFormatError(tx, found)
 	}
-	next, err := step(tx, tx.Get(f.key('p')))
+	next, err := step(tx, tx.Get(f.formatKey('p')))
 	if err != nil {
 		return false, fmt.Errorf("bring the store from format %d to %d: %w", found, found+1, err)
 	}
 	if next != nil {
-		tx.Put(f.key('p'), next)
+		tx.Put(f.formatKey('p'), next)
 		return false, nil
 	}
-	tx.Delete(f.key('p'))
-	f.note(tx, found+1)
+	tx.Delete(f.formatKey('p'))
+	f.storeNumber(tx, found+1)
 	return false, nil
 }
 
-// number returns the stored number, 0 if nothing is stored.
-func (f *Format) number(s State) uint64 {
+// readNumber returns the stored number, 0 if nothing is stored.
+func (f *Format) readNumber(s State) uint64 {
 	text := s.Get(f.Key)
 	if len(text) != 8 {
 		return 0
@@ -76,20 +76,20 @@ func (f *Format) number(s State) uint64 {
 	return binary.BigEndian.Uint64(text)
 }
 
-// note stores a number, and the version of this program.
-func (f *Format) note(tx Tx, number uint64) {
+// storeNumber stores a number, and the version of this program.
+func (f *Format) storeNumber(tx Tx, number uint64) {
 	tx.Put(f.Key, binary.BigEndian.AppendUint64(nil, number))
 	if f.Version != "" {
-		tx.Put(f.key('v'), []byte(f.Version))
+		tx.Put(f.formatKey('v'), []byte(f.Version))
 	}
 }
 
-// key returns a key that belongs to the format.
-func (f *Format) key(name byte) []byte { return append(f.Key[:len(f.Key):len(f.Key)], name) }
+// formatKey returns a key that belongs to the format.
+func (f *Format) formatKey(name byte) []byte { return append(f.Key[:len(f.Key):len(f.Key)], name) }
 
-// refuse returns the error of a store that this program cannot read.
-func (f *Format) refuse(s State, found uint64) error {
-	if version := s.Get(f.key('v')); len(version) > 0 && found > f.Number {
+// newFormatError returns the error of a store that this program cannot read.
+func (f *Format) newFormatError(s State, found uint64) error {
+	if version := s.Get(f.formatKey('v')); len(version) > 0 && found > f.Number {
 		return fmt.Errorf("%w: it has format %d, and this version reads %d; version %.40q wrote it, so use that one or a newer one", ErrFormat, found, f.Number, version)
 	}
 	return fmt.Errorf("%w: it has format %d, and this version reads %d", ErrFormat, found, f.Number)

@@ -10,16 +10,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// layout is the format of an engine that stores letters. Its next format stores each twice.
-func layout(number uint64, version string) *disk.Format {
+// newFormat is the format of an engine that stores letters. Its next format stores each twice.
+func newFormat(number uint64, version string) *disk.Format {
 	return &disk.Format{
 		Number: number, Version: version, Key: []byte("format"),
 		IsNew: func(s disk.State) bool { return s.Get([]byte("format")) == nil },
 	}
 }
 
-// doubling returns a step that doubles two letters at a time. It fails at a part if that is not 0.
-func doubling(failAt int, parts *int) disk.Step {
+// doublingStep returns a step that doubles two letters at a time. It fails at a part if that is not 0.
+func doublingStep(failAt int, parts *int) disk.Step {
 	return func(tx disk.Tx, position []byte) ([]byte, error) {
 		*parts++
 		if *parts == failAt {
@@ -43,7 +43,7 @@ func doubling(failAt int, parts *int) disk.Step {
 	}
 }
 
-func put(t *testing.T, store disk.Store, key, value string) {
+func putPairs(t *testing.T, store disk.Store, key, value string) {
 	t.Helper()
 	require.NoError(t, store.Update(t.Context(), func(tx disk.Tx) error {
 		tx.Put([]byte(key), []byte(value))
@@ -51,7 +51,7 @@ func put(t *testing.T, store disk.Store, key, value string) {
 	}))
 }
 
-func read(t *testing.T, store disk.Store, key string) (value string) {
+func readValue(t *testing.T, store disk.Store, key string) (value string) {
 	t.Helper()
 	require.NoError(t, store.View(func(r disk.Reader) error {
 		value = string(r.Get([]byte(key)))
@@ -65,13 +65,13 @@ func TestPrepare_ContinuesWhereItBrokeOff(t *testing.T) {
 		t.Run(fmt.Sprint("fails at part ", failAt), func(t *testing.T) {
 			store := disk.NewMemory()
 			defer store.Close()
-			require.NoError(t, layout(1, "v1").Prepare(t.Context(), store))
+			require.NoError(t, newFormat(1, "v1").Prepare(t.Context(), store))
 			for _, letter := range []string{"a", "b", "c", "d", "e"} {
-				put(t, store, "letter"+letter, letter)
+				putPairs(t, store, "letter"+letter, letter)
 			}
 			parts := 0
-			next := layout(2, "v2")
-			next.Steps = map[uint64]disk.Step{1: doubling(failAt, &parts)}
+			next := newFormat(2, "v2")
+			next.Steps = map[uint64]disk.Step{1: doublingStep(failAt, &parts)}
 			if err := next.Prepare(t.Context(), store); failAt > 0 && failAt < 4 {
 				require.EqualError(t, err, "bring the store from format 1 to 2: the power is gone")
 				require.NoError(t, next.Prepare(t.Context(), store))
@@ -80,10 +80,10 @@ func TestPrepare_ContinuesWhereItBrokeOff(t *testing.T) {
 				require.NoError(t, err)
 			}
 			for _, letter := range []string{"a", "b", "c", "d", "e"} {
-				require.Equal(t, letter+letter, read(t, store, "letter"+letter))
+				require.Equal(t, letter+letter, readValue(t, store, "letter"+letter))
 			}
 			require.NoError(t, next.Prepare(t.Context(), store), "nothing to do")
-			err := layout(1, "v1").Prepare(t.Context(), store)
+			err := newFormat(1, "v1").Prepare(t.Context(), store)
 			require.ErrorIs(t, err, disk.ErrFormat)
 			require.ErrorContains(t, err, `it has format 2, and this version reads 1; version "v2" wrote it, so use that one or a newer one`)
 		})
@@ -93,8 +93,8 @@ func TestPrepare_ContinuesWhereItBrokeOff(t *testing.T) {
 func TestPrepare_RefusesAFormatWithoutAStep(t *testing.T) {
 	store := disk.NewMemory()
 	defer store.Close()
-	require.NoError(t, layout(1, "").Prepare(t.Context(), store))
-	err := layout(3, "v3").Prepare(t.Context(), store)
+	require.NoError(t, newFormat(1, "").Prepare(t.Context(), store))
+	err := newFormat(3, "v3").Prepare(t.Context(), store)
 	require.ErrorIs(t, err, disk.ErrFormat)
 	require.ErrorContains(t, err, "it has format 1, and this version reads 3")
 }
@@ -102,11 +102,11 @@ func TestPrepare_RefusesAFormatWithoutAStep(t *testing.T) {
 func TestPrepare_RunsTheStepsOfSeveralFormats(t *testing.T) {
 	store := disk.NewMemory()
 	defer store.Close()
-	require.NoError(t, layout(1, "v1").Prepare(t.Context(), store))
-	put(t, store, "lettera", "a")
+	require.NoError(t, newFormat(1, "v1").Prepare(t.Context(), store))
+	putPairs(t, store, "lettera", "a")
 	parts := 0
-	last := layout(3, "v3")
-	last.Steps = map[uint64]disk.Step{1: doubling(0, &parts), 2: doubling(0, &parts)}
+	last := newFormat(3, "v3")
+	last.Steps = map[uint64]disk.Step{1: doublingStep(0, &parts), 2: doublingStep(0, &parts)}
 	require.NoError(t, last.Prepare(t.Context(), store))
-	require.Equal(t, "aaaa", read(t, store, "lettera"))
+	require.Equal(t, "aaaa", readValue(t, store, "lettera"))
 }

@@ -21,9 +21,9 @@ func newTree() *tree {
 		btree.Options{NoLocks: true})
 }
 
-// memory holds every state as an immutable tree. An update works on a copy,
+// memoryStore holds every state as an immutable tree. An update works on a copy,
 // which costs only the nodes it touches, and publishes it when it succeeds.
-type memory struct {
+type memoryStore struct {
 	writing sync.Mutex // held for a whole update: they are serial
 
 	mu     sync.Mutex // guards the fields below, never held while fn runs
@@ -33,9 +33,9 @@ type memory struct {
 }
 
 // NewMemory returns an empty store that forgets all when it is dropped.
-func NewMemory() Store { return &memory{states: []*tree{newTree()}} }
+func NewMemory() Store { return &memoryStore{states: []*tree{newTree()}} }
 
-func (m *memory) Update(ctx context.Context, fn func(Tx) error) error {
+func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -52,16 +52,16 @@ func (m *memory) Update(ctx context.Context, fn func(Tx) error) error {
 	m.mu.Unlock()
 
 	tx := &memoryTx{memoryReader: memoryReader{next}}
-	if err := call(fn, tx); err != nil {
+	if err := callUpdate(fn, tx); err != nil {
 		return err
 	}
-	m.publish(next)
-	tx.run()
+	m.publishState(next)
+	tx.runAll()
 	return nil
 }
 
-// publish makes a state the newest.
-func (m *memory) publish(next *tree) {
+// publishState makes a state the newest.
+func (m *memoryStore) publishState(next *tree) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.states) > remembered {
@@ -70,9 +70,9 @@ func (m *memory) publish(next *tree) {
 	m.states = append(m.states, next)
 }
 
-func (m *memory) View(fn func(Reader) error) error { return m.ViewPast(0, fn) }
+func (m *memoryStore) View(fn func(Reader) error) error { return m.ViewPast(0, fn) }
 
-func (m *memory) ViewPast(commits int, fn func(Reader) error) error {
+func (m *memoryStore) ViewPast(commits int, fn func(Reader) error) error {
 	m.mu.Lock()
 	if m.closed {
 		m.mu.Unlock()
@@ -85,7 +85,7 @@ func (m *memory) ViewPast(commits int, fn func(Reader) error) error {
 	return fn(memoryReader{state})
 }
 
-func (m *memory) Close() error {
+func (m *memoryStore) Close() error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	m.mu.Lock()
@@ -116,18 +116,18 @@ func (r memoryReader) ScanBack(from, to []byte, visit func(key, value []byte) bo
 
 type memoryTx struct {
 	memoryReader
-	hooks
+	commitHooks
 }
 
 func (t *memoryTx) Put(key, value []byte) { t.tree.Set(pair{key, value}) }
 func (t *memoryTx) Delete(key []byte)     { t.tree.Delete(pair{key: key}) }
 
-// hooks are the functions that an update has called once it is committed.
-type hooks []func()
+// commitHooks are the functions that an update has called once it is committed.
+type commitHooks []func()
 
-func (h *hooks) OnCommit(fn func()) { *h = append(*h, fn) }
+func (h *commitHooks) OnCommit(fn func()) { *h = append(*h, fn) }
 
-func (h *hooks) run() {
+func (h *commitHooks) runAll() {
 	for _, fn := range *h {
 		fn()
 	}

@@ -23,14 +23,14 @@ import (
 const FileName = "store.db"
 
 const (
-	lockPatience = 300 * time.Millisecond
+	lockTimeout = 300 * time.Millisecond
 )
 
-// mapped is the size of the first mapping of a file. It is address space, not memory.
+// initialMapSize is the size of the first mapping of a file. It is address space, not memory.
 // Growing the mapping has to wait for all readers, a [Snapshot] among them, and all writers
 // wait with it; so it starts large. Windows makes the file as large as the mapping, and on 32
 // bits there is no more address space.
-var mapped = func() int {
+var initialMapSize = func() int {
 	const small, large = 1 << 30, 64 << 30 & math.MaxInt
 	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
 		return small
@@ -42,7 +42,7 @@ var mapped = func() int {
 // starts one goroutine, which ends with Close. It fails with ErrLocked,
 // ErrReadOnly, ErrNotFolder, ErrDamaged or ErrFull where one of these is the
 // cause.
-func Open(dir string) (Store, error) { return open(dir, 0, System{}, datafolder.Claim{}) }
+func Open(dir string) (Store, error) { return openStore(dir, 0, System{}, datafolder.Claim{}) }
 
 // A FileSystem opens the file of a store. What it opens has to be a real file,
 // because bbolt maps it into memory and syncs it by its descriptor; a
@@ -80,42 +80,42 @@ func OpenOn(dir string, files FileSystem) (Store, error) {
 // OpenClaimed is OpenOn for a store of a data folder, whose id is written to the file. It
 // fails, and changes nothing, if the file does not fit the claim.
 func OpenClaimed(dir string, files FileSystem, claim datafolder.Claim) (Store, error) {
-	return open(dir, 0, files, claim)
+	return openStore(dir, 0, files, claim)
 }
 
 // OpenUnsynced is OpenOn for a store that nobody will miss: an update is answered
 // before it is on the disk. It survives the death of the process as any other; when
 // the machine dies the store may be lost as a whole.
 func OpenUnsynced(dir string, files FileSystem) (Store, error) {
-	return open(dir, 0, files, datafolder.Claim{}, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
+	return openStore(dir, 0, files, datafolder.Claim{}, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
 }
 
-// open limits the file to maxSize bytes where that is not 0.
-func open(dir string, maxSize int, files FileSystem, claim datafolder.Claim, with ...func(*bbolt.Options)) (Store, error) {
+// openStore limits the file to maxSize bytes where that is not 0.
+func openStore(dir string, maxSize int, files FileSystem, claim datafolder.Claim, with ...func(*bbolt.Options)) (Store, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return nil, failed(dir, ErrNotFolder)
+		return nil, openError(dir, ErrNotFolder)
 	}
 	if err := claim.MakeOn(dir, files.SyncFolder); err != nil {
-		return nil, failed(dir, explain(err))
+		return nil, openError(dir, classifyError(err))
 	}
 	path := filepath.Join(dir, FileName)
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		if err := claim.Check(path, false, ""); err != nil { // before bbolt makes the file
-			return nil, failed(path, err)
+			return nil, openError(path, err)
 		}
 	}
 	db, err := openFile(path, maxSize, files, with)
 	if err != nil {
-		return nil, failed(path, explain(err))
+		return nil, openError(path, classifyError(err))
 	}
 	if err := makeBucket(db, path, claim); err != nil {
-		return nil, failed(path, explain(errors.Join(err, db.Close())))
+		return nil, openError(path, classifyError(errors.Join(err, db.Close())))
 	}
 	if err := files.SyncFolder(dir); err != nil {
-		return nil, failed(path, explain(errors.Join(err, db.Close())))
+		return nil, openError(path, classifyError(errors.Join(err, db.Close())))
 	}
-	f := &file{db: db, updates: make(chan *update, maxShared), done: make(chan struct{})}
-	go f.write()
+	f := &fileStore{db: db, updates: make(chan *queuedUpdate, maxUpdatesPerCommit), done: make(chan struct{})}
+	go f.runWriter()
 	return f, nil
 }
 
@@ -171,15 +171,15 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 		return nil, errors.New("it is a link, which is not followed; put the file itself there, or mount its folder")
 	}
 	if err == nil && info.Size() > 0 {
-		if err := check(path, info.Size(), remember); err != nil {
+		if err := checkPages(path, info.Size(), remember); err != nil {
 			return nil, err
 		}
 	}
 	options := &bbolt.Options{
-		Timeout:         lockPatience,
+		Timeout:         lockTimeout,
 		NoFreelistSync:  true, // rebuilt when opened; saves writing it with every commit
 		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: mapped,
+		InitialMmapSize: initialMapSize,
 		MaxSize:         maxSize,
 		NoStatistics:    true,
 		OpenFile:        remember,
@@ -190,11 +190,11 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	return bbolt.Open(path, datafolder.PrivateFile, options)
 }
 
-// check looks at all pages of an existing file. Opened for writing, bbolt does
+// checkPages looks at all pages of an existing file. Opened for writing, bbolt does
 // so in a goroutine of its own, where a panic would end the process, and which
 // it leaves behind if it finds more than one fault.
-func check(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
-	db, err := bbolt.Open(path, datafolder.PrivateFile, &bbolt.Options{Timeout: lockPatience, ReadOnly: true, OpenFile: open})
+func checkPages(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
+	db, err := bbolt.Open(path, datafolder.PrivateFile, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true, OpenFile: open})
 	if err != nil {
 		return err
 	}
@@ -218,11 +218,11 @@ func checkFile(path string, pageSize int64) error {
 	return errors.Join(checkTree(file, pageSize), file.Close())
 }
 
-func failed(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }
+func openError(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }
 
-// explain puts the error that says what to do in front of what the system
+// classifyError puts the error that says what to do in front of what the system
 // said.
-func explain(err error) error {
+func classifyError(err error) error {
 	var known error
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
@@ -245,5 +245,5 @@ func explain(err error) error {
 	return fmt.Errorf("%w (%w)", known, err)
 }
 
-// broke describes the failure of a commit.
-func broke(err error) error { return fmt.Errorf("%w: %w", ErrBroken, explain(err)) }
+// commitError describes the failure of a commit.
+func commitError(err error) error { return fmt.Errorf("%w: %w", ErrBroken, classifyError(err)) }

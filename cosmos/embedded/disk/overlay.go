@@ -9,13 +9,13 @@ import (
 // An overlay is the Tx of one update inside a commit that several updates
 // share. Its writes stay here until its function has succeeded; a failed one
 // is forgotten and leaves the shared transaction as it was.
-type overlay struct {
-	hooks
+type updateOverlay struct {
+	commitHooks
 	bucket *bbolt.Bucket
 	writes *tree // a nil value stands for a deletion
 }
 
-func (o *overlay) Get(key []byte) []byte {
+func (o *updateOverlay) Get(key []byte) []byte {
 	if o.writes != nil {
 		if p, ok := o.writes.Get(pair{key: key}); ok {
 			return p.value
@@ -24,16 +24,16 @@ func (o *overlay) Get(key []byte) []byte {
 	return o.bucket.Get(key)
 }
 
-func (o *overlay) Put(key, value []byte) {
+func (o *updateOverlay) Put(key, value []byte) {
 	if value == nil {
 		value = []byte{}
 	}
-	o.set(pair{key, value})
+	o.setPair(pair{key, value})
 }
 
-func (o *overlay) Delete(key []byte) { o.set(pair{key: key}) }
+func (o *updateOverlay) Delete(key []byte) { o.setPair(pair{key: key}) }
 
-func (o *overlay) set(p pair) {
+func (o *updateOverlay) setPair(p pair) {
 	if o.writes == nil {
 		o.writes = newTree()
 	}
@@ -41,7 +41,7 @@ func (o *overlay) set(p pair) {
 }
 
 // Scan merges the bucket with the writes, which win over it.
-func (o *overlay) Scan(from, to []byte, visit func(key, value []byte) bool) {
+func (o *updateOverlay) Scan(from, to []byte, visit func(key, value []byte) bool) {
 	var mine []pair
 	if o.writes != nil {
 		memoryReader{o.writes}.Scan(from, to, func(k, v []byte) bool {
@@ -77,8 +77,8 @@ func (o *overlay) Scan(from, to []byte, visit func(key, value []byte) bool) {
 	}
 }
 
-// apply moves the writes into the shared transaction.
-func (o *overlay) apply() (err error) {
+// applyWrites moves the writes into the shared transaction.
+func (o *updateOverlay) applyWrites() (err error) {
 	if o.writes == nil {
 		return nil
 	}

@@ -36,13 +36,13 @@ func (s *Snapshot) Close() error {
 // committed: what it reads of other stores was there at that moment too. It must be fast,
 // must not use store, and its error is returned. A store in memory fails with ErrNoFile.
 func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Snapshot, error) {
-	f, ok := store.(*file)
+	f, ok := store.(*fileStore)
 	if !ok {
 		return nil, ErrNoFile
 	}
 	taken := make(chan *Snapshot, 1)
 	err := f.Update(ctx, func(Tx) error {
-		s, err := f.begin()
+		s, err := f.beginSnapshot()
 		if err != nil {
 			return err
 		}
@@ -68,14 +68,14 @@ func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Sn
 // ReadSnapshot returns a snapshot of the newest commit. Updates go on, and it waits for none.
 // A store in memory fails with ErrNoFile.
 func ReadSnapshot(store Store) (*Snapshot, error) {
-	f, ok := store.(*file)
+	f, ok := store.(*fileStore)
 	if !ok {
 		return nil, ErrNoFile
 	}
-	return f.begin()
+	return f.beginSnapshot()
 }
 
-func (f *file) begin() (*Snapshot, error) {
+func (f *fileStore) beginSnapshot() (*Snapshot, error) {
 	tx, err := f.db.Begin(false)
 	if errors.Is(err, bbolterrors.ErrDatabaseNotOpen) {
 		err = ErrClosed

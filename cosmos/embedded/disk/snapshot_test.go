@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reopened returns what the file of a snapshot holds.
-func reopened(t testing.TB, s *Snapshot) map[string]string {
+// reopenSnapshot returns what the file of a snapshot holds.
+func reopenSnapshot(t testing.TB, s *Snapshot) map[string]string {
 	t.Helper()
 	var b bytes.Buffer
 	n, err := s.WriteTo(&b)
@@ -26,7 +26,7 @@ func reopened(t testing.TB, s *Snapshot) map[string]string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), b.Bytes(), 0o600))
 	store, err := Open(dir)
 	require.NoError(t, err)
-	got := contents(t, store)
+	got := readContents(t, store)
 	require.NoError(t, store.Close())
 	return got
 }
@@ -34,16 +34,16 @@ func reopened(t testing.TB, s *Snapshot) map[string]string {
 func TestSnapshot_HasWhatWasAnsweredBeforeIt(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
-	require.NoError(t, s.Update(t.Context(), put("a", "1")))
+	require.NoError(t, s.Update(t.Context(), putPairs("a", "1")))
 	for _, take := range []func() (*Snapshot, error){
 		func() (*Snapshot, error) { return TakeSnapshot(t.Context(), s, nil) },
 		func() (*Snapshot, error) { return ReadSnapshot(s) },
 	} {
-		before := contents(t, s)
+		before := readContents(t, s)
 		snapshot, err := take()
 		require.NoError(t, err)
-		require.NoError(t, s.Update(t.Context(), put("a", "2", fmt.Sprint(len(before)), string(make([]byte, 1<<20)))))
-		require.Equal(t, before, reopened(t, snapshot))
+		require.NoError(t, s.Update(t.Context(), putPairs("a", "2", fmt.Sprint(len(before)), string(make([]byte, 1<<20)))))
+		require.Equal(t, before, reopenSnapshot(t, snapshot))
 	}
 	failure := errors.New("another store")
 	_, err = TakeSnapshot(t.Context(), s, func() error { return failure })
@@ -81,11 +81,11 @@ func TestSnapshots_OfOneMomentLoseNothingThatMoves(t *testing.T) {
 	var moving sync.WaitGroup
 	for i := range tokens {
 		key := fmt.Sprint("token", i)
-		require.NoError(t, documents.Update(t.Context(), put(key, "x")))
+		require.NoError(t, documents.Update(t.Context(), putPairs(key, "x")))
 		moving.Go(func() {
 			for ctx.Err() == nil {
 				for _, way := range [][2]Store{{documents, messages}, {messages, documents}} {
-					if err := way[1].Update(context.Background(), put(key, "x")); err != nil {
+					if err := way[1].Update(context.Background(), putPairs(key, "x")); err != nil {
 						t.Error(err)
 					}
 					if err := way[0].Update(context.Background(), func(tx Tx) error { tx.Delete([]byte(key)); return nil }); err != nil {
@@ -102,7 +102,7 @@ func TestSnapshots_OfOneMomentLoseNothingThatMoves(t *testing.T) {
 			return err
 		})
 		require.NoError(t, err)
-		inDocuments, inMessages := reopened(t, d), reopened(t, m)
+		inDocuments, inMessages := reopenSnapshot(t, d), reopenSnapshot(t, m)
 		for i := range tokens {
 			key := fmt.Sprint("token", i)
 			require.True(t, inDocuments[key] != "" || inMessages[key] != "", "%s is in neither", key)

@@ -31,7 +31,7 @@ const (
 
 // A treeCheck reads the file instead of mapping it, so that no damage can
 // fault.
-type treeCheck struct {
+type treeChecker struct {
 	file     io.ReaderAt
 	pageSize int64
 	pages    uint64              // ids from here on are not in use
@@ -48,17 +48,17 @@ func wrongTree(format string, args ...any) error {
 // the page above it promises. The file has to have all pages that its meta
 // promises.
 func checkTree(file io.ReaderAt, pageSize int64) error {
-	c := &treeCheck{file: file, pageSize: pageSize}
-	root, err := c.root()
+	c := &treeChecker{file: file, pageSize: pageSize}
+	root, err := c.readRoot()
 	if err != nil {
 		return err
 	}
 	c.seen = make([]uint64, c.pages/64+1)
-	return c.tree(root, nil, nil, 0)
+	return c.checkSubtree(root, nil, nil, 0)
 }
 
-// root finds the newer meta that is whole.
-func (c *treeCheck) root() (root uint64, err error) {
+// readRoot finds the newer meta that is whole.
+func (c *treeChecker) readRoot() (root uint64, err error) {
 	newest, found := uint64(0), false
 	for i := range int64(2) {
 		b := make([]byte, metaBytes)
@@ -81,7 +81,7 @@ func (c *treeCheck) root() (root uint64, err error) {
 }
 
 // A page is one of a tree.
-type page struct {
+type treePage struct {
 	id     uint64
 	leaf   bool
 	count  int
@@ -91,9 +91,9 @@ type page struct {
 	file   io.ReaderAt
 }
 
-// bytes returns a part of a page. Most pages have no overflow, and most parts
+// readBytes returns a part of a page. Most pages have no overflow, and most parts
 // of the others that are wanted lie before it.
-func (p *page) bytes(from, n int64) ([]byte, error) {
+func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	if from+n > p.length {
 		return nil, wrongTree("page %d: an element goes beyond it", p.id)
 	}
@@ -107,8 +107,8 @@ func (p *page) bytes(from, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// read reads the page at some depth of the tree, and accounts for it.
-func (c *treeCheck) read(id uint64, depth int) (*page, error) {
+// readPage reads the page at some depth of the tree, and accounts for it.
+func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 	if id < 2 || id >= c.pages {
 		return nil, wrongTree("page %d is not one of %d", id, c.pages)
 	}
@@ -132,7 +132,7 @@ func (c *treeCheck) read(id uint64, depth int) (*page, error) {
 		}
 		c.seen[i/64] |= 1 << (i % 64)
 	}
-	p := &page{
+	p := &treePage{
 		id: id, leaf: flags == leafFlag, count: int(binary.LittleEndian.Uint16(b[10:])),
 		length: int64(overflow+1) * c.pageSize, first: b, at: at, file: c.file,
 	}
@@ -150,16 +150,16 @@ type element struct {
 	child uint64 // of a branch
 }
 
-func (p *page) element(i int) (e element, err error) {
+func (p *treePage) elementAt(i int) (e element, err error) {
 	at := int64(headerBytes + i*elementBytes)
-	b, err := p.bytes(at, elementBytes)
+	b, err := p.readBytes(at, elementBytes)
 	if err != nil {
 		return e, err
 	}
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint32(b[4*i:])) }
 	if !p.leaf {
 		e.child = binary.LittleEndian.Uint64(b[8:])
-		e.key, err = p.bytes(at+word(0), word(1))
+		e.key, err = p.readBytes(at+word(0), word(1))
 		return e, err
 	}
 	e.flags = uint32(word(0)) //nolint:gosec // as it was read
@@ -167,23 +167,23 @@ func (p *page) element(i int) (e element, err error) {
 	if start+keyLen+valueLen > p.length {
 		return e, wrongTree("page %d, element %d goes beyond it", p.id, i)
 	}
-	if e.key, err = p.bytes(start, keyLen); err == nil && e.flags != 0 {
-		e.value, err = p.bytes(start+keyLen, valueLen)
+	if e.key, err = p.readBytes(start, keyLen); err == nil && e.flags != 0 {
+		e.value, err = p.readBytes(start+keyLen, valueLen)
 	}
 	return e, err
 }
 
-// tree checks a page and those below it. Its keys are from low on, and below
+// checkSubtree checks a page and those below it. Its keys are from low on, and below
 // high unless that is nil.
-func (c *treeCheck) tree(id uint64, low, high []byte, depth int) error {
-	p, err := c.read(id, depth)
+func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error {
+	p, err := c.readPage(id, depth)
 	if err != nil {
 		return err
 	}
 	leads := !p.leaf // to other pages
 	last := low
 	for i := range p.count {
-		e, err := p.element(i)
+		e, err := p.elementAt(i)
 		if err != nil {
 			return err
 		}
@@ -201,21 +201,21 @@ func (c *treeCheck) tree(id uint64, low, high []byte, depth int) error {
 }
 
 // checkChild follows an element to the page it leads to, if it does.
-func (c *treeCheck) checkChild(p *page, i int, high []byte, depth int) error {
-	e, err := p.element(i)
+func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) error {
+	e, err := p.elementAt(i)
 	if err != nil {
 		return err
 	}
 	switch {
 	case !p.leaf:
 		if i+1 < p.count {
-			next, err := p.element(i + 1)
+			next, err := p.elementAt(i + 1)
 			if err != nil {
 				return err
 			}
 			high = next.key
 		}
-		return c.tree(e.child, e.key, high, depth+1)
+		return c.checkSubtree(e.child, e.key, high, depth+1)
 	case e.flags == 0:
 		return nil
 	case e.flags != bucketFlag:
@@ -224,7 +224,7 @@ func (c *treeCheck) checkChild(p *page, i int, high []byte, depth int) error {
 		return wrongTree("page %d: a bucket has no root", p.id)
 	}
 	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // 0: small enough to lie right here
-		return c.tree(root, nil, nil, depth+1)
+		return c.checkSubtree(root, nil, nil, depth+1)
 	}
 	return nil
 }

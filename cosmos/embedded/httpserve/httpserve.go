@@ -76,7 +76,7 @@ func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	defer stopServing()
 	closing.Go(func() {
 		<-serving.Done()
-		stop(server, opts, cancelRequests) //nolint:contextcheck // it runs after ctx has ended
+		stopServer(server, opts, cancelRequests) //nolint:contextcheck // it runs after ctx has ended
 	})
 	listener = accept.Retry(listener, accept.Options{Logger: opts.Logger, Server: opts.Server})
 	serve := server.Serve
@@ -93,8 +93,8 @@ func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	return err
 }
 
-// stop lets requests complete within opts.Grace, and closes all connections.
-func stop(server *http.Server, opts Options, cancelRequests func()) {
+// stopServer lets requests complete within opts.Grace, and closes all connections.
+func stopServer(server *http.Server, opts Options, cancelRequests func()) {
 	if opts.Grace > 0 {
 		cancelling := time.AfterFunc(opts.CancelAfter, cancelRequests)
 		defer cancelling.Stop()

@@ -25,18 +25,18 @@ import (
 )
 
 // A pipeListener accepts the connections that dial makes. It fails with errs first.
-type pipeListener struct {
+type testListener struct {
 	errs  []error
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func newPipeListener(errs ...error) *pipeListener {
-	return &pipeListener{errs: errs, conns: make(chan net.Conn), done: make(chan struct{})}
+func newPipeListener(errs ...error) *testListener {
+	return &testListener{errs: errs, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-func (l *pipeListener) Accept() (net.Conn, error) {
+func (l *testListener) Accept() (net.Conn, error) {
 	if len(l.errs) > 0 {
 		err := l.errs[0]
 		l.errs = l.errs[1:]
@@ -50,21 +50,21 @@ func (l *pipeListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (l *pipeListener) Close() error {
+func (l *testListener) Close() error {
 	l.once.Do(func() { close(l.done) })
 	return nil
 }
 
-func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (l *testListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-func (l *pipeListener) dial() net.Conn {
+func (l *testListener) dialPipe() net.Conn {
 	near, far := net.Pipe()
 	l.conns <- far
 	return near
 }
 
-// ask sends a request and returns its answer, or the error of the connection.
-func ask(conn net.Conn) (*http.Response, error) {
+// sendRequest sends a request and returns its answer, or the error of the connection.
+func sendRequest(conn net.Conn) (*http.Response, error) {
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		return nil, err
 	}
@@ -76,8 +76,8 @@ func ask(conn net.Conn) (*http.Response, error) {
 	return answer, errors.Join(err, answer.Body.Close())
 }
 
-// slow is a handler that takes d, or until its context ends.
-func slow(d time.Duration) http.Handler {
+// slowHandler is a handler that takes d, or until its context ends.
+func slowHandler(d time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
@@ -98,10 +98,10 @@ func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took t
 		defer cancel()
 		l, served := newPipeListener(), make(chan error, 1)
 		go func() { served <- httpserve.Serve(ctx, l, opts) }()
-		idle, conn := l.dial(), l.dial()
+		idle, conn := l.dialPipe(), l.dialPipe()
 		answered := make(chan int, 1)
 		go func() {
-			answer, err := ask(conn)
+			answer, err := sendRequest(conn)
 			if err != nil {
 				answered <- 0
 				return
@@ -119,20 +119,20 @@ func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took t
 }
 
 func TestServe_EndsAtOnceWithoutGrace(t *testing.T) {
-	status, took := stopDuringRequest(t, httpserve.Options{Handler: slow(time.Hour)})
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: slowHandler(time.Hour)})
 	require.Zero(t, status)
 	require.Zero(t, took)
 }
 
 func TestServe_LetsRequestsCompleteInItsGrace(t *testing.T) {
-	status, took := stopDuringRequest(t, httpserve.Options{Handler: slow(4 * time.Second), Grace: 10 * time.Second, CancelAfter: 5 * time.Second})
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: slowHandler(4 * time.Second), Grace: 10 * time.Second, CancelAfter: 5 * time.Second})
 	require.Equal(t, http.StatusNoContent, status)
 	require.GreaterOrEqual(t, took, 3*time.Second)
 	require.Less(t, took, 10*time.Second)
 }
 
 func TestServe_CancelsRequestsInItsGrace(t *testing.T) {
-	status, took := stopDuringRequest(t, httpserve.Options{Handler: slow(time.Hour), Grace: 10 * time.Second, CancelAfter: time.Second})
+	status, took := stopDuringRequest(t, httpserve.Options{Handler: slowHandler(time.Hour), Grace: 10 * time.Second, CancelAfter: time.Second})
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Less(t, took, 10*time.Second)
 }
@@ -158,18 +158,18 @@ func TestServe_ReportsConnectionsOverTheLimit(t *testing.T) {
 			<-release
 		})
 		go func() { served <- httpserve.Serve(ctx, l, httpserve.Options{Handler: handler, MaxConnections: 1}) }()
-		first, second := l.dial(), net.Conn(nil)
+		first, second := l.dialPipe(), net.Conn(nil)
 		answered := make(chan *http.Response, 1)
 		go func() {
-			answer, err := ask(first)
+			answer, err := sendRequest(first)
 			if err == nil {
 				answered <- answer
 			}
 			close(answered)
 		}()
 		<-entered
-		second = l.dial()
-		answer, err := ask(second)
+		second = l.dialPipe()
+		answer, err := sendRequest(second)
 		require.NoError(t, err)
 		require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
 		close(release)
@@ -182,7 +182,7 @@ func TestServe_ReportsConnectionsOverTheLimit(t *testing.T) {
 
 func TestServe_ReturnsTheErrorOfItsListener(t *testing.T) {
 	broken := errors.New("the listener is broken")
-	require.ErrorIs(t, httpserve.Serve(t.Context(), newPipeListener(broken), httpserve.Options{Handler: slow(0)}), broken)
+	require.ErrorIs(t, httpserve.Serve(t.Context(), newPipeListener(broken), httpserve.Options{Handler: slowHandler(0)}), broken)
 }
 
 func TestServe_EncryptsWithACertificate(t *testing.T) {
@@ -200,11 +200,13 @@ func TestServe_EncryptsWithACertificate(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- httpserve.Serve(ctx, l, httpserve.Options{Handler: slow(0), TLS: cert.Config()}) }()
+	go func() {
+		served <- httpserve.Serve(ctx, l, httpserve.Options{Handler: slowHandler(0), TLS: cert.Config()})
+	}()
 	plain, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
 	require.NoError(t, err)
 	conn := tls.Client(plain, &tls.Config{RootCAs: roots, ServerName: "localhost", MinVersion: tls.VersionTLS12})
-	answer, err := ask(conn)
+	answer, err := sendRequest(conn)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusNoContent, answer.StatusCode)
 	cancel()

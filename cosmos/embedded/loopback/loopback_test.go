@@ -61,8 +61,8 @@ func TestIsAddr(t *testing.T) {
 	require.False(t, loopback.IsAddr(&net.UnixAddr{Name: "127.0.0.1"}))
 }
 
-// ask returns the answer of a server on address to a request for host.
-func ask(address, host string) *httptest.ResponseRecorder {
+// requestHost returns the answer of a server on address to a request for host.
+func requestHost(address, host string) *httptest.ResponseRecorder {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	handler := loopback.CheckHost(&net.TCPAddr{IP: net.ParseIP(address), Port: 1}, next, "not here", "Hub.internal:99", "192.0.2.1")
 	r := httptest.NewRequest(http.MethodGet, "http://example.org/", nil)
@@ -75,13 +75,13 @@ func ask(address, host string) *httptest.ResponseRecorder {
 func TestCheckHost_RejectsOtherHostsOnLoopbackAddresses(t *testing.T) {
 	for _, tc := range hosts {
 		if want := tc.isHost || tc.host == "192.0.2.1:8080"; want {
-			require.Equal(t, http.StatusNoContent, ask("127.0.0.1", tc.host).Code, tc.host)
+			require.Equal(t, http.StatusNoContent, requestHost("127.0.0.1", tc.host).Code, tc.host)
 		} else {
-			require.Equal(t, http.StatusMisdirectedRequest, ask("::1", tc.host).Code, tc.host)
+			require.Equal(t, http.StatusMisdirectedRequest, requestHost("::1", tc.host).Code, tc.host)
 		}
-		require.Equal(t, http.StatusNoContent, ask("0.0.0.0", tc.host).Code, tc.host)
+		require.Equal(t, http.StatusNoContent, requestHost("0.0.0.0", tc.host).Code, tc.host)
 	}
-	require.Equal(t, "not here\n", ask("127.0.0.1", "example.org").Body.String())
+	require.Equal(t, "not here\n", requestHost("127.0.0.1", "example.org").Body.String())
 }
 
 func TestCheckHost_AcceptsFurtherHosts(t *testing.T) {
@@ -89,6 +89,6 @@ func TestCheckHost_AcceptsFurtherHosts(t *testing.T) {
 		"hub.INTERNAL": http.StatusNoContent, "hub.internal:8081": http.StatusNoContent,
 		"x.hub.internal": http.StatusMisdirectedRequest, "internal": http.StatusMisdirectedRequest,
 	} {
-		require.Equal(t, want, ask("127.0.0.1", host).Code, host)
+		require.Equal(t, want, requestHost("127.0.0.1", host).Code, host)
 	}
 }

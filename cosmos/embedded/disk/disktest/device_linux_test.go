@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk/disktest"
 )
 
-func put(t *testing.T, store disk.Store, key string) error {
+func putKey(t *testing.T, store disk.Store, key string) error {
 	t.Helper()
 	return store.Update(t.Context(), func(tx disk.Tx) error {
 		tx.Put([]byte(key), []byte("value"))
@@ -23,9 +23,9 @@ func TestDevice_FailsToWriteAndGoesOnReading(t *testing.T) {
 		dir, files := t.TempDir(), &disktest.Device{}
 		store, err := disk.OpenOn(dir, files)
 		require.NoError(t, err)
-		require.NoError(t, put(t, store, "a"))
+		require.NoError(t, putKey(t, store, "a"))
 		files.Become(t, device)
-		err = put(t, store, "b")
+		err = putKey(t, store, "b")
 		require.ErrorIs(t, err, want, device)
 		require.ErrorIs(t, err, disk.ErrBroken, device)
 		require.NoError(t, store.View(func(r disk.Reader) error {
@@ -34,7 +34,7 @@ func TestDevice_FailsToWriteAndGoesOnReading(t *testing.T) {
 			return nil
 		}))
 		files.Become(t, filepath.Join(dir, disk.FileName))
-		require.ErrorIs(t, put(t, store, "c"), disk.ErrBroken, "a disk that works again changes nothing")
+		require.ErrorIs(t, putKey(t, store, "c"), disk.ErrBroken, "a disk that works again changes nothing")
 		_ = store.Close() // its file was replaced
 	}
 }

@@ -36,7 +36,7 @@ const module = "github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	passed, failed, err := run(ctx, os.Args[1:])
+	passed, failed, err := runTests(ctx, os.Args[1:])
 	for _, name := range failed {
 		fmt.Println("FAIL", name)
 	}
@@ -50,13 +50,13 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, only []string) (passed int, failed []string, err error) {
+func runTests(ctx context.Context, only []string) (passed int, failed []string, err error) {
 	dir, err := os.MkdirTemp("", "azcosmossuite-")
 	if err != nil {
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	suite, err := compile(ctx, dir)
+	suite, err := compileSuite(ctx, dir)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -67,18 +67,18 @@ func run(ctx context.Context, only []string) (passed int, failed []string, err e
 	if len(only) > 0 {
 		names = only
 	}
-	trust, stop, err := serve(ctx, dir)
+	trust, stop, err := serveAccount(ctx, dir)
 	if err != nil {
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	return test(ctx, suite, trust, names)
+	return runSuite(ctx, suite, trust, names)
 }
 
-// compile copies the module and builds its tests. It is done before the tests
+// compileSuite copies the module and builds its tests. It is done before the tests
 // get their own idea of whom to trust, which would cut the go command off from
 // its proxy.
-func compile(ctx context.Context, dir string) (string, error) {
+func compileSuite(ctx context.Context, dir string) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Stderr = os.Stderr
 	found, err := list.Output()
@@ -118,9 +118,9 @@ func emulatorTests(module string) ([]string, error) {
 	return names, nil
 }
 
-// serve starts one account behind two doors. It returns the file with the
+// serveAccount starts one account behind two doors. It returns the file with the
 // certificate to trust, and how to stop.
-func serve(ctx context.Context, dir string) (trust string, stop func() error, err error) {
+func serveAccount(ctx context.Context, dir string) (trust string, stop func() error, err error) {
 	cert, err := certificate.Load(dir, "localhost", "127.0.0.1")
 	if err != nil {
 		return "", nil, err
@@ -156,8 +156,8 @@ func serve(ctx context.Context, dir string) (trust string, stop func() error, er
 	return filepath.Join(dir, certificate.FileName), stop, nil
 }
 
-// test runs the tests one after the other in a process of their own.
-func test(ctx context.Context, suite, trust string, names []string) (passed int, failed []string, err error) {
+// runSuite runs the tests one after the other in a process of their own.
+func runSuite(ctx context.Context, suite, trust string, names []string) (passed int, failed []string, err error) {
 	cmd := exec.CommandContext(ctx, suite, "-test.v", "-test.run", "^("+strings.Join(names, "|")+")$") //nolint:gosec // what compile built
 	cmd.Dir = filepath.Join(filepath.Dir(suite), "azcosmos")
 	cmd.Env = append(os.Environ(), "EMULATOR=true", "SSL_CERT_FILE="+trust)

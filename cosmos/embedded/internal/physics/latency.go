@@ -45,11 +45,11 @@ func NewDelayer(l Latency) *Delayer {
 // Delay waits as long as a request and an answer of so many bytes take.
 func (d *Delayer) Delay(ctx context.Context, bytes int64) {
 	wait := d.latency.Base + time.Duration(float64(d.latency.PerKB)*float64(bytes)/1024)
-	d.latency.Sleep(ctx, wait+d.chance())
+	d.latency.Sleep(ctx, wait+d.drawDelay())
 }
 
-// chance is the part that is drawn.
-func (d *Delayer) chance() (wait time.Duration) {
+// drawDelay is the part that is drawn.
+func (d *Delayer) drawDelay() (wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.latency.Jitter > 0 {

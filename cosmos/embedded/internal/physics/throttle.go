@@ -22,10 +22,10 @@ type Throttle struct {
 	clock func() time.Time
 
 	mu    sync.Mutex
-	funds map[string]*fund
+	funds map[string]*budgetState
 }
 
-type fund struct {
+type budgetState struct {
 	left int64 // millionths of a request unit; negative is debt
 	at   time.Time
 
@@ -33,8 +33,8 @@ type fund struct {
 	hour, highest int64 // the most of any second of this hour
 }
 
-// note keeps the most that was spent in a second.
-func (f *fund) note(now time.Time, charge int64) {
+// recordSpent keeps the most that was spent in a second.
+func (f *budgetState) recordSpent(now time.Time, charge int64) {
 	if second := now.Unix(); second != f.second {
 		f.second, f.spent = second, 0
 	}
@@ -47,7 +47,7 @@ func (f *fund) note(now time.Time, charge int64) {
 
 // NewThrottle returns a Throttle in which all budgets are full.
 func NewThrottle(clock func() time.Time) *Throttle {
-	return &Throttle{clock: clock, funds: map[string]*fund{}}
+	return &Throttle{clock: clock, funds: map[string]*budgetState{}}
 }
 
 // Admit returns 0 if each of the budgets has something left, otherwise how
@@ -57,7 +57,7 @@ func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	defer t.mu.Unlock()
 	now := t.clock()
 	for _, b := range budgets {
-		if left := t.fund(b, now).left; left <= 0 {
+		if left := t.refilled(b, now).left; left <= 0 {
 			wait = max(wait, time.Duration(-left/max(1, b.PerSecond/1e6)+1)*time.Microsecond)
 		}
 	}
@@ -71,9 +71,9 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	now := t.clock()
 	for i, b := range budgets {
 		part := charge / int64(len(budgets)-i)
-		f := t.fund(b, now)
+		f := t.refilled(b, now)
 		f.left -= part
-		f.note(now, part)
+		f.recordSpent(now, part)
 		charge -= part
 	}
 }
@@ -85,8 +85,8 @@ func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	defer t.mu.Unlock()
 	now := t.clock()
 	for _, b := range budgets {
-		f := t.fund(b, now)
-		f.note(now, 0)
+		f := t.refilled(b, now)
+		f.recordSpent(now, 0)
 		part = max(part, float64(f.highest)/float64(b.PerSecond))
 	}
 	return min(part, 1)
@@ -98,20 +98,20 @@ func (t *Throttle) Spare(b Budget, charge int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock()
-	f := t.fund(b, now)
+	f := t.refilled(b, now)
 	if f.left < b.PerSecond/2 {
 		return false
 	}
 	f.left -= charge
-	f.note(now, charge)
+	f.recordSpent(now, charge)
 	return true
 }
 
-// fund returns what there is at this time.
-func (t *Throttle) fund(b Budget, now time.Time) *fund {
+// refilled returns what there is at this time.
+func (t *Throttle) refilled(b Budget, now time.Time) *budgetState {
 	f := t.funds[b.Key]
 	if f == nil {
-		f = &fund{left: b.PerSecond, at: now}
+		f = &budgetState{left: b.PerSecond, at: now}
 		t.funds[b.Key] = f
 		return f
 	}

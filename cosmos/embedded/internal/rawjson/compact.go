@@ -15,13 +15,13 @@ import (
 // only on the real service that a 64-bit integer does not survive.
 func Compact(dst, src []byte) ([]byte, error) {
 	c := compactor{src: src, dst: dst}
-	c.space()
-	if err := c.value(0); err != nil {
+	c.skipSpace()
+	if err := c.compactValue(0); err != nil {
 		return dst, err
 	}
-	c.space()
+	c.skipSpace()
 	if c.pos != len(src) {
-		return dst, c.fail("text after the value")
+		return dst, c.newError("text after the value")
 	}
 	return c.dst, nil
 }
@@ -32,121 +32,121 @@ type compactor struct {
 	dst []byte
 }
 
-func (c *compactor) fail(reason string) error { return &SyntaxError{c.pos, reason} }
+func (c *compactor) newError(reason string) error { return &SyntaxError{c.pos, reason} }
 
-func (c *compactor) space() { c.pos = space(c.src, c.pos) }
+func (c *compactor) skipSpace() { c.pos = skipSpace(c.src, c.pos) }
 
-// next returns the byte at the position, or 0 at the end: no value starts
+// peekByte returns the byte at the position, or 0 at the end: no value starts
 // with 0, so the end needs no case of its own.
-func (c *compactor) next() byte {
+func (c *compactor) peekByte() byte {
 	if c.pos < len(c.src) {
 		return c.src[c.pos]
 	}
 	return 0
 }
 
-func (c *compactor) value(depth int) error {
-	switch b := c.next(); {
+func (c *compactor) compactValue(depth int) error {
+	switch b := c.peekByte(); {
 	case b == '{':
-		return c.object(depth + 1)
+		return c.compactObject(depth + 1)
 	case b == '[':
-		return c.array(depth + 1)
+		return c.compactArray(depth + 1)
 	case b == '"':
-		return c.str()
+		return c.compactString()
 	case b == '-' || '0' <= b && b <= '9':
-		return c.number()
+		return c.compactNumber()
 	case b == 't':
-		return c.word("true")
+		return c.compactWord("true")
 	case b == 'f':
-		return c.word("false")
+		return c.compactWord("false")
 	case b == 'n':
-		return c.word("null")
+		return c.compactWord("null")
 	}
 	if c.pos >= len(c.src) {
-		return c.fail("the text ends where a value should start")
+		return c.newError("the text ends where a value should start")
 	}
-	return c.fail("no value starts with this character")
+	return c.newError("no value starts with this character")
 }
 
-func (c *compactor) word(w string) error {
+func (c *compactor) compactWord(w string) error {
 	if end := c.pos + len(w); end <= len(c.src) && string(c.src[c.pos:end]) == w {
 		c.dst = append(c.dst, w...)
 		c.pos = end
 		return nil
 	}
-	return c.fail("want " + w)
+	return c.newError("want " + w)
 }
 
-func (c *compactor) object(depth int) error {
+func (c *compactor) compactObject(depth int) error {
 	if depth > MaxDepth {
-		return c.fail("nested deeper than 128 levels")
+		return c.newError("nested deeper than 128 levels")
 	}
-	c.take()
-	c.space()
-	if c.next() == '}' {
-		c.take()
+	c.copyByte()
+	c.skipSpace()
+	if c.peekByte() == '}' {
+		c.copyByte()
 		return nil
 	}
 	for {
-		if c.next() != '"' {
-			return c.fail("want a property name")
+		if c.peekByte() != '"' {
+			return c.newError("want a property name")
 		}
-		if err := c.str(); err != nil {
+		if err := c.compactString(); err != nil {
 			return err
 		}
-		c.space()
-		if c.next() != ':' {
-			return c.fail("want ':' after a property name")
+		c.skipSpace()
+		if c.peekByte() != ':' {
+			return c.newError("want ':' after a property name")
 		}
-		c.take()
-		c.space()
-		if err := c.value(depth); err != nil {
+		c.copyByte()
+		c.skipSpace()
+		if err := c.compactValue(depth); err != nil {
 			return err
 		}
-		c.space()
-		switch c.next() {
+		c.skipSpace()
+		switch c.peekByte() {
 		case ',':
-			c.take()
-			c.space()
+			c.copyByte()
+			c.skipSpace()
 		case '}':
-			c.take()
+			c.copyByte()
 			return nil
 		default:
-			return c.fail("want ',' or '}'")
+			return c.newError("want ',' or '}'")
 		}
 	}
 }
 
-func (c *compactor) array(depth int) error {
+func (c *compactor) compactArray(depth int) error {
 	if depth > MaxDepth {
-		return c.fail("nested deeper than 128 levels")
+		return c.newError("nested deeper than 128 levels")
 	}
-	c.take()
-	c.space()
-	if c.next() == ']' {
-		c.take()
+	c.copyByte()
+	c.skipSpace()
+	if c.peekByte() == ']' {
+		c.copyByte()
 		return nil
 	}
 	for {
-		if err := c.value(depth); err != nil {
+		if err := c.compactValue(depth); err != nil {
 			return err
 		}
-		c.space()
-		switch c.next() {
+		c.skipSpace()
+		switch c.peekByte() {
 		case ',':
-			c.take()
-			c.space()
+			c.copyByte()
+			c.skipSpace()
 		case ']':
-			c.take()
+			c.copyByte()
 			return nil
 		default:
-			return c.fail("want ',' or ']'")
+			return c.newError("want ',' or ']'")
 		}
 	}
 }
 
-// take copies one byte of structure.
-func (c *compactor) take() {
+// copyByte copies one byte of structure.
+func (c *compactor) copyByte() {
 	c.dst = append(c.dst, c.src[c.pos])
 	c.pos++
 }
@@ -156,30 +156,30 @@ const (
 	highs = 0x8080808080808080
 )
 
-// plain reports whether none of the eight bytes ends a string, starts an
+// isPlainASCII reports whether none of the eight bytes ends a string, starts an
 // escape, is a control character or is outside ASCII. It may say false of
 // plain bytes, never true of others.
-func plain(w uint64) bool {
+func isPlainASCII(w uint64) bool {
 	quote, escape := w^(ones*'"'), w^(ones*'\\')
 	return ((w-ones*0x20)&^w|(quote-ones)&^quote|(escape-ones)&^escape|w)&highs == 0
 }
 
-func (c *compactor) str() error {
+func (c *compactor) compactString() error {
 	src, start, i := c.src, c.pos, c.pos+1
 	ascii := true
 	for {
-		for i+8 <= len(src) && plain(binary.LittleEndian.Uint64(src[i:])) {
+		for i+8 <= len(src) && isPlainASCII(binary.LittleEndian.Uint64(src[i:])) {
 			i += 8
 		}
 		if i >= len(src) {
 			c.pos = i
-			return c.fail("the text ends inside a string")
+			return c.newError("the text ends inside a string")
 		}
 		switch b := src[i]; {
 		case b == '"':
 			i++
 			if !ascii && !utf8.Valid(src[start:i]) {
-				return c.fail("a string is not UTF-8")
+				return c.newError("a string is not UTF-8")
 			}
 			c.dst = append(c.dst, src[start:i]...)
 			c.pos = i
@@ -188,12 +188,12 @@ func (c *compactor) str() error {
 			n := escapeLen(src[i:])
 			if n == 0 {
 				c.pos = i
-				return c.fail("unknown escape in a string")
+				return c.newError("unknown escape in a string")
 			}
 			i += n
 		case b < 0x20:
 			c.pos = i
-			return c.fail("control character in a string")
+			return c.newError("control character in a string")
 		default:
 			ascii = ascii && b < utf8.RuneSelf
 			i++
@@ -223,34 +223,34 @@ func escapeLen(b []byte) int {
 	return 0
 }
 
-func (c *compactor) number() error {
+func (c *compactor) compactNumber() error {
 	start := c.pos
-	if c.next() == '-' {
+	if c.peekByte() == '-' {
 		c.pos++
 	}
-	whole := c.digits()
+	whole := c.countDigits()
 	if whole == 0 {
-		return c.fail("want a digit")
+		return c.newError("want a digit")
 	}
 	if c.src[c.pos-whole] == '0' && whole > 1 {
-		return c.fail("a number starts with 0")
+		return c.newError("a number starts with 0")
 	}
 	digits, risky := whole, false
-	if c.next() == '.' {
+	if c.peekByte() == '.' {
 		c.pos++
-		n := c.digits()
+		n := c.countDigits()
 		if n == 0 {
-			return c.fail("want a digit after '.'")
+			return c.newError("want a digit after '.'")
 		}
 		digits += n
 	}
-	if b := c.next(); b == 'e' || b == 'E' {
+	if b := c.peekByte(); b == 'e' || b == 'E' {
 		c.pos++
-		if b := c.next(); b == '+' || b == '-' {
+		if b := c.peekByte(); b == '+' || b == '-' {
 			c.pos++
 		}
-		if c.digits() == 0 {
-			return c.fail("want a digit in the exponent")
+		if c.countDigits() == 0 {
+			return c.newError("want a digit in the exponent")
 		}
 		risky = true
 	}
@@ -261,13 +261,13 @@ func (c *compactor) number() error {
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil {
-		return c.fail("a number is too large for a double")
+		return c.newError("a number is too large for a double")
 	}
 	c.dst = AppendNumber(c.dst, f)
 	return nil
 }
 
-func (c *compactor) digits() int {
+func (c *compactor) countDigits() int {
 	start := c.pos
 	for c.pos < len(c.src) && '0' <= c.src[c.pos] && c.src[c.pos] <= '9' {
 		c.pos++

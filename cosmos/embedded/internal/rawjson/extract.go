@@ -17,15 +17,15 @@ type Path []Step
 // An Extractor finds the values of several paths in one pass over a document
 // and stops as soon as it has them all. It may be used by many goroutines.
 type Extractor struct {
-	root  *stop
+	root  *pathNode
 	count int
 }
 
 // A stop is a place in a document that some path leads to or through.
-type stop struct {
+type pathNode struct {
 	slots []int // of the paths that end here
 	steps []Step
-	next  []*stop
+	next  []*pathNode
 	at    map[Step]int // the place of each step, of many steps
 }
 
@@ -34,22 +34,22 @@ const manySteps = 16
 
 // NewExtractor makes an Extractor whose slot i is the value of paths[i].
 func NewExtractor(paths []Path) *Extractor {
-	x := &Extractor{root: &stop{}, count: len(paths)}
+	x := &Extractor{root: &pathNode{}, count: len(paths)}
 	for slot, path := range paths {
 		at := x.root
 		for _, step := range path {
-			at = at.follow(step)
+			at = at.followStep(step)
 		}
 		at.slots = append(at.slots, slot)
 	}
 	return x
 }
 
-func (s *stop) follow(step Step) *stop {
-	if i := s.index(step); i >= 0 {
+func (s *pathNode) followStep(step Step) *pathNode {
+	if i := s.stepIndex(step); i >= 0 {
 		return s.next[i]
 	}
-	child := &stop{}
+	child := &pathNode{}
 	if s.at != nil {
 		s.at[step] = len(s.steps)
 	}
@@ -64,8 +64,8 @@ func (s *stop) follow(step Step) *stop {
 	return child
 }
 
-// index returns the place of a step, -1 if none exists.
-func (s *stop) index(step Step) int {
+// stepIndex returns the place of a step, -1 if none exists.
+func (s *pathNode) stepIndex(step Step) int {
 	if s.at == nil {
 		return slices.Index(s.steps, step)
 	}
@@ -82,33 +82,33 @@ func (x *Extractor) Slots() int { return x.count }
 // values are parts of doc.
 func (x *Extractor) Extract(doc []byte, slots [][]byte) {
 	clear(slots)
-	w := walk{doc: doc, slots: slots, missing: x.count - len(x.root.slots)}
+	w := extraction{doc: doc, slots: slots, missing: x.count - len(x.root.slots)}
 	for _, slot := range x.root.slots { // the document itself needs no search for its end
 		slots[slot] = doc
 	}
 	if w.missing > 0 {
-		w.visit(x.root, 0)
+		w.visitValue(x.root, 0)
 	}
 }
 
-type walk struct {
+type extraction struct {
 	doc     []byte
 	slots   [][]byte
 	missing int
 }
 
-// visit returns the index past the value at i, or -1 when there is no need
+// visitValue returns the index past the value at i, or -1 when there is no need
 // to read on.
-func (w *walk) visit(s *stop, i int) int {
+func (w *extraction) visitValue(s *pathNode, i int) int {
 	if i < 0 || i >= len(w.doc) {
 		return -1
 	}
 	end := 0
 	switch {
 	case len(s.steps) > 0 && w.doc[i] == '{':
-		end = w.object(s, i)
+		end = w.visitObject(s, i)
 	case len(s.steps) > 0 && w.doc[i] == '[':
-		end = w.array(s, i)
+		end = w.visitArray(s, i)
 	default:
 		end = Skip(w.doc, i)
 	}
@@ -132,7 +132,7 @@ func (w *walk) visit(s *stop, i int) int {
 	return end
 }
 
-func (w *walk) object(s *stop, i int) int {
+func (w *extraction) visitObject(s *pathNode, i int) int {
 	doc, left := w.doc, len(s.steps)
 	for i++; i < len(doc) && doc[i] == '"'; {
 		nameEnd := skipString(doc, i)
@@ -141,9 +141,9 @@ func (w *walk) object(s *stop, i int) int {
 		}
 		name, value := doc[i:nameEnd], nameEnd+1
 		var end int
-		if next := s.property(name); next != nil && left > 0 {
+		if next := s.findProperty(name); next != nil && left > 0 {
 			left--
-			if end = w.visit(next, value); end < 0 {
+			if end = w.visitValue(next, value); end < 0 {
 				return -1
 			}
 		} else if end = Skip(doc, value); end < 0 {
@@ -153,25 +153,25 @@ func (w *walk) object(s *stop, i int) int {
 			i++
 		}
 	}
-	return closed(doc, i, '}')
+	return skipClosing(doc, i, '}')
 }
 
-// closed returns the index past the closing bracket at i, or -1 if it is not
+// skipClosing returns the index past the closing bracket at i, or -1 if it is not
 // there.
-func closed(doc []byte, i int, bracket byte) int {
+func skipClosing(doc []byte, i int, bracket byte) int {
 	if i >= len(doc) || doc[i] != bracket {
 		return -1
 	}
 	return i + 1
 }
 
-func (s *stop) property(name []byte) *stop {
+func (s *pathNode) findProperty(name []byte) *pathNode {
 	if s.at != nil {
 		text, ok := Unquote(name)
 		if !ok {
 			return nil
 		}
-		return s.child(Step{Name: string(text)})
+		return s.findChild(Step{Name: string(text)})
 	}
 	for i, step := range s.steps {
 		if !step.Array && IsName(name, step.Name) {
@@ -181,12 +181,12 @@ func (s *stop) property(name []byte) *stop {
 	return nil
 }
 
-func (w *walk) array(s *stop, i int) int {
+func (w *extraction) visitArray(s *pathNode, i int) int {
 	doc, index := w.doc, 0
 	for i++; i < len(doc) && doc[i] != ']'; index++ {
 		var end int
-		if next := s.element(index); next != nil {
-			end = w.visit(next, i)
+		if next := s.findElement(index); next != nil {
+			end = w.visitValue(next, i)
 		} else {
 			end = Skip(doc, i)
 		}
@@ -197,19 +197,19 @@ func (w *walk) array(s *stop, i int) int {
 			i++
 		}
 	}
-	return closed(doc, i, ']')
+	return skipClosing(doc, i, ']')
 }
 
-func (s *stop) child(step Step) *stop {
-	if i := s.index(step); i >= 0 {
+func (s *pathNode) findChild(step Step) *pathNode {
+	if i := s.stepIndex(step); i >= 0 {
 		return s.next[i]
 	}
 	return nil
 }
 
-func (s *stop) element(index int) *stop {
+func (s *pathNode) findElement(index int) *pathNode {
 	if s.at != nil {
-		return s.child(Step{Array: true, Index: index})
+		return s.findChild(Step{Array: true, Index: index})
 	}
 	for i, step := range s.steps {
 		if step.Array && step.Index == index {

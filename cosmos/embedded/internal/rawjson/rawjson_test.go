@@ -57,14 +57,14 @@ func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte, a, b string, index int) {
 		doc, err := Compact(nil, src)
 		var decoded any
-		if err != nil || json.Unmarshal(doc, &decoded) != nil || repeats(doc) {
+		if err != nil || json.Unmarshal(doc, &decoded) != nil || hasRepeatedName(doc) {
 			return
 		}
 		paths := []Path{{}, {{Name: a}}, {{Name: a}, {Name: b}}, {{Name: b}, {Array: true, Index: index}}, {{Array: true, Index: index}, {Name: a}}, {{Name: "slot"}}}
 		slots := make([][]byte, len(paths))
 		NewExtractor(paths).Extract(doc, slots)
 		for i, path := range paths {
-			want, ok := follow(decoded, path)
+			want, ok := followPath(decoded, path)
 			require.Equal(t, ok, slots[i] != nil, "%s %v: %q", doc, path, slots[i])
 			if ok {
 				var got any
@@ -75,21 +75,21 @@ func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	})
 }
 
-// repeats reports whether an object has a name twice: of those the first
+// hasRepeatedName reports whether an object has a name twice: of those the first
 // counts here, the last in encoding/json.
-func repeats(b []byte) (found bool) {
+func hasRepeatedName(b []byte) (found bool) {
 	names := map[string]bool{}
 	_ = EachMember(b, func(name, value []byte) bool {
 		text, _ := Unquote(name)
-		found = found || names[string(text)] || repeats(value)
+		found = found || names[string(text)] || hasRepeatedName(value)
 		names[string(text)] = true
 		return !found
 	})
-	_ = EachElement(b, func(value []byte) bool { found = found || repeats(value); return !found })
+	_ = EachElement(b, func(value []byte) bool { found = found || hasRepeatedName(value); return !found })
 	return found
 }
 
-func follow(v any, path Path) (any, bool) {
+func followPath(v any, path Path) (any, bool) {
 	for _, step := range path {
 		var ok bool
 		switch at := v.(type) {

@@ -10,7 +10,7 @@ import (
 // ErrEnds reports text that ends inside a value or is not of the kind wanted.
 var ErrEnds = errors.New("invalid JSON: the text ends inside a value, or is of another kind")
 
-func space(b []byte, i int) int {
+func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
 	}
@@ -91,11 +91,11 @@ func skipString(b []byte, i int) int {
 // EachMember calls visit with the quoted name and the value of each property
 // of the object that b holds, until visit returns false.
 func EachMember(b []byte, visit func(name, value []byte) bool) error {
-	i := space(b, 0)
+	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
 		return ErrEnds
 	}
-	for i = space(b, i+1); i < len(b) && b[i] != '}'; {
+	for i = skipSpace(b, i+1); i < len(b) && b[i] != '}'; {
 		if b[i] != '"' {
 			return ErrEnds
 		}
@@ -103,17 +103,17 @@ func EachMember(b []byte, visit func(name, value []byte) bool) error {
 		if nameEnd < 0 {
 			return ErrEnds
 		}
-		colon := space(b, nameEnd)
+		colon := skipSpace(b, nameEnd)
 		if colon >= len(b) || b[colon] != ':' {
 			return ErrEnds
 		}
-		value := space(b, colon+1)
+		value := skipSpace(b, colon+1)
 		end := Skip(b, value)
 		if end < 0 || !visit(b[i:nameEnd], b[value:end]) {
-			return endOf(end)
+			return errorOfEnd(end)
 		}
-		if i = space(b, end); i < len(b) && b[i] == ',' {
-			i = space(b, i+1)
+		if i = skipSpace(b, end); i < len(b) && b[i] == ',' {
+			i = skipSpace(b, i+1)
 		} else if i < len(b) && b[i] != '}' {
 			return ErrEnds
 		}
@@ -127,17 +127,17 @@ func EachMember(b []byte, visit func(name, value []byte) bool) error {
 // EachElement calls visit with each element of the array that b holds, until
 // visit returns false.
 func EachElement(b []byte, visit func(value []byte) bool) error {
-	i := space(b, 0)
+	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '[' {
 		return ErrEnds
 	}
-	for i = space(b, i+1); i < len(b) && b[i] != ']'; {
+	for i = skipSpace(b, i+1); i < len(b) && b[i] != ']'; {
 		end := Skip(b, i)
 		if end < 0 || !visit(b[i:end]) {
-			return endOf(end)
+			return errorOfEnd(end)
 		}
-		if i = space(b, end); i < len(b) && b[i] == ',' {
-			i = space(b, i+1)
+		if i = skipSpace(b, end); i < len(b) && b[i] == ',' {
+			i = skipSpace(b, i+1)
 		} else if i < len(b) && b[i] != ']' {
 			return ErrEnds
 		}
@@ -148,7 +148,7 @@ func EachElement(b []byte, visit func(value []byte) bool) error {
 	return nil
 }
 
-func endOf(end int) error {
+func errorOfEnd(end int) error {
 	if end < 0 {
 		return ErrEnds
 	}
