@@ -109,7 +109,7 @@ func TestServe_StopsDuringTheDelayOfAccept(t *testing.T) {
 }
 
 func TestServe_FailsWithOtherErrorsOfAccept(t *testing.T) {
-	n := open(t, embedded.Options{})
+	n := openNamespace(t, embedded.Options{})
 	broken := errors.New("the listener is broken")
 	require.ErrorIs(t, n.Serve(t.Context(), newFailingListener(broken), embedded.Door{}), broken)
 }

@@ -23,7 +23,7 @@ import (
 // of it: what is measured includes TCP and fsync.
 func loopback(b *testing.B, entities embedded.Entities) func() *azservicebus.Client {
 	b.Helper()
-	n := open(b, embedded.Options{Dir: b.TempDir(), Entities: entities})
+	n := openNamespace(b, embedded.Options{Dir: b.TempDir(), Entities: entities})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -181,7 +181,7 @@ func BenchmarkAMillionWaitingMessages(b *testing.B) {
 	client := loopback(b, queues("q"))()
 	var left atomic.Int64
 	left.Store(int64(waiting / 100))
-	before := heap()
+	before := heapAlloc()
 	var all sync.WaitGroup
 	for range 4 {
 		s, err := client.NewSender("q", nil)
@@ -193,7 +193,7 @@ func BenchmarkAMillionWaitingMessages(b *testing.B) {
 		})
 	}
 	all.Wait()
-	grown := float64(heap()-before) / (1 << 20)
+	grown := float64(heapAlloc()-before) / (1 << 20)
 	r, err := client.NewReceiverForQueue("q", nil)
 	require.NoError(b, err)
 	for b.Loop() {
@@ -205,7 +205,7 @@ func BenchmarkAMillionWaitingMessages(b *testing.B) {
 	b.ReportMetric(float64(waiting), "waiting")
 }
 
-func heap() int64 {
+func heapAlloc() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// receive gets exactly one message.
-func receive(t testing.TB, r interface {
+// receiveOne gets exactly one message.
+func receiveOne(t testing.TB, r interface {
 	ReceiveMessages(ctx context.Context, n int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 },
 ) *azservicebus.ReceivedMessage {
@@ -26,12 +26,12 @@ func receive(t testing.TB, r interface {
 }
 
 func TestWhatIsSentIsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
-	send(t, c, "q", "a", "b")
+	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
+	sendBodies(t, c, "q", "a", "b")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
 	for _, want := range []string{"a", "b"} {
-		m := receive(t, r)
+		m := receiveOne(t, r)
 		require.Equal(t, want, string(m.Body))
 		require.NoError(t, r.CompleteMessage(t.Context(), m, nil))
 	}
@@ -41,7 +41,7 @@ func TestWhatIsSentIsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
 }
 
 func TestAMessageArrivesAsItWasSent(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
+	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	sent := &azservicebus.Message{
@@ -53,7 +53,7 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	require.NoError(t, s.SendMessage(t.Context(), sent, nil))
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	m := receive(t, r)
+	m := receiveOne(t, r)
 	got := m.Message()
 	require.Equal(t, sent, got)
 	require.EqualValues(t, 1, m.DeliveryCount)
@@ -61,7 +61,7 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	require.NotZero(t, m.LockToken)
 	require.NotNil(t, m.LockedUntil)
 	require.NoError(t, r.AbandonMessage(t.Context(), m, &azservicebus.AbandonMessageOptions{PropertiesToModify: map[string]any{"text": "y", "new": int64(1)}}))
-	again := receive(t, r)
+	again := receiveOne(t, r)
 	require.EqualValues(t, 2, again.DeliveryCount)
 	require.Equal(t, "y", again.ApplicationProperties["text"])
 	require.Equal(t, int64(1), again.ApplicationProperties["new"])
@@ -69,29 +69,29 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 }
 
 func TestADeadLetterSaysWhy(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
-	send(t, c, "q", "bad")
+	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
+	sendBodies(t, c, "q", "bad")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	require.NoError(t, r.DeadLetterMessage(t.Context(), receive(t, r), &azservicebus.DeadLetterOptions{
+	require.NoError(t, r.DeadLetterMessage(t.Context(), receiveOne(t, r), &azservicebus.DeadLetterOptions{
 		Reason: to.Ptr("unreadable"), ErrorDescription: to.Ptr("at byte 0"), PropertiesToModify: map[string]any{"tried": true},
 	}))
 	dead, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(t, err)
-	m := receive(t, dead)
+	m := receiveOne(t, dead)
 	require.Equal(t, "unreadable", *m.DeadLetterReason)
 	require.Equal(t, "at byte 0", *m.DeadLetterErrorDescription)
 	require.Equal(t, true, m.ApplicationProperties["tried"])
 	require.NoError(t, dead.AbandonMessage(t.Context(), m, nil))
-	require.EqualValues(t, m.DeliveryCount, receive(t, dead).DeliveryCount, "a dead letter is not counted any more")
+	require.EqualValues(t, m.DeliveryCount, receiveOne(t, dead).DeliveryCount, "a dead letter is not counted any more")
 }
 
 func TestDeferredMessagesAreFetchedByTheirNumbers(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
-	send(t, c, "q", "later")
+	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
+	sendBodies(t, c, "q", "later")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	m := receive(t, r)
+	m := receiveOne(t, r)
 	require.NoError(t, r.DeferMessage(t.Context(), m, nil))
 	seen, err := r.PeekMessages(t.Context(), 1, nil)
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestDeferredMessagesAreFetchedByTheirNumbers(t *testing.T) {
 }
 
 func TestASessionHasOneReceiverAndAState(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{Entities: sessionQueue("q")}))
+	c := newClient(t, openNamespace(t, embedded.Options{Entities: sessionQueue("q")}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("x")}, nil), "amqp:not-allowed")
@@ -127,12 +127,12 @@ func TestASessionHasOneReceiverAndAState(t *testing.T) {
 	before := next.LockedUntil()
 	require.NoError(t, next.RenewSessionLock(t.Context(), nil))
 	require.False(t, next.LockedUntil().Before(before))
-	require.Equal(t, "x", string(receive(t, next).Body))
+	require.Equal(t, "x", string(receiveOne(t, next).Body))
 	require.NoError(t, next.Close(t.Context()))
 
 	again, err := c.AcceptSessionForQueue(t.Context(), "q", "a", nil)
 	require.NoError(t, err)
-	m := receive(t, again)
+	m := receiveOne(t, again)
 	require.EqualValues(t, 1, m.DeliveryCount, "closing a session gives its messages back uncounted")
 	require.NoError(t, again.CompleteMessage(t.Context(), m, nil))
 
@@ -150,7 +150,7 @@ func TestASubscriptionGetsWhatItsRulesLetThrough(t *testing.T) {
 	rule.Properties.SQLFilter = &struct{ SQLExpression string }{"colour = 'red'"}
 	rule.Properties.Action = &struct{ SQLExpression string }{"SET sys.Label = 'seen'; SET n = 2"}
 	topic.Subscriptions[1].Rules = []embedded.RuleSetup{rule}
-	c := connect(t, open(t, embedded.Options{Entities: embedded.Entities{Topics: []embedded.TopicSetup{topic}}}))
+	c := newClient(t, openNamespace(t, embedded.Options{Entities: embedded.Entities{Topics: []embedded.TopicSetup{topic}}}))
 	s, err := c.NewSender("t", nil)
 	require.NoError(t, err)
 	for _, colour := range []string{"green", "red"} {
@@ -158,18 +158,18 @@ func TestASubscriptionGetsWhatItsRulesLetThrough(t *testing.T) {
 	}
 	all, err := c.NewReceiverForSubscription("t", "all", nil)
 	require.NoError(t, err)
-	require.Equal(t, "green", string(receive(t, all).Body))
-	require.Equal(t, "red", string(receive(t, all).Body))
+	require.Equal(t, "green", string(receiveOne(t, all).Body))
+	require.Equal(t, "red", string(receiveOne(t, all).Body))
 	red, err := c.NewReceiverForSubscription("t", "red", nil)
 	require.NoError(t, err)
-	m := receive(t, red)
+	m := receiveOne(t, red)
 	require.Equal(t, "red", string(m.Body))
 	require.Equal(t, "seen", *m.Subject)
 	require.EqualValues(t, 2, m.ApplicationProperties["n"])
 }
 
 func TestAScheduledMessageCanBeCancelled(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
+	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	numbers, err := s.ScheduleMessages(t.Context(), []*azservicebus.Message{{Body: []byte("a")}, {Body: []byte("b")}}, time.Now().Add(time.Hour), nil)
@@ -186,11 +186,11 @@ func TestAScheduledMessageCanBeCancelled(t *testing.T) {
 }
 
 func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{CreateOnUse: true}))
-	send(t, c, "q", "a")
+	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
+	sendBodies(t, c, "q", "a")
 	r, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(t, err)
-	require.Equal(t, "a", string(receive(t, r).Body))
+	require.Equal(t, "a", string(receiveOne(t, r).Body))
 	left, err := r.PeekMessages(t.Context(), 10, nil)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -198,12 +198,12 @@ func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
 
 func TestWhoGivesUpWaitingForASessionHoldsNone(t *testing.T) {
 	asked := make(chan struct{}, 100)
-	n := open(t, embedded.Options{Entities: sessionQueue("q"), Frames: func(line string) {
+	n := openNamespace(t, embedded.Options{Entities: sessionQueue("q"), Frames: func(line string) {
 		if strings.Contains(line, "<-") && strings.Contains(line, "attach") && strings.Contains(line, "session-filter") {
 			asked <- struct{}{}
 		}
 	}})
-	c := connect(t, n)
+	c := newClient(t, n)
 	ctx, giveUp := context.WithCancel(t.Context())
 	gaveUp := make(chan error, 1)
 	go func() {
@@ -219,5 +219,5 @@ func TestWhoGivesUpWaitingForASessionHoldsNone(t *testing.T) {
 	next, err := c.AcceptNextSessionForQueue(t.Context(), "q", nil)
 	require.NoError(t, err)
 	require.Equal(t, "a", next.SessionID())
-	_ = receive(t, next)
+	_ = receiveOne(t, next)
 }

@@ -27,9 +27,9 @@ const (
 // its process is killed. It prints what was answered.
 func sendUntilKilled(dir string) {
 	n, err := embedded.Open(embedded.Options{Dir: dir})
-	must(err)
+	panicOn(err)
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
-	must(err)
+	panicOn(err)
 	var printing sync.Mutex
 	say := func(what string, number int) {
 		printing.Lock()
@@ -37,28 +37,28 @@ func sendUntilKilled(dir string) {
 		fmt.Println(what, number)
 	}
 	first, err := strconv.Atoi(os.Getenv(childFolder + "_FROM"))
-	must(err)
+	panicOn(err)
 	var all sync.WaitGroup
 	for worker := range children {
 		s, err := c.NewSender("q", nil)
-		must(err)
+		panicOn(err)
 		r, err := c.NewReceiverForQueue("q", nil)
-		must(err)
+		panicOn(err)
 		all.Go(func() {
 			for number := first + worker; ; number += children {
 				batch, err := s.NewMessageBatch(context.Background(), nil)
-				must(err)
+				panicOn(err)
 				for _, part := range []string{"a", "b"} {
-					must(batch.AddMessage(&azservicebus.Message{Body: fmt.Appendf(nil, "%d%s", number, part)}, nil))
+					panicOn(batch.AddMessage(&azservicebus.Message{Body: fmt.Appendf(nil, "%d%s", number, part)}, nil))
 				}
-				must(s.SendMessageBatch(context.Background(), batch, nil))
+				panicOn(s.SendMessageBatch(context.Background(), batch, nil))
 				say("sent", number)
 				m, err := r.ReceiveMessages(context.Background(), 1, nil)
-				must(err)
+				panicOn(err)
 				body := string(m[0].Body)
-				must(r.CompleteMessage(context.Background(), m[0], nil))
+				panicOn(r.CompleteMessage(context.Background(), m[0], nil))
 				done, err := strconv.Atoi(body[:len(body)-1])
-				must(err)
+				panicOn(err)
 				say("completed-"+body[len(body)-1:], done)
 			}
 		})
@@ -66,7 +66,7 @@ func sendUntilKilled(dir string) {
 	all.Wait()
 }
 
-func must(err error) {
+func panicOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -112,8 +112,8 @@ func TestAKilledProcessLosesNothingAndResurrectsNothing(t *testing.T) {
 		}
 	}
 
-	n = open(t, embedded.Options{Dir: dir})
-	c := connect(t, n)
+	n = openNamespace(t, embedded.Options{Dir: dir})
+	c := newClient(t, n)
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
 	left := map[string]int{}
@@ -163,18 +163,18 @@ func TestWhatWasAcceptedIsThereAfterReopening(t *testing.T) {
 	require.NoError(t, err)
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 	require.NoError(t, err)
-	send(t, c, "q", "a", "b")
+	sendBodies(t, c, "q", "a", "b")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	require.NoError(t, r.CompleteMessage(t.Context(), receive(t, r), nil))
+	require.NoError(t, r.CompleteMessage(t.Context(), receiveOne(t, r), nil))
 	require.NoError(t, c.Close(t.Context()))
 	require.NoError(t, n.Close())
 	require.NoError(t, n.Close(), "closing twice does no harm")
 	_, err = n.Dial(t.Context())
 	require.ErrorIs(t, err, embedded.ErrClosed)
 
-	c = connect(t, open(t, embedded.Options{Dir: dir}))
+	c = newClient(t, openNamespace(t, embedded.Options{Dir: dir}))
 	r, err = c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	require.Equal(t, "b", string(receive(t, r).Body))
+	require.Equal(t, "b", string(receiveOne(t, r).Body))
 }

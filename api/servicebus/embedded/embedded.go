@@ -141,16 +141,16 @@ type Namespace struct {
 	atom    *atom.Handler
 	options Options
 	totals  *server.Totals
-	meter   meter
+	meter   usageMeter
 
 	ctx  context.Context //nolint:containedctx // ends all connections when the namespace is closed
 	stop context.CancelFunc
 
 	mu          sync.Mutex
 	closed      bool
-	dropped     chan struct{}  // closed by DropConnections, which makes another
-	places      places         // of connections
-	connections sync.WaitGroup // grows only while mu is held and closed is false
+	dropped     chan struct{}   // closed by DropConnections, which makes another
+	places      connectionSlots // of connections
+	connections sync.WaitGroup  // grows only while mu is held and closed is false
 }
 
 // ErrClosed reports the use of a namespace after Close.
@@ -170,7 +170,7 @@ func Open(o Options) (*Namespace, error) {
 		o.Random = rand.Float64
 	}
 	if o.Clock == nil {
-		o.Clock = systemClock{}
+		o.Clock = realClock{}
 	}
 	store, path := disk.NewMemory(), "a store in memory"
 	if o.Dir != "" {
@@ -188,7 +188,7 @@ func Open(o Options) (*Namespace, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), store.Close())
 	}
 	n := &Namespace{
-		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newPlaces(o.MaxConnections, o.MaxNetworkConnections),
+		store: store, bus: b, options: o, dropped: make(chan struct{}), places: newConnectionSlots(o.MaxConnections, o.MaxNetworkConnections),
 		totals: server.NewTotals(server.TotalLimits{Sessions: o.MaxSessions, Links: o.MaxLinks, Memory: o.MaxBuffered}),
 	}
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -197,7 +197,7 @@ func Open(o Options) (*Namespace, error) {
 		Open: o.Anonymous, TrustTokens: o.TrustTokens, Create: o.CreateOnUse, SendCredit: 1000,
 	}
 	n.atom = &atom.Handler{Bus: b, Keys: o.Keys, Clock: o.Clock, Open: o.Anonymous, TrustTokens: o.TrustTokens, Authorized: requestAuthorized}
-	if err := n.declare(o.Entities); err != nil {
+	if err := n.declareEntities(o.Entities); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
@@ -224,7 +224,7 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 	}
 	go func() {
 		defer release()
-		n.speak(n.ctx, served, n.options.TokenTimeout, nil)
+		n.serveAMQP(n.ctx, served, n.options.TokenTimeout, nil)
 	}()
 	return client, nil
 }
@@ -276,9 +276,9 @@ func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, releas
 	}
 }
 
-// speak serves one connection that speaks AMQP. It must present a valid token
+// serveAMQP serves one connection that speaks AMQP. It must present a valid token
 // within tokenTimeout, and then speak calls authorized if that is not nil.
-func (n *Namespace) speak(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
+func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.untilDropped(ctx)
 	defer release()
 	n.meter.connections.Add(1)
@@ -289,7 +289,7 @@ func (n *Namespace) speak(ctx context.Context, nc net.Conn, tokenTimeout time.Du
 			_, known := n.node.Keys.Login(name, password)
 			return known || n.options.Anonymous
 		},
-		Frames: n.frames(), TokenTimeout: tokenTimeout, Totals: n.totals, Authorized: authorized,
+		Frames: n.frameObserver(), TokenTimeout: tokenTimeout, Totals: n.totals, Authorized: authorized,
 	})
 }
 
@@ -307,8 +307,8 @@ func (n *Namespace) Close() error {
 	return errors.Join(n.bus.Close(), n.store.Close())
 }
 
-type systemClock struct{}
+type realClock struct{}
 
-func (systemClock) Now() time.Time { return time.Now() }
+func (realClock) Now() time.Time { return time.Now() }
 
-func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+func (realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

@@ -87,12 +87,12 @@ func ReadEntities(r io.Reader) (Entities, error) {
 
 const megabyte, kilobyte = 1 << 20, 1 << 10
 
-// declare makes the entities, or changes those that are there.
-func (n *Namespace) declare(all Entities) error {
+// declareEntities makes the entities, or changes those that are there.
+func (n *Namespace) declareEntities(all Entities) error {
 	for _, q := range all.Queues {
-		e, err := q.entity(q.Name, bus.Queue)
+		e, err := q.toEntity(q.Name, bus.Queue)
 		if err == nil {
-			err = n.set(e)
+			err = n.setEntity(e)
 		}
 		if err != nil {
 			return fmt.Errorf("queue %s: %w", q.Name, err)
@@ -113,17 +113,17 @@ func (n *Namespace) declareTopic(t TopicSetup) error {
 	if p.RequiresDuplicateDetection {
 		window = orDefault(p.DuplicateDetectionHistoryTimeWindow, defaultWindow)
 	}
-	err := errors.Join(span(&e.DefaultTTL, p.DefaultMessageTimeToLive), span(&e.DuplicateWindow, window))
+	err := errors.Join(parseSpan(&e.DefaultTTL, p.DefaultMessageTimeToLive), parseSpan(&e.DuplicateWindow, window))
 	if err == nil {
-		err = n.set(e)
+		err = n.setEntity(e)
 	}
 	if err != nil {
 		return err
 	}
 	for _, s := range t.Subscriptions {
-		e, err := s.entity(t.Name+"/Subscriptions/"+s.Name, bus.Subscription)
+		e, err := s.toEntity(t.Name+"/Subscriptions/"+s.Name, bus.Subscription)
 		if err == nil {
-			err = n.set(e)
+			err = n.setEntity(e)
 		}
 		if err == nil && len(s.Rules) > 0 {
 			err = n.setRules(e.Path, s.Rules)
@@ -144,8 +144,8 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// span reads a duration, if there is one.
-func span[D ~int64](to *D, text string) error {
+// parseSpan reads a duration, if there is one.
+func parseSpan[D ~int64](to *D, text string) error {
 	if text == "" || text == duration.Longest {
 		return nil
 	}
@@ -157,7 +157,7 @@ func span[D ~int64](to *D, text string) error {
 	return nil
 }
 
-func (q *QueueSetup) entity(path string, kind bus.Kind) (bus.Entity, error) {
+func (q *QueueSetup) toEntity(path string, kind bus.Kind) (bus.Entity, error) {
 	p := q.Properties
 	e := bus.Entity{
 		Path: path, Kind: kind, RequiresSession: p.RequiresSession, MaxDeliveryCount: p.MaxDeliveryCount,
@@ -169,20 +169,20 @@ func (q *QueueSetup) entity(path string, kind bus.Kind) (bus.Entity, error) {
 	if p.RequiresDuplicateDetection {
 		window = orDefault(p.DuplicateDetectionHistoryTimeWindow, defaultWindow)
 	}
-	return e, errors.Join(span(&e.LockDuration, p.LockDuration), span(&e.DefaultTTL, p.DefaultMessageTimeToLive), span(&e.DuplicateWindow, window))
+	return e, errors.Join(parseSpan(&e.LockDuration, p.LockDuration), parseSpan(&e.DefaultTTL, p.DefaultMessageTimeToLive), parseSpan(&e.DuplicateWindow, window))
 }
 
-// await returns what an operation of the bus says when it is done.
-func await(operation func(done func(error))) error {
+// awaitResult returns what an operation of the bus says when it is done.
+func awaitResult(operation func(done func(error))) error {
 	answer := make(chan error, 1)
 	operation(func(err error) { answer <- err })
 	return <-answer
 }
 
-func (n *Namespace) set(e bus.Entity) error {
-	err := await(func(done func(error)) { n.bus.Create(e, done) })
+func (n *Namespace) setEntity(e bus.Entity) error {
+	err := awaitResult(func(done func(error)) { n.bus.Create(e, done) })
 	if errors.Is(err, bus.ErrExists) {
-		err = await(func(done func(error)) { n.bus.Update(e, done) })
+		err = awaitResult(func(done func(error)) { n.bus.Update(e, done) })
 	}
 	return err
 }
@@ -194,14 +194,14 @@ func (n *Namespace) setRules(subscription string, rules []RuleSetup) error {
 		return err
 	}
 	for _, r := range old {
-		if err := await(func(done func(error)) { n.bus.DeleteRule(subscription, r.Name, done) }); err != nil {
+		if err := awaitResult(func(done func(error)) { n.bus.DeleteRule(subscription, r.Name, done) }); err != nil {
 			return err
 		}
 	}
 	for _, r := range rules {
-		rule, err := r.rule()
+		rule, err := r.toRule()
 		if err == nil {
-			err = await(func(done func(error)) { n.bus.AddRule(subscription, rule, done) })
+			err = awaitResult(func(done func(error)) { n.bus.AddRule(subscription, rule, done) })
 		}
 		if err != nil {
 			return fmt.Errorf("rule %s: %w", r.Name, err)
@@ -210,7 +210,7 @@ func (n *Namespace) setRules(subscription string, rules []RuleSetup) error {
 	return nil
 }
 
-func (r *RuleSetup) rule() (bus.Rule, error) {
+func (r *RuleSetup) toRule() (bus.Rule, error) {
 	p := r.Properties
 	rule := bus.Rule{Name: r.Name}
 	if p.Action != nil {

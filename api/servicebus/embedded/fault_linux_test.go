@@ -44,10 +44,10 @@ func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
 			require.NoError(t, err)
 			other := t.TempDir() // the lock of the first namespace went with its file
 			require.NoError(t, os.WriteFile(filepath.Join(other, disk.FileName), image, 0o600))
-			c = connect(t, open(t, embedded.Options{Dir: other}))
+			c = newClient(t, openNamespace(t, embedded.Options{Dir: other}))
 			r, err := c.NewReceiverForQueue("q", nil)
 			require.NoError(t, err)
-			require.Equal(t, "a", string(receive(t, r).Body))
+			require.Equal(t, "a", string(receiveOne(t, r).Body))
 			left, err := r.PeekMessages(t.Context(), 10, nil)
 			require.NoError(t, err)
 			require.Len(t, left, 1, "what was not accepted is not there")

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// open opens a namespace that is closed at the end of the test.
-func open(t testing.TB, o embedded.Options) *embedded.Namespace {
+// openNamespace opens a namespace that is closed at the end of the test.
+func openNamespace(t testing.TB, o embedded.Options) *embedded.Namespace {
 	t.Helper()
 	n, err := embedded.Open(o)
 	require.NoError(t, err)
@@ -27,8 +27,8 @@ func clientDialing(dial func(context.Context) (net.Conn, error)) *azservicebus.C
 	}
 }
 
-// connect makes a client of the namespace, by way of its in-process dialler.
-func connect(t testing.TB, n *embedded.Namespace) *azservicebus.Client {
+// newClient makes a client of the namespace, by way of its in-process dialler.
+func newClient(t testing.TB, n *embedded.Namespace) *azservicebus.Client {
 	t.Helper()
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func connect(t testing.TB, n *embedded.Namespace) *azservicebus.Client {
 	return c
 }
 
-func send(t testing.TB, c *azservicebus.Client, entity string, bodies ...string) {
+func sendBodies(t testing.TB, c *azservicebus.Client, entity string, bodies ...string) {
 	t.Helper()
 	s, err := c.NewSender(entity, nil)
 	require.NoError(t, err)

@@ -22,9 +22,9 @@ const (
 	idleTimeout    = time.Minute // between requests
 )
 
-// placeKey is the key of the context in which a request finds the place of its
+// slotKey is the key of the context in which a request finds the place of its
 // connection.
-type placeKey struct{}
+type slotKey struct{}
 
 // httpServer returns a server for connections that speak HTTP. Its requests end
 // with ctx, and running waits for all of its connections. The server must be run
@@ -50,8 +50,8 @@ func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, runnin
 		MaxHeaderBytes: maxHeaderBytes,
 		BaseContext:    func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, nc net.Conn) context.Context {
-			if c, ok := nc.(*peeked); ok {
-				return context.WithValue(ctx, placeKey{}, c.place)
+			if c, ok := nc.(*peekedConn); ok {
+				return context.WithValue(ctx, slotKey{}, c.place)
 			}
 			return ctx
 		},
@@ -89,8 +89,8 @@ func requestAuthorized(r *http.Request) {
 	if t, ok := r.Context().Value(tokenKey{}).(*tokenWriter); ok {
 		t.authorized = true
 	}
-	if p, ok := r.Context().Value(placeKey{}).(*place); ok {
-		p.authorize()
+	if p, ok := r.Context().Value(slotKey{}).(*connectionSlot); ok {
+		p.recordAuthorized()
 	}
 }
 
@@ -118,13 +118,13 @@ func (w *tokenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p, _ := r.Context().Value(placeKey{}).(*place)
+	p, _ := r.Context().Value(slotKey{}).(*connectionSlot)
 	if p == nil {
 		if p = n.beginNetwork(cancel); p == nil {
 			http.Error(w, "too many connections", http.StatusServiceUnavailable)
 			return
 		}
-		defer p.end()
+		defer p.endConnection()
 	}
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // no web page of another origin
 	if err != nil {
@@ -134,5 +134,5 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	ws.SetReadLimit(largest)
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
 	defer stop()
-	n.speak(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary), n.options.TokenTimeout, p.authorize)
+	n.serveAMQP(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary), n.options.TokenTimeout, p.recordAuthorized)
 }

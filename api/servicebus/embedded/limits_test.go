@@ -23,34 +23,34 @@ import (
 )
 
 // A stranger speaks AMQP without any token.
-type stranger struct {
+type anonymousPeer struct {
 	net.Conn
 	t  testing.TB
 	in *bufio.Reader
 }
 
-// newStranger does the handshake of AMQP on nc and begins a session.
-func newStranger(t testing.TB, nc net.Conn) *stranger {
+// newAnonymousPeer does the handshake of AMQP on nc and begins a session.
+func newAnonymousPeer(t testing.TB, nc net.Conn) *anonymousPeer {
 	t.Helper()
-	s := &stranger{Conn: nc, t: t, in: bufio.NewReader(nc)}
+	s := &anonymousPeer{Conn: nc, t: t, in: bufio.NewReader(nc)}
 	_, err := nc.Write(amqp.HeaderAMQP[:])
 	require.NoError(t, err)
 	_, err = io.ReadFull(s.in, make([]byte, 8))
 	require.NoError(t, err)
-	s.send(&amqp.Open{ContainerID: "stranger", MaxFrameSize: 64 << 10})
-	s.next()
-	s.send(&amqp.Begin{IncomingWindow: 100, OutgoingWindow: 100, HandleMax: 4095})
-	s.next()
+	s.sendFrame(&amqp.Open{ContainerID: "stranger", MaxFrameSize: 64 << 10})
+	s.nextFrame()
+	s.sendFrame(&amqp.Begin{IncomingWindow: 100, OutgoingWindow: 100, HandleMax: 4095})
+	s.nextFrame()
 	return s
 }
 
-func (s *stranger) send(p amqp.Performative) {
+func (s *anonymousPeer) sendFrame(p amqp.Performative) {
 	s.t.Helper()
 	_, err := s.Write(amqp.AppendFrame(nil, amqp.FrameAMQP, 0, p, nil))
 	require.NoError(s.t, err)
 }
 
-func (s *stranger) next() amqp.Performative {
+func (s *anonymousPeer) nextFrame() amqp.Performative {
 	s.t.Helper()
 	frame, err := amqp.ReadFrame(s.in, 1<<20)
 	require.NoError(s.t, err)
@@ -59,12 +59,12 @@ func (s *stranger) next() amqp.Performative {
 	return p
 }
 
-// attach attaches a link that is refused.
-func (s *stranger) attach(handle uint32, address string) {
+// attachRefused attaches a link that is refused.
+func (s *anonymousPeer) attachRefused(handle uint32, address string) {
 	s.t.Helper()
-	s.send(&amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}})
-	s.next()
-	d, ok := s.next().(*amqp.Detach)
+	s.sendFrame(&amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}})
+	s.nextFrame()
+	d, ok := s.nextFrame().(*amqp.Detach)
 	require.True(s.t, ok)
 	require.NotNil(s.t, d.Error)
 }
@@ -78,15 +78,15 @@ func dialTCP(t testing.TB, address string) net.Conn {
 }
 
 func TestServe_EndsAStrangerThatNeverDetachesRefusedLinks(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
+	address, _ := serveTLS(t, n)
 	before := heapInUse()
 	for range 10 {
-		s := newStranger(t, dialTCP(t, address))
+		s := newAnonymousPeer(t, dialTCP(t, address))
 		for handle := range uint32(17) {
-			s.attach(handle, strings.Repeat("a", 15<<10))
+			s.attachRefused(handle, strings.Repeat("a", 15<<10))
 		}
-		closed, ok := s.next().(*amqp.Close)
+		closed, ok := s.nextFrame().(*amqp.Close)
 		require.True(t, ok)
 		require.Equal(t, amqp.ResourceLimitExceeded, closed.Error.Condition)
 		require.NoError(t, s.Close())
@@ -102,21 +102,21 @@ func heapInUse() int64 {
 }
 
 func TestServe_KeepsAQuarterOfTheConnectionsForTheProcess(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q"), MaxConnections: 8})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{Entities: queues("q"), MaxConnections: 8})
+	address, _ := serveTLS(t, n)
 	for range 8 {
-		newStranger(t, dialTCP(t, address))
+		newAnonymousPeer(t, dialTCP(t, address))
 	}
 	for range 2 {
-		require.NoError(t, trySend(t, connect(t, n), "q"))
+		require.NoError(t, trySend(t, newClient(t, n), "q"))
 	}
 	_, err := n.Dial(t.Context())
 	require.ErrorContains(t, err, "too many connections: 8")
 }
 
 func TestServe_ReplacesTheOldestConnectionWithoutAToken(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q"), MaxConnections: 4})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{Entities: queues("q"), MaxConnections: 4})
+	address, _ := serveTLS(t, n)
 	honest := func() *azservicebus.Client {
 		c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(address), nil)
 		require.NoError(t, err)
@@ -125,9 +125,9 @@ func TestServe_ReplacesTheOldestConnectionWithoutAToken(t *testing.T) {
 	}
 	first := honest()
 	require.NoError(t, trySend(t, first, "q"))
-	var strangers []*stranger
+	var strangers []*anonymousPeer
 	for range 2 {
-		strangers = append(strangers, newStranger(t, dialTCP(t, address)))
+		strangers = append(strangers, newAnonymousPeer(t, dialTCP(t, address)))
 	}
 	require.NoError(t, trySend(t, honest(), "q"), "in place of the first stranger")
 	_, err := strangers[0].in.ReadByte()
@@ -192,8 +192,8 @@ func TestServe_KeepsAuthorizedConnectionsThatAreIdle(t *testing.T) {
 }
 
 func TestServe_ClosesHTTPConnectionsWithoutAToken(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
+	address, _ := serveTLS(t, n)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
@@ -214,8 +214,8 @@ func TestServe_ClosesHTTPConnectionsWithoutAToken(t *testing.T) {
 }
 
 func TestServe_RefusesLargeHeadersAndBodies(t *testing.T) {
-	n := open(t, embedded.Options{Anonymous: true})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{Anonymous: true})
+	address, _ := serveTLS(t, n)
 	for status, text := range map[string]string{
 		"431": "GET / HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80_000) + "\r\n\r\n",
 		"413": fmt.Sprintf("PUT /q HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", 2<<20, bytes.Repeat([]byte("x"), 1<<20+1)),
@@ -230,8 +230,8 @@ func TestServe_RefusesLargeHeadersAndBodies(t *testing.T) {
 }
 
 func TestServe_CountsAWebSocketOnce(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q"), MaxConnections: 1})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{Entities: queues("q"), MaxConnections: 1})
+	address, _ := serveTLS(t, n)
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(address), clientDialing(func(ctx context.Context) (net.Conn, error) {
 		ws, answer, err := websocket.Dial(ctx, "ws://"+address+"/$servicebus/websocket", &websocket.DialOptions{Subprotocols: []string{"AMQPWSB10"}})
 		if err != nil {

@@ -20,7 +20,7 @@ func requireStatus(t *testing.T, want int, err error) {
 }
 
 func TestAnUpdateChangesWhatItSaysAndNoMore(t *testing.T) {
-	c := manage(t, open(t, embedded.Options{Entities: queues("target")}))
+	c := newAdminClient(t, openNamespace(t, embedded.Options{Entities: queues("target")}))
 	_, err := c.CreateQueue(t.Context(), "q", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
 		RequiresDuplicateDetection: to.Ptr(true), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT3M"), ForwardTo: to.Ptr("https://example.com/target"),
 		DefaultMessageTimeToLive: to.Ptr("P7D"), UserMetadata: to.Ptr("mine"),
@@ -51,7 +51,7 @@ func TestAnUpdateChangesWhatItSaysAndNoMore(t *testing.T) {
 }
 
 func TestRulesComeBackAsTheyWereMade(t *testing.T) {
-	c := manage(t, open(t, embedded.Options{}))
+	c := newAdminClient(t, openNamespace(t, embedded.Options{}))
 	_, err := c.CreateTopic(t.Context(), "t", nil)
 	require.NoError(t, err)
 	_, err = c.CreateSubscription(t.Context(), "t", "s", &admin.CreateSubscriptionOptions{Properties: &admin.SubscriptionProperties{
@@ -90,7 +90,7 @@ func TestRulesComeBackAsTheyWereMade(t *testing.T) {
 }
 
 func TestPagesOfEntitiesFollowOneAnother(t *testing.T) {
-	c := manage(t, open(t, embedded.Options{Entities: queues("a", "b", "c", "d", "e")}))
+	c := newAdminClient(t, openNamespace(t, embedded.Options{Entities: queues("a", "b", "c", "d", "e")}))
 	var names []string
 	for pager := c.NewListQueuesPager(&admin.ListQueuesOptions{MaxPageSize: 2}); pager.More(); {
 		page, err := pager.NextPage(t.Context())

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// meter counts what goes on.
-type meter struct {
+// usageMeter counts what goes on.
+type usageMeter struct {
 	connections, closed         atomic.Int64
 	refused, replaced           atomic.Int64
 	framesIn, framesOut         atomic.Int64
@@ -54,8 +54,8 @@ func (n *Namespace) Stats() Stats {
 	return s
 }
 
-// frames counts frames, and tells of them where that is wanted.
-func (n *Namespace) frames() func(uint64, bool, uint16, amqp.Performative, int) {
+// frameObserver counts frames, and tells of them where that is wanted.
+func (n *Namespace) frameObserver() func(uint64, bool, uint16, amqp.Performative, int) {
 	return func(connection uint64, out bool, channel uint16, p amqp.Performative, payload int) {
 		frames, transfers, bytes, arrow := &n.meter.framesIn, &n.meter.transfersIn, &n.meter.transferredIn, "<-"
 		if out {

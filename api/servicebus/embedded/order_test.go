@@ -18,23 +18,23 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// distant dials a namespace that is far away: every byte takes its time, in
+// dialDistant dials a namespace that is far away: every byte takes its time, in
 // either direction.
-func distant(n *embedded.Namespace, away time.Duration, lines *sync.WaitGroup) func(context.Context) (net.Conn, error) {
+func dialDistant(n *embedded.Namespace, away time.Duration, lines *sync.WaitGroup) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		near, err := n.Dial(ctx)
 		if err != nil {
 			return nil, err
 		}
 		client, far := net.Pipe()
-		lines.Go(func() { carry(near, far, away) })
-		lines.Go(func() { carry(far, near, away) })
+		lines.Go(func() { copyDelayed(near, far, away) })
+		lines.Go(func() { copyDelayed(far, near, away) })
 		return client, nil
 	}
 }
 
-// carry brings what it reads to the other side, each part after its time.
-func carry(to, from net.Conn, away time.Duration) {
+// copyDelayed brings what it reads to the other side, each part after its time.
+func copyDelayed(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
 		due   time.Time
@@ -72,10 +72,10 @@ func carry(to, from net.Conn, away time.Duration) {
 // over a slow line, from one receiver to the next.
 func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
 	const sessions, each, turn = 3, 40, 10
-	n := open(t, embedded.Options{Entities: sessionQueue("q")})
+	n := openNamespace(t, embedded.Options{Entities: sessionQueue("q")})
 	var lines sync.WaitGroup
 	defer lines.Wait()
-	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(distant(n, 2*time.Millisecond, &lines)))
+	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(dialDistant(n, 2*time.Millisecond, &lines)))
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	all.Go(func() { // one message to each session, and so on
@@ -127,13 +127,13 @@ func TestALockEndsByTheClock(t *testing.T) {
 		require.NoError(t, err)
 		c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))
 		require.NoError(t, err)
-		send(t, c, "q", "slow")
+		sendBodies(t, c, "q", "slow")
 		r, err := c.NewReceiverForQueue("q", nil)
 		require.NoError(t, err)
-		first := receive(t, r)
+		first := receiveOne(t, r)
 		began := time.Now()
 		require.Equal(t, began.Add(30*time.Second).UTC().Truncate(time.Millisecond), first.LockedUntil.UTC())
-		again := receive(t, r) // waits for the end of the lock
+		again := receiveOne(t, r) // waits for the end of the lock
 		require.Equal(t, 30*time.Second, time.Since(began).Round(time.Second))
 		require.EqualValues(t, 2, again.DeliveryCount)
 		var lost *azservicebus.Error
@@ -142,7 +142,7 @@ func TestALockEndsByTheClock(t *testing.T) {
 		<-time.After(31 * time.Second)
 		dead, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 		require.NoError(t, err)
-		require.Equal(t, "MaxDeliveryCountExceeded", *receive(t, dead).DeadLetterReason)
+		require.Equal(t, "MaxDeliveryCountExceeded", *receiveOne(t, dead).DeadLetterReason)
 		require.NoError(t, c.Close(t.Context()))
 		require.NoError(t, n.Close())
 	})

@@ -10,21 +10,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// places bounds the connections at one time. Its fields are guarded by the
+// connectionSlots bounds the connections at one time. Its fields are guarded by the
 // mutex of the namespace.
-type places struct {
+type connectionSlots struct {
 	limit, networkLimit int
 	used, network       int
 	full                clock.Interval
 	anonymous           *list.List // of *place: connections of the network without a valid token, oldest first
 }
 
-func newPlaces(limit, networkLimit int) places {
-	return places{limit: limit, networkLimit: networkLimit, anonymous: list.New(), full: clock.Interval{Every: time.Minute}}
+func newConnectionSlots(limit, networkLimit int) connectionSlots {
+	return connectionSlots{limit: limit, networkLimit: networkLimit, anonymous: list.New(), full: clock.Interval{Every: time.Minute}}
 }
 
-func (p *places) isFull() bool          { return p.used >= p.limit }
-func (p *places) isFullToNetwork() bool { return p.isFull() || p.network >= p.networkLimit }
+func (p *connectionSlots) isFull() bool          { return p.used >= p.limit }
+func (p *connectionSlots) isFullToNetwork() bool { return p.isFull() || p.network >= p.networkLimit }
 
 // errFull is the error of Dial when all connections are taken.
 var errFull = errors.New("too many connections")
@@ -51,7 +51,7 @@ func (n *Namespace) beginOwn() (release func(), err error) {
 }
 
 // A place is held by one connection of the network.
-type place struct {
+type connectionSlot struct {
 	namespace *Namespace
 	closeConn func()
 	anonymous *list.Element // nil once the connection has presented a valid token, or is replaced
@@ -62,7 +62,7 @@ type place struct {
 // beginNetwork counts a connection of the network, which closeConn closes. If
 // all are taken, the oldest one without a valid token is closed and replaced.
 // The result is nil if none exists.
-func (n *Namespace) beginNetwork(closeConn func()) *place {
+func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 	n.mu.Lock()
 	if n.closed {
 		n.mu.Unlock()
@@ -71,14 +71,14 @@ func (n *Namespace) beginNetwork(closeConn func()) *place {
 	closeReplaced := func() {}
 	isFull := n.places.isFullToNetwork()
 	if oldest := n.places.anonymous.Front(); oldest != nil && isFull {
-		replaced := oldest.Value.(*place) //nolint:forcetypeassert // the list has no others
-		replaced.free()
+		replaced := oldest.Value.(*connectionSlot) //nolint:forcetypeassert // the list has no others
+		replaced.freeSlot()
 		closeReplaced = replaced.closeConn
 		n.meter.replaced.Add(1)
 	}
-	var p *place
+	var p *connectionSlot
 	if !n.places.isFullToNetwork() {
-		p = &place{namespace: n, closeConn: closeConn}
+		p = &connectionSlot{namespace: n, closeConn: closeConn}
 		p.anonymous = n.places.anonymous.PushBack(p)
 		n.places.used++
 		n.places.network++
@@ -97,9 +97,9 @@ func (n *Namespace) beginNetwork(closeConn func()) *place {
 	return p
 }
 
-// free lets another connection take the place. The caller holds the mutex of
+// freeSlot lets another connection take the place. The caller holds the mutex of
 // the namespace.
-func (p *place) free() {
+func (p *connectionSlot) freeSlot() {
 	if p.freed {
 		return
 	}
@@ -111,25 +111,25 @@ func (p *place) free() {
 
 // forgetAnonymous keeps the connection from being replaced. The caller holds the
 // mutex of the namespace.
-func (p *place) forgetAnonymous() {
+func (p *connectionSlot) forgetAnonymous() {
 	if p.anonymous != nil {
 		p.namespace.places.anonymous.Remove(p.anonymous)
 		p.anonymous = nil
 	}
 }
 
-// authorize records that the connection has presented a valid token.
-func (p *place) authorize() {
+// recordAuthorized records that the connection has presented a valid token.
+func (p *connectionSlot) recordAuthorized() {
 	p.namespace.mu.Lock()
 	defer p.namespace.mu.Unlock()
 	p.forgetAnonymous()
 }
 
-// end records that the connection has ended. A second call does nothing.
-func (p *place) end() {
+// endConnection records that the connection has ended. A second call does nothing.
+func (p *connectionSlot) endConnection() {
 	p.ended.Do(func() {
 		p.namespace.mu.Lock()
-		p.free()
+		p.freeSlot()
 		p.namespace.mu.Unlock()
 		p.namespace.connections.Done()
 	})

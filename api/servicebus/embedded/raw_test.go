@@ -33,7 +33,7 @@ func plainSession(t *testing.T, n *embedded.Namespace) *amqp.Session {
 }
 
 func TestAKeyIsGoodAsAPassword(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	s := plainSession(t, n)
 	sender, err := s.NewSender(t.Context(), "q", nil)
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestAKeyIsGoodAsAPassword(t *testing.T) {
 func TestDrainingLosesNothing(t *testing.T) {
 	for name, mode := range map[string]amqp.SenderSettleMode{"peek-lock": amqp.SenderSettleModeUnsettled, "receive and delete": amqp.SenderSettleModeSettled} {
 		t.Run(name, func(t *testing.T) {
-			s := plainSession(t, open(t, embedded.Options{Entities: queues("q")}))
+			s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 			sender, err := s.NewSender(t.Context(), "q", nil)
 			require.NoError(t, err)
 			const there = 300 // more than the bus is asked for at a time
@@ -88,7 +88,7 @@ func TestDrainingLosesNothing(t *testing.T) {
 // So do clients that are built on Microsoft's library in C, older ones for Python
 // among them.
 func TestATokenIsTakenFromAClientThatNamesNoPlaceForTheReply(t *testing.T) {
-	s := plainSession(t, open(t, embedded.Options{Entities: queues("q")}))
+	s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 	sender, err := s.NewSender(t.Context(), "$cbs", nil)
 	require.NoError(t, err)
 	replies, err := s.NewReceiver(t.Context(), "$cbs", &amqp.ReceiverOptions{TargetAddress: "$cbs", SettlementMode: amqp.ReceiverSettleModeFirst.Ptr()})
@@ -107,7 +107,7 @@ func TestATokenIsTakenFromAClientThatNamesNoPlaceForTheReply(t *testing.T) {
 }
 
 func TestOnlyOnePairOfLinksLeadsToTokens(t *testing.T) {
-	s := plainSession(t, open(t, embedded.Options{}))
+	s := plainSession(t, openNamespace(t, embedded.Options{}))
 	_, err := s.NewSender(t.Context(), "$cbs", nil)
 	require.NoError(t, err)
 	_, err = s.NewSender(t.Context(), "$cbs", nil)
@@ -117,23 +117,23 @@ func TestOnlyOnePairOfLinksLeadsToTokens(t *testing.T) {
 }
 
 // A manager sends requests to the management of an entity.
-type manager struct {
+type rawManager struct {
 	t        *testing.T
 	sender   *amqp.Sender
 	receiver *amqp.Receiver
 }
 
-func manageRaw(t *testing.T, n *embedded.Namespace, entity string) *manager {
+func manageRaw(t *testing.T, n *embedded.Namespace, entity string) *rawManager {
 	t.Helper()
 	s := plainSession(t, n)
 	sender, err := s.NewSender(t.Context(), entity+"/$management", nil)
 	require.NoError(t, err)
 	receiver, err := s.NewReceiver(t.Context(), entity+"/$management", &amqp.ReceiverOptions{TargetAddress: "me", RequestedSenderSettleMode: amqp.SenderSettleModeSettled.Ptr()})
 	require.NoError(t, err)
-	return &manager{t, sender, receiver}
+	return &rawManager{t, sender, receiver}
 }
 
-func (m *manager) ask(operation string, value any) (int32, any) {
+func (m *rawManager) request(operation string, value any) (int32, any) {
 	m.t.Helper()
 	require.NoError(m.t, m.sender.Send(m.t.Context(), &amqp.Message{
 		Properties:            &amqp.MessageProperties{MessageID: "1", ReplyTo: to.Ptr("me")},
@@ -147,7 +147,7 @@ func (m *manager) ask(operation string, value any) (int32, any) {
 }
 
 func TestARequestThatCannotBeIsRefusedAndTheNextIsAnswered(t *testing.T) {
-	m := manageRaw(t, open(t, embedded.Options{Entities: queues("q")}), "q")
+	m := manageRaw(t, openNamespace(t, embedded.Options{Entities: queues("q")}), "q")
 	type args = map[string]any
 	for _, tc := range []struct {
 		operation string
@@ -183,36 +183,36 @@ func TestARequestThatCannotBeIsRefusedAndTheNextIsAnswered(t *testing.T) {
 		{"com.microsoft:remove-rule", args{}, 400},
 		{"com.microsoft:enumerate-rules", args{"top": int32(5), "skip": int32(0)}, 400},
 	} {
-		status, _ := m.ask(tc.operation, tc.value)
+		status, _ := m.request(tc.operation, tc.value)
 		require.Equal(t, tc.want, status, "%s %v", tc.operation, tc.value)
 	}
 }
 
 func TestRulesAreManagedOverAMQP(t *testing.T) {
 	topics := embedded.Entities{Topics: []embedded.TopicSetup{{Name: "t", Subscriptions: []embedded.QueueSetup{{Name: "s"}}}}}
-	m := manageRaw(t, open(t, embedded.Options{Entities: topics}), "t/Subscriptions/s")
+	m := manageRaw(t, openNamespace(t, embedded.Options{Entities: topics}), "t/Subscriptions/s")
 	type args = map[string]any
 	page := args{"top": int32(10), "skip": int32(0)}
-	status, _ := m.ask("com.microsoft:remove-rule", args{"rule-name": "$Default"})
+	status, _ := m.request("com.microsoft:remove-rule", args{"rule-name": "$Default"})
 	require.EqualValues(t, 200, status)
-	status, _ = m.ask("com.microsoft:enumerate-rules", page)
+	status, _ = m.request("com.microsoft:enumerate-rules", page)
 	require.EqualValues(t, 204, status)
 	for name, description := range map[string]args{
 		"match": {"correlation-filter": args{"correlation-id": "c", "properties": args{"n": int32(1)}}},
 		"sql":   {"sql-filter": args{"expression": "n = 1"}, "sql-rule-action": args{"expression": "SET n = 2"}},
 	} {
-		status, _ = m.ask("com.microsoft:add-rule", args{"rule-name": name, "rule-description": description})
+		status, _ = m.request("com.microsoft:add-rule", args{"rule-name": name, "rule-description": description})
 		require.EqualValues(t, 200, status)
 	}
-	status, _ = m.ask("com.microsoft:add-rule", args{"rule-name": "sql", "rule-description": args{"sql-filter": args{"expression": "n = 1"}}})
+	status, _ = m.request("com.microsoft:add-rule", args{"rule-name": "sql", "rule-description": args{"sql-filter": args{"expression": "n = 1"}}})
 	require.EqualValues(t, 409, status)
-	status, value := m.ask("com.microsoft:enumerate-rules", page)
+	status, value := m.request("com.microsoft:enumerate-rules", page)
 	require.EqualValues(t, 200, status)
 	require.Len(t, value.(args)["rules"], 2)
 }
 
 func TestSessionsAreListed(t *testing.T) {
-	c := connect(t, open(t, embedded.Options{Entities: sessionQueue("q")}))
+	c := newClient(t, openNamespace(t, embedded.Options{Entities: sessionQueue("q")}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	for _, id := range []string{"a", "b", "b"} {

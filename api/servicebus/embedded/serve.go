@@ -50,7 +50,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	defer cancel()
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
 	defer stop()
-	s := &serving{namespace: n, door: d, ctx: ctx, web: newQueue(listener.Addr())}
+	s := &serveCall{namespace: n, door: d, ctx: ctx, web: newConnQueue(listener.Addr())}
 	if s.door.TLS != nil {
 		s.door.TLS = s.door.TLS.Clone()
 		s.door.TLS.NextProtos = []string{"http/1.1"}
@@ -59,7 +59,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
 	closing := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer closing()
-	err := s.accept(listener)
+	err := s.acceptLoop(listener)
 	cancel()
 	s.closeAll()
 	closeErr := web.Close()
@@ -70,68 +70,68 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	return errors.Join(err, closeErr)
 }
 
-// serving is one call of Serve.
-type serving struct {
+// serveCall is one call of Serve.
+type serveCall struct {
 	namespace *Namespace
 	door      Door
 	ctx       context.Context //nolint:containedctx // that of the call
-	web       *queue
+	web       *connQueue
 	running   sync.WaitGroup
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // of which it is not known yet what they speak
 }
 
-// admit serves one connection, or closes it if there are too many.
-func (s *serving) admit(nc net.Conn) {
+// admitConn serves one connection, or closes it if there are too many.
+func (s *serveCall) admitConn(nc net.Conn) {
 	p := s.namespace.beginNetwork(func() { _ = nc.Close() })
 	if p == nil {
 		_ = nc.Close()
 		return
 	}
-	s.running.Go(func() { s.serve(&placedConn{Conn: nc, place: p}) })
+	s.running.Go(func() { s.serveConn(&slotConn{Conn: nc, place: p}) })
 }
 
 // A placedConn has its place until it is closed.
-type placedConn struct {
+type slotConn struct {
 	net.Conn
-	place *place
+	place *connectionSlot
 }
 
-func (c *placedConn) Close() error {
+func (c *slotConn) Close() error {
 	err := c.Conn.Close()
-	c.place.end()
+	c.place.endConnection()
 	return err
 }
 
-// serve finds out what a connection speaks, and sees to it that it is closed.
-func (s *serving) serve(nc *placedConn) {
-	if !s.watch(nc) {
+// serveConn finds out what a connection speaks, and sees to it that it is closed.
+func (s *serveCall) serveConn(nc *slotConn) {
+	if !s.watchConn(nc) {
 		return
 	}
 	deadline := time.Now().Add(s.namespace.options.TokenTimeout)
 	_ = nc.SetReadDeadline(deadline)
-	c := &peeked{Conn: nc, in: bufio.NewReader(nc), place: nc.place}
+	c := &peekedConn{Conn: nc, in: bufio.NewReader(nc), place: nc.place}
 	first, err := c.in.Peek(1)
 	if err == nil && first[0] == tlsHandshake && s.door.TLS != nil {
 		_ = nc.SetWriteDeadline(deadline)
 		secure := tls.Server(c, s.door.TLS)
-		c = &peeked{Conn: secure, in: bufio.NewReader(secure), place: nc.place}
+		c = &peekedConn{Conn: secure, in: bufio.NewReader(secure), place: nc.place}
 		first, err = c.in.Peek(1)
 		_ = nc.SetWriteDeadline(time.Time{})
 	} else if s.door.TLSOnly {
 		err = errors.Join(err, errors.New("without TLS"))
 	}
-	s.forget(nc)
+	s.forgetConn(nc)
 	switch {
 	case err != nil:
 		_ = nc.Close()
 	case first[0] == 'A':
 		_ = c.SetReadDeadline(time.Time{})
-		s.namespace.speak(s.ctx, c, max(time.Until(deadline), 1), nc.place.authorize)
+		s.namespace.serveAMQP(s.ctx, c, max(time.Until(deadline), 1), nc.place.recordAuthorized)
 	default:
 		_ = c.SetReadDeadline(time.Time{})
-		s.web.put(c)
+		s.web.putConn(c)
 	}
 }
 
@@ -139,7 +139,7 @@ func (s *serving) serve(nc *placedConn) {
 // some other letter.
 const tlsHandshake = 0x16
 
-func (s *serving) watch(nc net.Conn) bool {
+func (s *serveCall) watchConn(nc net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil {
@@ -153,13 +153,13 @@ func (s *serving) watch(nc net.Conn) bool {
 	return true
 }
 
-func (s *serving) forget(nc net.Conn) {
+func (s *serveCall) forgetConn(nc net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, nc)
 }
 
-func (s *serving) closeAll() {
+func (s *serveCall) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for nc := range s.conns {
@@ -167,28 +167,28 @@ func (s *serving) closeAll() {
 	}
 }
 
-// peeked is a connection of which something has been read already.
-type peeked struct {
+// peekedConn is a connection of which something has been read already.
+type peekedConn struct {
 	net.Conn
 	in    *bufio.Reader
-	place *place
+	place *connectionSlot
 }
 
-func (p *peeked) Read(b []byte) (int, error) { return p.in.Read(b) }
+func (p *peekedConn) Read(b []byte) (int, error) { return p.in.Read(b) }
 
-// queue is a listener whose connections are put into it.
-type queue struct {
+// connQueue is a listener whose connections are put into it.
+type connQueue struct {
 	addr  net.Addr
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
 }
 
-func newQueue(addr net.Addr) *queue {
-	return &queue{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
+func newConnQueue(addr net.Addr) *connQueue {
+	return &connQueue{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-func (q *queue) put(c net.Conn) {
+func (q *connQueue) putConn(c net.Conn) {
 	select {
 	case q.conns <- c:
 	case <-q.done:
@@ -197,7 +197,7 @@ func (q *queue) put(c net.Conn) {
 }
 
 // Accept implements net.Listener.
-func (q *queue) Accept() (net.Conn, error) {
+func (q *connQueue) Accept() (net.Conn, error) {
 	select {
 	case c := <-q.conns:
 		return c, nil
@@ -207,10 +207,10 @@ func (q *queue) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (q *queue) Close() error {
+func (q *connQueue) Close() error {
 	q.once.Do(func() { close(q.done) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (q *queue) Addr() net.Addr { return q.addr }
+func (q *connQueue) Addr() net.Addr { return q.addr }

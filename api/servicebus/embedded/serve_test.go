@@ -20,8 +20,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// door serves a namespace on a port, with TLS, and returns its address.
-func door(t testing.TB, n *embedded.Namespace) (address string, secure *tls.Config) {
+// serveTLS serves a namespace on a port, with TLS, and returns its address.
+func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.Config) {
 	t.Helper()
 	borrowed := httptest.NewUnstartedServer(nil) // for its certificate
 	borrowed.StartTLS()
@@ -43,8 +43,8 @@ type toAddress struct{ http.RoundTripper }
 
 func (c toAddress) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
 
-// manage makes a management client of the namespace.
-func manage(t testing.TB, n *embedded.Namespace) *admin.Client {
+// newAdminClient makes a management client of the namespace.
+func newAdminClient(t testing.TB, n *embedded.Namespace) *admin.Client {
 	t.Helper()
 	server := httptest.NewTLSServer(n.Handler())
 	t.Cleanup(server.Close)
@@ -60,8 +60,8 @@ func manage(t testing.TB, n *embedded.Namespace) *admin.Client {
 }
 
 func TestOnePortTakesPlainAndSecureConnectionsWebSocketsAndHTTP(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
-	address, secure := door(t, n)
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
+	address, secure := serveTLS(t, n)
 	connection := n.ConnectionString(address)
 	for name, options := range map[string]*azservicebus.ClientOptions{
 		"plain": nil,
@@ -81,10 +81,10 @@ func TestOnePortTakesPlainAndSecureConnectionsWebSocketsAndHTTP(t *testing.T) {
 	} {
 		c, err := azservicebus.NewClientFromConnectionString(connection, options)
 		require.NoError(t, err)
-		send(t, c, "q", name)
+		sendBodies(t, c, "q", name)
 		r, err := c.NewReceiverForQueue("q", nil)
 		require.NoError(t, err)
-		m := receive(t, r)
+		m := receiveOne(t, r)
 		require.Equal(t, name, string(m.Body))
 		require.NoError(t, r.CompleteMessage(t.Context(), m, nil))
 		require.NoError(t, c.Close(t.Context()))
@@ -105,7 +105,7 @@ func TestOnePortTakesPlainAndSecureConnectionsWebSocketsAndHTTP(t *testing.T) {
 }
 
 func TestMoreConnectionsThanAllowedAreClosed(t *testing.T) {
-	n := open(t, embedded.Options{MaxConnections: 2})
+	n := openNamespace(t, embedded.Options{MaxConnections: 2})
 	var held []net.Conn
 	for range 2 {
 		nc, err := n.Dial(t.Context())
@@ -114,7 +114,7 @@ func TestMoreConnectionsThanAllowedAreClosed(t *testing.T) {
 	}
 	_, err := n.Dial(t.Context())
 	require.Error(t, err)
-	address, _ := door(t, n)
+	address, _ := serveTLS(t, n)
 	nc, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	_, err = nc.Read(make([]byte, 1))
@@ -126,8 +126,8 @@ func TestMoreConnectionsThanAllowedAreClosed(t *testing.T) {
 }
 
 func TestEntitiesAreManagedOverHTTP(t *testing.T) {
-	n := open(t, embedded.Options{})
-	c := manage(t, n)
+	n := openNamespace(t, embedded.Options{})
+	c := newAdminClient(t, n)
 	created, err := c.CreateQueue(t.Context(), "orders/new", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
 		LockDuration: to.Ptr("PT45S"), RequiresSession: to.Ptr(true), MaxDeliveryCount: to.Ptr(int32(3)),
 	}})
@@ -137,7 +137,7 @@ func TestEntitiesAreManagedOverHTTP(t *testing.T) {
 	var refused *azcore.ResponseError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, http.StatusConflict, refused.StatusCode)
-	s, err := connect(t, n).NewSender("orders/new", nil)
+	s, err := newClient(t, n).NewSender("orders/new", nil)
 	require.NoError(t, err)
 	require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{SessionID: to.Ptr("s")}, nil))
 	running, err := c.GetQueueRuntimeProperties(t.Context(), "orders/new", nil)
@@ -166,8 +166,8 @@ func TestEntitiesAreManagedOverHTTP(t *testing.T) {
 // The key of an emulator is no secret, so a page that a developer looks at must
 // not get to the queues on the developer's machine.
 func TestAWebPageOfAnotherOriginIsKeptOut(t *testing.T) {
-	n := open(t, embedded.Options{})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{})
+	address, _ := serveTLS(t, n)
 	_, answer, err := websocket.Dial(t.Context(), "ws://"+address+"/$servicebus/websocket", &websocket.DialOptions{
 		Subprotocols: []string{"AMQPWSB10"}, HTTPHeader: http.Header{"Origin": {"https://elsewhere.example"}},
 	})
@@ -191,8 +191,8 @@ func TestAWebPageOfAnotherOriginIsKeptOut(t *testing.T) {
 }
 
 func TestConnectionsOfHTTPCountLikeOthers(t *testing.T) {
-	n := open(t, embedded.Options{MaxConnections: 1})
-	address, _ := door(t, n)
+	n := openNamespace(t, embedded.Options{MaxConnections: 1})
+	address, _ := serveTLS(t, n)
 	transport := &http.Transport{}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/q", nil)
 	require.NoError(t, err)

@@ -57,7 +57,7 @@ func requireCode(t *testing.T, want azservicebus.Code, err error) {
 func TestAKeyAllowsWhatItsRightsSay(t *testing.T) {
 	sender := embedded.Key{Name: "sender", Secret: "secret of the sender", Rights: embedded.Send}
 	listener := embedded.Key{Name: "listener", Secret: "secret of the listener", Rights: embedded.Listen}
-	n := open(t, embedded.Options{Entities: queues("q"), Keys: []embedded.Key{{Name: "all", Secret: "s", Rights: embedded.All}, sender, listener}})
+	n := openNamespace(t, embedded.Options{Entities: queues("q"), Keys: []embedded.Key{{Name: "all", Secret: "s", Rights: embedded.All}, sender, listener}})
 	require.NoError(t, trySend(t, connectAs(t, n, sender), "q"))
 	requireCode(t, azservicebus.CodeUnauthorizedAccess, tryPeek(t, connectAs(t, n, sender), "q"))
 	require.NoError(t, tryPeek(t, connectAs(t, n, listener), "q"))
@@ -68,7 +68,7 @@ func TestAKeyAllowsWhatItsRightsSay(t *testing.T) {
 }
 
 func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q", "other")})
+	n := openNamespace(t, embedded.Options{Entities: queues("q", "other")})
 	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
 	with := func(resource string, expires time.Time) *azservicebus.Client {
 		c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://embedded.localhost;SharedAccessSignature="+key.Sign(resource, expires)+";UseDevelopmentEmulator=true", withoutRetries(n))
@@ -83,27 +83,27 @@ func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
 	err := trySend(t, with("amqp://embedded.localhost/q", time.Now().Add(-time.Second)), "q")
 	requireCode(t, azservicebus.CodeUnauthorizedAccess, err)
 	require.ErrorContains(t, err, "ExpiredToken")
-	require.NoError(t, trySend(t, connect(t, open(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
+	require.NoError(t, trySend(t, newClient(t, openNamespace(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
 }
 
 // A client that opens nothing but the dead letters has a token for nothing else.
 func TestTheDeadLettersCanBeReadByAClientOfTheirOwn(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
-	c := connect(t, n)
-	send(t, c, "q", "poison")
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
+	c := newClient(t, n)
+	sendBodies(t, c, "q", "poison")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	require.NoError(t, r.DeadLetterMessage(t.Context(), receive(t, r), nil))
-	dead, err := connect(t, n).NewReceiverForQueue("q", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
+	require.NoError(t, r.DeadLetterMessage(t.Context(), receiveOne(t, r), nil))
+	dead, err := newClient(t, n).NewReceiverForQueue("q", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(t, err)
 	peeked, err := dead.PeekMessages(t.Context(), 1, nil)
 	require.NoError(t, err)
 	require.Len(t, peeked, 1)
-	require.NoError(t, dead.CompleteMessage(t.Context(), receive(t, dead), nil))
+	require.NoError(t, dead.CompleteMessage(t.Context(), receiveOne(t, dead), nil))
 }
 
 func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
 	requireCode(t, azservicebus.CodeNotFound, trySend(t, c, "nowhere"))
 	requireCode(t, azservicebus.CodeNotFound, tryPeek(t, c, "nowhere"))
@@ -113,7 +113,7 @@ func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {
 func TestAMessageThatIsTooLargeIsRefusedAndOthersGoOn(t *testing.T) {
 	entities := queues("q")
 	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 4
-	c := connect(t, open(t, embedded.Options{Entities: entities}))
+	c := newClient(t, openNamespace(t, embedded.Options{Entities: entities}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	err = s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte(strings.Repeat("x", 5000))}, nil)
@@ -124,7 +124,7 @@ func TestAMessageThatIsTooLargeIsRefusedAndOthersGoOn(t *testing.T) {
 func TestAFullQueueRefusesUntilItIsReceivedFrom(t *testing.T) {
 	entities := queues("q", "other")
 	entities.Queues[0].Properties.MaxSizeInMegabytes = 1
-	n := open(t, embedded.Options{Entities: entities})
+	n := openNamespace(t, embedded.Options{Entities: entities})
 	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
 	c := connectAs(t, n, key)
 	s, err := c.NewSender("q", nil)
@@ -142,20 +142,20 @@ func TestAFullQueueRefusesUntilItIsReceivedFrom(t *testing.T) {
 	c = connectAs(t, n, key)
 	r, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(t, err)
-	receive(t, r)
+	receiveOne(t, r)
 	s, err = c.NewSender("q", nil)
 	require.NoError(t, err)
 	require.NoError(t, s.SendMessage(t.Context(), large, nil), "there is room again")
 }
 
 func TestADeletedEntityEndsItsReceivers(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
-	send(t, c, "q", "a")
+	sendBodies(t, c, "q", "a")
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	m := receive(t, r)
-	admin := manage(t, n)
+	m := receiveOne(t, r)
+	admin := newAdminClient(t, n)
 	_, err = admin.DeleteQueue(t.Context(), "q", nil)
 	require.NoError(t, err)
 	require.Error(t, r.CompleteMessage(t.Context(), m, nil))
@@ -187,7 +187,7 @@ func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
 }
 
 func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
-	n := open(t, embedded.Options{Entities: queues("q")})
+	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
 		NewWebSocketConn: clientDialing(n.Dial).NewWebSocketConn, RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond},
 	})
@@ -216,8 +216,8 @@ func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
 func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	entities := queues("q")
 	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 1024
-	n := open(t, embedded.Options{Dir: t.TempDir(), Entities: entities})
-	c := connect(t, n)
+	n := openNamespace(t, embedded.Options{Dir: t.TempDir(), Entities: entities})
+	c := newClient(t, n)
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
 	const size, count = 900_000, 60
@@ -232,9 +232,9 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	require.NoError(t, err)
 	session, err := conn.NewSession(t.Context(), &amqp.SessionOptions{})
 	require.NoError(t, err)
-	before := heap()
-	stuck.after(2 * size)
-	defer stuck.free() // or the bus would wait a minute for it
+	before := heapAlloc()
+	stuck.stickAfter(2 * size)
+	defer stuck.unstick() // or the bus would wait a minute for it
 	receiver, err := session.NewReceiver(t.Context(), "q", &amqp.ReceiverOptions{Credit: count})
 	require.NoError(t, err)
 	_, err = receiver.Receive(t.Context(), nil)
@@ -244,9 +244,9 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	_, err = r.PeekMessages(t.Context(), 50, nil) // others are served meanwhile
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // the client may still hold what it has been told
-		return heap()-before < count*size/3
+		return heapAlloc()-before < count*size/3
 	}, time.Minute, 10*time.Millisecond)
-	stuck.free()
+	stuck.unstick()
 	require.NoError(t, nc.Close())
 	_ = conn.Close()
 }
@@ -254,19 +254,19 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 // A stuckConn reads so many bytes, and then nothing until it is free.
 type stuckConn struct {
 	net.Conn
-	stuck atomic.Bool
-	left  atomic.Int64 // bytes, once it is to be stuck
-	until chan struct{}
-	free  func()
+	stuck   atomic.Bool
+	left    atomic.Int64 // bytes, once it is to be stuck
+	until   chan struct{}
+	unstick func()
 }
 
 func newStuckConn(nc net.Conn) *stuckConn {
 	c := &stuckConn{Conn: nc, until: make(chan struct{})}
-	c.free = sync.OnceFunc(func() { close(c.until) })
+	c.unstick = sync.OnceFunc(func() { close(c.until) })
 	return c
 }
 
-func (c *stuckConn) after(bytes int64) {
+func (c *stuckConn) stickAfter(bytes int64) {
 	c.left.Store(bytes)
 	c.stuck.Store(true)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// scalars generates values of every type that holds no others.
-func scalars() *rapid.Generator[any] {
+// generateScalars generates values of every type that holds no others.
+func generateScalars() *rapid.Generator[any] {
 	return rapid.OneOf(
 		rapid.Just[any](nil),
 		rapid.Map(rapid.Bool(), func(v bool) any { return v }),
@@ -40,17 +40,17 @@ func scalars() *rapid.Generator[any] {
 	)
 }
 
-// values generates values that hold others, down to some depth.
-func values(depth int) *rapid.Generator[any] {
+// generateValues generates values that hold others, down to some depth.
+func generateValues(depth int) *rapid.Generator[any] {
 	if depth == 0 {
-		return scalars()
+		return generateScalars()
 	}
-	inner := values(depth - 1)
+	inner := generateValues(depth - 1)
 	return rapid.OneOf(
-		scalars(),
+		generateScalars(),
 		rapid.Map(rapid.SliceOfN(inner, 0, 20), func(v []any) any { return amqp.List(v) }),
 		rapid.Map(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) amqp.Entry {
-			return amqp.Entry{Key: scalars().Draw(t, "key"), Value: inner.Draw(t, "value")}
+			return amqp.Entry{Key: generateScalars().Draw(t, "key"), Value: inner.Draw(t, "value")}
 		}), 0, 20), func(v []amqp.Entry) any { return amqp.Map(v) }),
 		rapid.Custom(func(t *rapid.T) any {
 			return amqp.Described{Descriptor: rapid.Uint64().Draw(t, "descriptor"), Value: inner.Draw(t, "value")}
@@ -74,7 +74,7 @@ func values(depth int) *rapid.Generator[any] {
 
 func TestEveryValueComesBackAsItWas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		v := values(3).Draw(t, "value")
+		v := generateValues(3).Draw(t, "value")
 		encoded := amqp.Append(nil, v)
 		back, err := amqp.Unmarshal(encoded)
 		require.NoError(t, err)
@@ -213,14 +213,14 @@ func TestSectionsOfAMessageKeepTheirBytes(t *testing.T) {
 		if rapid.Bool().Draw(t, "header") {
 			s.SetHeader(amqp.MessageHeader{Durable: true, DeliveryCount: rapid.Uint32().Draw(t, "count")})
 		}
-		annotations := amqp.Map{{Key: amqp.Symbol("x-opt-a"), Value: scalars().Draw(t, "annotation")}}
+		annotations := amqp.Map{{Key: amqp.Symbol("x-opt-a"), Value: generateScalars().Draw(t, "annotation")}}
 		if rapid.Bool().Draw(t, "annotations") {
 			s.SetDeliveryAnnotations(annotations)
 			s.SetMessageAnnotations(annotations)
 		}
 		group := rapid.String().Draw(t, "group")
 		s.SetProperties(amqp.Properties{MessageID: "id", Subject: "s", GroupID: &group, UserID: []byte{1}})
-		s.SetApplicationProperties(amqp.Map{{Key: "k", Value: scalars().Draw(t, "property")}})
+		s.SetApplicationProperties(amqp.Map{{Key: "k", Value: generateScalars().Draw(t, "property")}})
 		for range rapid.IntRange(0, 3).Draw(t, "data") {
 			s.Body = append(s.Body, 0, 0x53, 0x75)
 			s.Body = amqp.Append(s.Body, rapid.SliceOf(rapid.Byte()).Draw(t, "body"))

@@ -12,17 +12,17 @@ import (
 func (d *Decoder) openCompound(code byte, b []byte) (*Decoder, uint32, error) {
 	inner := &Decoder{b: b, depth: d.depth, empty: d.empty}
 	if code>>4 == 0xc || code>>4 == 0xe {
-		count, err := inner.byte()
+		count, err := inner.readByte()
 		return inner, uint32(count), err
 	}
-	count, err := inner.take(4)
+	count, err := inner.takeBytes(4)
 	if err != nil {
 		return nil, 0, err
 	}
 	return inner, binary.BigEndian.Uint32(count), nil
 }
 
-func (d *Decoder) list(code byte, b []byte) (any, error) {
+func (d *Decoder) readList(code byte, b []byte) (any, error) {
 	inner, count, err := d.openCompound(code, b)
 	if err != nil {
 		return nil, err
@@ -36,10 +36,10 @@ func (d *Decoder) list(code byte, b []byte) (any, error) {
 			return nil, err
 		}
 	}
-	return list, inner.end()
+	return list, inner.checkEnd()
 }
 
-func (d *Decoder) pairs(code byte, b []byte) (any, error) {
+func (d *Decoder) readPairs(code byte, b []byte) (any, error) {
 	inner, count, err := d.openCompound(code, b)
 	if err != nil {
 		return nil, err
@@ -59,16 +59,16 @@ func (d *Decoder) pairs(code byte, b []byte) (any, error) {
 			return nil, err
 		}
 	}
-	return pairs, inner.end()
+	return pairs, inner.checkEnd()
 }
 
-func (d *Decoder) array(code byte, b []byte) (any, error) {
+func (d *Decoder) readArray(code byte, b []byte) (any, error) {
 	inner, count, err := d.openCompound(code, b)
 	if err != nil {
 		return nil, err
 	}
 	var array Array
-	if array.Of, err = inner.byte(); err != nil {
+	if array.Of, err = inner.readByte(); err != nil {
 		return nil, err
 	}
 	described := array.Of == codeDescribed
@@ -76,7 +76,7 @@ func (d *Decoder) array(code byte, b []byte) (any, error) {
 		if array.Descriptor, err = inner.Value(); err != nil {
 			return nil, err
 		}
-		if array.Of, err = inner.byte(); err != nil {
+		if array.Of, err = inner.readByte(); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +97,7 @@ func (d *Decoder) array(code byte, b []byte) (any, error) {
 	}
 	array.Values = make([]any, count)
 	for i := range array.Values {
-		if array.Values[i], err = inner.body(array.Of); err != nil {
+		if array.Values[i], err = inner.readBody(array.Of); err != nil {
 			return nil, err
 		}
 	}
@@ -105,10 +105,10 @@ func (d *Decoder) array(code byte, b []byte) (any, error) {
 	case 0xa, 0xc, 0xe: // so that it is encoded with room for any size
 		array.Of += 0x10
 	}
-	return array, inner.end()
+	return array, inner.checkEnd()
 }
 
-func (d *Decoder) end() error {
+func (d *Decoder) checkEnd() error {
 	if len(d.b) > 0 {
 		return fmt.Errorf("amqp: %d bytes follow the last element", len(d.b))
 	}

@@ -53,12 +53,12 @@ func (d *Decoder) Value() (any, error) {
 	}
 	d.depth++
 	defer func() { d.depth-- }()
-	code, err := d.byte()
+	code, err := d.readByte()
 	if err != nil {
 		return nil, err
 	}
 	if code != codeDescribed {
-		return d.body(code)
+		return d.readBody(code)
 	}
 	descriptor, err := d.Value()
 	if err != nil {
@@ -68,7 +68,7 @@ func (d *Decoder) Value() (any, error) {
 	return Described{descriptor, value}, err
 }
 
-func (d *Decoder) byte() (byte, error) {
+func (d *Decoder) readByte() (byte, error) {
 	if len(d.b) == 0 {
 		return 0, errShort
 	}
@@ -77,7 +77,7 @@ func (d *Decoder) byte() (byte, error) {
 	return c, nil
 }
 
-func (d *Decoder) take(n uint64) ([]byte, error) {
+func (d *Decoder) takeBytes(n uint64) ([]byte, error) {
 	if n > uint64(len(d.b)) {
 		return nil, errShort
 	}
@@ -86,34 +86,34 @@ func (d *Decoder) take(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// contents takes what follows a constructor: a fixed number of bytes, or a size
+// takeContents takes what follows a constructor: a fixed number of bytes, or a size
 // of 1 or 4 bytes and as many as that says. The upper half of code tells which.
-func (d *Decoder) contents(code byte) ([]byte, error) {
+func (d *Decoder) takeContents(code byte) ([]byte, error) {
 	switch code >> 4 {
 	case 0x4:
 		return nil, nil
 	case 0x5:
-		return d.take(1)
+		return d.takeBytes(1)
 	case 0x6:
-		return d.take(2)
+		return d.takeBytes(2)
 	case 0x7:
-		return d.take(4)
+		return d.takeBytes(4)
 	case 0x8:
-		return d.take(8)
+		return d.takeBytes(8)
 	case 0x9:
-		return d.take(16)
+		return d.takeBytes(16)
 	case 0xa, 0xc, 0xe:
-		size, err := d.byte()
+		size, err := d.readByte()
 		if err != nil {
 			return nil, err
 		}
-		return d.take(uint64(size))
+		return d.takeBytes(uint64(size))
 	case 0xb, 0xd, 0xf:
-		size, err := d.take(4)
+		size, err := d.takeBytes(4)
 		if err != nil {
 			return nil, err
 		}
-		return d.take(uint64(binary.BigEndian.Uint32(size)))
+		return d.takeBytes(uint64(binary.BigEndian.Uint32(size)))
 	}
 	return nil, fmt.Errorf("amqp: no type has the constructor 0x%02x", code)
 }
@@ -121,34 +121,34 @@ func (d *Decoder) contents(code byte) ([]byte, error) {
 // Skip passes over the next value and returns its bytes.
 func (d *Decoder) Skip() ([]byte, error) {
 	start := d.b
-	if err := d.skip(0); err != nil {
+	if err := d.skipValue(0); err != nil {
 		return nil, err
 	}
 	n := len(start) - len(d.b)
 	return start[:n:n], nil
 }
 
-func (d *Decoder) skip(depth int) error {
+func (d *Decoder) skipValue(depth int) error {
 	if depth == MaxNesting {
 		return errNested
 	}
-	code, err := d.byte()
+	code, err := d.readByte()
 	if err != nil {
 		return err
 	}
 	if code == codeDescribed {
-		if err := d.skip(depth + 1); err != nil {
+		if err := d.skipValue(depth + 1); err != nil {
 			return err
 		}
-		return d.skip(depth + 1)
+		return d.skipValue(depth + 1)
 	}
-	_, err = d.contents(code)
+	_, err = d.takeContents(code)
 	return err
 }
 
-// body reads what follows a constructor.
-func (d *Decoder) body(code byte) (any, error) {
-	b, err := d.contents(code)
+// readBody reads what follows a constructor.
+func (d *Decoder) readBody(code byte) (any, error) {
+	b, err := d.takeContents(code)
 	if err != nil {
 		return nil, err
 	}
@@ -165,17 +165,17 @@ func (d *Decoder) body(code byte) (any, error) {
 	case codeList0:
 		return List{}, nil
 	case codeList8, codeList32:
-		return d.list(code, b)
+		return d.readList(code, b)
 	case codeMap8, codeMap32:
-		return d.pairs(code, b)
+		return d.readPairs(code, b)
 	case codeArray8, codeArray32:
-		return d.array(code, b)
+		return d.readArray(code, b)
 	}
-	return scalar(code, b)
+	return readScalar(code, b)
 }
 
-// scalar reads a value of fixed width.
-func scalar(code byte, b []byte) (any, error) {
+// readScalar reads a value of fixed width.
+func readScalar(code byte, b []byte) (any, error) {
 	switch code {
 	case codeNull:
 		return nil, nil

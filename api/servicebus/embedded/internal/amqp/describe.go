@@ -16,7 +16,7 @@ func Describe(p Performative) string {
 	b.WriteString(strings.ToLower(v.Type().Name()))
 	for i := range v.NumField() {
 		if f := v.Field(i); v.Type().Field(i).IsExported() && !f.IsZero() {
-			fmt.Fprintf(&b, " %s=%s", v.Type().Field(i).Name, text(f))
+			fmt.Fprintf(&b, " %s=%s", v.Type().Field(i).Name, fieldText(f))
 		}
 	}
 	return b.String()
@@ -36,7 +36,7 @@ func (t *Target) String() string { return t.Address }
 // String says what it is.
 func (*Coordinator) String() string { return "coordinator" }
 
-func text(v reflect.Value) string {
+func fieldText(v reflect.Value) string {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if e, ok := v.Interface().(*Error); ok && e != nil {
 			return "{" + e.Error() + "}"

@@ -238,7 +238,7 @@ func appendList(b []byte, v List) []byte {
 	for _, e := range v {
 		b = Append(b, e)
 	}
-	return compact(b, at, len(v), codeList32)
+	return fixSizes(b, at, len(v), codeList32)
 }
 
 func appendMap(b []byte, v Map) []byte {
@@ -247,12 +247,12 @@ func appendMap(b []byte, v Map) []byte {
 	for _, e := range v {
 		b = Append(Append(b, e.Key), e.Value)
 	}
-	return compact(b, at, 2*len(v), codeMap32)
+	return fixSizes(b, at, 2*len(v), codeMap32)
 }
 
-// compact completes the compound value that starts at at with room for short
+// fixSizes completes the compound value that starts at at with room for short
 // sizes, and makes room for long ones if it has to.
-func compact(b []byte, at, count int, long byte) []byte {
+func fixSizes(b []byte, at, count int, long byte) []byte {
 	size := len(b) - at - 2
 	if size <= math.MaxUint8 && count <= math.MaxUint8 {
 		b[at+1] = byte(size) //nolint:gosec // it fits

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// fields reads the fields of a list one after the other. Those that are not
+// fieldReader reads the fields of a list one after the other. Those that are not
 // there are null; the first of the wrong type is the error.
-type fields struct {
+type fieldReader struct {
 	list List
 	at   int
 	err  error
 }
 
-func (f *fields) next() any {
+func (f *fieldReader) nextField() any {
 	f.at++
 	if f.at > len(f.list) {
 		return nil
@@ -21,36 +21,36 @@ func (f *fields) next() any {
 	return f.list[f.at-1]
 }
 
-func (f *fields) wrong(v any) {
+func (f *fieldReader) recordWrongType(v any) {
 	if f.err == nil {
 		f.err = fmt.Errorf("field %d is a %T", f.at, v)
 	}
 }
 
-// optional reads a field of type T, nil if it is null.
-func optional[T any](f *fields) *T {
-	switch v := f.next().(type) {
+// optionalField reads a field of type T, nil if it is null.
+func optionalField[T any](f *fieldReader) *T {
+	switch v := f.nextField().(type) {
 	case nil:
 		return nil
 	case T:
 		return &v
 	default:
-		f.wrong(v)
+		f.recordWrongType(v)
 		return nil
 	}
 }
 
-// field reads a field of type T, or fallback if it is null.
-func field[T any](f *fields, fallback T) T {
-	if v := optional[T](f); v != nil {
+// fieldOr reads a field of type T, or fallback if it is null.
+func fieldOr[T any](f *fieldReader, fallback T) T {
+	if v := optionalField[T](f); v != nil {
 		return *v
 	}
 	return fallback
 }
 
-// required reads a field that has to be there.
-func required[T any](f *fields) T {
-	v := optional[T](f)
+// requiredField reads a field that has to be there.
+func requiredField[T any](f *fieldReader) T {
+	v := optionalField[T](f)
 	if v == nil {
 		if f.err == nil {
 			f.err = fmt.Errorf("field %d is missing", f.at)
@@ -60,125 +60,125 @@ func required[T any](f *fields) T {
 	return *v
 }
 
-func problem(f *fields) *Error {
-	v := f.next()
+func errorField(f *fieldReader) *Error {
+	v := f.nextField()
 	if v == nil {
 		return nil
 	}
 	described, ok := v.(Described)
 	if !ok || described.Descriptor != any(uint64(descError)) {
-		f.wrong(v)
+		f.recordWrongType(v)
 		return nil
 	}
 	list, ok := described.Value.(List)
 	if !ok {
-		f.wrong(v)
+		f.recordWrongType(v)
 		return nil
 	}
-	inner := &fields{list: list}
-	e := &Error{Condition: required[Symbol](inner), Description: field(inner, ""), Info: field(inner, Map(nil))}
+	inner := &fieldReader{list: list}
+	e := &Error{Condition: requiredField[Symbol](inner), Description: fieldOr(inner, ""), Info: fieldOr(inner, Map(nil))}
 	if f.err == nil {
 		f.err = inner.err
 	}
 	return e
 }
 
-// or is v, or null if v is the zero value.
-func or[T comparable](v T) any {
+// zeroAsNull is v, or null if v is the zero value.
+func zeroAsNull[T comparable](v T) any {
 	if v == *new(T) {
 		return nil
 	}
 	return v
 }
 
-// given is what v points to, or null.
-func given[T any](v *T) any {
+// pointerValue is what v points to, or null.
+func pointerValue[T any](v *T) any {
 	if v == nil {
 		return nil
 	}
 	return *v
 }
 
-func entries(m Map) any {
+func mapOrNull(m Map) any {
 	if m == nil {
 		return nil
 	}
 	return m
 }
 
-func (e *Error) value() any {
+func (e *Error) describedValue() any {
 	if e == nil {
 		return nil
 	}
-	return Described{uint64(descError), List{e.Condition, or(e.Description), entries(e.Info)}}
+	return Described{uint64(descError), List{e.Condition, zeroAsNull(e.Description), mapOrNull(e.Info)}}
 }
 
-func (*Open) descriptor() uint64 { return descOpen }
+func (*Open) typeCode() uint64 { return descOpen }
 
-func (o *Open) fields() List {
-	return List{o.ContainerID, or(o.Hostname), o.MaxFrameSize, o.ChannelMax, or(o.IdleTimeOut), nil, nil, nil, nil, entries(o.Properties)}
+func (o *Open) listFields() List {
+	return List{o.ContainerID, zeroAsNull(o.Hostname), o.MaxFrameSize, o.ChannelMax, zeroAsNull(o.IdleTimeOut), nil, nil, nil, nil, mapOrNull(o.Properties)}
 }
 
-func (o *Open) read(f *fields) {
-	o.ContainerID, o.Hostname = field(f, ""), field(f, "")
-	o.MaxFrameSize, o.ChannelMax, o.IdleTimeOut = field(f, uint32(math.MaxUint32)), field(f, uint16(math.MaxUint16)), field(f, uint32(0))
+func (o *Open) readFields(f *fieldReader) {
+	o.ContainerID, o.Hostname = fieldOr(f, ""), fieldOr(f, "")
+	o.MaxFrameSize, o.ChannelMax, o.IdleTimeOut = fieldOr(f, uint32(math.MaxUint32)), fieldOr(f, uint16(math.MaxUint16)), fieldOr(f, uint32(0))
 	f.at += 4 // locales and capabilities
-	o.Properties = field(f, Map(nil))
+	o.Properties = fieldOr(f, Map(nil))
 }
 
-func (*Begin) descriptor() uint64 { return descBegin }
+func (*Begin) typeCode() uint64 { return descBegin }
 
-func (p *Begin) fields() List {
-	return List{given(p.RemoteChannel), p.NextOutgoingID, p.IncomingWindow, p.OutgoingWindow, p.HandleMax}
+func (p *Begin) listFields() List {
+	return List{pointerValue(p.RemoteChannel), p.NextOutgoingID, p.IncomingWindow, p.OutgoingWindow, p.HandleMax}
 }
 
-func (p *Begin) read(f *fields) {
-	p.RemoteChannel = optional[uint16](f)
-	p.NextOutgoingID, p.IncomingWindow, p.OutgoingWindow = required[uint32](f), required[uint32](f), required[uint32](f)
-	p.HandleMax = field(f, uint32(math.MaxUint32))
+func (p *Begin) readFields(f *fieldReader) {
+	p.RemoteChannel = optionalField[uint16](f)
+	p.NextOutgoingID, p.IncomingWindow, p.OutgoingWindow = requiredField[uint32](f), requiredField[uint32](f), requiredField[uint32](f)
+	p.HandleMax = fieldOr(f, uint32(math.MaxUint32))
 }
 
-func (*Attach) descriptor() uint64 { return descAttach }
+func (*Attach) typeCode() uint64 { return descAttach }
 
-func (a *Attach) fields() List {
+func (a *Attach) listFields() List {
 	return List{
-		a.Name, a.Handle, a.Role, given(a.SenderSettle), given(a.ReceiverSettle), terminusValue(a.Source), terminusValue(a.Target),
-		nil, nil, given(a.InitialDeliveryCount), or(a.MaxMessageSize), a.OfferedCapabilities, a.Desirable, entries(a.Properties),
+		a.Name, a.Handle, a.Role, pointerValue(a.SenderSettle), pointerValue(a.ReceiverSettle), encodeTerminus(a.Source), encodeTerminus(a.Target),
+		nil, nil, pointerValue(a.InitialDeliveryCount), zeroAsNull(a.MaxMessageSize), a.OfferedCapabilities, a.Desirable, mapOrNull(a.Properties),
 	}
 }
 
-func (a *Attach) read(f *fields) {
-	a.Name, a.Handle, a.Role = required[string](f), required[uint32](f), required[bool](f)
-	a.SenderSettle, a.ReceiverSettle = optional[uint8](f), optional[uint8](f)
-	a.Source, a.Target = terminus(f), terminus(f)
+func (a *Attach) readFields(f *fieldReader) {
+	a.Name, a.Handle, a.Role = requiredField[string](f), requiredField[uint32](f), requiredField[bool](f)
+	a.SenderSettle, a.ReceiverSettle = optionalField[uint8](f), optionalField[uint8](f)
+	a.Source, a.Target = readTerminus(f), readTerminus(f)
 	f.at += 2 // unsettled deliveries: links are never resumed
-	a.InitialDeliveryCount, a.MaxMessageSize = optional[uint32](f), field(f, uint64(0))
-	a.OfferedCapabilities, a.Desirable = f.next(), f.next()
-	a.Properties = field(f, Map(nil))
+	a.InitialDeliveryCount, a.MaxMessageSize = optionalField[uint32](f), fieldOr(f, uint64(0))
+	a.OfferedCapabilities, a.Desirable = f.nextField(), f.nextField()
+	a.Properties = fieldOr(f, Map(nil))
 }
 
-func (*Flow) descriptor() uint64 { return descFlow }
+func (*Flow) typeCode() uint64 { return descFlow }
 
-func (p *Flow) fields() List {
+func (p *Flow) listFields() List {
 	return List{
-		given(p.NextIncomingID), p.IncomingWindow, p.NextOutgoingID, p.OutgoingWindow, given(p.Handle),
-		given(p.DeliveryCount), given(p.LinkCredit), given(p.Available), or(p.Drain), or(p.Echo),
+		pointerValue(p.NextIncomingID), p.IncomingWindow, p.NextOutgoingID, p.OutgoingWindow, pointerValue(p.Handle),
+		pointerValue(p.DeliveryCount), pointerValue(p.LinkCredit), pointerValue(p.Available), zeroAsNull(p.Drain), zeroAsNull(p.Echo),
 	}
 }
 
-func (p *Flow) read(f *fields) {
-	p.NextIncomingID = optional[uint32](f)
-	p.IncomingWindow, p.NextOutgoingID, p.OutgoingWindow = required[uint32](f), required[uint32](f), required[uint32](f)
-	p.Handle, p.DeliveryCount, p.LinkCredit, p.Available = optional[uint32](f), optional[uint32](f), optional[uint32](f), optional[uint32](f)
-	p.Drain, p.Echo = field(f, false), field(f, false)
+func (p *Flow) readFields(f *fieldReader) {
+	p.NextIncomingID = optionalField[uint32](f)
+	p.IncomingWindow, p.NextOutgoingID, p.OutgoingWindow = requiredField[uint32](f), requiredField[uint32](f), requiredField[uint32](f)
+	p.Handle, p.DeliveryCount, p.LinkCredit, p.Available = optionalField[uint32](f), optionalField[uint32](f), optionalField[uint32](f), optionalField[uint32](f)
+	p.Drain, p.Echo = fieldOr(f, false), fieldOr(f, false)
 }
 
-func (*Transfer) descriptor() uint64 { return descTransfer }
+func (*Transfer) typeCode() uint64 { return descTransfer }
 
-func (t *Transfer) fields() List {
+func (t *Transfer) listFields() List {
 	list := List{
-		t.Handle, given(t.DeliveryID), nil, given(t.MessageFormat), given(t.Settled), or(t.More),
-		given(t.ReceiverSettle), stateValue(t.State), or(t.Resume), or(t.Aborted), or(t.Batchable),
+		t.Handle, pointerValue(t.DeliveryID), nil, pointerValue(t.MessageFormat), pointerValue(t.Settled), zeroAsNull(t.More),
+		pointerValue(t.ReceiverSettle), encodeState(t.State), zeroAsNull(t.Resume), zeroAsNull(t.Aborted), zeroAsNull(t.Batchable),
 	}
 	if t.DeliveryTag != nil {
 		list[2] = t.DeliveryTag
@@ -186,43 +186,45 @@ func (t *Transfer) fields() List {
 	return list
 }
 
-func (t *Transfer) read(f *fields) {
-	t.Handle, t.DeliveryID, t.DeliveryTag = required[uint32](f), optional[uint32](f), field(f, []byte(nil))
-	t.MessageFormat, t.Settled, t.More = optional[uint32](f), optional[bool](f), field(f, false)
-	t.ReceiverSettle, t.State = optional[uint8](f), state(f)
-	t.Resume, t.Aborted, t.Batchable = field(f, false), field(f, false), field(f, false)
+func (t *Transfer) readFields(f *fieldReader) {
+	t.Handle, t.DeliveryID, t.DeliveryTag = requiredField[uint32](f), optionalField[uint32](f), fieldOr(f, []byte(nil))
+	t.MessageFormat, t.Settled, t.More = optionalField[uint32](f), optionalField[bool](f), fieldOr(f, false)
+	t.ReceiverSettle, t.State = optionalField[uint8](f), readState(f)
+	t.Resume, t.Aborted, t.Batchable = fieldOr(f, false), fieldOr(f, false), fieldOr(f, false)
 }
 
-func (*Disposition) descriptor() uint64 { return descDisposition }
+func (*Disposition) typeCode() uint64 { return descDisposition }
 
-func (p *Disposition) fields() List {
-	return List{p.Role, p.First, given(p.Last), or(p.Settled), stateValue(p.State), or(p.Batchable)}
+func (p *Disposition) listFields() List {
+	return List{p.Role, p.First, pointerValue(p.Last), zeroAsNull(p.Settled), encodeState(p.State), zeroAsNull(p.Batchable)}
 }
 
-func (p *Disposition) read(f *fields) {
-	p.Role, p.First, p.Last = required[bool](f), required[uint32](f), optional[uint32](f)
-	p.Settled, p.State, p.Batchable = field(f, false), state(f), field(f, false)
+func (p *Disposition) readFields(f *fieldReader) {
+	p.Role, p.First, p.Last = requiredField[bool](f), requiredField[uint32](f), optionalField[uint32](f)
+	p.Settled, p.State, p.Batchable = fieldOr(f, false), readState(f), fieldOr(f, false)
 }
 
-func (*Detach) descriptor() uint64 { return descDetach }
+func (*Detach) typeCode() uint64 { return descDetach }
 
-func (p *Detach) fields() List { return List{p.Handle, or(p.Closed), p.Error.value()} }
-
-func (p *Detach) read(f *fields) {
-	p.Handle, p.Closed, p.Error = required[uint32](f), field(f, false), problem(f)
+func (p *Detach) listFields() List {
+	return List{p.Handle, zeroAsNull(p.Closed), p.Error.describedValue()}
 }
 
-func (*End) descriptor() uint64 { return descEnd }
-func (p *End) fields() List     { return List{p.Error.value()} }
-func (p *End) read(f *fields)   { p.Error = problem(f) }
+func (p *Detach) readFields(f *fieldReader) {
+	p.Handle, p.Closed, p.Error = requiredField[uint32](f), fieldOr(f, false), errorField(f)
+}
 
-func (*Close) descriptor() uint64 { return descClose }
-func (p *Close) fields() List     { return List{p.Error.value()} }
-func (p *Close) read(f *fields)   { p.Error = problem(f) }
+func (*End) typeCode() uint64            { return descEnd }
+func (p *End) listFields() List          { return List{p.Error.describedValue()} }
+func (p *End) readFields(f *fieldReader) { p.Error = errorField(f) }
 
-func (*Mechanisms) descriptor() uint64 { return descMechanisms }
+func (*Close) typeCode() uint64            { return descClose }
+func (p *Close) listFields() List          { return List{p.Error.describedValue()} }
+func (p *Close) readFields(f *fieldReader) { p.Error = errorField(f) }
 
-func (m *Mechanisms) fields() List {
+func (*Mechanisms) typeCode() uint64 { return descMechanisms }
+
+func (m *Mechanisms) listFields() List {
 	names := make([]any, len(m.Names))
 	for i, name := range m.Names {
 		names[i] = name
@@ -230,29 +232,30 @@ func (m *Mechanisms) fields() List {
 	return List{Array{Of: OfSymbol, Values: names}}
 }
 
-func (m *Mechanisms) read(f *fields) {
-	switch v := f.next().(type) {
+func (m *Mechanisms) readFields(f *fieldReader) {
+	switch v := f.nextField().(type) {
 	case Symbol:
 		m.Names = []Symbol{v}
 	case Array:
 		for _, name := range v.Values {
 			symbol, ok := name.(Symbol)
 			if !ok {
-				f.wrong(name)
+				f.recordWrongType(name)
 			}
 			m.Names = append(m.Names, symbol)
 		}
 	default:
-		f.wrong(v)
+		f.recordWrongType(v)
 	}
 }
 
-func (*Init) descriptor() uint64 { return descInit }
-func (i *Init) fields() List     { return List{i.Mechanism, i.Response, or(i.Hostname)} }
-func (i *Init) read(f *fields) {
-	i.Mechanism, i.Response, i.Hostname = required[Symbol](f), field(f, []byte(nil)), field(f, "")
+func (*Init) typeCode() uint64 { return descInit }
+func (i *Init) listFields() List { return List{i.Mechanism, i.Response, zeroAsNull(i.Hostname)} }
+
+func (i *Init) readFields(f *fieldReader) {
+	i.Mechanism, i.Response, i.Hostname = requiredField[Symbol](f), fieldOr(f, []byte(nil)), fieldOr(f, "")
 }
 
-func (*Outcome) descriptor() uint64 { return descOutcome }
-func (o *Outcome) fields() List     { return List{o.Code} }
-func (o *Outcome) read(f *fields)   { o.Code = required[uint8](f) }
+func (*Outcome) typeCode() uint64            { return descOutcome }
+func (o *Outcome) listFields() List          { return List{o.Code} }
+func (o *Outcome) readFields(f *fieldReader) { o.Code = requiredField[uint8](f) }

@@ -115,8 +115,8 @@ type Properties struct {
 	ReplyToGroupID                   string
 }
 
-// section reads the contents of section b, which has the descriptor code.
-func section(b []byte, code uint64) (any, error) {
+// readSection reads the contents of section b, which has the descriptor code.
+func readSection(b []byte, code uint64) (any, error) {
 	v, err := Unmarshal(b)
 	if err != nil {
 		return nil, err
@@ -128,11 +128,11 @@ func section(b []byte, code uint64) (any, error) {
 	return described.Value, nil
 }
 
-func sectionList(b []byte, code uint64) (*fields, error) {
+func sectionList(b []byte, code uint64) (*fieldReader, error) {
 	if b == nil {
-		return &fields{}, nil
+		return &fieldReader{}, nil
 	}
-	v, err := section(b, code)
+	v, err := readSection(b, code)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +140,14 @@ func sectionList(b []byte, code uint64) (*fields, error) {
 	if !ok {
 		return nil, fmt.Errorf("amqp: the section 0x%x is a %T, not a list", code, v)
 	}
-	return &fields{list: list}, nil
+	return &fieldReader{list: list}, nil
 }
 
 func sectionMap(b []byte, code uint64) (Map, error) {
 	if b == nil {
 		return nil, nil
 	}
-	v, err := section(b, code)
+	v, err := readSection(b, code)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Sections) ReadHeader() (MessageHeader, error) {
 	if err != nil {
 		return MessageHeader{}, err
 	}
-	h := MessageHeader{Durable: field(f, false), Priority: optional[uint8](f), TTL: optional[uint32](f), FirstAcquirer: field(f, false), DeliveryCount: field(f, uint32(0))}
+	h := MessageHeader{Durable: fieldOr(f, false), Priority: optionalField[uint8](f), TTL: optionalField[uint32](f), FirstAcquirer: fieldOr(f, false), DeliveryCount: fieldOr(f, uint32(0))}
 	return h, f.err
 }
 
@@ -179,23 +179,23 @@ func (s *Sections) ReadProperties() (Properties, error) {
 	}
 	var p Properties
 	p.MessageID = messageID(f)
-	p.UserID = field(f, []byte(nil))
-	p.To, p.Subject, p.ReplyTo = field(f, ""), field(f, ""), field(f, "")
+	p.UserID = fieldOr(f, []byte(nil))
+	p.To, p.Subject, p.ReplyTo = fieldOr(f, ""), fieldOr(f, ""), fieldOr(f, "")
 	p.CorrelationID = messageID(f)
-	p.ContentType, p.ContentEncoding = string(field(f, Symbol(""))), string(field(f, Symbol("")))
-	p.AbsoluteExpiryTime, p.CreationTime = optional[Timestamp](f), optional[Timestamp](f)
-	p.GroupID, p.GroupSequence, p.ReplyToGroupID = optional[string](f), optional[uint32](f), field(f, "")
+	p.ContentType, p.ContentEncoding = string(fieldOr(f, Symbol(""))), string(fieldOr(f, Symbol("")))
+	p.AbsoluteExpiryTime, p.CreationTime = optionalField[Timestamp](f), optionalField[Timestamp](f)
+	p.GroupID, p.GroupSequence, p.ReplyToGroupID = optionalField[string](f), optionalField[uint32](f), fieldOr(f, "")
 	return p, f.err
 }
 
 // messageID reads an identifier. Some senders write texts where symbols belong
 // and the other way round, but not here.
-func messageID(f *fields) any {
-	switch v := f.next().(type) {
+func messageID(f *fieldReader) any {
+	switch v := f.nextField().(type) {
 	case nil, string, uint64, UUID, []byte:
 		return v
 	default:
-		f.wrong(v)
+		f.recordWrongType(v)
 		return nil
 	}
 }
@@ -247,19 +247,19 @@ func makeSection(code byte, v any) []byte {
 
 // SetHeader writes the header anew.
 func (s *Sections) SetHeader(h MessageHeader) {
-	s.Header = makeSection(sectionHeader, trim(List{h.Durable, given(h.Priority), given(h.TTL), h.FirstAcquirer, h.DeliveryCount}))
+	s.Header = makeSection(sectionHeader, trimNulls(List{h.Durable, pointerValue(h.Priority), pointerValue(h.TTL), h.FirstAcquirer, h.DeliveryCount}))
 }
 
 // SetProperties writes the properties anew.
 func (s *Sections) SetProperties(p Properties) {
 	list := List{
-		p.MessageID, nil, or(p.To), or(p.Subject), or(p.ReplyTo), p.CorrelationID, or(Symbol(p.ContentType)), or(Symbol(p.ContentEncoding)),
-		given(p.AbsoluteExpiryTime), given(p.CreationTime), given(p.GroupID), given(p.GroupSequence), or(p.ReplyToGroupID),
+		p.MessageID, nil, zeroAsNull(p.To), zeroAsNull(p.Subject), zeroAsNull(p.ReplyTo), p.CorrelationID, zeroAsNull(Symbol(p.ContentType)), zeroAsNull(Symbol(p.ContentEncoding)),
+		pointerValue(p.AbsoluteExpiryTime), pointerValue(p.CreationTime), pointerValue(p.GroupID), pointerValue(p.GroupSequence), zeroAsNull(p.ReplyToGroupID),
 	}
 	if p.UserID != nil {
 		list[1] = p.UserID
 	}
-	s.Properties = makeSection(sectionProperties, trim(list))
+	s.Properties = makeSection(sectionProperties, trimNulls(list))
 }
 
 // SetDeliveryAnnotations writes the delivery annotations anew.

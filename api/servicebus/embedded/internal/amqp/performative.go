@@ -48,9 +48,9 @@ const (
 // A Performative is one of the nine frames of AMQP, or one of the three of SASL
 // that a server needs.
 type Performative interface {
-	descriptor() uint64
-	fields() List
-	read(*fields)
+	typeCode() uint64
+	listFields() List
+	readFields(*fieldReader)
 }
 
 // Optional numbers are pointers, nil if they are not there.
@@ -147,8 +147,8 @@ type Outcome struct{ Code uint8 }
 
 // AppendPerformative appends the encoding of p to b.
 func AppendPerformative(b []byte, p Performative) []byte {
-	b = append(b, codeDescribed, codeSmallUlong, byte(p.descriptor())) //nolint:gosec // all are below 256
-	fields := p.fields()
+	b = append(b, codeDescribed, codeSmallUlong, byte(p.typeCode())) //nolint:gosec // all are below 256
+	fields := p.listFields()
 	for len(fields) > 0 && fields[len(fields)-1] == nil {
 		fields = fields[:len(fields)-1]
 	}
@@ -171,7 +171,7 @@ func ReadPerformative(b []byte) (Performative, []byte, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("amqp: a performative is described by %v, not by a number", described.Descriptor)
 	}
-	p := performative(code)
+	p := newPerformative(code)
 	if p == nil {
 		return nil, nil, fmt.Errorf("amqp: no performative has the descriptor 0x%x", code)
 	}
@@ -179,15 +179,15 @@ func ReadPerformative(b []byte) (Performative, []byte, error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("amqp: performative 0x%x is no list", code)
 	}
-	f := &fields{list: list}
-	p.read(f)
+	f := &fieldReader{list: list}
+	p.readFields(f)
 	if f.err != nil {
 		return nil, nil, fmt.Errorf("amqp: performative 0x%x: %w", code, f.err)
 	}
 	return p, d.Rest(), nil
 }
 
-func performative(code uint64) Performative {
+func newPerformative(code uint64) Performative {
 	switch code {
 	case descOpen:
 		return &Open{}

@@ -21,28 +21,28 @@ type (
 	OtherState struct{ Value Described }
 )
 
-func state(f *fields) any {
-	v := f.next()
+func readState(f *fieldReader) any {
+	v := f.nextField()
 	if v == nil {
 		return nil
 	}
 	described, ok := v.(Described)
 	list, isList := described.Value.(List)
 	if !ok || !isList {
-		f.wrong(v)
+		f.recordWrongType(v)
 		return nil
 	}
-	inner := &fields{list: list}
+	inner := &fieldReader{list: list}
 	var s any
 	switch described.Descriptor {
 	case uint64(descAccepted):
 		s = Accepted{}
 	case uint64(descRejected):
-		s = Rejected{Error: problem(inner)}
+		s = Rejected{Error: errorField(inner)}
 	case uint64(descReleased):
 		s = Released{}
 	case uint64(descModified):
-		s = Modified{DeliveryFailed: field(inner, false), UndeliverableHere: field(inner, false), Annotations: field(inner, Map(nil))}
+		s = Modified{DeliveryFailed: fieldOr(inner, false), UndeliverableHere: fieldOr(inner, false), Annotations: fieldOr(inner, Map(nil))}
 	default:
 		s = OtherState{described}
 	}
@@ -52,16 +52,16 @@ func state(f *fields) any {
 	return s
 }
 
-func stateValue(s any) any {
+func encodeState(s any) any {
 	switch s := s.(type) {
 	case Accepted:
 		return Described{uint64(descAccepted), List{}}
 	case Rejected:
-		return Described{uint64(descRejected), trim(List{s.Error.value()})}
+		return Described{uint64(descRejected), trimNulls(List{s.Error.describedValue()})}
 	case Released:
 		return Described{uint64(descReleased), List{}}
 	case Modified:
-		return Described{uint64(descModified), trim(List{or(s.DeliveryFailed), or(s.UndeliverableHere), entries(s.Annotations)})}
+		return Described{uint64(descModified), trimNulls(List{zeroAsNull(s.DeliveryFailed), zeroAsNull(s.UndeliverableHere), mapOrNull(s.Annotations)})}
 	case OtherState:
 		return s.Value
 	}

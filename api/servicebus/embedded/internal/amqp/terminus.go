@@ -73,43 +73,43 @@ const (
 	targetFields = 7
 )
 
-func terminus(f *fields) any {
-	v := f.next()
+func readTerminus(f *fieldReader) any {
+	v := f.nextField()
 	if v == nil {
 		return nil
 	}
 	described, ok := v.(Described)
 	list, isList := described.Value.(List)
 	if !ok || !isList {
-		f.wrong(v)
+		f.recordWrongType(v)
 		return nil
 	}
-	inner := &fields{list: list}
+	inner := &fieldReader{list: list}
 	address := func() string {
-		switch v := inner.next().(type) {
+		switch v := inner.nextField().(type) {
 		case nil:
 			return ""
 		case string:
 			return v
 		default:
-			inner.wrong(v)
+			inner.recordWrongType(v)
 			return ""
 		}
 	}
 	var end any
 	switch described.Descriptor {
 	case uint64(descSource):
-		s := &Source{Address: address(), Durable: field(inner, uint32(0)), ExpiryPolicy: field(inner, Symbol("")), Timeout: field(inner, uint32(0)), Dynamic: field(inner, false)}
+		s := &Source{Address: address(), Durable: fieldOr(inner, uint32(0)), ExpiryPolicy: fieldOr(inner, Symbol("")), Timeout: fieldOr(inner, uint32(0)), Dynamic: fieldOr(inner, false)}
 		inner.at = filterField
-		s.Filter = field(inner, Map(nil))
+		s.Filter = fieldOr(inner, Map(nil))
 		s.rest = list
 		end = s
 	case uint64(descTarget):
-		end = &Target{Address: address(), Durable: field(inner, uint32(0)), ExpiryPolicy: field(inner, Symbol("")), Timeout: field(inner, uint32(0)), Dynamic: field(inner, false), rest: list}
+		end = &Target{Address: address(), Durable: fieldOr(inner, uint32(0)), ExpiryPolicy: fieldOr(inner, Symbol("")), Timeout: fieldOr(inner, uint32(0)), Dynamic: fieldOr(inner, false), rest: list}
 	case uint64(descCoordinator):
-		end = &Coordinator{Capabilities: inner.next()}
+		end = &Coordinator{Capabilities: inner.nextField()}
 	default:
-		inner.wrong(v)
+		inner.recordWrongType(v)
 	}
 	if f.err == nil {
 		f.err = inner.err
@@ -117,37 +117,37 @@ func terminus(f *fields) any {
 	return end
 }
 
-func terminusValue(v any) any {
+func encodeTerminus(v any) any {
 	switch v := v.(type) {
 	case *Source:
 		if v == nil {
 			return nil
 		}
-		list := first(v.rest, sourceFields)
-		copy(list, List{or(v.Address), or(v.Durable), or(v.ExpiryPolicy), or(v.Timeout), or(v.Dynamic)})
-		list[filterField] = entries(v.Filter)
-		return Described{uint64(descSource), trim(list)}
+		list := resizeList(v.rest, sourceFields)
+		copy(list, List{zeroAsNull(v.Address), zeroAsNull(v.Durable), zeroAsNull(v.ExpiryPolicy), zeroAsNull(v.Timeout), zeroAsNull(v.Dynamic)})
+		list[filterField] = mapOrNull(v.Filter)
+		return Described{uint64(descSource), trimNulls(list)}
 	case *Target:
 		if v == nil {
 			return nil
 		}
-		list := first(v.rest, targetFields)
-		copy(list, List{or(v.Address), or(v.Durable), or(v.ExpiryPolicy), or(v.Timeout), or(v.Dynamic)})
-		return Described{uint64(descTarget), trim(list)}
+		list := resizeList(v.rest, targetFields)
+		copy(list, List{zeroAsNull(v.Address), zeroAsNull(v.Durable), zeroAsNull(v.ExpiryPolicy), zeroAsNull(v.Timeout), zeroAsNull(v.Dynamic)})
+		return Described{uint64(descTarget), trimNulls(list)}
 	case *Coordinator:
 		return Described{uint64(descCoordinator), List{v.Capabilities}}
 	}
 	return nil
 }
 
-// first is a copy of list with n elements.
-func first(list List, n int) List {
+// resizeList is a copy of list with n elements.
+func resizeList(list List, n int) List {
 	c := make(List, n)
 	copy(c, list)
 	return c
 }
 
-func trim(list List) List {
+func trimNulls(list List) List {
 	for len(list) > 0 && list[len(list)-1] == nil {
 		list = list[:len(list)-1]
 	}

@@ -39,15 +39,15 @@ type Handler struct {
 }
 
 // A failure is an answer that is none of success.
-type failure struct {
+type statusError struct {
 	status int
 	text   string
 }
 
-func (f *failure) Error() string { return f.text }
+func (f *statusError) Error() string { return f.text }
 
-func fail(status int, format string, args ...any) error {
-	return &failure{status, fmt.Sprintf(format, args...)}
+func newStatusError(status int, format string, args ...any) error {
+	return &statusError{status, fmt.Sprintf(format, args...)}
 }
 
 var statuses = []struct {
@@ -64,10 +64,10 @@ var statuses = []struct {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	status, document, err := h.serve(r)
+	status, document, err := h.serveRequest(r)
 	if err != nil {
 		status = http.StatusInternalServerError
-		var f *failure
+		var f *statusError
 		if errors.As(err, &f) {
 			status = f.status
 		}
@@ -93,43 +93,43 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text) //nolint:gosec // escaped by xml.Marshal; the client may be gone
 }
 
-func (h *Handler) serve(r *http.Request) (status int, document any, err error) {
-	path, page, err := target(r)
+func (h *Handler) serveRequest(r *http.Request) (status int, document any, err error) {
+	path, page, err := parseTarget(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := h.authorize(r, path); err != nil {
+	if err := h.checkToken(r, path); err != nil {
 		return 0, nil, err
 	}
 	host := "https://" + r.Host + "/"
-	parent, rule, isRule := cut(path, "/rules")
+	parent, rule, isRule := cutLast(path, "/rules")
 	switch {
 	case r.Method == http.MethodGet && strings.EqualFold(path, "$namespaceinfo"):
 		return http.StatusOK, h.namespaceInfo(r.Host), nil
 	case r.Method == http.MethodGet && strings.EqualFold(path, "$Resources/queues"):
-		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return e.Kind == bus.Queue }), nil
+		return http.StatusOK, h.listEntities(host, page, func(e bus.Entity) bool { return e.Kind == bus.Queue }), nil
 	case r.Method == http.MethodGet && strings.EqualFold(path, "$Resources/topics"):
-		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return e.Kind == bus.Topic }), nil
+		return http.StatusOK, h.listEntities(host, page, func(e bus.Entity) bool { return e.Kind == bus.Topic }), nil
 	case strings.HasPrefix(path, "$") || path == "":
-		return 0, nil, fail(http.StatusNotFound, "there is nothing at /%s", path)
+		return 0, nil, newStatusError(http.StatusNotFound, "there is nothing at /%s", path)
 	case isRule && rule == "" && r.Method == http.MethodGet:
 		document, err = h.listRules(host, parent, page)
 		return http.StatusOK, document, err
 	case isRule:
 		return h.serveRule(r, host, parent, rule)
 	}
-	if topic, name, found := cut(path, "/subscriptions"); found && name == "" && r.Method == http.MethodGet {
+	if topic, name, found := cutLast(path, "/subscriptions"); found && name == "" && r.Method == http.MethodGet {
 		if _, err := h.Bus.Entity(topic); err != nil {
 			return 0, nil, err
 		}
 		prefix := strings.ToLower(topic) + "/subscriptions/"
-		return http.StatusOK, h.list(host, page, func(e bus.Entity) bool { return strings.HasPrefix(strings.ToLower(e.Path), prefix) }), nil
+		return http.StatusOK, h.listEntities(host, page, func(e bus.Entity) bool { return strings.HasPrefix(strings.ToLower(e.Path), prefix) }), nil
 	}
 	return h.serveEntity(r, host, path)
 }
 
-// cut divides a path around the last occurrence of a folder, in any case.
-func cut(path, folder string) (parent, name string, found bool) {
+// cutLast divides a path around the last occurrence of a folder, in any case.
+func cutLast(path, folder string) (parent, name string, found bool) {
 	i := strings.LastIndex(strings.ToLower(path), folder)
 	if i < 1 {
 		return path, "", false
@@ -142,13 +142,13 @@ func cut(path, folder string) (parent, name string, found bool) {
 }
 
 // A page says which part of a list is wanted.
-type page struct{ skip, top int }
+type pageRange struct{ skip, top int }
 
 // defaultTop is how long a list is unless the client says.
 const defaultTop = 100
 
-func target(r *http.Request) (string, page, error) {
-	p := page{top: defaultTop}
+func parseTarget(r *http.Request) (string, pageRange, error) {
+	p := pageRange{top: defaultTop}
 	query := r.URL.Query()
 	for name, to := range map[string]*int{"$skip": &p.skip, "$top": &p.top} {
 		text := query.Get(name)
@@ -157,7 +157,7 @@ func target(r *http.Request) (string, page, error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return "", p, fail(http.StatusBadRequest, "%s=%s: want a number", name, text)
+			return "", p, newStatusError(http.StatusBadRequest, "%s=%s: want a number", name, text)
 		}
 		*to = n
 	}
@@ -165,17 +165,17 @@ func target(r *http.Request) (string, page, error) {
 }
 
 // itemsOn returns the part of all that is on the page.
-func itemsOn[T any](p page, all []T) []T {
+func itemsOn[T any](p pageRange, all []T) []T {
 	all = all[min(p.skip, len(all)):]
 	return all[:min(p.top, len(all))]
 }
 
-// read reads the description in the entry that a client sent.
-func read(r *http.Request) (*description, error) {
+// readDescription reads the description in the entry that a client sent.
+func readDescription(r *http.Request) (*description, error) {
 	const largest = 1 << 20
 	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, largest))
 	if err != nil {
-		return nil, fail(http.StatusRequestEntityTooLarge, "%v", err)
+		return nil, newStatusError(http.StatusRequestEntityTooLarge, "%v", err)
 	}
 	var e struct {
 		Content struct {
@@ -183,13 +183,13 @@ func read(r *http.Request) (*description, error) {
 		} `xml:"content"`
 	}
 	if err := xml.Unmarshal(text, &e); err != nil || e.Content.Description == nil {
-		return nil, fail(http.StatusBadRequest, "SubCode=40000. the body is no entry with a description: %v", err)
+		return nil, newStatusError(http.StatusBadRequest, "SubCode=40000. the body is no entry with a description: %v", err)
 	}
 	return e.Content.Description, nil
 }
 
-// await returns what an operation of the bus says when it is done.
-func await(r *http.Request, operation func(done func(error))) error {
+// awaitResult returns what an operation of the bus says when it is done.
+func awaitResult(r *http.Request, operation func(done func(error))) error {
 	answer := make(chan error, 1)
 	operation(func(err error) { answer <- err })
 	select {

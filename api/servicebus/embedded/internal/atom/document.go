@@ -18,24 +18,24 @@ type errorDocument struct {
 	Detail  string
 }
 
-type feed struct {
-	XMLName xml.Name `xml:"http://www.w3.org/2005/Atom feed"`
-	ID      string   `xml:"id"`
-	Title   string   `xml:"title"`
-	Updated string   `xml:"updated"`
-	Entries []entry  `xml:"entry"`
+type atomFeed struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string      `xml:"id"`
+	Title   string      `xml:"title"`
+	Updated string      `xml:"updated"`
+	Entries []atomEntry `xml:"entry"`
 }
 
-type entry struct {
-	XMLName   xml.Name `xml:"http://www.w3.org/2005/Atom entry"`
-	ID        string   `xml:"id"`
-	Title     string   `xml:"title"`
-	Published string   `xml:"published,omitempty"`
-	Updated   string   `xml:"updated"`
-	Content   content  `xml:"content"`
+type atomEntry struct {
+	XMLName   xml.Name     `xml:"http://www.w3.org/2005/Atom entry"`
+	ID        string       `xml:"id"`
+	Title     string       `xml:"title"`
+	Published string       `xml:"published,omitempty"`
+	Updated   string       `xml:"updated"`
+	Content   entryContent `xml:"content"`
 }
 
-type content struct {
+type entryContent struct {
 	Type        string `xml:"type,attr"`
 	Description any
 }
@@ -140,20 +140,20 @@ type actionDescription struct {
 }
 
 type properties struct {
-	List []property `xml:"KeyValueOfstringanyType"`
+	List []propertyEntry `xml:"KeyValueOfstringanyType"`
 }
 
-type property struct {
+type propertyEntry struct {
 	Key   string
-	Value value
+	Value typedValue
 }
 
-type value struct {
+type typedValue struct {
 	Type typeName `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
 	// The space is what the prefix in Type stands for.
 	Space string `xml:"xmlns:d6p1,attr,omitempty"`
 	Text  string `xml:",chardata"`
 }
 
-// stamp is how times are written.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// formatTime is how times are written.
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -29,17 +29,17 @@ func (h *Handler) serveEntity(r *http.Request, host, path string) (int, any, err
 		if err != nil {
 			return 0, nil, err
 		}
-		return http.StatusOK, h.entry(host, e), nil
+		return http.StatusOK, h.entityEntry(host, e), nil
 	case http.MethodPut:
-		return h.put(r, host, path)
+		return h.putEntity(r, host, path)
 	case http.MethodDelete:
-		return http.StatusOK, nil, await(r, func(done func(error)) { h.Bus.Delete(path, done) })
+		return http.StatusOK, nil, awaitResult(r, func(done func(error)) { h.Bus.Delete(path, done) })
 	}
-	return 0, nil, fail(http.StatusMethodNotAllowed, "%s: want GET, PUT or DELETE", r.Method)
+	return 0, nil, newStatusError(http.StatusMethodNotAllowed, "%s: want GET, PUT or DELETE", r.Method)
 }
 
-func (h *Handler) put(r *http.Request, host, path string) (int, any, error) {
-	d, err := read(r)
+func (h *Handler) putEntity(r *http.Request, host, path string) (int, any, error) {
+	d, err := readDescription(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -58,10 +58,10 @@ func (h *Handler) put(r *http.Request, host, path string) (int, any, error) {
 	case "SubscriptionDescription":
 		e.Kind = bus.Subscription
 	default:
-		return 0, nil, fail(http.StatusBadRequest, "SubCode=40000. a %s describes no entity", d.XMLName.Local)
+		return 0, nil, newStatusError(http.StatusBadRequest, "SubCode=40000. a %s describes no entity", d.XMLName.Local)
 	}
 	if updating && d.RequiresSession != nil && *d.RequiresSession != e.RequiresSession {
-		return 0, nil, fail(http.StatusBadRequest, "SubCode=40000. The value for the RequiresSession property of an existing %s cannot be changed", strings.TrimSuffix(d.XMLName.Local, "Description"))
+		return 0, nil, newStatusError(http.StatusBadRequest, "SubCode=40000. The value for the RequiresSession property of an existing %s cannot be changed", strings.TrimSuffix(d.XMLName.Local, "Description"))
 	}
 	if err := d.applyTo(&e); err != nil {
 		return 0, nil, err
@@ -69,9 +69,9 @@ func (h *Handler) put(r *http.Request, host, path string) (int, any, error) {
 	status := http.StatusCreated
 	if updating {
 		status = http.StatusOK
-		err = await(r, func(done func(error)) { h.Bus.Update(e, done) })
+		err = awaitResult(r, func(done func(error)) { h.Bus.Update(e, done) })
 	} else {
-		err = await(r, func(done func(error)) { h.Bus.Create(e, done) })
+		err = awaitResult(r, func(done func(error)) { h.Bus.Create(e, done) })
 		if err == nil && d.DefaultRuleDescription != nil {
 			err = h.replaceDefaultRule(r, path, d.DefaultRuleDescription)
 		}
@@ -82,11 +82,11 @@ func (h *Handler) put(r *http.Request, host, path string) (int, any, error) {
 	if e, err = h.Bus.Entity(path); err != nil {
 		return 0, nil, err
 	}
-	return status, h.entry(host, e), nil
+	return status, h.entityEntry(host, e), nil
 }
 
-// take sets to what from says, if it says anything.
-func take[T any](to *T, from *T) {
+// setIfGiven sets to what from says, if it says anything.
+func setIfGiven[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
 	}
@@ -94,11 +94,11 @@ func take[T any](to *T, from *T) {
 
 // applyTo sets the members of an entity that the description has.
 func (d *description) applyTo(e *bus.Entity) error {
-	take(&e.RequiresSession, d.RequiresSession)
-	take(&e.MaxDeliveryCount, d.MaxDeliveryCount)
-	take(&e.DeadLetterOnExpiry, d.DeadLetteringOnMessageExpiration)
-	take(&e.DeadLetterOnFilterFail, d.DeadLetteringOnFilterEvaluationExceptions)
-	take(&e.UserMetadata, d.UserMetadata)
+	setIfGiven(&e.RequiresSession, d.RequiresSession)
+	setIfGiven(&e.MaxDeliveryCount, d.MaxDeliveryCount)
+	setIfGiven(&e.DeadLetterOnExpiry, d.DeadLetteringOnMessageExpiration)
+	setIfGiven(&e.DeadLetterOnFilterFail, d.DeadLetteringOnFilterEvaluationExceptions)
+	setIfGiven(&e.UserMetadata, d.UserMetadata)
 	if d.MaxSizeInMegabytes != nil {
 		e.MaxBytes = *d.MaxSizeInMegabytes * megabyte
 	}
@@ -106,10 +106,10 @@ func (d *description) applyTo(e *bus.Entity) error {
 		e.MaxMessageBytes = *d.MaxMessageSizeInKilobytes * kilobyte
 	}
 	if d.ForwardTo != nil {
-		e.ForwardTo = entityIn(*d.ForwardTo)
+		e.ForwardTo = entityPath(*d.ForwardTo)
 	}
 	if d.ForwardDeadLetteredMessagesTo != nil {
-		e.ForwardDeadLettersTo = entityIn(*d.ForwardDeadLetteredMessagesTo)
+		e.ForwardDeadLettersTo = entityPath(*d.ForwardDeadLetteredMessagesTo)
 	}
 	if d.Status != nil {
 		e.Status = bus.Status(*d.Status)
@@ -129,7 +129,7 @@ func (d *description) applyTo(e *bus.Entity) error {
 		}
 		length, err := duration.Parse(*span.text)
 		if err != nil {
-			return fail(http.StatusBadRequest, "SubCode=40000. %s %q: %v", span.name, *span.text, err)
+			return newStatusError(http.StatusBadRequest, "SubCode=40000. %s %q: %v", span.name, *span.text, err)
 		}
 		if *span.text == duration.Longest {
 			length = 0 // for ever
@@ -137,7 +137,7 @@ func (d *description) applyTo(e *bus.Entity) error {
 		*span.to = length
 	}
 	detects := e.DuplicateWindow > 0
-	take(&detects, d.RequiresDuplicateDetection)
+	setIfGiven(&detects, d.RequiresDuplicateDetection)
 	e.DuplicateWindow = 0
 	if detects {
 		if e.DuplicateWindow = window; window == 0 {
@@ -147,16 +147,16 @@ func (d *description) applyTo(e *bus.Entity) error {
 	return nil
 }
 
-// entityIn takes the path of an entity out of what may be a URL.
-func entityIn(s string) string {
+// entityPath takes the path of an entity out of what may be a URL.
+func entityPath(s string) string {
 	if _, rest, found := strings.Cut(s, "://"); found {
 		_, s, _ = strings.Cut(rest, "/")
 	}
 	return strings.Trim(s, "/")
 }
 
-// entry describes an entity, with its counts.
-func (h *Handler) entry(host string, e bus.Entity) entry {
+// entityEntry describes an entity, with its counts.
+func (h *Handler) entityEntry(host string, e bus.Entity) atomEntry {
 	counts, _ := h.Bus.Counts(e.Path) // deleted in between: it is empty
 	title, name := e.Path, "QueueDescription"
 	ttl, window := duration.Longest, duration.Format(defaultWindow)
@@ -191,8 +191,8 @@ func (h *Handler) entry(host string, e bus.Entity) entry {
 	if e.Kind != bus.Topic {
 		d.LockDuration, d.RequiresSession, d.MaxDeliveryCount, d.MessageCount = &lock, &e.RequiresSession, &e.MaxDeliveryCount, &total
 		d.DeadLetteringOnMessageExpiration = &e.DeadLetterOnExpiry
-		forward(&d.ForwardTo, host, e.ForwardTo)
-		forward(&d.ForwardDeadLetteredMessagesTo, host, e.ForwardDeadLettersTo)
+		forwardURL(&d.ForwardTo, host, e.ForwardTo)
+		forwardURL(&d.ForwardDeadLetteredMessagesTo, host, e.ForwardDeadLettersTo)
 	}
 	switch e.Kind {
 	case bus.Queue:
@@ -203,17 +203,17 @@ func (h *Handler) entry(host string, e bus.Entity) entry {
 	case bus.Subscription:
 		name = "SubscriptionDescription"
 		d.DeadLetteringOnFilterEvaluationExceptions = &e.DeadLetterOnFilterFail
-		_, title, _ = cut(e.Path, "/subscriptions")
+		_, title, _ = cutLast(e.Path, "/subscriptions")
 	}
 	d.XMLName, d.Instance = xml.Name{Space: busSpace, Local: name}, instanceSpace
-	return entry{
-		ID: host + e.Path, Title: title, Published: stamp(e.CreatedAt), Updated: stamp(e.UpdatedAt),
-		Content: content{Type: "application/xml", Description: d},
+	return atomEntry{
+		ID: host + e.Path, Title: title, Published: formatTime(e.CreatedAt), Updated: formatTime(e.UpdatedAt),
+		Content: entryContent{Type: "application/xml", Description: d},
 	}
 }
 
-// forward sets to the URL of an entity, if one is named.
-func forward(to **string, host, path string) {
+// forwardURL sets to the URL of an entity, if one is named.
+func forwardURL(to **string, host, path string) {
 	if path != "" {
 		url := host + path
 		*to = &url
@@ -240,24 +240,24 @@ func (h *Handler) countFilters(topic string) (sql, correlation *int) {
 	return sql, correlation
 }
 
-func (h *Handler) list(host string, p page, wanted func(bus.Entity) bool) feed {
+func (h *Handler) listEntities(host string, p pageRange, wanted func(bus.Entity) bool) atomFeed {
 	var matching []bus.Entity
 	for _, e := range h.Bus.Entities() {
 		if wanted(e) {
 			matching = append(matching, e)
 		}
 	}
-	f := feed{Title: "Entities", Updated: stamp(h.Clock.Now())}
+	f := atomFeed{Title: "Entities", Updated: formatTime(h.Clock.Now())}
 	for _, e := range itemsOn(p, matching) {
-		f.Entries = append(f.Entries, h.entry(host, e))
+		f.Entries = append(f.Entries, h.entityEntry(host, e))
 	}
 	return f
 }
 
-func (h *Handler) namespaceInfo(host string) entry {
+func (h *Handler) namespaceInfo(host string) atomEntry {
 	name, _, _ := strings.Cut(host, ".")
-	now := stamp(h.Clock.Now())
-	return entry{ID: "https://" + host + "/$namespaceinfo", Title: name, Updated: now, Content: content{Type: "application/xml", Description: namespaceInfo{
+	now := formatTime(h.Clock.Now())
+	return atomEntry{ID: "https://" + host + "/$namespaceinfo", Title: name, Updated: now, Content: entryContent{Type: "application/xml", Description: namespaceInfo{
 		CreatedTime: now, ModifiedTime: now, MessagingSKU: "Standard", Name: name, NamespaceType: "Messaging",
 	}}}
 }

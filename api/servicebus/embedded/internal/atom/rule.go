@@ -16,17 +16,17 @@ import (
 func (h *Handler) serveRule(r *http.Request, host, subscription, name string) (int, any, error) {
 	switch r.Method {
 	case http.MethodGet:
-		rule, err := h.rule(subscription, name)
+		rule, err := h.findRule(subscription, name)
 		return http.StatusOK, ruleEntry(host+subscription, rule), err
 	case http.MethodPut:
 		return h.putRule(r, host, subscription, name)
 	case http.MethodDelete:
-		return http.StatusOK, nil, await(r, func(done func(error)) { h.Bus.DeleteRule(subscription, name, done) })
+		return http.StatusOK, nil, awaitResult(r, func(done func(error)) { h.Bus.DeleteRule(subscription, name, done) })
 	}
-	return 0, nil, fail(http.StatusMethodNotAllowed, "%s: want GET, PUT or DELETE", r.Method)
+	return 0, nil, newStatusError(http.StatusMethodNotAllowed, "%s: want GET, PUT or DELETE", r.Method)
 }
 
-func (h *Handler) rule(subscription, name string) (bus.Rule, error) {
+func (h *Handler) findRule(subscription, name string) (bus.Rule, error) {
 	rules, err := h.Bus.Rules(subscription)
 	if err != nil {
 		return bus.Rule{}, err
@@ -36,11 +36,11 @@ func (h *Handler) rule(subscription, name string) (bus.Rule, error) {
 			return rule, nil
 		}
 	}
-	return bus.Rule{}, fail(http.StatusNotFound, "SubCode=40400. the rule '%s' could not be found", name)
+	return bus.Rule{}, newStatusError(http.StatusNotFound, "SubCode=40400. the rule '%s' could not be found", name)
 }
 
 func (h *Handler) putRule(r *http.Request, host, subscription, name string) (int, any, error) {
-	d, err := read(r)
+	d, err := readDescription(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -51,11 +51,11 @@ func (h *Handler) putRule(r *http.Request, host, subscription, name string) (int
 	status := http.StatusCreated
 	if r.Header.Get("If-Match") != "" {
 		status = http.StatusOK
-		if err := await(r, func(done func(error)) { h.Bus.DeleteRule(subscription, name, done) }); err != nil {
+		if err := awaitResult(r, func(done func(error)) { h.Bus.DeleteRule(subscription, name, done) }); err != nil {
 			return 0, nil, err
 		}
 	}
-	if err := await(r, func(done func(error)) { h.Bus.AddRule(subscription, rule, done) }); err != nil {
+	if err := awaitResult(r, func(done func(error)) { h.Bus.AddRule(subscription, rule, done) }); err != nil {
 		return 0, nil, err
 	}
 	return status, ruleEntry(host+subscription, rule), nil
@@ -70,15 +70,15 @@ func (h *Handler) replaceDefaultRule(r *http.Request, subscription string, d *ru
 	if err != nil {
 		return err
 	}
-	if err := await(r, func(done func(error)) { h.Bus.DeleteRule(subscription, bus.DefaultRule, done) }); err != nil {
+	if err := awaitResult(r, func(done func(error)) { h.Bus.DeleteRule(subscription, bus.DefaultRule, done) }); err != nil {
 		return err
 	}
-	return await(r, func(done func(error)) { h.Bus.AddRule(subscription, rule, done) })
+	return awaitResult(r, func(done func(error)) { h.Bus.AddRule(subscription, rule, done) })
 }
 
-func (h *Handler) listRules(host, subscription string, p page) (feed, error) {
+func (h *Handler) listRules(host, subscription string, p pageRange) (atomFeed, error) {
 	rules, err := h.Bus.Rules(subscription)
-	f := feed{Title: "Rules", Updated: stamp(h.Clock.Now())}
+	f := atomFeed{Title: "Rules", Updated: formatTime(h.Clock.Now())}
 	for _, rule := range itemsOn(p, rules) {
 		f.Entries = append(f.Entries, ruleEntry(host+subscription, rule))
 	}
@@ -90,7 +90,7 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 	var err error
 	if a != nil && a.Type == "SqlRuleAction" {
 		rule.Action = a.SQLExpression
-		if rule.Filter.Parameters, err = a.Parameters.read(); err != nil {
+		if rule.Filter.Parameters, err = a.Parameters.readValues(); err != nil {
 			return rule, err
 		}
 	}
@@ -103,11 +103,11 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 		rule.Filter.False = true
 	case "SqlFilter":
 		if f.SQLExpression == nil {
-			return rule, fail(http.StatusBadRequest, "SubCode=40000. the filter has no SqlExpression")
+			return rule, newStatusError(http.StatusBadRequest, "SubCode=40000. the filter has no SqlExpression")
 		}
 		rule.Filter.SQL = *f.SQLExpression
 		var parameters map[string]any // filter and action share them
-		if parameters, err = f.Parameters.read(); len(parameters) > 0 && rule.Filter.Parameters != nil {
+		if parameters, err = f.Parameters.readValues(); len(parameters) > 0 && rule.Filter.Parameters != nil {
 			maps.Copy(rule.Filter.Parameters, parameters)
 		} else if len(parameters) > 0 {
 			rule.Filter.Parameters = parameters
@@ -117,26 +117,26 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 			CorrelationID: f.CorrelationID, MessageID: f.MessageID, To: f.To, ReplyTo: f.ReplyTo, Subject: f.Label,
 			SessionID: f.SessionID, ReplyToSessionID: f.ReplyToSessionID, ContentType: f.ContentType,
 		}
-		c.Properties, err = f.Properties.read()
+		c.Properties, err = f.Properties.readValues()
 		rule.Filter.Correlation = c
 	default:
-		err = fail(http.StatusBadRequest, "SubCode=40000. a filter of type %q: want TrueFilter, FalseFilter, SqlFilter or CorrelationFilter", f.Type)
+		err = newStatusError(http.StatusBadRequest, "SubCode=40000. a filter of type %q: want TrueFilter, FalseFilter, SqlFilter or CorrelationFilter", f.Type)
 	}
 	return rule, err
 }
 
 // ruleEntry describes a rule of the subscription at a URL.
-func ruleEntry(url string, rule bus.Rule) entry {
+func ruleEntry(url string, rule bus.Rule) atomEntry {
 	f := &filterDescription{}
 	always, never := "1=1", "1=0"
 	switch c := rule.Filter.Correlation; {
 	case c != nil:
 		f = &filterDescription{
 			Type: "CorrelationFilter", CorrelationID: c.CorrelationID, MessageID: c.MessageID, To: c.To, ReplyTo: c.ReplyTo, Label: c.Subject,
-			SessionID: c.SessionID, ReplyToSessionID: c.ReplyToSessionID, ContentType: c.ContentType, Properties: written(c.Properties),
+			SessionID: c.SessionID, ReplyToSessionID: c.ReplyToSessionID, ContentType: c.ContentType, Properties: writeValues(c.Properties),
 		}
 	case rule.Filter.SQL != "":
-		f.Type, f.SQLExpression, f.Parameters = "SqlFilter", &rule.Filter.SQL, written(usedIn(rule.Filter.SQL, rule.Filter.Parameters))
+		f.Type, f.SQLExpression, f.Parameters = "SqlFilter", &rule.Filter.SQL, writeValues(usedParameters(rule.Filter.SQL, rule.Filter.Parameters))
 	case rule.Filter.False:
 		f.Type, f.SQLExpression = "FalseFilter", &never
 	default:
@@ -144,15 +144,15 @@ func ruleEntry(url string, rule bus.Rule) entry {
 	}
 	a := &actionDescription{Type: "EmptyRuleAction"}
 	if rule.Action != "" {
-		a = &actionDescription{Type: "SqlRuleAction", SQLExpression: rule.Action, Parameters: written(usedIn(rule.Action, rule.Filter.Parameters))}
+		a = &actionDescription{Type: "SqlRuleAction", SQLExpression: rule.Action, Parameters: writeValues(usedParameters(rule.Action, rule.Filter.Parameters))}
 	}
-	return entry{ID: url + "/Rules/" + rule.Name, Title: rule.Name, Content: content{Type: "application/xml", Description: &description{
+	return atomEntry{ID: url + "/Rules/" + rule.Name, Title: rule.Name, Content: entryContent{Type: "application/xml", Description: &description{
 		XMLName: xml.Name{Space: busSpace, Local: "RuleDescription"}, Instance: instanceSpace, Filter: f, Action: a, Name: &rule.Name,
 	}}}
 }
 
-// usedIn returns those of the parameters that an expression names.
-func usedIn(expression string, parameters map[string]any) map[string]any {
+// usedParameters returns those of the parameters that an expression names.
+func usedParameters(expression string, parameters map[string]any) map[string]any {
 	used := map[string]any{}
 	for name, value := range parameters {
 		if strings.Contains(expression, name) {
@@ -162,8 +162,8 @@ func usedIn(expression string, parameters map[string]any) map[string]any {
 	return used
 }
 
-// read reads values of the types that filters know.
-func (p *properties) read() (map[string]any, error) {
+// readValues reads values of the types that filters know.
+func (p *properties) readValues() (map[string]any, error) {
 	if p == nil || len(p.List) == 0 {
 		return nil, nil
 	}
@@ -190,22 +190,22 @@ func (p *properties) read() (map[string]any, error) {
 			err = fmt.Errorf("its type is %s", kv.Value.Type)
 		}
 		if err != nil {
-			return nil, fail(http.StatusBadRequest, "SubCode=40000. the property %s: %v", kv.Key, err)
+			return nil, newStatusError(http.StatusBadRequest, "SubCode=40000. the property %s: %v", kv.Key, err)
 		}
 		values[kv.Key] = v
 	}
 	return values, nil
 }
 
-// written writes values with their types, whose prefix has four letters: some
+// writeValues writes values with their types, whose prefix has four letters: some
 // clients count.
-func written(values map[string]any) *properties {
+func writeValues(values map[string]any) *properties {
 	if len(values) == 0 {
 		return nil
 	}
 	p := &properties{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		v := value{Space: schemaSpace, Type: "d6p1:string"}
+		v := typedValue{Space: schemaSpace, Type: "d6p1:string"}
 		switch x := values[name].(type) {
 		case bool:
 			v.Type, v.Text = "d6p1:boolean", strconv.FormatBool(x)
@@ -220,7 +220,7 @@ func written(values map[string]any) *properties {
 		default:
 			v.Text = fmt.Sprint(x)
 		}
-		p.List = append(p.List, property{name, v})
+		p.List = append(p.List, propertyEntry{name, v})
 	}
 	return p
 }

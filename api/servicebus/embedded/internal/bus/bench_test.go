@@ -31,8 +31,8 @@ func openDisk(b *testing.B, dir string) *Bus {
 	return bus
 }
 
-// thousand is a message of about 1 KB.
-func thousand(session int) Message {
+// kilobyteMessage is a message of about 1 KB.
+func kilobyteMessage(session int) Message {
 	m := Message{Sections: make([]byte, 1000)}
 	if session >= 0 {
 		id := strconv.Itoa(session)
@@ -44,13 +44,13 @@ func thousand(session int) Message {
 func batchOf(n, sessions int) []Message {
 	batch := make([]Message, n)
 	for i := range batch {
-		batch[i] = thousand(i % sessions)
+		batch[i] = kilobyteMessage(i % sessions)
 	}
 	return batch
 }
 
-// fill sends n messages in batches of 100, four at a time.
-func fill(b *testing.B, bus *Bus, n, sessions int) {
+// fillQueue sends n messages in batches of 100, four at a time.
+func fillQueue(b *testing.B, bus *Bus, n, sessions int) {
 	var senders sync.WaitGroup
 	var mu sync.Mutex
 	left := n / 100
@@ -64,7 +64,7 @@ func fill(b *testing.B, bus *Bus, n, sessions int) {
 				if !more {
 					return
 				}
-				if err := answer(func(done func(error)) { bus.Send("q", batchOf(100, sessions), done) }); err != nil {
+				if err := awaitDone(func(done func(error)) { bus.Send("q", batchOf(100, sessions), done) }); err != nil {
 					b.Error(err)
 					return
 				}
@@ -76,40 +76,40 @@ func fill(b *testing.B, bus *Bus, n, sessions int) {
 
 func BenchmarkSendInBatchesOf100(b *testing.B) {
 	bus := onDisk(b)
-	require.NoError(b, answer(func(done func(error)) {
+	require.NoError(b, awaitDone(func(done func(error)) {
 		bus.Create(Entity{Path: "q", Kind: Queue, RequiresSession: true, MaxBytes: 1 << 40}, done)
 	}))
 	b.ResetTimer()
 	began := time.Now()
-	fill(b, bus, b.N*100, 64)
+	fillQueue(b, bus, b.N*100, 64)
 	b.ReportMetric(float64(b.N*100)/time.Since(began).Seconds(), "msg/s")
 }
 
 func BenchmarkReceiveAndCompleteOver64Sessions(b *testing.B) {
 	bus := onDisk(b)
-	require.NoError(b, answer(func(done func(error)) {
+	require.NoError(b, awaitDone(func(done func(error)) {
 		bus.Create(Entity{Path: "q", Kind: Queue, RequiresSession: true, MaxBytes: 1 << 40}, done)
 	}))
 	const sessions = 64
 	rounds := (b.N*sessions + 99) / 100 * 100
-	fill(b, bus, rounds, sessions)
+	fillQueue(b, bus, rounds, sessions)
 	b.ResetTimer()
 	began := time.Now()
-	consume(b, bus, sessions, rounds, 0)
+	consumeAll(b, bus, sessions, rounds, 0)
 	b.ReportMetric(float64(rounds)/time.Since(began).Seconds(), "msg/s")
 }
 
-// consume completes all messages, each session one at a time; every worker
+// consumeAll completes all messages, each session one at a time; every worker
 // goes on to the next session after some.
-func consume(b *testing.B, bus *Bus, workers, total, perSession int) {
-	c := &draining{b: b, bus: bus, left: total, perSession: perSession, over: make(chan struct{})}
+func consumeAll(b *testing.B, bus *Bus, workers, total, perSession int) {
+	c := &sessionDrainer{b: b, bus: bus, left: total, perSession: perSession, over: make(chan struct{})}
 	for range workers {
-		c.next()
+		c.drainNext()
 	}
 	<-c.over
 }
 
-type draining struct {
+type sessionDrainer struct {
 	b          *testing.B
 	bus        *Bus
 	perSession int
@@ -119,7 +119,7 @@ type draining struct {
 	left int
 }
 
-func (c *draining) next() {
+func (c *sessionDrainer) drainNext() {
 	var r *Receiver
 	took := 0
 	options := ReceiverOptions{Deliver: func(d Delivery) {
@@ -129,11 +129,11 @@ func (c *draining) next() {
 			}
 			if took++; took == c.perSession {
 				r.Close()
-				c.next()
+				c.drainNext()
 			} else {
 				r.AddCredit(1)
 			}
-			c.completed()
+			c.countCompleted()
 		})
 	}}
 	c.bus.AcceptSession("q", SessionRequest{}, options, func(got *Receiver, err error) {
@@ -143,7 +143,7 @@ func (c *draining) next() {
 	})
 }
 
-func (c *draining) completed() {
+func (c *sessionDrainer) countCompleted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left--; c.left == 0 {
@@ -154,7 +154,7 @@ func (c *draining) completed() {
 // BenchmarkSingleSend reports how long single sends take, at 1,000/s.
 func BenchmarkSingleSend(b *testing.B) {
 	bus := onDisk(b)
-	require.NoError(b, answer(func(done func(error)) {
+	require.NoError(b, awaitDone(func(done func(error)) {
 		bus.Create(Entity{Path: "q", Kind: Queue, MaxBytes: 1 << 40}, done)
 	}))
 	took := make([]time.Duration, b.N)
@@ -166,7 +166,7 @@ func BenchmarkSingleSend(b *testing.B) {
 		<-tick.C
 		sends.Add(1)
 		began := time.Now()
-		bus.Send("q", []Message{thousand(-1)}, func(err error) {
+		bus.Send("q", []Message{kilobyteMessage(-1)}, func(err error) {
 			if took[i] = time.Since(began); err != nil {
 				b.Error(err)
 			}
@@ -190,7 +190,7 @@ func BenchmarkMillionWaiting(b *testing.B) {
 		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
 			dir := b.TempDir()
 			bus := openDisk(b, dir)
-			require.NoError(b, answer(func(done func(error)) {
+			require.NoError(b, awaitDone(func(done func(error)) {
 				bus.Create(Entity{Path: "q", Kind: Queue, RequiresSession: true, MaxBytes: 1 << 40}, done)
 			}))
 			before := heapBytes()
@@ -202,7 +202,7 @@ func BenchmarkMillionWaiting(b *testing.B) {
 			b.ResetTimer()
 			began = time.Now()
 			for range b.N {
-				consume(b, bus, 64, some, max(waiting/sessions/10, 1))
+				consumeAll(b, bus, 64, some, max(waiting/sessions/10, 1))
 			}
 			b.ReportMetric(some*float64(b.N)/time.Since(began).Seconds(), "completed/s")
 			b.ReportMetric(sent, "sent/s")
@@ -223,9 +223,9 @@ func fillSpread(b *testing.B, bus *Bus, n, sessions int) {
 	for i := 0; i < n; i += 1000 {
 		batch := make([]Message, 1000)
 		for k := range batch {
-			batch[k] = thousand((i + k) % sessions)
+			batch[k] = kilobyteMessage((i + k) % sessions)
 		}
-		if err := answer(func(done func(error)) { bus.Send("q", batch, done) }); err != nil {
+		if err := awaitDone(func(done func(error)) { bus.Send("q", batch, done) }); err != nil {
 			b.Fatal(err)
 		}
 	}

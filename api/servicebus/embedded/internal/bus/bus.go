@@ -49,7 +49,7 @@ type Bus struct {
 	rand  io.Reader
 	codec Codec
 
-	outbox *outbox
+	outbox *callQueue
 	timers sync.WaitGroup // set and not yet run
 	wake   chan struct{}  // holds one: something is pending
 	ended  chan struct{}  // closed when the committing goroutine has ended
@@ -66,8 +66,8 @@ type Bus struct {
 	entities  map[string]*entity // by lower-case path
 	purges    []uint32           // deleted entities with remains
 	newest    uint32             // the newest entity number
-	locks     map[LockToken]*lock
-	changed   map[*queue]struct{} // whose counters are to be written
+	locks     map[LockToken]*messageLock
+	changed   map[*messageQueue]struct{} // whose counters are to be written
 }
 
 // Open reads the entities of a store, which stays the caller's to close. It
@@ -77,27 +77,27 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 		return nil, fmt.Errorf("%w: a codec is required", ErrInvalid)
 	}
 	b := &Bus{
-		clock: o.Clock, rand: o.Rand, codec: o.Codec, outbox: newOutbox(),
+		clock: o.Clock, rand: o.Rand, codec: o.Codec, outbox: newCallQueue(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), broke: make(chan error, 1),
 		journal: newJournal(store), entities: map[string]*entity{},
-		locks: map[LockToken]*lock{}, changed: map[*queue]struct{}{},
+		locks: map[LockToken]*messageLock{}, changed: map[*messageQueue]struct{}{},
 	}
 	if b.clock == nil {
-		b.clock = systemClock{}
+		b.clock = realClock{}
 	}
 	if b.rand == nil {
 		b.rand = rand.Reader
 	}
-	if err := layout(o.Version).Prepare(context.Background(), store); err != nil {
+	if err := storeFormat(o.Version).Prepare(context.Background(), store); err != nil {
 		return nil, err
 	}
-	if err := b.load(); err != nil {
+	if err := b.loadEntities(); err != nil {
 		return nil, err
 	}
-	go b.outbox.serve()
+	go b.outbox.runCalls()
 	go b.commitAll()
-	b.enter()
-	b.leave()
+	b.lockAndCatchUp()
+	b.scheduleAndUnlock()
 	return b, nil
 }
 
@@ -110,27 +110,27 @@ func (b *Bus) Close() error {
 	if first {
 		b.endReceivers(ErrClosed)
 		b.closed = true
-		b.disarm()
+		b.stopTimer()
 		close(b.wake)
 	}
 	b.mu.Unlock()
 	<-b.ended
 	b.timers.Wait()
-	b.outbox.close()
+	b.outbox.closeAndWait()
 	return nil
 }
 
-// enter begins an operation, after all that is due before it.
-func (b *Bus) enter() {
+// lockAndCatchUp begins an operation, after all that is due before it.
+func (b *Bus) lockAndCatchUp() {
 	b.mu.Lock()
-	if b.usable() == nil {
+	if b.checkUsable() == nil {
 		b.catchUp()
 	}
 }
 
-// leave ends an operation: what it changed is on its way to the store, what it
+// scheduleAndUnlock ends an operation: what it changed is on its way to the store, what it
 // has to say to those outside.
-func (b *Bus) leave() {
+func (b *Bus) scheduleAndUnlock() {
 	if b.journal.failure != nil {
 		b.breakDown(b.journal.failure)
 	}
@@ -140,40 +140,40 @@ func (b *Bus) leave() {
 		default: // it is awake
 		}
 	}
-	b.arm()
+	b.setTimer()
 	b.mu.Unlock()
-	b.outbox.late()
+	b.outbox.callRemaining()
 }
 
-func (b *Bus) usable() error {
+func (b *Bus) checkUsable() error {
 	if b.closed {
 		return ErrClosed
 	}
 	return b.broken
 }
 
-// do runs one operation and answers it. An operation that fails must not have
+// runOperation runs one operation and answers it. An operation that fails must not have
 // written anything.
-func (b *Bus) do(done func(error), operation func() error) {
-	b.enter()
-	err := b.usable()
+func (b *Bus) runOperation(done func(error), operation func() error) {
+	b.lockAndCatchUp()
+	err := b.checkUsable()
 	if err == nil {
 		err = operation()
 	}
-	b.reply(func(broken error) {
+	b.replyCommitted(func(broken error) {
 		if broken != nil {
 			err = broken
 		}
 		done(err)
 	})
-	b.leave()
+	b.scheduleAndUnlock()
 }
 
-// reply has call made when all that was written so far is committed: nobody
+// replyCommitted has call made when all that was written so far is committed: nobody
 // learns of what a crash could still undo, a refusal because of it included.
-func (b *Bus) reply(call func(broken error)) {
+func (b *Bus) replyCommitted(call func(broken error)) {
 	if !b.journal.replyOnceCommitted(call) {
-		b.outbox.add(func() { call(nil) })
+		b.outbox.addCall(func() { call(nil) })
 	}
 }
 
@@ -181,52 +181,52 @@ func (b *Bus) reply(call func(broken error)) {
 func (b *Bus) commitAll() {
 	defer close(b.ended)
 	for range b.wake {
-		b.commit()
+		b.commitPending()
 	}
-	b.commit() // what came in last
+	b.commitPending() // what came in last
 }
 
-func (b *Bus) commit() {
+func (b *Bus) commitPending() {
 	for {
 		b.mu.Lock()
 		b.writeCounters()
-		g := b.journal.take()
+		g := b.journal.beginCommit()
 		b.mu.Unlock()
 		if g == nil {
 			return
 		}
-		err := b.journal.save(g)
+		err := b.journal.saveGeneration(g)
 		b.mu.Lock()
 		if err != nil {
 			b.breakDown(err)
 		}
-		b.answer(g)
+		b.answerGeneration(g)
 		b.leaveCommitted(g)
 	}
 }
 
-func (b *Bus) answer(g *generation) {
+func (b *Bus) answerGeneration(g *generation) {
 	broken := b.broken
 	for _, reply := range g.replies {
-		b.outbox.add(func() { reply(broken) })
+		b.outbox.addCall(func() { reply(broken) })
 	}
 }
 
 // leaveCommitted looks at what became visible with a commit.
 func (b *Bus) leaveCommitted(g *generation) {
-	b.journal.saved(g)
-	if b.usable() == nil {
+	b.journal.endCommit(g)
+	if b.checkUsable() == nil {
 		b.catchUp()
 		for l := range g.lanes {
-			b.pump(l)
+			b.handOut(l)
 		}
 		for q := range g.queues {
 			b.grantSessions(q)
-			b.remindFirst(q)
+			b.scheduleFirst(q)
 		}
 		b.purgeSome()
 	}
-	b.leave()
+	b.scheduleAndUnlock()
 }
 
 // Broken yields an error, once, when nothing is accepted or settled any more.
@@ -245,7 +245,7 @@ func (b *Bus) breakDown(err error) {
 	b.broken = err
 	b.broke <- err
 	pending := b.journal.pending
-	b.answer(pending)
+	b.answerGeneration(pending)
 	b.journal.pending = newGeneration(pending.number + 1)
 }
 

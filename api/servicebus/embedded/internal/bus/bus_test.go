@@ -10,131 +10,131 @@ import (
 )
 
 func TestMessagesComeInTheOrderTheyWereSentAndOnce(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	w.send("q", text("a"), text("b"))
-	w.send("Q", text("c"))
-	c := w.receiver("q", PeekLock)
-	got := c.take(10)
-	require.Equal(t, []string{"a", "b", "c"}, bodies(got))
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	w.sendBatch("q", textMessage("a"), textMessage("b"))
+	w.sendBatch("Q", textMessage("c"))
+	c := w.newReceiver("q", PeekLock)
+	got := c.takeDeliveries(10)
+	require.Equal(t, []string{"a", "b", "c"}, bodiesOf(got))
 	require.EqualValues(t, 2, got[1].SequenceNumber)
 	require.Equal(t, start, got[0].EnqueuedAt)
-	require.Empty(t, c.take(10), "locked")
-	c.settle(Settlement{}, got...)
-	require.Zero(t, w.counts("q"))
-	w.restart()
-	require.Empty(t, w.receiver("q", PeekLock).take(10))
+	require.Empty(t, c.takeDeliveries(10), "locked")
+	c.settleDeliveries(Settlement{}, got...)
+	require.Zero(t, w.countsOf("q"))
+	w.restartBus()
+	require.Empty(t, w.newReceiver("q", PeekLock).takeDeliveries(10))
 }
 
 func TestReceiversWithCreditTakeTurns(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	a, b := w.receiver("q", ReceiveAndDelete), w.receiver("q", ReceiveAndDelete)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	a, b := w.newReceiver("q", ReceiveAndDelete), w.newReceiver("q", ReceiveAndDelete)
 	a.AddCredit(2)
 	b.AddCredit(2)
-	w.send("q", text("1"), text("2"), text("3"), text("4"), text("5"))
-	require.Equal(t, []string{"1", "3"}, a.bodies(0))
-	require.Equal(t, []string{"2", "4"}, b.bodies(0))
-	require.EqualValues(t, 1, w.counts("q").Active)
+	w.sendBatch("q", textMessage("1"), textMessage("2"), textMessage("3"), textMessage("4"), textMessage("5"))
+	require.Equal(t, []string{"1", "3"}, a.takeBodies(0))
+	require.Equal(t, []string{"2", "4"}, b.takeBodies(0))
+	require.EqualValues(t, 1, w.countsOf("q").Active)
 }
 
 func TestDrainGivesBackTheCreditThatIsLeft(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	w.send("q", text("a"))
-	c := w.receiver("q", ReceiveAndDelete)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	w.sendBatch("q", textMessage("a"))
+	c := w.newReceiver("q", ReceiveAndDelete)
 	c.AddCredit(5)
 	left := make(chan int, 1)
 	c.Drain(func(n int) { left <- n })
 	require.Equal(t, 4, <-left)
-	w.send("q", text("b"))
-	require.Equal(t, []string{"a"}, c.bodies(0))
+	w.sendBatch("q", textMessage("b"))
+	require.Equal(t, []string{"a"}, c.takeBodies(0))
 }
 
 func TestAClosedReceiverKeepsItsLocksUntilTheyExpire(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", LockDuration: time.Minute})
-	w.send("q", text("a"), text("b"))
-	c := w.receiver("q", PeekLock)
-	got := c.take(2)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", LockDuration: time.Minute})
+	w.sendBatch("q", textMessage("a"), textMessage("b"))
+	c := w.newReceiver("q", PeekLock)
+	got := c.takeDeliveries(2)
 	c.Close()
-	other := w.receiver("q", PeekLock)
-	require.Empty(t, other.take(1))
-	c.settle(Settlement{}, got[1])
-	w.pass(time.Minute)
-	d := other.one()
+	other := w.newReceiver("q", PeekLock)
+	require.Empty(t, other.takeDeliveries(1))
+	c.settleDeliveries(Settlement{}, got[1])
+	w.advanceTime(time.Minute)
+	d := other.takeOne()
 	require.Equal(t, "a", string(d.Sections))
 	require.EqualValues(t, 1, d.DeliveryCount)
 	require.Equal(t, start.Add(2*time.Minute), d.LockedUntil)
 }
 
 func TestADeadLetterSaysWhyAndWhereItWas(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "Orders"})
-	w.send("orders", properties("a", map[string]any{"kept": 1}))
-	c := w.receiver("orders", PeekLock)
-	c.settle(Settlement{Outcome: DeadLetter, Reason: "poison", Description: "bad", Properties: map[string]any{"by": "me"}}, c.one())
-	dead := w.receiver("orders/$deadletterqueue", PeekLock)
-	d := dead.one()
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "Orders"})
+	w.sendBatch("orders", messageWith("a", map[string]any{"kept": 1}))
+	c := w.newReceiver("orders", PeekLock)
+	c.settleDeliveries(Settlement{Outcome: DeadLetter, Reason: "poison", Description: "bad", Properties: map[string]any{"by": "me"}}, c.takeOne())
+	dead := w.newReceiver("orders/$deadletterqueue", PeekLock)
+	d := dead.takeOne()
 	require.Equal(t, []any{"poison", "bad", "me", int64(1)},
-		[]any{d.property("DeadLetterReason"), d.property("DeadLetterErrorDescription"), d.property("by"), d.property("kept")})
+		[]any{d.propertyOf("DeadLetterReason"), d.propertyOf("DeadLetterErrorDescription"), d.propertyOf("by"), d.propertyOf("kept")})
 	require.Equal(t, "Orders", d.DeadLetterSource)
 	for range 20 {
-		dead.settle(Settlement{Outcome: Abandon}, d)
-		d = dead.one()
+		dead.settleDeliveries(Settlement{Outcome: Abandon}, d)
+		d = dead.takeOne()
 	}
 	require.Zero(t, d.DeliveryCount, "nothing is counted among dead letters")
-	require.Equal(t, Counts{DeadLetter: 1, Bytes: w.counts("orders").Bytes}, w.counts("orders"))
-	dead.settle(Settlement{}, d)
-	require.Zero(t, w.counts("orders"))
+	require.Equal(t, Counts{DeadLetter: 1, Bytes: w.countsOf("orders").Bytes}, w.countsOf("orders"))
+	dead.settleDeliveries(Settlement{}, d)
+	require.Zero(t, w.countsOf("orders"))
 }
 
 func TestPropertiesThatCannotBeReadDoNotKeepAMessage(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	m := text("a")
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	m := textMessage("a")
 	m.ApplicationProperties = []byte("garbage")
-	w.send("q", m)
-	c := w.receiver("q", PeekLock)
-	c.settle(Settlement{Outcome: DeadLetter, Reason: "poison"}, c.one())
-	require.Equal(t, "poison", w.receiver("q/$DeadLetterQueue", PeekLock).one().property("DeadLetterReason"))
+	w.sendBatch("q", m)
+	c := w.newReceiver("q", PeekLock)
+	c.settleDeliveries(Settlement{Outcome: DeadLetter, Reason: "poison"}, c.takeOne())
+	require.Equal(t, "poison", w.newReceiver("q/$DeadLetterQueue", PeekLock).takeOne().propertyOf("DeadLetterReason"))
 }
 
 func TestAnAbandonedMessageCarriesTheNewPropertiesAndOneMoreCount(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", MaxDeliveryCount: 3})
-	w.send("q", text("a"), text("b"))
-	c := w.receiver("q", PeekLock)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", MaxDeliveryCount: 3})
+	w.sendBatch("q", textMessage("a"), textMessage("b"))
+	c := w.newReceiver("q", PeekLock)
 	for i := range 3 {
-		d := c.one()
+		d := c.takeOne()
 		require.Equal(t, "a", string(d.Sections), "back at its place")
 		require.EqualValues(t, i, d.DeliveryCount)
-		c.settle(Settlement{Outcome: Abandon, Properties: map[string]any{"try": i}}, d)
-		w.restart()
-		c = w.receiver("q", PeekLock)
+		c.settleDeliveries(Settlement{Outcome: Abandon, Properties: map[string]any{"try": i}}, d)
+		w.restartBus()
+		c = w.newReceiver("q", PeekLock)
 	}
-	require.Equal(t, []string{"b"}, c.bodies(5))
-	d := w.receiver("q/$DeadLetterQueue", PeekLock).one()
-	require.Equal(t, ReasonDeliveries, d.property("DeadLetterReason"))
-	require.Equal(t, int64(2), d.property("try"))
+	require.Equal(t, []string{"b"}, c.takeBodies(5))
+	d := w.newReceiver("q/$DeadLetterQueue", PeekLock).takeOne()
+	require.Equal(t, ReasonDeliveries, d.propertyOf("DeadLetterReason"))
+	require.Equal(t, int64(2), d.propertyOf("try"))
 }
 
 func TestTheNextSessionIsTheOneWithTheOldestMessage(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true})
-	w.send("s", inSession("b", "1"), inSession("", "2"), inSession("a", "3"), inSession("b", "4"))
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
+	w.sendBatch("s", inSession("b", "1"), inSession("", "2"), inSession("a", "3"), inSession("b", "4"))
 	var order []string
 	for range 3 {
-		c, err := w.accept("s", SessionRequest{})
+		c, err := w.acceptSession("s", SessionRequest{})
 		require.NoError(t, err)
-		order = append(order, c.SessionID()+":"+fmt.Sprint(c.bodies(9)))
+		order = append(order, c.SessionID()+":"+fmt.Sprint(c.takeBodies(9)))
 	}
 	require.Equal(t, []string{"b:[1 4]", ":[2]", "a:[3]"}, order)
 }
 
 func TestWhoWaitsForASessionGetsTheFirstThatBecomesFree(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	var granted []string
 	ask := func(timeout time.Duration) (cancel func()) {
 		return w.bus.AcceptSession("s", SessionRequest{Timeout: timeout}, ReceiverOptions{}, func(r *Receiver, err error) {
@@ -149,54 +149,54 @@ func TestWhoWaitsForASessionGetsTheFirstThatBecomesFree(t *testing.T) {
 	ask(time.Second)
 	ask(0)
 	cancel := ask(time.Hour)
-	w.settled()
+	w.waitSettled()
 	require.Empty(t, granted)
-	w.pass(time.Second)
+	w.advanceTime(time.Second)
 	cancel()
-	w.settled()
+	w.waitSettled()
 	require.Equal(t, []string{ErrTimeout.Error(), ErrTimeout.Error()}, granted)
-	held := w.session("s", "b")
-	w.send("s", inSession("b", "1"), inSession("a", "2"))
+	held := w.holdSession("s", "b")
+	w.sendBatch("s", inSession("b", "1"), inSession("a", "2"))
 	require.Equal(t, "a", granted[2])
 	held.Close()
-	w.settled()
+	w.waitSettled()
 	require.Equal(t, "b", granted[3], "a free session with a message")
 }
 
 func TestASessionThatWasReleasedIsNotEndedByItsFormerLock(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true, LockDuration: time.Minute})
-	w.session("s", "a").Close()
-	w.pass(30 * time.Second)
-	c := w.session("s", "a")
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true, LockDuration: time.Minute})
+	w.holdSession("s", "a").Close()
+	w.advanceTime(30 * time.Second)
+	c := w.holdSession("s", "a")
 	require.Equal(t, start.Add(90*time.Second), c.LockedUntil())
-	w.pass(45 * time.Second)
+	w.advanceTime(45 * time.Second)
 	id := "a"
-	_, err := w.accept("s", SessionRequest{ID: &id})
+	_, err := w.acceptSession("s", SessionRequest{ID: &id})
 	require.ErrorIs(t, err, ErrSessionLocked)
 	require.Empty(t, c.lost)
-	w.pass(15 * time.Second)
+	w.advanceTime(15 * time.Second)
 	require.Equal(t, []error{ErrSessionLockLost}, c.lost)
 }
 
 func TestASessionKeepsItsStateUntilItIsCleared(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true})
-	w.session("s", "")
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
+	w.holdSession("s", "")
 	state := func() (got []byte) {
-		w.ok(func(done func(error)) {
+		w.requireDone(func(done func(error)) {
 			w.bus.SessionState("s", "", func(s []byte, err error) { got = s; done(err) })
 		})
 		return got
 	}
 	set := func(s []byte) error {
-		return answer(func(done func(error)) { w.bus.SetSessionState("s", "", s, done) })
+		return awaitDone(func(done func(error)) { w.bus.SetSessionState("s", "", s, done) })
 	}
 	require.Nil(t, state())
 	require.NoError(t, set([]byte("half")))
-	w.restart()
+	w.restartBus()
 	require.ErrorIs(t, set(nil), ErrSessionLockLost, "nobody holds it now")
-	w.session("s", "")
+	w.holdSession("s", "")
 	require.Equal(t, "half", string(state()))
 	require.ErrorIs(t, set(make([]byte, MaxSessionState+1)), ErrTooLarge)
 	require.NoError(t, set([]byte{}))
@@ -204,9 +204,9 @@ func TestASessionKeepsItsStateUntilItIsCleared(t *testing.T) {
 }
 
 func TestSessionsAreListedInPages(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true})
-	w.send("s", inSession("c", "1"), inSession("a", "2"), inSession("", "3"), inSession("a", "4"))
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
+	w.sendBatch("s", inSession("c", "1"), inSession("a", "2"), inSession("", "3"), inSession("a", "4"))
 	for _, tc := range []struct {
 		skip, top int
 		want      []string
@@ -215,61 +215,61 @@ func TestSessionsAreListedInPages(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tc.want, got)
 	}
-	w.session("s", "b")
-	w.pass(time.Second)
-	w.ok(func(done func(error)) { w.bus.SetSessionState("s", "b", []byte("x"), done) })
+	w.holdSession("s", "b")
+	w.advanceTime(time.Second)
+	w.requireDone(func(done func(error)) { w.bus.SetSessionState("s", "b", []byte("x"), done) })
 	changed, err := w.bus.Sessions("s", start.Add(time.Second), 0, 9)
 	require.NoError(t, err)
 	require.Equal(t, []string{"b"}, changed)
 }
 
 func TestAMessageSentTwiceWithinTheWindowIsStoredOnce(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", DuplicateWindow: time.Minute})
-	w.send("q", text("a"), text("a"), text("b"))
-	w.restart()
-	w.pass(time.Minute - time.Millisecond)
-	w.send("q", text("a"))
-	require.EqualValues(t, 2, w.counts("q").Active)
-	w.pass(time.Millisecond)
-	w.send("q", text("a"))
-	require.EqualValues(t, 3, w.counts("q").Active)
-	w.pass(time.Hour)
-	w.settled()
-	require.Zero(t, w.keys(tableDuplicate)+w.keys(tableForget), "ids are forgotten")
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", DuplicateWindow: time.Minute})
+	w.sendBatch("q", textMessage("a"), textMessage("a"), textMessage("b"))
+	w.restartBus()
+	w.advanceTime(time.Minute - time.Millisecond)
+	w.sendBatch("q", textMessage("a"))
+	require.EqualValues(t, 2, w.countsOf("q").Active)
+	w.advanceTime(time.Millisecond)
+	w.sendBatch("q", textMessage("a"))
+	require.EqualValues(t, 3, w.countsOf("q").Active)
+	w.advanceTime(time.Hour)
+	w.waitSettled()
+	require.Zero(t, w.countKeys(tableDuplicate)+w.countKeys(tableForget), "ids are forgotten")
 }
 
 func TestAScheduledMessageIsEnqueuedWhenItIsDue(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	later := text("later")
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	later := textMessage("later")
 	later.ScheduledFor, later.TTL = start.Add(time.Hour), time.Minute
 	var sequences []int64
-	w.ok(func(done func(error)) {
+	w.requireDone(func(done func(error)) {
 		w.bus.Schedule("q", []Message{later, later}, func(s []int64, err error) { sequences = s; done(err) })
 	})
 	require.Equal(t, []int64{1, 2}, sequences)
-	w.ok(func(done func(error)) { w.bus.CancelScheduled("q", sequences[1:], done) })
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.CancelScheduled("q", []int64{1, 2}, done) }), ErrNotFound)
-	w.send("q", text("now"))
-	c := w.receiver("q", ReceiveAndDelete)
-	require.Equal(t, []string{"now"}, c.bodies(9))
-	w.restart()
-	w.pass(time.Hour)
-	d := w.receiver("q", PeekLock).one()
+	w.requireDone(func(done func(error)) { w.bus.CancelScheduled("q", sequences[1:], done) })
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.CancelScheduled("q", []int64{1, 2}, done) }), ErrNotFound)
+	w.sendBatch("q", textMessage("now"))
+	c := w.newReceiver("q", ReceiveAndDelete)
+	require.Equal(t, []string{"now"}, c.takeBodies(9))
+	w.restartBus()
+	w.advanceTime(time.Hour)
+	d := w.newReceiver("q", PeekLock).takeOne()
 	require.Equal(t, []any{int64(4), int64(1), start.Add(time.Hour), start.Add(time.Hour + time.Minute)},
 		[]any{d.SequenceNumber, d.EnqueuedSequenceNumber, d.EnqueuedAt, d.ExpiresAt})
 }
 
 func TestManyMessagesThatExpireAtOnceDoNotPileUpInMemory(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", DefaultTTL: time.Minute, DeadLetterOnExpiry: true, MaxBytes: 1 << 40})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", DefaultTTL: time.Minute, DeadLetterOnExpiry: true, MaxBytes: 1 << 40})
 	batch := make([]Message, 100)
 	for i := range batch {
 		batch[i] = Message{Sections: make([]byte, 10_000)}
 	}
 	for range 30 {
-		w.send("q", batch...)
+		w.sendBatch("q", batch...)
 	}
 	require.NoError(t, w.bus.Close())
 	slow := &slowStore{Store: w.store, proceed: make(chan struct{})}
@@ -281,84 +281,84 @@ func TestManyMessagesThatExpireAtOnceDoNotPileUpInMemory(t *testing.T) {
 	waiting := w.bus.journal.pending.bytes
 	w.bus.mu.Unlock()
 	close(slow.proceed)
-	require.Less(t, waiting, 2*choreBytes, "of 30 MB")
-	for w.counts("q").Active > 0 {
-		w.pass(time.Minute)
+	require.Less(t, waiting, 2*maintenanceBytes, "of 30 MB")
+	for w.countsOf("q").Active > 0 {
+		w.advanceTime(time.Minute)
 	}
-	require.Equal(t, Counts{DeadLetter: 3000, Bytes: w.counts("q").Bytes}, w.counts("q"))
+	require.Equal(t, Counts{DeadLetter: 3000, Bytes: w.countsOf("q").Bytes}, w.countsOf("q"))
 }
 
 func TestABatchIsStoredAsAWholeOrNotAtAll(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true, MaxMessageBytes: 10})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true, MaxMessageBytes: 10})
 	large := inSession("a", "0123456789x")
 	long := inSession(string(make([]byte, maxID+1)), "b")
 	for _, tc := range []struct {
 		bad  Message
 		want error
-	}{{text("x"), ErrNotAllowed}, {large, ErrTooLarge}, {long, ErrInvalid}} {
-		err := answer(func(done func(error)) { w.bus.Send("s", []Message{inSession("a", "a"), tc.bad}, done) })
+	}{{textMessage("x"), ErrNotAllowed}, {large, ErrTooLarge}, {long, ErrInvalid}} {
+		err := awaitDone(func(done func(error)) { w.bus.Send("s", []Message{inSession("a", "a"), tc.bad}, done) })
 		require.ErrorIs(t, err, tc.want)
 	}
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.Send("s", nil, done) }), ErrInvalid)
-	require.Zero(t, w.counts("s"))
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Send("s", nil, done) }), ErrInvalid)
+	require.Zero(t, w.countsOf("s"))
 }
 
 func TestAFullEntityRefusesUntilThereIsRoom(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", MaxBytes: 1000})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", MaxBytes: 1000})
 	send := func() error {
-		return answer(func(done func(error)) { w.bus.Send("q", []Message{{Sections: make([]byte, 600)}}, done) })
+		return awaitDone(func(done func(error)) { w.bus.Send("q", []Message{{Sections: make([]byte, 600)}}, done) })
 	}
 	require.NoError(t, send())
 	require.ErrorIs(t, send(), ErrQuotaExceeded)
-	c := w.receiver("q", PeekLock)
-	c.settle(Settlement{Outcome: DeadLetter}, c.one())
+	c := w.newReceiver("q", PeekLock)
+	c.settleDeliveries(Settlement{Outcome: DeadLetter}, c.takeOne())
 	require.ErrorIs(t, send(), ErrQuotaExceeded, "dead letters count")
-	require.Len(t, w.receiver("q/$DeadLetterQueue", ReceiveAndDelete).take(1), 1)
+	require.Len(t, w.newReceiver("q/$DeadLetterQueue", ReceiveAndDelete).takeDeliveries(1), 1)
 	require.NoError(t, send())
 }
 
 func TestForwardingPassesOnUntilItCannot(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for i := range 6 {
-		w.create(Entity{Path: fmt.Sprint("q", i), ForwardTo: fmt.Sprint("q", i+1)})
+		w.createEntity(Entity{Path: fmt.Sprint("q", i), ForwardTo: fmt.Sprint("q", i+1)})
 	}
-	w.create(Entity{Path: "q6"})
-	w.create(Entity{Path: "lost", ForwardTo: "nowhere", ForwardDeadLettersTo: "q6"})
-	w.send("q3", text("passes"))
-	require.Equal(t, "passes", string(w.receiver("q6", ReceiveAndDelete).one().Sections))
-	w.send("q0", text("too far"))
-	d := w.receiver("q4/$Transfer/$DeadLetterQueue", PeekLock).one()
-	require.Equal(t, "MaxTransferHopCountExceeded", d.property("DeadLetterReason"))
-	w.send("lost", text("a"))
-	require.EqualValues(t, 1, w.counts("lost").TransferDeadLetter)
-	w.create(Entity{Path: "from", ForwardDeadLettersTo: "q6"})
-	w.send("from", text("dead"))
-	c := w.receiver("from", PeekLock)
-	c.settle(Settlement{Outcome: DeadLetter, Reason: "why"}, c.one())
-	d = w.receiver("q6", PeekLock).one()
-	require.Equal(t, []any{"dead", "why", "from", int64(1)}, []any{string(d.Sections), d.property("DeadLetterReason"), d.DeadLetterSource, d.EnqueuedSequenceNumber})
+	w.createEntity(Entity{Path: "q6"})
+	w.createEntity(Entity{Path: "lost", ForwardTo: "nowhere", ForwardDeadLettersTo: "q6"})
+	w.sendBatch("q3", textMessage("passes"))
+	require.Equal(t, "passes", string(w.newReceiver("q6", ReceiveAndDelete).takeOne().Sections))
+	w.sendBatch("q0", textMessage("too far"))
+	d := w.newReceiver("q4/$Transfer/$DeadLetterQueue", PeekLock).takeOne()
+	require.Equal(t, "MaxTransferHopCountExceeded", d.propertyOf("DeadLetterReason"))
+	w.sendBatch("lost", textMessage("a"))
+	require.EqualValues(t, 1, w.countsOf("lost").TransferDeadLetter)
+	w.createEntity(Entity{Path: "from", ForwardDeadLettersTo: "q6"})
+	w.sendBatch("from", textMessage("dead"))
+	c := w.newReceiver("from", PeekLock)
+	c.settleDeliveries(Settlement{Outcome: DeadLetter, Reason: "why"}, c.takeOne())
+	d = w.newReceiver("q6", PeekLock).takeOne()
+	require.Equal(t, []any{"dead", "why", "from", int64(1)}, []any{string(d.Sections), d.propertyOf("DeadLetterReason"), d.DeadLetterSource, d.EnqueuedSequenceNumber})
 }
 
 func TestForwardingInACircleEnds(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, topic := range []string{"t", "u"} {
-		w.create(Entity{Path: topic, Kind: Topic})
+		w.createEntity(Entity{Path: topic, Kind: Topic})
 	}
-	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription, RequiresSession: true, ForwardDeadLettersTo: "u"})
-	w.create(Entity{Path: "u/Subscriptions/s", Kind: Subscription, ForwardTo: "t"})
-	w.send("t", text("no session"))
-	require.EqualValues(t, 1, w.counts("t").TransferDeadLetter+w.counts("u").TransferDeadLetter)
-	w.create(Entity{Path: "a", ForwardTo: "b"})
-	w.create(Entity{Path: "b", ForwardTo: "a"})
-	w.send("a", text("around"))
-	require.EqualValues(t, 1, w.counts("a").TransferDeadLetter+w.counts("b").TransferDeadLetter)
+	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription, RequiresSession: true, ForwardDeadLettersTo: "u"})
+	w.createEntity(Entity{Path: "u/Subscriptions/s", Kind: Subscription, ForwardTo: "t"})
+	w.sendBatch("t", textMessage("no session"))
+	require.EqualValues(t, 1, w.countsOf("t").TransferDeadLetter+w.countsOf("u").TransferDeadLetter)
+	w.createEntity(Entity{Path: "a", ForwardTo: "b"})
+	w.createEntity(Entity{Path: "b", ForwardTo: "a"})
+	w.sendBatch("a", textMessage("around"))
+	require.EqualValues(t, 1, w.countsOf("a").TransferDeadLetter+w.countsOf("b").TransferDeadLetter)
 }
 
 func TestEachSubscriptionGetsWhatItsRulesMake(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "t", Kind: Topic})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "t", Kind: Topic})
 	rules := map[string][]Rule{
 		"all":  {{Name: "$Default"}},
 		"none": nil,
@@ -373,76 +373,76 @@ func TestEachSubscriptionGetsWhatItsRulesMake(t *testing.T) {
 	}
 	for name, list := range rules {
 		path := "t/Subscriptions/" + name
-		w.create(Entity{Path: path, Kind: Subscription, DeadLetterOnFilterFail: true})
-		w.ok(func(done func(error)) { w.bus.DeleteRule(path, "$default", done) })
+		w.createEntity(Entity{Path: path, Kind: Subscription, DeadLetterOnFilterFail: true})
+		w.requireDone(func(done func(error)) { w.bus.DeleteRule(path, "$default", done) })
 		for _, r := range list {
-			w.ok(func(done func(error)) { w.bus.AddRule(path, r, done) })
+			w.requireDone(func(done func(error)) { w.bus.AddRule(path, r, done) })
 		}
 	}
-	w.restart()
+	w.restartBus()
 	got, err := w.bus.Rules("t/subscriptions/act")
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"@least": int64(3)}, got[0].Filter.Parameters)
-	m := properties("m", map[string]any{"n": 5, "gone": "x"})
+	m := messageWith("m", map[string]any{"n": 5, "gone": "x"})
 	m.Subject = "x"
-	w.send("t", m)
+	w.sendBatch("t", m)
 	shapes := map[string][]string{}
 	for name := range rules {
 		shapes[name] = []string{}
-		for _, d := range w.receiver("t/subscriptions/"+name, ReceiveAndDelete).take(9) {
-			shapes[name] = append(shapes[name], fmt.Sprint(d.Subject, d.property("n"), d.property("gone"), d.Rewritten))
+		for _, d := range w.newReceiver("t/subscriptions/"+name, ReceiveAndDelete).takeDeliveries(9) {
+			shapes[name] = append(shapes[name], fmt.Sprint(d.Subject, d.propertyOf("n"), d.propertyOf("gone"), d.Rewritten))
 		}
 	}
 	require.Equal(t, map[string][]string{
 		"all": {"x5xfalse"}, "none": {}, "corr": {"x5xfalse"}, "act": {"seen6 <nil> true", "x5xfalse"}, "fails": {},
 	}, shapes)
-	d := w.receiver("t/subscriptions/fails/$DeadLetterQueue", PeekLock).one()
-	require.Equal(t, ReasonFilter, d.property("DeadLetterReason"))
+	d := w.newReceiver("t/subscriptions/fails/$DeadLetterQueue", PeekLock).takeOne()
+	require.Equal(t, ReasonFilter, d.propertyOf("DeadLetterReason"))
 	require.EqualValues(t, 1, d.EnqueuedSequenceNumber)
 }
 
 func TestAMessageWithoutSessionIsADeadLetterOfASubscriptionWithSessions(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "t", Kind: Topic})
-	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription, RequiresSession: true})
-	w.send("t", text("none"), inSession("a", "some"))
-	require.Equal(t, []string{"some"}, w.session("t/subscriptions/s", "a").bodies(9))
-	require.Equal(t, "Session ID is null.", w.receiver("t/subscriptions/s/$DeadLetterQueue", PeekLock).one().property("DeadLetterReason"))
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "t", Kind: Topic})
+	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription, RequiresSession: true})
+	w.sendBatch("t", textMessage("none"), inSession("a", "some"))
+	require.Equal(t, []string{"some"}, w.holdSession("t/subscriptions/s", "a").takeBodies(9))
+	require.Equal(t, "Session ID is null.", w.newReceiver("t/subscriptions/s/$DeadLetterQueue", PeekLock).takeOne().propertyOf("DeadLetterReason"))
 }
 
 func TestADeletedEntityLeavesNothing(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "t", Kind: Topic})
-	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "t", Kind: Topic})
+	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
 	var batch []Message
 	for i := range 1500 {
-		batch = append(batch, text(fmt.Sprint(i)))
+		batch = append(batch, textMessage(fmt.Sprint(i)))
 	}
-	w.send("t", batch...)
-	c := w.receiver("t/subscriptions/s", PeekLock)
-	locked := c.take(1)
-	w.ok(func(done func(error)) { w.bus.Delete("T", done) })
+	w.sendBatch("t", batch...)
+	c := w.newReceiver("t/subscriptions/s", PeekLock)
+	locked := c.takeDeliveries(1)
+	w.requireDone(func(done func(error)) { w.bus.Delete("T", done) })
 	require.ErrorIs(t, c.lost[0], ErrNotFound)
-	require.ErrorIs(t, answer(func(done func(error)) {
+	require.ErrorIs(t, awaitDone(func(done func(error)) {
 		w.bus.Settle("t/subscriptions/s", tokensOf(locked), Settlement{}, done)
 	}), ErrNotFound)
 	require.Empty(t, w.bus.Entities())
 	for _, table := range append(tablesOfQueue, tableEntity, tablePurge) {
-		require.Zero(t, w.keys(table), "table %c", table)
+		require.Zero(t, w.countKeys(table), "table %c", table)
 	}
-	w.create(Entity{Path: "t", Kind: Topic})
-	require.Zero(t, w.counts("t"))
+	w.createEntity(Entity{Path: "t", Kind: Topic})
+	require.Zero(t, w.countsOf("t"))
 }
 
 func TestADisabledEntityRefusesWhatItsStatusSays(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	c := w.receiver("q", PeekLock)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	c := w.newReceiver("q", PeekLock)
 	for status, wants := range map[Status][2]bool{
 		StatusDisabled: {false, false}, StatusSendDisabled: {false, true}, StatusReceiveDisabled: {true, false}, StatusActive: {true, true},
 	} {
-		w.ok(func(done func(error)) { w.bus.Update(Entity{Path: "q", Status: status}, done) })
-		err := answer(func(done func(error)) { w.bus.Send("q", []Message{text("a")}, done) })
+		w.requireDone(func(done func(error)) { w.bus.Update(Entity{Path: "q", Status: status}, done) })
+		err := awaitDone(func(done func(error)) { w.bus.Send("q", []Message{textMessage("a")}, done) })
 		_, receive := w.bus.Receive("q", ReceiverOptions{})
 		require.Equal(t, wants, [2]bool{err == nil, receive == nil}, "%s", status)
 		if !wants[0] {
@@ -453,8 +453,8 @@ func TestADisabledEntityRefusesWhatItsStatusSays(t *testing.T) {
 }
 
 func TestAnEntityThatMakesNoSenseIsRefused(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
 	for name, e := range map[string]Entity{
 		"no name":                {Kind: Queue},
 		"reserved":               {Path: "$cbs", Kind: Queue},
@@ -466,11 +466,11 @@ func TestAnEntityThatMakesNoSenseIsRefused(t *testing.T) {
 		"unknown status":         {Path: "x", Kind: Queue, Status: "Tired"},
 		"negative":               {Path: "x", Kind: Queue, DefaultTTL: -1},
 	} {
-		require.ErrorIs(t, answer(func(done func(error)) { w.bus.Create(e, done) }), ErrInvalid, name)
+		require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Create(e, done) }), ErrInvalid, name)
 	}
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.Create(Entity{Path: "Q", Kind: Queue}, done) }), ErrExists)
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.Create(Entity{Path: "t/Subscriptions/s", Kind: Subscription}, done) }), ErrNotFound)
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.Update(Entity{Path: "q", RequiresSession: true}, done) }), ErrInvalid)
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Create(Entity{Path: "Q", Kind: Queue}, done) }), ErrExists)
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Create(Entity{Path: "t/Subscriptions/s", Kind: Subscription}, done) }), ErrNotFound)
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Update(Entity{Path: "q", RequiresSession: true}, done) }), ErrInvalid)
 }
 
 func TestAStoredMessageIsTheMessage(t *testing.T) {
@@ -480,14 +480,14 @@ func TestAStoredMessageIsTheMessage(t *testing.T) {
 		ContentType: "8", TTL: 9, ScheduledFor: start, ApplicationProperties: []byte("a"), Sections: []byte("b"), SequenceNumber: 10,
 		EnqueuedSequenceNumber: 11, EnqueuedAt: start, ExpiresAt: start, DeliveryCount: 12, State: Deferred, DeadLetterSource: "13", Rewritten: true,
 	}
-	record := encode(&m)
-	got, err := decode(record)
+	record := encodeMessage(&m)
+	got, err := decodeMessage(record)
 	require.NoError(t, err)
 	want, _ := json.Marshal(m)
 	have, _ := json.Marshal(got)
 	require.JSONEq(t, string(want), string(have))
 	for n := range len(record) - len(m.Sections) {
-		_, err := decode(record[:n])
+		_, err := decodeMessage(record[:n])
 		require.ErrorIs(t, err, errRecord, "%d bytes", n)
 	}
 }

@@ -14,8 +14,8 @@ import (
 // Format is the number of the layout of a store.
 const Format = 1
 
-// layout is the format of a store.
-func layout(version string) *disk.Format {
+// storeFormat is the format of a store.
+func storeFormat(version string) *disk.Format {
 	key := []byte{tableMeta, 'f'}
 	return &disk.Format{Number: Format, Version: version, Key: key, IsNew: func(s disk.State) bool { return s.Get(key) == nil }}
 }
@@ -26,22 +26,22 @@ type entityRecord struct {
 	Config Entity
 }
 
-// load reads what a former bus left in the store.
-func (b *Bus) load() error {
+// loadEntities reads what a former bus left in the store.
+func (b *Bus) loadEntities() error {
 	j := b.journal
 	var damaged error
-	j.scan([]byte{tableEntity}, []byte{tableEntity + 1}, func(k, v []byte) bool {
+	j.scanRange([]byte{tableEntity}, []byte{tableEntity + 1}, func(k, v []byte) bool {
 		var r entityRecord
 		if damaged = json.Unmarshal(v, &r); damaged != nil {
 			damaged = fmt.Errorf("%w: entity %q: %w", disk.ErrDamaged, k[1:], damaged)
 			return false
 		}
-		if !b.enlist(newEntity(r.Config, r.Number)) {
+		if !b.registerEntity(newEntity(r.Config, r.Number)) {
 			damaged = fmt.Errorf("%w: subscription %q has no topic", disk.ErrDamaged, k[1:])
 		}
 		return damaged == nil
 	})
-	j.scan([]byte{tablePurge}, []byte{tablePurge + 1}, func(k, _ []byte) bool {
+	j.scanRange([]byte{tablePurge}, []byte{tablePurge + 1}, func(k, _ []byte) bool {
 		n := binary.BigEndian.Uint32(k[1:])
 		b.purges = append(b.purges, n)
 		b.newest = max(b.newest, n)
@@ -52,9 +52,9 @@ func (b *Bus) load() error {
 	}
 	b.purgeSome()
 	for _, e := range b.entities {
-		for _, q := range e.queues() {
-			q.restore(j.get(key(tableCounters, q.id, 0)))
-			b.remindFirst(q)
+		for _, q := range e.listQueues() {
+			q.decodeCounters(j.getValue(newKey(tableCounters, q.id, 0)))
+			b.scheduleFirst(q)
 		}
 		if err := b.loadRules(e); err != nil {
 			return err
@@ -63,8 +63,8 @@ func (b *Bus) load() error {
 	return j.failure
 }
 
-// enlist makes an entity known; a subscription needs its topic.
-func (b *Bus) enlist(e *entity) bool {
+// registerEntity makes an entity known; a subscription needs its topic.
+func (b *Bus) registerEntity(e *entity) bool {
 	name := strings.ToLower(e.config.Path)
 	if e.config.Kind == Subscription {
 		topic, _, _ := strings.Cut(name, subscriptions)
@@ -79,12 +79,12 @@ func (b *Bus) enlist(e *entity) bool {
 	return true
 }
 
-func (b *Bus) store(e *entity) {
+func (b *Bus) storeEntity(e *entity) {
 	record, err := json.Marshal(entityRecord{e.number, e.config})
 	if err != nil {
 		b.journal.failure = err // cannot be: it has no such fields
 	}
-	b.journal.put(entityKey(strings.ToLower(e.config.Path)), record)
+	b.journal.putKey(entityKey(strings.ToLower(e.config.Path)), record)
 }
 
 // purgeStep bounds what one commit removes of a deleted entity.
@@ -100,17 +100,17 @@ func (b *Bus) purgeSome() {
 	for _, table := range tablesOfQueue {
 		prefix := binary.BigEndian.AppendUint32([]byte{table}, number)
 		var keys [][]byte
-		b.journal.scan(prefix, endOfPrefix(prefix), func(k, _ []byte) bool {
+		b.journal.scanRange(prefix, endOfPrefix(prefix), func(k, _ []byte) bool {
 			keys = append(keys, append([]byte{}, k...))
 			return removed+len(keys) < purgeStep
 		})
 		for _, k := range keys {
-			b.journal.remove(k)
+			b.journal.removeKey(k)
 		}
 		if removed += len(keys); removed >= purgeStep {
 			return
 		}
 	}
-	b.journal.remove(binary.BigEndian.AppendUint32([]byte{tablePurge}, number))
+	b.journal.removeKey(binary.BigEndian.AppendUint32([]byte{tablePurge}, number))
 	b.purges = b.purges[1:]
 }

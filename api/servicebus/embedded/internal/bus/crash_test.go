@@ -43,16 +43,16 @@ func (s *failingStore) Update(ctx context.Context, fn func(disk.Tx) error) error
 }
 
 // A client knows which messages the bus said it has, and which it may have.
-type client struct {
+type crashClient struct {
 	sent, maybeSent map[string]bool
 	done, maybeDone map[string]bool
 	receiving       bool
 	lost            error
 }
 
-// live runs a short life of a client until the bus breaks, and notes what was
+// runUntilBroken runs a short life of a client until the bus breaks, and notes what was
 // answered.
-func (c *client) live(t *testing.T, b *Bus, round int) (broken error) {
+func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken error) {
 	note := func(sure, maybe map[string]bool, ids []string, err error) error {
 		for _, id := range ids {
 			if err == nil {
@@ -70,7 +70,7 @@ func (c *client) live(t *testing.T, b *Bus, round int) (broken error) {
 			id := fmt.Sprintf("%d-%d-%d", round, i, k)
 			batch, ids = append(batch, inSession("s", id)), append(ids, id)
 		}
-		if err := answer(func(done func(error)) { b.Send("q", batch, done) }); note(c.sent, c.maybeSent, ids, err) != nil {
+		if err := awaitDone(func(done func(error)) { b.Send("q", batch, done) }); note(c.sent, c.maybeSent, ids, err) != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (c *client) live(t *testing.T, b *Bus, round int) (broken error) {
 	for _, outcome := range []Outcome{Complete, Abandon, DeadLetter, Complete} {
 		d := <-arrived
 		id := string(d.Sections)
-		err := answer(func(done func(error)) { b.Settle("q", []LockToken{d.Token}, Settlement{Outcome: outcome}, done) })
+		err := awaitDone(func(done func(error)) { b.Settle("q", []LockToken{d.Token}, Settlement{Outcome: outcome}, done) })
 		if outcome == Complete {
 			err = note(c.done, c.maybeDone, []string{id}, err)
 		}
@@ -95,8 +95,8 @@ func (c *client) live(t *testing.T, b *Bus, round int) (broken error) {
 	return nil
 }
 
-// check looks at what a new bus finds.
-func (c *client) check(t *testing.T, b *Bus) {
+// checkReopened looks at what a new bus finds.
+func (c *crashClient) checkReopened(t *testing.T, b *Bus) {
 	found := map[string]int{}
 	for _, path := range []string{"q", "q/$DeadLetterQueue"} {
 		messages, err := b.Peek(path, PeekOptions{Max: 1000})
@@ -125,10 +125,10 @@ func TestACommitThatFailsAnywhereLosesAndResurrectsNothing(t *testing.T) {
 			faulty := &failingStore{Store: store, left: at, after: after, full: at%2 == 0}
 			b, err := Open(faulty, Options{Codec: jsonCodec{}, Clock: newClock()})
 			require.NoError(t, err)
-			c := &client{sent: map[string]bool{}, maybeSent: map[string]bool{}, done: map[string]bool{}, maybeDone: map[string]bool{}}
-			broken := answer(func(done func(error)) { b.Create(Entity{Path: "q", Kind: Queue, RequiresSession: true}, done) })
+			c := &crashClient{sent: map[string]bool{}, maybeSent: map[string]bool{}, done: map[string]bool{}, maybeDone: map[string]bool{}}
+			broken := awaitDone(func(done func(error)) { b.Create(Entity{Path: "q", Kind: Queue, RequiresSession: true}, done) })
 			if broken == nil {
-				broken = c.live(t, b, at)
+				broken = c.runUntilBroken(t, b, at)
 			}
 			if broken != nil {
 				require.ErrorIs(t, broken, disk.ErrBroken)
@@ -142,7 +142,7 @@ func TestACommitThatFailsAnywhereLosesAndResurrectsNothing(t *testing.T) {
 			b, err = Open(store, Options{Codec: jsonCodec{}, Clock: newClock()})
 			require.NoError(t, err)
 			if _, err := b.Entity("q"); err == nil {
-				c.check(t, b)
+				c.checkReopened(t, b)
 			}
 			require.NoError(t, b.Close())
 			if broken == nil {
@@ -159,9 +159,9 @@ const childFolder = "BUS_TEST_CHILD_FOLDER"
 // prints what was answered.
 func sendUntilKilled(dir string) {
 	store, err := disk.Open(dir)
-	must(err)
+	panicOn(err)
 	b, err := Open(store, Options{Codec: jsonCodec{}})
-	must(err)
+	panicOn(err)
 	var printing sync.Mutex
 	say := func(what string, ids ...string) {
 		printing.Lock()
@@ -179,7 +179,7 @@ func sendUntilKilled(dir string) {
 			}
 		})
 	}})
-	must(err)
+	panicOn(err)
 	var senders sync.WaitGroup
 	began := time.Now().UnixNano()
 	for s := range 4 {
@@ -189,10 +189,10 @@ func sendUntilKilled(dir string) {
 				var batch []Message
 				for k := range 3 {
 					id := fmt.Sprintf("%d-%d-%d-%d", began, s, n, k)
-					ids, batch = append(ids, id), append(batch, text(id))
+					ids, batch = append(ids, id), append(batch, textMessage(id))
 				}
 				say("sending", ids...)
-				must(answer(func(done func(error)) { b.Send("q", batch, done) }))
+				panicOn(awaitDone(func(done func(error)) { b.Send("q", batch, done) }))
 				say("sent", ids...)
 				c.AddCredit(2)
 			}
@@ -201,7 +201,7 @@ func sendUntilKilled(dir string) {
 	senders.Wait()
 }
 
-func must(err error) {
+func panicOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -220,7 +220,7 @@ func TestAKilledProcessLosesAndResurrectsNothing(t *testing.T) {
 		require.NoError(t, store.Close())
 	}
 	inStore(func(b *Bus) {
-		require.NoError(t, answer(func(done func(error)) { b.Create(Entity{Path: "q", Kind: Queue}, done) }))
+		require.NoError(t, awaitDone(func(done func(error)) { b.Create(Entity{Path: "q", Kind: Queue}, done) }))
 	})
 	said := map[string]map[string]bool{"sending": {}, "sent": {}, "completing": {}, "completed": {}}
 	for round := range 3 {
@@ -280,8 +280,8 @@ func killChild(t *testing.T, dir string, after int, said map[string]map[string]b
 }
 
 func TestWhoComesTooOftenIsAskedToWait(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", MaxBytes: 1 << 40})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", MaxBytes: 1 << 40})
 	slow := &slowStore{Store: w.store, proceed: make(chan struct{})}
 	require.NoError(t, w.bus.Close())
 	b, err := Open(slow, Options{Codec: jsonCodec{}})
@@ -305,9 +305,9 @@ func TestWhoComesTooOftenIsAskedToWait(t *testing.T) {
 		}
 	}
 	require.NoError(t, b.Close())
-	w.open()
+	w.openBus()
 	require.Greater(t, busy, 10)
-	require.EqualValues(t, stored*20, w.counts("q").Active)
+	require.EqualValues(t, stored*20, w.countsOf("q").Active)
 }
 
 type slowStore struct {
@@ -321,9 +321,9 @@ func (s *slowStore) Update(ctx context.Context, fn func(disk.Tx) error) error {
 }
 
 func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", DuplicateWindow: time.Minute})
-	w.send("q", text("old"))
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", DuplicateWindow: time.Minute})
+	w.sendBatch("q", textMessage("old"))
 	require.NoError(t, w.bus.Close())
 	slow := &slowStore{Store: w.store, proceed: make(chan struct{})}
 	b, err := Open(slow, Options{Codec: jsonCodec{}, Clock: w.clock})
@@ -337,12 +337,12 @@ func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
 	note := func(what string) func(error) {
 		return func(err error) { answers <- fmt.Sprint(what, " ", err) }
 	}
-	b.Send("q", []Message{text("new")}, note("sent"))
-	b.Send("q", []Message{text("new")}, note("duplicate"))
+	b.Send("q", []Message{textMessage("new")}, note("sent"))
+	b.Send("q", []Message{textMessage("new")}, note("duplicate"))
 	b.Settle("q", []LockToken{old.Token}, Settlement{}, note("completed"))
 	b.Settle("q", []LockToken{old.Token}, Settlement{}, note("again"))
 	r.AddCredit(1)
-	b.outbox.idle()
+	b.outbox.waitIdle()
 	seen, err := b.Peek("q", PeekOptions{Max: 9})
 	require.NoError(t, err)
 	require.Len(t, seen, 1, "only what is committed")
@@ -353,22 +353,22 @@ func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
 		[]string{<-answers, <-answers, <-answers, <-answers})
 	require.Equal(t, "new", string((<-got).Sections))
 	require.NoError(t, b.Close())
-	w.open()
+	w.openBus()
 }
 
 func TestTheBusRunsInABubbleOnTheTimeOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := Open(disk.NewMemory(), Options{Codec: jsonCodec{}})
 		require.NoError(t, err)
-		require.NoError(t, answer(func(done func(error)) { b.Create(Entity{Path: "q", Kind: Queue, LockDuration: time.Minute}, done) }))
+		require.NoError(t, awaitDone(func(done func(error)) { b.Create(Entity{Path: "q", Kind: Queue, LockDuration: time.Minute}, done) }))
 		began := time.Now()
 		got := make(chan Delivery, 10)
 		r, err := b.Receive("q", ReceiverOptions{Deliver: func(d Delivery) { got <- d }})
 		require.NoError(t, err)
 		r.AddCredit(10)
-		later := text("a")
+		later := textMessage("a")
 		later.ScheduledFor = began.Add(time.Hour)
-		require.NoError(t, answer(func(done func(error)) { b.Send("q", []Message{later}, done) }))
+		require.NoError(t, awaitDone(func(done func(error)) { b.Send("q", []Message{later}, done) }))
 		require.EqualValues(t, 0, (<-got).DeliveryCount)
 		require.Equal(t, time.Hour, time.Since(began).Truncate(time.Second))
 		require.EqualValues(t, 1, (<-got).DeliveryCount)
@@ -378,14 +378,14 @@ func TestTheBusRunsInABubbleOnTheTimeOfItsOwn(t *testing.T) {
 }
 
 func TestCloseAnswersAndTellsAllWhoWait(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	w.create(Entity{Path: "s", RequiresSession: true})
-	c := w.receiver("q", PeekLock)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
+	c := w.newReceiver("q", PeekLock)
 	var waited, sent error
 	w.bus.AcceptSession("s", SessionRequest{}, ReceiverOptions{}, func(_ *Receiver, err error) { waited = err })
 	sent = ErrBusy
-	w.bus.Send("q", []Message{text("a")}, func(err error) { sent = err })
+	w.bus.Send("q", []Message{textMessage("a")}, func(err error) { sent = err })
 	require.NoError(t, w.bus.Close())
 	require.NoError(t, w.bus.Close())
 	require.NoError(t, sent)
@@ -394,9 +394,9 @@ func TestCloseAnswersAndTellsAllWhoWait(t *testing.T) {
 	c.Close()
 	c.AddCredit(1)
 	c.Drain(func(int) {})
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.Send("q", []Message{text("b")}, done) }), ErrClosed)
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Send("q", []Message{textMessage("b")}, done) }), ErrClosed)
 	_, err := w.bus.Peek("q", PeekOptions{Max: 1})
 	require.ErrorIs(t, err, ErrClosed)
-	w.open()
-	require.EqualValues(t, 1, w.counts("q").Active)
+	w.openBus()
+	require.EqualValues(t, 1, w.countsOf("q").Active)
 }

@@ -42,15 +42,15 @@ func (d *deadlines) Pop() any {
 	return it
 }
 
-func (b *Bus) schedule(at time.Time, run func()) *deadline {
+func (b *Bus) addDeadline(at time.Time, run func()) *deadline {
 	b.order++
 	d := &deadline{at: at, run: run, order: b.order}
 	heap.Push(&b.deadlines, d)
 	return d
 }
 
-// move changes the time of a deadline, also of one that has run.
-func (b *Bus) move(d *deadline, at time.Time) {
+// moveDeadline changes the time of a deadline, also of one that has run.
+func (b *Bus) moveDeadline(d *deadline, at time.Time) {
 	b.order++
 	d.at, d.order = at, b.order
 	if d.index < 0 {
@@ -60,8 +60,8 @@ func (b *Bus) move(d *deadline, at time.Time) {
 	}
 }
 
-// cancel is also good for a nil deadline.
-func (b *Bus) cancel(d *deadline) {
+// cancelDeadline is also good for a nil deadline.
+func (b *Bus) cancelDeadline(d *deadline) {
 	if d != nil && d.index >= 0 {
 		heap.Remove(&b.deadlines, d.index)
 	}
@@ -77,9 +77,9 @@ func (b *Bus) catchUp() {
 	}
 }
 
-// arm has the clock call back for the earliest deadline. A timer that is set
+// setTimer has the clock call back for the earliest deadline. A timer that is set
 // for an earlier time is left alone: it finds nothing due, and arms again.
-func (b *Bus) arm() {
+func (b *Bus) setTimer() {
 	if len(b.deadlines) == 0 || b.closed {
 		return
 	}
@@ -87,30 +87,30 @@ func (b *Bus) arm() {
 	if b.timer != nil && !b.timerAt.After(at) {
 		return
 	}
-	b.disarm()
+	b.stopTimer()
 	b.timerAt = at
 	b.timers.Add(1)
 	var mine Timer
 	mine = b.clock.AfterFunc(max(0, at.Sub(b.clock.Now())), func() {
 		defer b.timers.Done()
-		b.enter()
+		b.lockAndCatchUp()
 		if b.timer == mine {
 			b.timer = nil
 		}
-		b.leave()
+		b.scheduleAndUnlock()
 	})
 	b.timer = mine
 }
 
-func (b *Bus) disarm() {
+func (b *Bus) stopTimer() {
 	if b.timer != nil && b.timer.Stop() {
 		b.timers.Done()
 	}
 	b.timer = nil
 }
 
-type systemClock struct{}
+type realClock struct{}
 
-func (systemClock) Now() time.Time { return time.Now() }
+func (realClock) Now() time.Time { return time.Now() }
 
-func (systemClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+func (realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

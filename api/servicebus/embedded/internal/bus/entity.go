@@ -17,11 +17,11 @@ type entity struct {
 	number  uint32
 	deleted bool
 
-	main, deadLetters, transfers *queue
+	main, deadLetters, transfers *messageQueue
 
-	topic         *entity   // of a subscription
-	subscriptions []*entity // of a topic, by path
-	rules         []*rule   // of a subscription, by name
+	topic         *entity         // of a subscription
+	subscriptions []*entity       // of a topic, by path
+	rules         []*compiledRule // of a subscription, by name
 }
 
 func newEntity(config Entity, number uint32) *entity {
@@ -30,7 +30,9 @@ func newEntity(config Entity, number uint32) *entity {
 	return e
 }
 
-func (e *entity) queues() []*queue { return []*queue{e.main, e.deadLetters, e.transfers} }
+func (e *entity) listQueues() []*messageQueue {
+	return []*messageQueue{e.main, e.deadLetters, e.transfers}
+}
 
 const (
 	deadLetterEnd = "/$deadletterqueue"
@@ -41,8 +43,8 @@ const (
 // Create makes an entity. A subscription begins with one rule, which lets all
 // pass. It fails with ErrExists, or with ErrNotFound without its topic.
 func (b *Bus) Create(config Entity, done func(error)) {
-	b.do(done, func() error {
-		if err := config.complete(); err != nil {
+	b.runOperation(done, func() error {
+		if err := config.fillDefaults(); err != nil {
 			return err
 		}
 		name := strings.ToLower(config.Path)
@@ -55,10 +57,10 @@ func (b *Bus) Create(config Entity, done func(error)) {
 		config.CreatedAt = b.clock.Now().UTC()
 		config.UpdatedAt = config.CreatedAt
 		e := newEntity(config, b.newest+1)
-		if !b.enlist(e) {
+		if !b.registerEntity(e) {
 			return fmt.Errorf("%w: the topic of %s", ErrNotFound, config.Path)
 		}
-		b.store(e)
+		b.storeEntity(e)
 		if config.Kind == Subscription {
 			return b.setRule(e, Rule{Name: DefaultRule})
 		}
@@ -69,13 +71,13 @@ func (b *Bus) Create(config Entity, done func(error)) {
 // Update changes an entity, but not its kind and whether it has sessions.
 // Receivers of an entity that is no longer received from end with ErrDisabled.
 func (b *Bus) Update(config Entity, done func(error)) {
-	b.do(done, func() error {
+	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(config.Path)]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, config.Path)
 		}
 		config.Kind = cmp.Or(config.Kind, e.config.Kind)
-		if err := config.complete(); err != nil {
+		if err := config.fillDefaults(); err != nil {
 			return err
 		}
 		if config.Kind != e.config.Kind || config.RequiresSession != e.config.RequiresSession {
@@ -83,9 +85,9 @@ func (b *Bus) Update(config Entity, done func(error)) {
 		}
 		config.Path, config.CreatedAt, config.UpdatedAt = e.config.Path, e.config.CreatedAt, b.clock.Now().UTC()
 		e.config = config
-		b.store(e)
+		b.storeEntity(e)
 		for _, of := range append([]*entity{e}, e.subscriptions...) {
-			if !of.receives() {
+			if !of.canReceive() {
 				b.endReceiversOf(of.main, ErrDisabled)
 			}
 		}
@@ -96,44 +98,44 @@ func (b *Bus) Update(config Entity, done func(error)) {
 // Delete removes an entity with its messages, and a topic with its
 // subscriptions. Receivers end with ErrNotFound.
 func (b *Bus) Delete(path string, done func(error)) {
-	b.do(done, func() error {
+	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(path)]
 		if e == nil {
 			return fmt.Errorf("%w: %s", ErrNotFound, path)
 		}
 		for _, s := range slices.Clone(e.subscriptions) {
-			b.erase(s)
+			b.eraseEntity(s)
 		}
-		b.erase(e)
+		b.eraseEntity(e)
 		return nil
 	})
 }
 
-func (b *Bus) erase(e *entity) {
+func (b *Bus) eraseEntity(e *entity) {
 	name := strings.ToLower(e.config.Path)
 	e.deleted = true
 	delete(b.entities, name)
 	if e.topic != nil {
 		e.topic.subscriptions = slices.DeleteFunc(e.topic.subscriptions, func(s *entity) bool { return s == e })
 	}
-	for _, q := range e.queues() {
+	for _, q := range e.listQueues() {
 		b.endReceiversOf(q, ErrNotFound)
 		for _, k := range slices.Collect(maps.Values(q.locked)) {
-			b.unlock(k)
+			b.removeLock(k)
 		}
-		b.cancel(q.chores)
+		b.cancelDeadline(q.maintenance)
 	}
-	b.journal.remove(entityKey(name))
-	b.journal.put(binary.BigEndian.AppendUint32([]byte{tablePurge}, e.number), []byte{})
+	b.journal.removeKey(entityKey(name))
+	b.journal.putKey(binary.BigEndian.AppendUint32([]byte{tablePurge}, e.number), []byte{})
 	b.purges = append(b.purges, e.number)
 }
 
 // Entity returns the configuration of an entity, also by the path of one of its
 // dead-letter queues.
 func (b *Bus) Entity(path string) (Entity, error) {
-	b.enter()
-	defer b.leave()
-	e, _, err := b.entity(path)
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
+	e, _, err := b.findEntity(path)
 	if err != nil {
 		return Entity{}, err
 	}
@@ -142,8 +144,8 @@ func (b *Bus) Entity(path string) (Entity, error) {
 
 // Entities returns all entities, by path.
 func (b *Bus) Entities() []Entity {
-	b.enter()
-	defer b.leave()
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
 	var all []Entity
 	for _, name := range slices.Sorted(maps.Keys(b.entities)) {
 		all = append(all, b.entities[name].config)
@@ -151,8 +153,8 @@ func (b *Bus) Entities() []Entity {
 	return all
 }
 
-// complete fills in the defaults, and refuses what makes no sense.
-func (c *Entity) complete() error {
+// fillDefaults fills in the defaults, and refuses what makes no sense.
+func (c *Entity) fillDefaults() error {
 	c.LockDuration = cmp.Or(c.LockDuration, time.Minute)
 	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<30)

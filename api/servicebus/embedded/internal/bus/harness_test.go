@@ -137,7 +137,7 @@ func (c *manualClock) Advance(d time.Duration) {
 
 // A world is a bus with what a test needs around it. Its methods answer when
 // all that they caused is committed and delivered.
-type world struct {
+type busFixture struct {
 	t     tester
 	bus   *Bus
 	clock *manualClock
@@ -150,92 +150,92 @@ type tester interface {
 	Helper()
 }
 
-func newWorld(t testing.TB) *world {
-	w := &world{t: t, clock: newClock(), store: disk.NewMemory()}
-	w.open()
+func newFixture(t testing.TB) *busFixture {
+	w := &busFixture{t: t, clock: newClock(), store: disk.NewMemory()}
+	w.openBus()
 	t.Cleanup(func() { require.NoError(t, w.bus.Close()) })
 	return w
 }
 
-func (w *world) open() {
+func (w *busFixture) openBus() {
 	var err error
 	w.bus, err = Open(w.store, Options{Codec: jsonCodec{}, Clock: w.clock})
 	require.NoError(w.t, err)
 }
 
-func (w *world) restart() {
+func (w *busFixture) restartBus() {
 	require.NoError(w.t, w.bus.Close())
-	w.open()
+	w.openBus()
 }
 
-// pass lets time pass.
-func (w *world) pass(d time.Duration) {
+// advanceTime lets time pass.
+func (w *busFixture) advanceTime(d time.Duration) {
 	w.clock.Advance(d)
-	w.settled()
+	w.waitSettled()
 }
 
-// settled waits until nothing is on its way: each look at the journal can
+// waitSettled waits until nothing is on its way: each look at the journal can
 // bring more.
-func (w *world) settled() {
+func (w *busFixture) waitSettled() {
 	b := w.bus
 	for {
 		quiet := make(chan bool, 1)
-		b.enter()
-		b.reply(func(error) {
+		b.lockAndCatchUp()
+		b.replyCommitted(func(error) {
 			b.mu.Lock()
 			idle := b.broken != nil || len(b.journal.pending.writes) == 0 && b.journal.flushing == nil
 			b.mu.Unlock()
 			quiet <- idle
 		})
-		b.leave()
+		b.scheduleAndUnlock()
 		if <-quiet {
-			b.outbox.idle()
+			b.outbox.waitIdle()
 			return
 		}
 	}
 }
 
-// answer waits for the done of an operation.
-func answer(operation func(done func(error))) error {
+// awaitDone waits for the done of an operation.
+func awaitDone(operation func(done func(error))) error {
 	answered := make(chan error, 1)
 	operation(func(err error) { answered <- err })
 	return <-answered
 }
 
-func (w *world) ok(operation func(done func(error))) {
+func (w *busFixture) requireDone(operation func(done func(error))) {
 	w.t.Helper()
-	require.NoError(w.t, answer(operation))
-	w.settled()
+	require.NoError(w.t, awaitDone(operation))
+	w.waitSettled()
 }
 
-func (w *world) create(e Entity) {
+func (w *busFixture) createEntity(e Entity) {
 	w.t.Helper()
 	e.Kind = cmp.Or(e.Kind, Queue)
-	w.ok(func(done func(error)) { w.bus.Create(e, done) })
+	w.requireDone(func(done func(error)) { w.bus.Create(e, done) })
 }
 
-func (w *world) send(path string, batch ...Message) {
+func (w *busFixture) sendBatch(path string, batch ...Message) {
 	w.t.Helper()
-	w.ok(func(done func(error)) { w.bus.Send(path, batch, done) })
+	w.requireDone(func(done func(error)) { w.bus.Send(path, batch, done) })
 }
 
-func text(body string) Message { return Message{ID: "id-" + body, Sections: []byte(body)} }
+func textMessage(body string) Message { return Message{ID: "id-" + body, Sections: []byte(body)} }
 
 func inSession(id, body string) Message {
-	m := text(body)
+	m := textMessage(body)
 	m.SessionID = &id
 	return m
 }
 
-func properties(body string, values map[string]any) Message {
-	m := text(body)
+func messageWith(body string, values map[string]any) Message {
+	m := textMessage(body)
 	m.ApplicationProperties, _ = json.Marshal(values)
 	return m
 }
 
 // A consumer is a receiver that keeps what it gets.
-type consumer struct {
-	w    *world
+type testConsumer struct {
+	w    *busFixture
 	path string
 	*Receiver
 	mu   sync.Mutex
@@ -243,7 +243,7 @@ type consumer struct {
 	lost []error
 }
 
-func (c *consumer) options(mode Mode) ReceiverOptions {
+func (c *testConsumer) receiverOptions(mode Mode) ReceiverOptions {
 	return ReceiverOptions{
 		Mode: mode,
 		Deliver: func(d Delivery) {
@@ -259,20 +259,20 @@ func (c *consumer) options(mode Mode) ReceiverOptions {
 	}
 }
 
-func (w *world) receiver(path string, mode Mode) *consumer {
+func (w *busFixture) newReceiver(path string, mode Mode) *testConsumer {
 	w.t.Helper()
-	c := &consumer{w: w, path: path}
-	r, err := w.bus.Receive(path, c.options(mode))
+	c := &testConsumer{w: w, path: path}
+	r, err := w.bus.Receive(path, c.receiverOptions(mode))
 	require.NoError(w.t, err)
 	c.Receiver = r
 	return c
 }
 
-func (w *world) accept(path string, want SessionRequest) (*consumer, error) {
+func (w *busFixture) acceptSession(path string, want SessionRequest) (*testConsumer, error) {
 	w.t.Helper()
-	c := &consumer{w: w, path: path}
-	err := answer(func(done func(error)) {
-		w.bus.AcceptSession(path, want, c.options(PeekLock), func(r *Receiver, err error) {
+	c := &testConsumer{w: w, path: path}
+	err := awaitDone(func(done func(error)) {
+		w.bus.AcceptSession(path, want, c.receiverOptions(PeekLock), func(r *Receiver, err error) {
 			c.Receiver = r
 			done(err)
 		})
@@ -280,18 +280,18 @@ func (w *world) accept(path string, want SessionRequest) (*consumer, error) {
 	return c, err
 }
 
-func (w *world) session(path, id string) *consumer {
+func (w *busFixture) holdSession(path, id string) *testConsumer {
 	w.t.Helper()
-	c, err := w.accept(path, SessionRequest{ID: &id})
+	c, err := w.acceptSession(path, SessionRequest{ID: &id})
 	require.NoError(w.t, err)
 	return c
 }
 
-// take asks for up to n messages more and returns what is there now.
-func (c *consumer) take(n int) []Delivery {
+// takeDeliveries asks for up to n messages more and returns what is there now.
+func (c *testConsumer) takeDeliveries(n int) []Delivery {
 	c.w.t.Helper()
 	c.AddCredit(n)
-	c.w.settled()
+	c.w.waitSettled()
 	c.AddCredit(-n)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,12 +300,12 @@ func (c *consumer) take(n int) []Delivery {
 	return got
 }
 
-func (c *consumer) bodies(n int) []string {
+func (c *testConsumer) takeBodies(n int) []string {
 	c.w.t.Helper()
-	return bodies(c.take(n))
+	return bodiesOf(c.takeDeliveries(n))
 }
 
-func bodies(ds []Delivery) []string {
+func bodiesOf(ds []Delivery) []string {
 	all := []string{}
 	for _, d := range ds {
 		all = append(all, string(d.Sections))
@@ -313,16 +313,16 @@ func bodies(ds []Delivery) []string {
 	return all
 }
 
-func (c *consumer) one() Delivery {
+func (c *testConsumer) takeOne() Delivery {
 	c.w.t.Helper()
-	got := c.take(1)
+	got := c.takeDeliveries(1)
 	require.Len(c.w.t, got, 1)
 	return got[0]
 }
 
-func (w *world) settle(path string, how Settlement, ds ...Delivery) {
+func (w *busFixture) settleDeliveries(path string, how Settlement, ds ...Delivery) {
 	w.t.Helper()
-	w.ok(func(done func(error)) { w.bus.Settle(path, tokensOf(ds), how, done) })
+	w.requireDone(func(done func(error)) { w.bus.Settle(path, tokensOf(ds), how, done) })
 }
 
 func tokensOf(ds []Delivery) []LockToken {
@@ -333,19 +333,19 @@ func tokensOf(ds []Delivery) []LockToken {
 	return tokens
 }
 
-func (c *consumer) settle(how Settlement, ds ...Delivery) {
+func (c *testConsumer) settleDeliveries(how Settlement, ds ...Delivery) {
 	c.w.t.Helper()
-	c.w.settle(c.path, how, ds...)
+	c.w.settleDeliveries(c.path, how, ds...)
 }
 
-func (w *world) counts(path string) Counts {
+func (w *busFixture) countsOf(path string) Counts {
 	w.t.Helper()
 	c, err := w.bus.Counts(path)
 	require.NoError(w.t, err)
 	return c
 }
 
-func (d Delivery) property(name string) any {
+func (d Delivery) propertyOf(name string) any {
 	values, err := jsonCodec{}.Decode(d.ApplicationProperties)
 	if err != nil {
 		return fmt.Sprint(err)
@@ -353,8 +353,8 @@ func (d Delivery) property(name string) any {
 	return values[name]
 }
 
-// keys counts the keys of a table in the store.
-func (w *world) keys(table byte) (n int) {
+// countKeys counts the keys of a table in the store.
+func (w *busFixture) countKeys(table byte) (n int) {
 	require.NoError(w.t, w.store.View(func(r disk.Reader) error {
 		r.Scan([]byte{table}, []byte{table + 1}, func(_, _ []byte) bool { n++; return true })
 		return nil

@@ -30,14 +30,14 @@ var modelled = []Entity{
 }
 
 // A history is one random run of the bus beside the model.
-type history struct {
+type busHistory struct {
 	*rapid.T
-	*world
-	model   *model
+	*busFixture
+	model   *busModel
 	paths   []string // of the entities that are used
 	bodies  int
-	holders map[string]*consumer // of sessions
-	plain   map[string]*consumer // by path
+	holders map[string]*testConsumer // of sessions
+	plain   map[string]*testConsumer // by path
 }
 
 func TestAnyHistoryGivesWhatTheModelSays(t *testing.T) {
@@ -50,65 +50,65 @@ func TestAnyHistoryGivesWhatTheModelSays(t *testing.T) {
 
 func compareHistories(t *testing.T, paths []string) {
 	rapid.Check(t, func(r *rapid.T) {
-		w := &world{t: r, clock: newClock(), store: disk.NewMemory()}
-		w.open()
-		h := &history{T: r, world: w, model: newModel(modelled...), paths: paths}
+		w := &busFixture{t: r, clock: newClock(), store: disk.NewMemory()}
+		w.openBus()
+		h := &busHistory{T: r, busFixture: w, model: newModel(modelled...), paths: paths}
 		for _, e := range modelled {
-			w.create(e)
+			w.createEntity(e)
 		}
-		w.ok(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/some", DefaultRule, done) })
-		w.ok(func(done func(error)) {
+		w.requireDone(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/some", DefaultRule, done) })
+		w.requireDone(func(done func(error)) {
 			w.bus.AddRule("t/subscriptions/some", Rule{Name: "x", Filter: Filter{SQL: "sys.Label = 'x'"}}, done)
 		})
-		h.begin()
+		h.startRun()
 		r.Repeat(map[string]func(*rapid.T){
-			"":             h.check,
+			"":             h.compareAll,
 			"send":         h.sendSome,
 			"send again":   h.sendSome,
-			"receive":      h.receive,
-			"receive more": h.receive,
+			"receive":      h.receiveSome,
+			"receive more": h.receiveSome,
 			"settle":       h.settleOne,
 			"settle more":  h.settleOne,
 			"accept":       h.acceptSome,
 			"release":      h.releaseOne,
-			"renew":        h.renew,
+			"renew":        h.renewOne,
 			"deferred":     h.receiveDeferred,
-			"cancel":       h.cancel,
-			"wait":         h.wait,
+			"cancel":       h.cancelOne,
+			"wait":         h.waitSome,
 			"restart":      h.restartAll,
 		})
 		require.NoError(t, w.bus.Close())
 	})
 }
 
-func (h *history) begin() {
-	h.holders, h.plain = map[string]*consumer{}, map[string]*consumer{}
-	for _, q := range h.model.sorted() {
+func (h *busHistory) startRun() {
+	h.holders, h.plain = map[string]*testConsumer{}, map[string]*testConsumer{}
+	for _, q := range h.model.sortedQueues() {
 		if !q.config.RequiresSession {
-			h.plain[q.path] = h.receiver(q.path, PeekLock)
+			h.plain[q.path] = h.newReceiver(q.path, PeekLock)
 		}
 	}
 }
 
-// only leaves out the entities that are not used.
-func (h *history) only(paths ...string) []string {
+// usedPaths leaves out the entities that are not used.
+func (h *busHistory) usedPaths(paths ...string) []string {
 	return slices.DeleteFunc(paths, func(p string) bool {
 		p, _, _ = strings.Cut(p, "/$")
 		return !slices.Contains(h.paths, p)
 	})
 }
 
-// tick keeps what happens apart.
-func (h *history) tick() { h.pass(time.Millisecond) }
+// passMillisecond keeps what happens apart.
+func (h *busHistory) passMillisecond() { h.advanceBoth(time.Millisecond) }
 
-func (h *history) pass(d time.Duration) {
-	h.world.pass(d)
-	h.model.advance(d)
+func (h *busHistory) advanceBoth(d time.Duration) {
+	h.busFixture.advanceTime(d)
+	h.model.advanceTime(d)
 }
 
-func (h *history) sendSome(r *rapid.T) {
-	h.tick()
-	path := rapid.SampledFrom(h.only("plain", "sessions", "t")).Draw(r, "to")
+func (h *busHistory) sendSome(r *rapid.T) {
+	h.passMillisecond()
+	path := rapid.SampledFrom(h.usedPaths("plain", "sessions", "t")).Draw(r, "to")
 	var batch []Message
 	for range rapid.IntRange(1, 3).Draw(r, "messages") {
 		h.bodies++
@@ -132,15 +132,15 @@ func (h *history) sendSome(r *rapid.T) {
 			m.ScheduledFor = x.due
 		}
 		batch = append(batch, m)
-		h.model.send(path, m.ID, x)
+		h.model.sendMessage(path, m.ID, x)
 	}
-	h.send(path, batch...)
+	h.sendBatch(path, batch...)
 }
 
-func (h *history) receive(r *rapid.T) {
-	h.tick()
+func (h *busHistory) receiveSome(r *rapid.T) {
+	h.passMillisecond()
 	for range rapid.IntRange(1, 3).Draw(r, "n") {
-		path := rapid.SampledFrom(h.only("plain", "sessions", "t/subscriptions/all", "t/subscriptions/some", "plain/$DeadLetterQueue")).Draw(r, "from")
+		path := rapid.SampledFrom(h.usedPaths("plain", "sessions", "t/subscriptions/all", "t/subscriptions/some", "plain/$DeadLetterQueue")).Draw(r, "from")
 		q, c := h.model.queues[path], h.plain[path]
 		var session *string
 		if path == "sessions" {
@@ -149,20 +149,20 @@ func (h *history) receive(r *rapid.T) {
 				continue
 			}
 		}
-		want, got := h.model.take(q, session), c.take(1)
+		want, got := h.model.takeMessage(q, session), c.takeDeliveries(1)
 		if want == nil {
 			require.Empty(r, got)
 			continue
 		}
-		require.Equal(r, []string{want.body}, bodies(got))
+		require.Equal(r, []string{want.body}, bodiesOf(got))
 		require.Equal(r, want.count, got[0].DeliveryCount)
 		want.token = got[0].Token
 	}
 }
 
-// locked are all messages that are locked, in the order of the model.
-func (h *history) locked() (queues []*modelQueue, messages []*modelMessage) {
-	for _, q := range h.model.sorted() {
+// lockedMessages are all messages that are locked, in the order of the model.
+func (h *busHistory) lockedMessages() (queues []*modelQueue, messages []*modelMessage) {
+	for _, q := range h.model.sortedQueues() {
 		for _, x := range q.messages {
 			if x.locked {
 				queues, messages = append(queues, q), append(messages, x)
@@ -172,12 +172,12 @@ func (h *history) locked() (queues []*modelQueue, messages []*modelMessage) {
 	return queues, messages
 }
 
-func (h *history) settleOne(r *rapid.T) {
-	h.tick()
-	queues, messages := h.locked()
+func (h *busHistory) settleOne(r *rapid.T) {
+	h.passMillisecond()
+	queues, messages := h.lockedMessages()
 	if len(messages) == 0 {
 		unknown := []LockToken{{1}}
-		require.ErrorIs(r, answer(func(done func(error)) { h.bus.Settle("plain", unknown, Settlement{}, done) }), ErrLockLost)
+		require.ErrorIs(r, awaitDone(func(done func(error)) { h.bus.Settle("plain", unknown, Settlement{}, done) }), ErrLockLost)
 		return
 	}
 	i := rapid.IntRange(0, len(messages)-1).Draw(r, "which")
@@ -186,13 +186,13 @@ func (h *history) settleOne(r *rapid.T) {
 		how.Reason = "because"
 	}
 	token := []LockToken{messages[i].token}
-	h.ok(func(done func(error)) { h.bus.Settle(queues[i].path, token, how, done) })
-	h.model.settle(queues[i], messages[i], how)
-	require.ErrorIs(r, answer(func(done func(error)) { h.bus.Settle(queues[i].path, token, how, done) }), ErrLockLost)
+	h.requireDone(func(done func(error)) { h.bus.Settle(queues[i].path, token, how, done) })
+	h.model.settleMessage(queues[i], messages[i], how)
+	require.ErrorIs(r, awaitDone(func(done func(error)) { h.bus.Settle(queues[i].path, token, how, done) }), ErrLockLost)
 }
 
-func (h *history) acceptSome(r *rapid.T) {
-	h.tick()
+func (h *busHistory) acceptSome(r *rapid.T) {
+	h.passMillisecond()
 	q := h.model.queues["sessions"]
 	id := rapid.SampledFrom([]string{"", "a", "b", "next"}).Draw(r, "session")
 	want := SessionRequest{ID: &id}
@@ -201,12 +201,12 @@ func (h *history) acceptSome(r *rapid.T) {
 		want.ID = nil
 		id, found = q.nextSession()
 	}
-	c := &consumer{w: h.world, path: "sessions"}
+	c := &testConsumer{w: h.busFixture, path: "sessions"}
 	var refused error
-	cancel := h.bus.AcceptSession("sessions", want, c.options(PeekLock), func(got *Receiver, err error) { c.Receiver, refused = got, err })
-	h.settled()
+	cancel := h.bus.AcceptSession("sessions", want, c.receiverOptions(PeekLock), func(got *Receiver, err error) { c.Receiver, refused = got, err })
+	h.waitSettled()
 	cancel()
-	h.settled()
+	h.waitSettled()
 	_, held := q.sessions[id]
 	switch {
 	case !found:
@@ -221,23 +221,23 @@ func (h *history) acceptSome(r *rapid.T) {
 	}
 }
 
-func (h *history) releaseOne(r *rapid.T) {
-	h.tick()
+func (h *busHistory) releaseOne(r *rapid.T) {
+	h.passMillisecond()
 	id := rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "session")
 	if c := h.holders[id]; c != nil {
 		c.Close()
-		h.settled()
-		h.model.release(h.model.queues["sessions"], id)
+		h.waitSettled()
+		h.model.releaseSession(h.model.queues["sessions"], id)
 		delete(h.holders, id)
 	}
 }
 
-func (h *history) renew(r *rapid.T) {
-	h.tick()
+func (h *busHistory) renewOne(r *rapid.T) {
+	h.passMillisecond()
 	if rapid.Bool().Draw(r, "session") {
 		id := rapid.SampledFrom([]string{"", "a", "b"}).Draw(r, "id")
 		q := h.model.queues["sessions"]
-		err := answer(func(done func(error)) {
+		err := awaitDone(func(done func(error)) {
 			h.bus.RenewSession("sessions", id, func(_ time.Time, err error) { done(err) })
 		})
 		if h.holders[id] == nil {
@@ -248,9 +248,9 @@ func (h *history) renew(r *rapid.T) {
 		q.sessions[id] = h.model.now.Add(q.config.LockDuration)
 		return
 	}
-	queues, messages := h.locked()
+	queues, messages := h.lockedMessages()
 	for i, x := range messages {
-		err := answer(func(done func(error)) {
+		err := awaitDone(func(done func(error)) {
 			h.bus.RenewLocks(queues[i].path, []LockToken{x.token}, func(_ []time.Time, err error) { done(err) })
 		})
 		if x.until.IsZero() {
@@ -263,16 +263,16 @@ func (h *history) renew(r *rapid.T) {
 	}
 }
 
-func (h *history) receiveDeferred(r *rapid.T) {
-	h.tick()
-	path := rapid.SampledFrom(h.only("plain", "sessions", "t/subscriptions/all", "t/subscriptions/some")).Draw(r, "from")
+func (h *busHistory) receiveDeferred(r *rapid.T) {
+	h.passMillisecond()
+	path := rapid.SampledFrom(h.usedPaths("plain", "sessions", "t/subscriptions/all", "t/subscriptions/some")).Draw(r, "from")
 	q := h.model.queues[path]
-	x := q.find(func(x *modelMessage) bool { return x.state == Deferred })
+	x := q.findMessage(func(x *modelMessage) bool { return x.state == Deferred })
 	if x == nil {
 		return
 	}
 	var got []Delivery
-	err := answer(func(done func(error)) {
+	err := awaitDone(func(done func(error)) {
 		h.bus.ReceiveDeferred(path, []int64{x.seq}, PeekLock, &x.session, func(ds []Delivery, err error) {
 			got = ds
 			done(err)
@@ -286,54 +286,54 @@ func (h *history) receiveDeferred(r *rapid.T) {
 		require.ErrorIs(r, err, ErrNotFound)
 	default:
 		require.NoError(r, err)
-		require.Equal(r, []string{x.body}, bodies(got))
-		h.model.lock(q, x)
+		require.Equal(r, []string{x.body}, bodiesOf(got))
+		h.model.lockMessage(q, x)
 		x.token = got[0].Token
 	}
 }
 
-func (h *history) cancel(r *rapid.T) {
-	h.tick()
+func (h *busHistory) cancelOne(r *rapid.T) {
+	h.passMillisecond()
 	q := h.model.queues["plain"]
-	if x := q.find(func(x *modelMessage) bool { return x.state == Scheduled }); x != nil {
-		h.ok(func(done func(error)) { h.bus.CancelScheduled("plain", []int64{x.seq}, done) })
-		q.drop(x)
+	if x := q.findMessage(func(x *modelMessage) bool { return x.state == Scheduled }); x != nil {
+		h.requireDone(func(done func(error)) { h.bus.CancelScheduled("plain", []int64{x.seq}, done) })
+		q.dropMessage(x)
 	}
 	if len(h.model.held) > 0 && rapid.Bool().Draw(r, "of the topic") {
-		h.ok(func(done func(error)) { h.bus.CancelScheduled("t", []int64{h.model.held[0].seq}, done) })
+		h.requireDone(func(done func(error)) { h.bus.CancelScheduled("t", []int64{h.model.held[0].seq}, done) })
 		h.model.held = slices.Delete(h.model.held, 0, 1)
 	}
 }
 
-func (h *history) wait(r *rapid.T) {
-	h.pass(time.Duration(rapid.SampledFrom([]int{1, 5, 10, 25, 100}).Draw(r, "seconds")) * time.Second)
+func (h *busHistory) waitSome(r *rapid.T) {
+	h.advanceBoth(time.Duration(rapid.SampledFrom([]int{1, 5, 10, 25, 100}).Draw(r, "seconds")) * time.Second)
 }
 
-func (h *history) restartAll(r *rapid.T) {
-	h.tick()
-	h.restart()
-	h.model.restart()
-	h.begin()
+func (h *busHistory) restartAll(r *rapid.T) {
+	h.passMillisecond()
+	h.restartBus()
+	h.model.forgetLocks()
+	h.startRun()
 }
 
-// check compares all that the bus holds.
-func (h *history) check(r *rapid.T) {
-	h.settled()
+// compareAll compares all that the bus holds.
+func (h *busHistory) compareAll(r *rapid.T) {
+	h.waitSettled()
 	for id, c := range h.holders {
 		if _, held := h.model.queues["sessions"].sessions[id]; !held {
 			require.Equal(r, []error{ErrSessionLockLost}, c.lost, "session %q", id)
 			delete(h.holders, id)
 		}
 	}
-	for _, q := range h.model.sorted() {
+	for _, q := range h.model.sortedQueues() {
 		peeked, err := h.bus.Peek(q.path, PeekOptions{Max: 1000})
 		require.NoError(r, err)
-		require.Equal(r, q.tell(), tell(peeked), "%s", q.path)
+		require.Equal(r, q.describeQueue(), describeMessages(peeked), "%s", q.path)
 		if q.grave != nil {
-			got := h.counts(q.path)
+			got := h.countsOf(q.path)
 			got.Bytes = 0
-			require.Equal(r, Counts{Active: q.count(Active), Deferred: q.count(Deferred), Scheduled: q.count(Scheduled), DeadLetter: int64(len(q.grave.messages))}, got, "%s", q.path)
+			require.Equal(r, Counts{Active: q.countState(Active), Deferred: q.countState(Deferred), Scheduled: q.countState(Scheduled), DeadLetter: int64(len(q.grave.messages))}, got, "%s", q.path)
 		}
 	}
-	require.EqualValues(r, len(h.model.held), h.counts("t").Scheduled)
+	require.EqualValues(r, len(h.model.held), h.countsOf("t").Scheduled)
 }

@@ -22,14 +22,14 @@ func TestTheFileHoldsWhatWasAnsweredAtAnyTime(t *testing.T) {
 	dir := t.TempDir()
 	store, err := disk.Open(dir)
 	require.NoError(t, err)
-	w := &world{t: t, clock: newClock(), store: store}
-	w.open()
+	w := &busFixture{t: t, clock: newClock(), store: store}
+	w.openBus()
 	for _, e := range modelled {
-		w.create(e)
+		w.createEntity(e)
 	}
 	for i := range 12 {
 		w.someStep(random, i)
-		want := w.everything(w.bus)
+		want := w.describeAll(w.bus)
 		image := t.TempDir()
 		file, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 		require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestTheFileHoldsWhatWasAnsweredAtAnyTime(t *testing.T) {
 		require.NoError(t, err)
 		b, err := Open(copied, Options{Codec: jsonCodec{}, Clock: w.clock})
 		require.NoError(t, err)
-		require.Equal(t, want, w.everything(b), "after step %d", i)
+		require.Equal(t, want, w.describeAll(b), "after step %d", i)
 		require.NoError(t, b.Close())
 		require.NoError(t, copied.Close())
 	}
@@ -46,28 +46,28 @@ func TestTheFileHoldsWhatWasAnsweredAtAnyTime(t *testing.T) {
 	require.NoError(t, store.Close())
 }
 
-func (w *world) someStep(random *rand.Rand, i int) {
+func (w *busFixture) someStep(random *rand.Rand, i int) {
 	switch i % 3 {
 	case 0:
 		scheduled := inSession("a", fmt.Sprint("later ", i))
 		scheduled.ScheduledFor = w.clock.Now().Add(oddSchedule)
-		w.send("sessions", inSession("b", fmt.Sprint(i)), inSession("a", fmt.Sprint(i)), scheduled)
-		w.send("t", properties(fmt.Sprint(i), map[string]any{"n": i}))
+		w.sendBatch("sessions", inSession("b", fmt.Sprint(i)), inSession("a", fmt.Sprint(i)), scheduled)
+		w.sendBatch("t", messageWith(fmt.Sprint(i), map[string]any{"n": i}))
 	case 1:
-		c, err := w.accept("sessions", SessionRequest{})
+		c, err := w.acceptSession("sessions", SessionRequest{})
 		require.NoError(w.t, err)
-		c.settle(Settlement{Outcome: Outcome(random.IntN(5)), Properties: map[string]any{"step": i}, Reason: "why"}, c.one())
+		c.settleDeliveries(Settlement{Outcome: Outcome(random.IntN(5)), Properties: map[string]any{"step": i}, Reason: "why"}, c.takeOne())
 		c.Close()
-		all := w.receiver("t/subscriptions/all", PeekLock)
-		all.settle(Settlement{Outcome: Outcome(random.IntN(5))}, all.one())
+		all := w.newReceiver("t/subscriptions/all", PeekLock)
+		all.settleDeliveries(Settlement{Outcome: Outcome(random.IntN(5))}, all.takeOne())
 		all.Close()
 	case 2:
-		w.pass(time.Duration(random.IntN(20)) * time.Second)
+		w.advanceTime(time.Duration(random.IntN(20)) * time.Second)
 	}
 }
 
-// everything describes all that a bus holds.
-func (w *world) everything(b *Bus) string {
+// describeAll describes all that a bus holds.
+func (w *busFixture) describeAll(b *Bus) string {
 	var s strings.Builder
 	for _, e := range b.Entities() {
 		counts, err := b.Counts(e.Path)
@@ -79,7 +79,7 @@ func (w *world) everything(b *Bus) string {
 			}
 			messages, err := b.Peek(e.Path+end, PeekOptions{Max: 1000})
 			require.NoError(w.t, err)
-			s.WriteString(tell(messages))
+			s.WriteString(describeMessages(messages))
 		}
 		if e.Kind == Subscription {
 			rules, err := b.Rules(e.Path)

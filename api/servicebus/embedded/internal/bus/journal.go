@@ -23,12 +23,12 @@ type generation struct {
 	writes  []*write
 	bytes   int
 	replies []func(broken error)
-	lanes   map[*lane]struct{}  // to look at again when it is committed
-	queues  map[*queue]struct{} // whose waiting receivers and chores to look at
+	lanes   map[*deliveryLane]struct{} // to look at again when it is committed
+	queues  map[*messageQueue]struct{} // whose waiting receivers and chores to look at
 }
 
 func newGeneration(number uint64) *generation {
-	return &generation{number: number, lanes: map[*lane]struct{}{}, queues: map[*queue]struct{}{}}
+	return &generation{number: number, lanes: map[*deliveryLane]struct{}{}, queues: map[*messageQueue]struct{}{}}
 }
 
 // A journal is the store with the writes that are on their way to it on top:
@@ -54,14 +54,14 @@ func newJournal(store disk.Store) *journal {
 	}
 }
 
-func (j *journal) put(key, value []byte) {
+func (j *journal) putKey(key, value []byte) {
 	w := &write{key, value, j.pending.number}
 	j.writes.Set(w)
 	j.pending.writes = append(j.pending.writes, w)
 	j.pending.bytes += len(key) + len(value)
 }
 
-func (j *journal) remove(key []byte) { j.put(key, nil) }
+func (j *journal) removeKey(key []byte) { j.putKey(key, nil) }
 
 // waitsFor returns the generation that the newest value of key is committed
 // with, nil if it is durable already.
@@ -77,13 +77,13 @@ func (j *journal) waitsFor(key []byte) *generation {
 	}
 }
 
-// get returns the value of key, which must not be changed, or nil.
-func (j *journal) get(key []byte) []byte {
+// getValue returns the value of key, which must not be changed, or nil.
+func (j *journal) getValue(key []byte) []byte {
 	if w, ok := j.writes.Get(&write{key: key}); ok {
 		return w.value
 	}
 	var value []byte
-	j.view(func(r disk.Reader) {
+	j.viewStore(func(r disk.Reader) {
 		if v := r.Get(key); v != nil {
 			value = append([]byte{}, v...)
 		}
@@ -91,16 +91,16 @@ func (j *journal) get(key []byte) []byte {
 	return value
 }
 
-func (j *journal) view(fn func(disk.Reader)) {
+func (j *journal) viewStore(fn func(disk.Reader)) {
 	err := j.store.View(func(r disk.Reader) error { fn(r); return nil })
 	if err != nil && j.failure == nil {
 		j.failure = err
 	}
 }
 
-// scan visits the pairs with from <= key < to until visit returns false. What
+// scanRange visits the pairs with from <= key < to until visit returns false. What
 // visit gets is valid until it returns, and it must not use the journal.
-func (j *journal) scan(from, to []byte, visit func(key, value []byte) bool) {
+func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool) {
 	mine := j.writes.Iter()
 	more := mine.Seek(&write{key: from})
 	going := true
@@ -123,7 +123,7 @@ func (j *journal) scan(from, to []byte, visit func(key, value []byte) bool) {
 		}
 		return false
 	}
-	j.view(func(r disk.Reader) {
+	j.viewStore(func(r disk.Reader) {
 		r.Scan(from, to, func(k, v []byte) bool {
 			if !give(k) && going {
 				going = visit(k, v)
@@ -134,10 +134,10 @@ func (j *journal) scan(from, to []byte, visit func(key, value []byte) bool) {
 	give(to)
 }
 
-// first returns the first key of a range, nil if there is none.
-func (j *journal) first(from, to []byte) []byte {
+// firstKey returns the first key of a range, nil if there is none.
+func (j *journal) firstKey(from, to []byte) []byte {
 	var found []byte
-	j.scan(from, to, func(key, _ []byte) bool {
+	j.scanRange(from, to, func(key, _ []byte) bool {
 		found = append([]byte{}, key...)
 		return false
 	})
@@ -158,8 +158,8 @@ func (j *journal) replyOnceCommitted(reply func(broken error)) bool {
 	return true
 }
 
-// take begins the commit of the pending generation; nil if it is empty.
-func (j *journal) take() *generation {
+// beginCommit begins the commit of the pending generation; nil if it is empty.
+func (j *journal) beginCommit() *generation {
 	g := j.pending
 	if len(g.writes) == 0 {
 		return nil
@@ -168,8 +168,8 @@ func (j *journal) take() *generation {
 	return g
 }
 
-// save commits a generation. It runs without the lock of the bus.
-func (j *journal) save(g *generation) error {
+// saveGeneration commits a generation. It runs without the lock of the bus.
+func (j *journal) saveGeneration(g *generation) error {
 	return j.store.Update(context.Background(), func(tx disk.Tx) error {
 		for _, w := range g.writes {
 			if w.value == nil {
@@ -182,9 +182,9 @@ func (j *journal) save(g *generation) error {
 	})
 }
 
-// saved ends the commit: what was written is in the store, and need not be
+// endCommit ends the commit: what was written is in the store, and need not be
 // kept here.
-func (j *journal) saved(g *generation) {
+func (j *journal) endCommit(g *generation) {
 	for _, w := range g.writes {
 		if now, ok := j.writes.Get(w); ok && now.generation <= g.number {
 			j.writes.Delete(w)

@@ -26,36 +26,36 @@ func TestAJournalReadsLikeAMapWhateverIsCommitted(t *testing.T) {
 			k := key.Draw(r, "key")
 			switch rapid.IntRange(0, 6).Draw(r, "step") {
 			case 0, 1:
-				j.put([]byte(k), fmt.Append(nil, i))
+				j.putKey([]byte(k), fmt.Append(nil, i))
 				model[k] = fmt.Sprint(i)
 			case 2:
-				j.remove([]byte(k))
+				j.removeKey([]byte(k))
 				delete(model, k)
 			case 3:
 				if saving == nil {
-					saving, whenTaken = j.take(), maps.Clone(model)
+					saving, whenTaken = j.beginCommit(), maps.Clone(model)
 				}
 			case 4:
 				if saving != nil {
-					require.NoError(r, j.save(saving)) // readers see both, for a moment
+					require.NoError(r, j.saveGeneration(saving)) // readers see both, for a moment
 				}
 			case 5:
 				if saving != nil {
-					require.NoError(r, j.save(saving))
-					j.saved(saving)
+					require.NoError(r, j.saveGeneration(saving))
+					j.endCommit(saving)
 					saving, durable = nil, whenTaken
 				}
 			}
 			value, there := model[k]
-			require.Equal(r, there, j.get([]byte(k)) != nil)
-			require.Equal(r, value, string(j.get([]byte(k))))
+			require.Equal(r, there, j.getValue([]byte(k)) != nil)
+			require.Equal(r, value, string(j.getValue([]byte(k))))
 			if j.waitsFor([]byte(k)) == nil {
 				require.Equal(r, durable[k], value, "what waits for nothing is durable")
 			}
 			from, to := key.Draw(r, "from"), key.Draw(r, "to")
 			most := rapid.IntRange(1, 12).Draw(r, "most")
 			var got, want []string
-			j.scan([]byte(from), []byte(to), func(k, v []byte) bool {
+			j.scanRange([]byte(from), []byte(to), func(k, v []byte) bool {
 				got = append(got, string(k)+"="+string(v))
 				return len(got) < most
 			})
@@ -75,16 +75,16 @@ func TestAnAnswerWaitsForWhatIsOnItsWay(t *testing.T) {
 	called := 0
 	count := func(error) { called++ }
 	require.False(t, j.replyOnceCommitted(count), "nothing is on its way")
-	j.put([]byte("a"), []byte("1"))
+	j.putKey([]byte("a"), []byte("1"))
 	require.True(t, j.replyOnceCommitted(count))
-	g := j.take()
-	require.Nil(t, j.take())
+	g := j.beginCommit()
+	require.Nil(t, j.beginCommit())
 	require.True(t, j.replyOnceCommitted(count), "the commit under way counts too")
 	require.Len(t, g.replies, 2)
-	j.put([]byte("b"), []byte("1"))
+	j.putKey([]byte("b"), []byte("1"))
 	require.True(t, j.replyOnceCommitted(count))
 	require.Len(t, g.replies, 2, "what was written later is committed later")
-	require.NoError(t, j.save(g))
-	j.saved(g)
+	require.NoError(t, j.saveGeneration(g))
+	j.endCommit(g)
 	require.Zero(t, called)
 }

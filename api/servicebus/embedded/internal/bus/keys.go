@@ -36,22 +36,22 @@ var tablesOfQueue = []byte{
 // anything of it is left, and which of its queues it is.
 type queueID [5]byte
 
-func idOf(entity uint32, p part) (id queueID) {
+func idOf(entity uint32, p queuePart) (id queueID) {
 	binary.BigEndian.PutUint32(id[:], entity)
 	id[4] = byte(p)
 	return id
 }
 
-func key(table byte, id queueID, size int) []byte {
+func newKey(table byte, id queueID, size int) []byte {
 	k := make([]byte, 0, 1+len(id)+size)
 	return append(append(k, table), id[:]...)
 }
 
 func messageKey(id queueID, seq int64) []byte {
-	return appendNumber(key(tableMessage, id, 8), seq)
+	return appendNumber(newKey(tableMessage, id, 8), seq)
 }
 
-func headKey(id queueID, seq int64) []byte { return appendNumber(key(tableHead, id, 8), seq) }
+func headKey(id queueID, seq int64) []byte { return appendNumber(newKey(tableHead, id, 8), seq) }
 
 // sessionKey is for the tables of lanes and deferred messages.
 func sessionKey(table byte, id queueID, session string, seq int64) []byte {
@@ -59,34 +59,36 @@ func sessionKey(table byte, id queueID, session string, seq int64) []byte {
 }
 
 func sessionPrefix(table byte, id queueID, session string) []byte {
-	return appendText(key(table, id, 2+len(session)+8), session)
+	return appendText(newKey(table, id, 2+len(session)+8), session)
 }
 
 func stateKey(id queueID, session string) []byte {
-	return append(key(tableState, id, len(session)), session...)
+	return append(newKey(tableState, id, len(session)), session...)
 }
 
 func timeKey(table byte, id queueID, at time.Time, seq int64) []byte {
-	return appendNumber(appendNumber(key(table, id, 16), at.UnixMilli()), seq)
+	return appendNumber(appendNumber(newKey(table, id, 16), at.UnixMilli()), seq)
 }
 
 func duplicateKey(id queueID, message string) []byte {
-	return append(key(tableDuplicate, id, len(message)), message...)
+	return append(newKey(tableDuplicate, id, len(message)), message...)
 }
 
 func forgetKey(id queueID, at time.Time, message string) []byte {
-	return append(appendNumber(key(tableForget, id, 8+len(message)), at.UnixMilli()), message...)
+	return append(appendNumber(newKey(tableForget, id, 8+len(message)), at.UnixMilli()), message...)
 }
 
-func ruleKey(id queueID, name string) []byte { return append(key(tableRule, id, len(name)), name...) }
+func ruleKey(id queueID, name string) []byte {
+	return append(newKey(tableRule, id, len(name)), name...)
+}
 
 func entityKey(name string) []byte { return append([]byte{tableEntity}, name...) }
 
 // timeOf reads the time of a timeKey or forgetKey.
-func timeOf(k []byte) time.Time { return time.UnixMilli(number(k[6:])).UTC() }
+func timeOf(k []byte) time.Time { return time.UnixMilli(readNumber(k[6:])).UTC() }
 
 // lastNumber reads the sequence number that a key ends with.
-func lastNumber(k []byte) int64 { return number(k[len(k)-8:]) }
+func lastNumber(k []byte) int64 { return readNumber(k[len(k)-8:]) }
 
 // sessionOf reads the session of a sessionKey.
 func sessionOf(k []byte) string { return string(k[8 : len(k)-8]) }
@@ -96,7 +98,7 @@ func appendNumber(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(max(0, n)))
 }
 
-func number(b []byte) int64 {
+func readNumber(b []byte) int64 {
 	if len(b) < 8 {
 		return 0
 	}

@@ -10,33 +10,33 @@ import (
 // session, or of a whole queue without sessions. The order itself is in the
 // store. A lane knows how far it has got, which messages before that came
 // back, and who wants more.
-type lane struct {
-	queue    *queue
+type deliveryLane struct {
+	queue    *messageQueue
 	name     string
 	cursor   int64     // no message from here on was handed out, unless it was fetched by its number
 	returned sequences // before the cursor, and free again
-	locks    map[*lock]struct{}
+	locks    map[*messageLock]struct{}
 	ready    list.List // of *Receiver with credit, longest waiting first
 	members  map[*Receiver]struct{}
 }
 
-func (b *Bus) openLane(q *queue, name string) *lane {
+func (b *Bus) openLane(q *messageQueue, name string) *deliveryLane {
 	l := q.lanes[name]
 	if l == nil {
-		l = &lane{queue: q, name: name, locks: map[*lock]struct{}{}, members: map[*Receiver]struct{}{}}
+		l = &deliveryLane{queue: q, name: name, locks: map[*messageLock]struct{}{}, members: map[*Receiver]struct{}{}}
 		q.lanes[name] = l
 	}
 	return l
 }
 
-// pump hands out messages as long as there are some and somebody wants them.
-func (b *Bus) pump(l *lane) {
+// handOut hands out messages as long as there are some and somebody wants them.
+func (b *Bus) handOut(l *deliveryLane) {
 	for b.journal.failure == nil {
 		front := l.ready.Front()
 		if front == nil {
 			return
 		}
-		m, p, ok := b.next(l)
+		m, p, ok := b.nextFree(l)
 		if !ok {
 			return
 		}
@@ -46,13 +46,13 @@ func (b *Bus) pump(l *lane) {
 		if r.credit--; r.credit > 0 {
 			r.turn = l.ready.PushBack(r)
 		}
-		b.hand(r, m, p)
+		b.deliverMessage(r, m, p)
 	}
 }
 
-// next takes the next free message of a lane, and leaves expired ones behind. A
+// nextFree takes the next free message of a lane, and leaves expired ones behind. A
 // message that is not committed yet holds up those behind it.
-func (b *Bus) next(l *lane) (Message, place, bool) {
+func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 	for b.journal.failure == nil {
 		seq, again := int64(0), len(l.returned) > 0
 		if again {
@@ -61,37 +61,37 @@ func (b *Bus) next(l *lane) (Message, place, bool) {
 			seq = b.nextOf(l.queue, l.name, l.cursor)
 		}
 		if seq == 0 {
-			return Message{}, place{}, false
+			return Message{}, messageRef{}, false
 		}
-		if g := b.journal.waitsFor(messageKey(l.queue.id, seq)); g != nil && b.journal.get(messageKey(l.queue.id, seq)) != nil {
+		if g := b.journal.waitsFor(messageKey(l.queue.id, seq)); g != nil && b.journal.getValue(messageKey(l.queue.id, seq)) != nil {
 			g.lanes[l] = struct{}{}
-			return Message{}, place{}, false
+			return Message{}, messageRef{}, false
 		}
 		if again {
 			heap.Pop(&l.returned)
 		} else {
 			l.cursor = seq + 1
 		}
-		m, p, there := b.read(l.queue, seq)
+		m, p, there := b.readMessage(l.queue, seq)
 		switch {
 		case !there || m.State != Active: // it expired since it came back
 		case l.queue.locked[seq] != nil: // it was fetched by its number, and comes back if it is not settled
-		case expired(&m, b.clock.Now()):
-			b.expire(l.queue, m, p)
+		case hasExpired(&m, b.clock.Now()):
+			b.expireMessage(l.queue, m, p)
 		default:
 			return m, p, true
 		}
 	}
-	return Message{}, place{}, false
+	return Message{}, messageRef{}, false
 }
 
 // giveBack makes a message of the lane free again.
-func (b *Bus) giveBack(l *lane, seq int64) {
+func (b *Bus) giveBack(l *deliveryLane, seq int64) {
 	heap.Push(&l.returned, seq)
-	b.pump(l)
+	b.handOut(l)
 }
 
-func expired(m *Message, now time.Time) bool {
+func hasExpired(m *Message, now time.Time) bool {
 	return !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(now)
 }
 

@@ -7,17 +7,17 @@ import (
 
 // A lock is the right to settle one message. Locks live in memory only: after
 // a restart all messages are free, with the counts they had.
-type lock struct {
+type messageLock struct {
 	token    LockToken
-	queue    *queue
-	lane     *lane // nil: the message is deferred and belongs to no lane
-	place    place
+	queue    *messageQueue
+	lane     *deliveryLane // nil: the message is deferred and belongs to no lane
+	place    messageRef
 	until    time.Time
 	deadline *deadline // nil: the lock lives as long as that of its session
 }
 
-func (b *Bus) lock(q *queue, l *lane, p place) *lock {
-	k := &lock{token: b.newToken(), queue: q, lane: l, place: p}
+func (b *Bus) lockMessage(q *messageQueue, l *deliveryLane, p messageRef) *messageLock {
+	k := &messageLock{token: b.newToken(), queue: q, lane: l, place: p}
 	b.locks[k.token] = k
 	q.locked[p.seq] = k
 	if l != nil {
@@ -25,15 +25,15 @@ func (b *Bus) lock(q *queue, l *lane, p place) *lock {
 	}
 	if !q.hasSessions() {
 		k.until = b.clock.Now().Add(q.entity.config.LockDuration)
-		k.deadline = b.schedule(k.until, func() { b.fail(k) })
+		k.deadline = b.addDeadline(k.until, func() { b.expireLock(k) })
 	}
 	return k
 }
 
-// unlock forgets a lock, and leaves it to the caller what becomes of the
+// removeLock forgets a lock, and leaves it to the caller what becomes of the
 // message.
-func (b *Bus) unlock(k *lock) {
-	b.cancel(k.deadline)
+func (b *Bus) removeLock(k *messageLock) {
+	b.cancelDeadline(k.deadline)
 	delete(b.locks, k.token)
 	delete(k.queue.locked, k.place.seq)
 	if k.lane != nil {
@@ -41,17 +41,17 @@ func (b *Bus) unlock(k *lock) {
 	}
 }
 
-// fail gives back a message whose lock expired: that counts as a delivery.
-func (b *Bus) fail(k *lock) {
-	if m, ok := b.open(k); ok {
-		b.abandon(k, m)
+// expireLock gives back a message whose lock expired: that counts as a delivery.
+func (b *Bus) expireLock(k *messageLock) {
+	if m, ok := b.unlockAndRead(k); ok {
+		b.abandonMessage(k, m)
 	}
 }
 
-// open ends a lock and reads its message.
-func (b *Bus) open(k *lock) (Message, bool) {
-	b.unlock(k)
-	m, p, ok := b.read(k.queue, k.place.seq)
+// unlockAndRead ends a lock and reads its message.
+func (b *Bus) unlockAndRead(k *messageLock) (Message, bool) {
+	b.removeLock(k)
+	m, p, ok := b.readMessage(k.queue, k.place.seq)
 	if ok {
 		k.place.size = p.size
 	}
@@ -59,12 +59,12 @@ func (b *Bus) open(k *lock) (Message, bool) {
 }
 
 // heldLocks finds all tokens in a queue, or none.
-func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*lock, error) {
-	q, err := b.find(path)
+func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error) {
+	q, err := b.findQueue(path)
 	if err != nil {
 		return nil, err
 	}
-	held := make([]*lock, len(tokens))
+	held := make([]*messageLock, len(tokens))
 	seen := make(map[LockToken]bool, len(tokens))
 	for i, t := range tokens {
 		k := b.locks[t]
@@ -80,7 +80,7 @@ func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*lock, error) {
 // or none.
 func (b *Bus) RenewLocks(path string, tokens []LockToken, done func([]time.Time, error)) {
 	var until []time.Time
-	b.do(func(err error) { done(until, err) }, func() error {
+	b.runOperation(func(err error) { done(until, err) }, func() error {
 		held, err := b.heldLocks(path, tokens)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (b *Bus) RenewLocks(path string, tokens []LockToken, done func([]time.Time,
 		}
 		for _, k := range held {
 			k.until = b.clock.Now().Add(k.queue.entity.config.LockDuration)
-			b.move(k.deadline, k.until)
+			b.moveDeadline(k.deadline, k.until)
 			until = append(until, k.until)
 		}
 		return nil

@@ -10,7 +10,7 @@ import (
 
 // A model is the bus told once more, in the plainest way: lists that are
 // searched from front to back, nothing stored, nothing on its way.
-type model struct {
+type busModel struct {
 	now    time.Time
 	queues map[string]*modelQueue // by lower-case path, dead letters included
 	order  int                    // of locks
@@ -43,8 +43,8 @@ type modelMessage struct {
 	token                  LockToken
 }
 
-func newModel(entities ...Entity) *model {
-	m := &model{now: start, queues: map[string]*modelQueue{}, seen: map[string]time.Time{}}
+func newModel(entities ...Entity) *busModel {
+	m := &busModel{now: start, queues: map[string]*modelQueue{}, seen: map[string]time.Time{}}
 	for _, e := range entities {
 		if e.Kind == Topic {
 			continue
@@ -56,19 +56,19 @@ func newModel(entities ...Entity) *model {
 	return m
 }
 
-func (q *modelQueue) insert(m modelMessage) *modelMessage {
+func (q *modelQueue) insertMessage(m modelMessage) *modelMessage {
 	q.last++
 	m.seq = q.last
 	q.messages = append(q.messages, &m)
 	return &m
 }
 
-func (q *modelQueue) drop(m *modelMessage) {
+func (q *modelQueue) dropMessage(m *modelMessage) {
 	q.messages = slices.DeleteFunc(q.messages, func(x *modelMessage) bool { return x == m })
 }
 
-func (q *modelQueue) bury(m *modelMessage, reason any) {
-	q.drop(m)
+func (q *modelQueue) buryMessage(m *modelMessage, reason any) {
+	q.dropMessage(m)
 	grave := q.grave
 	if grave == nil {
 		grave = q
@@ -78,10 +78,10 @@ func (q *modelQueue) bury(m *modelMessage, reason any) {
 	if reason != "" {
 		dead.reason = reason
 	}
-	grave.insert(dead)
+	grave.insertMessage(dead)
 }
 
-func (q *modelQueue) find(want func(*modelMessage) bool) *modelMessage {
+func (q *modelQueue) findMessage(want func(*modelMessage) bool) *modelMessage {
 	i := slices.IndexFunc(q.messages, want)
 	if i < 0 {
 		return nil
@@ -89,8 +89,8 @@ func (q *modelQueue) find(want func(*modelMessage) bool) *modelMessage {
 	return q.messages[i]
 }
 
-// arrive stores a message in a queue now.
-func (m *model) arrive(q *modelQueue, x modelMessage) {
+// arriveMessage stores a message in a queue now.
+func (m *busModel) arriveMessage(q *modelQueue, x modelMessage) {
 	x.state, x.expires = Active, time.Time{}
 	ttl := x.ttl
 	if d := q.config.DefaultTTL; d != 0 && (ttl == 0 || d < ttl) {
@@ -99,17 +99,17 @@ func (m *model) arrive(q *modelQueue, x modelMessage) {
 	if ttl != 0 {
 		x.expires = m.now.Add(ttl)
 	}
-	q.insert(x)
+	q.insertMessage(x)
 }
 
-func (m *model) publish(x modelMessage) {
-	m.arrive(m.queues["t/subscriptions/all"], x)
+func (m *busModel) publishCopies(x modelMessage) {
+	m.arriveMessage(m.queues["t/subscriptions/all"], x)
 	if x.subject == "x" {
-		m.arrive(m.queues["t/subscriptions/some"], x)
+		m.arriveMessage(m.queues["t/subscriptions/some"], x)
 	}
 }
 
-func (m *model) send(path string, id string, x modelMessage) {
+func (m *busModel) sendMessage(path string, id string, x modelMessage) {
 	if path == "t" {
 		if m.seen[id].After(m.now) {
 			return
@@ -119,31 +119,31 @@ func (m *model) send(path string, id string, x modelMessage) {
 	switch {
 	case !x.due.After(m.now) && path == "t":
 		m.topic++
-		m.publish(x)
+		m.publishCopies(x)
 	case !x.due.After(m.now):
-		m.arrive(m.queues[path], x)
+		m.arriveMessage(m.queues[path], x)
 	case path == "t":
 		m.topic++
 		x.seq = m.topic
 		m.held = append(m.held, &x)
 	default:
 		x.state = Scheduled
-		m.queues[path].insert(x)
+		m.queues[path].insertMessage(x)
 	}
 }
 
-// take locks the first free message of a queue or of a session.
-func (m *model) take(q *modelQueue, session *string) *modelMessage {
-	x := q.find(func(x *modelMessage) bool {
+// takeMessage locks the first free message of a queue or of a session.
+func (m *busModel) takeMessage(q *modelQueue, session *string) *modelMessage {
+	x := q.findMessage(func(x *modelMessage) bool {
 		return x.state == Active && !x.locked && (session == nil || x.session == *session)
 	})
 	if x != nil {
-		m.lock(q, x)
+		m.lockMessage(q, x)
 	}
 	return x
 }
 
-func (m *model) lock(q *modelQueue, x *modelMessage) {
+func (m *busModel) lockMessage(q *modelQueue, x *modelMessage) {
 	m.order++
 	x.locked, x.order, x.until = true, m.order, time.Time{}
 	if !q.config.RequiresSession {
@@ -153,7 +153,7 @@ func (m *model) lock(q *modelQueue, x *modelMessage) {
 
 // nextSession finds the free session with the oldest active message.
 func (q *modelQueue) nextSession() (string, bool) {
-	x := q.find(func(x *modelMessage) bool {
+	x := q.findMessage(func(x *modelMessage) bool {
 		_, held := q.sessions[x.session]
 		return x.state == Active && !held
 	})
@@ -163,49 +163,49 @@ func (q *modelQueue) nextSession() (string, bool) {
 	return x.session, true
 }
 
-func (m *model) free(q *modelQueue, x *modelMessage) {
+func (m *busModel) freeMessage(q *modelQueue, x *modelMessage) {
 	x.locked = false
-	m.expire(q, x)
+	m.expireMessage(q, x)
 }
 
-func (m *model) expire(q *modelQueue, x *modelMessage) {
+func (m *busModel) expireMessage(q *modelQueue, x *modelMessage) {
 	if x.expires.IsZero() || x.expires.After(m.now) || x.locked || x.state == Scheduled {
 		return
 	}
 	if q.config.DeadLetterOnExpiry {
-		q.bury(x, ReasonExpired)
+		q.buryMessage(x, ReasonExpired)
 	} else {
-		q.drop(x)
+		q.dropMessage(x)
 	}
 }
 
-func (m *model) settle(q *modelQueue, x *modelMessage, how Settlement) {
+func (m *busModel) settleMessage(q *modelQueue, x *modelMessage, how Settlement) {
 	switch how.Outcome {
 	case Complete:
-		q.drop(x)
+		q.dropMessage(x)
 	case Abandon:
-		m.abandon(q, x)
+		m.abandonMessage(q, x)
 	case Release:
-		m.free(q, x)
+		m.freeMessage(q, x)
 	case Defer:
 		x.state = Deferred
-		m.free(q, x)
+		m.freeMessage(q, x)
 	case DeadLetter:
-		q.bury(x, how.Reason)
+		q.buryMessage(x, how.Reason)
 	}
 }
 
-func (m *model) abandon(q *modelQueue, x *modelMessage) {
+func (m *busModel) abandonMessage(q *modelQueue, x *modelMessage) {
 	if q.grave != nil {
 		if x.count++; x.count >= q.config.MaxDeliveryCount {
-			q.bury(x, ReasonDeliveries)
+			q.buryMessage(x, ReasonDeliveries)
 			return
 		}
 	}
-	m.free(q, x)
+	m.freeMessage(q, x)
 }
 
-func (m *model) release(q *modelQueue, session string) {
+func (m *busModel) releaseSession(q *modelQueue, session string) {
 	delete(q.sessions, session)
 	for _, x := range q.messages {
 		x.locked = x.locked && x.session != session
@@ -213,9 +213,9 @@ func (m *model) release(q *modelQueue, session string) {
 	m.expireAll(q)
 }
 
-// restart forgets all locks.
-func (m *model) restart() {
-	for _, q := range m.sorted() {
+// forgetLocks forgets all locks.
+func (m *busModel) forgetLocks() {
+	for _, q := range m.sortedQueues() {
 		clear(q.sessions)
 		for _, x := range q.messages {
 			x.locked = false
@@ -225,13 +225,13 @@ func (m *model) restart() {
 }
 
 // expireAll ends what expired while it was locked, the oldest first.
-func (m *model) expireAll(q *modelQueue) {
+func (m *busModel) expireAll(q *modelQueue) {
 	for _, x := range slices.SortedStableFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return a.expires.Compare(b.expires) }) {
-		m.expire(q, x)
+		m.expireMessage(q, x)
 	}
 }
 
-func (m *model) sorted() []*modelQueue {
+func (m *busModel) sortedQueues() []*modelQueue {
 	var all []*modelQueue
 	for _, q := range m.queues {
 		all = append(all, q)
@@ -240,8 +240,8 @@ func (m *model) sorted() []*modelQueue {
 	return all
 }
 
-// advance lets time pass from one event to the next.
-func (m *model) advance(d time.Duration) {
+// advanceTime lets time pass from one event to the next.
+func (m *busModel) advanceTime(d time.Duration) {
 	end := m.now.Add(d)
 	for {
 		at, happen := end.Add(1), func() {}
@@ -250,27 +250,27 @@ func (m *model) advance(d time.Duration) {
 				at, happen = t, f
 			}
 		}
-		for _, q := range m.sorted() {
+		for _, q := range m.sortedQueues() {
 			for session, until := range q.sessions {
 				sooner(until, func() { m.loseSession(q, session) })
 			}
 			inOrder := slices.SortedFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return cmp.Compare(a.order, b.order) })
 			for _, x := range inOrder {
 				if x.locked {
-					sooner(x.until, func() { m.abandon(q, x) })
+					sooner(x.until, func() { m.abandonMessage(q, x) })
 				}
 			}
 			for _, x := range q.messages {
 				switch {
 				case x.state == Scheduled:
-					sooner(x.due, func() { q.drop(x); m.arrive(q, *x) })
+					sooner(x.due, func() { q.dropMessage(x); m.arriveMessage(q, *x) })
 				case !x.locked:
-					sooner(x.expires, func() { m.expire(q, x) })
+					sooner(x.expires, func() { m.expireMessage(q, x) })
 				}
 			}
 		}
 		for i, x := range m.held {
-			sooner(x.due, func() { m.held = slices.Delete(m.held, i, i+1); m.publish(*x) })
+			sooner(x.due, func() { m.held = slices.Delete(m.held, i, i+1); m.publishCopies(*x) })
 		}
 		if at.After(end) {
 			break
@@ -281,17 +281,17 @@ func (m *model) advance(d time.Duration) {
 	m.now = end
 }
 
-func (m *model) loseSession(q *modelQueue, session string) {
+func (m *busModel) loseSession(q *modelQueue, session string) {
 	delete(q.sessions, session)
 	for _, x := range slices.Clone(q.messages) {
 		if x.locked && x.session == session {
-			m.abandon(q, x)
+			m.abandonMessage(q, x)
 		}
 	}
 }
 
-// tell describes what a queue holds.
-func (q *modelQueue) tell() string {
+// describeQueue describes what a queue holds.
+func (q *modelQueue) describeQueue() string {
 	var s strings.Builder
 	for _, x := range q.messages {
 		fmt.Fprintf(&s, "%d %s session=%v,%s count=%d state=%d expires=%v reason=%v\n", x.seq, x.body, x.hasSession, x.session, x.count, x.state, x.expires.UnixMilli(), x.reason)
@@ -299,7 +299,7 @@ func (q *modelQueue) tell() string {
 	return s.String()
 }
 
-func tell(messages []Message) string {
+func describeMessages(messages []Message) string {
 	var s strings.Builder
 	for _, x := range messages {
 		session := ""
@@ -307,12 +307,12 @@ func tell(messages []Message) string {
 			session = *x.SessionID
 		}
 		fmt.Fprintf(&s, "%d %s session=%v,%s count=%d state=%d expires=%v reason=%v\n", x.SequenceNumber, x.Sections, x.SessionID != nil, session,
-			x.DeliveryCount, x.State, x.ExpiresAt.UnixMilli(), Delivery{Message: x}.property(propertyReason))
+			x.DeliveryCount, x.State, x.ExpiresAt.UnixMilli(), Delivery{Message: x}.propertyOf(propertyReason))
 	}
 	return s.String()
 }
 
-func (q *modelQueue) count(s State) (n int64) {
+func (q *modelQueue) countState(s State) (n int64) {
 	for _, x := range q.messages {
 		if x.state == s {
 			n++

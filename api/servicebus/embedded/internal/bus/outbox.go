@@ -6,7 +6,7 @@ import "sync"
 // are added under the lock of the bus, and made without it by a goroutine of
 // their own, so that no commit waits for what others do in them. A call may
 // use the bus; what that has to say follows in its turn.
-type outbox struct {
+type callQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	calls   []func()
@@ -15,21 +15,21 @@ type outbox struct {
 	ended   chan struct{}
 }
 
-func newOutbox() *outbox {
-	o := &outbox{ended: make(chan struct{})}
+func newCallQueue() *callQueue {
+	o := &callQueue{ended: make(chan struct{})}
 	o.changed.L = &o.mu
 	return o
 }
 
-func (o *outbox) add(call func()) {
+func (o *callQueue) addCall(call func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.calls = append(o.calls, call)
 	o.changed.Broadcast()
 }
 
-// serve makes calls until close.
-func (o *outbox) serve() {
+// runCalls makes calls until close.
+func (o *callQueue) runCalls() {
 	defer close(o.ended)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -40,12 +40,12 @@ func (o *outbox) serve() {
 			}
 			o.changed.Wait()
 		}
-		o.call()
+		o.makeCalls()
 	}
 }
 
-// call makes the calls there are. It gives back the lock meanwhile.
-func (o *outbox) call() {
+// makeCalls makes the calls there are. It gives back the lock meanwhile.
+func (o *callQueue) makeCalls() {
 	calls := o.calls
 	o.calls, o.calling = nil, true
 	o.mu.Unlock()
@@ -57,8 +57,8 @@ func (o *outbox) call() {
 	o.changed.Broadcast()
 }
 
-// close returns when all calls are made.
-func (o *outbox) close() {
+// closeAndWait returns when all calls are made.
+func (o *callQueue) closeAndWait() {
 	o.mu.Lock()
 	o.closed = true
 	o.changed.Broadcast()
@@ -66,17 +66,17 @@ func (o *outbox) close() {
 	<-o.ended
 }
 
-// late makes the calls that refuse what came after close.
-func (o *outbox) late() {
+// callRemaining makes the calls that refuse what came after close.
+func (o *callQueue) callRemaining() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.closed && !o.calling && len(o.calls) > 0 {
-		o.call()
+		o.makeCalls()
 	}
 }
 
-// idle returns when there is nothing to call.
-func (o *outbox) idle() {
+// waitIdle returns when there is nothing to call.
+func (o *callQueue) waitIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.calling || len(o.calls) > 0 {

@@ -21,35 +21,35 @@ const (
 // passes over those scheduled. It may return fewer than asked, but none only
 // if there are none. An expired message is there as long as it is locked.
 func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
-	b.enter()
-	q, err := b.find(path)
-	b.leave()
+	b.lockAndCatchUp()
+	q, err := b.findQueue(path)
+	b.scheduleAndUnlock()
 	if err != nil {
 		return nil, err
 	}
-	p := peeked{queue: q, most: min(max(o.Max, 0), maxPeek)}
+	p := peekResult{queue: q, most: min(max(o.Max, 0), maxPeek)}
 	err = b.journal.store.View(func(r disk.Reader) error {
 		if o.SessionID == nil {
-			p.all(r, o.From)
+			p.addAll(r, o.From)
 		} else {
-			p.session(r, *o.SessionID, o.From)
+			p.addSession(r, *o.SessionID, o.From)
 		}
 		return p.failure
 	})
 	return p.messages, err
 }
 
-type peeked struct {
-	queue    *queue
+type peekResult struct {
+	queue    *messageQueue
 	most     int
 	bytes    int
 	messages []Message
 	failure  error
 }
 
-// add takes in a record, and says whether there is room for more.
-func (p *peeked) add(record []byte) bool {
-	m, err := decode(bytes.Clone(record))
+// addRecord takes in a record, and says whether there is room for more.
+func (p *peekResult) addRecord(record []byte) bool {
+	m, err := decodeMessage(bytes.Clone(record))
 	if err != nil {
 		p.failure = err
 		return false
@@ -59,14 +59,14 @@ func (p *peeked) add(record []byte) bool {
 	return len(p.messages) < p.most && p.bytes < maxPeekBytes
 }
 
-func (p *peeked) all(r disk.Reader, from int64) {
+func (p *peekResult) addAll(r disk.Reader, from int64) {
 	if p.most > 0 {
-		r.Scan(messageKey(p.queue.id, from), endOfPrefix(key(tableMessage, p.queue.id, 0)), func(_, v []byte) bool { return p.add(v) })
+		r.Scan(messageKey(p.queue.id, from), endOfPrefix(newKey(tableMessage, p.queue.id, 0)), func(_, v []byte) bool { return p.addRecord(v) })
 	}
 }
 
-// session merges the active and the deferred messages of a session.
-func (p *peeked) session(r disk.Reader, session string, from int64) {
+// addSession merges the active and the deferred messages of a session.
+func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 	var sequences []int64
 	for _, table := range []byte{tableLane, tableDeferred} {
 		found := 0
@@ -78,7 +78,7 @@ func (p *peeked) session(r disk.Reader, session string, from int64) {
 	}
 	slices.Sort(sequences)
 	for _, seq := range sequences {
-		if v := r.Get(messageKey(p.queue.id, seq)); v == nil || len(p.messages) == p.most || !p.add(v) {
+		if v := r.Get(messageKey(p.queue.id, seq)); v == nil || len(p.messages) == p.most || !p.addRecord(v) {
 			return
 		}
 	}
@@ -90,7 +90,7 @@ func (p *peeked) session(r disk.Reader, session string, from int64) {
 // too: there may be very many in front of the one that is wanted.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
-	b.do(func(err error) { done(out, err) }, func() error {
+	b.runOperation(func(err error) { done(out, err) }, func() error {
 		q, l, err := b.deferredOf(path, session)
 		if err != nil {
 			return err
@@ -99,10 +99,10 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 			return fmt.Errorf("%w: ask for 1 to %d sequence numbers, not %d", ErrInvalid, maxSequences, len(wanted))
 		}
 		seen := map[int64]bool{}
-		messages, places := make([]Message, len(wanted)), make([]place, len(wanted))
+		messages, places := make([]Message, len(wanted)), make([]messageRef, len(wanted))
 		for i, seq := range wanted {
-			m, p, ok := b.read(q, seq)
-			if !ok || seen[seq] || !q.canFetch(&m) || q.locked[seq] != nil || l != nil && p.lane != l.name || expired(&m, b.clock.Now()) {
+			m, p, ok := b.readMessage(q, seq)
+			if !ok || seen[seq] || !q.canFetch(&m) || q.locked[seq] != nil || l != nil && p.lane != l.name || hasExpired(&m, b.clock.Now()) {
 				return fmt.Errorf("%w: no free message is deferred with sequence number %d", ErrNotFound, seq)
 			}
 			messages[i], places[i], seen[seq] = m, p, true
@@ -110,16 +110,16 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 		for i, m := range messages {
 			d := Delivery{Message: m}
 			if mode == ReceiveAndDelete {
-				b.remove(q, places[i], time.Time{})
+				b.removeMessage(q, places[i], time.Time{})
 			} else {
 				from := l
 				if m.State == Active {
 					from = b.openLane(q, places[i].lane)
 				}
-				k := b.lock(q, from, places[i])
+				k := b.lockMessage(q, from, places[i])
 				d.Token, d.LockedUntil = k.token, k.until
 				if l != nil {
-					d.LockedUntil = q.holder(l.name).until
+					d.LockedUntil = q.holderOf(l.name).until
 				}
 			}
 			out = append(out, d)
@@ -129,12 +129,12 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 }
 
 // canFetch reports whether a message can be fetched by its number.
-func (q *queue) canFetch(m *Message) bool {
+func (q *messageQueue) canFetch(m *Message) bool {
 	return m.State == Deferred || q.part == deadLetterPart && m.State == Active
 }
 
-func (b *Bus) deferredOf(path string, session *string) (*queue, *lane, error) {
-	q, err := b.receivable(path)
+func (b *Bus) deferredOf(path string, session *string) (*messageQueue, *deliveryLane, error) {
+	q, err := b.findReceivable(path)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -142,7 +142,7 @@ func (b *Bus) deferredOf(path string, session *string) (*queue, *lane, error) {
 		return q, nil, nil
 	case session == nil:
 		return nil, nil, fmt.Errorf("%w: the entity requires sessions; receive with the session that is held", ErrNotAllowed)
-	case q.holder(*session) == nil:
+	case q.holderOf(*session) == nil:
 		return nil, nil, ErrSessionLockLost
 	}
 	return q, q.lanes[*session], nil
@@ -151,18 +151,18 @@ func (b *Bus) deferredOf(path string, session *string) (*queue, *lane, error) {
 // Sessions lists sessions: those with active messages, or, with a time, those
 // whose state changed since.
 func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, error) {
-	b.enter()
+	b.lockAndCatchUp()
 	q, err := b.sessionQueue(path)
-	b.leave()
+	b.scheduleAndUnlock()
 	if err != nil {
 		return nil, err
 	}
 	found, most := []string{}, min(max(top, 0), maxPeek)
 	err = b.journal.store.View(func(r disk.Reader) error {
 		if !since.IsZero() {
-			prefix := key(tableState, q.id, 0)
+			prefix := newKey(tableState, q.id, 0)
 			r.Scan(prefix, endOfPrefix(prefix), func(k, v []byte) bool {
-				if number(v) >= since.UnixMilli() {
+				if readNumber(v) >= since.UnixMilli() {
 					if skip--; skip < 0 && len(found) < most {
 						found = append(found, string(k[len(prefix):]))
 					}
@@ -171,9 +171,9 @@ func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, e
 			})
 			return nil
 		}
-		for from := key(tableLane, q.id, 0); len(found) < most; {
+		for from := newKey(tableLane, q.id, 0); len(found) < most; {
 			var session *string
-			r.Scan(from, endOfPrefix(key(tableLane, q.id, 0)), func(k, _ []byte) bool {
+			r.Scan(from, endOfPrefix(newKey(tableLane, q.id, 0)), func(k, _ []byte) bool {
 				s := sessionOf(k)
 				session = &s
 				return false

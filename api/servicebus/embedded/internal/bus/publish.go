@@ -8,30 +8,30 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus/filter"
 )
 
-// publish gives each subscription of a topic the copies that its rules make.
-func (b *Bus) publish(topic *entity, m Message, hops int) {
-	b.number(topic, &m)
-	v := &view{message: &m, codec: b.codec}
+// publishCopies gives each subscription of a topic the copies that its rules make.
+func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
+	b.assignNumber(topic, &m)
+	v := &messageView{message: &m, codec: b.codec}
 	for _, s := range topic.subscriptions {
-		if !s.sends() {
+		if !s.canSend() {
 			continue
 		}
-		copies, err := s.copies(v)
+		copies, err := s.makeCopies(v)
 		if err != nil && s.config.DeadLetterOnFilterFail {
-			b.bury(s.deadLetters, s.main, m, hops, ReasonFilter, err.Error())
+			b.storeDeadLetter(s.deadLetters, s.main, m, hops, ReasonFilter, err.Error())
 		}
 		for _, c := range copies {
-			b.arrive(s, c, hops)
+			b.routeMessage(s, c, hops)
 		}
 	}
 }
 
-// copies makes one copy for all rules without an action that match, and one
+// makeCopies makes one copy for all rules without an action that match, and one
 // for each with an action. A rule that fails makes none.
-func (e *entity) copies(v *view) (copies []Message, failure error) {
+func (e *entity) makeCopies(v *messageView) (copies []Message, failure error) {
 	plain := false
 	for _, r := range e.rules {
-		ok, err := r.matches(v)
+		ok, err := r.isMatch(v)
 		switch {
 		case err != nil:
 			failure = err
@@ -42,7 +42,7 @@ func (e *entity) copies(v *view) (copies []Message, failure error) {
 				copies = append(copies, *v.message)
 			}
 		default:
-			c, err := v.act(r.action)
+			c, err := v.applyAction(r.action)
 			if err != nil {
 				failure = err
 				continue
@@ -53,13 +53,13 @@ func (e *entity) copies(v *view) (copies []Message, failure error) {
 	return copies, failure
 }
 
-func (r *rule) matches(v *view) (ok bool, err error) {
+func (r *compiledRule) isMatch(v *messageView) (ok bool, err error) {
 	v.used = false
 	switch {
 	case r.condition != nil:
 		ok, err = r.condition.Match(v)
 	case r.Filter.Correlation != nil:
-		ok = r.Filter.Correlation.matches(v)
+		ok = r.Filter.Correlation.isMatch(v)
 	default:
 		ok = !r.Filter.False
 	}
@@ -69,7 +69,7 @@ func (r *rule) matches(v *view) (ok bool, err error) {
 	return ok, err
 }
 
-func (c *Correlation) matches(v *view) bool {
+func (c *Correlation) isMatch(v *messageView) bool {
 	session := ""
 	if v.message.SessionID != nil {
 		session = *v.message.SessionID
@@ -99,7 +99,7 @@ func (c *Correlation) matches(v *view) bool {
 
 // A view is a message as filters and actions see it. Its application
 // properties are decoded when they are first asked for.
-type view struct {
+type messageView struct {
 	message    *Message
 	codec      Codec
 	properties map[string]any
@@ -110,7 +110,7 @@ type view struct {
 	removed []string
 }
 
-func (v *view) decoded() map[string]any {
+func (v *messageView) decodeProperties() map[string]any {
 	v.used = true
 	if v.properties == nil {
 		if v.properties, v.failure = v.codec.Decode(v.message.ApplicationProperties); v.properties == nil {
@@ -121,16 +121,16 @@ func (v *view) decoded() map[string]any {
 }
 
 // Property implements filter.Message.
-func (v *view) Property(name string) (any, bool) {
-	value, there := v.decoded()[name]
+func (v *messageView) Property(name string) (any, bool) {
+	value, there := v.decodeProperties()[name]
 	return value, there
 }
 
 // System implements filter.Message.
-func (v *view) System(name string) any {
+func (v *messageView) System(name string) any {
 	m := v.message
-	if text := m.text(name); text != nil {
-		return set(*text, *text != "")
+	if text := m.textField(name); text != nil {
+		return valueIfSet(*text, *text != "")
 	}
 	switch name {
 	case "SessionId":
@@ -138,9 +138,9 @@ func (v *view) System(name string) any {
 			return *m.SessionID
 		}
 	case "TimeToLive":
-		return set(m.TTL, m.TTL != 0)
+		return valueIfSet(m.TTL, m.TTL != 0)
 	case "ScheduledEnqueueTimeUtc":
-		return set(m.ScheduledFor, !m.ScheduledFor.IsZero())
+		return valueIfSet(m.ScheduledFor, !m.ScheduledFor.IsZero())
 	case "SequenceNumber":
 		return m.EnqueuedSequenceNumber // the one in the topic: no other is given yet
 	case "DeliveryCount":
@@ -149,15 +149,15 @@ func (v *view) System(name string) any {
 	return nil
 }
 
-func set(value any, is bool) any {
+func valueIfSet(value any, is bool) any {
 	if is {
 		return value
 	}
 	return nil
 }
 
-// text is the field that a system property of type string stands for.
-func (m *Message) text(name string) *string {
+// textField is the field that a system property of type string stands for.
+func (m *Message) textField(name string) *string {
 	switch name {
 	case "ContentType":
 		return &m.ContentType
@@ -179,10 +179,10 @@ func (m *Message) text(name string) *string {
 	return nil
 }
 
-// act applies an action to a copy.
-func (v *view) act(a *filter.Action) (Message, error) {
+// applyAction applies an action to a copy.
+func (v *messageView) applyAction(a *filter.Action) (Message, error) {
 	m := *v.message
-	own := &view{message: &m, codec: v.codec, properties: maps.Clone(v.decoded()), changes: map[string]any{}}
+	own := &messageView{message: &m, codec: v.codec, properties: maps.Clone(v.decodeProperties()), changes: map[string]any{}}
 	if v.failure != nil {
 		return m, v.failure
 	}
@@ -201,23 +201,23 @@ func (v *view) act(a *filter.Action) (Message, error) {
 }
 
 // SetProperty implements filter.Target.
-func (v *view) SetProperty(name string, value any) {
+func (v *messageView) SetProperty(name string, value any) {
 	v.properties[name], v.changes[name] = value, value
 	v.removed = slices.DeleteFunc(v.removed, func(n string) bool { return n == name })
 }
 
 // RemoveProperty implements filter.Target.
-func (v *view) RemoveProperty(name string) {
+func (v *messageView) RemoveProperty(name string) {
 	delete(v.properties, name)
 	delete(v.changes, name)
 	v.removed = append(v.removed, name)
 }
 
 // SetSystem implements filter.Target.
-func (v *view) SetSystem(name string, value any) error {
+func (v *messageView) SetSystem(name string, value any) error {
 	m := v.message
 	text, isText := value.(string)
-	field := m.text(name)
+	field := m.textField(name)
 	switch {
 	case !isText && value != nil || field == nil && name != "SessionId" || name == "MessageId":
 		return fmt.Errorf("sys.%s cannot be set to a %T", name, value)

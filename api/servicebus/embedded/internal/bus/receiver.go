@@ -13,7 +13,7 @@ type Receiver struct {
 	session string
 
 	// Guarded by the lock of the bus.
-	lane   *lane
+	lane   *deliveryLane
 	credit int
 	turn   *list.Element // its place among those with credit
 	closed bool
@@ -24,22 +24,22 @@ type Receiver struct {
 // Receive starts a receiver of an entity without sessions. It gets nothing
 // before it has credit.
 func (b *Bus) Receive(path string, o ReceiverOptions) (*Receiver, error) {
-	b.enter()
-	defer b.leave()
-	if err := b.usable(); err != nil {
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
+	if err := b.checkUsable(); err != nil {
 		return nil, err
 	}
-	q, err := b.receivable(path)
+	q, err := b.findReceivable(path)
 	if err != nil {
 		return nil, err
 	}
 	if q.hasSessions() {
 		return nil, fmt.Errorf("%w: it is not possible for an entity that requires sessions to create a non-sessionful message receiver", ErrNotAllowed)
 	}
-	return b.join(q, "", o), nil
+	return b.addReceiver(q, "", o), nil
 }
 
-func (b *Bus) join(q *queue, name string, o ReceiverOptions) *Receiver {
+func (b *Bus) addReceiver(q *messageQueue, name string, o ReceiverOptions) *Receiver {
 	l := b.openLane(q, name)
 	r := &Receiver{bus: b, options: o, session: name, lane: l}
 	l.members[r] = struct{}{}
@@ -50,35 +50,35 @@ func (b *Bus) join(q *queue, name string, o ReceiverOptions) *Receiver {
 // what is left of the credit, at most.
 func (r *Receiver) AddCredit(n int) {
 	b := r.bus
-	b.enter()
-	defer b.leave()
-	if r.closed || b.usable() != nil {
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
+	if r.closed || b.checkUsable() != nil {
 		return
 	}
 	r.credit = max(0, r.credit+n)
 	switch {
 	case r.credit == 0:
-		r.rest()
+		r.leaveReady()
 	case r.turn == nil:
 		r.turn = r.lane.ready.PushBack(r)
 	}
-	b.pump(r.lane)
+	b.handOut(r.lane)
 }
 
 // Drain takes back the credit and says how much was left, after all that was
 // handed out before.
 func (r *Receiver) Drain(done func(left int)) {
 	b := r.bus
-	b.enter()
-	defer b.leave()
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
 	left := r.credit
 	r.credit = 0
-	r.rest()
-	b.reply(func(error) { done(left) })
+	r.leaveReady()
+	b.replyCommitted(func(error) { done(left) })
 }
 
-// rest takes the receiver out of the turn.
-func (r *Receiver) rest() {
+// leaveReady takes the receiver out of the turn.
+func (r *Receiver) leaveReady() {
 	if r.turn != nil {
 		r.lane.ready.Remove(r.turn)
 		r.turn = nil
@@ -90,8 +90,8 @@ func (r *Receiver) rest() {
 // as they were. Deliveries already on their way may still arrive.
 func (r *Receiver) Close() {
 	b := r.bus
-	b.enter()
-	defer b.leave()
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
 	if !r.closed {
 		b.leaveLane(r)
 	}
@@ -101,18 +101,18 @@ func (r *Receiver) Close() {
 func (b *Bus) leaveLane(r *Receiver) {
 	r.closed = true
 	r.credit = 0
-	r.rest()
+	r.leaveReady()
 	delete(r.lane.members, r)
 	if r.lane.queue.hasSessions() {
 		b.freeSession(r)
 	}
 }
 
-// lose ends a receiver that did not ask for it.
-func (b *Bus) lose(r *Receiver, why error) {
+// endReceiver ends a receiver that did not ask for it.
+func (b *Bus) endReceiver(r *Receiver, why error) {
 	b.leaveLane(r)
 	if r.options.Lost != nil {
-		b.outbox.add(func() { r.options.Lost(why) })
+		b.outbox.addCall(func() { r.options.Lost(why) })
 	}
 }
 
@@ -126,41 +126,41 @@ func (r *Receiver) LockedUntil() time.Time {
 	return r.until
 }
 
-// hand gives a message to a receiver: locked, or removed before it goes out.
-func (b *Bus) hand(r *Receiver, m Message, p place) {
+// deliverMessage gives a message to a receiver: locked, or removed before it goes out.
+func (b *Bus) deliverMessage(r *Receiver, m Message, p messageRef) {
 	if r.options.Mode == ReceiveAndDelete {
-		b.remove(r.lane.queue, p, time.Time{})
-		b.reply(func(broken error) {
+		b.removeMessage(r.lane.queue, p, time.Time{})
+		b.replyCommitted(func(broken error) {
 			if broken == nil {
 				r.options.Deliver(Delivery{Message: m})
 			}
 		})
 		return
 	}
-	k := b.lock(r.lane.queue, r.lane, p)
+	k := b.lockMessage(r.lane.queue, r.lane, p)
 	d := Delivery{Message: m, Token: k.token, LockedUntil: k.until}
 	if r.lane.queue.hasSessions() {
 		d.LockedUntil = r.until
 	}
-	b.outbox.add(func() { r.options.Deliver(d) })
+	b.outbox.addCall(func() { r.options.Deliver(d) })
 }
 
 // endReceivers tells all who wait for something that nothing more will come.
 func (b *Bus) endReceivers(why error) {
 	for _, e := range b.entities {
-		for _, q := range e.queues() {
+		for _, q := range e.listQueues() {
 			b.endReceiversOf(q, why)
 		}
 	}
 }
 
-func (b *Bus) endReceiversOf(q *queue, why error) {
+func (b *Bus) endReceiversOf(q *messageQueue, why error) {
 	for el := q.waiting.Front(); el != nil; el = q.waiting.Front() {
-		b.refuse(el.Value.(*sessionWaiter), why)
+		b.refuseWaiter(el.Value.(*sessionWaiter), why)
 	}
 	for _, l := range q.lanes {
 		for r := range l.members {
-			b.lose(r, why)
+			b.endReceiver(r, why)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 	flagRewritten
 )
 
-func encode(m *Message) []byte {
+func encodeMessage(m *Message) []byte {
 	b := make([]byte, 0, 160+len(m.ApplicationProperties)+len(m.Sections))
 	flags := byte(0)
 	session := ""
@@ -32,7 +32,7 @@ func encode(m *Message) []byte {
 	}
 	b = append(b, recordVersion, flags)
 	for _, n := range []int64{
-		m.SequenceNumber, m.EnqueuedSequenceNumber, millis(m.EnqueuedAt), millis(m.ExpiresAt), millis(m.ScheduledFor),
+		m.SequenceNumber, m.EnqueuedSequenceNumber, toMillis(m.EnqueuedAt), toMillis(m.ExpiresAt), toMillis(m.ScheduledFor),
 		int64(m.TTL), int64(m.DeliveryCount), int64(m.State),
 	} {
 		b = binary.AppendVarint(b, n)
@@ -49,8 +49,8 @@ func encode(m *Message) []byte {
 	return append(b, m.Sections...)
 }
 
-// decode keeps parts of b.
-func decode(b []byte) (Message, error) {
+// decodeMessage keeps parts of b.
+func decodeMessage(b []byte) (Message, error) {
 	if len(b) > 0 && b[0] > recordVersion {
 		return Message{}, fmt.Errorf("%w: a message has version %d, this version reads %d", disk.ErrFormat, b[0], recordVersion)
 	}
@@ -60,19 +60,19 @@ func decode(b []byte) (Message, error) {
 	flags := b[1]
 	r := recordReader{rest: b[2:]}
 	var m Message
-	m.SequenceNumber, m.EnqueuedSequenceNumber = r.number(), r.number()
-	m.EnqueuedAt, m.ExpiresAt, m.ScheduledFor = r.time(), r.time(), r.time()
-	m.TTL = time.Duration(r.number())
-	m.DeliveryCount, m.State = uint32(r.number()), State(r.number()) //nolint:gosec // as they were written
-	session := r.text()
+	m.SequenceNumber, m.EnqueuedSequenceNumber = r.readNumber(), r.readNumber()
+	m.EnqueuedAt, m.ExpiresAt, m.ScheduledFor = r.readTime(), r.readTime(), r.readTime()
+	m.TTL = time.Duration(r.readNumber())
+	m.DeliveryCount, m.State = uint32(r.readNumber()), State(r.readNumber()) //nolint:gosec // as they were written
+	session := r.readText()
 	if flags&flagSession != 0 {
 		m.SessionID = &session
 	}
 	m.Rewritten = flags&flagRewritten != 0
-	m.ID, m.PartitionKey, m.Subject, m.To = r.text(), r.text(), r.text(), r.text()
-	m.ReplyTo, m.ReplyToSessionID, m.CorrelationID = r.text(), r.text(), r.text()
-	m.ContentType, m.DeadLetterSource = r.text(), r.text()
-	m.ApplicationProperties = r.bytes()
+	m.ID, m.PartitionKey, m.Subject, m.To = r.readText(), r.readText(), r.readText(), r.readText()
+	m.ReplyTo, m.ReplyToSessionID, m.CorrelationID = r.readText(), r.readText(), r.readText()
+	m.ContentType, m.DeadLetterSource = r.readText(), r.readText()
+	m.ApplicationProperties = r.readBytes()
 	m.Sections = r.rest
 	if r.failed {
 		return Message{}, errRecord
@@ -85,7 +85,7 @@ type recordReader struct {
 	failed bool
 }
 
-func (r *recordReader) number() int64 {
+func (r *recordReader) readNumber() int64 {
 	n, size := binary.Varint(r.rest)
 	if size <= 0 {
 		r.failed = true
@@ -95,14 +95,14 @@ func (r *recordReader) number() int64 {
 	return n
 }
 
-func (r *recordReader) time() time.Time {
-	if n := r.number(); n != 0 {
+func (r *recordReader) readTime() time.Time {
+	if n := r.readNumber(); n != 0 {
 		return time.UnixMilli(n).UTC()
 	}
 	return time.Time{}
 }
 
-func (r *recordReader) bytes() []byte {
+func (r *recordReader) readBytes() []byte {
 	n, size := binary.Uvarint(r.rest)
 	if size <= 0 || n > uint64(len(r.rest)-size) { //nolint:gosec // size is at most the length
 		r.failed = true
@@ -113,9 +113,9 @@ func (r *recordReader) bytes() []byte {
 	return b[:len(b):len(b)]
 }
 
-func (r *recordReader) text() string { return string(r.bytes()) }
+func (r *recordReader) readText() string { return string(r.readBytes()) }
 
-func millis(t time.Time) int64 {
+func toMillis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 func TestWhatAnEntityIsNotForIsRefused(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	w.create(Entity{Path: "s", RequiresSession: true})
-	w.create(Entity{Path: "t", Kind: Topic})
-	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
-	w.send("s", inSession("a", "1"), inSession("a", "2"))
-	held := w.session("s", "a")
-	locked := held.take(1)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
+	w.createEntity(Entity{Path: "t", Kind: Topic})
+	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
+	w.sendBatch("s", inSession("a", "1"), inSession("a", "2"))
+	held := w.holdSession("s", "a")
+	locked := held.takeDeliveries(1)
 	long := strings.Repeat("x", maxID+1)
 	a := "a"
 	deferred := func(path string, sequences []int64, session *string) func(func(error)) {
@@ -38,9 +38,9 @@ func TestWhatAnEntityIsNotForIsRefused(t *testing.T) {
 		operation func(func(error))
 		want      error
 	}{
-		"send to nothing":            {send("none", text("a")), ErrNotFound},
-		"send to a subscription":     {send("t/subscriptions/s", text("a")), ErrNotAllowed},
-		"send to dead letters":       {send("q/$DeadLetterQueue", text("a")), ErrNotAllowed},
+		"send to nothing":            {send("none", textMessage("a")), ErrNotFound},
+		"send to a subscription":     {send("t/subscriptions/s", textMessage("a")), ErrNotAllowed},
+		"send to dead letters":       {send("q/$DeadLetterQueue", textMessage("a")), ErrNotAllowed},
 		"negative time to live":      {send("q", Message{TTL: -1}), ErrInvalid},
 		"long id":                    {send("q", Message{ID: long}), ErrInvalid},
 		"long texts":                 {send("q", Message{To: strings.Repeat("x", maxTexts+1)}), ErrTooLarge},
@@ -75,35 +75,35 @@ func TestWhatAnEntityIsNotForIsRefused(t *testing.T) {
 		"describe nothing":            {func(done func(error)) { _, err := w.bus.Entity("none"); done(err) }, ErrNotFound},
 		"sessions of a plain queue":   {func(done func(error)) { _, err := w.bus.Sessions("q", time.Time{}, 0, 1); done(err) }, ErrNotAllowed},
 	} {
-		require.ErrorIs(t, answer(tc.operation), tc.want, name)
+		require.ErrorIs(t, awaitDone(tc.operation), tc.want, name)
 	}
-	held.settle(Settlement{}, locked...)
-	require.Equal(t, []string{"2"}, held.bodies(9), "nothing of that did harm")
+	held.settleDeliveries(Settlement{}, locked...)
+	require.Equal(t, []string{"2"}, held.takeBodies(9), "nothing of that did harm")
 }
 
 func TestForwardingSaysWhyItFailed(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "off", Status: StatusSendDisabled})
-	w.create(Entity{Path: "small", MaxMessageBytes: 1})
-	w.create(Entity{Path: "full", MaxBytes: 1})
-	w.create(Entity{Path: "s", RequiresSession: true})
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "off", Status: StatusSendDisabled})
+	w.createEntity(Entity{Path: "small", MaxMessageBytes: 1})
+	w.createEntity(Entity{Path: "full", MaxBytes: 1})
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	for to, want := range map[string]string{"off": "disabled", "small": "smaller", "full": "full", "s": "session", "none": "exist"} {
-		w.create(Entity{Path: "to-" + to, ForwardTo: to})
-		w.send("to-"+to, text("abc"))
-		d := w.receiver("to-"+to+"/$Transfer/$DeadLetterQueue", PeekLock).one()
-		require.Contains(t, d.property("DeadLetterErrorDescription"), want)
-		w.settle("to-"+to+"/$Transfer/$DeadLetterQueue", Settlement{Outcome: DeadLetter, Reason: "seen"}, d)
-		require.EqualValues(t, 1, w.counts("to-"+to).TransferDeadLetter, "it stays there")
+		w.createEntity(Entity{Path: "to-" + to, ForwardTo: to})
+		w.sendBatch("to-"+to, textMessage("abc"))
+		d := w.newReceiver("to-"+to+"/$Transfer/$DeadLetterQueue", PeekLock).takeOne()
+		require.Contains(t, d.propertyOf("DeadLetterErrorDescription"), want)
+		w.settleDeliveries("to-"+to+"/$Transfer/$DeadLetterQueue", Settlement{Outcome: DeadLetter, Reason: "seen"}, d)
+		require.EqualValues(t, 1, w.countsOf("to-"+to).TransferDeadLetter, "it stays there")
 	}
 }
 
 func TestPeekLooksAtOneSessionOrAll(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "s", RequiresSession: true})
-	w.send("s", inSession("a", "1"), inSession("b", "2"), inSession("a", "3"), inSession("a", "4"), inSession("", "5"))
-	c := w.session("s", "a")
-	got := c.take(2)
-	c.settle(Settlement{Outcome: Defer}, got[0])
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "s", RequiresSession: true})
+	w.sendBatch("s", inSession("a", "1"), inSession("b", "2"), inSession("a", "3"), inSession("a", "4"), inSession("", "5"))
+	c := w.holdSession("s", "a")
+	got := c.takeDeliveries(2)
+	c.settleDeliveries(Settlement{Outcome: Defer}, got[0])
 	a, none := "a", ""
 	for name, tc := range map[string]struct {
 		o    PeekOptions
@@ -129,59 +129,59 @@ func TestPeekLooksAtOneSessionOrAll(t *testing.T) {
 }
 
 func TestADeferredMessageIsReceivedByItsNumberAlone(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q"})
-	w.send("q", text("a"), text("b"))
-	c := w.receiver("q", PeekLock)
-	c.settle(Settlement{Outcome: Defer, Properties: map[string]any{"later": true}}, c.take(2)...)
-	require.Empty(t, c.take(9))
-	require.Equal(t, int64(2), w.counts("q").Deferred)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q"})
+	w.sendBatch("q", textMessage("a"), textMessage("b"))
+	c := w.newReceiver("q", PeekLock)
+	c.settleDeliveries(Settlement{Outcome: Defer, Properties: map[string]any{"later": true}}, c.takeDeliveries(2)...)
+	require.Empty(t, c.takeDeliveries(9))
+	require.Equal(t, int64(2), w.countsOf("q").Deferred)
 	var got []Delivery
-	w.ok(func(done func(error)) {
+	w.requireDone(func(done func(error)) {
 		w.bus.ReceiveDeferred("q", []int64{2, 1}, ReceiveAndDelete, nil, func(ds []Delivery, err error) { got = ds; done(err) })
 	})
-	require.Equal(t, []string{"b", "a"}, bodies(got))
-	require.Equal(t, true, got[0].property("later"))
-	require.Zero(t, w.counts("q"))
+	require.Equal(t, []string{"b", "a"}, bodiesOf(got))
+	require.Equal(t, true, got[0].propertyOf("later"))
+	require.Zero(t, w.countsOf("q"))
 }
 
 // A receiver gets it only when it is free, in its place, and once.
 func TestADeadLetterIsReceivedByItsNumber(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "q", LockDuration: time.Minute})
-	w.send("q", text("a"), text("b"), text("c"))
-	c := w.receiver("q", PeekLock)
-	c.settle(Settlement{Outcome: DeadLetter, Reason: "poison"}, c.take(3)...)
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "q", LockDuration: time.Minute})
+	w.sendBatch("q", textMessage("a"), textMessage("b"), textMessage("c"))
+	c := w.newReceiver("q", PeekLock)
+	c.settleDeliveries(Settlement{Outcome: DeadLetter, Reason: "poison"}, c.takeDeliveries(3)...)
 	const path = "q/$DeadLetterQueue"
 	fetch := func(seq int64) (got []Delivery, err error) {
-		err = answer(func(done func(error)) {
+		err = awaitDone(func(done func(error)) {
 			w.bus.ReceiveDeferred(path, []int64{seq}, PeekLock, nil, func(ds []Delivery, err error) { got = ds; done(err) })
 		})
-		w.settled()
+		w.waitSettled()
 		return got, err
 	}
 	_, err := fetch(4)
 	require.ErrorIs(t, err, ErrNotFound)
 	two, err := fetch(2)
 	require.NoError(t, err)
-	require.Equal(t, []string{"b"}, bodies(two))
+	require.Equal(t, []string{"b"}, bodiesOf(two))
 	require.Equal(t, start.Add(time.Minute), two[0].LockedUntil)
 	_, err = fetch(2)
 	require.ErrorIs(t, err, ErrNotFound, "it is locked")
 
-	dead := w.receiver(path, PeekLock)
-	require.Equal(t, []string{"a"}, dead.bodies(1))
-	require.Equal(t, []string{"c"}, dead.bodies(2), "the locked one is passed over")
-	w.settle(path, Settlement{Outcome: Abandon}, two...)
-	require.Equal(t, []string{"b"}, dead.bodies(1), "it is free again")
-	w.pass(time.Minute)
+	dead := w.newReceiver(path, PeekLock)
+	require.Equal(t, []string{"a"}, dead.takeBodies(1))
+	require.Equal(t, []string{"c"}, dead.takeBodies(2), "the locked one is passed over")
+	w.settleDeliveries(path, Settlement{Outcome: Abandon}, two...)
+	require.Equal(t, []string{"b"}, dead.takeBodies(1), "it is free again")
+	w.advanceTime(time.Minute)
 	three, err := fetch(3)
 	require.NoError(t, err, "its lock has ended")
-	require.Equal(t, []string{"a", "b"}, dead.bodies(9))
-	w.settle(path, Settlement{Outcome: Complete}, three...)
-	require.EqualValues(t, 2, w.counts("q").DeadLetter)
-	w.pass(time.Minute)
-	require.Equal(t, []string{"a", "b"}, dead.bodies(9))
+	require.Equal(t, []string{"a", "b"}, dead.takeBodies(9))
+	w.settleDeliveries(path, Settlement{Outcome: Complete}, three...)
+	require.EqualValues(t, 2, w.countsOf("q").DeadLetter)
+	w.advanceTime(time.Minute)
+	require.Equal(t, []string{"a", "b"}, dead.takeBodies(9))
 }
 
 func TestADamagedStoreIsNotServed(t *testing.T) {
@@ -199,10 +199,10 @@ func TestADamagedStoreIsNotServed(t *testing.T) {
 		"newer message": {tableMessage, "\x02newer", true, disk.ErrFormat},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.create(Entity{Path: "t", Kind: Topic})
-			w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
-			w.send("t", text("a"))
+			w := newFixture(t)
+			w.createEntity(Entity{Path: "t", Kind: Topic})
+			w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
+			w.sendBatch("t", textMessage("a"))
 			require.NoError(t, w.bus.Close())
 			require.NoError(t, w.store.Update(t.Context(), func(tx disk.Tx) error {
 				var key []byte
@@ -223,7 +223,7 @@ func TestADamagedStoreIsNotServed(t *testing.T) {
 			require.NoError(t, err)
 			r.AddCredit(1)
 			require.ErrorIs(t, <-lost, tc.want)
-			require.ErrorIs(t, answer(func(done func(error)) { b.Send("t", []Message{text("b")}, done) }), disk.ErrBroken)
+			require.ErrorIs(t, awaitDone(func(done func(error)) { b.Send("t", []Message{textMessage("b")}, done) }), disk.ErrBroken)
 			require.NoError(t, b.Close())
 		})
 	}

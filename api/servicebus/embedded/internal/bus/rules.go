@@ -20,14 +20,14 @@ const (
 )
 
 // A rule is a Rule ready to use.
-type rule struct {
+type compiledRule struct {
 	Rule
 	condition *filter.Condition // of an SQL filter
 	action    *filter.Action    // nil: none
 }
 
-func compile(r Rule) (*rule, error) {
-	made := &rule{Rule: r}
+func compileRule(r Rule) (*compiledRule, error) {
+	made := &compiledRule{Rule: r}
 	var err error
 	if r.Filter.SQL != "" {
 		if made.condition, err = filter.ParseCondition(r.Filter.SQL, r.Filter.Parameters); err != nil {
@@ -56,8 +56,8 @@ func compile(r Rule) (*rule, error) {
 
 // AddRule adds a rule to a subscription; it fails with ErrExists.
 func (b *Bus) AddRule(subscription string, r Rule, done func(error)) {
-	b.do(done, func() error {
-		e, err := b.subscription(subscription)
+	b.runOperation(done, func() error {
+		e, err := b.findSubscription(subscription)
 		switch {
 		case err != nil:
 			return err
@@ -72,8 +72,8 @@ func (b *Bus) AddRule(subscription string, r Rule, done func(error)) {
 
 // DeleteRule removes a rule. A subscription without rules gets nothing.
 func (b *Bus) DeleteRule(subscription, name string, done func(error)) {
-	b.do(done, func() error {
-		e, err := b.subscription(subscription)
+	b.runOperation(done, func() error {
+		e, err := b.findSubscription(subscription)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (b *Bus) DeleteRule(subscription, name string, done func(error)) {
 		if at < 0 {
 			return fmt.Errorf("%w: rule %s", ErrNotFound, name)
 		}
-		b.journal.remove(ruleKey(e.main.id, strings.ToLower(name)))
+		b.journal.removeKey(ruleKey(e.main.id, strings.ToLower(name)))
 		e.rules = slices.Delete(e.rules, at, at+1)
 		return nil
 	})
@@ -89,9 +89,9 @@ func (b *Bus) DeleteRule(subscription, name string, done func(error)) {
 
 // Rules returns the rules of a subscription, by name.
 func (b *Bus) Rules(subscription string) ([]Rule, error) {
-	b.enter()
-	defer b.leave()
-	e, err := b.subscription(subscription)
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
+	e, err := b.findSubscription(subscription)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (b *Bus) Rules(subscription string) ([]Rule, error) {
 	return rules, nil
 }
 
-func (b *Bus) subscription(path string) (*entity, error) {
-	e, _, err := b.entity(path)
+func (b *Bus) findSubscription(path string) (*entity, error) {
+	e, _, err := b.findEntity(path)
 	if err == nil && e.config.Kind != Subscription {
 		err = fmt.Errorf("%w: %s is not a subscription, and has no rules", ErrNotAllowed, path)
 	}
@@ -111,12 +111,12 @@ func (b *Bus) subscription(path string) (*entity, error) {
 }
 
 func (e *entity) ruleAt(name string) int {
-	return slices.IndexFunc(e.rules, func(r *rule) bool { return strings.EqualFold(r.Name, name) })
+	return slices.IndexFunc(e.rules, func(r *compiledRule) bool { return strings.EqualFold(r.Name, name) })
 }
 
 // setRule stores a new rule.
 func (b *Bus) setRule(e *entity, r Rule) error {
-	made, err := compile(r)
+	made, err := compileRule(r)
 	if err != nil {
 		return err
 	}
@@ -124,14 +124,14 @@ func (b *Bus) setRule(e *entity, r Rule) error {
 	if err != nil {
 		return fmt.Errorf("%w: rule %s: %w", ErrInvalid, r.Name, err)
 	}
-	b.journal.put(ruleKey(e.main.id, strings.ToLower(r.Name)), record)
+	b.journal.putKey(ruleKey(e.main.id, strings.ToLower(r.Name)), record)
 	e.enlistRule(made)
 	return nil
 }
 
-func (e *entity) enlistRule(r *rule) {
+func (e *entity) enlistRule(r *compiledRule) {
 	e.rules = append(e.rules, r)
-	slices.SortFunc(e.rules, func(a, b *rule) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(e.rules, func(a, b *compiledRule) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // A ruleRecord is how a rule is stored: values whose types have to be kept are
@@ -177,12 +177,12 @@ func (b *Bus) decodeRule(record []byte) (Rule, error) {
 
 func (b *Bus) loadRules(e *entity) error {
 	var failure error
-	prefix := key(tableRule, e.main.id, 0)
-	b.journal.scan(prefix, endOfPrefix(prefix), func(k, v []byte) bool {
-		var made *rule
+	prefix := newKey(tableRule, e.main.id, 0)
+	b.journal.scanRange(prefix, endOfPrefix(prefix), func(k, v []byte) bool {
+		var made *compiledRule
 		r, err := b.decodeRule(v)
 		if failure = err; failure == nil {
-			made, failure = compile(r)
+			made, failure = compileRule(r)
 		}
 		if failure != nil {
 			failure = fmt.Errorf("%w: rule %q of %s: %w", disk.ErrDamaged, k[len(prefix):], e.config.Path, failure)

@@ -25,19 +25,19 @@ const (
 // Send stores a batch in a queue or topic, as a whole or not at all. Messages
 // that are scheduled wait until they are due.
 func (b *Bus) Send(path string, batch []Message, done func(error)) {
-	b.do(done, func() error {
-		e, err := b.accepts(path, batch)
+	b.runOperation(done, func() error {
+		e, err := b.checkBatch(path, batch)
 		if err != nil {
 			return err
 		}
 		for _, m := range batch {
-			if b.prepare(&m); b.duplicate(e, &m) != 0 {
+			if b.clearBusFields(&m); b.recordDuplicate(e, &m) != 0 {
 				continue
 			}
 			if m.ScheduledFor.After(b.clock.Now()) {
-				b.hold(e, m)
+				b.storeScheduled(e, m)
 			} else {
-				b.arrive(e, m, 0)
+				b.routeMessage(e, m, 0)
 			}
 		}
 		return nil
@@ -48,19 +48,19 @@ func (b *Bus) Send(path string, batch []Message, done func(error)) {
 // messages can be cancelled until they are due.
 func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) {
 	var sequences []int64
-	b.do(func(err error) { done(sequences, err) }, func() error {
-		e, err := b.accepts(path, batch)
+	b.runOperation(func(err error) { done(sequences, err) }, func() error {
+		e, err := b.checkBatch(path, batch)
 		if err != nil {
 			return err
 		}
 		for _, m := range batch {
-			b.prepare(&m)
+			b.clearBusFields(&m)
 			if m.ScheduledFor.IsZero() {
-				m.ScheduledFor = b.now()
+				m.ScheduledFor = b.storedNow()
 			}
-			seq := b.duplicate(e, &m)
+			seq := b.recordDuplicate(e, &m)
 			if seq == 0 {
-				seq = b.hold(e, m)
+				seq = b.storeScheduled(e, m)
 			}
 			sequences = append(sequences, seq)
 		}
@@ -71,15 +71,15 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 // CancelScheduled removes messages that are not due yet, all or, with
 // ErrNotFound, none.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
-	b.do(done, func() error {
-		e, _, err := b.entity(path)
+	b.runOperation(done, func() error {
+		e, _, err := b.findEntity(path)
 		if err != nil {
 			return err
 		}
-		places := map[int64]place{}
+		places := map[int64]messageRef{}
 		due := map[int64]time.Time{}
 		for _, seq := range sequences {
-			m, p, ok := b.read(e.main, seq)
+			m, p, ok := b.readMessage(e.main, seq)
 			if !ok || m.State != Scheduled {
 				return fmt.Errorf("%w: no message is scheduled with sequence number %d", ErrNotFound, seq)
 			}
@@ -87,7 +87,7 @@ func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) 
 		}
 		for _, seq := range sequences {
 			if p, ok := places[seq]; ok {
-				b.remove(e.main, p, due[seq])
+				b.removeMessage(e.main, p, due[seq])
 				delete(places, seq)
 			}
 		}
@@ -95,18 +95,18 @@ func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) 
 	})
 }
 
-// now is the time as it is stored.
-func (b *Bus) now() time.Time { return b.clock.Now().UTC().Truncate(time.Millisecond) }
+// storedNow is the time as it is stored.
+func (b *Bus) storedNow() time.Time { return b.clock.Now().UTC().Truncate(time.Millisecond) }
 
-// accepts says whether a batch can be stored.
-func (b *Bus) accepts(path string, batch []Message) (*entity, error) {
-	e, part, err := b.entity(path)
+// checkBatch says whether a batch can be stored.
+func (b *Bus) checkBatch(path string, batch []Message) (*entity, error) {
+	e, part, err := b.findEntity(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case e.config.Kind == Subscription || part != mainPart:
 		return nil, fmt.Errorf("%w: %s cannot be sent to; send to its topic or queue", ErrNotAllowed, path)
-	case !e.sends():
+	case !e.canSend():
 		return nil, fmt.Errorf("%w: %s", ErrDisabled, path)
 	case len(batch) == 0 || len(batch) > maxBatch:
 		return nil, fmt.Errorf("%w: a batch has 1 to %d messages, not %d", ErrInvalid, maxBatch, len(batch))
@@ -115,21 +115,21 @@ func (b *Bus) accepts(path string, batch []Message) (*entity, error) {
 	}
 	var bytes int64
 	for i := range batch {
-		if err := e.acceptsMessage(&batch[i]); err != nil {
+		if err := e.checkMessage(&batch[i]); err != nil {
 			return nil, err
 		}
-		bytes += batch[i].size()
+		bytes += batch[i].sizeInBytes()
 	}
-	if e.counts().Bytes+bytes > e.config.MaxBytes {
+	if e.countMessages().Bytes+bytes > e.config.MaxBytes {
 		return nil, fmt.Errorf("%w: %s holds up to %d bytes", ErrQuotaExceeded, path, e.config.MaxBytes)
 	}
 	return e, nil
 }
 
-func (e *entity) acceptsMessage(m *Message) error {
+func (e *entity) checkMessage(m *Message) error {
 	texts := len(m.PartitionKey) + len(m.Subject) + len(m.To) + len(m.ReplyTo) + len(m.ReplyToSessionID) + len(m.CorrelationID) + len(m.ContentType)
 	switch {
-	case m.size() > e.config.MaxMessageBytes || texts > maxTexts:
+	case m.sizeInBytes() > e.config.MaxMessageBytes || texts > maxTexts:
 		return fmt.Errorf("%w: a message has at most %d bytes", ErrTooLarge, e.config.MaxMessageBytes)
 	case len(m.ID) > maxID || m.SessionID != nil && len(*m.SessionID) > maxID:
 		return fmt.Errorf("%w: message and session ids have at most %d bytes", ErrInvalid, maxID)
@@ -141,10 +141,10 @@ func (e *entity) acceptsMessage(m *Message) error {
 	return nil
 }
 
-func (m *Message) size() int64 { return int64(len(m.ApplicationProperties) + len(m.Sections)) }
+func (m *Message) sizeInBytes() int64 { return int64(len(m.ApplicationProperties) + len(m.Sections)) }
 
-// prepare clears what only the bus says.
-func (b *Bus) prepare(m *Message) {
+// clearBusFields clears what only the bus says.
+func (b *Bus) clearBusFields(m *Message) {
 	m.SequenceNumber, m.EnqueuedSequenceNumber, m.DeliveryCount, m.State = 0, 0, 0, Active
 	m.EnqueuedAt, m.ExpiresAt, m.DeadLetterSource, m.Rewritten = time.Time{}, time.Time{}, "", false
 	if !m.ScheduledFor.IsZero() {
@@ -156,42 +156,42 @@ func (b *Bus) prepare(m *Message) {
 	}
 }
 
-// hold stores a message until it is due.
-func (b *Bus) hold(e *entity, m Message) int64 {
-	m.State, m.EnqueuedAt = Scheduled, b.now()
-	return b.insert(e.main, m)
+// storeScheduled stores a message until it is due.
+func (b *Bus) storeScheduled(e *entity, m Message) int64 {
+	m.State, m.EnqueuedAt = Scheduled, b.storedNow()
+	return b.insertMessage(e.main, m)
 }
 
-// arrive stores a message where the entity wants it to go: in its queue, with
+// routeMessage stores a message where the entity wants it to go: in its queue, with
 // its subscriptions, or in another entity.
-func (b *Bus) arrive(e *entity, m Message, hops int) {
-	m.TTL = shorter(m.TTL, e.config.DefaultTTL)
+func (b *Bus) routeMessage(e *entity, m Message, hops int) {
+	m.TTL = minPositive(m.TTL, e.config.DefaultTTL)
 	switch {
 	case e.config.Kind == Topic:
-		b.publish(e, m, hops)
+		b.publishCopies(e, m, hops)
 	case e.config.ForwardTo != "":
-		b.forward(e, e.config.ForwardTo, m, hops+1)
+		b.forwardMessage(e, e.config.ForwardTo, m, hops+1)
 	case e.config.RequiresSession && m.SessionID == nil:
-		b.bury(e.deadLetters, e.main, m, hops, nullReason, nullMessage)
+		b.storeDeadLetter(e.deadLetters, e.main, m, hops, nullReason, nullMessage)
 	default:
-		m.State, m.EnqueuedAt, m.ExpiresAt = Active, b.now(), time.Time{}
+		m.State, m.EnqueuedAt, m.ExpiresAt = Active, b.storedNow(), time.Time{}
 		if m.TTL > 0 && m.TTL < longestTTL {
 			m.ExpiresAt = m.EnqueuedAt.Add(m.TTL)
 		}
-		b.insert(e.main, m)
+		b.insertMessage(e.main, m)
 	}
 }
 
-func shorter(a, b time.Duration) time.Duration {
+func minPositive(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}
 	return a
 }
 
-// number gives a message its first sequence number, in an entity that does not
+// assignNumber gives a message its first sequence number, in an entity that does not
 // keep it.
-func (b *Bus) number(e *entity, m *Message) {
+func (b *Bus) assignNumber(e *entity, m *Message) {
 	if m.EnqueuedSequenceNumber == 0 {
 		e.main.last++
 		b.changed[e.main] = struct{}{}
@@ -199,10 +199,10 @@ func (b *Bus) number(e *entity, m *Message) {
 	}
 }
 
-// forward passes a message on to another entity. One that cannot be passed on
+// forwardMessage passes a message on to another entity. One that cannot be passed on
 // becomes a dead letter of forwarding.
-func (b *Bus) forward(from *entity, to string, m Message, hops int) {
-	b.number(from, &m)
+func (b *Bus) forwardMessage(from *entity, to string, m Message, hops int) {
+	b.assignNumber(from, &m)
 	target := b.entities[strings.ToLower(to)]
 	reason, why := ReasonForwarding, ""
 	switch {
@@ -210,21 +210,21 @@ func (b *Bus) forward(from *entity, to string, m Message, hops int) {
 		reason, why = hopsReason, fmt.Sprintf("The message was forwarded more than %d times.", maxHops)
 	case target == nil || target.config.Kind == Subscription:
 		why = fmt.Sprintf("The destination %s does not exist.", to)
-	case !target.sends():
+	case !target.canSend():
 		why = fmt.Sprintf("The destination %s is disabled.", to)
-	case m.size() > target.config.MaxMessageBytes:
+	case m.sizeInBytes() > target.config.MaxMessageBytes:
 		why = fmt.Sprintf("The destination %s takes smaller messages only.", to)
-	case target.counts().Bytes+m.size() > target.config.MaxBytes:
+	case target.countMessages().Bytes+m.sizeInBytes() > target.config.MaxBytes:
 		why = fmt.Sprintf("The destination %s is full.", to)
 	case target.config.RequiresSession && target.config.Kind == Queue && m.SessionID == nil:
 		reason, why = nullReason, nullMessage
 	}
 	if why != "" {
 		m.SequenceNumber = 0
-		b.bury(from.transfers, from.main, m, hops, reason, why)
+		b.storeDeadLetter(from.transfers, from.main, m, hops, reason, why)
 		return
 	}
-	if b.duplicate(target, &m) == 0 {
-		b.arrive(target, m, hops)
+	if b.recordDuplicate(target, &m) == 0 {
+		b.routeMessage(target, m, hops)
 	}
 }

@@ -19,7 +19,7 @@ const (
 
 // A sessionWaiter waits for the next session with a message.
 type sessionWaiter struct {
-	queue    *queue
+	queue    *messageQueue
 	options  ReceiverOptions
 	done     func(*Receiver, error)
 	turn     *list.Element
@@ -33,79 +33,79 @@ type sessionWaiter struct {
 // cancel gives up waiting: done is then called with ErrTimeout, if it has not
 // been called. Who no longer wants what done brings has to close it.
 func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions, done func(*Receiver, error)) (cancel func()) {
-	b.enter()
-	defer b.leave()
+	b.lockAndCatchUp()
+	defer b.scheduleAndUnlock()
 	q, err := b.sessionQueue(path)
 	switch {
 	case err != nil:
-	case want.ID != nil && q.holder(*want.ID) != nil:
+	case want.ID != nil && q.holderOf(*want.ID) != nil:
 		err = ErrSessionLocked
 	case want.ID != nil && len(*want.ID) > maxID:
 		err = fmt.Errorf("%w: a session id has at most %d bytes", ErrInvalid, maxID)
 	case want.ID != nil:
-		b.grant(q, *want.ID, o, done)
+		b.grantSession(q, *want.ID, o, done)
 	default:
 		w := &sessionWaiter{queue: q, options: o, done: done}
 		w.turn = q.waiting.PushBack(w)
-		w.deadline = b.schedule(b.clock.Now().Add(cmp.Or(want.Timeout, DefaultSessionTimeout)), func() { b.refuse(w, ErrTimeout) })
+		w.deadline = b.addDeadline(b.clock.Now().Add(cmp.Or(want.Timeout, DefaultSessionTimeout)), func() { b.refuseWaiter(w, ErrTimeout) })
 		b.grantSessions(q)
 		return func() {
-			b.enter()
-			defer b.leave()
-			b.refuse(w, ErrTimeout)
+			b.lockAndCatchUp()
+			defer b.scheduleAndUnlock()
+			b.refuseWaiter(w, ErrTimeout)
 		}
 	}
 	if err != nil {
-		b.reply(func(broken error) { done(nil, cmp.Or(broken, err)) })
+		b.replyCommitted(func(broken error) { done(nil, cmp.Or(broken, err)) })
 	}
 	return func() {}
 }
 
-// refuse ends a wait, unless it is over.
-func (b *Bus) refuse(w *sessionWaiter, why error) {
-	if b.leaveTurn(w) {
-		b.outbox.add(func() { w.done(nil, why) })
+// refuseWaiter ends a wait, unless it is over.
+func (b *Bus) refuseWaiter(w *sessionWaiter, why error) {
+	if b.removeWaiter(w) {
+		b.outbox.addCall(func() { w.done(nil, why) })
 	}
 }
 
-func (b *Bus) leaveTurn(w *sessionWaiter) bool {
+func (b *Bus) removeWaiter(w *sessionWaiter) bool {
 	if w.turn == nil {
 		return false
 	}
 	w.queue.waiting.Remove(w.turn)
 	w.turn = nil
-	b.cancel(w.deadline)
+	b.cancelDeadline(w.deadline)
 	return true
 }
 
-func (b *Bus) grant(q *queue, id string, o ReceiverOptions, done func(*Receiver, error)) {
-	r := b.join(q, id, o)
+func (b *Bus) grantSession(q *messageQueue, id string, o ReceiverOptions, done func(*Receiver, error)) {
+	r := b.addReceiver(q, id, o)
 	r.until = b.clock.Now().Add(q.entity.config.LockDuration)
-	r.lock = b.schedule(r.until, func() { b.loseSession(r) })
-	b.outbox.add(func() { done(r, nil) })
+	r.lock = b.addDeadline(r.until, func() { b.loseSession(r) })
+	b.outbox.addCall(func() { done(r, nil) })
 }
 
 // grantSessions serves those who wait for the next session, in their order.
-func (b *Bus) grantSessions(q *queue) {
+func (b *Bus) grantSessions(q *messageQueue) {
 	for q.waiting.Len() > 0 && b.journal.failure == nil {
 		id, ok := b.nextSession(q)
 		if !ok {
 			return
 		}
 		w := q.waiting.Front().Value.(*sessionWaiter)
-		b.leaveTurn(w)
-		b.grant(q, id, w.options, w.done)
+		b.removeWaiter(w)
+		b.grantSession(q, id, w.options, w.done)
 	}
 }
 
 // nextSession finds the free session with the oldest message that can be
 // handed out. It passes over the held ones, which are as many as there are
 // receivers.
-func (b *Bus) nextSession(q *queue) (id string, found bool) {
-	from, to := headKey(q.id, 0), endOfPrefix(key(tableHead, q.id, 0))
+func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
+	from, to := headKey(q.id, 0), endOfPrefix(newKey(tableHead, q.id, 0))
 	for {
 		var head []byte
-		b.journal.scan(from, to, func(k, session []byte) bool {
+		b.journal.scanRange(from, to, func(k, session []byte) bool {
 			if q.lanes[string(session)] != nil {
 				return true
 			}
@@ -118,14 +118,14 @@ func (b *Bus) nextSession(q *queue) (id string, found bool) {
 		seq := lastNumber(head)
 		g := b.journal.waitsFor(messageKey(q.id, seq))
 		if g == nil {
-			m, p, ok := b.read(q, seq)
-			if ok && !expired(&m, b.clock.Now()) {
+			m, p, ok := b.readMessage(q, seq)
+			if ok && !hasExpired(&m, b.clock.Now()) {
 				return id, true
 			}
 			if !ok {
 				return "", false // a fault that the journal knows of
 			}
-			b.expire(q, m, p) // and the next message of the session is its head
+			b.expireMessage(q, m, p) // and the next message of the session is its head
 			continue
 		}
 		g.queues[q] = struct{}{}
@@ -136,13 +136,13 @@ func (b *Bus) nextSession(q *queue) (id string, found bool) {
 // freeSession gives back a session with its messages as they are. Those that
 // expired meanwhile are left to the chores.
 func (b *Bus) freeSession(r *Receiver) {
-	b.cancel(r.lock)
+	b.cancelDeadline(r.lock)
 	q, now := r.lane.queue, b.clock.Now()
 	for k := range r.lane.locks {
-		b.unlock(k)
+		b.removeLock(k)
 		if !k.place.until.IsZero() && !k.place.until.After(now) {
 			q.overdue = nil
-			b.remind(q, now)
+			b.scheduleMaintenance(q, now)
 		}
 	}
 	delete(q.lanes, r.lane.name)
@@ -152,17 +152,17 @@ func (b *Bus) freeSession(r *Receiver) {
 // loseSession ends a session whose lock expired: to its messages that is a
 // delivery that failed.
 func (b *Bus) loseSession(r *Receiver) {
-	for _, k := range r.lane.inOrder() {
-		b.fail(k)
+	for _, k := range r.lane.sortedLocks() {
+		b.expireLock(k)
 	}
-	b.lose(r, ErrSessionLockLost)
+	b.endReceiver(r, ErrSessionLockLost)
 }
 
-func (l *lane) inOrder() []*lock {
-	return slices.SortedFunc(maps.Keys(l.locks), func(a, b *lock) int { return cmp.Compare(a.place.seq, b.place.seq) })
+func (l *deliveryLane) sortedLocks() []*messageLock {
+	return slices.SortedFunc(maps.Keys(l.locks), func(a, b *messageLock) int { return cmp.Compare(a.place.seq, b.place.seq) })
 }
 
-func (q *queue) holder(session string) *Receiver {
+func (q *messageQueue) holderOf(session string) *Receiver {
 	if l := q.lanes[session]; l != nil {
 		for r := range l.members {
 			return r
@@ -171,23 +171,23 @@ func (q *queue) holder(session string) *Receiver {
 	return nil
 }
 
-func (b *Bus) sessionQueue(path string) (*queue, error) {
-	if err := b.usable(); err != nil {
+func (b *Bus) sessionQueue(path string) (*messageQueue, error) {
+	if err := b.checkUsable(); err != nil {
 		return nil, err
 	}
-	q, err := b.receivable(path)
+	q, err := b.findReceivable(path)
 	if err == nil && !q.hasSessions() {
 		err = fmt.Errorf("%w: the entity does not require sessions; create a receiver without one", ErrNotAllowed)
 	}
 	return q, err
 }
 
-func (b *Bus) heldSession(path, id string) (*queue, *Receiver, error) {
+func (b *Bus) heldSession(path, id string) (*messageQueue, *Receiver, error) {
 	q, err := b.sessionQueue(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := q.holder(id)
+	r := q.holderOf(id)
 	if r == nil {
 		return nil, nil, ErrSessionLockLost
 	}
@@ -197,13 +197,13 @@ func (b *Bus) heldSession(path, id string) (*queue, *Receiver, error) {
 // RenewSession locks a session for another lock duration from now on.
 func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 	var until time.Time
-	b.do(func(err error) { done(until, err) }, func() error {
+	b.runOperation(func(err error) { done(until, err) }, func() error {
 		q, r, err := b.heldSession(path, id)
 		if err != nil {
 			return err
 		}
 		r.until = b.clock.Now().Add(q.entity.config.LockDuration)
-		b.move(r.lock, r.until)
+		b.moveDeadline(r.lock, r.until)
 		until = r.until
 		return nil
 	})
@@ -212,12 +212,12 @@ func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 // SessionState returns the state of a session, nil if it has none.
 func (b *Bus) SessionState(path, id string, done func([]byte, error)) {
 	var state []byte
-	b.do(func(err error) { done(state, err) }, func() error {
+	b.runOperation(func(err error) { done(state, err) }, func() error {
 		q, _, err := b.heldSession(path, id)
 		if err != nil {
 			return err
 		}
-		if v := b.journal.get(stateKey(q.id, id)); len(v) > 8 {
+		if v := b.journal.getValue(stateKey(q.id, id)); len(v) > 8 {
 			state = v[8:]
 		}
 		return nil
@@ -226,7 +226,7 @@ func (b *Bus) SessionState(path, id string, done func([]byte, error)) {
 
 // SetSessionState keeps a state with a session; an empty one is none.
 func (b *Bus) SetSessionState(path, id string, state []byte, done func(error)) {
-	b.do(done, func() error {
+	b.runOperation(done, func() error {
 		q, _, err := b.heldSession(path, id)
 		switch {
 		case err != nil:
@@ -234,9 +234,9 @@ func (b *Bus) SetSessionState(path, id string, state []byte, done func(error)) {
 		case len(state) > MaxSessionState:
 			return fmt.Errorf("%w: a session state has at most %d bytes", ErrTooLarge, MaxSessionState)
 		case len(state) == 0:
-			b.journal.remove(stateKey(q.id, id))
+			b.journal.removeKey(stateKey(q.id, id))
 		default:
-			b.journal.put(stateKey(q.id, id), append(appendNumber(nil, b.clock.Now().UnixMilli()), state...))
+			b.journal.putKey(stateKey(q.id, id), append(appendNumber(nil, b.clock.Now().UnixMilli()), state...))
 		}
 		return nil
 	})

@@ -20,84 +20,84 @@ const (
 
 // Settle ends the locks of all tokens, or, with ErrLockLost, of none.
 func (b *Bus) Settle(path string, tokens []LockToken, how Settlement, done func(error)) {
-	b.do(done, func() error {
+	b.runOperation(done, func() error {
 		held, err := b.heldLocks(path, tokens)
 		if err != nil {
 			return err
 		}
 		for _, k := range held {
-			b.settle(k, how)
+			b.settleLock(k, how)
 		}
 		return nil
 	})
 }
 
-func (b *Bus) settle(k *lock, how Settlement) {
+func (b *Bus) settleLock(k *messageLock, how Settlement) {
 	if how.Outcome == Complete {
-		b.unlock(k)
-		b.remove(k.queue, k.place, time.Time{})
+		b.removeLock(k)
+		b.removeMessage(k.queue, k.place, time.Time{})
 		return
 	}
-	m, ok := b.open(k)
+	m, ok := b.unlockAndRead(k)
 	if !ok {
 		return
 	}
 	if how.Outcome != Release && len(how.Properties) > 0 {
-		b.merge(&m, how.Properties)
+		b.mergeProperties(&m, how.Properties)
 	}
 	switch how.Outcome {
 	case Abandon:
-		b.abandon(k, m)
+		b.abandonMessage(k, m)
 	case Defer:
 		m.State = Deferred
-		k.place = b.replace(k.queue, k.place, &m)
-		b.free(k, &m)
+		k.place = b.replaceMessage(k.queue, k.place, &m)
+		b.freeMessage(k, &m)
 	case DeadLetter:
-		b.deadLetter(k.queue, m, k.place, how.Reason, how.Description)
+		b.moveToDeadLetters(k.queue, m, k.place, how.Reason, how.Description)
 	default:
-		b.free(k, &m)
+		b.freeMessage(k, &m)
 	}
 }
 
-// abandon counts a failed delivery; among dead letters nothing is counted.
-func (b *Bus) abandon(k *lock, m Message) {
+// abandonMessage counts a failed delivery; among dead letters nothing is counted.
+func (b *Bus) abandonMessage(k *messageLock, m Message) {
 	counted := k.queue.part == mainPart
 	if counted {
 		m.DeliveryCount++
 	}
 	if counted && m.DeliveryCount >= k.queue.entity.config.MaxDeliveryCount {
-		b.deadLetter(k.queue, m, k.place, ReasonDeliveries,
+		b.moveToDeadLetters(k.queue, m, k.place, ReasonDeliveries,
 			"The message could not be consumed within the allowed number of deliveries.")
 		return
 	}
-	k.place = b.replace(k.queue, k.place, &m)
-	b.free(k, &m)
+	k.place = b.replaceMessage(k.queue, k.place, &m)
+	b.freeMessage(k, &m)
 }
 
-// free puts an unlocked message back at its place, unless its time is over.
-func (b *Bus) free(k *lock, m *Message) {
+// freeMessage puts an unlocked message back at its place, unless its time is over.
+func (b *Bus) freeMessage(k *messageLock, m *Message) {
 	switch {
-	case expired(m, b.clock.Now()):
-		b.expire(k.queue, *m, k.place)
+	case hasExpired(m, b.clock.Now()):
+		b.expireMessage(k.queue, *m, k.place)
 	case k.lane != nil && m.State == Active:
 		b.giveBack(k.lane, k.place.seq)
 	}
 }
 
-// deadLetter moves a message to where the dead letters of its queue go. A dead
+// moveToDeadLetters moves a message to where the dead letters of its queue go. A dead
 // letter stays where it is, with the new reason.
-func (b *Bus) deadLetter(q *queue, m Message, p place, reason, description string) {
+func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason, description string) {
 	grave := q.entity.deadLetters
 	if q.part == transferPart {
 		grave = q
 	}
-	b.remove(q, p, time.Time{})
-	b.bury(grave, q, m, 0, reason, description)
+	b.removeMessage(q, p, time.Time{})
+	b.storeDeadLetter(grave, q, m, 0, reason, description)
 }
 
-// bury stores a message among the dead letters of a queue's entity, or passes
+// storeDeadLetter stores a message among the dead letters of a queue's entity, or passes
 // it on to where these go. hops is how often it was passed on so far.
-func (b *Bus) bury(grave, from *queue, m Message, hops int, reason, description string) {
+func (b *Bus) storeDeadLetter(grave, from *messageQueue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {
 		changes[propertyReason] = reason
@@ -105,7 +105,7 @@ func (b *Bus) bury(grave, from *queue, m Message, hops int, reason, description 
 	if description != "" {
 		changes[propertyDescription] = description
 	}
-	b.merge(&m, changes)
+	b.mergeProperties(&m, changes)
 	if m.EnqueuedSequenceNumber == 0 {
 		m.EnqueuedSequenceNumber = m.SequenceNumber
 	}
@@ -114,15 +114,15 @@ func (b *Bus) bury(grave, from *queue, m Message, hops int, reason, description 
 		m.DeadLetterSource = from.entity.config.Path
 	}
 	if target := grave.entity.config.ForwardDeadLettersTo; target != "" && from.part == mainPart && grave.part == deadLetterPart {
-		b.forward(grave.entity, target, m, hops+1)
+		b.forwardMessage(grave.entity, target, m, hops+1)
 		return
 	}
-	b.insert(grave, m)
+	b.insertMessage(grave, m)
 }
 
-// merge changes the application properties of a message. Those that cannot be
+// mergeProperties changes the application properties of a message. Those that cannot be
 // read give way, or a message with them could never leave its queue.
-func (b *Bus) merge(m *Message, changes map[string]any) {
+func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	if len(changes) == 0 {
 		return
 	}

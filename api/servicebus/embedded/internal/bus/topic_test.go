@@ -9,19 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// subscribed makes a topic with one subscription that has only these rules.
-func subscribed(t *testing.T, rules ...Rule) *world {
-	w := newWorld(t)
-	w.create(Entity{Path: "t", Kind: Topic})
-	w.create(Entity{Path: "t/Subscriptions/s", Kind: Subscription, DeadLetterOnFilterFail: true})
-	w.ok(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/s", DefaultRule, done) })
+// newSubscribed makes a topic with one subscription that has only these rules.
+func newSubscribed(t *testing.T, rules ...Rule) *busFixture {
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "t", Kind: Topic})
+	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription, DeadLetterOnFilterFail: true})
+	w.requireDone(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/s", DefaultRule, done) })
 	for _, r := range rules {
-		w.ok(func(done func(error)) { w.bus.AddRule("t/subscriptions/s", r, done) })
+		w.requireDone(func(done func(error)) { w.bus.AddRule("t/subscriptions/s", r, done) })
 	}
 	return w
 }
 
-func full() Message {
+func fullMessage() Message {
 	m := inSession("session", "x")
 	m.PartitionKey, m.Subject, m.To, m.ReplyTo = "session", "subject", "to", "reply"
 	m.ReplyToSessionID, m.CorrelationID, m.ContentType = "reply session", "correlation", "type"
@@ -38,9 +38,9 @@ func TestAFilterSeesThePropertiesOfTheMessage(t *testing.T) {
 		"sys.EnqueuedTimeUtc IS NULL AND sys.ScheduledEnqueueTimeUtc IS NULL AND NOT EXISTS(sys.ExpiresAtUtc)":  true,
 		"sys.To = 'from'": false,
 	} {
-		w := subscribed(t, Rule{Name: "r", Filter: Filter{SQL: condition}})
-		w.send("t", full())
-		require.Equal(t, want, w.counts("t/subscriptions/s").Active == 1, condition)
+		w := newSubscribed(t, Rule{Name: "r", Filter: Filter{SQL: condition}})
+		w.sendBatch("t", fullMessage())
+		require.Equal(t, want, w.countsOf("t/subscriptions/s").Active == 1, condition)
 	}
 }
 
@@ -53,14 +53,14 @@ func TestACorrelationAsksForAllThatItNames(t *testing.T) {
 	other.SessionID = "other"
 	missing := all
 	missing.Properties = map[string]any{"missing": 1}
-	w := subscribed(t, Rule{Name: "other", Filter: Filter{Correlation: &other}}, Rule{Name: "missing", Filter: Filter{Correlation: &missing}})
-	w.send("t", full())
-	require.Zero(t, w.counts("t/subscriptions/s"))
-	w.ok(func(done func(error)) {
+	w := newSubscribed(t, Rule{Name: "other", Filter: Filter{Correlation: &other}}, Rule{Name: "missing", Filter: Filter{Correlation: &missing}})
+	w.sendBatch("t", fullMessage())
+	require.Zero(t, w.countsOf("t/subscriptions/s"))
+	w.requireDone(func(done func(error)) {
 		w.bus.AddRule("t/subscriptions/s", Rule{Name: "all", Filter: Filter{Correlation: &all}}, done)
 	})
-	w.send("t", full())
-	require.EqualValues(t, 1, w.counts("t/subscriptions/s").Active)
+	w.sendBatch("t", fullMessage())
+	require.EqualValues(t, 1, w.countsOf("t/subscriptions/s").Active)
 }
 
 func TestAnActionSetsWhatItMay(t *testing.T) {
@@ -69,24 +69,24 @@ func TestAnActionSetsWhatItMay(t *testing.T) {
 	for _, name := range set {
 		fmt.Fprintf(&action, "SET sys.%s = 'new'; ", name)
 	}
-	w := subscribed(t, Rule{Name: "r", Action: action.String() + "REMOVE a; SET a = 1; SET b = a + 1; REMOVE b"})
-	w.send("t", full())
-	d := w.receiver("t/subscriptions/s", PeekLock).one()
+	w := newSubscribed(t, Rule{Name: "r", Action: action.String() + "REMOVE a; SET a = 1; SET b = a + 1; REMOVE b"})
+	w.sendBatch("t", fullMessage())
+	d := w.newReceiver("t/subscriptions/s", PeekLock).takeOne()
 	require.Equal(t, []string{"new", "new", "new", "new", "new", "new", "new", "new"},
 		[]string{d.ContentType, d.CorrelationID, d.ReplyTo, d.ReplyToSessionID, *d.SessionID, d.Subject, d.To, d.PartitionKey})
 	require.True(t, d.Rewritten)
 	require.JSONEq(t, `{"a":1}`, string(d.ApplicationProperties))
 
-	w = subscribed(t, Rule{Name: "r", Action: "REMOVE sys.SessionId; REMOVE sys.To"})
-	w.send("t", full())
-	d = w.receiver("t/subscriptions/s", PeekLock).one()
+	w = newSubscribed(t, Rule{Name: "r", Action: "REMOVE sys.SessionId; REMOVE sys.To"})
+	w.sendBatch("t", fullMessage())
+	d = w.newReceiver("t/subscriptions/s", PeekLock).takeOne()
 	require.Nil(t, d.SessionID)
 	require.Empty(t, d.To)
 
 	for _, action := range []string{"SET sys.MessageId = 'x'", "SET sys.To = 5", "SET sys.TimeToLive = 5", "SET sys.SessionId = '" + strings.Repeat("x", maxID+1) + "'", "SET a = b * 'x'"} {
-		w := subscribed(t, Rule{Name: "r", Action: action})
-		w.send("t", properties("x", map[string]any{"b": 1}))
-		require.Equal(t, ReasonFilter, w.receiver("t/subscriptions/s/$DeadLetterQueue", PeekLock).one().property("DeadLetterReason"), action)
+		w := newSubscribed(t, Rule{Name: "r", Action: action})
+		w.sendBatch("t", messageWith("x", map[string]any{"b": 1}))
+		require.Equal(t, ReasonFilter, w.newReceiver("t/subscriptions/s/$DeadLetterQueue", PeekLock).takeOne().propertyOf("DeadLetterReason"), action)
 	}
 }
 
@@ -96,27 +96,27 @@ func TestPropertiesThatCannotBeReadFailTheFiltersThatNeedThem(t *testing.T) {
 		{Name: "r", Filter: Filter{Correlation: &Correlation{Properties: map[string]any{"a": 1}}}},
 		{Name: "r", Action: "SET a = 1"},
 	} {
-		w := subscribed(t, r)
-		m := text("x")
+		w := newSubscribed(t, r)
+		m := textMessage("x")
 		m.ApplicationProperties = []byte("garbage")
-		w.send("t", m)
-		require.Equal(t, Counts{DeadLetter: 1, Bytes: w.counts("t").Bytes}, w.counts("t/subscriptions/s"))
+		w.sendBatch("t", m)
+		require.Equal(t, Counts{DeadLetter: 1, Bytes: w.countsOf("t").Bytes}, w.countsOf("t/subscriptions/s"))
 	}
 }
 
 func TestPropertiesThatCannotBeReadDoNotMatterToOtherFilters(t *testing.T) {
-	w := subscribed(t, Rule{Name: "a", Filter: Filter{SQL: "a = 1"}}, Rule{Name: "b", Filter: Filter{SQL: "sys.To IS NULL"}})
-	m := text("x")
+	w := newSubscribed(t, Rule{Name: "a", Filter: Filter{SQL: "a = 1"}}, Rule{Name: "b", Filter: Filter{SQL: "sys.To IS NULL"}})
+	m := textMessage("x")
 	m.ApplicationProperties = []byte("garbage")
-	w.send("t", m)
-	require.EqualValues(t, 1, w.counts("t/subscriptions/s").Active)
+	w.sendBatch("t", m)
+	require.EqualValues(t, 1, w.countsOf("t/subscriptions/s").Active)
 }
 
 func TestARuleThatMakesNoSenseIsRefused(t *testing.T) {
-	w := subscribed(t)
-	w.create(Entity{Path: "q"})
+	w := newSubscribed(t)
+	w.createEntity(Entity{Path: "q"})
 	add := func(path string, r Rule) error {
-		return answer(func(done func(error)) { w.bus.AddRule(path, r, done) })
+		return awaitDone(func(done func(error)) { w.bus.AddRule(path, r, done) })
 	}
 	for name, r := range map[string]Rule{
 		"filter":      {Name: "r", Filter: Filter{SQL: "a ="}},
@@ -135,19 +135,19 @@ func TestARuleThatMakesNoSenseIsRefused(t *testing.T) {
 	require.ErrorIs(t, add("t/subscriptions/none", Rule{Name: "r"}), ErrNotFound)
 	_, err := w.bus.Rules("t")
 	require.ErrorIs(t, err, ErrNotAllowed)
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/s", "none", done) }), ErrNotFound)
-	require.ErrorIs(t, answer(func(done func(error)) { w.bus.DeleteRule("t", "r", done) }), ErrNotAllowed)
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.DeleteRule("t/subscriptions/s", "none", done) }), ErrNotFound)
+	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.DeleteRule("t", "r", done) }), ErrNotAllowed)
 }
 
 func TestADisabledSubscriptionGetsNothing(t *testing.T) {
-	w := newWorld(t)
-	w.create(Entity{Path: "t", Kind: Topic})
-	w.create(Entity{Path: "t/Subscriptions/on", Kind: Subscription})
-	w.create(Entity{Path: "t/Subscriptions/off", Kind: Subscription, Status: StatusDisabled})
-	w.send("t", text("a"))
-	require.EqualValues(t, 1, w.counts("t/subscriptions/on").Active)
-	require.Zero(t, w.counts("t/subscriptions/off"))
-	c := w.receiver("t/subscriptions/on", PeekLock)
-	w.ok(func(done func(error)) { w.bus.Update(Entity{Path: "t", Status: StatusDisabled}, done) })
+	w := newFixture(t)
+	w.createEntity(Entity{Path: "t", Kind: Topic})
+	w.createEntity(Entity{Path: "t/Subscriptions/on", Kind: Subscription})
+	w.createEntity(Entity{Path: "t/Subscriptions/off", Kind: Subscription, Status: StatusDisabled})
+	w.sendBatch("t", textMessage("a"))
+	require.EqualValues(t, 1, w.countsOf("t/subscriptions/on").Active)
+	require.Zero(t, w.countsOf("t/subscriptions/off"))
+	c := w.newReceiver("t/subscriptions/on", PeekLock)
+	w.requireDone(func(done func(error)) { w.bus.Update(Entity{Path: "t", Status: StatusDisabled}, done) })
 	require.Equal(t, []error{ErrDisabled}, c.lost, "nothing is received below a disabled topic")
 }

@@ -13,9 +13,9 @@ import (
 // insideFlag says that the process is in a network of its own.
 const insideFlag = "-inside"
 
-// inside runs one test against an emulator of its own, and returns the exit
+// runInside runs one test against an emulator of its own, and returns the exit
 // status.
-func inside(ctx context.Context, args []string) int {
+func runInside(ctx context.Context, args []string) int {
 	if len(args) != 4 {
 		fmt.Println("want a suite, an emulator, the tests, and the name of one")
 		return 2
@@ -24,7 +24,7 @@ func inside(ctx context.Context, args []string) int {
 		if s.id != args[0] {
 			continue
 		}
-		if err := s.testHere(ctx, args[1], args[2], args[3]); err != nil {
+		if err := s.runWithEmulator(ctx, args[1], args[2], args[3]); err != nil {
 			fmt.Println(err)
 			return 1
 		}
@@ -33,8 +33,8 @@ func inside(ctx context.Context, args []string) int {
 	return 2
 }
 
-func (s *suite) testHere(ctx context.Context, emulator, binary, name string) (err error) {
-	if err := loopback(); err != nil {
+func (s *suite) runWithEmulator(ctx context.Context, emulator, binary, name string) (err error) {
+	if err := enableLoopback(); err != nil {
 		return fmt.Errorf("start the network: %w", err)
 	}
 	dir, err := os.MkdirTemp("", "clientsuite-test-")
@@ -46,7 +46,7 @@ func (s *suite) testHere(ctx context.Context, emulator, binary, name string) (er
 	if err := os.WriteFile(hosts, []byte(localhost+" localhost\n"), 0o600); err != nil {
 		return err
 	}
-	if err := resolve(hosts); err != nil {
+	if err := writeHosts(hosts); err != nil {
 		return fmt.Errorf("give localhost an address: %w", err)
 	}
 	if err := os.WriteFile(entities, []byte(liveEntities), 0o600); err != nil {

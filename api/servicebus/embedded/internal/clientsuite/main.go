@@ -35,16 +35,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 && os.Args[1] == insideFlag {
-		os.Exit(inside(ctx, os.Args[2:])) //nolint:gocritic // nothing is left to be done
+		os.Exit(runInside(ctx, os.Args[2:])) //nolint:gocritic // nothing is left to be done
 	}
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := runSuites(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "clientsuite:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, only []string) (err error) {
+func runSuites(ctx context.Context, only []string) (err error) {
 	if runtime.GOOS != "linux" {
 		return errors.New("the tests want ports of their own, which only Linux can give them")
 	}
@@ -54,12 +54,12 @@ func run(ctx context.Context, only []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	emulator := filepath.Join(dir, "messagehub")
-	if err := command(ctx, "", "go", "build", "-o", emulator, "github.com/messagehub/messagehub/cmd/messagehub").Run(); err != nil {
+	if err := newCommand(ctx, "", "go", "build", "-o", emulator, "github.com/messagehub/messagehub/cmd/messagehub").Run(); err != nil {
 		return fmt.Errorf("build the emulator: %w", err)
 	}
 	unexplained := 0
 	for _, s := range suites {
-		failed, err := s.run(ctx, dir, emulator, only)
+		failed, err := s.runTests(ctx, dir, emulator, only)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
@@ -71,8 +71,8 @@ func run(ctx context.Context, only []string) (err error) {
 	return nil
 }
 
-// command runs in dir, and says on stderr what it has to say.
-func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
+// newCommand runs in dir, and says on stderr what it has to say.
+func newCommand(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // what this program says
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
@@ -80,38 +80,38 @@ func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 }
 
 // A verdict is what became of one test.
-type verdict int
+type testResult int
 
 const (
-	passed verdict = iota
+	passed testResult = iota
 	skipped
 	failed
 )
 
-// run runs the tests of a suite and prints how many passed. It returns how
+// runTests runs the tests of a suite and prints how many passed. It returns how
 // many failed that should not.
-func (s *suite) run(ctx context.Context, dir, emulator string, only []string) (unexplained int, err error) {
-	binary, names, err := s.compile(ctx, dir)
+func (s *suite) runTests(ctx context.Context, dir, emulator string, only []string) (unexplained int, err error) {
+	binary, names, err := s.compileTests(ctx, dir)
 	if err != nil {
 		return 0, err
 	}
 	if len(only) > 0 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(only, name) })
 	}
-	verdicts := make([]verdict, len(names))
+	verdicts := make([]testResult, len(names))
 	outputs := make([]string, len(names))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4 * runtime.NumCPU()) // most of them wait most of the time
 	for i, name := range names {
 		g.Go(func() error {
-			verdicts[i], outputs[i] = s.test(ctx, emulator, binary, name)
+			verdicts[i], outputs[i] = s.runIsolated(ctx, emulator, binary, name)
 			return ctx.Err()
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return 0, err
 	}
-	counts := map[verdict]int{}
+	counts := map[testResult]int{}
 	for i, name := range names {
 		counts[verdicts[i]]++
 		if verdicts[i] != failed {
@@ -132,15 +132,15 @@ func (s *suite) run(ctx context.Context, dir, emulator string, only []string) (u
 	return unexplained, nil
 }
 
-// test runs one test in a network of its own.
-func (s *suite) test(ctx context.Context, emulator, binary, name string) (verdict, string) {
+// runIsolated runs one test in a network of its own.
+func (s *suite) runIsolated(ctx context.Context, emulator, binary, name string) (testResult, string) {
 	self, err := os.Executable()
 	if err != nil {
 		return failed, err.Error()
 	}
 	cmd := exec.CommandContext(ctx, self, insideFlag, s.id, emulator, binary, name) //nolint:gosec // this program
 	cmd.Dir = filepath.Dir(binary)
-	apart(cmd)
+	isolateNetwork(cmd)
 	out, err := cmd.CombinedOutput()
 	switch {
 	case err != nil:

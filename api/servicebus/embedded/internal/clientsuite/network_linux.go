@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart lets cmd run in a network of its own, in which it may do all.
-func apart(cmd *exec.Cmd) {
+// isolateNetwork lets cmd run in a network of its own, in which it may do all.
+func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
 		return
@@ -19,17 +19,17 @@ func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 }
 
-// resolve gives the name localhost an address of its own: one of the tests
+// writeHosts gives the name localhost an address of its own: one of the tests
 // wants nothing to listen on 127.0.0.1.
-func resolve(hosts string) error {
+func writeHosts(hosts string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	return unix.Mount(hosts, "/etc/hosts", "", unix.MS_BIND, "")
 }
 
-// loopback switches on the one interface that a new network has.
-func loopback() error {
+// enableLoopback switches on the one interface that a new network has.
+func enableLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return err

@@ -7,9 +7,9 @@ import (
 	"os/exec"
 )
 
-// apart does nothing: there are no networks of one's own here.
-func apart(*exec.Cmd) {}
+// isolateNetwork does nothing: there are no networks of one's own here.
+func isolateNetwork(*exec.Cmd) {}
 
-func resolve(string) error { return nil }
+func writeHosts(string) error { return nil }
 
-func loopback() error { return errors.New("networks of their own are only to be had on Linux") }
+func enableLoopback() error { return errors.New("networks of their own are only to be had on Linux") }

@@ -118,8 +118,8 @@ func integrationTests(test string) bool {
 	return strings.HasPrefix(test, "TestIntegration")
 }
 
-// compile copies the module, builds the tests of the package, and lists them.
-func (s *suite) compile(ctx context.Context, dir string) (binary string, names []string, err error) {
+// compileTests copies the module, builds the tests of the package, and lists them.
+func (s *suite) compileTests(ctx context.Context, dir string) (binary string, names []string, err error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", s.module) //nolint:gosec // named above
 	list.Stderr = os.Stderr
 	found, err := list.Output()
@@ -137,7 +137,7 @@ func (s *suite) compile(ctx context.Context, dir string) (binary string, names [
 	}
 	folder := filepath.Join(copied, s.folder)
 	binary = filepath.Join(folder, "suite.test")
-	build := command(ctx, folder, "go", "test", "-c", "-vet=off", "-mod=mod", "-o", binary, ".")
+	build := newCommand(ctx, folder, "go", "test", "-c", "-vet=off", "-mod=mod", "-o", binary, ".")
 	build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	if err := build.Run(); err != nil {
 		return "", nil, fmt.Errorf("build the tests: %w", err)

@@ -22,11 +22,11 @@ func Parse(s string) (time.Duration, error) {
 		return 0, errFormat
 	}
 	days, clock, hasClock := strings.Cut(rest, "T")
-	total, err := sum(days, map[byte]time.Duration{'W': 7 * day, 'D': day})
+	total, err := addUnits(days, map[byte]time.Duration{'W': 7 * day, 'D': day})
 	if err != nil || hasClock && clock == "" {
 		return 0, errFormat
 	}
-	more, err := sum(clock, map[byte]time.Duration{'H': time.Hour, 'M': time.Minute, 'S': time.Second})
+	more, err := addUnits(clock, map[byte]time.Duration{'H': time.Hour, 'M': time.Minute, 'S': time.Second})
 	if err != nil {
 		return 0, errFormat
 	}
@@ -36,8 +36,8 @@ func Parse(s string) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// sum adds numbers that are followed by their units.
-func sum(s string, units map[byte]time.Duration) (float64, error) {
+// addUnits adds numbers that are followed by their units.
+func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 	total := 0.0
 	for s != "" {
 		n := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })

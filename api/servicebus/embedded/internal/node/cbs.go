@@ -43,27 +43,27 @@ func (p *peer) attachTokens(l *server.Link) {
 }
 
 // putToken remembers what a token proves.
-func (p *peer) putToken(r request, done func(reply)) {
+func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 	token, _ := r.value.(string)
 	audience, _ := r.properties.Get("name").(string)
 	if r.operation != "put-token" || token == "" || audience == "" {
-		done(reply{status: 400, description: "want the operation put-token, the name of an entity, and a token"})
+		done(requestReply{status: 400, description: "want the operation put-token, the name of an entity, and a token"})
 		return
 	}
 	if len(audience) > maxAddress {
-		done(reply{status: 400, description: fmt.Sprintf("a name of %d bytes; the longest is %d", len(audience), maxAddress), condition: argumentError})
+		done(requestReply{status: 400, description: fmt.Sprintf("a name of %d bytes; the longest is %d", len(audience), maxAddress), condition: argumentError})
 		return
 	}
-	claim, err := p.check(token)
+	claim, err := p.checkToken(token)
 	if err != nil {
-		done(reply{status: 401, description: err.Error(), condition: amqp.UnauthorizedAccess})
+		done(requestReply{status: 401, description: err.Error(), condition: amqp.UnauthorizedAccess})
 		return
 	}
 	p.conn.Authorize()
 	path := addressOf(audience)
 	if !p.namespace.Create && path != "" {
 		if _, err := p.namespace.Bus.Entity(entityOf(path)); errors.Is(err, bus.ErrNotFound) {
-			done(reply{status: 404, description: notFound(path).Description, condition: amqp.NotFound})
+			done(requestReply{status: 404, description: notFound(path).Description, condition: amqp.NotFound})
 			return
 		}
 	}
@@ -75,13 +75,13 @@ func (p *peer) putToken(r request, done func(reply)) {
 	}
 	p.mu.Unlock()
 	if full {
-		done(reply{status: 403, description: "too many tokens on one connection", condition: amqp.ResourceLimitExceeded})
+		done(requestReply{status: 403, description: "too many tokens on one connection", condition: amqp.ResourceLimitExceeded})
 		return
 	}
-	done(reply{status: 202, description: "Accepted"})
+	done(requestReply{status: 202, description: "Accepted"})
 }
 
-func (p *peer) check(token string) (sas.Claim, error) {
+func (p *peer) checkToken(token string) (sas.Claim, error) {
 	n := p.namespace
 	if n.Open || n.TrustTokens && !strings.HasPrefix(token, "SharedAccessSignature ") {
 		return sas.Claim{Rights: sas.All}, nil

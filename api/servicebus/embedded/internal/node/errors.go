@@ -49,9 +49,9 @@ var refusals = []struct {
 	{bus.ErrClosed, serverBusy, 503},
 }
 
-// refusal says by condition and status what err means to a client. What is not
+// conditionOf says by condition and status what err means to a client. What is not
 // the client's doing is an internal error: it may try again.
-func refusal(err error) (*amqp.Error, int32) {
+func conditionOf(err error) (*amqp.Error, int32) {
 	var said *amqp.Error
 	if errors.As(err, &said) {
 		return said, 400

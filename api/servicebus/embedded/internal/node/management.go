@@ -13,10 +13,10 @@ import (
 
 // attachManagement accepts a link to or from the management of an entity.
 func (p *peer) attachManagement(l *server.Link, path string) {
-	if !p.allowed(l, path, sas.Listen, sas.Send, sas.Manage) {
+	if !p.requireRight(l, path, sas.Listen, sas.Send, sas.Manage) {
 		return
 	}
-	p.namespace.ensure(path, false, func(err error) {
+	p.namespace.ensureEntity(path, false, func(err error) {
 		if err != nil {
 			l.Refuse(entityRefusal(path, err))
 			return
@@ -27,7 +27,7 @@ func (p *peer) attachManagement(l *server.Link, path string) {
 		}
 		m := &manager{peer: p, path: path}
 		l.Receive(server.Terms{Credit: requestCredit, MaxMessageSize: maxBatch}, &requestLink{
-			peer: p, node: path, handle: m.handle,
+			peer: p, node: path, handle: m.handleRequest,
 			names: [3]string{"statusCode", "statusDescription", "errorCondition"},
 		})
 	})
@@ -42,13 +42,13 @@ type manager struct {
 // operations are all that can be asked for, with the right that each needs.
 var operations = map[string]struct {
 	needs sas.Rights
-	do    func(*manager, request, func(reply))
+	do    func(*manager, clientRequest, func(requestReply))
 }{
 	"com.microsoft:renew-lock":                 {sas.Listen, (*manager).renewLocks},
-	"com.microsoft:update-disposition":         {sas.Listen, (*manager).settle},
-	"com.microsoft:peek-message":               {sas.Listen, (*manager).peek},
+	"com.microsoft:update-disposition":         {sas.Listen, (*manager).settleMessages},
+	"com.microsoft:peek-message":               {sas.Listen, (*manager).peekMessages},
 	"com.microsoft:receive-by-sequence-number": {sas.Listen, (*manager).receiveDeferred},
-	"com.microsoft:schedule-message":           {sas.Send, (*manager).schedule},
+	"com.microsoft:schedule-message":           {sas.Send, (*manager).scheduleMessages},
 	"com.microsoft:cancel-scheduled-message":   {sas.Send, (*manager).cancelScheduled},
 	"com.microsoft:renew-session-lock":         {sas.Listen, (*manager).renewSession},
 	"com.microsoft:get-session-state":          {sas.Listen, (*manager).sessionState},
@@ -59,36 +59,36 @@ var operations = map[string]struct {
 	"com.microsoft:enumerate-rules":            {sas.Manage, (*manager).listRules},
 }
 
-func (m *manager) handle(r request, done func(reply)) {
+func (m *manager) handleRequest(r clientRequest, done func(requestReply)) {
 	op, known := operations[r.operation]
 	switch {
 	case !known:
-		done(reply{status: 501, description: "the operation " + r.operation + " is not to be had here", condition: operationUnknown})
-	case !m.peer.may(m.path, op.needs):
-		done(reply{status: 401, description: unauthorized(m.path, op.needs).Description, condition: amqp.UnauthorizedAccess})
+		done(requestReply{status: 501, description: "the operation " + r.operation + " is not to be had here", condition: operationUnknown})
+	case !m.peer.hasRight(m.path, op.needs):
+		done(requestReply{status: 401, description: unauthorizedError(m.path, op.needs).Description, condition: amqp.UnauthorizedAccess})
 	case r.arguments == nil:
-		done(reply{status: 400, description: "the request has no map of arguments", condition: argumentError})
+		done(requestReply{status: 400, description: "the request has no map of arguments", condition: argumentError})
 	default:
 		op.do(m, r, done)
 	}
 }
 
-func (m *manager) bus() *bus.Bus { return m.peer.namespace.Bus }
+func (m *manager) busOf() *bus.Bus { return m.peer.namespace.Bus }
 
-// answer makes a reply of a value or an error.
-func answer(value amqp.Map, err error) reply {
+// newReply makes a reply of a value or an error.
+func newReply(value amqp.Map, err error) requestReply {
 	if err != nil {
-		return refused(err)
+		return errorReply(err)
 	}
-	return reply{status: 200, description: "OK", value: value}
+	return requestReply{status: 200, description: "OK", value: value}
 }
 
-func missing(argument string) reply {
-	return reply{status: 400, description: "the argument " + argument + " is missing, or has a type that it cannot have", condition: argumentError}
+func missingArgument(argument string) requestReply {
+	return requestReply{status: 400, description: "the argument " + argument + " is missing, or has a type that it cannot have", condition: argumentError}
 }
 
-// elements returns the elements of an array or a list.
-func elements[T any](v any) ([]T, bool) {
+// elementsOf returns the elements of an array or a list.
+func elementsOf[T any](v any) ([]T, bool) {
 	var all []any
 	switch v := v.(type) {
 	case amqp.Array:
@@ -110,8 +110,8 @@ func elements[T any](v any) ([]T, bool) {
 	return out, true
 }
 
-func lockTokens(r request) ([]bus.LockToken, bool) {
-	ids, ok := elements[amqp.UUID](r.arguments.Get("lock-tokens"))
+func lockTokens(r clientRequest) ([]bus.LockToken, bool) {
+	ids, ok := elementsOf[amqp.UUID](r.arguments.Get("lock-tokens"))
 	tokens := make([]bus.LockToken, len(ids))
 	for i, id := range ids {
 		tokens[i] = bus.LockToken(id)
@@ -119,25 +119,25 @@ func lockTokens(r request) ([]bus.LockToken, bool) {
 	return tokens, ok && len(tokens) > 0
 }
 
-func (m *manager) renewLocks(r request, done func(reply)) {
+func (m *manager) renewLocks(r clientRequest, done func(requestReply)) {
 	tokens, ok := lockTokens(r)
 	if !ok {
-		done(missing("lock-tokens"))
+		done(missingArgument("lock-tokens"))
 		return
 	}
-	m.bus().RenewLocks(m.path, tokens, func(until []time.Time, err error) {
+	m.busOf().RenewLocks(m.path, tokens, func(until []time.Time, err error) {
 		expirations := amqp.Array{Of: amqp.OfTimestamp}
 		for _, t := range until {
-			expirations.Values = append(expirations.Values, timestamp(t))
+			expirations.Values = append(expirations.Values, toTimestamp(t))
 		}
-		done(answer(amqp.Map{{Key: "expirations", Value: expirations}}, err))
+		done(newReply(amqp.Map{{Key: "expirations", Value: expirations}}, err))
 	})
 }
 
-func (m *manager) settle(r request, done func(reply)) {
+func (m *manager) settleMessages(r clientRequest, done func(requestReply)) {
 	tokens, ok := lockTokens(r)
 	if !ok {
-		done(missing("lock-tokens"))
+		done(missingArgument("lock-tokens"))
 		return
 	}
 	var how bus.Settlement
@@ -153,51 +153,51 @@ func (m *manager) settle(r request, done func(reply)) {
 	case "unlocked", "released":
 		how.Outcome = bus.Release
 	default:
-		done(missing("disposition-status"))
+		done(missingArgument("disposition-status"))
 		return
 	}
 	how.Reason, _ = r.arguments.Get("deadletter-reason").(string)
 	how.Description, _ = r.arguments.Get("deadletter-description").(string)
 	changes, _ := r.arguments.Get("properties-to-modify").(amqp.Map)
-	how.Properties = texts(changes)
-	m.bus().Settle(m.path, tokens, how, func(err error) { done(answer(nil, err)) })
+	how.Properties = stringMap(changes)
+	m.busOf().Settle(m.path, tokens, how, func(err error) { done(newReply(nil, err)) })
 }
 
-func (m *manager) peek(r request, done func(reply)) {
+func (m *manager) peekMessages(r clientRequest, done func(requestReply)) {
 	from, ok := r.arguments.Get("from-sequence-number").(int64)
 	if !ok {
-		done(missing("from-sequence-number"))
+		done(missingArgument("from-sequence-number"))
 		return
 	}
 	count, ok := r.arguments.Get("message-count").(int32)
 	if !ok || count < 1 {
-		done(missing("message-count"))
+		done(missingArgument("message-count"))
 		return
 	}
-	list, err := m.look(bus.PeekOptions{From: from, Max: int(count), SessionID: m.sessionOf(r)})
+	list, err := m.readMessages(bus.PeekOptions{From: from, Max: int(count), SessionID: m.sessionOf(r)})
 	switch {
 	case err != nil:
-		done(refused(err))
+		done(errorReply(err))
 	case len(list) == 0:
-		done(reply{status: 204, description: "No Content", condition: messageNotFound})
+		done(requestReply{status: 204, description: "No Content", condition: messageNotFound})
 	default:
-		done(answer(amqp.Map{{Key: "messages", Value: list}}, nil))
+		done(newReply(amqp.Map{{Key: "messages", Value: list}}, nil))
 	}
 }
 
-// look reads messages a few at a time, until there are as many as asked for, or
+// readMessages reads messages a few at a time, until there are as many as asked for, or
 // as much as fits into an answer.
-func (m *manager) look(o bus.PeekOptions) (amqp.List, error) {
+func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 	const page = 16
 	var list amqp.List
 	for wanted, size := o.Max, 0; wanted > len(list); {
 		o.Max = min(wanted-len(list), page)
-		found, err := m.bus().Peek(m.path, o)
+		found, err := m.busOf().Peek(m.path, o)
 		if err != nil {
 			return nil, err
 		}
 		for i := range found {
-			payload, err := outgoing(&found[i], bus.LockToken{}, time.Time{})
+			payload, err := encodeMessage(&found[i], bus.LockToken{}, time.Time{})
 			if err != nil {
 				return nil, err
 			}
@@ -223,76 +223,76 @@ const (
 	maxFetched = 250
 )
 
-func (m *manager) receiveDeferred(r request, done func(reply)) {
-	numbers, ok := elements[int64](r.arguments.Get("sequence-numbers"))
+func (m *manager) receiveDeferred(r clientRequest, done func(requestReply)) {
+	numbers, ok := elementsOf[int64](r.arguments.Get("sequence-numbers"))
 	if !ok {
-		done(missing("sequence-numbers"))
+		done(missingArgument("sequence-numbers"))
 		return
 	}
 	if len(numbers) > maxFetched {
-		done(reply{status: 400, description: fmt.Sprintf("%d sequence numbers; fetch at most %d at a time", len(numbers), maxFetched), condition: argumentError})
+		done(requestReply{status: 400, description: fmt.Sprintf("%d sequence numbers; fetch at most %d at a time", len(numbers), maxFetched), condition: argumentError})
 		return
 	}
 	mode := bus.PeekLock
 	if settle, _ := r.arguments.Get("receiver-settle-mode").(uint32); settle == 0 {
 		mode = bus.ReceiveAndDelete
 	}
-	m.bus().ReceiveDeferred(m.path, numbers, mode, m.sessionOf(r), func(found []bus.Delivery, err error) {
+	m.busOf().ReceiveDeferred(m.path, numbers, mode, m.sessionOf(r), func(found []bus.Delivery, err error) {
 		if errors.Is(err, bus.ErrNotFound) {
-			done(reply{status: 404, description: err.Error(), condition: messageNotFound})
+			done(requestReply{status: 404, description: err.Error(), condition: messageNotFound})
 			return
 		}
 		if err != nil {
-			done(refused(err))
+			done(errorReply(err))
 			return
 		}
 		list := make(amqp.List, 0, len(found))
 		for i := range found {
 			d := &found[i]
-			payload, err := outgoing(&d.Message, d.Token, d.LockedUntil)
+			payload, err := encodeMessage(&d.Message, d.Token, d.LockedUntil)
 			if err != nil {
-				done(refused(err))
+				done(errorReply(err))
 				return
 			}
 			list = append(list, amqp.Map{{Key: "message", Value: payload}, {Key: "lock-token", Value: amqp.UUID(d.Token)}})
 		}
-		done(answer(amqp.Map{{Key: "messages", Value: list}}, nil))
+		done(newReply(amqp.Map{{Key: "messages", Value: list}}, nil))
 	})
 }
 
-func (m *manager) schedule(r request, done func(reply)) {
-	entries, ok := elements[amqp.Map](r.arguments.Get("messages"))
+func (m *manager) scheduleMessages(r clientRequest, done func(requestReply)) {
+	entries, ok := elementsOf[amqp.Map](r.arguments.Get("messages"))
 	if !ok {
-		done(missing("messages"))
+		done(missingArgument("messages"))
 		return
 	}
 	batch := make([]bus.Message, len(entries))
 	for i, entry := range entries {
 		encoded, ok := entry.Get("message").([]byte)
 		if !ok {
-			done(missing("message"))
+			done(missingArgument("message"))
 			return
 		}
 		var err error
-		if batch[i], err = incoming(encoded); err != nil {
-			done(refused(err))
+		if batch[i], err = decodeMessage(encoded); err != nil {
+			done(errorReply(err))
 			return
 		}
 	}
-	m.bus().Schedule(m.path, batch, func(numbers []int64, err error) {
+	m.busOf().Schedule(m.path, batch, func(numbers []int64, err error) {
 		sequence := amqp.Array{Of: amqp.OfLong}
 		for _, n := range numbers {
 			sequence.Values = append(sequence.Values, n)
 		}
-		done(answer(amqp.Map{{Key: "sequence-numbers", Value: sequence}}, err))
+		done(newReply(amqp.Map{{Key: "sequence-numbers", Value: sequence}}, err))
 	})
 }
 
-func (m *manager) cancelScheduled(r request, done func(reply)) {
-	numbers, ok := elements[int64](r.arguments.Get("sequence-numbers"))
+func (m *manager) cancelScheduled(r clientRequest, done func(requestReply)) {
+	numbers, ok := elementsOf[int64](r.arguments.Get("sequence-numbers"))
 	if !ok {
-		done(missing("sequence-numbers"))
+		done(missingArgument("sequence-numbers"))
 		return
 	}
-	m.bus().CancelScheduled(m.path, numbers, func(err error) { done(answer(nil, err)) })
+	m.busOf().CancelScheduled(m.path, numbers, func(err error) { done(newReply(nil, err)) })
 }

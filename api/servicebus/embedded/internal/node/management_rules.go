@@ -18,23 +18,23 @@ const (
 	describedMatch    uint64 = 0x13_7000_0009
 )
 
-func (m *manager) addRule(r request, done func(reply)) {
+func (m *manager) addRule(r clientRequest, done func(requestReply)) {
 	name, ok := r.arguments.Get("rule-name").(string)
 	if !ok || name == "" {
-		done(missing("rule-name"))
+		done(missingArgument("rule-name"))
 		return
 	}
 	description, ok := r.arguments.Get("rule-description").(amqp.Map)
 	if !ok {
-		done(missing("rule-description"))
+		done(missingArgument("rule-description"))
 		return
 	}
 	rule, err := readRule(name, description)
 	if err != nil {
-		done(refused(err))
+		done(errorReply(err))
 		return
 	}
-	m.bus().AddRule(m.path, rule, func(err error) { done(answer(nil, err)) })
+	m.busOf().AddRule(m.path, rule, func(err error) { done(newReply(nil, err)) })
 }
 
 func readRule(name string, description amqp.Map) (bus.Rule, error) {
@@ -60,50 +60,50 @@ func readRule(name string, description amqp.Map) (bus.Rule, error) {
 	}
 	if properties, ok := match.Get("properties").(amqp.Map); ok {
 		c.Properties = map[string]any{}
-		for key, value := range texts(properties) {
-			c.Properties[key] = plain(value)
+		for key, value := range stringMap(properties) {
+			c.Properties[key] = toFilterValue(value)
 		}
 	}
 	rule.Filter.Correlation = c
 	return rule, nil
 }
 
-func (m *manager) removeRule(r request, done func(reply)) {
+func (m *manager) removeRule(r clientRequest, done func(requestReply)) {
 	name, ok := r.arguments.Get("rule-name").(string)
 	if !ok || name == "" {
-		done(missing("rule-name"))
+		done(missingArgument("rule-name"))
 		return
 	}
-	m.bus().DeleteRule(m.path, name, func(err error) { done(answer(nil, err)) })
+	m.busOf().DeleteRule(m.path, name, func(err error) { done(newReply(nil, err)) })
 }
 
-func (m *manager) listRules(r request, done func(reply)) {
-	rules, err := m.bus().Rules(m.path)
+func (m *manager) listRules(r clientRequest, done func(requestReply)) {
+	rules, err := m.busOf().Rules(m.path)
 	if err != nil {
-		done(refused(err))
+		done(errorReply(err))
 		return
 	}
 	skip, _ := r.arguments.Get("skip").(int32)
 	top, ok := r.arguments.Get("top").(int32)
 	if !ok || top < 1 || skip < 0 {
-		done(missing("top"))
+		done(missingArgument("top"))
 		return
 	}
 	rules = rules[min(int(skip), len(rules)):]
 	rules = rules[:min(int(top), len(rules))]
 	if len(rules) == 0 {
-		done(reply{status: 204, description: "No Content"})
+		done(requestReply{status: 204, description: "No Content"})
 		return
 	}
 	list := make(amqp.List, len(rules))
 	for i, rule := range rules {
-		list[i] = amqp.Map{{Key: "rule-description", Value: describe(rule)}}
+		list[i] = amqp.Map{{Key: "rule-description", Value: describeRule(rule)}}
 	}
-	done(answer(amqp.Map{{Key: "rules", Value: list}}, nil))
+	done(newReply(amqp.Map{{Key: "rules", Value: list}}, nil))
 }
 
-// describe writes a rule as clients read it.
-func describe(rule bus.Rule) amqp.Described {
+// describeRule writes a rule as clients read it.
+func describeRule(rule bus.Rule) amqp.Described {
 	action := amqp.Described{Descriptor: describedNoAction, Value: amqp.List{}}
 	if rule.Action != "" {
 		action = amqp.Described{Descriptor: describedAction, Value: amqp.List{rule.Action, nil}}
@@ -116,13 +116,13 @@ func describeFilter(f bus.Filter) amqp.Described {
 	case c != nil:
 		var properties amqp.Map
 		for name, value := range c.Properties {
-			if v, err := wire(value); err == nil {
+			if v, err := toWireValue(value); err == nil {
 				properties = append(properties, amqp.Entry{Key: name, Value: v})
 			}
 		}
 		return amqp.Described{Descriptor: describedMatch, Value: amqp.List{
-			text(c.CorrelationID), text(c.MessageID), text(c.To), text(c.ReplyTo), text(c.Subject),
-			text(c.SessionID), text(c.ReplyToSessionID), text(c.ContentType), properties,
+			textOrNull(c.CorrelationID), textOrNull(c.MessageID), textOrNull(c.To), textOrNull(c.ReplyTo), textOrNull(c.Subject),
+			textOrNull(c.SessionID), textOrNull(c.ReplyToSessionID), textOrNull(c.ContentType), properties,
 		}}
 	case f.SQL != "":
 		return amqp.Described{Descriptor: describedSQL, Value: amqp.List{f.SQL, nil}}
@@ -132,8 +132,8 @@ func describeFilter(f bus.Filter) amqp.Described {
 	return amqp.Described{Descriptor: describedTrue, Value: amqp.List{}}
 }
 
-// text is s, or null.
-func text(s string) any {
+// textOrNull is s, or null.
+func textOrNull(s string) any {
 	if s == "" {
 		return nil
 	}

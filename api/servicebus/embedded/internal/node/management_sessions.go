@@ -9,7 +9,7 @@ import (
 
 // sessionOf is the session that a request is about: the one it names, or that
 // of the link it names.
-func (m *manager) sessionOf(r request) *string {
+func (m *manager) sessionOf(r clientRequest) *string {
 	if id, ok := r.arguments.Get("session-id").(string); ok {
 		return &id
 	}
@@ -22,80 +22,80 @@ func (m *manager) sessionOf(r request) *string {
 	return nil
 }
 
-func (m *manager) renewSession(r request, done func(reply)) {
+func (m *manager) renewSession(r clientRequest, done func(requestReply)) {
 	id := m.sessionOf(r)
 	if id == nil {
-		done(missing("session-id"))
+		done(missingArgument("session-id"))
 		return
 	}
-	m.bus().RenewSession(m.path, *id, func(until time.Time, err error) {
-		done(answer(amqp.Map{{Key: "expiration", Value: timestamp(until)}}, err))
+	m.busOf().RenewSession(m.path, *id, func(until time.Time, err error) {
+		done(newReply(amqp.Map{{Key: "expiration", Value: toTimestamp(until)}}, err))
 	})
 }
 
-func (m *manager) sessionState(r request, done func(reply)) {
+func (m *manager) sessionState(r clientRequest, done func(requestReply)) {
 	id := m.sessionOf(r)
 	if id == nil {
-		done(missing("session-id"))
+		done(missingArgument("session-id"))
 		return
 	}
-	m.bus().SessionState(m.path, *id, func(state []byte, err error) {
+	m.busOf().SessionState(m.path, *id, func(state []byte, err error) {
 		value := any(nil)
 		if len(state) > 0 {
 			value = state
 		}
-		done(answer(amqp.Map{{Key: "session-state", Value: value}}, err))
+		done(newReply(amqp.Map{{Key: "session-state", Value: value}}, err))
 	})
 }
 
 // setSessionState stores a state; an empty one clears it, as null does.
-func (m *manager) setSessionState(r request, done func(reply)) {
+func (m *manager) setSessionState(r clientRequest, done func(requestReply)) {
 	id := m.sessionOf(r)
 	state, isState := r.arguments.Get("session-state").([]byte)
 	switch {
 	case id == nil:
-		done(missing("session-id"))
+		done(missingArgument("session-id"))
 	case !isState && r.arguments.Get("session-state") != nil:
-		done(missing("session-state"))
+		done(missingArgument("session-state"))
 	default:
-		m.bus().SetSessionState(m.path, *id, state, func(err error) { done(answer(nil, err)) })
+		m.busOf().SetSessionState(m.path, *id, state, func(err error) { done(newReply(nil, err)) })
 	}
 }
 
-func (m *manager) listSessions(r request, done func(reply)) {
+func (m *manager) listSessions(r clientRequest, done func(requestReply)) {
 	since, ok := r.arguments.Get("last-updated-time").(amqp.Timestamp)
 	if !ok {
-		done(missing("last-updated-time"))
+		done(missingArgument("last-updated-time"))
 		return
 	}
 	skip, _ := r.arguments.Get("skip").(int32)
 	top, ok := r.arguments.Get("top").(int32)
 	if !ok || top < 1 || skip < 0 {
-		done(missing("top"))
+		done(missingArgument("top"))
 		return
 	}
-	ids, err := m.sessions(since, int(skip), int(top))
+	ids, err := m.sessionsSince(since, int(skip), int(top))
 	if err != nil {
-		done(refused(err))
+		done(errorReply(err))
 		return
 	}
 	if len(ids) == 0 {
-		done(reply{status: 204, description: "No Content"})
+		done(requestReply{status: 204, description: "No Content"})
 		return
 	}
 	list := amqp.Array{Of: amqp.OfString}
 	for _, id := range ids {
 		list.Values = append(list.Values, id)
 	}
-	done(answer(amqp.Map{{Key: "skip", Value: skip + int32(len(ids))}, {Key: "sessions-ids", Value: list}}, nil)) //nolint:gosec // at most top
+	done(newReply(amqp.Map{{Key: "skip", Value: skip + int32(len(ids))}, {Key: "sessions-ids", Value: list}}, nil)) //nolint:gosec // at most top
 }
 
-// sessions lists the sessions whose state has changed since, or, in the year
+// sessionsSince lists the sessions whose state has changed since, or, in the year
 // 10000, all those that have messages or a state.
-func (m *manager) sessions(since amqp.Timestamp, skip, top int) ([]string, error) {
+func (m *manager) sessionsSince(since amqp.Timestamp, skip, top int) ([]string, error) {
 	const all = 253402300800000
 	if since < all {
-		return m.bus().Sessions(m.path, fromTimestamp(since), skip, top)
+		return m.busOf().Sessions(m.path, fromTimestamp(since), skip, top)
 	}
 	ids, err := m.everySession(time.Time{})
 	if err != nil {
@@ -117,7 +117,7 @@ func (m *manager) everySession(since time.Time) ([]string, error) {
 	const page = 1000
 	var ids []string
 	for {
-		next, err := m.bus().Sessions(m.path, since, len(ids), page)
+		next, err := m.busOf().Sessions(m.path, since, len(ids), page)
 		if err != nil || len(next) == 0 {
 			return ids, err
 		}

@@ -31,8 +31,8 @@ const (
 // whole message.
 const batchFormat = 0x80013700
 
-// incoming turns a message as it was sent into one of the bus.
-func incoming(encoded []byte) (bus.Message, error) {
+// decodeMessage turns a message as it was sent into one of the bus.
+func decodeMessage(encoded []byte) (bus.Message, error) {
 	s, err := amqp.Split(encoded)
 	if err != nil {
 		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
@@ -56,14 +56,14 @@ func incoming(encoded []byte) (bus.Message, error) {
 		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "%v", err)
 	}
 	m := bus.Message{
-		ID: identifier(p.MessageID), SessionID: p.GroupID, Subject: p.Subject, To: p.To, ReplyTo: p.ReplyTo,
-		ReplyToSessionID: p.ReplyToGroupID, CorrelationID: identifier(p.CorrelationID), ContentType: p.ContentType,
+		ID: idText(p.MessageID), SessionID: p.GroupID, Subject: p.Subject, To: p.To, ReplyTo: p.ReplyTo,
+		ReplyToSessionID: p.ReplyToGroupID, CorrelationID: idText(p.CorrelationID), ContentType: p.ContentType,
 		ApplicationProperties: s.ApplicationProperties,
 	}
-	if err := annotated(&m, annotations); err != nil {
+	if err := readAnnotations(&m, annotations); err != nil {
 		return bus.Message{}, err
 	}
-	if err := readable(encoded); err != nil {
+	if err := checkReadable(encoded); err != nil {
 		return bus.Message{}, amqp.Errorf(amqp.DecodeError, "the client of Azure for Go could not read the message: %v", err)
 	}
 	switch {
@@ -77,11 +77,11 @@ func incoming(encoded []byte) (bus.Message, error) {
 	return m, nil
 }
 
-// readable reports why the client for Go cannot read a message. AMQP has values that it
+// checkReadable reports why the client for Go cannot read a message. AMQP has values that it
 // does not know, such as decimals, at which it ends its link, each time that the message
 // is delivered; and keys of maps by which it ends its process. Nothing and nobody would
 // get past such a message, so it is not let in.
-func readable(encoded []byte) (err error) {
+func checkReadable(encoded []byte) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%v", v)
@@ -90,9 +90,9 @@ func readable(encoded []byte) (err error) {
 	return new(client.Message).UnmarshalBinary(encoded)
 }
 
-// annotated reads the sender's annotations. Values of a wrong type would make
+// readAnnotations reads the sender's annotations. Values of a wrong type would make
 // receivers fail, so they are not let in.
-func annotated(m *bus.Message, annotations amqp.Map) error {
+func readAnnotations(m *bus.Message, annotations amqp.Map) error {
 	for _, e := range annotations {
 		fits := true
 		switch e.Key {
@@ -111,10 +111,10 @@ func annotated(m *bus.Message, annotations amqp.Map) error {
 	return nil
 }
 
-// batch turns the payload of a transfer into messages.
-func batch(format uint32, payload []byte) ([]bus.Message, error) {
+// decodeBatch turns the payload of a transfer into messages.
+func decodeBatch(format uint32, payload []byte) ([]bus.Message, error) {
 	if format != batchFormat {
-		m, err := incoming(payload)
+		m, err := decodeMessage(payload)
 		return []bus.Message{m}, err
 	}
 	envelope, err := amqp.Split(payload)
@@ -131,15 +131,15 @@ func batch(format uint32, payload []byte) ([]bus.Message, error) {
 		if !ok {
 			return nil, amqp.Errorf(amqp.DecodeError, "message %d of a batch is a %T", i, body)
 		}
-		if messages[i], err = incoming(encoded); err != nil {
+		if messages[i], err = decodeMessage(encoded); err != nil {
 			return nil, err
 		}
 	}
 	return messages, nil
 }
 
-// identifier is the text of a message id or a correlation id of any type.
-func identifier(id any) string {
+// idText is the text of a message id or a correlation id of any type.
+func idText(id any) string {
 	switch id := id.(type) {
 	case string:
 		return id
@@ -153,9 +153,9 @@ func identifier(id any) string {
 	return ""
 }
 
-// outgoing turns a message of the bus into one for a client. A lock that is
+// encodeMessage turns a message of the bus into one for a client. A lock that is
 // none has the zero token.
-func outgoing(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
+func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
 	s, err := amqp.Split(m.Sections)
 	if err != nil {
 		return nil, fmt.Errorf("message %d is not what was stored: %w", m.SequenceNumber, err)
@@ -170,14 +170,14 @@ func outgoing(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, err
 		h.TTL = &ms
 	}
 	s.SetHeader(h)
-	if err := identify(&s, m); err != nil {
+	if err := ensureProperties(&s, m); err != nil {
 		return nil, err
 	}
 	annotations, err := s.ReadMessageAnnotations()
 	if err != nil {
 		return nil, err
 	}
-	s.SetMessageAnnotations(annotate(annotations, m, until))
+	s.SetMessageAnnotations(addAnnotations(annotations, m, until))
 	if token != (bus.LockToken{}) {
 		deliveryAnnotations, err := s.ReadDeliveryAnnotations()
 		if err != nil {
@@ -190,9 +190,9 @@ func outgoing(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, err
 	return s.Append(make([]byte, 0, len(m.Sections)+len(m.ApplicationProperties)+room)), nil
 }
 
-// identify makes sure that the message has properties, with an id in them, and
+// ensureProperties makes sure that the message has properties, with an id in them, and
 // writes what a rule has changed.
-func identify(s *amqp.Sections, m *bus.Message) error {
+func ensureProperties(s *amqp.Sections, m *bus.Message) error {
 	p, err := s.ReadProperties()
 	if err != nil {
 		return err
@@ -200,12 +200,12 @@ func identify(s *amqp.Sections, m *bus.Message) error {
 	if p.MessageID != nil && !m.Rewritten {
 		return nil
 	}
-	if identifier(p.MessageID) != m.ID {
+	if idText(p.MessageID) != m.ID {
 		p.MessageID = m.ID
 	}
 	if m.Rewritten {
 		p.GroupID, p.To, p.Subject, p.ReplyTo, p.ReplyToGroupID, p.ContentType = m.SessionID, m.To, m.Subject, m.ReplyTo, m.ReplyToSessionID, m.ContentType
-		if identifier(p.CorrelationID) != m.CorrelationID {
+		if idText(p.CorrelationID) != m.CorrelationID {
 			p.CorrelationID = m.CorrelationID
 		}
 	}
@@ -213,9 +213,9 @@ func identify(s *amqp.Sections, m *bus.Message) error {
 	return nil
 }
 
-// annotate adds what the bus knows to the sender's annotations, in place of
+// addAnnotations adds what the bus knows to the sender's annotations, in place of
 // what the sender may have claimed to know.
-func annotate(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
+func addAnnotations(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 	annotations := make(amqp.Map, 0, len(sent)+6)
 	for _, e := range sent {
 		switch e.Key {
@@ -224,12 +224,12 @@ func annotate(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 			annotations = append(annotations, e)
 		}
 	}
-	annotations = append(annotations, amqp.Entry{Key: sequenceNumber, Value: m.SequenceNumber}, amqp.Entry{Key: enqueuedTime, Value: timestamp(m.EnqueuedAt)})
+	annotations = append(annotations, amqp.Entry{Key: sequenceNumber, Value: m.SequenceNumber}, amqp.Entry{Key: enqueuedTime, Value: toTimestamp(m.EnqueuedAt)})
 	if m.EnqueuedSequenceNumber != 0 {
 		annotations = append(annotations, amqp.Entry{Key: enqueuedSequenceNumber, Value: m.EnqueuedSequenceNumber})
 	}
 	if !until.IsZero() {
-		annotations = append(annotations, amqp.Entry{Key: lockedUntil, Value: timestamp(until)})
+		annotations = append(annotations, amqp.Entry{Key: lockedUntil, Value: toTimestamp(until)})
 	}
 	if m.DeadLetterSource != "" {
 		annotations = append(annotations, amqp.Entry{Key: deadLetterSource, Value: m.DeadLetterSource})
@@ -240,7 +240,7 @@ func annotate(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 	return annotations
 }
 
-// tag is the delivery tag of a lock: its token in the byte order of .NET.
-func tag(t bus.LockToken) []byte {
+// deliveryTag is the delivery tag of a lock: its token in the byte order of .NET.
+func deliveryTag(t bus.LockToken) []byte {
 	return []byte{t[3], t[2], t[1], t[0], t[5], t[4], t[7], t[6], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15]}
 }

@@ -26,7 +26,7 @@ func TestAMessageKeepsWhatTheBusDoesNotOwn(t *testing.T) {
 	sent.SetValue(amqp.List{"any", int32(1)})
 	sent.Footer = []byte{0, 0x53, 0x78, 0xc1, 1, 0}
 
-	m, err := incoming(sent.Append(nil))
+	m, err := decodeMessage(sent.Append(nil))
 	require.NoError(t, err)
 	require.Equal(t, "42", m.ID)
 	require.Equal(t, "01000000-0000-0000-0000-000000000000", m.CorrelationID)
@@ -35,7 +35,7 @@ func TestAMessageKeepsWhatTheBusDoesNotOwn(t *testing.T) {
 
 	m.SequenceNumber, m.EnqueuedAt, m.ExpiresAt, m.DeliveryCount = 7, time.UnixMilli(1000), time.UnixMilli(61000), 3
 	token, until := bus.LockToken{1, 2, 3, 4}, time.UnixMilli(5000)
-	encoded, err := outgoing(&m, token, until)
+	encoded, err := encodeMessage(&m, token, until)
 	require.NoError(t, err)
 	got, err := amqp.Split(encoded)
 	require.NoError(t, err)
@@ -59,16 +59,16 @@ func TestAMessageKeepsWhatTheBusDoesNotOwn(t *testing.T) {
 	deliveryAnnotations, err := got.ReadDeliveryAnnotations()
 	require.NoError(t, err)
 	require.Equal(t, amqp.Map{{Key: amqp.Symbol("x-opt-mine"), Value: "a"}, {Key: lockToken, Value: amqp.UUID(token)}}, deliveryAnnotations)
-	require.Equal(t, []byte{4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, tag(token), "the byte order of .NET")
+	require.Equal(t, []byte{4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, deliveryTag(token), "the byte order of .NET")
 }
 
 func TestWhatARuleChangedWins(t *testing.T) {
 	var sent amqp.Sections
 	sent.SetProperties(amqp.Properties{MessageID: "id", Subject: "old", ContentEncoding: "zip"})
-	m, err := incoming(sent.Append(nil))
+	m, err := decodeMessage(sent.Append(nil))
 	require.NoError(t, err)
 	m.Subject, m.CorrelationID, m.Rewritten = "new", "c", true
-	encoded, err := outgoing(&m, bus.LockToken{}, time.Time{})
+	encoded, err := encodeMessage(&m, bus.LockToken{}, time.Time{})
 	require.NoError(t, err)
 	got, err := amqp.Split(encoded)
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestAnnotationsThatWouldBreakReceiversAreNotLetIn(t *testing.T) {
 	for _, key := range []amqp.Symbol{scheduledTime, partitionKey} {
 		var sent amqp.Sections
 		sent.SetMessageAnnotations(amqp.Map{{Key: key, Value: true}})
-		_, err := incoming(sent.Append(nil))
+		_, err := decodeMessage(sent.Append(nil))
 		var said *amqp.Error
 		require.ErrorAs(t, err, &said)
 		require.Equal(t, amqp.InvalidField, said.Condition)
@@ -112,10 +112,10 @@ func TestWhatWouldBeTheEndOfAClientIsNotLetIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var sent amqp.Sections
 			sent.SetProperties(amqp.Properties{MessageID: "id"})
-			_, err := incoming(sent.Append(nil))
+			_, err := decodeMessage(sent.Append(nil))
 			require.NoError(t, err)
 			spoil(&sent)
-			_, err = incoming(sent.Append(nil))
+			_, err = decodeMessage(sent.Append(nil))
 			var said *amqp.Error
 			require.ErrorAs(t, err, &said)
 			require.Equal(t, amqp.DecodeError, said.Condition)
@@ -147,7 +147,7 @@ func TestEachStateOfADeliveryMeansOneSettlement(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			how, answer := settlement(tc.state)
+			how, answer := settlementOf(tc.state)
 			require.Equal(t, tc.want, how)
 			require.Equal(t, tc.answer, answer)
 		})
@@ -189,19 +189,19 @@ func FuzzMessagesAndRequests(f *testing.F) {
 	f.Add(envelope.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, format := range []uint32{0, batchFormat} {
-			messages, err := batch(format, b)
+			messages, err := decodeBatch(format, b)
 			if err != nil {
 				continue
 			}
 			for i := range messages {
-				encoded, err := outgoing(&messages[i], bus.LockToken{1}, time.UnixMilli(1))
+				encoded, err := encodeMessage(&messages[i], bus.LockToken{1}, time.UnixMilli(1))
 				if err != nil {
 					t.Fatalf("what was let in cannot be handed out: %v", err)
 				}
-				if err := readable(encoded); err != nil {
+				if err := checkReadable(encoded); err != nil {
 					t.Fatalf("what was handed out cannot be read: %v", err)
 				}
-				if _, err := incoming(encoded); err != nil {
+				if _, err := decodeMessage(encoded); err != nil {
 					t.Fatalf("what was handed out cannot be forwarded: %v", err)
 				}
 				if _, err := (Codec{}).Decode(messages[i].ApplicationProperties); err != nil {
@@ -211,7 +211,7 @@ func FuzzMessagesAndRequests(f *testing.F) {
 		}
 		if r, err := readRequest(b); err == nil {
 			_, _ = lockTokens(r)
-			_, _ = elements[int64](r.arguments.Get("sequence-numbers"))
+			_, _ = elementsOf[int64](r.arguments.Get("sequence-numbers"))
 		}
 	})
 }

@@ -33,7 +33,7 @@ var _ server.Application = (*Namespace)(nil)
 
 // Connected implements server.Application.
 func (n *Namespace) Connected(c *server.Conn) server.Peer {
-	p := &peer{namespace: n, conn: c, claims: map[string]sas.Claim{}, replies: map[string]*replies{}, sessions: map[string]string{}}
+	p := &peer{namespace: n, conn: c, claims: map[string]sas.Claim{}, replies: map[string]*replyLink{}, sessions: map[string]string{}}
 	if c.User != "" {
 		p.claims[""] = n.claimOf(c.User)
 	}
@@ -52,8 +52,8 @@ func (n *Namespace) claimOf(user string) sas.Claim {
 	return sas.Claim{}
 }
 
-// ensure calls done once the entity exists, or cannot be made.
-func (n *Namespace) ensure(path string, sessions bool, done func(error)) {
+// ensureEntity calls done once the entity exists, or cannot be made.
+func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	base := entityOf(path)
 	_, err := n.Bus.Entity(base)
 	if !n.Create || !errors.Is(err, bus.ErrNotFound) || strings.HasPrefix(base, "$") {
@@ -130,19 +130,19 @@ type peer struct {
 	replyBytes atomic.Int64 // of all replies that wait for credit
 
 	mu       sync.Mutex
-	claims   map[string]sas.Claim // by the path they are for
-	cbsLinks [2]int               // to and from $cbs
-	replies  map[string]*replies  // by the addresses to which replies can be sent
-	sessions map[string]string    // by the name of the link that holds it
+	claims   map[string]sas.Claim  // by the path they are for
+	cbsLinks [2]int                // to and from $cbs
+	replies  map[string]*replyLink // by the addresses to which replies can be sent
+	sessions map[string]string     // by the name of the link that holds it
 }
 
 // Disconnected implements server.Peer.
 func (p *peer) Disconnected() {}
 
-// may reports whether the peer has a right on what stands at a path: by a token for
+// hasRight reports whether the peer has a right on what stands at a path: by a token for
 // that path, such as one for the dead letters alone, or by one for the entity that
 // it is part of.
-func (p *peer) may(path string, want sas.Rights) bool {
+func (p *peer) hasRight(path string, want sas.Rights) bool {
 	if p.namespace.Open {
 		return true
 	}
@@ -192,18 +192,18 @@ func (p *peer) Attach(l *server.Link) {
 	}
 }
 
-// allowed refuses the link unless the peer has one of the rights.
-func (p *peer) allowed(l *server.Link, path string, rights ...sas.Rights) bool {
+// requireRight refuses the link unless the peer has one of the rights.
+func (p *peer) requireRight(l *server.Link, path string, rights ...sas.Rights) bool {
 	for _, want := range rights {
-		if p.may(path, want) {
+		if p.hasRight(path, want) {
 			return true
 		}
 	}
-	l.Refuse(unauthorized(path, rights[0]))
+	l.Refuse(unauthorizedError(path, rights[0]))
 	return false
 }
 
-func unauthorized(path string, needed sas.Rights) *amqp.Error {
+func unauthorizedError(path string, needed sas.Rights) *amqp.Error {
 	return amqp.Errorf(amqp.UnauthorizedAccess, "Unauthorized access. '%s' claim(s) are required to perform this operation. Resource: '%s'.", needed, path)
 }
 
@@ -211,7 +211,7 @@ func notFound(path string) *amqp.Error {
 	return amqp.Errorf(amqp.NotFound, "The messaging entity '%s' could not be found.", path)
 }
 
-func milliseconds(v any) (time.Duration, bool) {
+func parseMilliseconds(v any) (time.Duration, bool) {
 	const most = 24 * time.Hour
 	var ms uint64
 	switch v := v.(type) {

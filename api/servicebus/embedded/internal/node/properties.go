@@ -24,7 +24,7 @@ func (Codec) Decode(section []byte) (map[string]any, error) {
 	decoded := make(map[string]any, len(m))
 	for _, e := range m {
 		if name, ok := e.Key.(string); ok {
-			decoded[name] = plain(e.Value)
+			decoded[name] = toFilterValue(e.Value)
 		}
 	}
 	return decoded, nil
@@ -44,7 +44,7 @@ func (Codec) Merge(section []byte, changes map[string]any, remove []string) ([]b
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		v, err := wire(changes[name])
+		v, err := toWireValue(changes[name])
 		if err != nil {
 			return nil, fmt.Errorf("property %s: %w", name, err)
 		}
@@ -66,8 +66,8 @@ func applicationProperties(section []byte) (amqp.Map, error) {
 	return s.ReadApplicationProperties()
 }
 
-// plain turns a value of AMQP into one that filters understand, if they do.
-func plain(v any) any {
+// toFilterValue turns a value of AMQP into one that filters understand, if they do.
+func toFilterValue(v any) any {
 	switch v := v.(type) {
 	case int8:
 		return int64(v)
@@ -91,11 +91,11 @@ func plain(v any) any {
 	return v
 }
 
-// wire turns a value of the bus into one of AMQP that every client can read.
-func wire(v any) (any, error) {
+// toWireValue turns a value of the bus into one of AMQP that every client can read.
+func toWireValue(v any) (any, error) {
 	switch v := v.(type) {
 	case time.Time:
-		return timestamp(v), nil
+		return toTimestamp(v), nil
 	case nil, bool, string, []byte, float32, float64, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
 		amqp.Symbol, amqp.Timestamp, amqp.UUID:
 		return v, nil
@@ -103,5 +103,5 @@ func wire(v any) (any, error) {
 	return nil, fmt.Errorf("%w: a %T is no property of a message", bus.ErrInvalid, v)
 }
 
-func timestamp(t time.Time) amqp.Timestamp      { return amqp.Timestamp(t.UnixMilli()) }
+func toTimestamp(t time.Time) amqp.Timestamp    { return amqp.Timestamp(t.UnixMilli()) }
 func fromTimestamp(ms amqp.Timestamp) time.Time { return time.UnixMilli(int64(ms)).UTC() }

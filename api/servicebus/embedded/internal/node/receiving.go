@@ -19,12 +19,12 @@ const (
 	// askFirst is how much it asks for while the size of messages is unknown.
 	askFirst = 4
 
-	// sessionPatience is how long a client waits for a session unless it says.
-	sessionPatience = time.Minute
+	// sessionTimeout is how long a client waits for a session unless it says.
+	sessionTimeout = time.Minute
 )
 
 // An outlet brings messages of the bus to a client.
-type outlet struct {
+type senderLink struct {
 	peer *peer
 	link *server.Link
 	path string
@@ -45,22 +45,22 @@ type outlet struct {
 
 // attachReceiver accepts a link on which a client receives from an entity.
 func (p *peer) attachReceiver(l *server.Link, path string) {
-	if !p.allowed(l, path, sas.Listen) {
+	if !p.requireRight(l, path, sas.Listen) {
 		return
 	}
-	o := &outlet{peer: p, link: l, path: path, window: askFirst}
+	o := &senderLink{peer: p, link: l, path: path, window: askFirst}
 	if l.Wants.SenderSettle != nil && *l.Wants.SenderSettle == amqp.SenderSettled {
 		o.mode = bus.ReceiveAndDelete
 	}
-	l.WhenGone(o.close)
+	l.WhenGone(o.closeReceiver)
 	filter, wantsSession := sessionFilterOf(l.Wants)
-	p.namespace.ensure(path, wantsSession, func(err error) {
+	p.namespace.ensureEntity(path, wantsSession, func(err error) {
 		e, lookup := p.namespace.Bus.Entity(entityOf(path))
 		if err == nil {
 			err = lookup
 		}
 		if err == nil {
-			err = receivable(e, path, wantsSession)
+			err = checkReceivable(e, path, wantsSession)
 		}
 		switch {
 		case err != nil:
@@ -68,13 +68,13 @@ func (p *peer) attachReceiver(l *server.Link, path string) {
 		case wantsSession:
 			o.acceptSession(filter)
 		default:
-			o.accept()
+			o.acceptReceiver()
 		}
 	})
 }
 
-// receivable says why nothing can be received in the way that is asked for.
-func receivable(e bus.Entity, path string, wantsSession bool) error {
+// checkReceivable says why nothing can be received in the way that is asked for.
+func checkReceivable(e bus.Entity, path string, wantsSession bool) error {
 	sessions := e.RequiresSession && strings.EqualFold(entityOf(path), path) // dead letters have none
 	switch {
 	case e.Kind == bus.Topic:
@@ -89,23 +89,23 @@ func receivable(e bus.Entity, path string, wantsSession bool) error {
 	return nil
 }
 
-func (o *outlet) options() bus.ReceiverOptions {
-	return bus.ReceiverOptions{Mode: o.mode, Deliver: o.deliver, Lost: o.lost}
+func (o *senderLink) receiverOptions() bus.ReceiverOptions {
+	return bus.ReceiverOptions{Mode: o.mode, Deliver: o.holdDelivery, Lost: o.endReceiving}
 }
 
-func (o *outlet) accept() {
-	r, err := o.peer.namespace.Bus.Receive(o.path, o.options())
+func (o *senderLink) acceptReceiver() {
+	r, err := o.peer.namespace.Bus.Receive(o.path, o.receiverOptions())
 	if err != nil {
 		o.link.Refuse(entityRefusal(o.path, err))
 		return
 	}
-	if o.begin(r) {
+	if o.beginReceiving(r) {
 		o.link.Send(server.Terms{}, o)
 	}
 }
 
-// begin takes the receiver, and gives it back if nobody waits for it any more.
-func (o *outlet) begin(r *bus.Receiver) bool {
+// beginReceiving takes the receiver, and gives it back if nobody waits for it any more.
+func (o *senderLink) beginReceiving(r *bus.Receiver) bool {
 	o.mu.Lock()
 	gone := o.gone
 	o.from = r
@@ -116,9 +116,9 @@ func (o *outlet) begin(r *bus.Receiver) bool {
 	return !gone
 }
 
-// close gives back what the client has not got. A message whose lock it holds
+// closeReceiver gives back what the client has not got. A message whose lock it holds
 // stays locked; a session does not.
-func (o *outlet) close() {
+func (o *senderLink) closeReceiver() {
 	o.mu.Lock()
 	o.gone = true
 	from, held, session := o.from, o.held, o.session
@@ -137,20 +137,20 @@ func (o *outlet) close() {
 	}
 }
 
-func (o *outlet) giveBack(d bus.Delivery) {
+func (o *senderLink) giveBack(d bus.Delivery) {
 	if o.mode == bus.PeekLock {
 		o.peer.namespace.Bus.Settle(o.path, []bus.LockToken{d.Token}, bus.Settlement{Outcome: bus.Release}, func(error) {})
 	}
 }
 
-// lost is called by the bus when nothing more comes.
-func (o *outlet) lost(err error) {
-	e, _ := refusal(err)
+// endReceiving is called by the bus when nothing more comes.
+func (o *senderLink) endReceiving(err error) {
+	e, _ := conditionOf(err)
 	o.link.Detach(e)
 }
 
-// deliver is called by the bus with a message that was asked for.
-func (o *outlet) deliver(d bus.Delivery) {
+// holdDelivery is called by the bus with a message that was asked for.
+func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.mu.Lock()
 	o.asked--
 	gone := o.gone
@@ -162,40 +162,40 @@ func (o *outlet) deliver(d bus.Delivery) {
 		o.giveBack(d)
 		return
 	}
-	o.pump()
+	o.sendAndRequest()
 }
 
-// pump sends what is held, and asks the bus for more. The bus may answer
+// sendAndRequest sends what is held, and asks the bus for more. The bus may answer
 // before its method returns, so it is called with o.mu free.
-func (o *outlet) pump() {
+func (o *senderLink) sendAndRequest() {
 	o.mu.Lock()
-	o.send()
-	want, drain := o.next()
+	o.sendHeld()
+	want, drain := o.nextRequest()
 	from := o.from
 	o.mu.Unlock()
 	if want > 0 {
 		from.AddCredit(want)
 	}
 	if drain {
-		from.Drain(o.drained)
+		from.Drain(o.recordDrained)
 	}
 }
 
-// send sends what is held, as far as there is credit. The caller holds o.mu.
-func (o *outlet) send() {
+// sendHeld sends what is held, as far as there is credit. The caller holds o.mu.
+func (o *senderLink) sendHeld() {
 	for len(o.held) > 0 {
 		d := o.held[0]
 		until := d.LockedUntil
 		if o.session != nil {
 			until = time.Time{}
 		}
-		payload, err := outgoing(&d.Message, d.Token, until)
+		payload, err := encodeMessage(&d.Message, d.Token, until)
 		if err != nil {
 			o.peer.namespace.Logger.Error("a stored message cannot be read", "entity", o.path, "sequence_number", d.SequenceNumber, "error", err)
 			o.held = o.held[1:]
 			continue
 		}
-		m := server.Outgoing{Tag: tag(d.Token), Settled: o.mode == bus.ReceiveAndDelete, Payload: payload, Note: d.Token}
+		m := server.Outgoing{Tag: deliveryTag(d.Token), Settled: o.mode == bus.ReceiveAndDelete, Payload: payload, Note: d.Token}
 		if !o.link.Transfer(m) {
 			return
 		}
@@ -205,9 +205,9 @@ func (o *outlet) send() {
 	o.held = nil
 }
 
-// next says how much to ask the bus for, and whether to take back then what it
+// nextRequest says how much to ask the bus for, and whether to take back then what it
 // does not have. The caller holds o.mu.
-func (o *outlet) next() (want int, drain bool) {
+func (o *senderLink) nextRequest() (want int, drain bool) {
 	if o.gone || o.asking || o.from == nil {
 		return 0, false
 	}
@@ -222,8 +222,8 @@ func (o *outlet) next() (want int, drain bool) {
 	return want, drain
 }
 
-// drained is called by the bus with what it could not use of what was asked.
-func (o *outlet) drained(left int) {
+// recordDrained is called by the bus with what it could not use of what was asked.
+func (o *senderLink) recordDrained(left int) {
 	o.mu.Lock()
 	o.asking = false
 	o.asked -= left
@@ -232,28 +232,28 @@ func (o *outlet) drained(left int) {
 		o.link.Drained()
 	}
 	o.mu.Unlock()
-	o.pump()
+	o.sendAndRequest()
 }
 
 // Ready implements server.Sender.
-func (o *outlet) Ready(drain bool) {
+func (o *senderLink) Ready(drain bool) {
 	o.mu.Lock()
 	o.draining = o.draining || drain
 	o.mu.Unlock()
-	o.pump()
+	o.sendAndRequest()
 }
 
 // Disposed implements server.Sender.
-func (o *outlet) Disposed(s *server.Sent, state any, settled bool) {
+func (o *senderLink) Disposed(s *server.Sent, state any, settled bool) {
 	token, _ := s.Note.(bus.LockToken)
-	how, answer := settlement(state)
+	how, answer := settlementOf(state)
 	o.peer.namespace.Bus.Settle(o.path, []bus.LockToken{token}, how, func(err error) {
 		if err != nil {
-			answer = rejected(err)
+			answer = rejectedState(err)
 		}
 		if !settled {
 			s.Settle(answer)
 		}
-		o.pump()
+		o.sendAndRequest()
 	})
 }

@@ -17,7 +17,7 @@ const maxReplies, maxAnonymousReplies, maxReplyBytes = 1000, 16, 4 << 20
 const requestCredit = 100
 
 // A request is a message that is to be answered.
-type request struct {
+type clientRequest struct {
 	operation  string
 	properties amqp.Map // of the application
 	value      any
@@ -26,23 +26,23 @@ type request struct {
 	replyTo    string
 }
 
-func readRequest(payload []byte) (request, error) {
+func readRequest(payload []byte) (clientRequest, error) {
 	s, err := amqp.Split(payload)
 	if err != nil {
-		return request{}, err
+		return clientRequest{}, err
 	}
 	p, err := s.ReadProperties()
 	if err != nil {
-		return request{}, err
+		return clientRequest{}, err
 	}
-	r := request{id: p.MessageID, replyTo: p.ReplyTo}
+	r := clientRequest{id: p.MessageID, replyTo: p.ReplyTo}
 	if r.properties, err = s.ReadApplicationProperties(); err != nil {
-		return request{}, err
+		return clientRequest{}, err
 	}
 	r.operation, _ = r.properties.Get("operation").(string)
 	bodies, err := s.ReadBodies()
 	if err != nil {
-		return request{}, err
+		return clientRequest{}, err
 	}
 	if len(bodies) == 1 {
 		r.value = bodies[0]
@@ -52,22 +52,22 @@ func readRequest(payload []byte) (request, error) {
 }
 
 // A reply answers a request. What is not text is in value.
-type reply struct {
+type requestReply struct {
 	status      int32
 	description string
 	condition   amqp.Symbol
 	value       any
 }
 
-// refused makes a reply of an error.
-func refused(err error) reply {
-	e, status := refusal(err)
-	return reply{status: status, description: e.Description, condition: e.Condition}
+// errorReply makes a reply of an error.
+func errorReply(err error) requestReply {
+	e, status := conditionOf(err)
+	return requestReply{status: status, description: e.Description, condition: e.Condition}
 }
 
-// encode writes a reply. The names of its properties are those of tokens, or
+// encodeReply writes a reply. The names of its properties are those of tokens, or
 // those of management: clients look for one or the other.
-func (r reply) encode(id any, status, description, condition string) []byte {
+func (r requestReply) encodeReply(id any, status, description, condition string) []byte {
 	var s amqp.Sections
 	s.SetProperties(amqp.Properties{CorrelationID: id})
 	m := amqp.Map{{Key: status, Value: r.status}, {Key: description, Value: r.description}}
@@ -83,7 +83,7 @@ func (r reply) encode(id any, status, description, condition string) []byte {
 type requestLink struct {
 	peer   *peer
 	node   string // the address that it is about
-	handle func(request, func(reply))
+	handle func(clientRequest, func(requestReply))
 	names  [3]string
 }
 
@@ -94,8 +94,8 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.DecodeError, "%v", err)})
 		return
 	}
-	q.handle(r, func(answer reply) {
-		if q.peer.answer(q.node, r.replyTo, answer.encode(r.id, q.names[0], q.names[1], q.names[2])) {
+	q.handle(r, func(answer requestReply) {
+		if q.peer.sendReply(q.node, r.replyTo, answer.encodeReply(r.id, q.names[0], q.names[1], q.names[2])) {
 			d.Settle(amqp.Accepted{})
 			return
 		}
@@ -103,19 +103,19 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 	})
 }
 
-// answer sends a reply on the link that was made for it. Some clients name it
+// sendReply sends a reply on the link that was made for it. Some clients name it
 // by the link's target, others by its name, and older ones not at all: their link's
 // target is the node, too.
-func (p *peer) answer(node, replyTo string, payload []byte) bool {
+func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	replyTo = cmp.Or(replyTo, node)
 	p.mu.Lock()
 	to := p.replies[node+"\x00"+replyTo]
 	p.mu.Unlock()
-	return to != nil && to.add(payload)
+	return to != nil && to.addReply(payload)
 }
 
-// replies sends answers on a link, when there is credit for them.
-type replies struct {
+// replyLink sends answers on a link, when there is credit for them.
+type replyLink struct {
 	peer    *peer
 	link    *server.Link
 	mu      sync.Mutex
@@ -126,7 +126,7 @@ type replies struct {
 
 // attachReplies accepts a link on which replies to requests to node are sent.
 func (p *peer) attachReplies(l *server.Link, node string) {
-	r := &replies{peer: p, link: l}
+	r := &replyLink{peer: p, link: l}
 	names := []string{node + "\x00" + l.Name}
 	if target, ok := l.Wants.Target.(*amqp.Target); ok && target != nil && target.Address != "" {
 		names = append(names, node+"\x00"+target.Address)
@@ -137,7 +137,7 @@ func (p *peer) attachReplies(l *server.Link, node string) {
 	}
 	p.mu.Unlock()
 	l.WhenGone(func() {
-		r.discard()
+		r.discardWaiting()
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, name := range names {
@@ -149,7 +149,7 @@ func (p *peer) attachReplies(l *server.Link, node string) {
 	l.Send(server.Terms{}, r)
 }
 
-func (r *replies) add(payload []byte) bool {
+func (r *replyLink) addReply(payload []byte) bool {
 	limit := maxReplies
 	if !r.peer.conn.Authorized() {
 		limit = maxAnonymousReplies
@@ -158,36 +158,36 @@ func (r *replies) add(payload []byte) bool {
 	isFull := r.gone || len(r.waiting) >= limit || r.peer.replyBytes.Load() > maxReplyBytes
 	if !isFull {
 		r.waiting = append(r.waiting, payload)
-		r.grow(len(payload))
+		r.resizeWaiting(len(payload))
 	}
 	r.mu.Unlock()
 	r.Ready(false)
 	return !isFull
 }
 
-// grow changes the size of what waits by n bytes. The caller holds r.mu.
-func (r *replies) grow(n int) {
+// resizeWaiting changes the size of what waits by n bytes. The caller holds r.mu.
+func (r *replyLink) resizeWaiting(n int) {
 	r.size += n
 	r.peer.replyBytes.Add(int64(n))
 }
 
-// discard drops the waiting replies of a link that has ended.
-func (r *replies) discard() {
+// discardWaiting drops the waiting replies of a link that has ended.
+func (r *replyLink) discardWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.gone, r.waiting = true, nil
-	r.grow(-r.size)
+	r.resizeWaiting(-r.size)
 }
 
 // Ready implements server.Sender.
-func (r *replies) Ready(drain bool) {
+func (r *replyLink) Ready(drain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.waiting) > 0 && r.link.Room() > 0 {
 		if !r.link.Transfer(server.Outgoing{Tag: []byte{0}, Settled: true, Payload: r.waiting[0]}) {
 			return
 		}
-		r.grow(-len(r.waiting[0]))
+		r.resizeWaiting(-len(r.waiting[0]))
 		r.waiting = r.waiting[1:]
 	}
 	if drain {
@@ -196,7 +196,7 @@ func (r *replies) Ready(drain bool) {
 }
 
 // Disposed implements server.Sender.
-func (r *replies) Disposed(s *server.Sent, _ any, settled bool) {
+func (r *replyLink) Disposed(s *server.Sent, _ any, settled bool) {
 	if !settled {
 		s.Settle(amqp.Accepted{})
 	}

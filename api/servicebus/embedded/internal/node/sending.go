@@ -12,10 +12,10 @@ import (
 
 // attachSender accepts a link on which a client sends messages to an entity.
 func (p *peer) attachSender(l *server.Link, path string) {
-	if !p.allowed(l, path, sas.Send) {
+	if !p.requireRight(l, path, sas.Send) {
 		return
 	}
-	p.namespace.ensure(path, false, func(err error) {
+	p.namespace.ensureEntity(path, false, func(err error) {
 		if err != nil {
 			l.Refuse(entityRefusal(path, err))
 			return
@@ -34,7 +34,7 @@ func (p *peer) attachSender(l *server.Link, path string) {
 		largest := uint64(e.MaxMessageBytes) //nolint:gosec // never negative
 		terms := server.Terms{Credit: p.namespace.SendCredit, MaxMessageSize: largest}
 		terms.Properties = terms.Properties.Set("com.microsoft:max-message-batch-size", min(largest, maxBatch))
-		l.Receive(terms, &intake{namespace: p.namespace, path: path, link: l})
+		l.Receive(terms, &receiverLink{namespace: p.namespace, path: path, link: l})
 	})
 }
 
@@ -45,26 +45,26 @@ func entityRefusal(path string, err error) *amqp.Error {
 	if errors.Is(err, bus.ErrNotFound) {
 		return notFound(path)
 	}
-	e, _ := refusal(err)
+	e, _ := conditionOf(err)
 	return e
 }
 
 // An intake brings what a client sends to the bus.
-type intake struct {
+type receiverLink struct {
 	namespace *Namespace
 	path      string
 	link      *server.Link
 }
 
 // Delivered implements server.Receiver.
-func (i *intake) Delivered(d *server.Delivery) {
+func (i *receiverLink) Delivered(d *server.Delivery) {
 	if d.State != nil {
 		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotImplemented, "transactions are not to be had here")})
 		return
 	}
-	messages, err := batch(d.Format, d.Payload)
+	messages, err := decodeBatch(d.Format, d.Payload)
 	if err != nil {
-		d.Settle(rejected(err))
+		d.Settle(rejectedState(err))
 		return
 	}
 	i.namespace.Bus.Send(i.path, messages, func(err error) {
@@ -72,16 +72,16 @@ func (i *intake) Delivered(d *server.Delivery) {
 		case err == nil:
 			d.Settle(amqp.Accepted{})
 		case errors.Is(err, bus.ErrNotFound):
-			d.Settle(rejected(err))
+			d.Settle(rejectedState(err))
 			i.link.Detach(notFound(i.path))
 		default:
 			// Nothing but rejected is a failure to all clients.
-			d.Settle(rejected(err))
+			d.Settle(rejectedState(err))
 		}
 	})
 }
 
-func rejected(err error) amqp.Rejected {
-	e, _ := refusal(err)
+func rejectedState(err error) amqp.Rejected {
+	e, _ := conditionOf(err)
 	return amqp.Rejected{Error: &amqp.Error{Condition: e.Condition, Description: e.Description, Info: slices.Clone(e.Info)}}
 }

@@ -16,13 +16,13 @@ const (
 
 // A filter is how a client asked for a session. Some describe the value, some
 // do not, and each wants its own form back.
-type filter struct {
+type sessionRequest struct {
 	id         *string // nil for the next session that is free
 	descriptor any
 }
 
 // sessionFilterOf looks for a session filter in what a client wants.
-func sessionFilterOf(a *amqp.Attach) (f filter, found bool) {
+func sessionFilterOf(a *amqp.Attach) (f sessionRequest, found bool) {
 	source, ok := a.Source.(*amqp.Source)
 	if !ok || source == nil {
 		return f, false
@@ -43,9 +43,9 @@ func sessionFilterOf(a *amqp.Attach) (f filter, found bool) {
 	return f, false
 }
 
-// granted is the source to be sent back: what was asked for, with the session
+// grantedSource is the source to be sent back: what was asked for, with the session
 // that was given.
-func (f filter) granted(a *amqp.Attach, id string) *amqp.Source {
+func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
 	source := *a.Source.(*amqp.Source) // sessionFilterOf found the filter in it
 	source.Filter = append(amqp.Map(nil), source.Filter...)
 	value := any(id)
@@ -57,30 +57,30 @@ func (f filter) granted(a *amqp.Attach, id string) *amqp.Source {
 }
 
 // acceptSession waits for a session, and accepts the link when it has one.
-func (o *outlet) acceptSession(f filter) {
-	want := bus.SessionRequest{ID: f.id, Timeout: sessionPatience}
-	if patience, ok := milliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
+func (o *senderLink) acceptSession(f sessionRequest) {
+	want := bus.SessionRequest{ID: f.id, Timeout: sessionTimeout}
+	if patience, ok := parseMilliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
 		want.Timeout = patience
 	}
-	cancel := o.peer.namespace.Bus.AcceptSession(o.path, want, o.options(), func(r *bus.Receiver, err error) {
+	cancel := o.peer.namespace.Bus.AcceptSession(o.path, want, o.receiverOptions(), func(r *bus.Receiver, err error) {
 		if err != nil {
 			o.link.Refuse(entityRefusal(o.path, err))
 			return
 		}
 		id := r.SessionID()
-		o.hold(id)
-		if o.begin(r) {
+		o.recordSession(id)
+		if o.beginReceiving(r) {
 			o.link.Send(server.Terms{
-				Source:     f.granted(o.link.Wants, id),
-				Properties: amqp.Map{{Key: lockedUntilUTC, Value: ticks(r.LockedUntil())}},
+				Source:     f.grantedSource(o.link.Wants, id),
+				Properties: amqp.Map{{Key: lockedUntilUTC, Value: toTicks(r.LockedUntil())}},
 			}, o)
 		}
 	})
 	o.link.WhenGone(cancel)
 }
 
-// hold notes that the link holds a session, for requests that name the link.
-func (o *outlet) hold(id string) {
+// recordSession notes that the link holds a session, for requests that name the link.
+func (o *senderLink) recordSession(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gone {
@@ -92,8 +92,8 @@ func (o *outlet) hold(id string) {
 	o.peer.sessions[o.link.Name] = id
 }
 
-// ticks is a time as .NET counts it: in steps of 100 ns since the year 1.
-func ticks(t time.Time) int64 {
+// toTicks is a time as .NET counts it: in steps of 100 ns since the year 1.
+func toTicks(t time.Time) int64 {
 	const untilUnixEpoch = 62_135_596_800
 	return (t.Unix()+untilUnixEpoch)*10_000_000 + int64(t.Nanosecond())/100
 }

@@ -33,7 +33,7 @@ func TestAGrantedSessionIsToldInTheFormThatWasAsked(t *testing.T) {
 			f, found := sessionFilterOf(attach)
 			require.True(t, found)
 			require.Equal(t, tc.id, f.id)
-			require.Equal(t, amqp.Map{other, {Key: sessionFilter, Value: tc.granted}}, f.granted(attach, "s").Filter)
+			require.Equal(t, amqp.Map{other, {Key: sessionFilter, Value: tc.granted}}, f.grantedSource(attach, "s").Filter)
 			require.Equal(t, tc.asked, asked[1].Value, "what was asked is not changed")
 		})
 	}
@@ -42,8 +42,8 @@ func TestAGrantedSessionIsToldInTheFormThatWasAsked(t *testing.T) {
 }
 
 func TestTimesAreToldAsDotNetCountsThem(t *testing.T) {
-	require.EqualValues(t, 621_355_968_000_000_000, ticks(time.Unix(0, 0)))
-	require.EqualValues(t, 630_822_816_000_000_001, ticks(time.Date(2000, 1, 1, 0, 0, 0, 100, time.UTC)))
+	require.EqualValues(t, 621_355_968_000_000_000, toTicks(time.Unix(0, 0)))
+	require.EqualValues(t, 630_822_816_000_000_001, toTicks(time.Date(2000, 1, 1, 0, 0, 0, 100, time.UTC)))
 }
 
 func TestAnAddressIsUnderstoodInEveryForm(t *testing.T) {

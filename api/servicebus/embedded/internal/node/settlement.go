@@ -5,13 +5,13 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// settlement says what a state of a delivery means, and the answer to it.
-func settlement(state any) (how bus.Settlement, answer any) {
+// settlementOf says what a state of a delivery means, and the answer to it.
+func settlementOf(state any) (how bus.Settlement, answer any) {
 	switch state := state.(type) {
 	case amqp.Accepted:
 		return bus.Settlement{Outcome: bus.Complete}, state
 	case amqp.Modified:
-		how := bus.Settlement{Outcome: bus.Abandon, Properties: texts(state.Annotations)}
+		how := bus.Settlement{Outcome: bus.Abandon, Properties: stringMap(state.Annotations)}
 		if state.UndeliverableHere {
 			how.Outcome = bus.Defer
 		}
@@ -21,7 +21,7 @@ func settlement(state any) (how bus.Settlement, answer any) {
 		if state.Error == nil {
 			return how, amqp.Rejected{}
 		}
-		how.Properties = texts(state.Error.Info)
+		how.Properties = stringMap(state.Error.Info)
 		how.Reason, _ = how.Properties[reasonProperty].(string)
 		how.Description, _ = how.Properties[descriptionProperty].(string)
 		delete(how.Properties, reasonProperty)
@@ -40,8 +40,8 @@ const (
 	descriptionProperty = "DeadLetterErrorDescription"
 )
 
-// texts turns a map whose keys are texts of either type into a Go map.
-func texts(m amqp.Map) map[string]any {
+// stringMap turns a map whose keys are texts of either type into a Go map.
+func stringMap(m amqp.Map) map[string]any {
 	if len(m) == 0 {
 		return nil
 	}

@@ -137,7 +137,7 @@ func (k Keys) Check(token string, now time.Time) (Claim, error) {
 		return Claim{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	for _, key := range k {
-		if key.Name != name || !hmac.Equal([]byte(given), []byte(sign(key.Secret, resource, expiry))) {
+		if key.Name != name || !hmac.Equal([]byte(given), []byte(signResource(key.Secret, resource, expiry))) {
 			continue
 		}
 		expires := time.Unix(seconds, 0)
@@ -153,11 +153,11 @@ func (k Keys) Check(token string, now time.Time) (Claim, error) {
 func (k Key) Sign(resource string, expires time.Time) string {
 	sr := url.QueryEscape(strings.ToLower(resource))
 	se := strconv.FormatInt(expires.Unix(), 10)
-	return "SharedAccessSignature sr=" + sr + "&sig=" + url.QueryEscape(sign(k.Secret, sr, se)) + "&se=" + se + "&skn=" + url.QueryEscape(k.Name)
+	return "SharedAccessSignature sr=" + sr + "&sig=" + url.QueryEscape(signResource(k.Secret, sr, se)) + "&se=" + se + "&skn=" + url.QueryEscape(k.Name)
 }
 
-// sign signs the resource as it stands in the token.
-func sign(secret, resource, expiry string) string {
+// signResource signs the resource as it stands in the token.
+func signResource(secret, resource, expiry string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(resource + "\n" + expiry))
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))

@@ -49,7 +49,7 @@ func (c *Conn) limitAnonymousTime() (stop func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if !c.authorized {
-			c.abort(amqp.Errorf(amqp.UnauthorizedAccess,
+			c.abortConn(amqp.Errorf(amqp.UnauthorizedAccess,
 				"no valid token within %v; put one to $cbs, or use SASL PLAIN with a key", c.options.TokenTimeout))
 		}
 	})
@@ -60,16 +60,16 @@ func (c *Conn) limitAnonymousTime() (stop func()) {
 	}
 }
 
-// abort ends the connection for a reason that does not let the peer continue:
+// abortConn ends the connection for a reason that does not let the peer continue:
 // it sends a close, and ignores everything until the peer's close. The caller holds c.mu.
-func (c *Conn) abort(why *amqp.Error) {
+func (c *Conn) abortConn(why *amqp.Error) {
 	if c.aborted != nil {
 		return
 	}
 	c.aborted = why
 	if c.opened && !c.closeSent {
 		c.closeSent = true
-		c.emit(0, &amqp.Close{Error: why}, nil)
+		c.emitFrame(0, &amqp.Close{Error: why}, nil)
 	}
 	c.stopReading()
 	_ = c.nc.SetWriteDeadline(time.Now().Add(closeTimeout))
@@ -101,7 +101,7 @@ func (c *Conn) reserveFrame(largest uint32) error {
 		return nil
 	}
 	c.reading = int(size)
-	c.account()
+	c.updateTotals()
 	if c.options.Totals.isScarce() {
 		return memoryExhausted()
 	}

@@ -34,14 +34,14 @@ func (a *anonymousApplication) Disconnected() {}
 // attachRefused attaches a link that is refused, and reads the refusal.
 func (p *peer) attachRefused(handle uint32, address string) amqp.Symbol {
 	p.t.Helper()
-	p.send(0, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}}, nil)
-	expect[*amqp.Attach](p)
-	return expect[*amqp.Detach](p).Error.Condition
+	p.sendFrame(0, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: address}}, nil)
+	expectFrame[*amqp.Attach](p)
+	return expectFrame[*amqp.Detach](p).Error.Condition
 }
 
-func (p *peer) detach(handle uint32) {
+func (p *peer) detachLink(handle uint32) {
 	p.t.Helper()
-	p.send(0, &amqp.Detach{Handle: handle, Closed: true}, nil)
+	p.sendFrame(0, &amqp.Detach{Handle: handle, Closed: true}, nil)
 }
 
 func TestConn_EndsWithoutAuthorizationInTime(t *testing.T) {
@@ -49,10 +49,10 @@ func TestConn_EndsWithoutAuthorizationInTime(t *testing.T) {
 		totals := server.NewTotals(server.TotalLimits{})
 		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{Totals: totals})
 		began := time.Now()
-		p.open(amqp.Open{})
-		p.begin(0, 100)
+		p.openPeer(amqp.Open{})
+		p.beginSession(0, 100)
 		p.attachRefused(0, "a")
-		closed := expect[*amqp.Close](p)
+		closed := expectFrame[*amqp.Close](p)
 		require.Equal(t, amqp.UnauthorizedAccess, closed.Error.Condition)
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.ErrorContains(t, <-p.ended, "no valid token within 10s")
@@ -66,8 +66,8 @@ func TestConn_EndsWithoutAuthorizationThoughThePeerDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{})
 		began := time.Now()
-		p.open(amqp.Open{})
-		p.send(0, &amqp.Begin{IncomingWindow: 1, OutgoingWindow: 1, HandleMax: 255}, nil)
+		p.openPeer(amqp.Open{})
+		p.sendFrame(0, &amqp.Begin{IncomingWindow: 1, OutgoingWindow: 1, HandleMax: 255}, nil)
 		require.Error(t, <-p.ended)
 		require.LessOrEqual(t, time.Since(began), 12*time.Second)
 		require.NoError(t, p.Close())
@@ -78,16 +78,16 @@ func TestConn_StaysOnceAuthorized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		authorized := 0
 		p := serveAny(t, context.Background(), new(anonymousApplication), server.Options{Authorized: func() { authorized++ }})
-		p.open(amqp.Open{})
-		p.begin(0, 100)
+		p.openPeer(amqp.Open{})
+		p.beginSession(0, 100)
 		for range 2 {
 			p.attachRefused(0, "token")
-			p.detach(0)
+			p.detachLink(0)
 		}
 		require.Equal(t, 1, authorized)
 		<-time.After(time.Minute)
 		p.attachRefused(0, "a")
-		p.leave()
+		p.closePeer()
 	})
 }
 
@@ -97,13 +97,13 @@ func TestConn_LimitsAnonymousPeers(t *testing.T) {
 		want   amqp.Symbol
 	}{
 		"frames": {func(p *peer) {
-			p.write([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the head of one with a byte more than 64 KB
+			p.writeBytes([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the head of one with a byte more than 64 KB
 		}, amqp.FramingError},
 		"sessions": {func(p *peer) {
 			for channel := range uint16(63) {
-				p.begin(channel+1, 100)
+				p.beginSession(channel+1, 100)
 			}
-			p.send(64, &amqp.Begin{}, nil)
+			p.sendFrame(64, &amqp.Begin{}, nil)
 		}, amqp.ResourceLimitExceeded},
 		"refused links without a detach": {func(p *peer) {
 			for handle := range uint32(17) {
@@ -113,112 +113,112 @@ func TestConn_LimitsAnonymousPeers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{})
-			p.open(amqp.Open{})
-			p.begin(0, 100)
+			p.openPeer(amqp.Open{})
+			p.beginSession(0, 100)
 			tc.exceed(p)
-			closed := expect[*amqp.Close](p)
+			closed := expectFrame[*amqp.Close](p)
 			require.Equal(t, tc.want, closed.Error.Condition, closed.Error.Description)
-			p.leave()
+			p.closePeer()
 		})
 	}
 }
 
 func TestConn_LimitsRefusedLinksOfAuthorizedPeers(t *testing.T) {
 	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{MaxDetaching: 100})
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	for handle := range uint32(101) {
 		p.attachRefused(handle, "token")
 	}
-	require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Close](p).Error.Condition)
-	p.leave()
+	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Close](p).Error.Condition)
+	p.closePeer()
 }
 
 func TestRefuse_LeavesOnlyTheHandleUntilTheDetach(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{})
 	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{Totals: totals})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	p.attachRefused(1000, "token")
 	const count, size = 1000, 12 << 10
 	address := strings.Repeat("a", size)
-	before := heap()
+	before := heapInUse()
 	for handle := range uint32(count) {
 		p.attachRefused(handle, address)
 	}
-	used := heap() - before
+	used := heapInUse() - before
 	require.Less(t, used/count, int64(512), "bytes for each refused link")
 	require.EqualValues(t, 0, totals.Use().Links)
 	require.Less(t, totals.Use().Memory, int64(100_000))
 
 	p.attachSender(0, 7)
-	require.Equal(t, amqp.HandleInUse, expect[*amqp.End](p).Error.Condition, "until the peer has detached it")
+	require.Equal(t, amqp.HandleInUse, expectFrame[*amqp.End](p).Error.Condition, "until the peer has detached it")
 }
 
 func TestRefuse_FreesTheHandleWithTheDetach(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{})
 	p := serveAny(t, t.Context(), new(anonymousApplication), server.Options{Totals: totals})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	for range 100 { // more than may wait for a detach
 		require.Equal(t, amqp.UnauthorizedAccess, p.attachRefused(0, "a"))
-		p.detach(0)
+		p.detachLink(0)
 	}
 }
 
 func TestAttach_RefusesMoreLinksThanAllConnectionsMayHave(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{Links: 3, Sessions: 2})
 	o := server.Options{Totals: totals}
-	a := serve(t, t.Context(), receiving(acceptAll), o)
-	b := serve(t, t.Context(), receiving(acceptAll), o)
+	a := serveTest(t, t.Context(), acceptReceivers(acceptAll), o)
+	b := serveTest(t, t.Context(), acceptReceivers(acceptAll), o)
 	for i, p := range []*peer{a, b} {
-		p.open(amqp.Open{})
-		p.begin(0, 100)
+		p.openPeer(amqp.Open{})
+		p.beginSession(0, 100)
 		for handle := range uint32(2 - i) {
 			p.attachSender(0, handle)
-			require.NotNil(t, expect[*amqp.Attach](p).Target)
-			expect[*amqp.Flow](p)
+			require.NotNil(t, expectFrame[*amqp.Attach](p).Target)
+			expectFrame[*amqp.Flow](p)
 		}
 	}
 	require.Equal(t, amqp.ResourceLimitExceeded, b.attachRefused(5, "a"))
-	b.detach(5)
+	b.detachLink(5)
 	require.EqualValues(t, 3, totals.Use().Links)
-	a.leave()
+	a.closePeer()
 	require.EqualValues(t, 1, totals.Use().Sessions)
 	require.EqualValues(t, 1, totals.Use().Links)
 	b.attachSender(0, 5)
-	require.NotNil(t, expect[*amqp.Attach](b).Target)
-	expect[*amqp.Flow](b)
-	b.begin(1, 100)
-	b.send(2, &amqp.Begin{}, nil)
-	b.ends(amqp.ResourceLimitExceeded)
+	require.NotNil(t, expectFrame[*amqp.Attach](b).Target)
+	expectFrame[*amqp.Flow](b)
+	b.beginSession(1, 100)
+	b.sendFrame(2, &amqp.Begin{}, nil)
+	b.expectClose(amqp.ResourceLimitExceeded)
 	require.Zero(t, totals.Use())
 	require.NoError(t, b.Close())
 }
 
 // An anonymousReceiver accepts links and messages without authorizing the connection, as
 // the bus does with $cbs.
-type anonymousReceiver struct{ application }
+type anonymousReceiver struct{ testApplication }
 
 func (a anonymousReceiver) Connected(*server.Conn) server.Peer { return a }
 
 func TestConn_TakesFramesOfTheAgreedSizeBeforeAToken(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{})
 	p := serveAny(t, t.Context(), anonymousReceiver{func(l *server.Link) {
-		l.Receive(server.Terms{Credit: 10}, receiver(acceptAll))
+		l.Receive(server.Terms{Credit: 10}, testReceiver(acceptAll))
 	}}, server.Options{Totals: totals})
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	p.attachSender(0, 0)
-	expect[*amqp.Attach](p)
-	expect[*amqp.Flow](p)
+	expectFrame[*amqp.Attach](p)
+	expectFrame[*amqp.Flow](p)
 	for id := range uint32(3) {
-		p.send(0, transfer(0, id, false), make([]byte, 60<<10))
-		require.Equal(t, amqp.Accepted{}, expect[*amqp.Disposition](p).State)
+		p.sendFrame(0, newTransfer(0, id, false), make([]byte, 60<<10))
+		require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 	}
-	p.leave()
+	p.closePeer()
 	require.Zero(t, totals.Use())
 }
 
@@ -229,15 +229,15 @@ func TestConn_AccountsForALargeFrameBeforeAToken(t *testing.T) {
 		o := server.Options{Totals: totals}
 		head := []byte{0, 0, size >> 8, size & 0xff, 2, 0, 0, 0}
 		a, b := serveAny(t, context.Background(), new(anonymousApplication), o), serveAny(t, context.Background(), new(anonymousApplication), o)
-		a.open(amqp.Open{})
-		b.open(amqp.Open{})
-		a.write(head)
+		a.openPeer(amqp.Open{})
+		b.openPeer(amqp.Open{})
+		a.writeBytes(head)
 		synctest.Wait()
 		require.GreaterOrEqual(t, totals.Use().Memory, int64(size))
-		b.write(head)
-		require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Close](b).Error.Condition)
-		a.leave()
-		b.leave()
+		b.writeBytes(head)
+		require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Close](b).Error.Condition)
+		a.closePeer()
+		b.closePeer()
 		require.Zero(t, totals.Use())
 	})
 }
@@ -245,28 +245,28 @@ func TestConn_AccountsForALargeFrameBeforeAToken(t *testing.T) {
 func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		totals := server.NewTotals(server.TotalLimits{Memory: 100_000})
-		source := &sender{payload: make([]byte, 1000), settled: true, left: 1_000_000}
+		source := &testSender{payload: make([]byte, 1000), settled: true, left: 1_000_000}
 		o := server.Options{OutBuffer: 64_000, Patience: time.Hour, Totals: totals}
 		var peers []*peer
 		for range 10 {
-			p := serve(t, context.Background(), func(l *server.Link) {
-				own := &sender{payload: source.payload, settled: true, left: source.left, link: l}
+			p := serveTest(t, context.Background(), func(l *server.Link) {
+				own := &testSender{payload: source.payload, settled: true, left: source.left, link: l}
 				l.Send(server.Terms{}, own)
 			}, o)
-			p.open(amqp.Open{})
-			p.begin(0, 10_000)
+			p.openPeer(amqp.Open{})
+			p.beginSession(0, 10_000)
 			p.attachReceiver(0, 0)
-			expect[*amqp.Attach](p)
-			p.credit(0, 0, 0, 1_000_000, false) // and reads nothing more
+			expectFrame[*amqp.Attach](p)
+			p.giveCredit(0, 0, 0, 1_000_000, false) // and reads nothing more
 			peers = append(peers, p)
 			synctest.Wait()
 		}
 		require.Less(t, totals.Use().Memory, int64(100_000+64_000+10*8_000), "without the limit: 640,000")
 		for range 20 { // a peer that reads is served
-			expect[*amqp.Transfer](peers[9])
+			expectFrame[*amqp.Transfer](peers[9])
 		}
 		for _, p := range peers {
-			p.leave()
+			p.closePeer()
 		}
 		require.Zero(t, totals.Use())
 	})
@@ -274,18 +274,18 @@ func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 
 func TestConn_EndsWhenAllBuffersAreExhausted(t *testing.T) {
 	totals := server.NewTotals(server.TotalLimits{Memory: 100_000})
-	p := serve(t, t.Context(), func(l *server.Link) {
+	p := serveTest(t, t.Context(), func(l *server.Link) {
 		l.Send(server.Terms{}, &hastySender{link: l})
 	}, server.Options{OutBuffer: 64_000, Totals: totals})
-	p.open(amqp.Open{})
-	p.begin(0, 1)
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 1)
 	p.attachReceiver(0, 0)
-	expect[*amqp.Attach](p)
+	expectFrame[*amqp.Attach](p)
 	handle, credit := uint32(0), uint32(1000)
-	p.send(0, &amqp.Flow{IncomingWindow: 1, Handle: &handle, LinkCredit: &credit}, nil)
-	expect[*amqp.Transfer](p) // the others wait for the window
-	require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Close](p).Error.Condition)
-	p.leave()
+	p.sendFrame(0, &amqp.Flow{IncomingWindow: 1, Handle: &handle, LinkCredit: &credit}, nil)
+	expectFrame[*amqp.Transfer](p) // the others wait for the window
+	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Close](p).Error.Condition)
+	p.closePeer()
 	require.Zero(t, totals.Use())
 }
 
@@ -299,7 +299,7 @@ func (s *hastySender) Ready(bool) {
 }
 func (s *hastySender) Disposed(*server.Sent, any, bool) {}
 
-func heap() int64 {
+func heapInUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -27,7 +27,7 @@ type Conn struct {
 
 	mu         sync.Mutex
 	room       *sync.Cond // on mu: the outbox was written, a delivery settled, or the end
-	out        outbox
+	out        writeBuffer
 	heartbeat  time.Duration // what the peer wants to hear something within
 	frameSize  uint32        // the largest that the peer takes
 	opened     bool
@@ -35,7 +35,7 @@ type Conn struct {
 	over       bool        // nothing more will be read
 	aborted    *amqp.Error // if set, all that is read is ignored, except a close
 	closeSent  bool
-	sessions   map[uint16]*session
+	sessions   map[uint16]*peerSession
 	links      int
 	detaching  int // links that have ended and whose detach by the peer is awaited
 	unsettled  int // bytes of frames with messages that the application has not settled
@@ -51,19 +51,19 @@ type Conn struct {
 func newConn(nc net.Conn, o Options) *Conn {
 	c := &Conn{
 		ID: connections.Add(1), options: o, nc: nc, in: bufio.NewReaderSize(nc, 32<<10), frameSize: amqp.MinMaxFrameSize,
-		sessions: map[uint16]*session{}, hungry: map[*Link]struct{}{},
+		sessions: map[uint16]*peerSession{}, hungry: map[*Link]struct{}{},
 	}
 	c.room = sync.NewCond(&c.mu)
 	c.out.wake = make(chan struct{}, 1)
 	return c
 }
 
-// run serves the connection until it is over.
-func (c *Conn) run() error {
+// serveConn serves the connection until it is over.
+func (c *Conn) serveConn() error {
 	var writing sync.WaitGroup
 	writing.Add(1)
-	go c.write(&writing)
-	err := c.handshake()
+	go c.runWriter(&writing)
+	err := c.negotiate()
 	if err == nil {
 		err = c.readFrames()
 	}
@@ -71,10 +71,10 @@ func (c *Conn) run() error {
 	if errors.As(err, &said) {
 		c.sendClose(said)
 	}
-	aborted := c.finish()
+	aborted := c.finishConn()
 	writing.Wait()
 	_ = c.nc.Close()
-	c.release()
+	c.releaseBuffers()
 	if aborted != nil {
 		return aborted
 	}
@@ -84,9 +84,9 @@ func (c *Conn) run() error {
 	return err
 }
 
-// finish ends all links and lets the writer write the rest. It returns why the
+// finishConn ends all links and lets the writer write the rest. It returns why the
 // connection was aborted, if it was.
-func (c *Conn) finish() error {
+func (c *Conn) finishConn() error {
 	c.mu.Lock()
 	c.over = true
 	var err error
@@ -95,26 +95,26 @@ func (c *Conn) finish() error {
 	}
 	c.room.Broadcast()
 	for _, s := range c.sessions {
-		s.drop()
+		s.endLinks()
 	}
 	c.options.Totals.sessions.Add(-int64(len(c.sessions)))
 	clear(c.sessions)
 	c.out.sealed = true
-	c.out.poke()
-	c.runAfter() // unlocks
+	c.out.wakeWriter()
+	c.unlockAndCall() // unlocks
 	if c.peer != nil {
 		c.peer.Disconnected()
 	}
 	return err
 }
 
-// release returns to the totals what was buffered for the peer.
-func (c *Conn) release() {
+// releaseBuffers returns to the totals what was buffered for the peer.
+func (c *Conn) releaseBuffers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out.waiting, c.out.spare, c.out.writing = nil, nil, 0
 	c.reading = 0
-	c.account()
+	c.updateTotals()
 }
 
 // shutDown sends a close, and lets reading end soon.
@@ -132,17 +132,17 @@ func (c *Conn) sendClose(why *amqp.Error) {
 		return
 	}
 	c.closeSent = true
-	c.emit(0, &amqp.Close{Error: why}, nil)
+	c.emitFrame(0, &amqp.Close{Error: why}, nil)
 }
 
-// later calls f once the state is not locked any more. The caller holds c.mu.
-func (c *Conn) later(f func()) { c.afterFrame = append(c.afterFrame, f) }
+// callLater calls f once the state is not locked any more. The caller holds c.mu.
+func (c *Conn) callLater(f func()) { c.afterFrame = append(c.afterFrame, f) }
 
-// runAfter unlocks c.mu and makes the calls that were put off.
-func (c *Conn) runAfter() {
+// unlockAndCall unlocks c.mu and makes the calls that were put off.
+func (c *Conn) unlockAndCall() {
 	calls := c.afterFrame
 	c.afterFrame = nil
-	c.account()
+	c.updateTotals()
 	c.mu.Unlock()
 	for _, call := range calls {
 		call()
@@ -169,7 +169,7 @@ func (c *Conn) readFrames() error {
 		if c.options.Frames != nil {
 			c.options.Frames(c.ID, false, frame.Channel, p, len(payload))
 		}
-		closed, err := c.handle(frame.Channel, p, payload, len(frame.Body))
+		closed, err := c.handleFrame(frame.Channel, p, payload, len(frame.Body))
 		if err != nil || closed {
 			return err
 		}
@@ -219,17 +219,17 @@ func (c *Conn) isOver() bool {
 func (c *Conn) waitForRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	isFull := func() bool { return c.out.len() > 2*c.bufferLimit(c.options.OutBuffer) }
+	isFull := func() bool { return c.out.size() > 2*c.bufferLimit(c.options.OutBuffer) }
 	for !c.over && c.out.failed == nil && (isFull() || c.unsettled > c.bufferLimit(c.options.InBuffer)) {
 		c.room.Wait()
 	}
 	return c.out.failed == nil && !isFull() // a peer that does not read has no answer to a close
 }
 
-// handle executes a performative that came in a frame of size bytes.
-func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
+// handleFrame executes a performative that came in a frame of size bytes.
+func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
-	defer c.runAfter()
+	defer c.unlockAndCall()
 	c.reading = 0 // what remains of the frame is accounted for by what it says
 	if _, isClose := p.(*amqp.Close); c.aborted != nil && !isClose {
 		return false, nil
@@ -238,11 +238,11 @@ func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size 
 	case *amqp.Close:
 		if !c.closeSent {
 			c.closeSent = true
-			c.emit(0, &amqp.Close{}, nil)
+			c.emitFrame(0, &amqp.Close{}, nil)
 		}
 		return true, nil
 	case *amqp.Begin:
-		return false, c.begin(channel, p)
+		return false, c.beginSession(channel, p)
 	case *amqp.Open, *amqp.Mechanisms, *amqp.Init, *amqp.Outcome:
 		return false, amqp.Errorf(amqp.NotAllowed, "a %T on an open connection", p)
 	}
@@ -257,12 +257,12 @@ func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size 
 	}
 	if s.ending {
 		if _, ended := p.(*amqp.End); ended {
-			s.remove()
+			s.removeSession()
 		}
 		return false, nil
 	}
-	if fault := s.handle(p, payload, size); fault != nil {
-		s.end(fault)
+	if fault := s.handleFrame(p, payload, size); fault != nil {
+		s.endWithFault(fault)
 	}
 	return false, nil
 }
@@ -270,7 +270,7 @@ func (c *Conn) handle(channel uint16, p amqp.Performative, payload []byte, size 
 // hungryWithRoom returns the links that wait for room, if there is some now.
 // The caller holds c.mu.
 func (c *Conn) hungryWithRoom() []*Link {
-	if len(c.hungry) == 0 || c.out.len() > c.bufferLimit(c.options.OutBuffer)/2 {
+	if len(c.hungry) == 0 || c.out.size() > c.bufferLimit(c.options.OutBuffer)/2 {
 		return nil
 	}
 	var ready []*Link

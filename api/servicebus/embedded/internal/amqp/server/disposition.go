@@ -2,8 +2,8 @@ package server
 
 import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 
-// disposition learns what the peer makes of messages, in either direction.
-func (s *session) disposition(p *amqp.Disposition) {
+// applyDisposition learns what the peer makes of messages, in either direction.
+func (s *peerSession) applyDisposition(p *amqp.Disposition) {
 	last := p.First
 	if p.Last != nil {
 		last = *p.Last
@@ -11,18 +11,18 @@ func (s *session) disposition(p *amqp.Disposition) {
 	if p.Role == amqp.RoleSender {
 		return // ours are settled already
 	}
-	each(s.sent, p.First, last, func(id uint32, sent *Sent) {
+	eachInRange(s.sent, p.First, last, func(id uint32, sent *Sent) {
 		if p.Settled {
 			delete(s.sent, id)
 			sent.Link.unsettled--
 		}
-		s.conn.later(func() { sent.Link.sender.Disposed(sent, p.State, p.Settled) })
+		s.conn.callLater(func() { sent.Link.sender.Disposed(sent, p.State, p.Settled) })
 	})
 }
 
-// each visits the entries from first to last. A range may be much larger than
+// eachInRange visits the entries from first to last. A range may be much larger than
 // what there is.
-func each[T any](m map[uint32]T, first, last uint32, visit func(uint32, T)) {
+func eachInRange[T any](m map[uint32]T, first, last uint32, visit func(uint32, T)) {
 	size := last - first
 	if uint64(size) >= uint64(len(m)) {
 		for id, v := range m {

@@ -14,17 +14,17 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// receiving accepts links on which the peer sends, with 10 messages of credit.
-func receiving(with receiver) application {
+// acceptReceivers accepts links on which the peer sends, with 10 messages of credit.
+func acceptReceivers(with testReceiver) testApplication {
 	return func(l *server.Link) {
 		l.Receive(server.Terms{Credit: 10, MaxMessageSize: 1000}, with)
 	}
 }
 
 func TestWhoSpeaksSomethingElseIsToldWhatWouldBeUnderstood(t *testing.T) {
-	p := serve(t, t.Context(), receiving(acceptAll), server.Options{})
-	p.write([]byte("GET / HT"))
-	require.Equal(t, amqp.HeaderSASL, p.header())
+	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
+	p.writeBytes([]byte("GET / HT"))
+	require.Equal(t, amqp.HeaderSASL, p.readHeader())
 	_, err := p.in.ReadByte()
 	require.ErrorIs(t, err, io.EOF)
 	require.ErrorContains(t, <-p.ended, "not AMQP 1.0")
@@ -50,126 +50,126 @@ func TestGarbageEndsTheConnectionWithAReason(t *testing.T) {
 		"a session beyond the largest": {amqp.AppendFrame(nil, 0, 9999, &amqp.Begin{}, nil), amqp.FramingError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := serve(t, t.Context(), receiving(acceptAll), server.Options{})
-			p.open(amqp.Open{})
-			p.write(tc.bytes)
-			p.ends(tc.want)
+			p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
+			p.openPeer(amqp.Open{})
+			p.writeBytes(tc.bytes)
+			p.expectClose(tc.want)
 		})
 	}
 }
 
 func TestAFaultCostsNoMoreThanWhatContainsIt(t *testing.T) {
-	p := serve(t, t.Context(), receiving(acceptAll), server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
-	p.begin(1, 100)
+	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
+	p.beginSession(1, 100)
 	p.attachSender(1, 0)
-	expect[*amqp.Attach](p)
-	expect[*amqp.Flow](p)
+	expectFrame[*amqp.Attach](p)
+	expectFrame[*amqp.Flow](p)
 
-	p.send(0, transfer(5, 0, false), []byte("to nobody"))
-	require.Equal(t, amqp.UnattachedHandle, expect[*amqp.End](p).Error.Condition)
-	p.send(0, &amqp.Flow{}, nil) // was on its way, and is ignored
-	p.send(0, &amqp.End{}, nil)
+	p.sendFrame(0, newTransfer(5, 0, false), []byte("to nobody"))
+	require.Equal(t, amqp.UnattachedHandle, expectFrame[*amqp.End](p).Error.Condition)
+	p.sendFrame(0, &amqp.Flow{}, nil) // was on its way, and is ignored
+	p.sendFrame(0, &amqp.End{}, nil)
 
-	p.begin(0, 100) // the channel is free again
+	p.beginSession(0, 100) // the channel is free again
 	p.attachSender(0, 0)
-	expect[*amqp.Attach](p)
-	expect[*amqp.Flow](p)
-	p.send(0, transfer(0, 0, false), make([]byte, 1001))
-	require.Equal(t, amqp.MessageSizeExceeded, expect[*amqp.Detach](p).Error.Condition)
-	p.send(0, transfer(0, 1, false), []byte("was on its way"))
-	p.send(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
+	expectFrame[*amqp.Attach](p)
+	expectFrame[*amqp.Flow](p)
+	p.sendFrame(0, newTransfer(0, 0, false), make([]byte, 1001))
+	require.Equal(t, amqp.MessageSizeExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
+	p.sendFrame(0, newTransfer(0, 1, false), []byte("was on its way"))
+	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
 
-	p.send(1, transfer(0, 0, false), []byte("still fine")) // the other session has noticed nothing
-	require.Equal(t, amqp.Accepted{}, expect[*amqp.Disposition](p).State)
+	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine")) // the other session has noticed nothing
+	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 }
 
 func TestTheEndOfASessionThatNeverBeganIsIgnored(t *testing.T) {
-	p := serve(t, t.Context(), receiving(acceptAll), server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(1, 100)
+	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(1, 100)
 	p.attachSender(1, 0)
-	expect[*amqp.Attach](p)
-	expect[*amqp.Flow](p)
-	p.send(0, &amqp.End{}, nil)
-	p.begin(0, 100) // it has no answer, and the channel is free
-	p.send(1, transfer(0, 0, false), []byte("still fine"))
-	require.Equal(t, amqp.Accepted{}, expect[*amqp.Disposition](p).State)
+	expectFrame[*amqp.Attach](p)
+	expectFrame[*amqp.Flow](p)
+	p.sendFrame(0, &amqp.End{}, nil)
+	p.beginSession(0, 100) // it has no answer, and the channel is free
+	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine"))
+	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 }
 
 func TestATransferWithoutCreditEndsTheLink(t *testing.T) {
 	held := make(chan *server.Delivery, 100)
-	p := serve(t, t.Context(), receiving(func(d *server.Delivery) { held <- d }), server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	p := serveTest(t, t.Context(), acceptReceivers(func(d *server.Delivery) { held <- d }), server.Options{})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	p.attachSender(0, 0)
-	expect[*amqp.Attach](p)
-	require.EqualValues(t, 10, *expect[*amqp.Flow](p).LinkCredit)
+	expectFrame[*amqp.Attach](p)
+	require.EqualValues(t, 10, *expectFrame[*amqp.Flow](p).LinkCredit)
 	for id := range uint32(10) { // none is settled, so no credit is given
-		p.send(0, transfer(0, id, false), []byte("x"))
+		p.sendFrame(0, newTransfer(0, id, false), []byte("x"))
 	}
-	p.send(0, transfer(0, 10, false), []byte("x"))
-	require.Equal(t, amqp.TransferLimitExceeded, expect[*amqp.Detach](p).Error.Condition)
+	p.sendFrame(0, newTransfer(0, 10, false), []byte("x"))
+	require.Equal(t, amqp.TransferLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 
 func TestAFloodOfLinksIsRefused(t *testing.T) {
-	p := serve(t, t.Context(), receiving(acceptAll), server.Options{MaxLinks: 3})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{MaxLinks: 3})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	for handle := range uint32(3) {
 		p.attachSender(0, handle)
-		expect[*amqp.Attach](p)
-		expect[*amqp.Flow](p)
+		expectFrame[*amqp.Attach](p)
+		expectFrame[*amqp.Flow](p)
 	}
 	p.attachSender(0, 3)
-	require.Nil(t, expect[*amqp.Attach](p).Target, "this is how a refusal begins")
-	require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Detach](p).Error.Condition)
-	p.send(0, &amqp.Detach{Handle: 3, Closed: true}, nil)
-	p.send(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
-	expect[*amqp.Detach](p)
+	require.Nil(t, expectFrame[*amqp.Attach](p).Target, "this is how a refusal begins")
+	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
+	p.sendFrame(0, &amqp.Detach{Handle: 3, Closed: true}, nil)
+	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
+	expectFrame[*amqp.Detach](p)
 	p.attachSender(0, 0)
-	require.NotNil(t, expect[*amqp.Attach](p).Target, "there is room again")
-	expect[*amqp.Flow](p)
+	require.NotNil(t, expectFrame[*amqp.Attach](p).Target, "there is room again")
+	expectFrame[*amqp.Flow](p)
 	p.attachSender(0, 1)
-	require.Equal(t, amqp.HandleInUse, expect[*amqp.End](p).Error.Condition)
+	require.Equal(t, amqp.HandleInUse, expectFrame[*amqp.End](p).Error.Condition)
 }
 
 func TestPartsOfMessagesAreBounded(t *testing.T) {
-	p := serve(t, t.Context(), receiving(acceptAll), server.Options{InBuffer: 2000})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{InBuffer: 2000})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	for handle := range uint32(4) {
 		p.attachSender(0, handle)
-		expect[*amqp.Attach](p)
-		expect[*amqp.Flow](p)
-		p.send(0, transfer(handle, handle, true), make([]byte, 900))
+		expectFrame[*amqp.Attach](p)
+		expectFrame[*amqp.Flow](p)
+		p.sendFrame(0, newTransfer(handle, handle, true), make([]byte, 900))
 	}
-	require.Equal(t, amqp.ResourceLimitExceeded, expect[*amqp.Detach](p).Error.Condition)
+	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 
 // A peer that asks for much and reads nothing takes bounded memory, and is cut
 // off after a while.
 func TestAPeerThatNeverReadsIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := &sender{payload: make([]byte, 10_000), settled: true, left: 1_000_000}
-		p := serve(t, context.Background(), func(l *server.Link) {
+		source := &testSender{payload: make([]byte, 10_000), settled: true, left: 1_000_000}
+		p := serveTest(t, context.Background(), func(l *server.Link) {
 			source.link = l
 			l.Send(server.Terms{}, source)
 		}, server.Options{OutBuffer: 100_000, Patience: time.Minute})
-		p.open(amqp.Open{})
-		p.begin(0, 1000)
+		p.openPeer(amqp.Open{})
+		p.beginSession(0, 1000)
 		p.attachReceiver(0, 0)
-		expect[*amqp.Attach](p)
-		p.credit(0, 0, 0, 1_000_000, false)
+		expectFrame[*amqp.Attach](p)
+		p.giveCredit(0, 0, 0, 1_000_000, false)
 		synctest.Wait()
-		require.Positive(t, source.count())
-		require.Less(t, source.count(), 30, "what waits to be written is bounded")
+		require.Positive(t, source.sentCount())
+		require.Less(t, source.sentCount(), 30, "what waits to be written is bounded")
 		began := time.Now()
 		require.Error(t, <-p.ended)
 		require.Equal(t, time.Minute, time.Since(began))
@@ -181,12 +181,12 @@ func TestAPeerThatNeverReadsIsCutOff(t *testing.T) {
 // read from any more.
 func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serve(t, context.Background(), receiving(acceptAll), server.Options{OutBuffer: 1000, Patience: time.Minute})
-		p.open(amqp.Open{})
-		p.begin(0, 1000)
+		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{OutBuffer: 1000, Patience: time.Minute})
+		p.openPeer(amqp.Open{})
+		p.beginSession(0, 1000)
 		handle := uint32(0)
 		p.attachSender(0, handle)
-		expect[*amqp.Attach](p)
+		expectFrame[*amqp.Attach](p)
 		written := 0
 		for { // each asks for an answer
 			_, err := p.Write(amqp.AppendFrame(nil, 0, 0, &amqp.Flow{Handle: &handle, Echo: true}, nil))
@@ -202,18 +202,18 @@ func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
 
 func TestASilentPeerIsCutOffAndALivelyOneIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serve(t, context.Background(), receiving(acceptAll), server.Options{IdleTimeOut: 10 * time.Second})
-		p.open(amqp.Open{IdleTimeOut: 8000})
+		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{IdleTimeOut: 10 * time.Second})
+		p.openPeer(amqp.Open{IdleTimeOut: 8000})
 		began := time.Now()
 		for range 5 {
 			frame, err := amqp.ReadFrame(p.in, 1000)
 			require.NoError(t, err)
 			require.Empty(t, frame.Body)
-			p.write(amqp.AppendFrame(nil, 0, 0, nil, nil))
+			p.writeBytes(amqp.AppendFrame(nil, 0, 0, nil, nil))
 		}
 		require.Equal(t, 20*time.Second, time.Since(began), "it says that it is alive twice as often as the peer wants")
 		began = time.Now()
-		p.ends(amqp.ResourceLimitExceeded)
+		p.expectClose(amqp.ResourceLimitExceeded)
 		require.Equal(t, 20*time.Second, time.Since(began), "twice what was agreed")
 		_ = p.Close()
 	})
@@ -221,8 +221,8 @@ func TestASilentPeerIsCutOffAndALivelyOneIsNot(t *testing.T) {
 
 func TestAHandshakeIsNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serve(t, context.Background(), receiving(acceptAll), server.Options{Patience: 5 * time.Second})
-		p.write(amqp.HeaderAMQP[:])
+		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{Patience: 5 * time.Second})
+		p.writeBytes(amqp.HeaderAMQP[:])
 		began := time.Now()
 		require.Error(t, <-p.ended)
 		require.Equal(t, 5*time.Second, time.Since(began))
@@ -232,11 +232,11 @@ func TestAHandshakeIsNotWaitedForForEver(t *testing.T) {
 
 func TestStoppingTellsThePeer(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	p := serve(t, ctx, receiving(acceptAll), server.Options{})
-	p.open(amqp.Open{})
+	p := serveTest(t, ctx, acceptReceivers(acceptAll), server.Options{})
+	p.openPeer(amqp.Open{})
 	stop()
-	require.Equal(t, amqp.ConnectionForced, expect[*amqp.Close](p).Error.Condition)
-	p.send(0, &amqp.Close{}, nil)
+	require.Equal(t, amqp.ConnectionForced, expectFrame[*amqp.Close](p).Error.Condition)
+	p.sendFrame(0, &amqp.Close{}, nil)
 	require.NoError(t, <-p.ended)
 	_ = p.Close()
 }

@@ -13,8 +13,8 @@ import (
 // largestSASL is the size of frames until the peer has said who it is.
 const largestSASL = 4096
 
-// handshake agrees on the protocol and opens the connection.
-func (c *Conn) handshake() error {
+// negotiate agrees on the protocol and opens the connection.
+func (c *Conn) negotiate() error {
 	if err := c.nc.SetReadDeadline(time.Now().Add(c.options.Patience)); err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (c *Conn) handshake() error {
 		return err
 	}
 	if header == amqp.HeaderSASL {
-		if err := c.sasl(); err != nil {
+		if err := c.authenticateSASL(); err != nil {
 			return err
 		}
 		if header, err = c.readHeader(); err != nil {
@@ -31,10 +31,10 @@ func (c *Conn) handshake() error {
 		}
 	}
 	if header != amqp.HeaderAMQP {
-		c.raw(amqp.HeaderSASL[:]) // says what would be understood
+		c.writeRaw(amqp.HeaderSASL[:]) // says what would be understood
 		return fmt.Errorf("the peer speaks %q, not AMQP 1.0", header[:])
 	}
-	c.raw(amqp.HeaderAMQP[:])
+	c.writeRaw(amqp.HeaderAMQP[:])
 	frame, err := amqp.ReadFrame(c.in, amqp.MinMaxFrameSize*8)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *Conn) handshake() error {
 	if !ok {
 		return fmt.Errorf("the first frame is a %T, not an open", p)
 	}
-	return c.open(open)
+	return c.openConn(open)
 }
 
 func (c *Conn) readHeader() (h amqp.Header, err error) {
@@ -55,16 +55,16 @@ func (c *Conn) readHeader() (h amqp.Header, err error) {
 	return h, err
 }
 
-// raw writes what is no AMQP frame.
-func (c *Conn) raw(b []byte) {
+// writeRaw writes what is no AMQP frame.
+func (c *Conn) writeRaw(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.out.waiting = append(c.out.waiting, b...)
-	c.out.poke()
+	c.out.wakeWriter()
 }
 
-func (c *Conn) sasl() error {
-	c.raw(amqp.AppendFrame(bytes.Clone(amqp.HeaderSASL[:]), amqp.FrameSASL, 0,
+func (c *Conn) authenticateSASL() error {
+	c.writeRaw(amqp.AppendFrame(bytes.Clone(amqp.HeaderSASL[:]), amqp.FrameSASL, 0,
 		&amqp.Mechanisms{Names: []amqp.Symbol{"MSSBCBS", "ANONYMOUS", "PLAIN", "EXTERNAL"}}, nil))
 	frame, err := amqp.ReadFrame(c.in, largestSASL)
 	if err != nil {
@@ -80,19 +80,19 @@ func (c *Conn) sasl() error {
 	}
 	const welcome, denied = 0, 1
 	code := uint8(welcome)
-	if !c.known(init) {
+	if !c.isAccepted(init) {
 		code = denied
 	}
-	c.raw(amqp.AppendFrame(nil, amqp.FrameSASL, 0, &amqp.Outcome{Code: code}, nil))
+	c.writeRaw(amqp.AppendFrame(nil, amqp.FrameSASL, 0, &amqp.Outcome{Code: code}, nil))
 	if code == denied {
 		return errors.New("the name or the password is wrong")
 	}
 	return nil
 }
 
-// known reports whether the peer may come in. An anonymous one may: it shows
+// isAccepted reports whether the peer may come in. An anonymous one may: it shows
 // its tokens later.
-func (c *Conn) known(init *amqp.Init) bool {
+func (c *Conn) isAccepted(init *amqp.Init) bool {
 	if init.Mechanism != "PLAIN" {
 		return init.Mechanism == "ANONYMOUS" || init.Mechanism == "MSSBCBS" || init.Mechanism == "EXTERNAL"
 	}
@@ -104,7 +104,7 @@ func (c *Conn) known(init *amqp.Init) bool {
 	return c.options.Authenticate == nil || c.options.Authenticate(c.User, string(parts[2]))
 }
 
-func (c *Conn) open(p *amqp.Open) error {
+func (c *Conn) openConn(p *amqp.Open) error {
 	if c.options.Frames != nil {
 		c.options.Frames(c.ID, false, 0, p, 0)
 	}
@@ -113,7 +113,7 @@ func (c *Conn) open(p *amqp.Open) error {
 	c.frameSize = min(c.frameSize, 1<<20) // larger ones bring nothing
 	c.heartbeat = time.Duration(p.IdleTimeOut) * time.Millisecond / 2
 	c.opened = true
-	c.emit(0, &amqp.Open{
+	c.emitFrame(0, &amqp.Open{
 		ContainerID: c.options.ContainerID, MaxFrameSize: c.options.MaxFrameSize,
 		ChannelMax:  uint16(c.options.MaxSessions - 1),            //nolint:gosec // bounded by withDefaults
 		IdleTimeOut: uint32(c.options.IdleTimeOut.Milliseconds()), //nolint:gosec // minutes

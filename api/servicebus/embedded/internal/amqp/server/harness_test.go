@@ -14,27 +14,27 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// application authorizes every connection and decides about links by a function.
-type application func(*server.Link)
+// testApplication authorizes every connection and decides about links by a function.
+type testApplication func(*server.Link)
 
-func (a application) Connected(c *server.Conn) server.Peer {
+func (a testApplication) Connected(c *server.Conn) server.Peer {
 	c.Authorize()
 	return a
 }
-func (a application) Attach(l *server.Link) { a(l) }
-func (a application) Disconnected()         {}
+func (a testApplication) Attach(l *server.Link) { a(l) }
+func (a testApplication) Disconnected()         {}
 
-// receiver takes deliveries by a function.
-type receiver func(*server.Delivery)
+// testReceiver takes deliveries by a function.
+type testReceiver func(*server.Delivery)
 
-func (r receiver) Delivered(d *server.Delivery) { r(d) }
+func (r testReceiver) Delivered(d *server.Delivery) { r(d) }
 
 // acceptAll accepts every message at once.
 func acceptAll(d *server.Delivery) { d.Settle(amqp.Accepted{}) }
 
-// sender offers as many messages as there is room for, and keeps what comes
+// testSender offers as many messages as there is room for, and keeps what comes
 // back.
-type sender struct {
+type testSender struct {
 	mu       sync.Mutex
 	link     *server.Link
 	payload  []byte
@@ -44,7 +44,7 @@ type sender struct {
 	disposed []any
 }
 
-func (s *sender) Ready(drain bool) {
+func (s *testSender) Ready(drain bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.left > 0 && s.link.Room() > 0 {
@@ -57,7 +57,7 @@ func (s *sender) Ready(drain bool) {
 	}
 }
 
-func (s *sender) Disposed(m *server.Sent, state any, settled bool) {
+func (s *testSender) Disposed(m *server.Sent, state any, settled bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.disposed = append(s.disposed, state)
@@ -74,7 +74,7 @@ type peer struct {
 	ended chan error // what Serve returned
 }
 
-func serve(t testing.TB, ctx context.Context, app application, o server.Options) *peer {
+func serveTest(t testing.TB, ctx context.Context, app testApplication, o server.Options) *peer {
 	t.Helper()
 	return serveAny(t, ctx, app, o)
 }
@@ -88,45 +88,45 @@ func serveAny(t testing.TB, ctx context.Context, app server.Application, o serve
 	return p
 }
 
-// leave closes the connection and waits for the server.
-func (p *peer) leave() {
+// closePeer closes the connection and waits for the server.
+func (p *peer) closePeer() {
 	_ = p.Close()
 	<-p.ended
 }
 
-func (p *peer) write(b []byte) {
+func (p *peer) writeBytes(b []byte) {
 	p.t.Helper()
 	_, err := p.Write(b)
 	require.NoError(p.t, err)
 }
 
-// open does the handshake, without SASL.
-func (p *peer) open(o amqp.Open) {
+// openPeer does the handshake, without SASL.
+func (p *peer) openPeer(o amqp.Open) {
 	p.t.Helper()
-	p.write(amqp.HeaderAMQP[:])
-	require.Equal(p.t, amqp.HeaderAMQP, p.header())
+	p.writeBytes(amqp.HeaderAMQP[:])
+	require.Equal(p.t, amqp.HeaderAMQP, p.readHeader())
 	o.ContainerID = "test"
 	if o.MaxFrameSize == 0 {
 		o.MaxFrameSize = 65536
 	}
-	p.send(0, &o, nil)
-	expect[*amqp.Open](p)
+	p.sendFrame(0, &o, nil)
+	expectFrame[*amqp.Open](p)
 }
 
-func (p *peer) header() (h amqp.Header) {
+func (p *peer) readHeader() (h amqp.Header) {
 	p.t.Helper()
 	_, err := io.ReadFull(p.in, h[:])
 	require.NoError(p.t, err)
 	return h
 }
 
-func (p *peer) send(channel uint16, performative amqp.Performative, payload []byte) {
+func (p *peer) sendFrame(channel uint16, performative amqp.Performative, payload []byte) {
 	p.t.Helper()
-	p.write(amqp.AppendFrame(nil, amqp.FrameAMQP, channel, performative, payload))
+	p.writeBytes(amqp.AppendFrame(nil, amqp.FrameAMQP, channel, performative, payload))
 }
 
-// next returns what comes next, without empty frames.
-func (p *peer) next() (amqp.Performative, []byte) {
+// readFrame returns what comes next, without empty frames.
+func (p *peer) readFrame() (amqp.Performative, []byte) {
 	p.t.Helper()
 	for {
 		frame, err := amqp.ReadFrame(p.in, 1<<20)
@@ -139,26 +139,26 @@ func (p *peer) next() (amqp.Performative, []byte) {
 	}
 }
 
-// count is how many messages were sent.
-func (s *sender) count() int {
+// sentCount is how many messages were sent.
+func (s *testSender) sentCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent
 }
 
-// expect wants the next frame to be of one kind.
-func expect[P amqp.Performative](p *peer) P {
+// expectFrame wants the next frame to be of one kind.
+func expectFrame[P amqp.Performative](p *peer) P {
 	p.t.Helper()
-	performative, _ := p.next()
+	performative, _ := p.readFrame()
 	got, ok := performative.(P)
 	require.True(p.t, ok, "got %s", amqp.Describe(performative))
 	return got
 }
 
-// ends wants the connection to end with a close for that reason.
-func (p *peer) ends(condition amqp.Symbol) {
+// expectClose wants the connection to end with a close for that reason.
+func (p *peer) expectClose(condition amqp.Symbol) {
 	p.t.Helper()
-	c := expect[*amqp.Close](p)
+	c := expectFrame[*amqp.Close](p)
 	require.NotNil(p.t, c.Error)
 	require.Equal(p.t, condition, c.Error.Condition, c.Error.Description)
 	_, err := p.in.ReadByte()
@@ -166,33 +166,33 @@ func (p *peer) ends(condition amqp.Symbol) {
 	<-p.ended
 }
 
-// begin starts a session that takes window transfers.
-func (p *peer) begin(channel uint16, window uint32) {
+// beginSession starts a session that takes window transfers.
+func (p *peer) beginSession(channel uint16, window uint32) {
 	p.t.Helper()
-	p.send(channel, &amqp.Begin{IncomingWindow: window, OutgoingWindow: 100, HandleMax: 255}, nil)
-	require.Equal(p.t, channel, *expect[*amqp.Begin](p).RemoteChannel)
+	p.sendFrame(channel, &amqp.Begin{IncomingWindow: window, OutgoingWindow: 100, HandleMax: 255}, nil)
+	require.Equal(p.t, channel, *expectFrame[*amqp.Begin](p).RemoteChannel)
 }
 
 // attachSender attaches a link on which the peer sends.
 func (p *peer) attachSender(channel uint16, handle uint32) {
 	p.t.Helper()
 	zero := uint32(0)
-	p.send(channel, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: "a"}, InitialDeliveryCount: &zero}, nil)
+	p.sendFrame(channel, &amqp.Attach{Name: "s", Handle: handle, Role: amqp.RoleSender, Target: &amqp.Target{Address: "a"}, InitialDeliveryCount: &zero}, nil)
 }
 
 // attachReceiver attaches a link on which the peer receives.
 func (p *peer) attachReceiver(channel uint16, handle uint32) {
 	p.t.Helper()
-	p.send(channel, &amqp.Attach{Name: "r", Handle: handle, Role: amqp.RoleReceiver, Source: &amqp.Source{Address: "a"}}, nil)
+	p.sendFrame(channel, &amqp.Attach{Name: "r", Handle: handle, Role: amqp.RoleReceiver, Source: &amqp.Source{Address: "a"}}, nil)
 }
 
-// credit lets the server send n messages in all.
-func (p *peer) credit(channel uint16, handle, seen, n uint32, drain bool) {
+// giveCredit lets the server send n messages in all.
+func (p *peer) giveCredit(channel uint16, handle, seen, n uint32, drain bool) {
 	p.t.Helper()
 	next := uint32(0)
-	p.send(channel, &amqp.Flow{NextIncomingID: &next, IncomingWindow: 1000, OutgoingWindow: 100, Handle: &handle, DeliveryCount: &seen, LinkCredit: &n, Drain: drain}, nil)
+	p.sendFrame(channel, &amqp.Flow{NextIncomingID: &next, IncomingWindow: 1000, OutgoingWindow: 100, Handle: &handle, DeliveryCount: &seen, LinkCredit: &n, Drain: drain}, nil)
 }
 
-func transfer(handle, id uint32, more bool) *amqp.Transfer {
+func newTransfer(handle, id uint32, more bool) *amqp.Transfer {
 	return &amqp.Transfer{Handle: handle, DeliveryID: &id, DeliveryTag: []byte{byte(id)}, More: more}
 }

@@ -19,12 +19,12 @@ type Delivery struct {
 // maxTag is the longest tag of a delivery in bytes, by the specification.
 const maxTag = 32
 
-// transfer takes a message, or a part of one, which came in a frame of
+// receiveTransfer takes a message, or a part of one, which came in a frame of
 // frameSize bytes.
-func (l *Link) transfer(p *amqp.Transfer, payload []byte, frameSize int) {
-	d, fault := l.delivery(p)
+func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) {
+	d, fault := l.deliveryOf(p)
 	if fault != nil {
-		l.leave(fault)
+		l.sendDetach(fault)
 		return
 	}
 	if p.Aborted {
@@ -32,16 +32,16 @@ func (l *Link) transfer(p *amqp.Transfer, payload []byte, frameSize int) {
 		l.assembled = nil
 		l.deliveryCount++
 		l.credit--
-		l.topUp()
+		l.topUpCredit()
 		return
 	}
 	size := uint64(len(d.Payload)) + uint64(len(payload))
 	switch {
 	case l.maxSize > 0 && size > l.maxSize:
-		l.leave(amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
+		l.sendDetach(amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
 		return
 	case p.More && l.conn.partial > l.conn.bufferLimit(l.conn.options.InBuffer):
-		l.leave(amqp.Errorf(amqp.ResourceLimitExceeded, "too many messages of which only a part has come"))
+		l.sendDetach(amqp.Errorf(amqp.ResourceLimitExceeded, "too many messages of which only a part has come"))
 		return
 	}
 	l.conn.partial -= d.size
@@ -61,11 +61,11 @@ func (l *Link) transfer(p *amqp.Transfer, payload []byte, frameSize int) {
 	l.deliveryCount++
 	l.credit--
 	l.busy++
-	l.conn.later(func() { l.receiver.Delivered(d) })
+	l.conn.callLater(func() { l.receiver.Delivered(d) })
 }
 
-// delivery returns the one that a transfer begins or continues.
-func (l *Link) delivery(p *amqp.Transfer) (*Delivery, *amqp.Error) {
+// deliveryOf returns the one that a transfer begins or continues.
+func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	d := l.assembled
 	switch {
 	case l.state != attached || l.receiver == nil:
@@ -91,8 +91,8 @@ func (l *Link) delivery(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	return d, nil
 }
 
-// topUp gives new credit once half of it is used, and reports whether it did.
-func (l *Link) topUp() bool {
+// topUpCredit gives new credit once half of it is used, and reports whether it did.
+func (l *Link) topUpCredit() bool {
 	if l.state != attached || l.credit+l.busy > l.window/2 {
 		return false
 	}
@@ -101,10 +101,10 @@ func (l *Link) topUp() bool {
 	return true
 }
 
-// finished makes room for another message.
-func (l *Link) finished() {
+// finishDelivery makes room for another message.
+func (l *Link) finishDelivery() {
 	l.busy--
-	l.topUp()
+	l.topUpCredit()
 }
 
 // Settle tells the peer what became of the message, and that this is the end of it,
@@ -121,13 +121,13 @@ func (d *Delivery) Settle(state any) {
 	d.done = true
 	c.unsettled -= d.size
 	d.Payload = nil
-	c.account()
+	c.updateTotals()
 	c.room.Broadcast()
 	if l.state != attached {
 		return
 	}
 	if !d.Settled {
-		l.session.emit(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: true, State: state}, nil)
+		l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: true, State: state}, nil)
 	}
-	l.finished()
+	l.finishDelivery()
 }

@@ -26,7 +26,7 @@ type Link struct {
 
 	role     bool // of the peer
 	conn     *Conn
-	session  *session
+	session  *peerSession
 	handle   uint32
 	state    linkState
 	whenGone []func()
@@ -74,8 +74,8 @@ const (
 	decodedFactor = 16
 )
 
-// attach starts a link, which came in a frame of size bytes.
-func (s *session) attach(p *amqp.Attach, size int) *amqp.Error {
+// attachLink starts a link, which came in a frame of size bytes.
+func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 	switch {
 	case size > maxAttach:
 		return amqp.Errorf(amqp.ResourceLimitExceeded, "an attach of %d bytes; the largest is %d", size, maxAttach)
@@ -95,19 +95,19 @@ func (s *session) attach(p *amqp.Attach, size int) *amqp.Error {
 	all := totals.links.Add(1)
 	switch limit := c.maxLinks(); {
 	case c.links > limit:
-		l.refuse(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on one connection", limit))
+		l.sendRefusal(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on one connection", limit))
 		return nil
 	case all > int64(totals.limits.Links):
-		l.refuse(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on all connections", totals.limits.Links))
+		l.sendRefusal(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on all connections", totals.limits.Links))
 		return nil
 	case totals.isScarce() && c.undecided > c.bufferLimit(c.options.InBuffer):
-		l.refuse(memoryExhausted())
+		l.sendRefusal(memoryExhausted())
 		return nil
 	}
 	if p.Role == amqp.RoleSender && p.InitialDeliveryCount != nil {
 		l.deliveryCount = *p.InitialDeliveryCount
 	}
-	s.conn.later(func() { s.conn.peer.Attach(l) })
+	s.conn.callLater(func() { s.conn.peer.Attach(l) })
 	return nil
 }
 
@@ -127,10 +127,10 @@ func (l *Link) Receive(t Terms, r Receiver) {
 		return
 	}
 	l.state, l.receiver, l.maxSize, l.window, l.credit = attached, r, t.MaxMessageSize, t.Credit, t.Credit
-	a := l.answer(t)
+	a := l.attachAnswer(t)
 	a.MaxMessageSize = t.MaxMessageSize
-	l.decided()
-	l.session.emit(a, nil)
+	l.releaseUndecided()
+	l.session.emitFrame(a, nil)
 	l.session.sendFlow(l)
 }
 
@@ -142,11 +142,11 @@ func (l *Link) Send(t Terms, s Sender) {
 		return
 	}
 	l.state, l.sender = attached, s
-	a := l.answer(t)
+	a := l.attachAnswer(t)
 	first := uint32(0)
 	a.InitialDeliveryCount = &first
-	l.decided()
-	l.session.emit(a, nil)
+	l.releaseUndecided()
+	l.session.emitFrame(a, nil)
 	early, drain := l.credit > 0 || l.draining, l.draining
 	l.conn.mu.Unlock()
 	if early { // the peer did not wait for the answer
@@ -154,9 +154,9 @@ func (l *Link) Send(t Terms, s Sender) {
 	}
 }
 
-// decided releases what only the decision about the link needs. The caller
+// releaseUndecided releases what only the decision about the link needs. The caller
 // holds c.mu.
-func (l *Link) decided() {
+func (l *Link) releaseUndecided() {
 	l.conn.undecided -= l.size
 	l.size = 0
 	if l.state == attached {
@@ -164,8 +164,8 @@ func (l *Link) decided() {
 	}
 }
 
-// answer echoes what was asked, but for the terms.
-func (l *Link) answer(t Terms) *amqp.Attach {
+// attachAnswer echoes what was asked, but for the terms.
+func (l *Link) attachAnswer(t Terms) *amqp.Attach {
 	a := &amqp.Attach{
 		Name: l.Wants.Name, Handle: l.handle, Role: !l.Wants.Role,
 		SenderSettle: l.Wants.SenderSettle, ReceiverSettle: l.Wants.ReceiverSettle,
@@ -184,13 +184,13 @@ func (l *Link) answer(t Terms) *amqp.Attach {
 func (l *Link) Refuse(why *amqp.Error) {
 	l.conn.mu.Lock()
 	if l.state == waiting {
-		l.refuse(why)
+		l.sendRefusal(why)
 	}
-	l.conn.runAfter()
+	l.conn.unlockAndCall()
 }
 
-func (l *Link) refuse(why *amqp.Error) {
-	a := l.answer(Terms{})
+func (l *Link) sendRefusal(why *amqp.Error) {
+	a := l.attachAnswer(Terms{})
 	if l.Wants.Role == amqp.RoleReceiver { // it gets nothing from nowhere
 		a.Source = nil
 		first := uint32(0)
@@ -198,42 +198,42 @@ func (l *Link) refuse(why *amqp.Error) {
 	} else {
 		a.Target = nil
 	}
-	l.session.emit(a, nil)
-	l.leave(why)
+	l.session.emitFrame(a, nil)
+	l.sendDetach(why)
 }
 
 // Detach ends the link and tells the peer why.
 func (l *Link) Detach(why *amqp.Error) {
 	l.conn.mu.Lock()
 	if l.state == attached {
-		l.leave(why)
+		l.sendDetach(why)
 	}
-	l.conn.runAfter()
+	l.conn.unlockAndCall()
 }
 
-// leave sends a detach. Of the link only its handle is kept, until the peer
+// sendDetach sends a detach. Of the link only its handle is kept, until the peer
 // sends its own detach.
-func (l *Link) leave(why *amqp.Error) {
+func (l *Link) sendDetach(why *amqp.Error) {
 	s, c := l.session, l.conn
-	l.remove()
+	l.removeLink()
 	s.leaving[l.handle] = struct{}{}
 	c.detaching++
-	s.emit(&amqp.Detach{Handle: l.handle, Closed: true, Error: why}, nil)
+	s.emitFrame(&amqp.Detach{Handle: l.handle, Closed: true, Error: why}, nil)
 	if limit := c.maxDetaching(); c.detaching > limit {
-		c.abort(amqp.Errorf(amqp.ResourceLimitExceeded, "%d links have ended without a detach of the peer; answer a detach with a detach", limit))
+		c.abortConn(amqp.Errorf(amqp.ResourceLimitExceeded, "%d links have ended without a detach of the peer; answer a detach with a detach", limit))
 	}
 }
 
-// remove ends the link and frees its handle.
-func (l *Link) remove() {
-	l.gone()
+// removeLink ends the link and frees its handle.
+func (l *Link) removeLink() {
+	l.reportGone()
 	delete(l.session.links, l.handle)
 	l.conn.links--
 	l.conn.options.Totals.links.Add(-1)
 }
 
-// detach is the peer's: it ends the link, or answers the end of it.
-func (s *session) detach(p *amqp.Detach) *amqp.Error {
+// handleDetach is the peer's: it ends the link, or answers the end of it.
+func (s *peerSession) handleDetach(p *amqp.Detach) *amqp.Error {
 	if s.isLeaving(p.Handle) {
 		delete(s.leaving, p.Handle)
 		s.conn.detaching--
@@ -243,18 +243,18 @@ func (s *session) detach(p *amqp.Detach) *amqp.Error {
 	if l == nil {
 		return amqp.Errorf(amqp.UnattachedHandle, "a detach of handle %d, which has no link", p.Handle)
 	}
-	s.emit(&amqp.Detach{Handle: p.Handle, Closed: true}, nil)
-	l.remove()
+	s.emitFrame(&amqp.Detach{Handle: p.Handle, Closed: true}, nil)
+	l.removeLink()
 	return nil
 }
 
-// gone forgets what the link was about, and tells those who want to know.
-func (l *Link) gone() {
+// reportGone forgets what the link was about, and tells those who want to know.
+func (l *Link) reportGone() {
 	if l.state == over {
 		return
 	}
 	l.state = over
-	l.decided()
+	l.releaseUndecided()
 	delete(l.conn.hungry, l)
 	s := l.session
 	if len(s.pending) > 0 {
@@ -280,19 +280,19 @@ func (l *Link) gone() {
 		l.assembled = nil
 	}
 	for _, f := range l.whenGone {
-		l.conn.later(f)
+		l.conn.callLater(f)
 	}
 	l.whenGone = nil
 }
 
-// flow learns the state of the link at the peer.
-func (l *Link) flow(p *amqp.Flow) {
+// applyFlow learns the state of the link at the peer.
+func (l *Link) applyFlow(p *amqp.Flow) {
 	if l.role == amqp.RoleSender {
 		if p.DeliveryCount != nil && l.state == attached { // it may have given up credit
-			l.credit -= min(l.credit, ahead(*p.DeliveryCount, l.deliveryCount))
+			l.credit -= min(l.credit, distance(*p.DeliveryCount, l.deliveryCount))
 			l.deliveryCount = *p.DeliveryCount
 		}
-		if l.state == attached && !l.topUp() && p.Echo {
+		if l.state == attached && !l.topUpCredit() && p.Echo {
 			l.session.sendFlow(l)
 		}
 		return
@@ -302,7 +302,7 @@ func (l *Link) flow(p *amqp.Flow) {
 		if p.DeliveryCount != nil {
 			seen = *p.DeliveryCount
 		}
-		l.credit = ahead(seen+min(*p.LinkCredit, math.MaxInt32), l.deliveryCount)
+		l.credit = distance(seen+min(*p.LinkCredit, math.MaxInt32), l.deliveryCount)
 	}
 	l.draining = p.Drain
 	if l.state != attached {
@@ -311,5 +311,5 @@ func (l *Link) flow(p *amqp.Flow) {
 	if p.Echo && !p.Drain {
 		l.session.sendFlow(l)
 	}
-	l.conn.later(func() { l.sender.Ready(p.Drain) })
+	l.conn.callLater(func() { l.sender.Ready(p.Drain) })
 }

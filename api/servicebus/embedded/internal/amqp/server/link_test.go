@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// sending offers messages on links on which the peer receives.
-func sending(source *sender) application {
+// offerMessages offers messages on links on which the peer receives.
+func offerMessages(source *testSender) testApplication {
 	return func(l *server.Link) {
 		source.link = l
 		l.Send(server.Terms{}, source)
@@ -21,37 +21,37 @@ func sending(source *sender) application {
 func TestALongMessageTravelsInParts(t *testing.T) {
 	got := make(chan []byte, 1)
 	long := bytes.Repeat([]byte("0123456789"), 300)
-	p := serve(t, t.Context(), func(l *server.Link) {
+	p := serveTest(t, t.Context(), func(l *server.Link) {
 		if l.PeerSends() {
-			l.Receive(server.Terms{Credit: 10, MaxMessageSize: 10_000}, receiver(func(d *server.Delivery) {
+			l.Receive(server.Terms{Credit: 10, MaxMessageSize: 10_000}, testReceiver(func(d *server.Delivery) {
 				got <- d.Payload
 				d.Settle(amqp.Accepted{})
 			}))
 			return
 		}
-		s := &sender{link: l, payload: long, left: 1}
+		s := &testSender{link: l, payload: long, left: 1}
 		l.Send(server.Terms{}, s)
 	}, server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{MaxFrameSize: 512})
-	p.begin(0, 100)
+	defer p.closePeer()
+	p.openPeer(amqp.Open{MaxFrameSize: 512})
+	p.beginSession(0, 100)
 	p.attachSender(0, 0)
-	expect[*amqp.Attach](p)
-	expect[*amqp.Flow](p)
-	p.send(0, transfer(0, 0, true), []byte("lost, because it is "))
-	p.send(0, &amqp.Transfer{Handle: 0, Aborted: true}, nil)
-	p.send(0, transfer(0, 1, true), []byte("a"))
-	p.send(0, &amqp.Transfer{Handle: 0, More: true}, []byte("b"))
-	p.send(0, &amqp.Transfer{Handle: 0}, []byte("c"))
+	expectFrame[*amqp.Attach](p)
+	expectFrame[*amqp.Flow](p)
+	p.sendFrame(0, newTransfer(0, 0, true), []byte("lost, because it is "))
+	p.sendFrame(0, &amqp.Transfer{Handle: 0, Aborted: true}, nil)
+	p.sendFrame(0, newTransfer(0, 1, true), []byte("a"))
+	p.sendFrame(0, &amqp.Transfer{Handle: 0, More: true}, []byte("b"))
+	p.sendFrame(0, &amqp.Transfer{Handle: 0}, []byte("c"))
 	require.Equal(t, "abc", string(<-got))
-	require.EqualValues(t, 1, expect[*amqp.Disposition](p).First)
+	require.EqualValues(t, 1, expectFrame[*amqp.Disposition](p).First)
 
 	p.attachReceiver(0, 1)
-	expect[*amqp.Attach](p)
-	p.credit(0, 1, 0, 1, false)
+	expectFrame[*amqp.Attach](p)
+	p.giveCredit(0, 1, 0, 1, false)
 	var whole []byte
 	for parts := 1; ; parts++ {
-		performative, payload := p.next()
+		performative, payload := p.readFrame()
 		part := performative.(*amqp.Transfer)
 		require.Equal(t, parts == 1, part.DeliveryID != nil)
 		whole = append(whole, payload...)
@@ -64,79 +64,79 @@ func TestALongMessageTravelsInParts(t *testing.T) {
 }
 
 func TestNoMoreIsSentThanTheWindowTakes(t *testing.T) {
-	source := &sender{payload: []byte("x"), settled: true, left: 5}
-	p := serve(t, t.Context(), sending(source), server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 2)
+	source := &testSender{payload: []byte("x"), settled: true, left: 5}
+	p := serveTest(t, t.Context(), offerMessages(source), server.Options{})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 2)
 	p.attachReceiver(0, 0)
-	expect[*amqp.Attach](p)
+	expectFrame[*amqp.Attach](p)
 	handle, credit := uint32(0), uint32(5)
-	p.send(0, &amqp.Flow{IncomingWindow: 2, Handle: &handle, LinkCredit: &credit}, nil)
+	p.sendFrame(0, &amqp.Flow{IncomingWindow: 2, Handle: &handle, LinkCredit: &credit}, nil)
 	for range 2 {
-		expect[*amqp.Transfer](p)
+		expectFrame[*amqp.Transfer](p)
 	}
 	// An echo comes back behind the two: nothing was sent in between.
-	p.send(0, &amqp.Flow{IncomingWindow: 2, Echo: true}, nil)
-	require.EqualValues(t, 2, expect[*amqp.Flow](p).NextOutgoingID)
+	p.sendFrame(0, &amqp.Flow{IncomingWindow: 2, Echo: true}, nil)
+	require.EqualValues(t, 2, expectFrame[*amqp.Flow](p).NextOutgoingID)
 	next := uint32(2)
-	p.send(0, &amqp.Flow{NextIncomingID: &next, IncomingWindow: 3}, nil)
+	p.sendFrame(0, &amqp.Flow{NextIncomingID: &next, IncomingWindow: 3}, nil)
 	for range 3 {
-		expect[*amqp.Transfer](p)
+		expectFrame[*amqp.Transfer](p)
 	}
 }
 
 func TestDrainingUsesUpTheCredit(t *testing.T) {
-	source := &sender{payload: []byte("x"), settled: true, left: 3}
-	p := serve(t, t.Context(), sending(source), server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	source := &testSender{payload: []byte("x"), settled: true, left: 3}
+	p := serveTest(t, t.Context(), offerMessages(source), server.Options{})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	p.attachReceiver(0, 0)
-	expect[*amqp.Attach](p)
-	p.credit(0, 0, 0, 10, true)
+	expectFrame[*amqp.Attach](p)
+	p.giveCredit(0, 0, 0, 10, true)
 	for range 3 {
-		expect[*amqp.Transfer](p)
+		expectFrame[*amqp.Transfer](p)
 	}
-	f := expect[*amqp.Flow](p)
+	f := expectFrame[*amqp.Flow](p)
 	require.True(t, f.Drain)
 	require.EqualValues(t, 0, *f.LinkCredit)
 	require.EqualValues(t, 10, *f.DeliveryCount)
 }
 
 func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T) {
-	source := &sender{payload: []byte("x"), left: 5}
-	p := serve(t, t.Context(), func(l *server.Link) {
+	source := &testSender{payload: []byte("x"), left: 5}
+	p := serveTest(t, t.Context(), func(l *server.Link) {
 		if l.PeerSends() {
-			l.Receive(server.Terms{Credit: 2}, receiver(acceptAll))
+			l.Receive(server.Terms{Credit: 2}, testReceiver(acceptAll))
 			return
 		}
-		sending(source)(l)
+		offerMessages(source)(l)
 	}, server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 
 	second, zero := amqp.ReceiverSecond, uint32(0)
-	p.send(0, &amqp.Attach{Name: "s", Handle: 0, Role: amqp.RoleSender, ReceiverSettle: &second, Target: &amqp.Target{Address: "a"}, InitialDeliveryCount: &zero}, nil)
-	require.Equal(t, second, *expect[*amqp.Attach](p).ReceiverSettle)
-	expect[*amqp.Flow](p)
-	p.send(0, transfer(0, 0, false), []byte("x"))
-	require.True(t, expect[*amqp.Disposition](p).Settled, "although the peer would have settled first")
-	require.EqualValues(t, 2, *expect[*amqp.Flow](p).LinkCredit)
-	p.send(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // does no harm
+	p.sendFrame(0, &amqp.Attach{Name: "s", Handle: 0, Role: amqp.RoleSender, ReceiverSettle: &second, Target: &amqp.Target{Address: "a"}, InitialDeliveryCount: &zero}, nil)
+	require.Equal(t, second, *expectFrame[*amqp.Attach](p).ReceiverSettle)
+	expectFrame[*amqp.Flow](p)
+	p.sendFrame(0, newTransfer(0, 0, false), []byte("x"))
+	require.True(t, expectFrame[*amqp.Disposition](p).Settled, "although the peer would have settled first")
+	require.EqualValues(t, 2, *expectFrame[*amqp.Flow](p).LinkCredit)
+	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // does no harm
 
 	p.attachReceiver(0, 1)
-	expect[*amqp.Attach](p)
-	p.credit(0, 1, 0, 5, false)
+	expectFrame[*amqp.Attach](p)
+	p.giveCredit(0, 1, 0, 5, false)
 	for range 5 {
-		expect[*amqp.Transfer](p)
+		expectFrame[*amqp.Transfer](p)
 	}
 	last := uint32(4_000_000_000) // a range may be much larger than what there is
-	p.send(0, &amqp.Disposition{Role: amqp.RoleReceiver, First: 0, Last: &last, State: amqp.Released{}}, nil)
+	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleReceiver, First: 0, Last: &last, State: amqp.Released{}}, nil)
 	settled := map[uint32]bool{}
 	for range 5 {
-		d := expect[*amqp.Disposition](p)
+		d := expectFrame[*amqp.Disposition](p)
 		require.True(t, d.Settled)
 		require.Equal(t, amqp.Released{}, d.State)
 		settled[d.First] = true
@@ -146,24 +146,24 @@ func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T
 
 func TestALinkThatIsGivenUpBeforeItIsAnsweredIsGone(t *testing.T) {
 	gone := make(chan *server.Link, 1)
-	p := serve(t, t.Context(), func(l *server.Link) {
+	p := serveTest(t, t.Context(), func(l *server.Link) {
 		l.WhenGone(func() { gone <- l }) // and says nothing yet
 	}, server.Options{})
-	defer p.leave()
-	p.open(amqp.Open{})
-	p.begin(0, 100)
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
 	p.attachReceiver(0, 0)
-	p.send(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
-	expect[*amqp.Detach](p)
+	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
+	expectFrame[*amqp.Detach](p)
 	l := <-gone
-	l.Send(server.Terms{}, &sender{}) // too late: nothing happens
+	l.Send(server.Terms{}, &testSender{}) // too late: nothing happens
 	l.Refuse(amqp.Errorf(amqp.NotFound, "nor now"))
 	again := false
 	l.WhenGone(func() { again = true })
 	require.True(t, again, "who asks later is told at once")
 	p.attachReceiver(0, 0)
-	p.send(0, &amqp.End{}, nil)
-	expect[*amqp.End](p)
+	p.sendFrame(0, &amqp.End{}, nil)
+	expectFrame[*amqp.End](p)
 	<-gone
 }
 
@@ -180,15 +180,15 @@ func TestNamesAndPasswordsAreChecked(t *testing.T) {
 		"nothing to say that": {amqp.Init{}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := serve(t, t.Context(), receiving(acceptAll), server.Options{Authenticate: func(_, word string) bool { return word == "right" }})
-			defer p.leave()
-			p.write(amqp.HeaderSASL[:])
-			require.Equal(t, amqp.HeaderSASL, p.header())
-			require.Contains(t, expect[*amqp.Mechanisms](p).Names, amqp.Symbol("PLAIN"))
-			p.write(amqp.AppendFrame(nil, amqp.FrameSASL, 0, &tc.init, nil))
-			require.Equal(t, tc.want, expect[*amqp.Outcome](p).Code)
+			p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{Authenticate: func(_, word string) bool { return word == "right" }})
+			defer p.closePeer()
+			p.writeBytes(amqp.HeaderSASL[:])
+			require.Equal(t, amqp.HeaderSASL, p.readHeader())
+			require.Contains(t, expectFrame[*amqp.Mechanisms](p).Names, amqp.Symbol("PLAIN"))
+			p.writeBytes(amqp.AppendFrame(nil, amqp.FrameSASL, 0, &tc.init, nil))
+			require.Equal(t, tc.want, expectFrame[*amqp.Outcome](p).Code)
 			if tc.want == 0 {
-				p.open(amqp.Open{})
+				p.openPeer(amqp.Open{})
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 
 // An outbox holds the bytes that wait to be written. Its fields are guarded by
 // the connection's mutex.
-type outbox struct {
+type writeBuffer struct {
 	waiting []byte
 	spare   []byte        // written already, its memory to be used again
 	writing int           // bytes handed to the socket
@@ -18,17 +18,17 @@ type outbox struct {
 	failed  error
 }
 
-func (b *outbox) len() int { return len(b.waiting) + b.writing }
+func (b *writeBuffer) size() int { return len(b.waiting) + b.writing }
 
-func (b *outbox) poke() {
+func (b *writeBuffer) wakeWriter() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
 	}
 }
 
-// emit appends a frame. The caller holds c.mu.
-func (c *Conn) emit(channel uint16, p amqp.Performative, payload []byte) {
+// emitFrame appends a frame. The caller holds c.mu.
+func (c *Conn) emitFrame(channel uint16, p amqp.Performative, payload []byte) {
 	if c.out.sealed || c.out.failed != nil {
 		return
 	}
@@ -36,13 +36,13 @@ func (c *Conn) emit(channel uint16, p amqp.Performative, payload []byte) {
 		c.options.Frames(c.ID, true, channel, p, len(payload))
 	}
 	c.out.waiting = amqp.AppendFrame(c.out.waiting, amqp.FrameAMQP, channel, p, payload)
-	c.account()
-	c.out.poke()
+	c.updateTotals()
+	c.out.wakeWriter()
 }
 
-// write is the goroutine that writes until the outbox is sealed and empty, or
+// runWriter is the goroutine that writes until the outbox is sealed and empty, or
 // the peer takes no more.
-func (c *Conn) write(done *sync.WaitGroup) {
+func (c *Conn) runWriter(done *sync.WaitGroup) {
 	defer done.Done()
 	const never = time.Duration(1<<63 - 1)
 	beat := time.NewTimer(never)
@@ -57,7 +57,7 @@ func (c *Conn) write(done *sync.WaitGroup) {
 			if err == nil {
 				_, err = c.nc.Write(chunk)
 			}
-			c.wrote(err)
+			c.recordWritten(err)
 			if err != nil {
 				return
 			}
@@ -70,7 +70,7 @@ func (c *Conn) write(done *sync.WaitGroup) {
 		case <-c.out.wake:
 		case <-beat.C:
 			c.mu.Lock()
-			c.emit(0, nil, nil) // an empty frame says that this side is alive
+			c.emitFrame(0, nil, nil) // an empty frame says that this side is alive
 			c.mu.Unlock()
 		}
 	}
@@ -97,9 +97,9 @@ func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	return chunk, c.out.sealed, c.heartbeat
 }
 
-// wrote accounts for a chunk that was written, and lets those go on who waited
+// recordWritten accounts for a chunk that was written, and lets those go on who waited
 // for room.
-func (c *Conn) wrote(err error) {
+func (c *Conn) recordWritten(err error) {
 	c.mu.Lock()
 	const worthKeeping = 256 << 10
 	c.out.writing = 0
@@ -110,7 +110,7 @@ func (c *Conn) wrote(err error) {
 		c.out.failed = err
 		_ = c.nc.Close() // so that reading ends
 	}
-	c.account()
+	c.updateTotals()
 	c.room.Broadcast()
 	ready := c.hungryWithRoom()
 	c.mu.Unlock()

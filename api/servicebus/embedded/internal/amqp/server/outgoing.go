@@ -33,7 +33,7 @@ func (l *Link) roomLocked() int {
 	if l.state != attached || l.credit == 0 || l.unsettled >= l.conn.options.MaxUnsettled {
 		return 0
 	}
-	if l.conn.out.len() > l.conn.bufferLimit(l.conn.options.OutBuffer) || len(l.session.pending) > 0 {
+	if l.conn.out.size() > l.conn.bufferLimit(l.conn.options.OutBuffer) || len(l.session.pending) > 0 {
 		l.conn.hungry[l] = struct{}{}
 		return 0
 	}
@@ -83,7 +83,7 @@ func (l *Link) Transfer(m Outgoing) bool {
 			l.conn.pending += n
 		}
 		if payload = payload[n:]; len(payload) == 0 {
-			l.conn.account()
+			l.conn.updateTotals()
 			l.conn.endIfExhausted()
 			return true
 		}
@@ -101,7 +101,7 @@ func (s *Sent) Settle(state any) {
 	}
 	delete(l.session.sent, s.id)
 	l.unsettled--
-	l.session.emit(&amqp.Disposition{Role: amqp.RoleSender, First: s.id, Settled: true, State: state}, nil)
+	l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleSender, First: s.id, Settled: true, State: state}, nil)
 }
 
 // Drained tells the peer that there is nothing more now: what is left of its
@@ -118,7 +118,7 @@ func (l *Link) Drained() {
 	handle, count, credit := l.handle, l.deliveryCount, l.credit
 	s := l.session
 	s.incomingLeft = incomingWindow
-	s.emit(&amqp.Flow{
+	s.emitFrame(&amqp.Flow{
 		NextIncomingID: &s.nextIncoming, IncomingWindow: incomingWindow, NextOutgoingID: s.nextOutgoing, OutgoingWindow: 1<<31 - 1,
 		Handle: &handle, DeliveryCount: &count, LinkCredit: &credit, Drain: true,
 	}, nil)

@@ -114,7 +114,7 @@ func Serve(ctx context.Context, nc net.Conn, app Application, o Options) error {
 		}
 	}()
 	ended := c.limitAnonymousTime()
-	err := c.run()
+	err := c.serveConn()
 	ended()
 	if err != nil {
 		c.options.Logger.Debug("connection ended", "connection", c.ID, "remote", nc.RemoteAddr().String(), "error", err)

@@ -17,7 +17,7 @@ const (
 // A session is one of the peer's. Both sides use the same channel number for
 // it, and the same handle for a link, since the peer starts them all. Its
 // fields are guarded by the connection's mutex.
-type session struct {
+type peerSession struct {
 	conn    *Conn
 	channel uint16
 	links   map[uint32]*Link
@@ -38,7 +38,7 @@ type pendingFrame struct {
 	payload  []byte
 }
 
-func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
+func (c *Conn) beginSession(channel uint16, p *amqp.Begin) error {
 	if c.sessions[channel] != nil {
 		return amqp.Errorf(amqp.NotAllowed, "channel %d has a session already", channel)
 	}
@@ -48,58 +48,60 @@ func (c *Conn) begin(channel uint16, p *amqp.Begin) error {
 	if limit := c.maxSessions(); len(c.sessions) >= limit {
 		return amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d sessions before a token", limit)
 	}
-	if totals := c.options.Totals; !acquire(&totals.sessions, totals.limits.Sessions) {
+	if totals := c.options.Totals; !tryAcquire(&totals.sessions, totals.limits.Sessions) {
 		return amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d sessions on all connections", totals.limits.Sessions)
 	}
-	s := &session{
+	s := &peerSession{
 		conn: c, channel: channel, links: map[uint32]*Link{}, leaving: map[uint32]struct{}{},
 		nextIncoming: p.NextOutgoingID, incomingLeft: incomingWindow, outgoingWindow: p.IncomingWindow,
 		sent: map[uint32]*Sent{},
 	}
 	c.sessions[channel] = s
-	c.emit(channel, &amqp.Begin{
+	c.emitFrame(channel, &amqp.Begin{
 		RemoteChannel: &channel, NextOutgoingID: s.nextOutgoing, IncomingWindow: incomingWindow, OutgoingWindow: math.MaxInt32,
 		HandleMax: min(handleMax, p.HandleMax),
 	}, nil)
 	return nil
 }
 
-// handle executes a performative that came in a frame of size bytes.
+// handleFrame executes a performative that came in a frame of size bytes.
 // An error ends the session.
-func (s *session) handle(p amqp.Performative, payload []byte, size int) *amqp.Error {
+func (s *peerSession) handleFrame(p amqp.Performative, payload []byte, size int) *amqp.Error {
 	switch p := p.(type) {
 	case *amqp.Attach:
-		return s.attach(p, size)
+		return s.attachLink(p, size)
 	case *amqp.Flow:
-		return s.flow(p)
+		return s.applyFlow(p)
 	case *amqp.Transfer:
-		return s.transfer(p, payload, size)
+		return s.receiveTransfer(p, payload, size)
 	case *amqp.Disposition:
-		s.disposition(p)
+		s.applyDisposition(p)
 		return nil
 	case *amqp.Detach:
-		return s.detach(p)
+		return s.handleDetach(p)
 	case *amqp.End:
-		s.emit(&amqp.End{}, nil)
-		s.remove()
+		s.emitFrame(&amqp.End{}, nil)
+		s.removeSession()
 		return nil
 	}
 	return amqp.Errorf(amqp.NotAllowed, "a %T within a session", p)
 }
 
-func (s *session) emit(p amqp.Performative, payload []byte) { s.conn.emit(s.channel, p, payload) }
-
-// end ends the session because of a fault of the peer.
-func (s *session) end(fault *amqp.Error) {
-	s.drop()
-	s.ending = true
-	s.emit(&amqp.End{Error: fault}, nil)
+func (s *peerSession) emitFrame(p amqp.Performative, payload []byte) {
+	s.conn.emitFrame(s.channel, p, payload)
 }
 
-// drop ends all links without a word.
-func (s *session) drop() {
+// endWithFault ends the session because of a fault of the peer.
+func (s *peerSession) endWithFault(fault *amqp.Error) {
+	s.endLinks()
+	s.ending = true
+	s.emitFrame(&amqp.End{Error: fault}, nil)
+}
+
+// endLinks ends all links without a word.
+func (s *peerSession) endLinks() {
 	for _, l := range s.links {
-		l.gone()
+		l.reportGone()
 	}
 	s.conn.links -= len(s.links)
 	s.conn.options.Totals.links.Add(-int64(len(s.links)))
@@ -110,26 +112,26 @@ func (s *session) drop() {
 	clear(s.sent)
 }
 
-// remove ends all links without a detach and frees the channel.
-func (s *session) remove() {
-	s.drop()
+// removeSession ends all links without a detach and frees the channel.
+func (s *peerSession) removeSession() {
+	s.endLinks()
 	delete(s.conn.sessions, s.channel)
 	s.conn.options.Totals.sessions.Add(-1)
 }
 
 // isLeaving reports whether the peer may not know yet that a link has ended.
-func (s *session) isLeaving(handle uint32) bool {
+func (s *peerSession) isLeaving(handle uint32) bool {
 	_, leaving := s.leaving[handle]
 	return leaving
 }
 
-// flow learns how much the peer takes: of the session, and of one link.
-func (s *session) flow(p *amqp.Flow) *amqp.Error {
+// applyFlow learns how much the peer takes: of the session, and of one link.
+func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
 	next := uint32(0) // the peer has not seen our begin yet
 	if p.NextIncomingID != nil {
 		next = *p.NextIncomingID
 	}
-	s.outgoingWindow = ahead(next+p.IncomingWindow, s.nextOutgoing)
+	s.outgoingWindow = distance(next+p.IncomingWindow, s.nextOutgoing)
 	s.sendPending()
 	if p.Handle == nil {
 		if p.Echo {
@@ -144,12 +146,12 @@ func (s *session) flow(p *amqp.Flow) *amqp.Error {
 	if l == nil {
 		return amqp.Errorf(amqp.UnattachedHandle, "a flow for handle %d, which has no link", *p.Handle)
 	}
-	l.flow(p)
+	l.applyFlow(p)
 	return nil
 }
 
-// ahead is how far a is ahead of b, 0 if it is behind: ids wrap around.
-func ahead(a, b uint32) uint32 {
+// distance is how far a is ahead of b, 0 if it is behind: ids wrap around.
+func distance(a, b uint32) uint32 {
 	if d := a - b; d <= math.MaxInt32 {
 		return d
 	}
@@ -157,7 +159,7 @@ func ahead(a, b uint32) uint32 {
 }
 
 // sendFlow tells the state of the session, and of l if that is not nil.
-func (s *session) sendFlow(l *Link) {
+func (s *peerSession) sendFlow(l *Link) {
 	s.incomingLeft = incomingWindow
 	f := &amqp.Flow{
 		NextIncomingID: &s.nextIncoming, IncomingWindow: incomingWindow,
@@ -167,11 +169,11 @@ func (s *session) sendFlow(l *Link) {
 		handle, count, credit := l.handle, l.deliveryCount, l.credit
 		f.Handle, f.DeliveryCount, f.LinkCredit = &handle, &count, &credit
 	}
-	s.emit(f, nil)
+	s.emitFrame(f, nil)
 }
 
 // sendPending sends transfers for which the window was too small.
-func (s *session) sendPending() {
+func (s *peerSession) sendPending() {
 	n := 0
 	for n < len(s.pending) && s.outgoingWindow > 0 {
 		f := s.pending[n]
@@ -183,19 +185,19 @@ func (s *session) sendPending() {
 	if s.pending = s.pending[n:]; len(s.pending) == 0 {
 		s.pending = nil
 		for _, l := range s.conn.hungryWithRoom() {
-			s.conn.later(func() { l.sender.Ready(false) })
+			s.conn.callLater(func() { l.sender.Ready(false) })
 		}
 	}
 }
 
-func (s *session) emitTransfer(f pendingFrame) {
+func (s *peerSession) emitTransfer(f pendingFrame) {
 	s.nextOutgoing++
 	s.outgoingWindow--
-	s.emit(f.transfer, f.payload)
+	s.emitFrame(f.transfer, f.payload)
 }
 
-// transfer takes a message, or a part of one.
-func (s *session) transfer(p *amqp.Transfer, payload []byte, size int) *amqp.Error {
+// receiveTransfer takes a message, or a part of one.
+func (s *peerSession) receiveTransfer(p *amqp.Transfer, payload []byte, size int) *amqp.Error {
 	if s.incomingLeft == 0 {
 		return amqp.Errorf(amqp.WindowViolation, "more than %d transfers in a window", incomingWindow)
 	}
@@ -206,7 +208,7 @@ func (s *session) transfer(p *amqp.Transfer, payload []byte, size int) *amqp.Err
 		return amqp.Errorf(amqp.UnattachedHandle, "a transfer for handle %d, which has no link", p.Handle)
 	}
 	if l != nil {
-		l.transfer(p, payload, size)
+		l.receiveTransfer(p, payload, size)
 	}
 	if s.incomingLeft <= incomingWindow/2 {
 		s.sendFlow(nil)

@@ -37,8 +37,8 @@ func (t *Totals) Use() Use {
 	return Use{Sessions: t.sessions.Load(), Links: t.links.Load(), Memory: t.memory.Load()}
 }
 
-// acquire adds one to n, unless n is at its limit.
-func acquire(n *atomic.Int64, limit int) bool {
+// tryAcquire adds one to n, unless n is at its limit.
+func tryAcquire(n *atomic.Int64, limit int) bool {
 	if n.Add(1) > int64(limit) {
 		n.Add(-1)
 		return false
@@ -54,10 +54,10 @@ func (t *Totals) isExhausted() bool { return t.memory.Load() > 2*t.limits.Memory
 // for the application to settle.
 const scarceShare = 16
 
-// account adds the change of what the connection buffers to the totals. The
+// updateTotals adds the change of what the connection buffers to the totals. The
 // caller holds c.mu.
-func (c *Conn) account() {
-	used := c.out.len() + c.unsettled + c.partial + c.pending + c.undecided + c.reading
+func (c *Conn) updateTotals() {
+	used := c.out.size() + c.unsettled + c.partial + c.pending + c.undecided + c.reading
 	if delta := used - c.accounted; delta != 0 {
 		c.accounted = used
 		c.options.Totals.memory.Add(int64(delta))
@@ -81,6 +81,6 @@ func (c *Conn) bufferLimit(limit int) int {
 // before memory became scarce can have this effect. The caller holds c.mu.
 func (c *Conn) endIfExhausted() {
 	if c.options.Totals.isExhausted() && c.accounted > c.options.OutBuffer {
-		c.abort(memoryExhausted())
+		c.abortConn(memoryExhausted())
 	}
 }

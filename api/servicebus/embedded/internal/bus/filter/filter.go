@@ -58,14 +58,14 @@ type Target interface {
 }
 
 // A Condition chooses messages.
-type Condition struct{ root node }
+type Condition struct{ root evaluator }
 
 // An Action changes messages.
-type Action struct{ steps []step }
+type Action struct{ steps []actionStep }
 
-type step struct {
-	property property
-	value    node // nil: remove it
+type actionStep struct {
+	property propertyName
+	value    evaluator // nil: remove it
 }
 
 // ParseCondition reads a condition. Parameters are named with their @, and
@@ -75,8 +75,8 @@ func ParseCondition(text string, parameters map[string]any) (*Condition, error) 
 	if err != nil {
 		return nil, err
 	}
-	root := p.or()
-	return &Condition{root}, p.end()
+	root := p.parseOr()
+	return &Condition{root}, p.checkEnd()
 }
 
 // ParseAction reads SET and REMOVE statements, separated by ; or by a comma.
@@ -87,26 +87,26 @@ func ParseAction(text string, parameters map[string]any) (*Action, error) {
 	}
 	a := &Action{}
 	for p.failure == nil && p.token.kind != endToken {
-		s := step{}
+		s := actionStep{}
 		switch {
 		case p.takeWord("SET"):
-			s.property = p.property()
-			p.expect("=")
-			s.value = p.or()
+			s.property = p.parseProperty()
+			p.expectSymbol("=")
+			s.value = p.parseOr()
 		case p.takeWord("REMOVE"):
-			s.property = p.property()
+			s.property = p.parseProperty()
 		default:
-			p.fail("expected SET or REMOVE")
+			p.recordError("expected SET or REMOVE")
 		}
 		a.steps = append(a.steps, s)
-		for p.take(";") || p.take(",") {
+		for p.takeSymbol(";") || p.takeSymbol(",") {
 			continue
 		}
 	}
 	if len(a.steps) == 0 {
-		p.fail("expected SET or REMOVE")
+		p.recordError("expected SET or REMOVE")
 	}
-	return a, p.end()
+	return a, p.checkEnd()
 }
 
 // Match says whether the condition is true of a message.

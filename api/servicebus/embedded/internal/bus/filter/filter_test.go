@@ -10,14 +10,14 @@ import (
 )
 
 // A note is a message with both kinds of properties.
-type note struct{ user, system map[string]any }
+type testMessage struct{ user, system map[string]any }
 
-func (n note) Property(name string) (any, bool)   { v, ok := n.user[name]; return v, ok }
-func (n note) System(name string) any             { return n.system[name] }
-func (n note) SetProperty(name string, value any) { n.user[name] = value }
-func (n note) RemoveProperty(name string)         { delete(n.user, name) }
+func (n testMessage) Property(name string) (any, bool)   { v, ok := n.user[name]; return v, ok }
+func (n testMessage) System(name string) any             { return n.system[name] }
+func (n testMessage) SetProperty(name string, value any) { n.user[name] = value }
+func (n testMessage) RemoveProperty(name string)         { delete(n.user, name) }
 
-func (n note) SetSystem(name string, value any) error {
+func (n testMessage) SetSystem(name string, value any) error {
 	if name == "MessageId" {
 		return fmt.Errorf("no")
 	}
@@ -27,8 +27,8 @@ func (n note) SetSystem(name string, value any) error {
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func sample() note {
-	return note{
+func sampleMessage() testMessage {
+	return testMessage{
 		user: map[string]any{
 			"n": int32(5), "f": 2.5, "s": "hello", "t": true, "nothing": nil, "u": uint64(1 << 63), "odd name": "x", "at": noon,
 			"bytes": []byte{1}, "percent": "100%", "Straße": "ß", "quote": "it's", "strange": struct{}{}, "order": "last",
@@ -64,14 +64,14 @@ func TestAConditionIsTrueFalseOrUnknown(t *testing.T) {
 	} {
 		c, err := ParseCondition(text, parameters)
 		require.NoError(t, err, text)
-		v, err := c.root(sample())
+		v, err := c.root(sampleMessage())
 		require.NoError(t, err, text)
 		got := unknown
 		if b, ok := v.(bool); ok {
 			got = fmt.Sprint(b)
 		}
 		require.Equal(t, want, got, text)
-		match, err := c.Match(sample())
+		match, err := c.Match(sampleMessage())
 		require.NoError(t, err)
 		require.Equal(t, want == yes, match, text)
 	}
@@ -96,7 +96,7 @@ func TestWhatHasNoValueIsAnError(t *testing.T) {
 	for _, text := range []string{"n / 0 = 1", "n % 0 = 1", "s * 2 = 1", "t + 1 = 2", "s LIKE 'a' ESCAPE 'ab'", "n IN (1, n / 0)", "n / 0 IN (1)", "t AND n / 0 = 1", "NOT n / 0 = 1", "n / 0 IS NULL", "1 = n / 0", "n / 0 LIKE 'a'"} {
 		c, err := ParseCondition(text, nil)
 		require.NoError(t, err, text)
-		ok, err := c.Match(sample())
+		ok, err := c.Match(sampleMessage())
 		require.ErrorIs(t, err, ErrEvaluate, text)
 		require.False(t, ok, text)
 	}
@@ -110,7 +110,7 @@ func TestTheFaultIsNamedWithItsPlace(t *testing.T) {
 }
 
 func TestAnActionChangesWhatItNames(t *testing.T) {
-	m := sample()
+	m := sampleMessage()
 	a, err := ParseAction("SET n = n + @p; SET sys.label = s + '-' + sys.Label, REMOVE user.t SET fresh = NULL; REMOVE sys.To;", parameters)
 	require.NoError(t, err)
 	require.NoError(t, a.Apply(m))
@@ -146,13 +146,13 @@ func FuzzParse(f *testing.F) {
 		c, err := ParseCondition(text, parameters)
 		if err != nil {
 			require.ErrorIs(t, err, ErrSyntax)
-		} else if ok, err := c.Match(sample()); err != nil {
+		} else if ok, err := c.Match(sampleMessage()); err != nil {
 			require.ErrorIs(t, err, ErrEvaluate)
 			require.False(t, ok)
 		}
 		if a, err := ParseAction(text, parameters); err != nil {
 			require.ErrorIs(t, err, ErrSyntax)
-		} else if err := a.Apply(sample()); err != nil {
+		} else if err := a.Apply(sampleMessage()); err != nil {
 			require.ErrorIs(t, err, ErrEvaluate)
 		}
 	})

@@ -20,14 +20,14 @@ const (
 	unknownToken           // no part of the language
 )
 
-type token struct {
+type filterToken struct {
 	kind tokenKind
 	text string
 	at   int
 }
 
-// lex reads the token at a position, and returns where it ends.
-func lex(s string, at int) (token, int, error) {
+// readToken reads the token at a position, and returns where it ends.
+func readToken(s string, at int) (filterToken, int, error) {
 	for at < len(s) {
 		r, size := utf8.DecodeRuneInString(s[at:])
 		if !unicode.IsSpace(r) {
@@ -36,50 +36,50 @@ func lex(s string, at int) (token, int, error) {
 		at += size
 	}
 	if at == len(s) {
-		return token{endToken, "", at}, at, nil
+		return filterToken{endToken, "", at}, at, nil
 	}
 	switch c := s[at]; {
 	case c == '\'':
-		return quoted(s, at, '\'', stringToken)
+		return readQuoted(s, at, '\'', stringToken)
 	case c == '"':
-		return quoted(s, at, '"', quotedToken)
+		return readQuoted(s, at, '"', quotedToken)
 	case c == '[':
-		return quoted(s, at, ']', quotedToken)
+		return readQuoted(s, at, ']', quotedToken)
 	case isDigit(c) || c == '.' && at+1 < len(s) && isDigit(s[at+1]):
-		end := number(s, at)
-		return token{numberToken, s[at:end], at}, end, nil
+		end := readNumber(s, at)
+		return filterToken{numberToken, s[at:end], at}, end, nil
 	case c == '@':
-		end := at + 1 + len(word(s[at+1:]))
-		return token{paramToken, s[at:end], at}, end, nil
+		end := at + 1 + len(readWord(s[at+1:]))
+		return filterToken{paramToken, s[at:end], at}, end, nil
 	}
-	if w := word(s[at:]); w != "" {
-		return token{wordToken, w, at}, at + len(w), nil
+	if w := readWord(s[at:]); w != "" {
+		return filterToken{wordToken, w, at}, at + len(w), nil
 	}
 	for _, symbol := range []string{"<>", "!=", "<=", ">=", "=", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", ".", ";"} {
 		if strings.HasPrefix(s[at:], symbol) {
-			return token{symbolToken, symbol, at}, at + len(symbol), nil
+			return filterToken{symbolToken, symbol, at}, at + len(symbol), nil
 		}
 	}
-	return token{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q has no meaning", ErrSyntax, at, s[at])
+	return filterToken{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q has no meaning", ErrSyntax, at, s[at])
 }
 
-// quoted reads up to the closing character, which stands for itself when it is
+// readQuoted reads up to the closing character, which stands for itself when it is
 // doubled.
-func quoted(s string, at int, closing byte, kind tokenKind) (token, int, error) {
+func readQuoted(s string, at int, closing byte, kind tokenKind) (filterToken, int, error) {
 	var text strings.Builder
 	for i := at + 1; i < len(s); i++ {
 		if s[i] == closing {
 			if i+1 == len(s) || s[i+1] != closing {
-				return token{kind, text.String(), at}, i + 1, nil
+				return filterToken{kind, text.String(), at}, i + 1, nil
 			}
 			i++
 		}
 		text.WriteByte(s[i])
 	}
-	return token{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q is never closed", ErrSyntax, at, s[at])
+	return filterToken{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q is never closed", ErrSyntax, at, s[at])
 }
 
-func word(s string) string {
+func readWord(s string) string {
 	for i, r := range s {
 		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r) && r != '$' && r != '#') {
 			return s[:i]
@@ -88,7 +88,7 @@ func word(s string) string {
 	return s
 }
 
-func number(s string, at int) int {
+func readNumber(s string, at int) int {
 	if strings.HasPrefix(s[at:], "0x") || strings.HasPrefix(s[at:], "0X") {
 		at += 2
 		for at < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[at]) >= 0 {

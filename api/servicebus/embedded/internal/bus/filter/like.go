@@ -2,14 +2,14 @@ package filter
 
 import "fmt"
 
-// like is unknown unless all sides are texts.
-func like(left, pattern, escape node) node {
+// likeEvaluator is unknown unless all sides are texts.
+func likeEvaluator(left, pattern, escape evaluator) evaluator {
 	if escape == nil {
-		escape = constant("")
+		escape = constantValue("")
 	}
 	return func(m Message) (any, error) {
 		var texts [3]string
-		for i, n := range []node{left, pattern, escape} {
+		for i, n := range []evaluator{left, pattern, escape} {
 			v, err := n(m)
 			if err != nil {
 				return nil, err
@@ -24,7 +24,7 @@ func like(left, pattern, escape node) node {
 		if len(escapes) > 1 {
 			return nil, fmt.Errorf("%w: ESCAPE needs one character, not %q", ErrEvaluate, texts[2])
 		}
-		return wild([]rune(texts[0]), patternOf(texts[1], escapes)), nil
+		return matchWildcards([]rune(texts[0]), parsePattern(texts[1], escapes)), nil
 	}
 }
 
@@ -33,7 +33,7 @@ const (
 	anyRune = -2 // _
 )
 
-func patternOf(s string, escapes []rune) []rune {
+func parsePattern(s string, escapes []rune) []rune {
 	var pattern []rune
 	escaped := false
 	for _, r := range s {
@@ -52,9 +52,9 @@ func patternOf(s string, escapes []rune) []rune {
 	return pattern
 }
 
-// wild matches with one step back to the last %, which is enough: what came
+// matchWildcards matches with one step back to the last %, which is enough: what came
 // before it matched as early as it could.
-func wild(s, pattern []rune) bool {
+func matchWildcards(s, pattern []rune) bool {
 	i, p := 0, 0
 	star, mark := -1, 0
 	for i < len(s) {

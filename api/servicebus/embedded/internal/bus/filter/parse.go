@@ -9,10 +9,10 @@ import (
 
 // A node is a part of an expression: it gives the value for a message. An
 // unknown truth is nil, like a value that is not there.
-type node func(Message) (any, error)
+type evaluator func(Message) (any, error)
 
 // A property is a name with its scope.
-type property struct {
+type propertyName struct {
 	name   string
 	system bool
 }
@@ -20,31 +20,31 @@ type property struct {
 // A parser reads by recursive descent, one method for each level of
 // precedence. After a failure it goes on with harmless results until end
 // reports it.
-type parser struct {
+type filterParser struct {
 	text       string
 	at         int
-	token      token
+	token      filterToken
 	parameters map[string]any
 	failure    error
 }
 
-func newParser(text string, parameters map[string]any) (*parser, error) {
+func newParser(text string, parameters map[string]any) (*filterParser, error) {
 	if len(text) > MaxLength {
 		return nil, fmt.Errorf("%w: it has more than %d bytes", ErrSyntax, MaxLength)
 	}
-	p := &parser{text: text, parameters: parameters}
-	p.advance()
+	p := &filterParser{text: text, parameters: parameters}
+	p.nextToken()
 	return p, nil
 }
 
-func (p *parser) advance() {
+func (p *filterParser) nextToken() {
 	var err error
-	if p.token, p.at, err = lex(p.text, p.at); err != nil && p.failure == nil {
+	if p.token, p.at, err = readToken(p.text, p.at); err != nil && p.failure == nil {
 		p.failure = err
 	}
 }
 
-func (p *parser) fail(format string, args ...any) {
+func (p *filterParser) recordError(format string, args ...any) {
 	if p.failure == nil {
 		found := p.token.text
 		if p.token.kind == endToken {
@@ -52,75 +52,77 @@ func (p *parser) fail(format string, args ...any) {
 		}
 		p.failure = fmt.Errorf("%w: at byte %d: %s, found %s", ErrSyntax, p.token.at, fmt.Sprintf(format, args...), found)
 	}
-	p.token = token{kind: endToken, at: len(p.text)}
+	p.token = filterToken{kind: endToken, at: len(p.text)}
 	p.at = len(p.text)
 }
 
-func (p *parser) end() error {
+func (p *filterParser) checkEnd() error {
 	if p.failure == nil && p.token.kind != endToken {
-		p.fail("expected nothing more")
+		p.recordError("expected nothing more")
 	}
 	return p.failure
 }
 
-func (p *parser) is(symbol string) bool { return p.token.kind == symbolToken && p.token.text == symbol }
+func (p *filterParser) isSymbol(symbol string) bool {
+	return p.token.kind == symbolToken && p.token.text == symbol
+}
 
-func (p *parser) take(symbol string) bool {
-	if p.is(symbol) {
-		p.advance()
+func (p *filterParser) takeSymbol(symbol string) bool {
+	if p.isSymbol(symbol) {
+		p.nextToken()
 		return true
 	}
 	return false
 }
 
-func (p *parser) expect(symbol string) {
-	if !p.take(symbol) {
-		p.fail("expected %s", symbol)
+func (p *filterParser) expectSymbol(symbol string) {
+	if !p.takeSymbol(symbol) {
+		p.recordError("expected %s", symbol)
 	}
 }
 
-func (p *parser) takeWord(word string) bool {
+func (p *filterParser) takeWord(word string) bool {
 	if p.token.kind == wordToken && strings.EqualFold(p.token.text, word) {
-		p.advance()
+		p.nextToken()
 		return true
 	}
 	return false
 }
 
-func (p *parser) or() node {
-	left := p.and()
+func (p *filterParser) parseOr() evaluator {
+	left := p.parseAnd()
 	for p.takeWord("OR") {
-		left = either(left, p.and())
+		left = logicalOr(left, p.parseAnd())
 	}
 	return left
 }
 
-func (p *parser) and() node {
-	left := p.not()
+func (p *filterParser) parseAnd() evaluator {
+	left := p.parseNot()
 	for p.takeWord("AND") {
-		left = both(left, p.not())
+		left = logicalAnd(left, p.parseNot())
 	}
 	return left
 }
 
-func (p *parser) not() node {
+func (p *filterParser) parseNot() evaluator {
 	if p.takeWord("NOT") {
-		return negate(p.not())
+		return logicalNot(p.parseNot())
 	}
-	return p.comparison()
+	return p.parseComparison()
 }
 
-func (p *parser) comparison() node {
-	left := p.sum()
+func (p *filterParser) parseComparison() evaluator {
+	left := p.parseSum()
 	for _, op := range []string{"=", "<>", "!=", "<=", ">=", "<", ">"} {
-		if p.take(op) {
-			return compare(op, left, p.sum())
+		if p.takeSymbol(op) {
+			return newComparison(op, left, p.parseSum())
 		}
 	}
 	if p.takeWord("IS") {
 		not := p.takeWord("NOT")
 		if !p.takeWord("NULL") {
-			p.fail("expected NULL")
+			p.recordError("expected NULL")
 		}
 		return isNull(left, !not)
 	}
@@ -128,173 +130,173 @@ func (p *parser) comparison() node {
 	result := left
 	switch {
 	case p.takeWord("IN"):
-		result = matchesAny(left, p.list())
+		result = matchesAny(left, p.parseList())
 	case p.takeWord("LIKE"):
-		pattern, escape := p.sum(), node(nil)
+		pattern, escape := p.parseSum(), evaluator(nil)
 		if p.takeWord("ESCAPE") {
-			escape = p.sum()
+			escape = p.parseSum()
 		}
-		result = like(left, pattern, escape)
+		result = likeEvaluator(left, pattern, escape)
 	case not:
-		p.fail("expected IN or LIKE")
+		p.recordError("expected IN or LIKE")
 	}
 	if not {
-		return negate(result)
+		return logicalNot(result)
 	}
 	return result
 }
 
-func (p *parser) list() []node {
-	p.expect("(")
-	all := []node{p.sum()}
-	for p.take(",") {
-		all = append(all, p.sum())
+func (p *filterParser) parseList() []evaluator {
+	p.expectSymbol("(")
+	all := []evaluator{p.parseSum()}
+	for p.takeSymbol(",") {
+		all = append(all, p.parseSum())
 	}
-	p.expect(")")
+	p.expectSymbol(")")
 	return all
 }
 
-func (p *parser) sum() node {
-	left := p.product()
-	for p.is("+") || p.is("-") {
+func (p *filterParser) parseSum() evaluator {
+	left := p.parseProduct()
+	for p.isSymbol("+") || p.isSymbol("-") {
 		op := p.token.text
-		p.advance()
-		left = arithmetic(op, left, p.product())
+		p.nextToken()
+		left = newArithmetic(op, left, p.parseProduct())
 	}
 	return left
 }
 
-func (p *parser) product() node {
-	left := p.sign()
-	for p.is("*") || p.is("/") || p.is("%") {
+func (p *filterParser) parseProduct() evaluator {
+	left := p.parseSign()
+	for p.isSymbol("*") || p.isSymbol("/") || p.isSymbol("%") {
 		op := p.token.text
-		p.advance()
-		left = arithmetic(op, left, p.sign())
+		p.nextToken()
+		left = newArithmetic(op, left, p.parseSign())
 	}
 	return left
 }
 
-func (p *parser) sign() node {
+func (p *filterParser) parseSign() evaluator {
 	switch {
-	case p.take("-"):
-		return arithmetic("-", constant(int64(0)), p.sign())
-	case p.take("+"):
-		return arithmetic("+", constant(int64(0)), p.sign())
+	case p.takeSymbol("-"):
+		return newArithmetic("-", constantValue(int64(0)), p.parseSign())
+	case p.takeSymbol("+"):
+		return newArithmetic("+", constantValue(int64(0)), p.parseSign())
 	}
-	return p.primary()
+	return p.parsePrimary()
 }
 
-func (p *parser) primary() node {
+func (p *filterParser) parsePrimary() evaluator {
 	t := p.token
 	switch t.kind {
 	case stringToken:
-		p.advance()
-		return constant(t.text)
+		p.nextToken()
+		return constantValue(t.text)
 	case numberToken:
-		p.advance()
-		return p.number(t)
+		p.nextToken()
+		return p.parseNumber(t)
 	case paramToken:
 		v, ok := p.parameters[t.text]
 		if !ok {
-			p.fail("expected a parameter that was given")
-			return constant(nil)
+			p.recordError("expected a parameter that was given")
+			return constantValue(nil)
 		}
-		p.advance()
-		return constant(Normalize(v))
+		p.nextToken()
+		return constantValue(Normalize(v))
 	case symbolToken:
-		p.expect("(")
-		inner := p.or()
-		p.expect(")")
+		p.expectSymbol("(")
+		inner := p.parseOr()
+		p.expectSymbol(")")
 		return inner
 	case wordToken, quotedToken:
-		return p.named(t)
+		return p.parseNamed(t)
 	default:
-		p.fail("expected a value")
-		return constant(nil)
+		p.recordError("expected a value")
+		return constantValue(nil)
 	}
 }
 
-// named reads what begins with a name: a constant, a function or a property.
-func (p *parser) named(t token) node {
+// parseNamed reads what begins with a name: a constant, a function or a property.
+func (p *filterParser) parseNamed(t filterToken) evaluator {
 	if t.kind == wordToken {
 		switch strings.ToUpper(t.text) {
 		case "TRUE", "FALSE":
-			p.advance()
-			return constant(strings.EqualFold(t.text, "TRUE"))
+			p.nextToken()
+			return constantValue(strings.EqualFold(t.text, "TRUE"))
 		case "NULL":
-			p.advance()
-			return constant(nil)
+			p.nextToken()
+			return constantValue(nil)
 		case "EXISTS":
-			p.advance()
-			p.expect("(")
-			of := p.property()
-			p.expect(")")
-			return exists(of)
+			p.nextToken()
+			p.expectSymbol("(")
+			of := p.parseProperty()
+			p.expectSymbol(")")
+			return propertyExists(of)
 		case "NEWID":
-			p.advance()
-			p.expect("(")
-			p.expect(")")
+			p.nextToken()
+			p.expectSymbol("(")
+			p.expectSymbol(")")
 			return func(Message) (any, error) { return rand.Text(), nil }
 		case "AND", "OR", "NOT", "IN", "LIKE", "IS", "ESCAPE", "SET", "REMOVE":
-			p.fail("expected a value")
-			return constant(nil)
+			p.recordError("expected a value")
+			return constantValue(nil)
 		}
 	}
-	of := p.property()
-	if p.is("(") && !of.system && (strings.EqualFold(of.name, "property") || strings.EqualFold(of.name, "p")) {
-		p.advance()
-		of = property{name: p.token.text}
+	of := p.parseProperty()
+	if p.isSymbol("(") && !of.system && (strings.EqualFold(of.name, "property") || strings.EqualFold(of.name, "p")) {
+		p.nextToken()
+		of = propertyName{name: p.token.text}
 		if p.token.kind != stringToken {
-			p.fail("expected the name of a property in quotes")
+			p.recordError("expected the name of a property in quotes")
 		}
-		p.advance()
-		p.expect(")")
+		p.nextToken()
+		p.expectSymbol(")")
 	}
-	return value(of)
+	return propertyValue(of)
 }
 
-// property reads a name with its scope, if it has one.
-func (p *parser) property() property {
-	name := p.name()
-	if !p.take(".") {
-		return property{name: name}
+// parseProperty reads a name with its scope, if it has one.
+func (p *filterParser) parseProperty() propertyName {
+	name := p.parseName()
+	if !p.takeSymbol(".") {
+		return propertyName{name: name}
 	}
-	scope, name := name, p.name()
+	scope, name := name, p.parseName()
 	switch {
 	case strings.EqualFold(scope, "user"):
-		return property{name: name}
+		return propertyName{name: name}
 	case !strings.EqualFold(scope, "sys"):
-		p.fail("expected sys. or user. before %s", name)
-		return property{}
+		p.recordError("expected sys. or user. before %s", name)
+		return propertyName{}
 	}
 	known, ok := Canonical(name)
 	if !ok {
-		p.fail("there is no property sys.%s", name)
+		p.recordError("there is no property sys.%s", name)
 	}
-	return property{known, true}
+	return propertyName{known, true}
 }
 
-func (p *parser) name() string {
+func (p *filterParser) parseName() string {
 	t := p.token
 	if t.kind != wordToken && t.kind != quotedToken || t.text == "" {
-		p.fail("expected the name of a property")
+		p.recordError("expected the name of a property")
 		return ""
 	}
-	p.advance()
+	p.nextToken()
 	return t.text
 }
 
-func (p *parser) number(t token) node {
+func (p *filterParser) parseNumber(t filterToken) evaluator {
 	digits, base := t.text, 10
 	if len(digits) > 2 && strings.EqualFold(digits[:2], "0x") {
 		digits, base = digits[2:], 16
 	}
 	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
-		return constant(n)
+		return constantValue(n)
 	}
 	f, err := strconv.ParseFloat(t.text, 64)
 	if err != nil {
-		p.fail("the number %s is out of range", t.text)
+		p.recordError("the number %s is out of range", t.text)
 	}
-	return constant(f)
+	return constantValue(f)
 }

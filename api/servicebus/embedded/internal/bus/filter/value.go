@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-func constant(v any) node { return func(Message) (any, error) { return v, nil } }
+func constantValue(v any) evaluator { return func(Message) (any, error) { return v, nil } }
 
-func value(of property) node {
+func propertyValue(of propertyName) evaluator {
 	return func(m Message) (any, error) {
 		if of.system {
 			return Normalize(m.System(of.name)), nil
@@ -20,7 +20,7 @@ func value(of property) node {
 	}
 }
 
-func exists(of property) node {
+func propertyExists(of propertyName) evaluator {
 	return func(m Message) (any, error) {
 		if of.system {
 			return m.System(of.name) != nil, nil
@@ -30,7 +30,7 @@ func exists(of property) node {
 	}
 }
 
-func isNull(of node, want bool) node {
+func isNull(of evaluator, want bool) evaluator {
 	return func(m Message) (any, error) {
 		v, err := of(m)
 		if err != nil {
@@ -40,15 +40,15 @@ func isNull(of node, want bool) node {
 	}
 }
 
-// both is AND: false wins over unknown.
-func both(left, right node) node { return logic(left, right, false) }
+// logicalAnd is AND: false wins over unknown.
+func logicalAnd(left, right evaluator) evaluator { return newLogical(left, right, false) }
 
-// either is OR: true wins over unknown.
-func either(left, right node) node { return logic(left, right, true) }
+// logicalOr is OR: true wins over unknown.
+func logicalOr(left, right evaluator) evaluator { return newLogical(left, right, true) }
 
-// logic is decided by one side that has the value winner. What is no truth
+// newLogical is decided by one side that has the value winner. What is no truth
 // value is unknown.
-func logic(left, right node, winner bool) node {
+func newLogical(left, right evaluator, winner bool) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
 		if err != nil || l == winner {
@@ -65,7 +65,7 @@ func logic(left, right node, winner bool) node {
 	}
 }
 
-func negate(of node) node {
+func logicalNot(of evaluator) evaluator {
 	return func(m Message) (any, error) {
 		v, err := of(m)
 		if b, ok := v.(bool); ok {
@@ -75,8 +75,8 @@ func negate(of node) node {
 	}
 }
 
-// two evaluates both sides.
-func two(left, right node, then func(l, r any) (any, error)) node {
+// evaluateBoth evaluates both sides.
+func evaluateBoth(left, right evaluator, then func(l, r any) (any, error)) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
 		if err != nil {
@@ -90,8 +90,8 @@ func two(left, right node, then func(l, r any) (any, error)) node {
 	}
 }
 
-func compare(op string, left, right node) node {
-	return two(left, right, func(l, r any) (any, error) {
+func newComparison(op string, left, right evaluator) evaluator {
+	return evaluateBoth(left, right, func(l, r any) (any, error) {
 		order, ok := orderOf(l, r)
 		if !ok {
 			return nil, nil
@@ -157,9 +157,9 @@ func orderOf(l, r any) (order int, ok bool) {
 	return 0, false
 }
 
-// arithmetic has no value where one side has none. Texts can be added.
-func arithmetic(op string, left, right node) node {
-	return two(left, right, func(l, r any) (any, error) {
+// newArithmetic has no value where one side has none. Texts can be added.
+func newArithmetic(op string, left, right evaluator) evaluator {
+	return evaluateBoth(left, right, func(l, r any) (any, error) {
 		if l == nil || r == nil {
 			return nil, nil
 		}
@@ -170,19 +170,19 @@ func arithmetic(op string, left, right node) node {
 		}
 		if a, ok := l.(int64); ok {
 			if b, ok := r.(int64); ok {
-				return integers(op, a, b)
+				return computeIntegers(op, a, b)
 			}
 		}
-		a, okA := float(l)
-		b, okB := float(r)
+		a, okA := toFloat(l)
+		b, okB := toFloat(r)
 		if !okA || !okB {
 			return nil, fmt.Errorf("%w: %s needs numbers, not %T and %T", ErrEvaluate, op, l, r)
 		}
-		return floats(op, a, b), nil
+		return computeFloats(op, a, b), nil
 	})
 }
 
-func float(v any) (float64, bool) {
+func toFloat(v any) (float64, bool) {
 	switch n := v.(type) {
 	case int64:
 		return float64(n), true
@@ -192,7 +192,7 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-func integers(op string, a, b int64) (any, error) {
+func computeIntegers(op string, a, b int64) (any, error) {
 	if b == 0 && (op == "/" || op == "%") {
 		return nil, fmt.Errorf("%w: division by zero", ErrEvaluate)
 	}
@@ -210,7 +210,7 @@ func integers(op string, a, b int64) (any, error) {
 	}
 }
 
-func floats(op string, a, b float64) any {
+func computeFloats(op string, a, b float64) any {
 	switch op {
 	case "+":
 		return a + b
@@ -226,7 +226,7 @@ func floats(op string, a, b float64) any {
 }
 
 // matchesAny is true if one matches, else unknown if one is unknown, else false.
-func matchesAny(left node, list []node) node {
+func matchesAny(left evaluator, list []evaluator) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
 		if err != nil {
