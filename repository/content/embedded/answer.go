@@ -14,17 +14,17 @@ import (
 
 // An answer is what a request comes to. Its body, if there is one, yields length
 // bytes, and whoever sends it closes it.
-type answer struct {
+type blobAnswer struct {
 	status int
 	header http.Header
 	body   io.ReadCloser
 	length int64
 }
 
-func newAnswer(status int) *answer { return &answer{status: status, header: http.Header{}} }
+func newAnswer(status int) *blobAnswer { return &blobAnswer{status: status, header: http.Header{}} }
 
 // withXML returns an answer with a document for a body.
-func withXML(status int, document any) (*answer, error) {
+func withXML(status int, document any) (*blobAnswer, error) {
 	text, err := xml.Marshal(document)
 	if err != nil {
 		return nil, err
@@ -37,31 +37,31 @@ func withXML(status int, document any) (*answer, error) {
 }
 
 // A refusal is an answer that says why not, in the codes of Blob Storage.
-type refusal struct {
+type blobError struct {
 	status  int
 	code    string
 	message string
 	header  http.Header // more to say, or nil
 }
 
-func (r *refusal) Error() string { return r.message }
+func (r *blobError) Error() string { return r.message }
 
-func refuse(status int, code, format string, args ...any) error {
-	return &refusal{status: status, code: code, message: fmt.Sprintf(format, args...)}
+func newBlobError(status int, code, format string, args ...any) error {
+	return &blobError{status: status, code: code, message: fmt.Sprintf(format, args...)}
 }
 
 // notImplemented refuses what Azure has and this account does not.
 func notImplemented(format string, args ...any) error {
-	return refuse(http.StatusNotImplemented, "NotImplemented", "the embedded account does not have "+format, args...)
+	return newBlobError(http.StatusNotImplemented, "NotImplemented", "the embedded account does not have "+format, args...)
 }
 
-// refusalOf says how an error is told to the client. What is wrong with the disk
+// blobErrorOf says how an error is told to the client. What is wrong with the disk
 // is told as well, for on an account like this client and operator are near.
-func refusalOf(err error) *refusal {
-	if r, ok := errors.AsType[*refusal](err); ok {
+func blobErrorOf(err error) *blobError {
+	if r, ok := errors.AsType[*blobError](err); ok {
 		return r
 	}
-	r := &refusal{status: http.StatusInternalServerError, code: "InternalError", message: err.Error()}
+	r := &blobError{status: http.StatusInternalServerError, code: "InternalError", message: err.Error()}
 	if errors.Is(err, ErrClosed) {
 		r.status, r.code = http.StatusServiceUnavailable, "ServerBusy"
 	}
@@ -69,8 +69,8 @@ func refusalOf(err error) *refusal {
 }
 
 // errorAnswer turns an error into an answer.
-func errorAnswer(err error, head bool) *answer {
-	r := refusalOf(err)
+func errorAnswer(err error, head bool) *blobAnswer {
+	r := blobErrorOf(err)
 	type document struct {
 		XMLName xml.Name `xml:"Error"`
 		Code    string
@@ -91,8 +91,8 @@ func errorAnswer(err error, head bool) *answer {
 	return a
 }
 
-// finish sets the headers that every answer has.
-func (a *answer) finish(r *http.Request, id string) {
+// setCommonHeaders sets the headers that every answer has.
+func (a *blobAnswer) setCommonHeaders(r *http.Request, id string) {
 	a.header.Set("Server", "MessageHub-Blob/1.0")
 	a.header.Set("X-Ms-Request-Id", id)
 	a.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -108,22 +108,22 @@ func (a *answer) finish(r *http.Request, id string) {
 }
 
 // A piece is a part of a content. It ends with the context it is read for.
-type piece struct {
+type contentPart struct {
 	io.Reader
 	io.Closer
 }
 
-func newPiece(ctx context.Context, c content, offset, length int64) io.ReadCloser {
-	return piece{ended{ctx, io.NewSectionReader(c, offset, length)}, c}
+func newContentPart(ctx context.Context, c blobContent, offset, length int64) io.ReadCloser {
+	return contentPart{contextReader{ctx, io.NewSectionReader(c, offset, length)}, c}
 }
 
 // An ended reader stops when its context does.
-type ended struct {
+type contextReader struct {
 	ctx context.Context //nolint:containedctx // that of the request whose body is read or answered
 	r   io.Reader
 }
 
-func (e ended) Read(p []byte) (int, error) {
+func (e contextReader) Read(p []byte) (int, error) {
 	if err := e.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// authorize refuses a request that the account's key has not signed, and that has no token which
+// checkAuthorization refuses a request that the account's key has not signed, and that has no token which
 // is trusted.
-func (a *Account) authorize(r *http.Request, query url.Values) error {
+func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if a.options.TrustTokens && kind == "Bearer" && credential != "" {
 		return nil
@@ -24,18 +24,18 @@ func (a *Account) authorize(r *http.Request, query url.Values) error {
 	date := r.Header.Get("X-Ms-Date")
 	signed, err := http.ParseTime(cmp.Or(date, r.Header.Get("Date")))
 	if err != nil || time.Since(signed).Abs() > skew {
-		return forbidden("its date is missing, or more than %s off this machine's clock", skew)
+		return forbiddenError("its date is missing, or more than %s off this machine's clock", skew)
 	}
 	if kind != "SharedKey" {
-		return forbidden("it is not signed with SharedKey, the only way there is")
+		return forbiddenError("it is not signed with SharedKey, the only way there is")
 	}
 	name, signature, _ := strings.Cut(credential, ":")
 	if name != a.options.Account {
-		return forbidden("it is signed for the account %.30q, and this is %s", name, a.options.Account)
+		return forbiddenError("it is signed for the account %.30q, and this is %s", name, a.options.Account)
 	}
 	given, err := base64.StdEncoding.DecodeString(signature)
 	if err != nil {
-		return forbidden("its signature is not base64")
+		return forbiddenError("its signature is not base64")
 	}
 	// Clients do not agree on how headers are sorted.
 	for _, order := range []func(a, b string) int{strings.Compare, dashesLast} {
@@ -45,11 +45,11 @@ func (a *Account) authorize(r *http.Request, query url.Values) error {
 			return nil
 		}
 	}
-	return forbidden("its signature is not that of the account's key")
+	return forbiddenError("its signature is not that of the account's key")
 }
 
-func forbidden(format string, args ...any) error {
-	return refuse(http.StatusForbidden, "AuthenticationFailed", "the request was refused: "+format, args...)
+func forbiddenError(format string, args ...any) error {
+	return newBlobError(http.StatusForbidden, "AuthenticationFailed", "the request was refused: "+format, args...)
 }
 
 // stringToSign is what a client signs.

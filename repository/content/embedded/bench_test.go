@@ -16,22 +16,22 @@ import (
 func BenchmarkOpen(b *testing.B) {
 	const blobs = 20_000
 	dir := b.TempDir()
-	disk := &breaking{left: -1} // does not sync, or making the blobs takes minutes
-	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem { disk.system = system{root}; return disk })
+	disk := &failingFiles{left: -1} // does not sync, or making the blobs takes minutes
+	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem { disk.systemFiles = systemFiles{root}; return disk })
 	require.NoError(b, err)
 	about := &version{ETag: newETag()}
 	require.NoError(b, s.makeContainer("exchange", about))
 	for n := range blobs {
-		d, err := s.draft(0)
+		d, err := s.newDraft(0)
 		require.NoError(b, err)
-		require.NoError(b, d.done())
+		require.NoError(b, d.finishWriting())
 		now := time.Now().UTC()
-		require.NoError(b, s.publish("exchange", &version{
+		require.NoError(b, s.publishDraft("exchange", &version{
 			Name: fmt.Sprintf("2026-11-21/%036d_%036d_data", n, n), ETag: newETag(), Created: now, Modified: now,
 			Headers: map[string]string{"Content-Type": "application/octet-stream"}, Metadata: map[string]string{"putid": newETag()}, MD5: make([]byte, 16),
 		}, d))
 	}
-	require.NoError(b, s.close())
+	require.NoError(b, s.closeStore())
 	before := new(runtime.MemStats)
 	for b.Loop() {
 		runtime.GC()

@@ -11,8 +11,8 @@ import (
 )
 
 // putBlob writes a blob in one request.
-func (a *Account) putBlob(c *call) (*answer, error) {
-	found, err := a.find(c)
+func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
@@ -23,41 +23,41 @@ func (a *Account) putBlob(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.conditions.check(found.blob(c.blob)); err != nil {
+	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err // before the content has come, if that is soon enough
 	}
 	sum := md5.New() //nolint:gosec // the protocol says so
-	d, _, err := a.receive(c, sum, "Content-Md5", "X-Ms-Blob-Content-Md5")
+	d, _, err := a.receiveBody(c, sum, "Content-Md5", "X-Ms-Blob-Content-Md5")
 	if err != nil {
 		return nil, err
 	}
 	v.MD5 = sum.Sum(nil)
-	answered, err := a.publish(c, found, v, d)
+	answered, err := a.publishVersion(c, found, v, d)
 	if err == nil {
-		a.uploads.drop(c.name())
+		a.uploads.dropBlocks(c.blobName())
 	}
 	return answered, err
 }
 
-// receive makes a draft of the body of a call, and compares its MD5 with those
+// receiveBody makes a draft of the body of a call, and compares its MD5 with those
 // that the headers say. Nothing is left of it if it fails.
-func (a *Account) receive(c *call, sum hash.Hash, claims ...string) (_ draft, n int64, err error) {
+func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ draftContent, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
-		return nil, 0, refuse(http.StatusLengthRequired, "MissingContentLengthHeader", "the length of the content is not said")
+		return nil, 0, newBlobError(http.StatusLengthRequired, "MissingContentLengthHeader", "the length of the content is not said")
 	case c.ContentLength > a.options.MaxBlob:
-		return nil, 0, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the content has %d bytes, more than %d", c.ContentLength, a.options.MaxBlob)
+		return nil, 0, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the content has %d bytes, more than %d", c.ContentLength, a.options.MaxBlob)
 	}
-	d, err := a.store.draft(c.ContentLength)
+	d, err := a.store.newDraft(c.ContentLength)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
-			d.discard()
+			d.discardDraft()
 		}
 	}()
-	body := arrivingBody{ended{c.Context(), c.Body}}
+	body := arrivingBody{contextReader{c.Context(), c.Body}}
 	if n, err = io.Copy(io.MultiWriter(d, sum), body); err != nil {
 		return nil, n, err
 	}
@@ -73,11 +73,11 @@ func (a *Account) receive(c *call, sum hash.Hash, claims ...string) (_ draft, n 
 			return nil, n, err
 		}
 	}
-	return d, n, d.done()
+	return d, n, d.finishWriting()
 }
 
 // errBroken is for a client that has gone, or counted wrongly.
-var errBroken = refuse(400, "InvalidInput", "the content broke off before its end")
+var errBroken = newBlobError(400, "InvalidInput", "the content broke off before its end")
 
 // An arrivingBody tells what is wrong with a client from what is wrong with the disk.
 type arrivingBody struct{ r io.Reader }
@@ -90,15 +90,15 @@ func (b arrivingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// publish makes d the content of v, and v the version of the blob that a call
+// publishVersion makes d the content of v, and v the version of the blob that a call
 // names, if its conditions hold.
-func (a *Account) publish(c *call, found *container, v *version, d draft) (*answer, error) {
-	lock := found.lock(c.blob)
+func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, d draftContent) (*blobAnswer, error) {
+	lock := found.lockOf(c.blob)
 	lock.Lock()
 	defer lock.Unlock()
-	old := found.blob(c.blob)
-	if err := c.conditions.check(old); err != nil {
-		d.discard()
+	old := found.findBlob(c.blob)
+	if err := c.conditions.checkWrite(old); err != nil {
+		d.discardDraft()
 		return nil, err
 	}
 	v.Name, v.ETag = c.blob, newETag()
@@ -107,11 +107,11 @@ func (a *Account) publish(c *call, found *container, v *version, d draft) (*answ
 	if old != nil {
 		v.Created = old.Created
 	}
-	if err := a.settle(a.store.publish(c.container, v, d)); err != nil {
+	if err := a.breakIfUnsettled(a.store.publishDraft(c.container, v, d)); err != nil {
 		return nil, err
 	}
 	found.blobs.Set(v)
-	a.report(BlobCreated, c, v, v.Modified)
+	a.reportChange(BlobCreated, c, v, v.Modified)
 	answered := newAnswer(http.StatusCreated)
 	(&version{ETag: v.ETag, Modified: v.Modified}).setProperties(answered.header)
 	if v.MD5 != nil {
@@ -121,24 +121,24 @@ func (a *Account) publish(c *call, found *container, v *version, d draft) (*answ
 	return answered, nil
 }
 
-// settle ends all service if err says that nobody knows what is on disk.
-func (a *Account) settle(err error) error {
-	if _, ok := errors.AsType[unsettled](err); ok {
+// breakIfUnsettled ends all service if err says that nobody knows what is on disk.
+func (a *Account) breakIfUnsettled(err error) error {
+	if _, ok := errors.AsType[unsettledError](err); ok {
 		a.breakDown(err)
 	}
 	return err
 }
 
 // getBlob answers GET and HEAD.
-func (a *Account) getBlob(c *call) (*answer, error) {
-	found, err := a.find(c)
+func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
-	lock := found.lock(c.blob)
+	lock := found.lockOf(c.blob)
 	lock.RLock()
 	defer lock.RUnlock()
-	v := found.blob(c.blob)
+	v := found.findBlob(c.blob)
 	if v == nil {
 		return nil, blobNotFound()
 	}
@@ -146,7 +146,7 @@ func (a *Account) getBlob(c *call) (*answer, error) {
 		return nil, err
 	}
 	if c.Method == http.MethodHead {
-		answered := describe(http.StatusOK, v)
+		answered := describeVersion(http.StatusOK, v)
 		answered.header.Set("Content-Length", strconv.FormatInt(v.size, 10))
 		setMD5(answered.header, "Content-Md5", v)
 		return answered, nil
@@ -155,11 +155,11 @@ func (a *Account) getBlob(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := a.store.open(c.container, v)
+	file, err := a.store.openContent(c.container, v)
 	if err != nil {
 		return nil, err
 	}
-	answered := describe(http.StatusOK, v)
+	answered := describeVersion(http.StatusOK, v)
 	if part.whole {
 		setMD5(answered.header, "Content-Md5", v)
 	} else {
@@ -167,12 +167,12 @@ func (a *Account) getBlob(c *call) (*answer, error) {
 		answered.header.Set("Content-Range", part.contentRange(v.size))
 		setMD5(answered.header, "X-Ms-Blob-Content-Md5", v)
 	}
-	answered.body, answered.length = newPiece(c.Context(), file, part.from, part.length), part.length
+	answered.body, answered.length = newContentPart(c.Context(), file, part.from, part.length), part.length
 	return answered, nil
 }
 
-// describe returns an answer with the properties of v.
-func describe(status int, v *version) *answer {
+// describeVersion returns an answer with the properties of v.
+func describeVersion(status int, v *version) *blobAnswer {
 	answered := newAnswer(status)
 	v.setProperties(answered.header)
 	for name, value := range v.Headers {
@@ -194,40 +194,40 @@ func setMD5(h http.Header, name string, v *version) {
 }
 
 // deleteBlob removes a blob, and the blocks that wait to become its content.
-func (a *Account) deleteBlob(c *call) (*answer, error) {
-	found, err := a.find(c)
+func (a *Account) deleteBlob(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
 	if what := c.Header.Get("X-Ms-Delete-Snapshots"); what != "" && what != "include" {
 		return nil, notImplemented("deleting snapshots alone")
 	}
-	if err := a.remove(c, found); err != nil {
+	if err := a.removeBlob(c, found); err != nil {
 		return nil, err
 	}
-	a.uploads.drop(c.name())
+	a.uploads.dropBlocks(c.blobName())
 	answered := newAnswer(http.StatusAccepted)
 	answered.header.Set("X-Ms-Delete-Type-Permanent", "true")
 	return answered, nil
 }
 
-func (a *Account) remove(c *call, found *container) error {
-	lock := found.lock(c.blob)
+func (a *Account) removeBlob(c *blobCall, found *blobContainer) error {
+	lock := found.lockOf(c.blob)
 	lock.Lock()
 	defer lock.Unlock()
-	v := found.blob(c.blob)
+	v := found.findBlob(c.blob)
 	if v == nil {
 		return blobNotFound()
 	}
-	if err := c.conditions.check(v); err != nil {
+	if err := c.conditions.checkWrite(v); err != nil {
 		return err
 	}
-	if err := a.settle(a.store.remove(c.container, v)); err != nil {
+	if err := a.breakIfUnsettled(a.store.removeVersion(c.container, v)); err != nil {
 		return err
 	}
 	found.blobs.Delete(v)
-	a.report(BlobDeleted, c, v, a.options.Clock().UTC())
+	a.reportChange(BlobDeleted, c, v, a.options.Clock().UTC())
 	return nil
 }
 
-func blobNotFound() error { return refuse(404, "BlobNotFound", "there is no such blob") }
+func blobNotFound() error { return newBlobError(404, "BlobNotFound", "there is no such blob") }

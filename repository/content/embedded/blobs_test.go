@@ -25,36 +25,36 @@ import (
 )
 
 func TestAContainerIsMadeOnceAndHasProperties(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "made")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "made")
 		_, err := c.GetProperties(t.Context(), nil)
-		refused(t, err, 404, bloberror.ContainerNotFound)
+		requireRefused(t, err, 404, bloberror.ContainerNotFound)
 		value := "x"
 		made, err := c.Create(t.Context(), &container.CreateOptions{Metadata: map[string]*string{"owner": &value}})
 		require.NoError(t, err)
 		_, err = c.Create(t.Context(), nil)
-		refused(t, err, 409, bloberror.ContainerAlreadyExists)
+		requireRefused(t, err, 409, bloberror.ContainerAlreadyExists)
 		got, err := c.GetProperties(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, made.ETag, got.ETag)
 		require.Equal(t, "x", *got.Metadata["Owner"])
 		require.NotEmpty(t, *got.RequestID)
-		_, err = connect(t, a, "c-c").GetProperties(t.Context(), nil)
+		_, err = newClient(t, a, "c-c").GetProperties(t.Context(), nil)
 		require.NoError(t, err, "made when the account was opened")
 		for _, name := range []string{"ab", "A-b-c", "a--b", "-abc", "abc-", "a_b", "$root", "a.b", strings.Repeat("a", 64)} {
-			_, err := connect(t, a, name).Create(t.Context(), nil)
-			refused(t, err, 400, bloberror.InvalidResourceName)
+			_, err := newClient(t, a, name).Create(t.Context(), nil)
+			requireRefused(t, err, 400, bloberror.InvalidResourceName)
 		}
 	})
 }
 
 func TestABlobComesBackWithItsProperties(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
 		began := time.Now().Add(-time.Second)
 		kind, language, how, cache, value := "application/xml", "da", "attachment", "no-store", "7, 8"
 		sum := md5.Sum([]byte("0123456789"))
-		made, err := c.NewBlockBlobClient("a/b").Upload(t.Context(), body("0123456789"), &blockblob.UploadOptions{
+		made, err := c.NewBlockBlobClient("a/b").Upload(t.Context(), bodyOf("0123456789"), &blockblob.UploadOptions{
 			HTTPHeaders: &blob.HTTPHeaders{
 				BlobContentType: &kind, BlobContentLanguage: &language, BlobContentDisposition: &how, BlobCacheControl: &cache, BlobContentMD5: sum[:],
 			},
@@ -73,7 +73,7 @@ func TestABlobComesBackWithItsProperties(t *testing.T) {
 		require.Equal(t, "7, 8", *got.Metadata["A_b"])
 		require.True(t, began.Before(*got.LastModified) && began.Before(*got.CreationTime))
 		require.Equal(t, blob.BlobTypeBlockBlob, *got.BlobType)
-		require.Equal(t, "0123456789", get(t, c, "a/b"))
+		require.Equal(t, "0123456789", getBlob(t, c, "a/b"))
 
 		page, err := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Include: container.ListBlobsInclude{Metadata: true}}).NextPage(t.Context())
 		require.NoError(t, err)
@@ -89,36 +89,36 @@ func TestABlobComesBackWithItsProperties(t *testing.T) {
 		require.NoError(t, err)
 		for _, name := range []string{"a/b", "a"} {
 			_, err = c.NewBlobClient(name).Delete(t.Context(), nil)
-			refused(t, err, 404, bloberror.BlobNotFound)
+			requireRefused(t, err, 404, bloberror.BlobNotFound)
 			_, err = c.NewBlobClient(name).GetProperties(t.Context(), nil)
-			refused(t, err, 404, bloberror.BlobNotFound)
+			requireRefused(t, err, 404, bloberror.BlobNotFound)
 			_, err = c.NewBlobClient(name).DownloadStream(t.Context(), nil)
-			refused(t, err, 404, bloberror.BlobNotFound)
+			requireRefused(t, err, 404, bloberror.BlobNotFound)
 		}
 	})
 }
 
 func TestContentThatArrivesChangedIsRefused(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
 		wrong := md5.Sum([]byte("else"))
-		_, err := c.NewBlockBlobClient("x").Upload(t.Context(), body("data"), &blockblob.UploadOptions{TransactionalValidation: blob.TransferValidationTypeMD5(wrong[:])})
-		refused(t, err, 400, bloberror.MD5Mismatch)
-		_, err = c.NewBlockBlobClient("x").Upload(t.Context(), body("data"), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentMD5: wrong[:]}})
-		refused(t, err, 400, bloberror.MD5Mismatch)
-		r := request(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob", "Content-MD5: eA==")
-		_, code, _ := ask(t, a, r)
+		_, err := c.NewBlockBlobClient("x").Upload(t.Context(), bodyOf("data"), &blockblob.UploadOptions{TransactionalValidation: blob.TransferValidationTypeMD5(wrong[:])})
+		requireRefused(t, err, 400, bloberror.MD5Mismatch)
+		_, err = c.NewBlockBlobClient("x").Upload(t.Context(), bodyOf("data"), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentMD5: wrong[:]}})
+		requireRefused(t, err, 400, bloberror.MD5Mismatch)
+		r := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob", "Content-MD5: eA==")
+		_, code, _ := sendRequest(t, a, r)
 		require.Equal(t, "InvalidMd5", code)
-		r = request(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob")
+		r = newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob")
 		r.Body = io.NopCloser(io.MultiReader(strings.NewReader("da"), errReader{}))
-		_, code, _ = ask(t, a, r)
+		_, code, _ = sendRequest(t, a, r)
 		require.Equal(t, "InvalidInput", code)
-		r = request(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob")
+		r = newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob")
 		r.Body = io.NopCloser(strings.NewReader("da"))
-		_, code, _ = ask(t, a, r)
+		_, code, _ = sendRequest(t, a, r)
 		require.Equal(t, "InvalidInput", code)
 		_, err = c.NewBlobClient("x").GetProperties(t.Context(), nil)
-		refused(t, err, 404, bloberror.BlobNotFound)
+		requireRefused(t, err, 404, bloberror.BlobNotFound)
 	})
 }
 
@@ -127,27 +127,27 @@ type errReader struct{}
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("the connection broke") }
 
 func TestConditionsDecide(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
-		missing := upload(c, "x", "0", ifMatch(azcore.ETagAny))
-		refused(t, missing, 412, bloberror.ConditionNotMet)
-		refused(t, upload(c, "x", "0", ifMatch(`"0x1"`)), 412, bloberror.ConditionNotMet)
-		require.NoError(t, upload(c, "x", "1", ifNoneMatch(azcore.ETagAny)))
-		refused(t, upload(c, "x", "2", ifNoneMatch(azcore.ETagAny)), 409, bloberror.BlobAlreadyExists)
-		first := put(t, c, "x", "3")
-		second := put(t, c, "x", "3")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		missing := uploadBlob(c, "x", "0", ifMatch(azcore.ETagAny))
+		requireRefused(t, missing, 412, bloberror.ConditionNotMet)
+		requireRefused(t, uploadBlob(c, "x", "0", ifMatch(`"0x1"`)), 412, bloberror.ConditionNotMet)
+		require.NoError(t, uploadBlob(c, "x", "1", ifNoneMatch(azcore.ETagAny)))
+		requireRefused(t, uploadBlob(c, "x", "2", ifNoneMatch(azcore.ETagAny)), 409, bloberror.BlobAlreadyExists)
+		first := putBlob(t, c, "x", "3")
+		second := putBlob(t, c, "x", "3")
 		require.NotEqual(t, first, second, "the same content is another version")
-		refused(t, upload(c, "x", "4", ifMatch(first)), 412, bloberror.ConditionNotMet)
-		refused(t, upload(c, "x", "4", ifNoneMatch(second)), 412, bloberror.ConditionNotMet)
-		require.NoError(t, upload(c, "x", "5", ifMatch(second)))
-		require.NoError(t, upload(c, "x", "6", ifNoneMatch(second)))
-		third := put(t, c, "x", "7")
+		requireRefused(t, uploadBlob(c, "x", "4", ifMatch(first)), 412, bloberror.ConditionNotMet)
+		requireRefused(t, uploadBlob(c, "x", "4", ifNoneMatch(second)), 412, bloberror.ConditionNotMet)
+		require.NoError(t, uploadBlob(c, "x", "5", ifMatch(second)))
+		require.NoError(t, uploadBlob(c, "x", "6", ifNoneMatch(second)))
+		third := putBlob(t, c, "x", "7")
 
 		x := c.NewBlobClient("x")
 		_, err := x.DownloadStream(t.Context(), &blob.DownloadStreamOptions{AccessConditions: ifMatch(second)})
-		refused(t, err, 412, bloberror.ConditionNotMet)
+		requireRefused(t, err, 412, bloberror.ConditionNotMet)
 		_, err = x.GetProperties(t.Context(), &blob.GetPropertiesOptions{AccessConditions: ifNoneMatch(third)})
-		refused(t, err, 304, bloberror.ConditionNotMet)
+		requireRefused(t, err, 304, bloberror.ConditionNotMet)
 		_, err = x.GetProperties(t.Context(), &blob.GetPropertiesOptions{AccessConditions: ifMatch(third)})
 		require.NoError(t, err)
 		past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
@@ -164,44 +164,44 @@ func TestConditionsDecide(t *testing.T) {
 			if tc.status == 200 {
 				require.NoError(t, err)
 			} else {
-				refused(t, err, tc.status, bloberror.ConditionNotMet)
+				requireRefused(t, err, tc.status, bloberror.ConditionNotMet)
 			}
 		}
 		_, err = x.Delete(t.Context(), &blob.DeleteOptions{AccessConditions: ifMatch(second)})
-		refused(t, err, 412, bloberror.ConditionNotMet)
+		requireRefused(t, err, 412, bloberror.ConditionNotMet)
 		_, err = x.Delete(t.Context(), &blob.DeleteOptions{AccessConditions: ifMatch(third)})
 		require.NoError(t, err)
 	})
 }
 
 func TestOfWritersWithOneEtagOneWins(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
-		etag := put(t, c, "x", "old")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		etag := putBlob(t, c, "x", "old")
 		for _, when := range []*blob.AccessConditions{ifMatch(etag), ifNoneMatch(azcore.ETagAny)} {
 			name := map[bool]string{true: "x", false: "new"}[when.ModifiedAccessConditions.IfMatch != nil]
 			var won atomic.Int64
 			var writers sync.WaitGroup
 			for range 8 {
 				writers.Go(func() {
-					if upload(c, name, "new", when) == nil {
+					if uploadBlob(c, name, "new", when) == nil {
 						won.Add(1)
 					}
 				})
 			}
 			writers.Wait()
 			require.Equal(t, int64(1), won.Load())
-			require.Equal(t, "new", get(t, c, name))
+			require.Equal(t, "new", getBlob(t, c, name))
 		}
 	})
 }
 
 func TestARangeIsWhatWasAskedFor(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
-		put(t, c, "x", "0123456789")
-		put(t, c, "empty", "")
-		require.Empty(t, get(t, c, "empty"))
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		putBlob(t, c, "x", "0123456789")
+		putBlob(t, c, "empty", "")
+		require.Empty(t, getBlob(t, c, "empty"))
 		for _, tc := range []struct {
 			header, want, contentRange, code string
 		}{
@@ -218,7 +218,7 @@ func TestARangeIsWhatWasAskedFor(t *testing.T) {
 			{"x-ms-range: bytes=0-1,3-4", "", "", "InvalidHeaderValue"},
 			{"x-ms-range: lines=0-1", "", "", "InvalidHeaderValue"},
 		} {
-			status, code, answer := ask(t, a, request(t, a, "GET", "/devstoreaccount1/c-c/x", "", tc.header))
+			status, code, answer := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", tc.header))
 			require.Equal(t, tc.code, code, tc.header)
 			require.Equal(t, tc.contentRange, answer.Header.Get("Content-Range"), tc.header)
 			if tc.code == "" {
@@ -229,24 +229,24 @@ func TestARangeIsWhatWasAskedFor(t *testing.T) {
 				require.Equal(t, fmt.Sprint(len(data)), answer.Header.Get("Content-Length"))
 			}
 		}
-		both := request(t, a, "GET", "/devstoreaccount1/c-c/x", "", "Range: bytes=0-3", "x-ms-range: bytes=4-5")
-		_, _, answer := ask(t, a, both)
+		both := newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "", "Range: bytes=0-3", "x-ms-range: bytes=4-5")
+		_, _, answer := sendRequest(t, a, both)
 		require.Equal(t, "bytes 4-5/10", answer.Header.Get("Content-Range"), "x-ms-range counts")
-		_, code, _ := ask(t, a, request(t, a, "GET", "/devstoreaccount1/c-c/empty", "", "Range: bytes=0-"))
+		_, code, _ := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/empty", "", "Range: bytes=0-"))
 		require.Equal(t, "InvalidRange", code)
 	})
 }
 
 func TestWhoReadsAnOldVersionReadsItToItsEnd(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
 		data := make([]byte, 1<<20)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 		for _, change := range []func(){
-			func() { put(t, c, "x", "new") },
+			func() { putBlob(t, c, "x", "new") },
 			func() { _, err := c.NewBlobClient("x").Delete(t.Context(), nil); require.NoError(t, err) },
 		} {
-			put(t, c, "x", string(data))
+			putBlob(t, c, "x", string(data))
 			got, err := c.NewBlobClient("x").DownloadStream(t.Context(), nil)
 			require.NoError(t, err)
 			change()
@@ -259,11 +259,11 @@ func TestWhoReadsAnOldVersionReadsItToItsEnd(t *testing.T) {
 }
 
 func TestAListGoesThroughAllNamesInOrder(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
 		want := []string{"a", "a.b", "a/1", "a/2", "a/3", "a/<&>\"'", "a/ x", "a/é", "ab"}
 		for _, name := range want {
-			put(t, c, name, name)
+			putBlob(t, c, name, name)
 		}
 		want = []string{"a/ x", "a/1", "a/2", "a/3", "a/<&>\"'", "a/é"}
 		for _, most := range []int32{1, 2, 3, 6, 7, 5000} {
@@ -281,11 +281,11 @@ func TestAListGoesThroughAllNamesInOrder(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 		for _, query := range []string{"maxresults=0", "maxresults=x", "marker=%25", "delimiter=%2F", "include=uncommittedblobs"} {
-			status, code, _ := ask(t, a, request(t, a, "GET", "/devstoreaccount1/c-c?restype=container&comp=list&"+query, ""))
+			status, code, _ := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c?restype=container&comp=list&"+query, ""))
 			require.GreaterOrEqual(t, status, 400, query)
 			require.NotEmpty(t, code)
 		}
-		_, err := connect(t, a, "none").NewListBlobsFlatPager(nil).NextPage(t.Context())
-		refused(t, err, 404, bloberror.ContainerNotFound)
+		_, err := newClient(t, a, "none").NewListBlobsFlatPager(nil).NextPage(t.Context())
+		requireRefused(t, err, 404, bloberror.ContainerNotFound)
 	})
 }

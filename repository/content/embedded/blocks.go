@@ -15,8 +15,8 @@ const (
 )
 
 // putBlock keeps a block until it is committed.
-func (a *Account) putBlock(c *call) (*answer, error) {
-	if _, err := a.find(c); err != nil {
+func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
+	if _, err := a.findContainer(c); err != nil {
 		return nil, err
 	}
 	id, err := readBlockID(c.query.Get("blockid"))
@@ -24,21 +24,21 @@ func (a *Account) putBlock(c *call) (*answer, error) {
 		return nil, err
 	}
 	if c.ContentLength == 0 {
-		return nil, refuse(400, "InvalidHeaderValue", "a block cannot be empty")
+		return nil, newBlobError(400, "InvalidHeaderValue", "a block cannot be empty")
 	}
 	reserved := max(c.ContentLength, 0)
-	if err := a.uploads.reserve(reserved); err != nil {
+	if err := a.uploads.reserveBytes(reserved); err != nil {
 		return nil, err
 	}
 	sum := md5.New() //nolint:gosec // the protocol says so
-	d, n, err := a.receive(c, sum, "Content-Md5")
+	d, n, err := a.receiveBody(c, sum, "Content-Md5")
 	if err == nil {
-		if err = a.uploads.add(c.name(), id, block{draft: d, size: n}); err != nil {
-			d.discard()
+		if err = a.uploads.addBlock(c.blobName(), id, stagedBlock{draftContent: d, size: n}); err != nil {
+			d.discardDraft()
 		}
 	}
 	if err != nil {
-		a.uploads.cancel(reserved)
+		a.uploads.cancelReservation(reserved)
 		return nil, err
 	}
 	answered := newAnswer(http.StatusCreated)
@@ -51,14 +51,14 @@ func (a *Account) putBlock(c *call) (*answer, error) {
 func readBlockID(text string) (string, error) {
 	id, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(id) == 0 || len(id) > maxBlockID {
-		return "", refuse(400, "InvalidQueryParameterValue", "block id %.100q: want 1 to %d bytes in base64", text, maxBlockID)
+		return "", newBlobError(400, "InvalidQueryParameterValue", "block id %.100q: want 1 to %d bytes in base64", text, maxBlockID)
 	}
 	return string(id), nil
 }
 
 // putBlockList makes blocks the content of a blob, in the order of a list.
-func (a *Account) putBlockList(c *call) (*answer, error) {
-	found, err := a.find(c)
+func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
@@ -73,16 +73,16 @@ func (a *Account) putBlockList(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.conditions.check(found.blob(c.blob)); err != nil {
+	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err
 	}
-	var answered *answer
-	err = a.uploads.commit(c.name(), func(blocks map[string]block) error {
-		d, err := a.assemble(c, ids, blocks)
+	var answered *blobAnswer
+	err = a.uploads.commitBlocks(c.blobName(), func(blocks map[string]stagedBlock) error {
+		d, err := a.assembleBlocks(c, ids, blocks)
 		if err != nil {
 			return err
 		}
-		answered, err = a.publish(c, found, v, d)
+		answered, err = a.publishVersion(c, found, v, d)
 		return err
 	})
 	return answered, err
@@ -90,12 +90,12 @@ func (a *Account) putBlockList(c *call) (*answer, error) {
 
 // readBlockList reads the ids that a document lists, one at a time, so that a document
 // of very many takes no more memory than the most there may be.
-func readBlockList(c *call) (ids []string, err error) {
+func readBlockList(c *blobCall) (ids []string, err error) {
 	if c.ContentLength > maxListBytes {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
+		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
 	}
-	unreadable := refuse(400, "InvalidXmlDocument", "the list of blocks cannot be read")
-	document := xml.NewDecoder(io.LimitReader(ended{c.Context(), c.Body}, maxListBytes))
+	unreadable := newBlobError(400, "InvalidXmlDocument", "the list of blocks cannot be read")
+	document := xml.NewDecoder(io.LimitReader(contextReader{c.Context(), c.Body}, maxListBytes))
 	for inside := false; ; {
 		token, err := document.Token()
 		if err != nil {
@@ -110,7 +110,7 @@ func readBlockList(c *call) (ids []string, err error) {
 				continue
 			}
 			if len(ids) == maxBlockList {
-				return nil, refuse(400, "BlockListTooLong", "the list has more than %d blocks", maxBlockList)
+				return nil, newBlobError(400, "BlockListTooLong", "the list has more than %d blocks", maxBlockList)
 			}
 			id, err := listedBlock(document, &element)
 			if err != nil {
@@ -130,39 +130,39 @@ func listedBlock(document *xml.Decoder, element *xml.StartElement) (string, erro
 	case "Committed":
 		return "", notImplemented("blocks of a blob that has been written")
 	default:
-		return "", refuse(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", element.Name.Local)
+		return "", newBlobError(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", element.Name.Local)
 	}
 	var text string
 	if err := document.DecodeElement(&text, element); err != nil {
-		return "", refuse(400, "InvalidXmlDocument", "the list of blocks cannot be read")
+		return "", newBlobError(400, "InvalidXmlDocument", "the list of blocks cannot be read")
 	}
 	id, err := readBlockID(text)
 	if err != nil {
-		return "", refuse(400, "InvalidBlockId", "%s", err)
+		return "", newBlobError(400, "InvalidBlockId", "%s", err)
 	}
 	return id, nil
 }
 
-// assemble makes a draft of the blocks that ids name.
-func (a *Account) assemble(c *call, ids []string, blocks map[string]block) (_ draft, err error) {
+// assembleBlocks makes a draft of the blocks that ids name.
+func (a *Account) assembleBlocks(c *blobCall, ids []string, blocks map[string]stagedBlock) (_ draftContent, err error) {
 	var total int64
 	for _, id := range ids {
 		b, ok := blocks[id]
 		if !ok {
-			return nil, refuse(400, "InvalidBlockList", "a block of the list has not been put since the blob was last written")
+			return nil, newBlobError(400, "InvalidBlockList", "a block of the list has not been put since the blob was last written")
 		}
 		total += b.size
 	}
 	if total > a.options.MaxBlob {
-		return nil, refuse(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the blob would have %d bytes, more than %d", total, a.options.MaxBlob)
+		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the blob would have %d bytes, more than %d", total, a.options.MaxBlob)
 	}
-	d, err := a.store.draft(total)
+	d, err := a.store.newDraft(total)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			d.discard()
+			d.discardDraft()
 		}
 	}()
 	for _, id := range ids {
@@ -173,11 +173,11 @@ func (a *Account) assemble(c *call, ids []string, blocks map[string]block) (_ dr
 			return nil, err
 		}
 	}
-	return d, d.done()
+	return d, d.finishWriting()
 }
 
-func (b block) copyTo(d draft) error {
-	r, err := b.open()
+func (b stagedBlock) copyTo(d draftContent) error {
+	r, err := b.openDraft()
 	if err != nil {
 		return err
 	}

@@ -22,75 +22,75 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func id(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+func blockID(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-func stage(c *container.Client, name, block, data string) error {
-	_, err := c.NewBlockBlobClient(name).StageBlock(context.Background(), id(block), body(data), nil)
+func stageBlock(c *container.Client, name, block, data string) error {
+	_, err := c.NewBlockBlobClient(name).StageBlock(context.Background(), blockID(block), bodyOf(data), nil)
 	return err
 }
 
-func commit(c *container.Client, name string, blocks ...string) error {
+func commitBlockList(c *container.Client, name string, blocks ...string) error {
 	ids := make([]string, len(blocks))
 	for i, b := range blocks {
-		ids[i] = id(b)
+		ids[i] = blockID(b)
 	}
 	_, err := c.NewBlockBlobClient(name).CommitBlockList(context.Background(), ids, nil)
 	return err
 }
 
 func TestAStreamComesBackByteForByte(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
 		data := make([]byte, 5<<20+17)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(data)
 		_, err := c.NewBlockBlobClient("x").UploadStream(t.Context(), bytes.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 1 << 20, Concurrency: 3})
 		require.NoError(t, err)
-		require.True(t, string(data) == get(t, c, "x"))
+		require.True(t, string(data) == getBlob(t, c, "x"))
 	})
 }
 
 func TestBlocksBecomeABlobWhenTheyAreCommitted(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
-		require.NoError(t, stage(c, "x", "1", "one"))
-		require.NoError(t, stage(c, "x", "2", "two"))
-		require.NoError(t, stage(c, "x", "3", "three"))
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		require.NoError(t, stageBlock(c, "x", "1", "one"))
+		require.NoError(t, stageBlock(c, "x", "2", "two"))
+		require.NoError(t, stageBlock(c, "x", "3", "three"))
 		_, err := c.NewBlobClient("x").GetProperties(t.Context(), nil)
-		refused(t, err, 404, bloberror.BlobNotFound)
-		require.NoError(t, stage(c, "x", "2", "TWO"), "a block may be replaced")
-		require.NoError(t, commit(c, "x", "2", "1", "2"))
-		require.Equal(t, "TWOoneTWO", get(t, c, "x"))
-		refused(t, commit(c, "x", "3"), 400, bloberror.InvalidBlockList)
-		require.NoError(t, commit(c, "x"), "a list may be empty")
-		require.Empty(t, get(t, c, "x"))
+		requireRefused(t, err, 404, bloberror.BlobNotFound)
+		require.NoError(t, stageBlock(c, "x", "2", "TWO"), "a block may be replaced")
+		require.NoError(t, commitBlockList(c, "x", "2", "1", "2"))
+		require.Equal(t, "TWOoneTWO", getBlob(t, c, "x"))
+		requireRefused(t, commitBlockList(c, "x", "3"), 400, bloberror.InvalidBlockList)
+		require.NoError(t, commitBlockList(c, "x"), "a list may be empty")
+		require.Empty(t, getBlob(t, c, "x"))
 
 		for _, write := range []func(){
-			func() { put(t, c, "x", "whole") },
+			func() { putBlob(t, c, "x", "whole") },
 			func() { _, err := c.NewBlobClient("x").Delete(t.Context(), nil); require.NoError(t, err) },
 		} {
-			require.NoError(t, stage(c, "x", "1", "one"))
+			require.NoError(t, stageBlock(c, "x", "1", "one"))
 			write()
-			refused(t, commit(c, "x", "1"), 400, bloberror.InvalidBlockList)
+			requireRefused(t, commitBlockList(c, "x", "1"), 400, bloberror.InvalidBlockList)
 		}
 
-		put(t, c, "there", "old")
-		require.NoError(t, stage(c, "there", "1", "new"))
+		putBlob(t, c, "there", "old")
+		require.NoError(t, stageBlock(c, "there", "1", "new"))
 		none := azcore.ETagAny
-		_, err = c.NewBlockBlobClient("there").CommitBlockList(t.Context(), []string{id("1")}, &blockblob.CommitBlockListOptions{AccessConditions: ifNoneMatch(none)})
-		refused(t, err, 409, bloberror.BlobAlreadyExists)
-		require.NoError(t, commit(c, "there", "1"), "a refused list leaves the blocks")
-		require.Equal(t, "new", get(t, c, "there"))
+		_, err = c.NewBlockBlobClient("there").CommitBlockList(t.Context(), []string{blockID("1")}, &blockblob.CommitBlockListOptions{AccessConditions: ifNoneMatch(none)})
+		requireRefused(t, err, 409, bloberror.BlobAlreadyExists)
+		require.NoError(t, commitBlockList(c, "there", "1"), "a refused list leaves the blocks")
+		require.Equal(t, "new", getBlob(t, c, "there"))
 	})
 }
 
 func TestBlocksThatMakeNoSenseAreRefused(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
-		require.NoError(t, stage(c, "x", "11", "one"))
-		refused(t, stage(c, "x", "1", "one"), 400, bloberror.InvalidBlobOrBlock)
-		refused(t, stage(c, "x", "22", ""), 400, bloberror.InvalidHeaderValue)
-		refused(t, stage(c, "x", strings.Repeat("1", 65), "one"), 400, bloberror.InvalidQueryParameterValue)
-		refused(t, stage(connect(t, a, "none"), "x", "1", "one"), 404, bloberror.ContainerNotFound)
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		require.NoError(t, stageBlock(c, "x", "11", "one"))
+		requireRefused(t, stageBlock(c, "x", "1", "one"), 400, bloberror.InvalidBlobOrBlock)
+		requireRefused(t, stageBlock(c, "x", "22", ""), 400, bloberror.InvalidHeaderValue)
+		requireRefused(t, stageBlock(c, "x", strings.Repeat("1", 65), "one"), 400, bloberror.InvalidQueryParameterValue)
+		requireRefused(t, stageBlock(newClient(t, a, "none"), "x", "1", "one"), 404, bloberror.ContainerNotFound)
 		for list, code := range map[string]string{
 			"": "InvalidXmlDocument", "<Block": "InvalidXmlDocument", "<List/>": "InvalidXmlDocument",
 			"<BlockList><Latest>%</Latest></BlockList>":                                      "InvalidBlockId",
@@ -100,11 +100,11 @@ func TestBlocksThatMakeNoSenseAreRefused(t *testing.T) {
 			"<BlockList>" + strings.Repeat("<Latest>MTE=</Latest>", 50_001) + "</BlockList>": "BlockListTooLong",
 			strings.Repeat(" ", 8<<20) + "<BlockList/>":                                      "RequestBodyTooLarge",
 		} {
-			_, code2, _ := ask(t, a, request(t, a, "PUT", "/devstoreaccount1/c-c/x?comp=blocklist", list))
+			_, code2, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x?comp=blocklist", list))
 			require.Equal(t, code, code2, "%.100s", list)
 		}
-		require.NoError(t, commit(c, "x", "11"))
-		require.Equal(t, "one", get(t, c, "x"))
+		require.NoError(t, commitBlockList(c, "x", "11"))
+		require.Equal(t, "one", getBlob(t, c, "x"))
 	})
 }
 
@@ -112,22 +112,22 @@ func TestBlocksThatNobodyCommitsAreBoundedAndGoInTime(t *testing.T) {
 	dir := t.TempDir()
 	var now atomic.Int64
 	now.Store(time.Now().Unix())
-	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}, MaxUncommitted: 100, MaxBlob: 90, Clock: func() time.Time { return time.Unix(now.Load(), 0) }})
-	c := connect(t, a, "c-c")
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}, MaxUncommitted: 100, MaxBlob: 90, Clock: func() time.Time { return time.Unix(now.Load(), 0) }})
+	c := newClient(t, a, "c-c")
 	some := strings.Repeat("x", 45)
-	require.NoError(t, stage(c, "left", "1", some))
-	require.NoError(t, stage(c, "left", "1", some), "in place of the other")
-	require.NoError(t, stage(c, "x", "1", some))
-	refused(t, stage(c, "x", "2", some), 503, bloberror.ServerBusy)
-	refused(t, commit(c, "x", "1", "1", "1"), 413, bloberror.RequestBodyTooLarge)
-	require.NoError(t, commit(c, "x", "1"))
-	require.NoError(t, stage(c, "y", "1", some), "there is room again")
-	refused(t, stage(c, "y", "2", some), 503, bloberror.ServerBusy)
+	require.NoError(t, stageBlock(c, "left", "1", some))
+	require.NoError(t, stageBlock(c, "left", "1", some), "in place of the other")
+	require.NoError(t, stageBlock(c, "x", "1", some))
+	requireRefused(t, stageBlock(c, "x", "2", some), 503, bloberror.ServerBusy)
+	requireRefused(t, commitBlockList(c, "x", "1", "1", "1"), 413, bloberror.RequestBodyTooLarge)
+	require.NoError(t, commitBlockList(c, "x", "1"))
+	require.NoError(t, stageBlock(c, "y", "1", some), "there is room again")
+	requireRefused(t, stageBlock(c, "y", "2", some), 503, bloberror.ServerBusy)
 	now.Add(int64(2 * time.Hour / time.Second))
-	require.NoError(t, stage(c, "y", "2", some), "the blocks of old are gone")
-	refused(t, commit(c, "left", "1"), 400, bloberror.InvalidBlockList)
-	refused(t, upload(c, "z", strings.Repeat("x", 91), nil), 413, bloberror.RequestBodyTooLarge)
-	refused(t, stage(c, "z", "1", strings.Repeat("x", 91)), 503, bloberror.ServerBusy)
+	require.NoError(t, stageBlock(c, "y", "2", some), "the blocks of old are gone")
+	requireRefused(t, commitBlockList(c, "left", "1"), 400, bloberror.InvalidBlockList)
+	requireRefused(t, uploadBlob(c, "z", strings.Repeat("x", 91), nil), 413, bloberror.RequestBodyTooLarge)
+	requireRefused(t, stageBlock(c, "z", "1", strings.Repeat("x", 91)), 503, bloberror.ServerBusy)
 
 	drafts, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
 	require.NoError(t, err)
@@ -139,8 +139,8 @@ func TestBlocksThatNobodyCommitsAreBoundedAndGoInTime(t *testing.T) {
 }
 
 func TestCommitsSideBySide(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := connect(t, a, "c-c")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
 		done := make(chan error)
 		for w := range 8 {
 			go func() {
@@ -155,7 +155,7 @@ func TestCommitsSideBySide(t *testing.T) {
 		for range 8 {
 			require.NoError(t, <-done)
 		}
-		got := get(t, c, "x")
+		got := getBlob(t, c, "x")
 		require.Len(t, got, 50_000)
 		require.Equal(t, strings.Repeat(got[:1], 50_000), got, "of one writer")
 	})

@@ -27,16 +27,16 @@ const (
 	BlobDeleted BlobEventType = "Microsoft.Storage.BlobDeleted"
 )
 
-// changes numbers the changes of an account. The numbers ascend with its clock, so that they need not
+// changeNumbers numbers the changes of an account. The numbers ascend with its clock, so that they need not
 // be stored: those of an account that is opened again are higher, unless its clock was set back to
 // before the last deletion.
-type changes struct {
+type changeNumbers struct {
 	mu   sync.Mutex
 	last int64
 }
 
 // startAfter makes the next numbers higher than those of the writes of blobs.
-func (n *changes) startAfter(blobs []*version) {
+func (n *changeNumbers) startAfter(blobs []*version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, v := range blobs {
@@ -44,22 +44,22 @@ func (n *changes) startAfter(blobs []*version) {
 	}
 }
 
-// next returns the sequencer of a change.
-func (n *changes) next(at time.Time) string {
+// nextSequencer returns the sequencer of a change.
+func (n *changeNumbers) nextSequencer(at time.Time) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last = max(n.last+1, at.UnixNano())
 	return fmt.Sprintf("%048X", n.last)
 }
 
-// report reports a change of the blob that a call names. The caller holds the lock of the name.
-func (a *Account) report(typ BlobEventType, c *call, v *version, at time.Time) {
+// reportChange reports a change of the blob that a call names. The caller holds the lock of the name.
+func (a *Account) reportChange(typ BlobEventType, c *blobCall, v *version, at time.Time) {
 	if a.options.Changed == nil {
 		return
 	}
 	e := BlobEvent{
 		Type: typ, Container: c.container, Blob: c.blob, ETag: v.ETag, ContentType: v.Headers["Content-Type"],
-		Sequencer: a.changes.next(at), Time: at,
+		Sequencer: a.changes.nextSequencer(at), Time: at,
 	}
 	if typ == BlobCreated {
 		e.Size = v.size

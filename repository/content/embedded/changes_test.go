@@ -22,38 +22,38 @@ type eventLog struct {
 	events []embedded.BlobEvent
 }
 
-func (l *eventLog) note(e embedded.BlobEvent) {
+func (l *eventLog) recordEvent(e embedded.BlobEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, e)
 }
 
-// options returns those of an account that reports to l.
-func (l *eventLog) options(dir string, clock func() time.Time) embedded.Options {
-	return embedded.Options{Dir: dir, Containers: []string{"c-c"}, Changed: l.note, Clock: clock}
+// accountOptions returns those of an account that reports to l.
+func (l *eventLog) accountOptions(dir string, clock func() time.Time) embedded.Options {
+	return embedded.Options{Dir: dir, Containers: []string{"c-c"}, Changed: l.recordEvent, Clock: clock}
 }
 
 func TestChanged_ReportsWhatWasWrittenAndDeletedAndNothingElse(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "in a folder": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			log, at := &eventLog{}, time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
-			a := open(t, log.options(dir, func() time.Time { return at }))
-			c := connect(t, a, "c-c")
+			a := openAccount(t, log.accountOptions(dir, func() time.Time { return at }))
+			c := newClient(t, a, "c-c")
 			require.Empty(t, log.events, "no blob has changed")
 			kind := "text/plain"
-			first, err := c.NewBlockBlobClient("a/b").Upload(t.Context(), body("0123456789"), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &kind}})
+			first, err := c.NewBlockBlobClient("a/b").Upload(t.Context(), bodyOf("0123456789"), &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &kind}})
 			require.NoError(t, err)
 			never := azcore.ETagAny
-			_, err = c.NewBlockBlobClient("a/b").Upload(t.Context(), body("x"), &blockblob.UploadOptions{
+			_, err = c.NewBlockBlobClient("a/b").Upload(t.Context(), bodyOf("x"), &blockblob.UploadOptions{
 				AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &never}},
 			})
-			refused(t, err, 409, bloberror.BlobAlreadyExists)
-			second := put(t, c, "a/b", "abc")
-			require.Equal(t, "abc", get(t, c, "a/b"))
+			requireRefused(t, err, 409, bloberror.BlobAlreadyExists)
+			second := putBlob(t, c, "a/b", "abc")
+			require.Equal(t, "abc", getBlob(t, c, "a/b"))
 			_, err = c.NewBlobClient("a/b").Delete(t.Context(), nil)
 			require.NoError(t, err)
 			_, err = c.NewBlobClient("a/b").Delete(t.Context(), nil)
-			refused(t, err, 404, bloberror.BlobNotFound)
+			requireRefused(t, err, 404, bloberror.BlobNotFound)
 
 			require.Len(t, log.events, 3)
 			for i, want := range []embedded.BlobEvent{
@@ -72,13 +72,13 @@ func TestChanged_ReportsWhatWasWrittenAndDeletedAndNothingElse(t *testing.T) {
 func TestSequencers_AscendAlsoOverARestartWithAnEarlierClock(t *testing.T) {
 	log, at, dir := &eventLog{}, time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC), t.TempDir()
 	for range 3 {
-		a, err := embedded.Open(log.options(dir, func() time.Time {
+		a, err := embedded.Open(log.accountOptions(dir, func() time.Time {
 			at = at.Add(10 * time.Nanosecond)
 			return at
 		}))
 		require.NoError(t, err)
-		put(t, connect(t, a, "c-c"), "a", "1")
-		put(t, connect(t, a, "c-c"), "a", "2")
+		putBlob(t, newClient(t, a, "c-c"), "a", "1")
+		putBlob(t, newClient(t, a, "c-c"), "a", "2")
 		require.NoError(t, a.Close())
 		at = at.Add(-15 * time.Nanosecond)
 	}
@@ -92,14 +92,14 @@ func TestSequencers_AscendAlsoOverARestartWithAnEarlierClock(t *testing.T) {
 
 func TestEventsOfABlob_AreReportedInTheOrderOfTheirSequencers(t *testing.T) {
 	log := &eventLog{}
-	a := open(t, log.options("", nil))
-	c := connect(t, a, "c-c")
+	a := openAccount(t, log.accountOptions("", nil))
+	c := newClient(t, a, "c-c")
 	var writers sync.WaitGroup
 	for i := range 8 {
 		writers.Go(func() {
 			for n := range 20 {
 				name := fmt.Sprint(n % 3)
-				if _, err := c.NewBlockBlobClient(name).Upload(t.Context(), body("x"), nil); err != nil {
+				if _, err := c.NewBlockBlobClient(name).Upload(t.Context(), bodyOf("x"), nil); err != nil {
 					t.Error(err)
 				}
 				if i%2 == 0 {

@@ -21,41 +21,41 @@ func readConditions(h http.Header) (conditions, error) {
 		}
 		var err error
 		if *t, err = http.ParseTime(text); err != nil {
-			return c, refuse(400, "InvalidHeaderValue", "header %s: %q is no date", name, text)
+			return c, newBlobError(400, "InvalidHeaderValue", "header %s: %q is no date", name, text)
 		}
 	}
 	for name, value := range map[string]string{"If-Match": c.match, "If-None-Match": c.noneMatch} {
 		if strings.Contains(value, ",") {
-			return c, refuse(400, "InvalidHeaderValue", "header %s: want one etag", name)
+			return c, newBlobError(400, "InvalidHeaderValue", "header %s: want one etag", name)
 		}
 	}
 	return c, nil
 }
 
-// check says whether a blob may be written or removed; nil is a blob that is not
+// checkWrite says whether a blob may be written or removed; nil is a blob that is not
 // there. With If-None-Match: * one that is there is a conflict of its own.
-func (c conditions) check(v *version) error {
+func (c conditions) checkWrite(v *version) error {
 	if v != nil && c.noneMatch == "*" {
-		return refuse(http.StatusConflict, "BlobAlreadyExists", "there is such a blob already")
+		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "there is such a blob already")
 	}
-	if !c.hold(v) {
-		return refuse(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
+	if !c.doHold(v) {
+		return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
 	}
 	return nil
 }
 
 // checkRead says whether v may be read.
 func (c conditions) checkRead(v *version) error {
-	if c.hold(v) {
+	if c.doHold(v) {
 		return nil
 	}
 	if c.match == "" && c.notModifiedSince.IsZero() {
-		return refuse(http.StatusNotModified, "ConditionNotMet", "the blob has not been modified")
+		return newBlobError(http.StatusNotModified, "ConditionNotMet", "the blob has not been modified")
 	}
-	return refuse(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
+	return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
 }
 
-func (c conditions) hold(v *version) bool {
+func (c conditions) doHold(v *version) bool {
 	if v == nil {
 		return c.match == "" && c.notModifiedSince.IsZero()
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // createContainer makes a container that is not there.
-func (a *Account) createContainer(c *call) (*answer, error) {
+func (a *Account) createContainer(c *blobCall) (*blobAnswer, error) {
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
 	}
@@ -20,7 +20,7 @@ func (a *Account) createContainer(c *call) (*answer, error) {
 	if err := a.makeContainer(c.container, metadata); err != nil {
 		return nil, err
 	}
-	made, err := a.find(c)
+	made, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
@@ -32,20 +32,20 @@ func (a *Account) createContainer(c *call) (*answer, error) {
 func (a *Account) makeContainer(name string, metadata map[string]string) error {
 	a.index.making.Lock()
 	defer a.index.making.Unlock()
-	if _, ok := a.index.container(name); ok {
-		return refuse(http.StatusConflict, "ContainerAlreadyExists", "there is a container %s already", name)
+	if _, ok := a.index.findContainer(name); ok {
+		return newBlobError(http.StatusConflict, "ContainerAlreadyExists", "there is a container %s already", name)
 	}
 	now := a.options.Clock().UTC()
 	about := &version{ETag: newETag(), Created: now, Modified: now, Metadata: metadata}
-	if err := a.settle(a.store.makeContainer(name, about)); err != nil {
+	if err := a.breakIfUnsettled(a.store.makeContainer(name, about)); err != nil {
 		return err
 	}
 	return a.index.addContainer(name, about, nil)
 }
 
 // getContainer answers GET and HEAD alike: neither has a body.
-func (a *Account) getContainer(c *call) (*answer, error) {
-	found, err := a.find(c)
+func (a *Account) getContainer(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
@@ -61,19 +61,19 @@ func (a *Account) getContainer(c *call) (*answer, error) {
 const maxResults = 5000 // blobs in one answer
 
 // listBlobs answers one page of a container's blobs, in the order of their names.
-func (a *Account) listBlobs(c *call) (*answer, error) {
-	found, err := a.find(c)
+func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
 	list := blobList{
-		ServiceEndpoint: a.endpoint(c.scheme(), c.Host) + "/", ContainerName: c.container,
+		ServiceEndpoint: a.endpointAt(c.urlScheme(), c.Host) + "/", ContainerName: c.container,
 		Prefix: c.query.Get("prefix"), Marker: c.query.Get("marker"), MaxResults: maxResults,
 	}
 	if text := c.query.Get("maxresults"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return nil, refuse(400, "OutOfRangeQueryParameterValue", "maxresults %.20q: want a number from 1 on", text)
+			return nil, newBlobError(400, "OutOfRangeQueryParameterValue", "maxresults %.20q: want a number from 1 on", text)
 		}
 		list.MaxResults = min(n, maxResults)
 	}
@@ -83,7 +83,7 @@ func (a *Account) listBlobs(c *call) (*answer, error) {
 	}
 	from, err := base64.URLEncoding.DecodeString(list.Marker)
 	if err != nil {
-		return nil, refuse(400, "InvalidQueryParameterValue", "the marker is none that a list has told")
+		return nil, newBlobError(400, "InvalidQueryParameterValue", "the marker is none that a list has told")
 	}
 	found.blobs.Ascend(&version{Name: max(string(from), list.Prefix)}, func(v *version) bool {
 		switch {
@@ -93,7 +93,7 @@ func (a *Account) listBlobs(c *call) (*answer, error) {
 			list.NextMarker = base64.URLEncoding.EncodeToString([]byte(v.Name))
 			return false
 		}
-		list.Blobs = append(list.Blobs, listed(v, withMetadata))
+		list.Blobs = append(list.Blobs, newListedBlob(v, withMetadata))
 		return true
 	})
 	return withXML(http.StatusOK, list)
@@ -149,7 +149,7 @@ type listedProperties struct {
 	LeaseState         string
 }
 
-func listed(v *version, metadata bool) listedBlob {
+func newListedBlob(v *version, metadata bool) listedBlob {
 	blob := listedBlob{Name: v.Name, Properties: listedProperties{
 		CreationTime:       v.Created.UTC().Format(http.TimeFormat),
 		LastModified:       v.Modified.UTC().Format(http.TimeFormat),

@@ -14,14 +14,14 @@ import (
 
 func TestAnAccountOutlivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "if", "need", "be")
-	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c", "c-d"}})
-	c := connect(t, a, "c-c")
-	put(t, c, "old", "0")
-	put(t, c, "gone", "0")
-	etag := put(t, c, "old", "new")
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c", "c-d"}})
+	c := newClient(t, a, "c-c")
+	putBlob(t, c, "old", "0")
+	putBlob(t, c, "gone", "0")
+	etag := putBlob(t, c, "old", "new")
 	_, err := c.NewBlobClient("gone").Delete(t.Context(), nil)
 	require.NoError(t, err)
-	require.NoError(t, stage(c, "staged", "1", "data"))
+	require.NoError(t, stageBlock(c, "staged", "1", "data"))
 	about, err := c.GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 
@@ -31,18 +31,18 @@ func TestAnAccountOutlivesItsProcess(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "+unfinished", "leftover"), []byte("half"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // a crash came in between
 
-	a = open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	c = connect(t, a, "c-c")
-	require.Equal(t, "new", get(t, c, "old"))
-	refused(t, upload(c, "old", "x", ifMatch("other")), 412, "ConditionNotMet")
-	require.NoError(t, upload(c, "old", "x", ifMatch(etag)))
+	a = openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	c = newClient(t, a, "c-c")
+	require.Equal(t, "new", getBlob(t, c, "old"))
+	requireRefused(t, uploadBlob(c, "old", "x", ifMatch("other")), 412, "ConditionNotMet")
+	require.NoError(t, uploadBlob(c, "old", "x", ifMatch(etag)))
 	require.Equal(t, 404, statusOf(t, a, "c-c/gone"))
 	require.Equal(t, 404, statusOf(t, a, "c-c/staged"))
 	again, err := c.GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, *about.ETag, *again.ETag)
 	require.Equal(t, *about.LastModified, *again.LastModified)
-	_, err = connect(t, a, "c-d").GetProperties(t.Context(), nil)
+	_, err = newClient(t, a, "c-d").GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 	leftover, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
 	require.NoError(t, err)
@@ -52,23 +52,23 @@ func TestAnAccountOutlivesItsProcess(t *testing.T) {
 
 func TestWhatIsTakenCanBeOpenedAgain(t *testing.T) {
 	dir := t.TempDir()
-	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	long := strings.Repeat("<", 1<<10) // takes the most room
 	headers := []string{"x-ms-blob-type: BlockBlob", "x-ms-meta-m: " + strings.Repeat(long, 8)[1:]}
 	for _, name := range []string{"content-type", "content-encoding", "content-language", "content-disposition", "cache-control"} {
 		headers = append(headers, "x-ms-blob-"+name+": "+long)
 	}
 	path := "/devstoreaccount1/c-c/" + strings.Repeat("%E2%80%A8", 1024)
-	status, answer, _ := ask(t, a, request(t, a, "PUT", path, "data", headers...))
+	status, answer, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", path, "data", headers...))
 	require.Equal(t, 201, status, answer)
 	for _, header := range []string{"x-ms-meta-m: \xff", "x-ms-blob-content-type: \xff"} {
-		status, answer, _ := ask(t, a, request(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob", header))
+		status, answer, _ := sendRequest(t, a, newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "data", "x-ms-blob-type: BlockBlob", header))
 		require.Equal(t, 400, status, "it would not come back as it is: %s", answer)
 	}
 	require.NoError(t, a.Close())
 
-	a = open(t, embedded.Options{Dir: dir})
-	status, answer, got := ask(t, a, request(t, a, "GET", path, ""))
+	a = openAccount(t, embedded.Options{Dir: dir})
+	status, answer, got := sendRequest(t, a, newSignedRequest(t, a, "GET", path, ""))
 	require.Equal(t, 200, status, answer)
 	require.Equal(t, long, got.Header.Get("Cache-Control"))
 	require.Len(t, got.Header.Get("X-Ms-Meta-M"), 8<<10-1)
@@ -76,14 +76,14 @@ func TestWhatIsTakenCanBeOpenedAgain(t *testing.T) {
 
 func statusOf(t *testing.T, a *embedded.Account, path string) int {
 	t.Helper()
-	status, _, _ := ask(t, a, request(t, a, "HEAD", "/devstoreaccount1/"+path, ""))
+	status, _, _ := sendRequest(t, a, newSignedRequest(t, a, "HEAD", "/devstoreaccount1/"+path, ""))
 	return status
 }
 
 func TestDamagedPropertiesAreFoundWhenTheAccountIsOpened(t *testing.T) {
 	dir := t.TempDir()
-	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	put(t, connect(t, a, "c-c"), "x", "content")
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	putBlob(t, newClient(t, a, "c-c"), "x", "content")
 	require.NoError(t, a.Close())
 	files, err := filepath.Glob(filepath.Join(dir, "c-c", "*"))
 	require.NoError(t, err)

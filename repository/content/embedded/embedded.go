@@ -72,10 +72,10 @@ type Options struct {
 type Account struct {
 	options Options
 	key     []byte
-	store   store
-	index   index
-	uploads uploads
-	changes changes
+	store   blobStore
+	index   blobIndex
+	uploads blockUploads
+	changes changeNumbers
 
 	mu       sync.Mutex
 	closed   bool
@@ -109,29 +109,29 @@ func Open(o Options) (*Account, error) {
 	if err != nil || len(key) == 0 {
 		return nil, errors.New("the account's key: want base64")
 	}
-	var s store = memory{}
+	var s blobStore = memoryStore{}
 	if o.Dir != "" {
 		if s, err = openFolder(o.Dir, o.Claim, onSystem); err != nil {
 			return nil, fmt.Errorf("open the blobs in %s: %w", o.Dir, err)
 		}
 	}
 	a := newAccount(o, key, s)
-	if err := a.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the blobs in %s: %w", o.Dir, err), s.close())
+	if err := a.loadStored(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the blobs in %s: %w", o.Dir, err), s.closeStore())
 	}
 	return a, nil
 }
 
-func newAccount(o Options, key []byte, s store) *Account {
+func newAccount(o Options, key []byte, s blobStore) *Account {
 	return &Account{
 		options: o, key: key, store: s, closing: make(chan struct{}), broke: make(chan error, 1),
-		uploads: uploads{most: o.MaxUncommitted, clock: o.Clock},
+		uploads: blockUploads{most: o.MaxUncommitted, clock: o.Clock},
 	}
 }
 
-// load finds what is stored, and makes the containers that are to be there.
-func (a *Account) load() error {
-	if err := a.store.load(func(container string, properties *version, blobs []*version) error {
+// loadStored finds what is stored, and makes the containers that are to be there.
+func (a *Account) loadStored() error {
+	if err := a.store.loadAll(func(container string, properties *version, blobs []*version) error {
 		a.changes.startAfter(blobs)
 		return a.index.addContainer(container, properties, blobs)
 	}); err != nil {
@@ -141,7 +141,7 @@ func (a *Account) load() error {
 		if err := checkContainer(name); err != nil {
 			return err
 		}
-		if _, ok := a.index.container(name); ok {
+		if _, ok := a.index.findContainer(name); ok {
 			continue
 		}
 		if err := a.makeContainer(name, nil); err != nil {
@@ -158,9 +158,9 @@ func (a *Account) Name() string { return a.options.Account }
 func (a *Account) Key() string { return a.options.Key }
 
 // Endpoint is the URL to give to a client that uses Transport.
-func (a *Account) Endpoint() string { return a.endpoint("http", "embedded.localhost") }
+func (a *Account) Endpoint() string { return a.endpointAt("http", "embedded.localhost") }
 
-func (a *Account) endpoint(scheme, host string) string {
+func (a *Account) endpointAt(scheme, host string) string {
 	return scheme + "://" + host + "/" + a.options.Account
 }
 
@@ -177,12 +177,12 @@ func (a *Account) TLSConnectionString(address string) string {
 
 func (a *Account) connectionString(scheme, address string) string {
 	return fmt.Sprintf("DefaultEndpointsProtocol=%s;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;",
-		scheme, a.options.Account, a.options.Key, a.endpoint(scheme, address))
+		scheme, a.options.Account, a.options.Key, a.endpointAt(scheme, address))
 }
 
-// begin counts a request as under way, unless there is a reason to refuse it, such as
+// beginRequest counts a request as under way, unless there is a reason to refuse it, such as
 // that so many are.
-func (a *Account) begin(most int) error {
+func (a *Account) beginRequest(most int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -191,14 +191,14 @@ func (a *Account) begin(most int) error {
 	case a.broken != nil:
 		return a.broken
 	case a.open >= most:
-		return refuse(503, "ServerBusy", "%d requests are under way, which is the most", a.open)
+		return newBlobError(503, "ServerBusy", "%d requests are under way, which is the most", a.open)
 	}
 	a.open++
 	a.requests.Add(1)
 	return nil
 }
 
-func (a *Account) end() {
+func (a *Account) endRequest() {
 	a.mu.Lock()
 	a.open--
 	a.mu.Unlock()
@@ -227,7 +227,7 @@ var ErrNoFolder = errors.New("the account is in memory and has no folder")
 // it is released. The blobs themselves are gone at once. An account in memory fails with
 // ErrNoFolder.
 func (a *Account) Hold() (*datafolder.Hold, error) {
-	f, ok := a.store.(*folder)
+	f, ok := a.store.(*folderStore)
 	if !ok {
 		return nil, ErrNoFolder
 	}
@@ -251,6 +251,6 @@ func (a *Account) Close() error {
 	if closed {
 		return nil
 	}
-	a.uploads.clear()
-	return a.store.close()
+	a.uploads.clearAll()
+	return a.store.closeStore()
 }

@@ -24,8 +24,8 @@ import (
 
 // A breaking file system fails the call that is the at-th from now on, and perhaps
 // all that follow.
-type breaking struct {
-	system
+type failingFiles struct {
+	systemFiles
 	left  int
 	still bool
 	count int    // of calls
@@ -34,7 +34,7 @@ type breaking struct {
 
 var errBreaking = errors.New("input/output error")
 
-func (b *breaking) fails(what string) bool {
+func (b *failingFiles) shouldFail(what string) bool {
 	b.count++
 	b.left--
 	if b.left == 0 || b.left < 0 && b.still {
@@ -46,44 +46,44 @@ func (b *breaking) fails(what string) bool {
 	return false
 }
 
-func (b *breaking) create(name string) (*os.File, error) {
-	if b.fails("create") {
+func (b *failingFiles) createFile(name string) (*os.File, error) {
+	if b.shouldFail("create") {
 		return nil, errBreaking
 	}
-	return b.system.create(name)
+	return b.systemFiles.createFile(name)
 }
 
-func (b *breaking) write(f *os.File, p []byte) (int, error) {
-	if b.fails("write") {
+func (b *failingFiles) writeFile(f *os.File, p []byte) (int, error) {
+	if b.shouldFail("write") {
 		n, _ := f.Write(p[:len(p)/2])
 		return n, errBreaking
 	}
-	return b.system.write(f, p)
+	return b.systemFiles.writeFile(f, p)
 }
 
-func (b *breaking) sync(*os.File) error {
-	if b.fails("sync") {
+func (b *failingFiles) syncFile(*os.File) error {
+	if b.shouldFail("sync") {
 		return errBreaking
 	}
 	return nil // nobody takes the power away here
 }
 
-func (b *breaking) rename(from, to string) error {
-	if b.fails("rename") {
+func (b *failingFiles) renameFile(from, to string) error {
+	if b.shouldFail("rename") {
 		return errBreaking
 	}
-	return b.system.rename(from, to)
+	return b.systemFiles.renameFile(from, to)
 }
 
-func (b *breaking) remove(name string) error {
-	if b.fails("remove") {
+func (b *failingFiles) removeFile(name string) error {
+	if b.shouldFail("remove") {
 		return errBreaking
 	}
-	return b.system.remove(name)
+	return b.systemFiles.removeFile(name)
 }
 
-func (b *breaking) syncFolder(string) error {
-	if b.fails("syncFolder") {
+func (b *failingFiles) syncFolder(string) error {
+	if b.shouldFail("syncFolder") {
 		return errBreaking
 	}
 	return nil
@@ -94,14 +94,14 @@ func (b *breaking) syncFolder(string) error {
 // could not be told to keep what it shows, nothing more is answered.
 func TestADiskThatFailsIsNeverCalledASuccess(t *testing.T) {
 	for name, do := range map[string]func(*Account) (int, string){
-		"a new blob":   func(a *Account) (int, string) { return ask(a, "PUT", "/c-c/new", "new") },
-		"an overwrite": func(a *Account) (int, string) { return ask(a, "PUT", "/c-c/old", "new") },
-		"a removal":    func(a *Account) (int, string) { return ask(a, "DELETE", "/c-c/old", "") },
-		"a container":  func(a *Account) (int, string) { return ask(a, "PUT", "/c-d?restype=container", "") },
-		"a block":      func(a *Account) (int, string) { return ask(a, "PUT", "/c-c/x?comp=block&blockid=MQ==", "new") },
+		"a new blob":   func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/new", "new") },
+		"an overwrite": func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old", "new") },
+		"a removal":    func(a *Account) (int, string) { return sendRequest(a, "DELETE", "/c-c/old", "") },
+		"a container":  func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-d?restype=container", "") },
+		"a block":      func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/x?comp=block&blockid=MQ==", "new") },
 		"a list":       func(a *Account) (int, string) { return commitTwo(a) },
 		"a broken body": func(a *Account) (int, string) {
-			return ask(a, "PUT", "/c-c/new", "new", "Content-MD5: AAAAAAAAAAAAAAAAAAAAAA==")
+			return sendRequest(a, "PUT", "/c-c/new", "new", "Content-MD5: AAAAAAAAAAAAAAAAAAAAAA==")
 		},
 	} {
 		for _, still := range []bool{false, true} {
@@ -118,11 +118,11 @@ func TestADiskThatFailsIsNeverCalledASuccess(t *testing.T) {
 // breakAt reports whether the request needs fewer calls than at.
 func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) bool {
 	dir := t.TempDir()
-	disk := &breaking{left: -1}
+	disk := &failingFiles{left: -1}
 	a := openOn(t, dir, disk)
-	status, _ := ask(a, "PUT", "/c-c/old", "old")
+	status, _ := sendRequest(a, "PUT", "/c-c/old", "old")
 	require.Equal(t, 201, status)
-	before := state(a)
+	before := readState(a)
 
 	disk.left, disk.still, disk.count = at, still, 0
 	status, code := do(a)
@@ -135,21 +135,21 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 		// A draft that could not be removed goes when the account is opened.
 	case disk.what == "syncFolder" && code == "InternalError" && a.broken != nil:
 		for _, path := range []string{"/c-c/old", "/c-c/new", "/c-c"} {
-			status, _ := ask(a, "GET", path, "")
+			status, _ := sendRequest(a, "GET", path, "")
 			require.Equal(t, 500, status, "nobody knows what will be there")
 		}
 	default:
 		require.Equal(t, 500, status, disk.what)
 		require.Equal(t, "InternalError", code)
-		require.Equal(t, before, state(a), disk.what)
+		require.Equal(t, before, readState(a), disk.what)
 	}
 	broken := a.broken != nil
-	after := state(a)
+	after := readState(a)
 	require.NoError(t, a.Close())
 
-	again := openOn(t, dir, &breaking{left: -1})
+	again := openOn(t, dir, &failingFiles{left: -1})
 	if !broken {
-		require.Equal(t, after, state(again), "opening finds what was answered")
+		require.Equal(t, after, readState(again), "opening finds what was answered")
 	}
 	drafts, err := os.ReadDir(path.Join(dir, unfinished))
 	require.NoError(t, err)
@@ -158,10 +158,10 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 	return !fired
 }
 
-func openOn(t *testing.T, dir string, disk *breaking) *Account {
+func openOn(t *testing.T, dir string, disk *failingFiles) *Account {
 	t.Helper()
 	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem {
-		disk.system = system{root}
+		disk.systemFiles = systemFiles{root}
 		return disk
 	})
 	require.NoError(t, err)
@@ -170,12 +170,12 @@ func openOn(t *testing.T, dir string, disk *breaking) *Account {
 	a := newAccount(Options{
 		Dir: dir, Account: WellKnownAccount, Containers: []string{"c-c"}, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}, key, s)
-	require.NoError(t, a.load())
+	require.NoError(t, a.loadStored())
 	return a
 }
 
-// state is all that can be read.
-func state(a *Account) string {
+// readState is all that can be read.
+func readState(a *Account) string {
 	var all strings.Builder
 	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c?restype=container", "/c-d?restype=container"} {
 		r := newRequest("GET", what, "")
@@ -195,11 +195,11 @@ func state(a *Account) string {
 
 func commitTwo(a *Account) (int, string) {
 	for _, id := range []string{"MQ==", "Mg=="} {
-		if status, code := ask(a, "PUT", "/c-c/x?comp=block&blockid="+id, "data"); status != 201 {
+		if status, code := sendRequest(a, "PUT", "/c-c/x?comp=block&blockid="+id, "data"); status != 201 {
 			return status, code
 		}
 	}
-	return ask(a, "PUT", "/c-c/x?comp=blocklist", "<BlockList><Latest>MQ==</Latest><Latest>Mg==</Latest></BlockList>")
+	return sendRequest(a, "PUT", "/c-c/x?comp=blocklist", "<BlockList><Latest>MQ==</Latest><Latest>Mg==</Latest></BlockList>")
 }
 
 func newRequest(method, target, data string, headers ...string) *http.Request {
@@ -217,18 +217,18 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 		r.Header.Set(name, value)
 	}
 	key, _ := base64.StdEncoding.DecodeString(WellKnownKey)
-	sign(&Account{options: Options{Account: WellKnownAccount}, key: key}, r, u.Query())
+	signRequest(&Account{options: Options{Account: WellKnownAccount}, key: key}, r, u.Query())
 	return r
 }
 
-// sign signs as the account would check; that this is right, other clients show.
-func sign(a *Account, r *http.Request, query url.Values) {
+// signRequest signs as the account would check; that this is right, other clients show.
+func signRequest(a *Account, r *http.Request, query url.Values) {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(a.stringToSign(r, query, r.Header.Get("X-Ms-Date"), strings.Compare)))
 	r.Header.Set("Authorization", "SharedKey "+WellKnownAccount+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-func ask(a *Account, method, target, data string, headers ...string) (int, string) {
+func sendRequest(a *Account, method, target, data string, headers ...string) (int, string) {
 	answer, err := a.Transport().Do(newRequest(method, target, data, headers...))
 	if err != nil {
 		return 0, err.Error()

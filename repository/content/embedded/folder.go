@@ -24,7 +24,7 @@ import (
 //	+held/…             blobs that were deleted during a Hold; removed at its end, and when the account is opened
 //	container/+         properties of the container
 //	container/5feceb…   a blob: its content, then its properties
-type folder struct {
+type folderStore struct {
 	root    *os.Root
 	files   fileSystem
 	lock    io.Closer
@@ -40,15 +40,15 @@ const (
 // A fileSystem is how a folder writes, and what tests break. Names are below the
 // folder's root.
 type fileSystem interface {
-	create(name string) (*os.File, error)
-	write(f *os.File, p []byte) (int, error)
-	sync(f *os.File) error
-	rename(from, to string) error
-	remove(name string) error
+	createFile(name string) (*os.File, error)
+	writeFile(f *os.File, p []byte) (int, error)
+	syncFile(f *os.File) error
+	renameFile(from, to string) error
+	removeFile(name string) error
 	syncFolder(name string) error
 }
 
-func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSystem) (*folder, error) {
+func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSystem) (*folderStore, error) {
 	if err := claim.Make(dir); err != nil {
 		return nil, err
 	}
@@ -63,18 +63,18 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	f := &folder{root: root, files: files(root), lock: lock}
+	f := &folderStore{root: root, files: files(root), lock: lock}
 	if err := checkFormat(root); err != nil {
-		return nil, errors.Join(err, f.close())
+		return nil, errors.Join(err, f.closeStore())
 	}
-	if err := f.clean(); err != nil {
-		return nil, errors.Join(err, f.close())
+	if err := f.removeDrafts(); err != nil {
+		return nil, errors.Join(err, f.closeStore())
 	}
 	return f, nil
 }
 
-// clean empties the folder of drafts.
-func (f *folder) clean() error {
+// removeDrafts empties the folder of drafts.
+func (f *folderStore) removeDrafts() error {
 	if err := errors.Join(f.root.RemoveAll(unfinished), datafolder.CleanHeld(f.root)); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (f *folder) clean() error {
 	return f.files.syncFolder(".")
 }
 
-func (f *folder) load(found func(string, *version, []*version) error) error {
+func (f *folderStore) loadAll(found func(string, *version, []*version) error) error {
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *folder) load(found func(string, *version, []*version) error) error {
 	return nil
 }
 
-func (f *folder) loadContainer(container string, found func(string, *version, []*version) error) error {
+func (f *folderStore) loadContainer(container string, found func(string, *version, []*version) error) error {
 	if err := f.closeOthers(container); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (f *folder) loadContainer(container string, found func(string, *version, []
 
 // closeOthers takes the rights of other users from a folder that an earlier version has
 // made. A folder of another user, or on a file system without modes, stays as it is.
-func (f *folder) closeOthers(container string) error {
+func (f *folderStore) closeOthers(container string) error {
 	info, err := f.root.Stat(container)
 	if err != nil || info.Mode().Perm()&^datafolder.PrivateFolder == 0 {
 		return err
@@ -165,91 +165,91 @@ func pathOf(container string, v *version) string {
 	return path.Join(container, fileOf(v.Name))
 }
 
-func (f *folder) draft(int64) (draft, error) {
+func (f *folderStore) newDraft(int64) (draftContent, error) {
 	name := path.Join(unfinished, strings.ToLower(rand.Text()))
-	file, err := f.files.create(name)
+	file, err := f.files.createFile(name)
 	if err != nil {
 		return nil, err
 	}
 	return &fileDraft{folder: f, name: name, file: file}, nil
 }
 
-func (f *folder) makeContainer(container string, about *version) error {
+func (f *folderStore) makeContainer(container string, about *version) error {
 	if err := f.root.Mkdir(container, datafolder.PrivateFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := f.files.syncFolder("."); err != nil {
 		return err // without its properties it is no container, and goes when the account is opened
 	}
-	d, err := f.draft(0)
+	d, err := f.newDraft(0)
 	if err != nil {
 		return err
 	}
-	if err := d.done(); err != nil {
-		d.discard()
+	if err := d.finishWriting(); err != nil {
+		d.discardDraft()
 		return err
 	}
-	return f.publish(container, about, d)
+	return f.publishDraft(container, about, d)
 }
 
-func (f *folder) publish(container string, v *version, d draft) error {
+func (f *folderStore) publishDraft(container string, v *version, d draftContent) error {
 	file := d.(*fileDraft)
-	err := file.seal(v)
+	err := file.appendProperties(v)
 	if err == nil {
-		err = f.files.rename(file.name, pathOf(container, v))
+		err = f.files.renameFile(file.name, pathOf(container, v))
 	}
 	if err != nil {
-		d.discard()
+		d.discardDraft()
 		return err
 	}
 	if err := f.files.syncFolder(container); err != nil {
-		return unsettled{err}
+		return unsettledError{err}
 	}
 	v.size = file.size
 	return nil
 }
 
-func (f *folder) open(container string, v *version) (content, error) {
+func (f *folderStore) openContent(container string, v *version) (blobContent, error) {
 	return f.root.Open(pathOf(container, v))
 }
 
-func (f *folder) remove(container string, v *version) error {
-	if err := f.remover.Remove(pathOf(container, v), f.files.remove); err != nil {
+func (f *folderStore) removeVersion(container string, v *version) error {
+	if err := f.remover.Remove(pathOf(container, v), f.files.removeFile); err != nil {
 		return err
 	}
 	if err := f.files.syncFolder(container); err != nil {
-		return unsettled{err}
+		return unsettledError{err}
 	}
 	return nil
 }
 
-func (f *folder) close() error { return errors.Join(f.root.Close(), f.lock.Close()) }
+func (f *folderStore) closeStore() error { return errors.Join(f.root.Close(), f.lock.Close()) }
 
 // A fileDraft is a file among the unfinished. It is open until done.
 type fileDraft struct {
-	folder *folder
+	folder *folderStore
 	name   string
 	file   *os.File
 	size   int64
 }
 
 func (d *fileDraft) Write(p []byte) (int, error) {
-	n, err := d.folder.files.write(d.file, p)
+	n, err := d.folder.files.writeFile(d.file, p)
 	d.size += int64(n)
 	return n, err
 }
 
-func (d *fileDraft) done() error { return d.file.Close() }
+func (d *fileDraft) finishWriting() error { return d.file.Close() }
 
-func (d *fileDraft) open() (content, error) { return d.folder.root.Open(d.name) }
+func (d *fileDraft) openDraft() (blobContent, error) { return d.folder.root.Open(d.name) }
 
-func (d *fileDraft) discard() {
-	_ = d.file.Close()                // it may be closed already
-	_ = d.folder.files.remove(d.name) // if that fails, opening the account does it
+func (d *fileDraft) discardDraft() {
+	_ = d.file.Close()                    // it may be closed already
+	_ = d.folder.files.removeFile(d.name) // if that fails, opening the account does it
 }
 
-// seal appends the properties, and makes the file durable.
-func (d *fileDraft) seal(v *version) (err error) {
+// appendProperties appends the properties, and makes the file durable.
+func (d *fileDraft) appendProperties(v *version) (err error) {
 	tail, err := encodeVersion(v)
 	if err != nil {
 		return err
@@ -259,27 +259,27 @@ func (d *fileDraft) seal(v *version) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := d.folder.files.write(file, tail); err != nil {
+	if _, err := d.folder.files.writeFile(file, tail); err != nil {
 		return err
 	}
-	return d.folder.files.sync(file)
+	return d.folder.files.syncFile(file)
 }
 
-// system is the file system of the machine.
-type system struct{ root *os.Root }
+// systemFiles is the file system of the machine.
+type systemFiles struct{ root *os.Root }
 
-func onSystem(root *os.Root) fileSystem { return system{root} }
+func onSystem(root *os.Root) fileSystem { return systemFiles{root} }
 
-func (s system) create(name string) (*os.File, error) {
+func (s systemFiles) createFile(name string) (*os.File, error) {
 	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 }
 
-func (system) write(f *os.File, p []byte) (int, error) { return f.Write(p) }
+func (systemFiles) writeFile(f *os.File, p []byte) (int, error) { return f.Write(p) }
 
-func (system) sync(f *os.File) error { return f.Sync() }
+func (systemFiles) syncFile(f *os.File) error { return f.Sync() }
 
-func (s system) rename(from, to string) error { return s.root.Rename(from, to) }
+func (s systemFiles) renameFile(from, to string) error { return s.root.Rename(from, to) }
 
-func (s system) remove(name string) error { return s.root.Remove(name) }
+func (s systemFiles) removeFile(name string) error { return s.root.Remove(name) }
 
-func (s system) syncFolder(name string) error { return datafolder.SyncIn(s.root, name) }
+func (s systemFiles) syncFolder(name string) error { return datafolder.SyncIn(s.root, name) }

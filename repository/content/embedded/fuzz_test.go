@@ -29,8 +29,8 @@ func FuzzRequests(f *testing.F) {
 		a := newAccount(Options{
 			Account: WellKnownAccount, Containers: []string{"c-c"}, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1,
 			Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
-		}, key, memory{})
-		require.NoError(t, a.load())
+		}, key, memoryStore{})
+		require.NoError(t, a.loadStored())
 		for _, path := range []string{"/c-c/x", path} {
 			r := newRequest(method, "", data)
 			r.URL = &url.URL{Scheme: "http", Host: "embedded.localhost", Path: "/" + WellKnownAccount + path, RawQuery: query}
@@ -39,7 +39,7 @@ func FuzzRequests(f *testing.F) {
 			if err != nil {
 				signed = nil
 			}
-			sign(a, r, signed)
+			signRequest(a, r, signed)
 			answer, err := a.Transport().Do(r)
 			require.NoError(t, err)
 			require.Less(t, answer.StatusCode, 502)

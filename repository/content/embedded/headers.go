@@ -27,19 +27,19 @@ func readMetadata(h http.Header) (map[string]string, error) {
 			continue
 		}
 		if !metadataName.MatchString(name) {
-			return nil, refuse(400, "InvalidMetadata", "the name of metadata %.60q: want letters, digits and _, no digit first", name)
+			return nil, newBlobError(400, "InvalidMetadata", "the name of metadata %.60q: want letters, digits and _, no digit first", name)
 		}
 		if metadata == nil {
 			metadata = map[string]string{}
 		}
 		metadata[name] = strings.Join(values, ",")
 		if !utf8.ValidString(metadata[name]) { // would not come back as it is
-			return nil, refuse(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
+			return nil, newBlobError(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
 		}
 		total += len(name) + len(metadata[name])
 	}
 	if total > maxMetadata {
-		return nil, refuse(400, "MetadataTooLarge", "the metadata has %d bytes, more than %d", total, maxMetadata)
+		return nil, newBlobError(400, "MetadataTooLarge", "the metadata has %d bytes, more than %d", total, maxMetadata)
 	}
 	return metadata, nil
 }
@@ -57,10 +57,10 @@ func readProperties(h http.Header, own bool) (*version, error) {
 			value = h.Get(name)
 		}
 		if len(value) > maxHeader {
-			return nil, refuse(400, "InvalidHeaderValue", "header %s has more than %d bytes", name, maxHeader)
+			return nil, newBlobError(400, "InvalidHeaderValue", "header %s has more than %d bytes", name, maxHeader)
 		}
 		if !utf8.ValidString(value) {
-			return nil, refuse(400, "InvalidHeaderValue", "header %s is not UTF-8", name)
+			return nil, newBlobError(400, "InvalidHeaderValue", "header %s is not UTF-8", name)
 		}
 		if value != "" {
 			v.Headers[name] = value
@@ -83,14 +83,14 @@ func readMD5(h http.Header, name string) ([]byte, error) {
 	sum, err := base64.StdEncoding.DecodeString(text)
 	const length = 16
 	if err != nil || len(sum) != length {
-		return nil, refuse(400, "InvalidMd5", "header %s: want %d bytes in base64", name, length)
+		return nil, newBlobError(400, "InvalidMd5", "header %s: want %d bytes in base64", name, length)
 	}
 	return sum, nil
 }
 
 func checkMD5(want, got []byte) error {
 	if want != nil && !bytes.Equal(want, got) {
-		return refuse(400, "Md5Mismatch", "the MD5 in the headers is not that of what arrived")
+		return newBlobError(400, "Md5Mismatch", "the MD5 in the headers is not that of what arrived")
 	}
 	return nil
 }

@@ -14,14 +14,14 @@ import (
 
 // An index knows every version that is there. What it says and what the store
 // has agree while the lock of a name is held.
-type index struct {
+type blobIndex struct {
 	making     sync.Mutex // held by whoever makes a container
 	mu         sync.Mutex
-	containers map[string]*container
+	containers map[string]*blobContainer
 }
 
 // A container is a container of blobs, in the order of their names.
-type container struct {
+type blobContainer struct {
 	about *version
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
@@ -32,21 +32,21 @@ type container struct {
 
 var seed = maphash.MakeSeed()
 
-func newContainer(about *version) *container {
-	return &container{about: about, blobs: btree.NewBTreeG(func(a, b *version) bool { return a.Name < b.Name })}
+func newBlobContainer(about *version) *blobContainer {
+	return &blobContainer{about: about, blobs: btree.NewBTreeG(func(a, b *version) bool { return a.Name < b.Name })}
 }
 
-func (c *container) lock(blob string) *sync.RWMutex {
+func (c *blobContainer) lockOf(blob string) *sync.RWMutex {
 	return &c.locks[maphash.String(seed, blob)%uint64(len(c.locks))]
 }
 
-// blob returns the version of a name, or nil.
-func (c *container) blob(name string) *version {
+// findBlob returns the version of a name, or nil.
+func (c *blobContainer) findBlob(name string) *version {
 	v, _ := c.blobs.Get(&version{Name: name})
 	return v
 }
 
-func (i *index) container(name string) (*container, bool) {
+func (i *blobIndex) findContainer(name string) (*blobContainer, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	c, ok := i.containers[name]
@@ -54,15 +54,15 @@ func (i *index) container(name string) (*container, bool) {
 }
 
 // addContainer adds what a store has loaded.
-func (i *index) addContainer(name string, about *version, blobs []*version) error {
-	c := newContainer(about)
+func (i *blobIndex) addContainer(name string, about *version, blobs []*version) error {
+	c := newBlobContainer(about)
 	for _, v := range blobs {
 		c.blobs.Set(v)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.containers == nil {
-		i.containers = map[string]*container{}
+		i.containers = map[string]*blobContainer{}
 	}
 	i.containers[name] = c
 	return nil
@@ -80,7 +80,7 @@ var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 func checkContainer(name string) error {
 	const least, most = 3, 63
 	if len(name) < least || len(name) > most || !containerName.MatchString(name) {
-		return refuse(400, "InvalidResourceName",
+		return newBlobError(400, "InvalidResourceName",
 			"container %.70q: want %d to %d characters of a-z 0-9, with single dashes between them", name, least, most)
 	}
 	return nil
@@ -92,11 +92,11 @@ func checkBlob(name string) error {
 	inXML := func(r rune) bool { return r >= 0x20 && r != 0xFFFE && r != 0xFFFF && r != utf8.RuneError }
 	switch {
 	case name == "":
-		return refuse(400, "InvalidUri", "the blob's name is empty")
+		return newBlobError(400, "InvalidUri", "the blob's name is empty")
 	case utf8.RuneCountInString(name) > most:
-		return refuse(400, "InvalidUri", "the blob's name has more than %d characters", most)
+		return newBlobError(400, "InvalidUri", "the blob's name has more than %d characters", most)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !inXML(r) }):
-		return refuse(400, "InvalidUri", "the blob's name %.70q has characters that a name cannot have", name)
+		return newBlobError(400, "InvalidUri", "the blob's name %.70q has characters that a name cannot have", name)
 	}
 	return nil
 }

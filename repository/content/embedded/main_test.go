@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t testing.TB, o embedded.Options) *embedded.Account {
+func openAccount(t testing.TB, o embedded.Options) *embedded.Account {
 	t.Helper()
 	a, err := embedded.Open(o)
 	require.NoError(t, err)
@@ -38,17 +38,17 @@ func open(t testing.TB, o embedded.Options) *embedded.Account {
 	return a
 }
 
-// everywhere runs a test on an account in memory and on one in a folder, which has
+// eachAccount runs a test on an account in memory and on one in a folder, which has
 // a container "c" each.
-func everywhere(t *testing.T, test func(*testing.T, *embedded.Account)) {
-	t.Run("in memory", func(t *testing.T) { test(t, open(t, embedded.Options{Containers: []string{"c-c"}})) })
+func eachAccount(t *testing.T, test func(*testing.T, *embedded.Account)) {
+	t.Run("in memory", func(t *testing.T) { test(t, openAccount(t, embedded.Options{Containers: []string{"c-c"}})) })
 	t.Run("in a folder", func(t *testing.T) {
-		test(t, open(t, embedded.Options{Dir: t.TempDir(), Containers: []string{"c-c"}}))
+		test(t, openAccount(t, embedded.Options{Dir: t.TempDir(), Containers: []string{"c-c"}}))
 	})
 }
 
-// connect returns the ordinary client of a container, which tries everything once.
-func connect(t testing.TB, a *embedded.Account, name string) *container.Client {
+// newClient returns the ordinary client of a container, which tries everything once.
+func newClient(t testing.TB, a *embedded.Account, name string) *container.Client {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(a.Name(), a.Key())
 	require.NoError(t, err)
@@ -59,16 +59,16 @@ func connect(t testing.TB, a *embedded.Account, name string) *container.Client {
 	return c
 }
 
-func put(t testing.TB, c *container.Client, name, data string) azcore.ETag {
+func putBlob(t testing.TB, c *container.Client, name, data string) azcore.ETag {
 	t.Helper()
-	got, err := c.NewBlockBlobClient(name).Upload(t.Context(), body(data), nil)
+	got, err := c.NewBlockBlobClient(name).Upload(t.Context(), bodyOf(data), nil)
 	require.NoError(t, err)
 	return *got.ETag
 }
 
-func body(data string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(data)) }
+func bodyOf(data string) io.ReadSeekCloser { return streaming.NopCloser(strings.NewReader(data)) }
 
-func get(t testing.TB, c *container.Client, name string) string {
+func getBlob(t testing.TB, c *container.Client, name string) string {
 	t.Helper()
 	got, err := c.NewBlobClient(name).DownloadStream(t.Context(), nil)
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func get(t testing.TB, c *container.Client, name string) string {
 	return string(data)
 }
 
-func refused(t testing.TB, err error, status int, code bloberror.Code) {
+func requireRefused(t testing.TB, err error, status int, code bloberror.Code) {
 	t.Helper()
 	var answer *azcore.ResponseError
 	require.ErrorAs(t, err, &answer)
@@ -95,13 +95,13 @@ func ifNoneMatch(etag azcore.ETag) *blob.AccessConditions {
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &etag}}
 }
 
-func upload(c *container.Client, name, data string, when *blob.AccessConditions) error {
-	_, err := c.NewBlockBlobClient(name).Upload(context.Background(), body(data), &blockblob.UploadOptions{AccessConditions: when})
+func uploadBlob(c *container.Client, name, data string, when *blob.AccessConditions) error {
+	_, err := c.NewBlockBlobClient(name).Upload(context.Background(), bodyOf(data), &blockblob.UploadOptions{AccessConditions: when})
 	return err
 }
 
-// request makes a request of one's own, signed as the documentation says.
-func request(t testing.TB, a *embedded.Account, method, path string, data string, headers ...string) *http.Request {
+// newSignedRequest makes a request of one's own, signed as the documentation says.
+func newSignedRequest(t testing.TB, a *embedded.Account, method, path string, data string, headers ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path, bytes.NewReader([]byte(data)))
 	require.NoError(t, err)
@@ -111,11 +111,11 @@ func request(t testing.TB, a *embedded.Account, method, path string, data string
 		name, value, _ := strings.Cut(h, ": ")
 		r.Header.Set(name, value)
 	}
-	sign(t, a, r)
+	signRequest(t, a, r)
 	return r
 }
 
-func sign(t testing.TB, a *embedded.Account, r *http.Request) {
+func signRequest(t testing.TB, a *embedded.Account, r *http.Request) {
 	t.Helper()
 	length := ""
 	if r.ContentLength > 0 {
@@ -148,8 +148,8 @@ func sign(t testing.TB, a *embedded.Account, r *http.Request) {
 	r.Header.Set("Authorization", "SharedKey "+a.Name()+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// ask sends a request and returns status, code and the answer.
-func ask(t testing.TB, a *embedded.Account, r *http.Request) (int, string, *http.Response) {
+// sendRequest sends a request and returns status, code and the answer.
+func sendRequest(t testing.TB, a *embedded.Account, r *http.Request) (int, string, *http.Response) {
 	t.Helper()
 	answer, err := a.Transport().Do(r)
 	require.NoError(t, err)
@@ -157,8 +157,8 @@ func ask(t testing.TB, a *embedded.Account, r *http.Request) (int, string, *http
 	return answer.StatusCode, answer.Header.Get("x-ms-error-code"), answer
 }
 
-// serve serves an account on a port of its own.
-func serve(t testing.TB, a *embedded.Account) (address string) {
+// serveAccount serves an account on a port of its own.
+func serveAccount(t testing.TB, a *embedded.Account) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

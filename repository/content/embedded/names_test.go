@@ -20,14 +20,14 @@ func TestEveryNameIsOneOfItsOwnAndLeadsNowhere(t *testing.T) {
 	}
 	above := t.TempDir()
 	dir := filepath.Join(above, "account")
-	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	c := connect(t, a, "c-c")
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	c := newClient(t, a, "c-c")
 	for _, name := range names {
-		put(t, c, name, "content of "+name)
+		putBlob(t, c, name, "content of "+name)
 	}
 	check := func() {
 		for _, name := range names {
-			require.Equal(t, "content of "+name, get(t, c, name))
+			require.Equal(t, "content of "+name, getBlob(t, c, name))
 		}
 		var listed []string
 		pages := c.NewListBlobsFlatPager(nil)
@@ -42,8 +42,8 @@ func TestEveryNameIsOneOfItsOwnAndLeadsNowhere(t *testing.T) {
 	}
 	check()
 	require.NoError(t, a.Close())
-	a = open(t, embedded.Options{Dir: dir})
-	c = connect(t, a, "c-c")
+	a = openAccount(t, embedded.Options{Dir: dir})
+	c = newClient(t, a, "c-c")
 	check()
 
 	entries, err := os.ReadDir(above)

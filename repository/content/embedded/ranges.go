@@ -28,10 +28,10 @@ func readSpan(h http.Header, size int64) (span, error) {
 		to, err = strconv.ParseInt(last, 10, 64)
 	}
 	if err != nil || !isBytes || !hasDash || from < 0 || last != "" && to < from {
-		return span{}, refuse(400, "InvalidHeaderValue", "range %.60q: want bytes=FROM-TO or bytes=FROM-", text)
+		return span{}, newBlobError(400, "InvalidHeaderValue", "range %.60q: want bytes=FROM-TO or bytes=FROM-", text)
 	}
 	if from >= size {
-		return span{}, &refusal{
+		return span{}, &blobError{
 			status: http.StatusRequestedRangeNotSatisfiable, code: "InvalidRange",
 			message: fmt.Sprintf("the range begins at %d, and the blob has %d bytes", from, size),
 			header:  http.Header{"Content-Range": {fmt.Sprintf("bytes */%d", size)}},

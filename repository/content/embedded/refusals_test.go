@@ -12,15 +12,15 @@ import (
 )
 
 func TestOnlyTheKeyOpensTheAccount(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
-	other := open(t, embedded.Options{Key: "b3RoZXI=", Account: "other"})
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
+	other := openAccount(t, embedded.Options{Key: "b3RoZXI=", Account: "other"})
 	const path = "/devstoreaccount1/c-c/x"
 	signed := func(change func(*http.Request)) *http.Request {
-		r := request(t, a, "PUT", path, "data", "x-ms-blob-type: BlockBlob", "x-ms-meta-a: 1")
+		r := newSignedRequest(t, a, "PUT", path, "data", "x-ms-blob-type: BlockBlob", "x-ms-meta-a: 1")
 		change(r)
 		return r
 	}
-	status, _, _ := ask(t, a, signed(func(*http.Request) {}))
+	status, _, _ := sendRequest(t, a, signed(func(*http.Request) {}))
 	require.Equal(t, http.StatusCreated, status)
 	for what, r := range map[string]*http.Request{
 		"no signature":         signed(func(r *http.Request) { r.Header.Del("Authorization") }),
@@ -29,7 +29,7 @@ func TestOnlyTheKeyOpensTheAccount(t *testing.T) {
 		"the lite scheme":      signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKeyLite devstoreaccount1:eA==") }),
 		"an empty signature":   signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKey devstoreaccount1:") }),
 		"no base64":            signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKey devstoreaccount1:%") }),
-		"another key":          signed(func(r *http.Request) { sign(t, other, r) }),
+		"another key":          signed(func(r *http.Request) { signRequest(t, other, r) }),
 		"another account":      signed(func(r *http.Request) { r.Header.Set("Authorization", "SharedKey other:eA==") }),
 		"another method":       signed(func(r *http.Request) { r.Method = "DELETE" }),
 		"another blob":         signed(func(r *http.Request) { r.URL.Path += "y" }),
@@ -38,25 +38,25 @@ func TestOnlyTheKeyOpensTheAccount(t *testing.T) {
 		"one more parameter":   signed(func(r *http.Request) { r.URL.RawQuery = "timeout=1" }),
 		"a condition":          signed(func(r *http.Request) { r.Header.Set("If-Match", "*") }),
 		"another length":       signed(func(r *http.Request) { r.ContentLength = 3 }),
-		"a date of yesterday":  signed(func(r *http.Request) { date(t, a, r, time.Now().Add(-24*time.Hour)) }),
-		"a date of tomorrow":   signed(func(r *http.Request) { date(t, a, r, time.Now().Add(24*time.Hour)) }),
-		"no date":              signed(func(r *http.Request) { r.Header.Del("x-ms-date"); sign(t, a, r) }),
+		"a date of yesterday":  signed(func(r *http.Request) { signAt(t, a, r, time.Now().Add(-24*time.Hour)) }),
+		"a date of tomorrow":   signed(func(r *http.Request) { signAt(t, a, r, time.Now().Add(24*time.Hour)) }),
+		"no date":              signed(func(r *http.Request) { r.Header.Del("x-ms-date"); signRequest(t, a, r) }),
 		"a shared access link": signed(func(r *http.Request) { r.Header.Del("Authorization"); r.URL.RawQuery = "sv=2024-11-04&sp=r&sig=eA" }),
 	} {
-		status, code, _ := ask(t, a, r)
+		status, code, _ := sendRequest(t, a, r)
 		require.Equal(t, http.StatusForbidden, status, what)
 		require.Equal(t, "AuthenticationFailed", code, what)
 	}
 }
 
-func date(t *testing.T, a *embedded.Account, r *http.Request, at time.Time) {
+func signAt(t *testing.T, a *embedded.Account, r *http.Request, at time.Time) {
 	r.Header.Set("x-ms-date", at.UTC().Format(http.TimeFormat))
-	sign(t, a, r)
+	signRequest(t, a, r)
 }
 
 // Nothing that would change what a request means is passed over.
 func TestWhatTheAccountDoesNotHaveItRefuses(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	const of, c, x = "/devstoreaccount1", "/devstoreaccount1/c-c", "/devstoreaccount1/c-c/x"
 	for _, tc := range []struct {
 		method, path, header string
@@ -101,26 +101,26 @@ func TestWhatTheAccountDoesNotHaveItRefuses(t *testing.T) {
 		{"PUT", c + "/%ff", "", 400, "InvalidUri"},
 		{"PUT", c + "/%EF%BF%BE", "", 400, "InvalidUri"},
 	} {
-		r := request(t, a, tc.method, tc.path, "")
+		r := newSignedRequest(t, a, tc.method, tc.path, "")
 		if name, value, ok := strings.Cut(tc.header, ": "); ok {
 			r.Header.Set(name, value)
 			if strings.Contains(tc.header, "x-ms-meta") || strings.Contains(tc.header, "content-type") {
 				r.Header.Set("x-ms-blob-type", "BlockBlob")
 			}
-			sign(t, a, r)
+			signRequest(t, a, r)
 		}
 		if strings.Contains(tc.path, "%zz") {
 			r.URL.RawQuery = "a=%zz"
 		}
-		status, code, answer := ask(t, a, r)
+		status, code, answer := sendRequest(t, a, r)
 		require.Equal(t, tc.status, status, "%s %.60s %.60s: %s", tc.method, tc.path, tc.header, code)
 		require.Equal(t, tc.code, code, "%s %.60s %.60s", tc.method, tc.path, tc.header)
 		require.NotEmpty(t, answer.Header.Get("x-ms-request-id"))
 	}
-	chunked := request(t, a, "PUT", x, "data", "x-ms-blob-type: BlockBlob")
+	chunked := newSignedRequest(t, a, "PUT", x, "data", "x-ms-blob-type: BlockBlob")
 	chunked.ContentLength = -1
-	sign(t, a, chunked)
-	status, code, _ := ask(t, a, chunked)
+	signRequest(t, a, chunked)
+	status, code, _ := sendRequest(t, a, chunked)
 	require.Equal(t, 411, status)
 	require.Equal(t, "MissingContentLengthHeader", code)
 }

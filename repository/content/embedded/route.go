@@ -10,7 +10,7 @@ import (
 )
 
 // A call is a request that has been understood.
-type call struct {
+type blobCall struct {
 	*http.Request
 	query      url.Values
 	container  string
@@ -18,58 +18,58 @@ type call struct {
 	conditions conditions
 }
 
-// name returns the name of the blob within the account.
-func (c *call) name() string { return c.container + "/" + c.blob }
+// blobName returns the name of the blob within the account.
+func (c *blobCall) blobName() string { return c.container + "/" + c.blob }
 
-// scheme returns that of the URL by which the client has called.
-func (c *call) scheme() string {
+// urlScheme returns that of the URL by which the client has called.
+func (c *blobCall) urlScheme() string {
 	if c.TLS != nil {
 		return "https"
 	}
 	return "http"
 }
 
-// handle answers a request, unless so many are under way. It fails only if the account
+// handleRequest answers a request, unless so many are under way. It fails only if the account
 // is closed.
-func (a *Account) handle(r *http.Request, most int) (*answer, error) {
+func (a *Account) handleRequest(r *http.Request, most int) (*blobAnswer, error) {
 	id := strings.ToLower(rand.Text())
-	answered, err := a.answer(r, most)
+	answered, err := a.answerRequest(r, most)
 	if errors.Is(err, ErrClosed) {
 		return nil, err
 	}
 	if err != nil {
-		if r := refusalOf(err); r.status == http.StatusInternalServerError {
+		if r := blobErrorOf(err); r.status == http.StatusInternalServerError {
 			a.options.Logger.Error("blob storage cannot do as asked", "request", id, "error", err)
 		}
 		answered = errorAnswer(err, r.Method == http.MethodHead)
 	}
-	answered.finish(r, id)
+	answered.setCommonHeaders(r, id)
 	return answered, nil
 }
 
-func (a *Account) answer(r *http.Request, most int) (*answer, error) {
-	if err := a.begin(most); err != nil {
+func (a *Account) answerRequest(r *http.Request, most int) (*blobAnswer, error) {
+	if err := a.beginRequest(most); err != nil {
 		return nil, err
 	}
-	defer a.end()
+	defer a.endRequest()
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, refuse(400, "InvalidUri", "the query cannot be read")
+		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
 	var set http.Header // in the answer, by a link
 	if query.Has("sig") && r.Header.Get("Authorization") == "" {
 		set, err = a.authorizeLink(r, query)
 	} else {
-		err = a.authorize(r, query)
+		err = a.checkAuthorization(r, query)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.understand(r, query)
+	c, err := a.parseRequest(r, query)
 	if err != nil {
 		return nil, err
 	}
-	do, err := a.operation(c)
+	do, err := a.operationOf(c)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +83,12 @@ func (a *Account) answer(r *http.Request, most int) (*answer, error) {
 	return answered, nil
 }
 
-// understand reads what all requests have.
-func (a *Account) understand(r *http.Request, query url.Values) (*call, error) {
-	c := &call{Request: r, query: query}
+// parseRequest reads what all requests have.
+func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, error) {
+	c := &blobCall{Request: r, query: query}
 	account, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if account != a.options.Account {
-		return nil, refuse(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
+		return nil, newBlobError(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
 	}
 	var named bool
 	if c.container, c.blob, named = strings.Cut(rest, "/"); named {
@@ -98,13 +98,13 @@ func (a *Account) understand(r *http.Request, query url.Values) (*call, error) {
 	}
 	for name := range query {
 		if !slices.Contains(knownParameters, name) {
-			return nil, refuse(400, "UnsupportedQueryParameter", "the embedded account does not have the query parameter %.40q", name)
+			return nil, newBlobError(400, "UnsupportedQueryParameter", "the embedded account does not have the query parameter %.40q", name)
 		}
 	}
 	for name := range r.Header {
 		lower := strings.ToLower(name)
 		if strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) && !slices.Contains(knownHeaders, lower) {
-			return nil, refuse(400, "UnsupportedHeader", "the embedded account does not have the header %.60s", name)
+			return nil, newBlobError(400, "UnsupportedHeader", "the embedded account does not have the header %.60s", name)
 		}
 	}
 	var err error
@@ -125,8 +125,8 @@ var knownHeaders = []string{
 	"x-ms-blob-content-disposition", "x-ms-blob-cache-control",
 }
 
-// operation finds what a call asks for.
-func (a *Account) operation(c *call) (func(*call) (*answer, error), error) {
+// operationOf finds what a call asks for.
+func (a *Account) operationOf(c *blobCall) (func(*blobCall) (*blobAnswer, error), error) {
 	restype, comp := c.query.Get("restype"), c.query.Get("comp")
 	switch {
 	case c.container == "":
@@ -151,7 +151,7 @@ func (a *Account) operation(c *call) (func(*call) (*answer, error), error) {
 	return nil, notImplemented("%s of a blob with comp %q", c.Method, comp)
 }
 
-func (a *Account) containerOperation(c *call, comp string) (func(*call) (*answer, error), error) {
+func (a *Account) containerOperation(c *blobCall, comp string) (func(*blobCall) (*blobAnswer, error), error) {
 	switch c.Method + " " + comp {
 	case "PUT ":
 		return a.createContainer, nil
@@ -163,14 +163,14 @@ func (a *Account) containerOperation(c *call, comp string) (func(*call) (*answer
 	return nil, notImplemented("%s of a container with comp %q", c.Method, comp)
 }
 
-// find returns the container that a call names.
-func (a *Account) find(c *call) (*container, error) {
+// findContainer returns the container that a call names.
+func (a *Account) findContainer(c *blobCall) (*blobContainer, error) {
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
 	}
-	found, ok := a.index.container(c.container)
+	found, ok := a.index.findContainer(c.container)
 	if !ok {
-		return nil, refuse(404, "ContainerNotFound", "there is no container %s", c.container)
+		return nil, newBlobError(404, "ContainerNotFound", "there is no container %s", c.container)
 	}
 	return found, nil
 }

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	patience = time.Minute      // with a client that sends nothing, or takes nothing
-	longest  = 15 * time.Minute // that a request may take to arrive
+	idleTimeout = time.Minute      // with a client that sends nothing, or takes nothing
+	maxArrival  = 15 * time.Minute // that a request may take to arrive
 )
 
 // Handler serves the account over HTTP.
@@ -25,19 +25,19 @@ func (a *Account) Handler() http.Handler {
 	most := a.options.MaxRequests - a.options.MaxRequests/4
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		r.Body = readBody{r.Body, control, time.Now().Add(longest)}
-		answered, err := a.handle(r, most)
+		r.Body = readBody{r.Body, control, time.Now().Add(maxArrival)}
+		answered, err := a.handleRequest(r, most)
 		if err != nil { // closed
 			answered = errorAnswer(err, r.Method == http.MethodHead)
 		}
 		if answered.status >= http.StatusBadRequest {
-			drain(r)
+			drainBody(r)
 		}
 		for name, values := range answered.header {
 			w.Header()[name] = values
 		}
 		to := writtenBody{w, control}
-		to.extend()
+		to.extendDeadline()
 		w.WriteHeader(answered.status)
 		if answered.body == nil {
 			return
@@ -49,9 +49,9 @@ func (a *Account) Handler() http.Handler {
 	})
 }
 
-// drain reads what is left of a body, if it is not too long: many clients look at
+// drainBody reads what is left of a body, if it is not too long: many clients look at
 // an answer only when they have sent everything.
-func drain(r *http.Request) {
+func drainBody(r *http.Request) {
 	const most = 16 << 20
 	if r.ContentLength <= most && r.Header.Get("Expect") == "" {
 		_, _ = io.CopyN(io.Discard, r.Body, most) // if it fails, the client has gone
@@ -67,7 +67,7 @@ type readBody struct {
 }
 
 func (b readBody) Read(p []byte) (int, error) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(idleTimeout)
 	if deadline.After(b.until) {
 		deadline = b.until
 	}
@@ -85,12 +85,12 @@ type writtenBody struct {
 	control *http.ResponseController
 }
 
-func (b writtenBody) extend() {
-	_ = b.control.SetWriteDeadline(time.Now().Add(patience)) // some writers have none
+func (b writtenBody) extendDeadline() {
+	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // some writers have none
 }
 
 func (b writtenBody) Write(p []byte) (int, error) {
-	b.extend()
+	b.extendDeadline()
 	return b.Writer.Write(p)
 }
 

@@ -24,8 +24,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// dial returns an ordinary client that comes over the network.
-func dial(t testing.TB, a *embedded.Account, address string) *azblob.Client {
+// newNetworkClient returns an ordinary client that comes over the network.
+func newNetworkClient(t testing.TB, a *embedded.Account, address string) *azblob.Client {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -37,8 +37,8 @@ func dial(t testing.TB, a *embedded.Account, address string) *azblob.Client {
 }
 
 func TestClientsComeOverTheNetwork(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		c := dial(t, a, serve(t, a))
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newNetworkClient(t, a, serveAccount(t, a))
 		data := strings.Repeat("0123456789", 500_000)
 		_, err := c.UploadStream(t.Context(), "c-c", "a b/æ", strings.NewReader(data), nil)
 		require.NoError(t, err)
@@ -53,25 +53,25 @@ func TestClientsComeOverTheNetwork(t *testing.T) {
 		require.Equal(t, int64(len(data)), *about.ContentLength)
 		none := azcore.ETagAny
 		_, err = c.UploadBuffer(t.Context(), "c-c", "a b/æ", []byte(data), &azblob.UploadBufferOptions{AccessConditions: ifNoneMatch(none)})
-		refused(t, err, 409, bloberror.BlobAlreadyExists) // is read, though not all was wanted
+		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // is read, though not all was wanted
 		_, err = c.DownloadStream(t.Context(), "c-c", "none", nil)
-		refused(t, err, 404, bloberror.BlobNotFound)
+		requireRefused(t, err, 404, bloberror.BlobNotFound)
 	})
 }
 
 func TestALoopbackAddressServesThisMachineOnly(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
-	address := serve(t, a)
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
+	address := serveAccount(t, a)
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	for host, status := range map[string]int{
 		"127.0.0.1": 404, "localhost:1": 404, "x.localhost": 404, "[::1]": 404,
 		"example.org": 421, "127.0.0.1.example.org": 421, "": 421, "10.0.0.1": 421,
 	} {
-		r := request(t, a, "GET", "/devstoreaccount1/c-c/x", "")
+		r := newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "")
 		r.URL.Host, r.Host = address, host
 		if host == "" {
-			require.Contains(t, speak(t, address, "GET / HTTP/1.0\r\n\r\n"), "421")
+			require.Contains(t, sendRaw(t, address, "GET / HTTP/1.0\r\n\r\n"), "421")
 			continue
 		}
 		answer, err := transport.RoundTrip(r)
@@ -81,8 +81,8 @@ func TestALoopbackAddressServesThisMachineOnly(t *testing.T) {
 	}
 }
 
-// speak sends text and returns the first line that comes back.
-func speak(t *testing.T, address, text string) string {
+// sendRaw sends text and returns the first line that comes back.
+func sendRaw(t *testing.T, address, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	require.NoError(t, err)
@@ -94,17 +94,17 @@ func speak(t *testing.T, address, text string) string {
 }
 
 func TestHeadersWithoutEndAreRefused(t *testing.T) {
-	a := open(t, embedded.Options{})
-	line := speak(t, serve(t, a), "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80_000)+"\r\n\r\n")
+	a := openAccount(t, embedded.Options{})
+	line := sendRaw(t, serveAccount(t, a), "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80_000)+"\r\n\r\n")
 	require.Contains(t, line, "431")
 }
 
 func TestAClientThatBreaksOffLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	a := open(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	address := serve(t, a)
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	address := serveAccount(t, a)
 	for _, query := range []string{"", "?comp=block&blockid=MQ=="} {
-		r := request(t, a, "PUT", "/devstoreaccount1/c-c/x"+query, strings.Repeat("x", 1000), "x-ms-blob-type: BlockBlob")
+		r := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x"+query, strings.Repeat("x", 1000), "x-ms-blob-type: BlockBlob")
 		c, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		var head strings.Builder
@@ -125,10 +125,10 @@ func TestAClientThatBreaksOffLeavesNothing(t *testing.T) {
 }
 
 func TestMoreRequestsThanThereMayBeAreToldToWait(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 1})
-	c := connect(t, a, "c-c")
-	arriving, reading, stop := request(t, a, "PUT", "/devstoreaccount1/c-c/x", "1", "x-ms-blob-type: BlockBlob"), make(chan struct{}), make(chan struct{})
-	arriving.Body = io.NopCloser(&waiting{reading, stop})
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 1})
+	c := newClient(t, a, "c-c")
+	arriving, reading, stop := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "1", "x-ms-blob-type: BlockBlob"), make(chan struct{}), make(chan struct{})
+	arriving.Body = io.NopCloser(&waitingReader{reading, stop})
 	answered := make(chan int)
 	go func() {
 		answer, err := a.Transport().Do(arriving)
@@ -140,16 +140,16 @@ func TestMoreRequestsThanThereMayBeAreToldToWait(t *testing.T) {
 		answered <- answer.StatusCode
 	}()
 	<-reading
-	refused(t, upload(c, "y", "1", nil), 503, bloberror.ServerBusy)
+	requireRefused(t, uploadBlob(c, "y", "1", nil), 503, bloberror.ServerBusy)
 	close(stop)
 	require.Equal(t, 201, <-answered)
-	require.NoError(t, upload(c, "y", "1", nil))
+	require.NoError(t, uploadBlob(c, "y", "1", nil))
 }
 
 // A waiting reader says that it is read, and yields a byte when it may.
-type waiting struct{ reading, stop chan struct{} }
+type waitingReader struct{ reading, stop chan struct{} }
 
-func (w *waiting) Read(p []byte) (int, error) {
+func (w *waitingReader) Read(p []byte) (int, error) {
 	close(w.reading)
 	<-w.stop
 	p[0] = '1'
@@ -157,26 +157,26 @@ func (w *waiting) Read(p []byte) (int, error) {
 }
 
 func TestTheNetworkLeavesRoomForTheProcess(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 4})
-	c := connect(t, a, "c-c")
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 4})
+	c := newClient(t, a, "c-c")
 	stop := make(chan struct{})
 	var arriving sync.WaitGroup
 	for i := range 3 {
-		r, reading := request(t, a, "PUT", fmt.Sprintf("/devstoreaccount1/c-c/%d", i), "1", "x-ms-blob-type: BlockBlob"), make(chan struct{})
-		r.Body = io.NopCloser(&waiting{reading, stop})
+		r, reading := newSignedRequest(t, a, "PUT", fmt.Sprintf("/devstoreaccount1/c-c/%d", i), "1", "x-ms-blob-type: BlockBlob"), make(chan struct{})
+		r.Body = io.NopCloser(&waitingReader{reading, stop})
 		arriving.Go(func() { a.Handler().ServeHTTP(&recorder{header: http.Header{}}, r) })
 		<-reading
 	}
 	one := &recorder{header: http.Header{}}
-	a.Handler().ServeHTTP(one, request(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
+	a.Handler().ServeHTTP(one, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
 	require.Equal(t, 503, one.status)
-	require.NoError(t, upload(c, "x", "1", nil), "which comes by a call")
+	require.NoError(t, uploadBlob(c, "x", "1", nil), "which comes by a call")
 	close(stop)
 	arriving.Wait()
 }
 
 func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error)
@@ -196,17 +196,17 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 }
 
 // A dripping client sends a byte whenever its time has nearly come.
-type dripping struct {
+type drippingReader struct {
 	recorder
 	deadline time.Time
 }
 
-func (d *dripping) SetReadDeadline(t time.Time) error {
+func (d *drippingReader) SetReadDeadline(t time.Time) error {
 	d.deadline = t
 	return nil
 }
 
-func (d *dripping) Read(p []byte) (int, error) {
+func (d *drippingReader) Read(p []byte) (int, error) {
 	select {
 	case <-time.After(50 * time.Second):
 		p[0] = 'x'
@@ -218,9 +218,9 @@ func (d *dripping) Read(p []byte) (int, error) {
 
 func TestAClientThatDripsIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := open(t, embedded.Options{Containers: []string{"c-c"}})
-		r := request(t, a, "PUT", "/devstoreaccount1/c-c/x", strings.Repeat("x", 10_000), "x-ms-blob-type: BlockBlob")
-		client := &dripping{recorder: recorder{header: http.Header{}}}
+		a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
+		r := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", strings.Repeat("x", 10_000), "x-ms-blob-type: BlockBlob")
+		client := &drippingReader{recorder: recorder{header: http.Header{}}}
 		r.Body = io.NopCloser(client)
 		began := time.Now()
 		a.Handler().ServeHTTP(client, r)
@@ -230,17 +230,17 @@ func TestAClientThatDripsIsCutOff(t *testing.T) {
 }
 
 func TestAClosedAccountServesNobody(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error)
 	go func() { served <- a.Serve(context.Background(), l, embedded.Door{}) }()
 	require.NoError(t, a.Close())
 	require.NoError(t, <-served, "Close ends it")
-	_, err = a.Transport().Do(request(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
+	_, err = a.Transport().Do(newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
 	require.ErrorIs(t, err, embedded.ErrClosed)
 	handler := &recorder{header: http.Header{}}
-	a.Handler().ServeHTTP(handler, request(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
+	a.Handler().ServeHTTP(handler, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", ""))
 	require.Equal(t, 503, handler.status)
 }
 
@@ -254,15 +254,15 @@ func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
 func (r *recorder) WriteHeader(status int)      { r.status = status }
 
 func TestARequestEndsWithItsContext(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	ctx, cancel := context.WithCancel(t.Context())
-	c := connect(t, a, "c-c")
-	put(t, c, "x", "data")
+	c := newClient(t, a, "c-c")
+	putBlob(t, c, "x", "data")
 	got, err := c.NewBlobClient("x").DownloadStream(ctx, nil)
 	require.NoError(t, err)
 	cancel()
 	_, err = io.ReadAll(got.Body)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = a.Transport().Do(request(t, a, "GET", "/devstoreaccount1/c-c/x", "").WithContext(ctx))
+	_, err = a.Transport().Do(newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", "").WithContext(ctx))
 	require.ErrorIs(t, err, context.Canceled)
 }

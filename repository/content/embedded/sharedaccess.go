@@ -27,26 +27,26 @@ const minSharedAccess = "2020-12-06"
 func (a *Account) authorizeLink(r *http.Request, query url.Values) (http.Header, error) {
 	for _, name := range sharedAccess {
 		if len(query[name]) > 1 {
-			return nil, forbidden("its shared access signature has %s twice", name)
+			return nil, forbiddenError("its shared access signature has %s twice", name)
 		}
 	}
 	get := query.Get
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead, get("sr") != "b", get("sp") != "r", query.Has("comp"), query.Has("restype"):
-		return nil, forbidden("shared access signatures of this account permit to read one blob (sr=b, sp=r) and no more")
+		return nil, forbiddenError("shared access signatures of this account permit to read one blob (sr=b, sp=r) and no more")
 	case get("sv") < minSharedAccess:
-		return nil, forbidden("its shared access signature has the version %.20q; want one from %s on", get("sv"), minSharedAccess)
+		return nil, forbiddenError("its shared access signature has the version %.20q; want one from %s on", get("sv"), minSharedAccess)
 	case query.Has("si") || query.Has("sip") || query.Has("ses") || query.Has("skoid"):
-		return nil, forbidden("its shared access signature has a policy, a range of addresses, an encryption scope or a user, which this account does not have")
+		return nil, forbiddenError("its shared access signature has a policy, a range of addresses, an encryption scope or a user, which this account does not have")
 	case get("spr") != "" && get("spr") != "https" && get("spr") != "https,http", get("spr") == "https" && r.TLS == nil:
-		return nil, forbidden("its shared access signature is for https alone")
+		return nil, forbiddenError("its shared access signature is for https alone")
 	}
 	if err := checkLinkTimes(get("st"), get("se")); err != nil {
 		return nil, err
 	}
 	given, err := base64.StdEncoding.DecodeString(get("sig"))
 	if err != nil {
-		return nil, forbidden("its signature is not base64")
+		return nil, forbiddenError("its signature is not base64")
 	}
 	lines := []string{
 		get("sp"), get("st"), get("se"), "/blob" + r.URL.Path, "", "", get("spr"), get("sv"), get("sr"), "", "",
@@ -55,7 +55,7 @@ func (a *Account) authorizeLink(r *http.Request, query url.Values) (http.Header,
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(strings.Join(lines, "\n")))
 	if !hmac.Equal(given, mac.Sum(nil)) {
-		return nil, forbidden("its signature is not that of the account's key")
+		return nil, forbiddenError("its signature is not that of the account's key")
 	}
 	set := http.Header{}
 	for name, header := range overrides {
@@ -74,11 +74,11 @@ func checkLinkTimes(st, se string) error {
 	now := time.Now()
 	if st != "" {
 		if start, err := time.Parse(time.RFC3339, st); err != nil || now.Before(start) {
-			return forbidden("its shared access signature is not valid yet")
+			return forbiddenError("its shared access signature is not valid yet")
 		}
 	}
 	if end, err := time.Parse(time.RFC3339, se); err != nil || !now.Before(end) {
-		return forbidden("its shared access signature has expired, or does not say when it does")
+		return forbiddenError("its shared access signature has expired, or does not say when it does")
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureVal
 
 const linkedPath = "/devstoreaccount1/c-c/dir/a%20b+%C3%A9%25"
 
-// follow makes a request that no key has signed.
-func follow(t *testing.T, a *embedded.Account, method, path, query string) (int, string, http.Header) {
+// followLink makes a request that no key has signed.
+func followLink(t *testing.T, a *embedded.Account, method, path, query string) (int, string, http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path+"?"+query, http.NoBody)
 	require.NoError(t, err)
@@ -46,15 +46,15 @@ func follow(t *testing.T, a *embedded.Account, method, path, query string) (int,
 }
 
 func TestALinkReadsOneBlob(t *testing.T) {
-	everywhere(t, func(t *testing.T, a *embedded.Account) {
-		put(t, connect(t, a, "c-c"), "dir/a b+é%", "data")
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		putBlob(t, newClient(t, a, "c-c"), "dir/a b+é%", "data")
 		link := linkTo(t, a, func(v *sas.BlobSignatureValues) {
 			v.StartTime = time.Now().UTC().Add(-time.Minute)
 			v.ContentDisposition, v.ContentType, v.ContentEncoding = `attachment; filename="a;b=c&d"`, "text/x-test", "identity"
 			v.CacheControl, v.ContentLanguage = "no-store", "da"
 		})
 		for method, want := range map[string]string{"GET": "data", "HEAD": ""} {
-			status, body, header := follow(t, a, method, linkedPath, link)
+			status, body, header := followLink(t, a, method, linkedPath, link)
 			require.Equal(t, http.StatusOK, status)
 			require.Equal(t, want, body)
 			require.Equal(t, "4", header.Get("Content-Length"))
@@ -69,10 +69,10 @@ func TestALinkReadsOneBlob(t *testing.T) {
 }
 
 func TestALinkPermitsNoMore(t *testing.T) {
-	a := open(t, embedded.Options{Containers: []string{"c-c"}})
-	c := connect(t, a, "c-c")
-	put(t, c, "dir/a b+é%", "data")
-	put(t, c, "other", "data")
+	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
+	c := newClient(t, a, "c-c")
+	putBlob(t, c, "dir/a b+é%", "data")
+	putBlob(t, c, "other", "data")
 	plain := func(*sas.BlobSignatureValues) {}
 	good := linkTo(t, a, plain)
 	parameters, err := url.ParseQuery(good)
@@ -99,7 +99,7 @@ func TestALinkPermitsNoMore(t *testing.T) {
 		q.Set("sig", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 		return q.Encode()
 	}
-	status, _, _ := follow(t, a, "GET", linkedPath, signed(nil))
+	status, _, _ := followLink(t, a, "GET", linkedPath, signed(nil))
 	require.Equal(t, http.StatusOK, status, "what the others change is right")
 	for name, tc := range map[string]struct{ method, path, query string }{
 		"another blob":          {"GET", "/devstoreaccount1/c-c/other", good},
@@ -107,7 +107,7 @@ func TestALinkPermitsNoMore(t *testing.T) {
 		"a list":                {"GET", "/devstoreaccount1/c-c", "restype=container&comp=list&" + good},
 		"a write":               {"PUT", linkedPath, good},
 		"a deletion":            {"DELETE", linkedPath, good},
-		"another key":           {"GET", linkedPath, linkTo(t, open(t, embedded.Options{Key: "b3RoZXI="}), plain)},
+		"another key":           {"GET", linkedPath, linkTo(t, openAccount(t, embedded.Options{Key: "b3RoZXI="}), plain)},
 		"another header":        {"GET", linkedPath, with(func(q url.Values) { q.Set("rscd", "inline") })},
 		"a later end":           {"GET", linkedPath, with(func(q url.Values) { q.Set("se", "2999-01-01T00:00:00Z") })},
 		"no end":                {"GET", linkedPath, signed(map[string]string{"se": ""})},
@@ -123,16 +123,16 @@ func TestALinkPermitsNoMore(t *testing.T) {
 		"a range of addresses":  {"GET", linkedPath, signed(map[string]string{"sip": "127.0.0.1"})},
 		"an old version":        {"GET", linkedPath, signed(map[string]string{"sv": "2018-11-09"})},
 	} {
-		status, body, header := follow(t, a, tc.method, tc.path, tc.query)
+		status, body, header := followLink(t, a, tc.method, tc.path, tc.query)
 		require.Equal(t, http.StatusForbidden, status, "%s: %s", name, body)
 		require.Equal(t, "AuthenticationFailed", header.Get("x-ms-error-code"), name)
 		require.NotContains(t, body, "data", name)
 	}
-	status, _, _ = follow(t, a, "GET", "/devstoreaccount1/c-c/dir/a%20b+%C3%A9%25", good)
+	status, _, _ = followLink(t, a, "GET", "/devstoreaccount1/c-c/dir/a%20b+%C3%A9%25", good)
 	require.Equal(t, http.StatusOK, status)
 	_, err = c.NewBlobClient("dir/a b+é%").Delete(t.Context(), nil)
 	require.NoError(t, err)
-	status, _, header := follow(t, a, "GET", linkedPath, good)
+	status, _, header := followLink(t, a, "GET", linkedPath, good)
 	require.Equal(t, http.StatusNotFound, status)
 	require.Equal(t, "BlobNotFound", header.Get("x-ms-error-code"))
 }

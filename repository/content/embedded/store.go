@@ -32,87 +32,89 @@ func (v *version) setProperties(h http.Header) {
 }
 
 // A store keeps versions, by container and name.
-type store interface {
-	// load tells of every container and all that is in it.
-	load(found func(container string, properties *version, blobs []*version) error) error
+type blobStore interface {
+	// loadAll tells of every container and all that is in it.
+	loadAll(found func(container string, properties *version, blobs []*version) error) error
 
-	// draft begins a content that nobody sees yet, which is said to have some size.
-	draft(size int64) (draft, error)
+	// newDraft begins a content that nobody sees yet, which is said to have some size.
+	newDraft(size int64) (draftContent, error)
 
 	// makeContainer makes an empty container, durably.
 	makeContainer(container string, properties *version) error
 
-	// publish makes d the content of v, in place of any other version of its
+	// publishDraft makes d the content of v, in place of any other version of its
 	// name, durably, and sets v's size. Either way d is used up. If it fails with
 	// an unsettled error, nobody knows which version a power failure would leave.
-	publish(container string, v *version, d draft) error
+	publishDraft(container string, v *version, d draftContent) error
 
-	// open returns the content of v, which must be the version of its name.
-	open(container string, v *version) (content, error)
+	// openContent returns the content of v, which must be the version of its name.
+	openContent(container string, v *version) (blobContent, error)
 
-	// remove removes the version of a name, durably. It may fail like publish.
-	remove(container string, v *version) error
+	// removeVersion removes the version of a name, durably. It may fail like publish.
+	removeVersion(container string, v *version) error
 
-	close() error
+	closeStore() error
 }
 
 // An unsettled error says that the disk shows a change that may not be durable.
-type unsettled struct{ error }
+type unsettledError struct{ error }
 
-func (u unsettled) Unwrap() error { return u.error }
+func (u unsettledError) Unwrap() error { return u.error }
 
 // A draft is content that is being written.
-type draft interface {
+type draftContent interface {
 	io.Writer
-	// done says that all is written. It is called once.
-	done() error
-	// open returns what was written, after done.
-	open() (content, error)
-	// discard removes it.
-	discard()
+	// finishWriting says that all is written. It is called once.
+	finishWriting() error
+	// openDraft returns what was written, after done.
+	openDraft() (blobContent, error)
+	// discardDraft removes it.
+	discardDraft()
 }
 
-// content is read by whoever closes it, though its blob be overwritten.
-type content interface {
+// blobContent is read by whoever closes it, though its blob be overwritten.
+type blobContent interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// memory keeps nothing itself: versions carry their content.
-type memory struct{}
+// memoryStore keeps nothing itself: versions carry their content.
+type memoryStore struct{}
 
-func (memory) load(func(string, *version, []*version) error) error { return nil }
+func (memoryStore) loadAll(func(string, *version, []*version) error) error { return nil }
 
-func (memory) draft(size int64) (draft, error) {
+func (memoryStore) newDraft(size int64) (draftContent, error) {
 	const most = 4 << 20 // taken before anything has come
 	d := new(memoryDraft)
 	d.Grow(int(min(size, most)))
 	return d, nil
 }
 
-func (memory) makeContainer(string, *version) error { return nil }
+func (memoryStore) makeContainer(string, *version) error { return nil }
 
-func (memory) publish(_ string, v *version, d draft) error {
+func (memoryStore) publishDraft(_ string, v *version, d draftContent) error {
 	v.data = d.(*memoryDraft).Bytes()
 	v.size = int64(len(v.data))
 	return nil
 }
 
-func (memory) open(_ string, v *version) (content, error) {
+func (memoryStore) openContent(_ string, v *version) (blobContent, error) {
 	return memoryContent{bytes.NewReader(v.data)}, nil
 }
 
-func (memory) remove(string, *version) error { return nil }
+func (memoryStore) removeVersion(string, *version) error { return nil }
 
-func (memory) close() error { return nil }
+func (memoryStore) closeStore() error { return nil }
 
 type memoryDraft struct{ bytes.Buffer }
 
-func (*memoryDraft) done() error { return nil }
+func (*memoryDraft) finishWriting() error { return nil }
 
-func (d *memoryDraft) open() (content, error) { return memoryContent{bytes.NewReader(d.Bytes())}, nil }
+func (d *memoryDraft) openDraft() (blobContent, error) {
+	return memoryContent{bytes.NewReader(d.Bytes())}, nil
+}
 
-func (*memoryDraft) discard() {}
+func (*memoryDraft) discardDraft() {}
 
 type memoryContent struct{ *bytes.Reader }
 

@@ -22,7 +22,7 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	answer, err := t.account.handle(arriving(req), t.account.options.MaxRequests)
+	answer, err := t.account.handleRequest(asReceived(req), t.account.options.MaxRequests)
 	if err != nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// arriving returns req as a server would see it: the headers in their canonical
+// asReceived returns req as a server would see it: the headers in their canonical
 // form, whatever the client wrote, and a body that ends where it says.
-func arriving(req *http.Request) *http.Request {
+func asReceived(req *http.Request) *http.Request {
 	r := req.Clone(req.Context())
 	r.Header = make(http.Header, len(req.Header))
 	for name, values := range req.Header {

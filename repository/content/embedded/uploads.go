@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// uploads are the blocks that have been put and not been committed, by the blob
+// blockUploads are the blocks that have been put and not been committed, by the blob
 // they are for. Writing a blob forgets all that were put for it.
-type uploads struct {
+type blockUploads struct {
 	most  int64
 	clock func() time.Time
 	locks [64]sync.Mutex // guard the blocks of a blob; several blobs share one
 
 	mu    sync.Mutex // taken last
-	blobs map[string]*upload
+	blobs map[string]*uploadBlob
 	bytes int64 // of all blocks, and of those that are arriving
 	count int   // of all blocks
 	swept time.Time
@@ -27,28 +27,28 @@ const (
 )
 
 // An upload is the blocks for one blob, by their ids, which all have one length.
-type upload struct {
-	blocks  map[string]block
+type uploadBlob struct {
+	blocks  map[string]stagedBlock
 	touched time.Time
 }
 
 // A block is a draft with its length.
-type block struct {
-	draft
+type stagedBlock struct {
+	draftContent
 	size int64
 }
 
-func (u *uploads) lock(blob string) *sync.Mutex {
+func (u *blockUploads) lockOf(blob string) *sync.Mutex {
 	return &u.locks[maphash.String(seed, blob)%uint64(len(u.locks))]
 }
 
-// reserve makes room for a block of n bytes, which add or cancel takes up.
-func (u *uploads) reserve(n int64) error {
-	u.sweep()
+// reserveBytes makes room for a block of n bytes, which add or cancel takes up.
+func (u *blockUploads) reserveBytes(n int64) error {
+	u.sweepExpired()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.bytes+n > u.most || u.count >= maxBlocks {
-		return refuse(http.StatusServiceUnavailable, "ServerBusy",
+		return newBlobError(http.StatusServiceUnavailable, "ServerBusy",
 			"%d blocks with %d bytes wait to be committed; there is room again as they are, or %s after the last of a blob", u.count, u.bytes, uploadLasts)
 	}
 	u.bytes += n
@@ -56,45 +56,45 @@ func (u *uploads) reserve(n int64) error {
 	return nil
 }
 
-// cancel gives up what was reserved.
-func (u *uploads) cancel(n int64) {
+// cancelReservation gives up what was reserved.
+func (u *blockUploads) cancelReservation(n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.bytes -= n
 	u.count--
 }
 
-// add adds a block, for which room has been reserved, in place of another with
+// addBlock adds a block, for which room has been reserved, in place of another with
 // its id.
-func (u *uploads) add(blob, id string, b block) error {
-	lock := u.lock(blob)
+func (u *blockUploads) addBlock(blob, id string, b stagedBlock) error {
+	lock := u.lockOf(blob)
 	lock.Lock()
 	defer lock.Unlock()
-	old, err := u.replace(blob, id, b)
+	old, err := u.replaceBlock(blob, id, b)
 	if err != nil {
 		return err
 	}
-	if old.draft != nil {
-		u.cancel(old.size)
-		old.discard()
+	if old.draftContent != nil {
+		u.cancelReservation(old.size)
+		old.discardDraft()
 	}
 	return nil
 }
 
-func (u *uploads) replace(blob, id string, b block) (old block, err error) {
+func (u *blockUploads) replaceBlock(blob, id string, b stagedBlock) (old stagedBlock, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.blobs == nil {
-		u.blobs = map[string]*upload{}
+		u.blobs = map[string]*uploadBlob{}
 	}
 	up := u.blobs[blob]
 	if up == nil {
-		up = &upload{blocks: map[string]block{}}
+		up = &uploadBlob{blocks: map[string]stagedBlock{}}
 		u.blobs[blob] = up
 	}
 	for other := range up.blocks {
 		if len(other) != len(id) {
-			return block{}, refuse(400, "InvalidBlobOrBlock", "the block ids of a blob all have one length")
+			return stagedBlock{}, newBlobError(400, "InvalidBlobOrBlock", "the block ids of a blob all have one length")
 		}
 		break // they have
 	}
@@ -104,13 +104,13 @@ func (u *uploads) replace(blob, id string, b block) (old block, err error) {
 	return old, nil
 }
 
-// commit calls write with the blocks of a blob. If that succeeds, they are gone.
-func (u *uploads) commit(blob string, write func(map[string]block) error) error {
-	lock := u.lock(blob)
+// commitBlocks calls write with the blocks of a blob. If that succeeds, they are gone.
+func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlock) error) error {
+	lock := u.lockOf(blob)
 	lock.Lock()
 	defer lock.Unlock()
 	u.mu.Lock()
-	var blocks map[string]block // changes only under the lock that is held
+	var blocks map[string]stagedBlock // changes only under the lock that is held
 	if up := u.blobs[blob]; up != nil {
 		blocks = up.blocks
 	}
@@ -118,20 +118,20 @@ func (u *uploads) commit(blob string, write func(map[string]block) error) error 
 	if err := write(blocks); err != nil {
 		return err
 	}
-	u.forget(blob)
+	u.forgetLocked(blob)
 	return nil
 }
 
-// drop forgets the blocks of a blob.
-func (u *uploads) drop(blob string) {
-	lock := u.lock(blob)
+// dropBlocks forgets the blocks of a blob.
+func (u *blockUploads) dropBlocks(blob string) {
+	lock := u.lockOf(blob)
 	lock.Lock()
 	defer lock.Unlock()
-	u.forget(blob)
+	u.forgetLocked(blob)
 }
 
-// forget is for whoever holds the lock of the blob.
-func (u *uploads) forget(blob string) {
+// forgetLocked is for whoever holds the lock of the blob.
+func (u *blockUploads) forgetLocked(blob string) {
 	u.mu.Lock()
 	up := u.blobs[blob]
 	delete(u.blobs, blob)
@@ -140,13 +140,13 @@ func (u *uploads) forget(blob string) {
 		return
 	}
 	for _, b := range up.blocks {
-		u.cancel(b.size)
-		b.discard()
+		u.cancelReservation(b.size)
+		b.discardDraft()
 	}
 }
 
-// sweep forgets, now and then, blocks that nobody will commit any more.
-func (u *uploads) sweep() {
+// sweepExpired forgets, now and then, blocks that nobody will commit any more.
+func (u *blockUploads) sweepExpired() {
 	const often = time.Minute
 	now := u.clock()
 	u.mu.Lock()
@@ -161,12 +161,12 @@ func (u *uploads) sweep() {
 	}
 	u.mu.Unlock()
 	for _, blob := range old {
-		u.drop(blob)
+		u.dropBlocks(blob)
 	}
 }
 
-// clear forgets everything.
-func (u *uploads) clear() {
+// clearAll forgets everything.
+func (u *blockUploads) clearAll() {
 	u.mu.Lock()
 	var all []string
 	for blob := range u.blobs {
@@ -174,6 +174,6 @@ func (u *uploads) clear() {
 	}
 	u.mu.Unlock()
 	for _, blob := range all {
-		u.drop(blob)
+		u.dropBlocks(blob)
 	}
 }
