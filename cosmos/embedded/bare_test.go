@@ -10,9 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A bare store is bbolt with a group commit and nothing else: what the engine
-// is measured against. It has the options of the engine's own file, but fills
-// its pages as bbolt does by default.
+// A bareStore is bbolt with a group commit, with which the engine is compared. It has the
+// options of the engine's file, but fills its pages as bbolt does by default.
 type bareStore struct {
 	db    *bbolt.DB
 	queue chan bareWrite
@@ -88,8 +87,7 @@ func (s *bareStore) scanAll(visit func(doc []byte)) error {
 	})
 }
 
-// bareKey orders documents as the engine does: by partition, then by the order
-// of insertion.
+// bareKey orders documents as the engine does: by partition, then by insertion.
 func bareKey(worker, i int) []byte {
 	return binary.BigEndian.AppendUint64(fmt.Appendf(nil, "D%02d", worker), uint64(i))
 }

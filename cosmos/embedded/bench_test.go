@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// onlySlot is the indexing policy of a container that is queried by /slot.
+// onlySlot sets an indexing policy for queries by /slot.
 func onlySlot(p *azcosmos.ContainerProperties) {
 	p.IndexingPolicy = &azcosmos.IndexingPolicy{
 		Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,

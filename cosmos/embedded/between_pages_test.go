@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestBetweenPagesNothingIsHeld closes the store between two pages, which waits
-// for every transaction that reads it, and goes on in the next process.
-func TestBetweenPagesNothingIsHeld(t *testing.T) {
+// TestQuery_HoldsNoTransactionBetweenPages closes the store between two pages, which waits for every read
+// transaction, and continues with another engine.
+func TestQuery_HoldsNoTransactionBetweenPages(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -61,9 +61,9 @@ func TestBetweenPagesNothingIsHeld(t *testing.T) {
 	require.Equal(t, []string{"new"}, ids, "so does a change feed")
 }
 
-// TestASessionNeverReadsBehindItself has several clients, each with the token
-// of its last answer, on an account whose replicas lag behind as they like.
-func TestASessionNeverReadsBehindItself(t *testing.T) {
+// TestSession_ReadsItsOwnWrites runs several clients, each with the token of its last
+// answer, on an account with random lag.
+func TestSession_ReadsItsOwnWrites(t *testing.T) {
 	for _, level := range []string{"BoundedStaleness", "Session", "ConsistentPrefix", "Eventual"} {
 		var mu sync.Mutex
 		lag := 0
@@ -104,7 +104,7 @@ func TestASessionNeverReadsBehindItself(t *testing.T) {
 	}
 }
 
-func TestAWriteBetweenThePagesOfAnOrderIsHeeded(t *testing.T) {
+func TestOrderedQuery_SeesWritesBetweenPages(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("one", 10), newDoc("two", 20), newDoc("three", 30)) // the order of insertion is that of n
 	pager := c.NewQueryItemsPager("SELECT VALUE c.n FROM c ORDER BY c.n", pk, &azcosmos.QueryOptions{PageSizeHint: 1})

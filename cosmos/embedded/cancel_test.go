@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// endless are queries that no machine completes, each of which spends its time in
-// another place.
+// endless are queries that take too long for any machine. Each spends its time in another part
+// of the evaluation.
 var endless = map[string]string{
 	"rows of a JOIN":        "SELECT VALUE COUNT(1) FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l",
 	"rows without a result": "SELECT VALUE a FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l WHERE a + b = -1",

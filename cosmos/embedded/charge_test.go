@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// sessionOptions makes point reads cost what the published table says.
+// sessionOptions gives point reads the charges of the published table.
 var sessionOptions = embedded.Options{Consistency: "Session"}
 
-// docWithTerms returns a document with n indexed values of its own: with id and _ts
-// that is n+1 terms, as the partition key is one of them.
+// docWithTerms returns a document with n indexed values, one of which is the partition key.
+// With id and _ts these are n+1 terms.
 func docWithTerms(n int, changed ...int) []byte {
 	var b strings.Builder
 	b.WriteString(`{"id":"a","pk":"p"`)
@@ -29,7 +29,7 @@ func docWithTerms(n int, changed ...int) []byte {
 	return []byte(b.String() + "}")
 }
 
-func TestPublishedChargesAreMet(t *testing.T) {
+func TestCharges_ArePublishedOnes(t *testing.T) {
 	ctx := t.Context()
 	_, c := openEngine(t, sessionOptions)
 	// The published example: 1 KB with 10 terms, 8 of them the document's.
@@ -58,7 +58,7 @@ func TestPublishedChargesAreMet(t *testing.T) {
 	require.EqualValues(t, float32(5.4), created.RequestCharge, "nothing indexed but id and _ts")
 }
 
-func TestAQueryIsChargedForWhatItLoads(t *testing.T) {
+func TestQuery_IsChargedForLoadedDocuments(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
 		pessimistic bool
@@ -84,7 +84,7 @@ func TestAQueryIsChargedForWhatItLoads(t *testing.T) {
 	}
 }
 
-func TestWhatFailsIsChargedToo(t *testing.T) {
+func TestFailedRequests_AreCharged(t *testing.T) {
 	engine, c := openEngine(t, sessionOptions)
 	createDocs(t, c, newDoc("a", 1))
 	cost := func(do func()) float64 {
@@ -94,7 +94,7 @@ func TestWhatFailsIsChargedToo(t *testing.T) {
 	}
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.ReadItem(t.Context(), pk, "b", nil) }), 1e-9)
 	require.InDelta(t, 1.0, cost(func() { _, _ = c.CreateItem(t.Context(), pk, newDoc("a", 1), nil) }), 1e-9)
-	require.InDelta(t, 5.8+1.0, cost(func() { // up to and with the operation that failed
+	require.InDelta(t, 5.8+1.0, cost(func() { // up to and including the operation that failed
 		batch := c.NewTransactionalBatch(pk)
 		batch.CreateItem(newDoc("b", 1), nil)
 		batch.CreateItem(newDoc("a", 1), nil)

@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// What the clients for other languages send and azcosmos does not.
+// Requests that clients for other languages send, but azcosmos does not.
 
-func TestABulkRequestDoesEachOperationForItself(t *testing.T) {
+func TestBulk_ExecutesOperationsIndependently(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
 	bulk := func(body string) (int, []struct {
@@ -50,7 +50,7 @@ func TestABulkRequestDoesEachOperationForItself(t *testing.T) {
 	require.Equal(t, 200, status)
 }
 
-func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
+func TestQueryPlan_NamesTheRangesOfAQuery(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	for _, tc := range []struct {
 		query  string
@@ -76,7 +76,7 @@ func TestAQueryPlanSaysWhereAQueryGoes(t *testing.T) {
 	}
 }
 
-func TestWhatTheClientForNodeLeavesOutIsNotMissed(t *testing.T) {
+func TestRequests_NeedNoHeaderThatTheNodeClientOmits(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
 	for _, tc := range []struct {
@@ -103,7 +103,7 @@ func TestWhatTheClientForNodeLeavesOutIsNotMissed(t *testing.T) {
 	require.Contains(t, body, "is not supported")
 }
 
-func TestFeedsAreReadWithoutAQuery(t *testing.T) {
+func TestFeeds_AreReadWithoutAQuery(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1), newDoc("b", 2))
 	for path, want := range map[[3]string]string{
@@ -116,7 +116,7 @@ func TestFeedsAreReadWithoutAQuery(t *testing.T) {
 	}
 }
 
-func TestATokenOfAnEmulatorIsAcceptedAndNoOther(t *testing.T) {
+func TestToken_OfAnEmulatorOnlyIsAccepted(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
 	part := base64.RawURLEncoding.EncodeToString
@@ -134,7 +134,7 @@ func TestATokenOfAnEmulatorIsAcceptedAndNoOther(t *testing.T) {
 	}
 }
 
-func TestEachDoorHasItsIDs(t *testing.T) {
+func TestDoor_DecidesWhichIDsAreAccepted(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
 	do := func(d embedded.Door, method, path, link, body string) int {
 		req := signedRequest(t, engine, method, path, "docs", link, body, "x-ms-documentdb-partitionkey", `["p"]`)

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// committedDoc is a document of this test as Options.Committed shows it.
+// committedDoc is a document of this test as passed to Options.Committed.
 type committedDoc struct {
 	ID   string `json:"id"`
 	N    int    `json:"n"`
 	ETag string `json:"_etag"`
 }
 
-// TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same
-// documents. The callback takes no lock: the race detector sees whether two calls
-// overlap, and the etags, which grow with every commit, whether one is early.
+// TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same documents.
+// The callback takes no lock: the race detector finds calls that overlap, and the etags, which
+// ascend with every commit, show calls that are out of order.
 func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -71,9 +71,9 @@ func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	}
 }
 
-// A client that disconnects does not learn whether its write was committed, but
-// Committed does.
-func TestCommitted_IsCalledForClientsThatLeft(t *testing.T) {
+// A client that disconnects does not learn whether its write was committed, but Committed is
+// called for it.
+func TestCommitted_IsCalledAfterClientsDisconnected(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	engine, c := openEngine(t, embedded.Options{Dir: t.TempDir(), Committed: func(changes []embedded.Change) {
@@ -92,7 +92,7 @@ func TestCommitted_IsCalledForClientsThatLeft(t *testing.T) {
 		})
 	}
 	running.Wait()
-	createDocs(t, c, newDoc("last", 0)) // the store has one writer: all before it are over
+	createDocs(t, c, newDoc("last", 0)) // the store has one writer: all earlier writes have ended
 	mu.Lock()
 	defer mu.Unlock()
 	stored := map[string]bool{}

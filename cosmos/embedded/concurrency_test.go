@@ -25,7 +25,7 @@ func onBothStores(t *testing.T, test func(t *testing.T, c *azcosmos.ContainerCli
 	}
 }
 
-func TestOfFiftyWritersWithOneEtagExactlyOneWins(t *testing.T) {
+func TestReplace_OneOfFiftyWritersWithOneEtagSucceeds(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
 		createDocs(t, c, newDoc("counter", 0))
 		for round := range 8 {
@@ -63,7 +63,7 @@ func TestOfFiftyWritersWithOneEtagExactlyOneWins(t *testing.T) {
 	})
 }
 
-func TestACounterCountsEveryAcknowledgedIncrement(t *testing.T) {
+func TestPatch_CountsEveryConfirmedIncrement(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
 		createDocs(t, c, newDoc("counter", 0))
 		var writers sync.WaitGroup
@@ -90,7 +90,7 @@ func TestACounterCountsEveryAcknowledgedIncrement(t *testing.T) {
 	})
 }
 
-func TestAReaderSeesWholeBatchesOnly(t *testing.T) {
+func TestBatch_IsVisibleOnlyAsAWhole(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
 		const docs, generations = 10, 40
 		put := func(generation int) {
@@ -127,7 +127,7 @@ func TestAReaderSeesWholeBatchesOnly(t *testing.T) {
 	})
 }
 
-func TestAFailedBatchLeavesNoTraceAndNamesTheOperation(t *testing.T) {
+func TestBatch_ThatFailsChangesNothingAndNamesTheOperation(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
 		createDocs(t, c, newDoc("a", 1))
 		stale := azcosmosETag(`"x"`)
@@ -182,7 +182,7 @@ func TestAFailedBatchLeavesNoTraceAndNamesTheOperation(t *testing.T) {
 	})
 }
 
-func TestAWriteWhoseCallerGaveUpHappensWholeOrNotAtAll(t *testing.T) {
+func TestWrite_WithACancelledContextIsAtomic(t *testing.T) {
 	onBothStores(t, func(t *testing.T, c *azcosmos.ContainerClient) {
 		for n := range 50 {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -206,7 +206,7 @@ func TestAWriteWhoseCallerGaveUpHappensWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-func TestTheEngineInMemoryRunsInASyncTest(t *testing.T) {
+func TestEngineInMemory_RunsInASynctestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := openEngine(t, embedded.Options{})
 		createDocs(t, c, newDoc("a", 1))

@@ -25,7 +25,7 @@ import (
 
 const childFolder = "EMBEDDED_TEST_CHILD_FOLDER"
 
-func TestWhatWasAnsweredIsThereAfterReopening(t *testing.T) {
+func TestConfirmedWrites_SurviveReopening(t *testing.T) {
 	dir := t.TempDir()
 	first, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func panicOn(err error) {
 	}
 }
 
-func TestAKilledProcessLosesNothingItAcknowledged(t *testing.T) {
+func TestConfirmedWrites_SurviveAKill(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -145,8 +145,8 @@ func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 	return acknowledged
 }
 
-// checkWriter checks that the newest batch of a writer is whole and that none
-// beyond it is there in part.
+// checkWriter checks that the newest batch of a writer is complete and that no later batch is
+// there in part.
 func checkWriter(t *testing.T, c *azcosmos.ContainerClient, w int) int {
 	t.Helper()
 	read, err := c.ReadItem(t.Context(), pk, fmt.Sprintf("newest-%d", w), nil)
@@ -163,7 +163,7 @@ func checkWriter(t *testing.T, c *azcosmos.ContainerClient, w int) int {
 	return newest
 }
 
-func TestOpenSaysWhyItCannot(t *testing.T) {
+func TestOpen_ReportsWhyItFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		prepare func(t *testing.T, dir string)
 		want    error
@@ -221,13 +221,13 @@ func fillFolder(t *testing.T, dir string) {
 	require.NoError(t, engine.Close())
 }
 
-func TestAFolderWithoutWritePermissionIsReadOnly(t *testing.T) {
+func TestOpen_ReportsAFolderWithoutWritePermission(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o500))
 	opened := make(chan error)
 	go func() {
-		// Permissions do not stop root. This thread gives that up for file
-		// access; it ends with the goroutine because it stays locked.
+		// Permissions do not stop root, so this thread drops that right for file access. It
+		// stays locked to the goroutine and ends with it.
 		runtime.LockOSThread()
 		if os.Geteuid() == 0 {
 			if err := errors.Join(os.Chmod(dir, 0o555), syscall.Setfsuid(65534)); err != nil {

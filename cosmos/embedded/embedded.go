@@ -28,9 +28,8 @@ const FileFormat = engine.Format
 
 // Options set up an Engine. The zero value is an empty account in memory.
 type Options struct {
-	// Dir is the folder of the store. It is made if it does not exist, and
-	// belongs to this engine alone. Without it all is kept in memory and
-	// forgotten by Close.
+	// Dir is the folder of the store. It is created if it does not exist, and must not be
+	// shared. Without Dir the data is in memory and Close discards it.
 	Dir string
 
 	// Claim says which data folder the store in Dir must belong to. Default: it is not
@@ -40,21 +39,21 @@ type Options struct {
 	// FileSystem opens the file in Dir. Default: that of the system.
 	FileSystem disk.FileSystem
 
-	// Unsynced answers writes before they are on the disk. What was answered survives
-	// the death of the process, but not that of the machine, which may leave nothing
-	// that can be opened. It is for measuring: documents are not on the heap, and
-	// nobody waits for a disk. Default: what is answered is on the disk.
+	// Unsynced answers writes before they are on the disk. Confirmed writes survive the death
+	// of the process, but a power failure may leave a file that cannot be opened. It is for
+	// benchmarks: documents are not on the heap, and no request waits for the disk. Default:
+	// writes are synced.
 	Unsynced bool
 
-	// Version is that of the program. A file whose format an older program does not know names
-	// it. Default: it is not stored.
+	// Version is the version of the program. It is stored, so that an older program that does
+	// not know the format of the file can name it. Default: it is not stored.
 	Version string
 
 	// Key is the account key in base64. Default: WellKnownKey.
 	Key string
 
-	// Clock gives the time for _ts. Default: time.Now. The dates of
-	// requests are always checked against time.Now, as the client sets them.
+	// Clock provides the time for _ts. Default: time.Now. The dates of requests are always
+	// checked against time.Now, as the client sets them.
 	Clock func() time.Time
 
 	// Consistency is the account's default level: Strong, BoundedStaleness,
@@ -62,20 +61,19 @@ type Options struct {
 	// Stale is set. Under the first two a point read costs twice.
 	Consistency string
 
-	// WriteRegions and ReadRegions are the names of the regions that the account states,
-	// in the order of its answer. The engine serves all of them. Default: one region,
-	// which has both roles.
+	// WriteRegions and ReadRegions are the names of the regions that the account states, in the
+	// order of the account document. The engine serves all of them. Default: one region, which
+	// has both roles.
 	WriteRegions, ReadRegions []string
 
-	// Stale makes reads old, in memory only: it is called once for each
-	// point read and query page, and says how many commits ago the state is
-	// that the read sees (at most 64). Writes, batches and reads with a
-	// session token are never older than they may be. Several goroutines
-	// may call it at once. Default: all reads are fresh.
+	// Stale simulates stale reads, in memory only. It is called once for each point read and
+	// query page, and returns how many commits ago the state was that the read sees (at most
+	// 64). Writes and batches see the newest state, and reads with a session token the
+	// session's. Stale must be safe for concurrent use. Default: all reads are fresh.
 	Stale func() int
 
-	// Lag makes reads old by time, like Stale: it says how long ago the
-	// state is that a read sees, but never more than 64 commits.
+	// Lag simulates stale reads by time: it returns how long ago the state was that a read
+	// sees, limited to 64 commits.
 	Lag func() time.Duration
 
 	// Committed is called after every commit and before its request is answered,
@@ -85,27 +83,25 @@ type Options struct {
 	// the account. Default: no call.
 	Committed func([]Change)
 
-	// Collide is called once for each write, batch and bulk request, and says
-	// whether it is answered 449 and not done. Azure does that now and then to
-	// writes of the same document that meet; here they come one after the
-	// other, so that none does by itself. Several goroutines may call it at
-	// once. Default: no write meets another.
+	// Collide simulates conflicts: it is called once for each write, batch and bulk request,
+	// and returns whether the request is answered with 449 and not executed. Azure answers so
+	// when writes of the same document coincide; here they are serial, so that no other
+	// conflicts occur. Collide must be safe for concurrent use. Default: no conflicts.
 	Collide func() bool
 
-	// Throttle holds every physical partition to its share of the
-	// throughput of its container, and answers 429 beyond it, as Azure does.
-	// Clock drives it. Default: throughput is accepted, and decides only how
-	// many physical partitions there are.
+	// Throttle limits every physical partition to its share of the container's throughput, and
+	// answers 429 beyond it, as Azure does. It uses Clock. Default: throughput is not limited,
+	// and determines only the number of physical partitions.
 	Throttle bool
 
-	// Latency makes requests for documents take time. Default: none.
+	// Latency delays requests for documents. Default: no delay.
 	Latency *Latency
 
-	// QuerySteps bounds the work of one page of a query, and a 25th of it the work
-	// for one document. A step takes 10 to 50 ns: an operator, an item of a list, a
-	// row, or 16 bytes of a value that is read or made. A query whose documents have
-	// results of their own continues on another page; any other is refused with 400.
-	// Default: 50 million.
+	// QuerySteps bounds the work of one page of a query, and a 25th of it the work for one
+	// document. A step takes 10 to 50 ns: an operator, an item of a list, a row, or 16 bytes of
+	// a value that is read or built. At the limit, a query in which each document has its own
+	// results continues on another page; any other query is refused with 400. Default: 50
+	// million.
 	QuerySteps int64
 
 	// QueryMemory bounds the bytes of results, sort keys and groups that a query
@@ -113,31 +109,30 @@ type Options struct {
 	// Default: 128 MB.
 	QueryMemory int64
 
-	// RangeBytes is how many bytes of documents a physical partition holds
-	// before it splits. Default: 50 GB.
+	// RangeBytes is the number of bytes of documents at which a physical partition splits.
+	// Default: 50 GB.
 	RangeBytes int64
 
-	// StrictIndex charges a query in one logical partition for every document of its
-	// physical partition if the indexing policy does not include the partition key. A
-	// service may find the partition without that index; a budget that is kept with
-	// StrictIndex does not depend on it.
+	// StrictIndex charges a query in one logical partition for every document of its physical
+	// partition if the indexing policy does not include the partition key. A service may find
+	// the partition without that index; a budget that is measured with StrictIndex does not
+	// depend on that.
 	StrictIndex bool
 
-	// Pessimistic charges a query a full point read for every document it
-	// loads, in place of the much lower figure that published query metrics
-	// suggest.
+	// Pessimistic charges a query with a full point read for every document that it loads, and
+	// not with the much lower figure that published query metrics suggest.
 	Pessimistic bool
 }
 
-// A Latency is how long answers take: Base, PerKB for each kilobyte of request
-// and answer, and up to Jitter more; some take Slow besides. What is random is the
-// same for the same Seed.
+// A Latency describes how long answers are delayed: Base, PerKB for each kilobyte of request
+// and answer, and up to Jitter; some answers also take Slow. The random parts depend on Seed
+// only.
 type Latency = physics.Latency
 
 // A Change is a document after a commit.
 type Change = engine.Change
 
-// An Engine is one account. It is safe for use by many goroutines.
+// An Engine is one account. It is safe for concurrent use.
 type Engine struct {
 	store    disk.Store
 	inner    *engine.Engine
@@ -148,13 +143,12 @@ type Engine struct {
 
 	mu       sync.Mutex
 	closed   bool
-	requests sync.WaitGroup // under way; grows only while mu is held and closed is false
+	requests sync.WaitGroup // running requests; it grows only while mu is held and closed is false
 }
 
-// Open opens the account in o.Dir. It starts one goroutine if that is set,
-// none otherwise; Close ends it. The errors that package disk names can be
-// told by errors.Is: the folder is locked, cannot be written, is not a folder,
-// holds a damaged file, or the disk is full.
+// Open opens the account in o.Dir. It starts one goroutine if Dir is set, which Close ends. Its
+// error wraps an error of package disk if the folder is locked, cannot be written or is not a
+// folder, if the file is damaged, or if the disk is full.
 func Open(o Options) (*Engine, error) {
 	if o.Stale != nil || o.Lag != nil {
 		if o.Dir != "" {
@@ -233,29 +227,27 @@ func openEngine(store disk.Store, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client caches containers by host for the whole process, so no two
-	// engines may share one.
+	// The client caches containers by host for the whole process, so each engine needs a
+	// different host.
 	host := "embedded-" + strings.ToLower(rand.Text()) + ".localhost"
 	return &Engine{store: store, inner: inner, server: server, throttle: w.Throttle, key: o.Key, host: host}, nil
 }
 
-// Endpoint is the URL to give to the client. It leads nowhere but through
-// Transport.
+// Endpoint returns the URL for the client. It works only through Transport.
 func (e *Engine) Endpoint() string { return "http://" + e.host + "/" }
 
-// Key is the account key in base64.
+// Key returns the account key in base64.
 func (e *Engine) Key() string { return e.key }
 
-// RequestUnits is the sum of the charges of all requests for documents.
+// RequestUnits returns the sum of the charges of all requests for documents.
 func (e *Engine) RequestUnits() float64 { return e.server.RequestUnits() }
 
-// Requests is the number of requests for documents.
+// Requests returns the number of requests for documents.
 func (e *Engine) Requests() int64 { return e.server.Requests() }
 
-// Scaled is the throughput that a container with autoscale is billed for in
-// this hour: as much as the busiest second of its busiest physical partition
-// took, and at least a tenth of the most that it scales to. It is 0 for a
-// container without autoscale, and without Options.Throttle.
+// Scaled returns the throughput that a container with autoscale is billed for in this hour:
+// what the busiest second of its busiest physical partition used, and at least a tenth of the
+// maximum. It is 0 for a container without autoscale, and without Options.Throttle.
 func (e *Engine) Scaled(database, container string) (float64, error) {
 	c, err := e.inner.Container(database, container)
 	if err != nil {
@@ -268,12 +260,11 @@ func (e *Engine) Scaled(database, container string) (float64, error) {
 	return most * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
 }
 
-// Sweep removes documents whose time to live is over. Nobody sees them any
-// more even before; Sweep gives back the room they take. It returns how many
-// it removed. The engine does not call it by itself.
+// Sweep removes expired documents and returns their number. They are invisible before; Sweep
+// frees their space. The caller decides when to sweep.
 //
-// On a throttled account each removal costs what deleting the document would,
-// and Sweep ends where a budget is not at least half full.
+// On a throttled account each removal is charged as a delete, and Sweep stops when a budget is
+// less than half full.
 func (e *Engine) Sweep(ctx context.Context) (int, error) {
 	if !e.beginRequest() {
 		return 0, ErrClosed
@@ -313,9 +304,8 @@ func (e *Engine) TakeSnapshot(ctx context.Context, meanwhile func() error) (*Sna
 // A Census is what Check counted.
 type Census = engine.Census
 
-// Check reads the whole account and tells report of everything that is
-// damaged: documents that are not what was written, and indexes that do not
-// fit to the documents. It works while requests are served.
+// Check reads the whole account and calls report for each damage: documents with a wrong
+// checksum, and indexes that do not match the documents. It can run while requests are served.
 func (e *Engine) Check(report func(problem string)) (Census, error) {
 	if !e.beginRequest() {
 		return Census{}, ErrClosed
@@ -324,11 +314,11 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 	return e.inner.Check(report)
 }
 
-// Handler serves the same account over HTTP. It advertises the host that a
-// request came to.
+// Handler returns a handler that serves the account over HTTP. The account document names the
+// host of the request.
 func (e *Engine) Handler() http.Handler { return e.HandlerOf(Door{}) }
 
-// HandlerOf serves the same account over HTTP through a door of its own.
+// HandlerOf is Handler with the settings of d.
 func (e *Engine) HandlerOf(d Door) http.Handler {
 	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -341,21 +331,21 @@ func (e *Engine) HandlerOf(d Door) http.Handler {
 	})
 }
 
-// A Gateway decides which ids of documents can be used through a Door.
+// A Gateway decides which document ids can be used through a Door.
 type Gateway = wire.Gateway
 
-// The gateways. Azure accepts documents with ids that its routing gateway can
-// never find again; Strict, the default, refuses to create those.
+// The gateways. Azure accepts documents with ids that its routing gateway cannot address
+// afterwards; Strict, the default, refuses to create them.
 const (
 	Strict  = wire.Strict
 	Routing = wire.Routing
 	Compute = wire.Compute
 )
 
-// A Door is what may differ between two ways into the same account.
+// A Door holds the settings in which two endpoints of one account may differ.
 type Door = wire.Door
 
-// beginRequest counts a request as under way, unless the engine is closed.
+// beginRequest counts a running request, unless the engine is closed.
 func (e *Engine) beginRequest() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -365,8 +355,7 @@ func (e *Engine) beginRequest() bool {
 	return !e.closed
 }
 
-// Close waits for the requests under way and closes the store. Closing twice
-// does no harm.
+// Close waits for running requests and closes the store. Further calls have no effect.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	closed := e.closed

@@ -39,7 +39,7 @@ func clientOver(t testing.TB, engine *embedded.Engine, way policy.Transporter) *
 	return c
 }
 
-// containerOver is container c of database db, which is there, by another way.
+// containerOver returns the existing container c of database db through another transport.
 func containerOver(t testing.TB, engine *embedded.Engine, way policy.Transporter) *azcosmos.ContainerClient {
 	t.Helper()
 	c, err := clientOver(t, engine, way).NewContainer("db", "c")
@@ -47,7 +47,7 @@ func containerOver(t testing.TB, engine *embedded.Engine, way policy.Transporter
 	return c
 }
 
-// newContainer makes database db and container c.
+// newContainer creates database db and container c.
 func newContainer(t testing.TB, engine *embedded.Engine, change ...func(*azcosmos.ContainerProperties)) *azcosmos.ContainerClient {
 	t.Helper()
 	c := newClient(t, engine)
@@ -99,7 +99,7 @@ func queryAll(t testing.TB, c *azcosmos.ContainerClient, pk azcosmos.PartitionKe
 	return pages
 }
 
-func TestADocumentIsCreatedReadReplacedPatchedQueriedAndDeleted(t *testing.T) {
+func TestDocument_LivesFromCreateToDelete(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()

@@ -13,7 +13,7 @@ import (
 
 // The client is the one for Azure; only its transport differs.
 func ExampleOpen() {
-	engine, err := embedded.Open(embedded.Options{}) // with Dir it would be durable
+	engine, err := embedded.Open(embedded.Options{}) // with Dir it is durable
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// Export writes the account as JSON lines: databases and containers with their
-// properties and throughput, and the documents as clients wrote them. It sees
-// one state of the account. Etags, times and expired documents stay behind.
+// Export writes the account as JSON lines: databases and containers with their properties and
+// throughput, and the documents as clients wrote them. It reads one state of the account, and
+// leaves out etags, times and expired documents.
 func (e *Engine) Export(w io.Writer) error {
 	if !e.beginRequest() {
 		return ErrClosed
@@ -29,10 +29,9 @@ func (e *Engine) Export(w io.Writer) error {
 	return out.Flush()
 }
 
-// Import reads what Export wrote into this account and returns the number of
-// documents. Databases and containers that exist stay as they are; documents
-// take the place of those with the same id. An error names the line; those
-// before it may have been imported.
+// Import reads what Export wrote into this account and returns the number of documents.
+// Existing databases and containers are not changed; documents replace those with the same id.
+// An error names the line; the lines before it may have been imported.
 func (e *Engine) Import(ctx context.Context, r io.Reader) (documents int, err error) {
 	if !e.beginRequest() {
 		return 0, ErrClosed

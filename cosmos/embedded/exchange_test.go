@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func TestAnExportedAccountIsImportedAsItWas(t *testing.T) {
+func TestImport_RestoresAnExportedAccount(t *testing.T) {
 	from, c := openEngine(t, embedded.Options{}, uniqueMail, withTTL(1000))
 	raiseThroughput(t, c, 20_000)
 	for i := range 250 {
@@ -23,7 +23,7 @@ func TestAnExportedAccountIsImportedAsItWas(t *testing.T) {
 	to, err := embedded.Open(embedded.Options{Dir: t.TempDir()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, to.Close()) }()
-	for range 2 { // the second time finds all of it there
+	for range 2 { // the second import finds all documents
 		n, err := to.Import(t.Context(), bytes.NewReader(first.Bytes()))
 		require.NoError(t, err)
 		require.Equal(t, 250, n)
@@ -44,7 +44,7 @@ func TestAnExportedAccountIsImportedAsItWas(t *testing.T) {
 	require.NotEmpty(t, queryAll(t, imported, azcosmos.NewPartitionKey(), "SELECT * FROM c", nil))
 }
 
-func TestAnImportNamesTheLineThatItCannotRead(t *testing.T) {
+func TestImport_NamesTheInvalidLine(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()

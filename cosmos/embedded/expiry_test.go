@@ -15,7 +15,7 @@ func withTTL(seconds int32) func(*azcosmos.ContainerProperties) {
 	return func(p *azcosmos.ContainerProperties) { p.DefaultTimeToLive = &seconds }
 }
 
-func TestADocumentIsGoneForEverybodyTheSecondItsTimeIsOver(t *testing.T) {
+func TestExpiredDocument_IsInvisibleToAllRequests(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }}, withTTL(10))
 	createDocs(t, c, newDoc("default", 1), []byte(`{"id":"short","pk":"p","ttl":3}`), []byte(`{"id":"ever","pk":"p","ttl":-1}`), []byte(`{"id":"null","pk":"p","ttl":null}`))
@@ -49,7 +49,7 @@ func TestADocumentIsGoneForEverybodyTheSecondItsTimeIsOver(t *testing.T) {
 	require.Equal(t, 404, clientStatus(t, nil, err))
 }
 
-func TestAWriteProlongsLifeAndWithoutADefaultNothingExpires(t *testing.T) {
+func TestExpiry_RestartsWithAWriteAndNeedsADefault(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	engine, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }}, withTTL(10))
 	createDocs(t, c, newDoc("a", 1))
@@ -77,7 +77,7 @@ func TestAWriteProlongsLifeAndWithoutADefaultNothingExpires(t *testing.T) {
 	require.Zero(t, removed)
 }
 
-func TestASweepRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
+func TestSweep_RemovesOnlyExpiredDocuments(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	engine, c := openEngine(t, embedded.Options{Dir: t.TempDir(), Clock: func() time.Time { return now }}, withTTL(10))
 	for i := range 250 {
@@ -96,7 +96,7 @@ func TestASweepRemovesWhatHasExpiredAndNothingElse(t *testing.T) {
 	require.Equal(t, [][]string{{"20"}}, queryAll(t, c, pk, "SELECT VALUE COUNT(1) FROM c", nil))
 }
 
-func TestASweepTakesOnlyWhatNobodyElseNeeds(t *testing.T) {
+func TestSweep_UsesOnlySpareThroughput(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	engine, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }}, withTTL(1000))
 	for i := range 100 {

@@ -23,7 +23,7 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 			require.NoError(t, err)
 			c := newContainer(t, engine)
 			createDocs(t, c, largeDoc("large", 1, "p"), newDoc("a", 1))
-			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // leaves pages to write to, so the file need not grow
+			_, err = c.DeleteItem(t.Context(), pk, "large", nil) // frees pages, so that the file need not grow
 			require.NoError(t, err)
 			_, err = c.UpsertItem(t.Context(), pk, newDoc("a", 1), nil)
 			require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 			require.ErrorContains(t, err, tc.says)
 			require.Equal(t, 500, clientStatus(t, nil, err))
 			require.Equal(t, want, readAccount(t, c), "reading goes on, without the write that failed")
-			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk is well again
+			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk works again
 			_, err = c.CreateItem(t.Context(), pk, newDoc("d", 1), nil)
 			require.ErrorContains(t, err, "takes no more writes", "it is not tried again")
 			_ = engine.Close() // its file was replaced
@@ -50,7 +50,7 @@ func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing
 	}
 }
 
-// copyOf copies a folder: the lock of the first engine went with its file.
+// copyOf copies a folder, because the lock of the first engine was on the replaced file.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	other := t.TempDir()

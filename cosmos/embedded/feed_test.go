@@ -14,8 +14,8 @@ import (
 
 var whole = &azcosmos.FeedRange{MinInclusive: "", MaxExclusive: "FF"}
 
-// readFeed reads a change feed from a token to its present end, and returns the
-// ids and where to go on.
+// readFeed reads a change feed from a token to its current end, and returns the ids and the
+// next token.
 func readFeed(t testing.TB, c *azcosmos.ContainerClient, o azcosmos.ChangeFeedOptions) (ids []string, token string) {
 	t.Helper()
 	if o.FeedRange == nil && o.Continuation == nil {
@@ -43,7 +43,7 @@ func idOf(t testing.TB, item []byte) string {
 	return id
 }
 
-func TestTheChangeFeedHasTheNewestVersionOfEachDocumentInTheOrderOfChanges(t *testing.T) {
+func TestChangeFeed_HasNewestVersionsInOrderOfChanges(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
 			_, c := openEngine(t, embedded.Options{Dir: dir})
@@ -66,7 +66,7 @@ func TestTheChangeFeedHasTheNewestVersionOfEachDocumentInTheOrderOfChanges(t *te
 	}
 }
 
-func TestTheChangeFeedStartsAtATimeOrNow(t *testing.T) {
+func TestChangeFeed_StartsAtATimeOrNow(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	engine, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }})
 	createDocs(t, c, newDoc("a", 1))
@@ -101,7 +101,7 @@ func raiseThroughput(t testing.TB, c *azcosmos.ContainerClient, to int32) {
 	require.NoError(t, err)
 }
 
-func TestAContainerSplitsWithItsThroughputAndEveryReaderFindsEverything(t *testing.T) {
+func TestSplit_LosesNoDocumentForAnyReader(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	var want []string
 	var many []azcosmos.ItemIdentity
@@ -118,12 +118,12 @@ func TestAContainerSplitsWithItsThroughputAndEveryReaderFindsEverything(t *testi
 	for _, step := range []struct {
 		throughput int32
 		ranges     int
-	}{{25_000, 3}, {60_000, 6}, {30_000, 6}} { // lowering merges nothing
+	}{{25_000, 3}, {60_000, 6}, {30_000, 6}} { // lowering the throughput merges no ranges
 		raiseThroughput(t, c, step.throughput)
 		read, err := c.ReadManyItems(t.Context(), many, nil)
 		require.NoError(t, err)
 		require.Len(t, read.Items, 40)
-		ranges, err := c.ReadFeedRanges(t.Context(), nil) // read anew by ReadManyItems, which met a range that was gone
+		ranges, err := c.ReadFeedRanges(t.Context(), nil) // ReadManyItems had to read the ranges again, because one was split
 		require.NoError(t, err)
 		require.Len(t, ranges, step.ranges)
 		ids, _ := readFeed(t, c, azcosmos.ChangeFeedOptions{MaxItemCount: 7})

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// BenchmarkFindAmong60000 finds few documents of half a kilobyte among 60,000
-// of a logical partition.
+// BenchmarkFindAmong60000 finds a few of 60,000 documents of half a kilobyte in one logical
+// partition.
 func BenchmarkFindAmong60000(b *testing.B) {
 	engine, c := openEngine(b, embedded.Options{Dir: b.TempDir()})
 	for n := 0; n < 60_000; n += 100 {

@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestAFlippedBitIsNeverAnswered damages a store in one bit after the other:
-// it does not open, or the check finds it, or it was nowhere that matters; and
-// no document is ever read that is not what was written.
-func TestAFlippedBitIsNeverAnswered(t *testing.T) {
+// TestFlippedBit_IsNeverReturned flips one bit of a store after the other: the store does not
+// open, or the check finds the damage, or the bit was unused. A document is never read with
+// other content than was written.
+func TestFlippedBit_IsNeverReturned(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 		require.True(t, errors.Is(err, disk.ErrDamaged) || errors.Is(err, disk.ErrFormat), "%v", err)
 		return "refused"
 	}
-	defer func() { _ = engine.Close() }() // its pages may be damaged too
+	defer func() { _ = engine.Close() }() // its pages may be damaged, too
 	c, err := newClient(t, engine).NewContainer("db", "c")
 	require.NoError(t, err)
 	intact := true
@@ -82,8 +82,7 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 	return "harmless"
 }
 
-// rowOf finds the value of a document's row, of the kind given, in all pages
-// that have or had it.
+// rowOf finds the value of a document's row of some kind, in all pages that have or had it.
 func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
 	t.Helper()
 	found := 0
@@ -97,10 +96,9 @@ func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value [
 	require.Positive(t, found)
 }
 
-// TestAFlippedBitBesideADocumentIsNeverBelieved damages what leads to a
-// document, and what is noted of it: neither another document nor none may be
-// the answer.
-func TestAFlippedBitBesideADocumentIsNeverBelieved(t *testing.T) {
+// TestFlippedBit_InAnIndexNeverChangesAnAnswer damages the index entries and the record of a
+// document: the answer must be neither another document nor 404.
+func TestFlippedBit_InAnIndexNeverChangesAnAnswer(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -117,7 +115,7 @@ func TestAFlippedBitBesideADocumentIsNeverBelieved(t *testing.T) {
 		"header": func(image []byte, bit int) {
 			rowOf(t, image, 'D', "\x00\x00\x00\x00\x00\x00\x00", func(rest []byte) {
 				if header := rest[1:]; bytes.Contains(header[:80], []byte(`"doc3"`)) {
-					bit := 4*bit + bit%4 // it has more of them
+					bit := 4*bit + bit%4 // this kind has more bits
 					header[bit/8] ^= 1 << (bit % 8)
 				}
 			})
@@ -148,7 +146,7 @@ func TestAFlippedBitBesideADocumentIsNeverBelieved(t *testing.T) {
 	}
 }
 
-func TestADamagedDocumentSaysWhereItIsAndCanBeDeleted(t *testing.T) {
+func TestDamagedDocument_IsNamedAndCanBeDeleted(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)

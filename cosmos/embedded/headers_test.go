@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestAnAnswerHasTheHeadersThatClientsRead takes one of each kind.
-func TestAnAnswerHasTheHeadersThatClientsRead(t *testing.T) {
+// TestAnswers_HaveTheHeadersThatClientsRead checks one answer of each kind.
+func TestAnswers_HaveTheHeadersThatClientsRead(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{Consistency: "Session"})
 	header := func(r azcosmos.Response) http.Header { return r.RawResponse.Header }
 	content := &azcosmos.ItemOptions{EnableContentResponseOnWrite: true}

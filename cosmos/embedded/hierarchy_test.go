@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func TestAHierarchicalKeyIsQueriedByItsFirstParts(t *testing.T) {
+func TestHierarchicalKey_IsQueriedByItsFirstParts(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) {
 		p.PartitionKeyDefinition = azcosmos.PartitionKeyDefinition{Paths: []string{"/a", "/b", "/n"}, Version: 2}
 	})

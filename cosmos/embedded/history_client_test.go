@@ -20,7 +20,7 @@ type historyClient struct {
 	seen   historyState
 }
 
-// nextCall chooses a call: a query, a batch, or one operation.
+// nextCall chooses a call: a query, a batch, or a single operation.
 func (c *historyClient) nextCall() historyCall {
 	switch c.random.IntN(8) {
 	case 0:
@@ -110,7 +110,7 @@ func (c *historyClient) runStep(ctx context.Context, s historyStep) (stepResult,
 	return c.recordAnswer(s, got.RawResponse.StatusCode, got.Value, got.ETag)
 }
 
-// recordAnswer is the answer to a step that was carried out.
+// recordAnswer returns the result of a step that was executed.
 func (c *historyClient) recordAnswer(s historyStep, status int, body []byte, etag azcore.ETag) (stepResult, error) {
 	out := stepResult{status: status, value: s.value}
 	if s.kind == reading {

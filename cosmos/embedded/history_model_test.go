@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestTheModelOfHistoriesRefusesWhatCannotBe keeps the test above from
-// passing because its model takes anything.
-func TestTheModelOfHistoriesRefusesWhatCannotBe(t *testing.T) {
+// TestHistoryModel_RefusesImpossibleHistories checks that the model refuses impossible
+// histories, so that the test of histories can fail.
+func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 	one := func(s historyStep, status, value int) porcupine.Operation {
 		return porcupine.Operation{Input: historyCall{steps: []historyStep{s}}, Output: callResult{steps: []stepResult{{status, value}}}}
 	}
@@ -48,11 +48,11 @@ func TestTheModelOfHistoriesRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// The model: a few documents, each with the value of its last write. Every
-// write writes a value of its own, so a value stands for its etag as well.
+// The model holds a few documents, each with the value of its last write. Every write has a
+// different value, so the value also identifies the etag.
 const keys = 3
 
-type historyState [keys]int // 0: there is no such document
+type historyState [keys]int // 0: the document does not exist
 
 type stepKind int
 
@@ -66,14 +66,14 @@ const (
 	kinds
 )
 
-// A step is one operation: match is the version whose etag If-Match has, when
-// the value that the condition of a patch asks for; 0 for none.
+// A historyStep is one operation. match is the version whose etag is sent as If-Match, when the
+// value that the condition of a patch requires; 0 means none.
 type historyStep struct {
 	kind                    stepKind
 	key, value, match, when int
 }
 
-// A call is a query for all documents, one step, or a batch of several.
+// A historyCall is a query for all documents, one step, or a batch of several.
 type historyCall struct {
 	query bool
 	steps []historyStep
@@ -84,7 +84,7 @@ type stepResult struct{ status, value int }
 type callResult struct {
 	unknown bool
 	steps   []stepResult
-	all     historyState // of a query
+	all     historyState // result of a query
 }
 
 var documents = porcupine.Model{
@@ -108,7 +108,7 @@ var documents = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v gave %+v", in, out) },
 }
 
-// applyAll does the steps, or none of them.
+// applyAll executes all steps, or none of them.
 func (s historyState) applyAll(steps []historyStep) (historyState, []stepResult) {
 	after, out := s, make([]stepResult, len(steps))
 	for i, one := range steps {

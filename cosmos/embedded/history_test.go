@@ -17,19 +17,18 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// Several clients read and write few documents of one partition at the same
-// time. Porcupine then looks for an order of their calls, one after the other,
-// in which a plain model would have given the same answers, and in which no
-// call comes before one that was over when it began.
+// Several clients read and write few documents of one partition at the same time. Porcupine
+// then searches for a serial order of their calls in which a simple model returns the same
+// answers, and in which no call precedes one that had ended when it began.
 const (
 	clients  = 5
-	calls    = 8 // of each client
+	calls    = 8 // calls of each client
 	patience = 2 * time.Minute
 )
 
-// TestWhatConcurrentClientsAreToldHasOneOrder is about whole answers: status,
-// value and etag of single operations, of batches and of query pages.
-func TestWhatConcurrentClientsAreToldHasOneOrder(t *testing.T) {
+// TestConcurrentClients_SeeASerialOrder compares whole answers: status, value and etag of
+// single operations, of batches and of query pages.
+func TestConcurrentClients_SeeASerialOrder(t *testing.T) {
 	for _, where := range []struct {
 		name      string
 		disk      bool
@@ -70,14 +69,14 @@ func TestWhatConcurrentClientsAreToldHasOneOrder(t *testing.T) {
 	}
 }
 
-// A history is what the clients did in one partition.
+// A callHistory holds the calls of the clients in one partition.
 type callHistory struct {
 	c     *azcosmos.ContainerClient
 	pk    string
 	etags *etagBook
 
 	time  atomic.Int64 // counts the beginnings and ends of calls
-	value atomic.Int64 // that was written last; every write writes another
+	value atomic.Int64 // value of the last write; every write has another value
 
 	mu    sync.Mutex
 	calls []porcupine.Operation
@@ -102,8 +101,8 @@ func (h *callHistory) runClients(seed uint64) {
 				out, err := cl.runCall(context.Background(), in)
 				end := h.time.Add(1)
 				if err != nil {
-					// It may have happened, or may still do so. If it never
-					// does, it is as if it came after everything else.
+					// The call may have been executed, or may still be. If it is never
+					// executed, it counts as one after all others.
 					out, end = callResult{unknown: true}, math.MaxInt64
 				}
 				h.mu.Lock()

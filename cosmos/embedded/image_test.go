@@ -17,25 +17,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// What a disk holds after the power went can be told from two states of the
-// file, because bbolt commits in a known order: it writes pages that nothing
-// points to yet, syncs, writes one of the two meta pages, syncs, and only then
-// the request is answered. So the file is read after every answer. Of the
-// pages that changed since the answer before, those beyond the metas were
-// written before the first sync, and the disk may hold any of them; the meta
-// was written after it.
+// The content of a disk after a power failure can be derived from two states of the file,
+// because bbolt commits in a fixed order: it writes pages that are not referenced yet, syncs,
+// writes one of the two meta pages, syncs, and only then the request is answered. So the test
+// reads the file after every answer. Of the pages that changed since the last answer, those
+// other than the meta pages were written before the first sync, and the disk may hold any of
+// them; the meta page was written after it.
 
 const (
 	pageSize = 4096
 	metas    = 2
-	metaEnd  = 80 // of a page header, and a meta with its checksum
+	metaEnd  = 80 // end of a page header and a meta with its checksum
 )
 
-// A commit is the file before and after one request.
+// A storeCommit is the file before and after one request.
 type storeCommit struct {
 	before, after []byte
-	pages         []int // that differ, but the metas
-	meta          int   // that differs
+	pages         []int // pages that differ, without the meta pages
+	meta          int   // meta page that differs
 }
 
 func commitBetween(t *testing.T, before, after []byte) storeCommit {
@@ -57,8 +56,8 @@ func commitBetween(t *testing.T, before, after []byte) storeCommit {
 	return c
 }
 
-// crashImage returns what the disk may hold if the power goes during the commit,
-// and whether the commit has happened then.
+// crashImage returns a possible content of the disk after a power failure during the commit,
+// and whether the commit is in it.
 func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool) {
 	if random.IntN(3) == 0 { // between the syncs, or after both
 		image = slices.Clone(c.after)
@@ -67,7 +66,7 @@ func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool)
 		case 0: // the meta is lost
 			copy(image[from:from+pageSize], c.before[from:])
 			return image, false
-		case 1: // it is torn: a part of it is still the old one
+		case 1: // the meta is torn: a part of it is still the old one
 			part := random.IntN(metaEnd)
 			n := part + random.IntN(metaEnd-part)
 			copy(image[from+part:from+n], c.before[from+part:])
@@ -76,13 +75,13 @@ func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool)
 		return image, true
 	}
 	image = slices.Clone(c.before)
-	if len(c.after) > len(image) { // what was never written is empty
+	if len(c.after) > len(image) { // pages that were never written are empty
 		image = append(image, make([]byte, len(c.after)-len(image))...)
 	}
 	for _, page := range c.pages {
 		from := page * pageSize
 		if random.IntN(2) == 0 {
-			continue // never reached the disk
+			continue // the page did not reach the disk
 		}
 		n := pageSize
 		if random.IntN(4) == 0 {
@@ -93,8 +92,8 @@ func (c storeCommit) crashImage(random *rand.Rand) (image []byte, happened bool)
 	return image, false
 }
 
-// imageCount is how many crash images a run of the tests looks at. The race detector gets a
-// few: an image is written and opened by one goroutine.
+// imageCount returns the number of crash images to test. It is small with the race detector,
+// because only one goroutine writes and opens an image.
 func imageCount(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("EMBEDDED_CRASH_IMAGES")
@@ -121,7 +120,7 @@ func readAccount(t testing.TB, c *azcosmos.ContainerClient) map[string]string {
 	return found
 }
 
-func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
+func TestNoCrash_LosesAConfirmedWriteOrShowsAPartOfOne(t *testing.T) {
 	want := imageCount(t)
 	random := rand.New(rand.NewPCG(uint64(want), 7))
 	dir := t.TempDir()
@@ -132,7 +131,7 @@ func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
 	for seen := 0; seen < want; {
 		answered := writeRandom(t, c, random)
 		after, now := read(), readAccount(t, c)
-		if !answered { // a refused request leaves no trace
+		if !answered { // a refused request changes nothing
 			require.Equal(t, state, now)
 			image = after
 			continue
@@ -154,7 +153,7 @@ func TestNoCrashLosesAnAnswerOrShowsHalfOfAWrite(t *testing.T) {
 	require.Equal(t, len(state), census.Documents)
 }
 
-// writeRandom does one random request and reports whether it changed something.
+// writeRandom sends one random request and reports whether it changed something.
 func writeRandom(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) bool {
 	t.Helper()
 	body := func(id int) []byte {
@@ -174,7 +173,7 @@ func writeRandom(t *testing.T, c *azcosmos.ContainerClient, random *rand.Rand) b
 	return answer.Success
 }
 
-// checkImage opens an image and compares it with what has to be in it.
+// checkImage opens an image and compares its documents with want.
 func checkImage(t *testing.T, image []byte, want map[string]string) {
 	t.Helper()
 	dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -194,12 +193,11 @@ func checkImage(t *testing.T, image []byte, want map[string]string) {
 	require.NoError(t, err)
 }
 
-// fileSize is more than a small store has: bbolt grows a file by 16 MB at once,
-// and does not mind more.
+// fileSize is larger than a small store: bbolt grows a file by 16 MB at a time, and accepts a
+// larger file.
 const fileSize = 32 << 20
 
-// readImage reads a store, but not the empty pages at its end, which are most
-// of a new one.
+// readImage reads a store without the empty pages at its end, which are most of a new file.
 func readImage(t *testing.T, file string) []byte {
 	t.Helper()
 	image, err := os.ReadFile(file)
@@ -218,7 +216,7 @@ func writeImage(t *testing.T, dir string, image []byte) {
 	require.NoError(t, f.Close())
 }
 
-// usedLength is the length of the image without the empty pages at its end.
+// usedLength returns the length of the image without the empty pages at its end.
 func usedLength(image []byte) int {
 	empty := make([]byte, pageSize)
 	n := len(image)

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// baskets are in one partition; TestRowsOfAllPartitions spreads them.
+// baskets are documents in one partition.
 var baskets = []string{
 	`{"id":"1","pk":"p","by":"ann","n":3,"items":[{"k":"tea","q":2},{"k":"cup","q":1}]}`,
 	`{"id":"2","pk":"p","by":"bob","n":1,"items":[]}`,
@@ -22,7 +22,7 @@ var baskets = []string{
 	`{"id":"4","pk":"p","n":4}`,
 }
 
-func TestPagesOfRowsAndGroupsTogetherAreTheWholeAnswer(t *testing.T) {
+func TestPagesOfRowsAndGroups_FormTheWholeResult(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for _, d := range baskets {
 		createDocs(t, c, []byte(d))
@@ -51,7 +51,7 @@ func TestPagesOfRowsAndGroupsTogetherAreTheWholeAnswer(t *testing.T) {
 	}
 }
 
-func TestAcrossPartitionsOnlyFiltersAndProjectionsAreServed(t *testing.T) {
+func TestQueryAcrossPartitions_ServesFiltersAndProjections(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for i, d := range baskets {
 		key := fmt.Sprint("p", i%2)
@@ -80,14 +80,14 @@ func TestAcrossPartitionsOnlyFiltersAndProjectionsAreServed(t *testing.T) {
 	}
 }
 
-func TestAQueryThatCannotBeAnsweredSaysWhere(t *testing.T) {
+func TestQuery_ThatIsRefusedNamesThePosition(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for _, d := range baskets {
 		createDocs(t, c, []byte(d))
 	}
 	for query, at := range map[string]int{
 		"SELECT * FROM c WHERE SOUNDEX(c.id) = 'x'":               22,
-		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // only the documents tell
+		"SELECT VALUE (SELECT VALUE i FROM i IN c.items) FROM c":  13, // depends on the documents
 		"SELECT VALUE i FROM c JOIN i IN c.items ORDER BY i.q":    49,
 		"SELECT c.id FROM c JOIN i IN c.items GROUP BY c['by']":   7,
 		"SELECT * FROM c JOIN i IN c.items":                       0,
@@ -101,8 +101,8 @@ func TestAQueryThatCannotBeAnsweredSaysWhere(t *testing.T) {
 	}
 }
 
-// TestQuery_NeedsAnIndexToOrderAndNoneToFilter holds the engine to the service: what
-// has no index is filtered by a scan, and refused as an order.
+// TestQuery_NeedsAnIndexToOrderAndNoneToFilter compares the engine with the service: a path
+// without an index is filtered by a scan, and refused in ORDER BY.
 func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	none := func(p *azcosmos.ContainerProperties) {
 		p.IndexingPolicy = &azcosmos.IndexingPolicy{IndexingMode: azcosmos.IndexingModeNone}
@@ -123,7 +123,7 @@ func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	}
 }
 
-func TestADocumentWithoutThePathOfOrderByIsSortedOnlyByAnIndexThatNamesIt(t *testing.T) {
+func TestOrderBy_SkipsDocumentsThatTheIndexLacks(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*azcosmos.ContainerProperties)
 		query  string

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// lossyClient is a client whose every sixth call or so ends with an error,
-// before it was carried out, after it, or while it is.
+// lossyClient returns a client for which about every sixth call fails: before it is executed,
+// after it, or during it.
 func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *azcosmos.ContainerClient {
 	var next policy.Transporter = engine.Transport()
 	endpoint := engine.Endpoint()
@@ -40,14 +40,14 @@ func lossyClient(t *testing.T, engine *embedded.Engine, overHTTP, lossy bool) *a
 	t.Cleanup(account.Close)
 	c, err := account.NewContainer("db", "c")
 	require.NoError(t, err)
-	_, err = c.Read(t.Context(), nil) // the client learns of the account without any loss
+	_, err = c.Read(t.Context(), nil) // the client reads the account document without losses
 	require.NoError(t, err)
 	return c
 }
 
 var errLost = errors.New("the connection broke")
 
-// lossyTransport is a line that breaks.
+// lossyTransport fails some requests.
 type lossyTransport struct {
 	next policy.Transporter
 	n    atomic.Uint64
@@ -59,14 +59,14 @@ func (l *lossyTransport) Do(req *http.Request) (*http.Response, error) {
 	}
 	random := rand.New(rand.NewPCG(l.n.Add(1), 0))
 	switch random.IntN(18) {
-	case 0: // on the way there
+	case 0: // the request is lost
 		return nil, errLost
-	case 1: // on the way back
+	case 1: // the answer is lost
 		if answer, err := l.next.Do(req); err == nil {
 			_ = answer.Body.Close()
 		}
 		return nil, errLost
-	case 2: // the client gives up at any moment
+	case 2: // the client cancels at a random moment
 		ctx, cancel := context.WithCancel(req.Context())
 		var giving sync.WaitGroup
 		giving.Go(cancel)

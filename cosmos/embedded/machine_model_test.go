@@ -10,24 +10,24 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 )
 
-// The plain model of a container: documents with a time to live, a unique key
-// on mail, an order of insertion and an order of changes.
+// A simple model of a container: documents with a time to live, a unique key on mail, an order
+// of insertion and an order of changes.
 
-const machineTTL = 30 // seconds that a document of the machine lives by default
+const machineTTL = 30 // default time to live of documents, in seconds
 
-// An item is one document. What is not in it is that of every document.
+// A modelItem holds the members in which documents differ.
 type modelItem struct {
 	ID   string `json:"id"`
 	PK   string `json:"pk"`
 	N    int    `json:"n"`
-	Mail string `json:"mail,omitempty"` // missing is a value as well: one document may do without
+	Mail string `json:"mail,omitempty"` // a missing value counts as a value: one document may have none
 	TTL  int    `json:"ttl,omitempty"`
 	Data string `json:"data"`
 }
 
 type storedItem struct {
 	modelItem
-	etag     azcore.ETag // "" where no answer told
+	etag     azcore.ETag // "" if no answer named it
 	inserted int
 	changed  int
 	at       time.Time
@@ -40,10 +40,10 @@ func (s storedItem) hasExpired(now time.Time) bool {
 
 type itemKey struct{ pk, id string }
 
-// A model is copied for a batch, which happens as a whole or not at all.
+// A containerModel is cloned for a batch, which is applied completely or not at all.
 type containerModel struct {
 	items map[itemKey]storedItem
-	count int // of writes: gives the orders
+	count int // number of writes, which defines the orders
 	now   time.Time
 }
 
@@ -51,8 +51,8 @@ func (m *containerModel) cloneModel() *containerModel {
 	return &containerModel{items: maps.Clone(m.items), count: m.count, now: m.now}
 }
 
-// An operation is what a client asks for. A patch adds n and sets mail, if
-// that is given; if least is not 0, it does so only if n is at least that.
+// A modelOperation is one request. A patch adds n, and sets mail if it is not empty; if least
+// is not 0, the patch requires that the document's n is at least least.
 type modelOperation struct {
 	kind    stepKind
 	pk      string
@@ -61,8 +61,8 @@ type modelOperation struct {
 	least   int
 }
 
-// applyOperation returns the status. What fails changes nothing, but that a document
-// which has expired gives way to whoever comes near it.
+// applyOperation returns the status. A failed operation changes nothing, except that it may
+// remove an expired document with the same id.
 func (m *containerModel) applyOperation(o modelOperation) int {
 	at := itemKey{o.pk, o.item.ID}
 	old, exists := m.items[at]
@@ -97,7 +97,7 @@ func (m *containerModel) applyOperation(o modelOperation) int {
 	}
 	for other, have := range m.items {
 		if other.pk == at.pk && other != at && have.Mail == next.Mail {
-			return 409 // although it may have expired: its key is free when it is swept
+			return 409 // even if it has expired: its key is free only after a sweep
 		}
 	}
 	m.count++
@@ -110,7 +110,7 @@ func (m *containerModel) applyOperation(o modelOperation) int {
 	return status
 }
 
-// noteEtag keeps the etag that an answer told.
+// noteEtag records the etag in an answer.
 func (m *containerModel) noteEtag(o modelOperation, etag azcore.ETag) {
 	at := itemKey{o.pk, o.item.ID}
 	if s, ok := m.items[at]; ok {
@@ -119,7 +119,7 @@ func (m *containerModel) noteEtag(o modelOperation, etag azcore.ETag) {
 	}
 }
 
-// applyBatch does every operation, or none.
+// applyBatch applies all operations, or none.
 func (m *containerModel) applyBatch(ops []modelOperation) (*containerModel, []int) {
 	after, statuses := m.cloneModel(), make([]int, len(ops))
 	for i, o := range ops {
@@ -136,14 +136,14 @@ func (m *containerModel) applyBatch(ops []modelOperation) (*containerModel, []in
 	return after, statuses
 }
 
-// sweepExpired removes what has expired and returns how many there were.
+// sweepExpired removes expired items and returns their number.
 func (m *containerModel) sweepExpired() int {
 	before := len(m.items)
 	maps.DeleteFunc(m.items, func(_ itemKey, s storedItem) bool { return s.hasExpired(m.now) })
 	return before - len(m.items)
 }
 
-// visibleItems are the documents that somebody can see, of one partition or of all.
+// visibleItems returns the visible items of one partition, or of all.
 func (m *containerModel) visibleItems(pk string) []storedItem {
 	var found []storedItem
 	for at, s := range m.items {
@@ -155,7 +155,7 @@ func (m *containerModel) visibleItems(pk string) []storedItem {
 	return found
 }
 
-// changesAfter are the changes after a write, the oldest first.
+// changesAfter returns the ids that changed after a write, the oldest change first.
 func (m *containerModel) changesAfter(after int) (ids []string) {
 	found := slices.DeleteFunc(m.visibleItems(""), func(s storedItem) bool { return s.changed <= after })
 	slices.SortFunc(found, func(a, b storedItem) int { return cmp.Compare(a.changed, b.changed) })

@@ -28,7 +28,7 @@ func rapidStatus(r *rapid.T, answer *http.Response, err error) int {
 
 var bulkNames = map[stepKind]string{creating: "Create", upserting: "Upsert", replacing: "Replace", patching: "Patch", deleting: "Delete", reading: "Read"}
 
-// runBulk does operations in both partitions, each for itself.
+// runBulk sends independent operations in both partitions as a bulk request.
 func (m *machine) runBulk(t *testing.T, r *rapid.T) {
 	var ops []modelOperation
 	var parts []map[string]any
@@ -54,8 +54,7 @@ func (m *machine) runBulk(t *testing.T, r *rapid.T) {
 	}
 	body, err := json.Marshal(parts)
 	require.NoError(r, err)
-	// Bulk is for containers that do not split: the range of all partitions is
-	// the first one of the list.
+	// Bulk requests are sent only before a split: the first range contains all partitions.
 	ranges := m.rangeIDs(t, r)
 	if len(ranges) > 1 {
 		r.Skip("its partitions may lie apart")
@@ -78,7 +77,7 @@ func (m *machine) runBulk(t *testing.T, r *rapid.T) {
 	}
 }
 
-// rangeIDs are the ids of the physical partitions.
+// rangeIDs returns the ids of the physical partitions.
 func (m *machine) rangeIDs(t *testing.T, r *rapid.T) (ids []string) {
 	answer, err := m.engine.Transport().Do(signedRequest(t, m.engine, http.MethodGet, "/dbs/db/colls/c/pkranges", "pkranges", containerLink, ""))
 	require.NoError(r, err)
@@ -117,8 +116,8 @@ func (m *machine) queryBoth(r *rapid.T) {
 	}
 }
 
-// queryWhileChanging reads the pages of an ordered query while documents change in
-// between. What nobody touches comes once, and all that comes is in order.
+// queryWhileChanging reads the pages of an ordered query while documents change. Unchanged
+// documents must be returned once, and all results must be in order.
 func (m *machine) queryWhileChanging(r *rapid.T) {
 	before := m.visibleItems("p")
 	pager := m.c.NewQueryItemsPager("SELECT c.id, c.n FROM c ORDER BY c.n", azcosmos.NewPartitionKeyString("p"), &azcosmos.QueryOptions{PageSizeHint: 1})
@@ -131,7 +130,7 @@ func (m *machine) queryWhileChanging(r *rapid.T) {
 			require.NoError(r, json.Unmarshal(one, &i))
 			found = append(found, i)
 		}
-		if len(found) < 4 { // an end, although documents grow and come after themselves
+		if len(found) < 4 { // a limit, because documents grow and are returned again
 			m.runSingle(r)
 		}
 	}
@@ -167,7 +166,7 @@ func (m *machine) readMany(r *rapid.T) {
 	require.ElementsMatch(r, want, got)
 }
 
-// readChanges reads what has changed since it was read last, or all.
+// readChanges reads the changes since the last read, or all changes.
 func (m *machine) readChanges(r *rapid.T) {
 	o := azcosmos.ChangeFeedOptions{FeedRange: whole, MaxItemCount: rapid.SampledFrom([]int32{1, 2, 100}).Draw(r, "page")}
 	after := 0
@@ -193,7 +192,7 @@ func (m *machine) readChanges(r *rapid.T) {
 	m.fed = m.count
 	if m.offered <= 10_000 {
 		require.Equal(r, want, got)
-	} else { // each range has an order of its own
+	} else { // each range has a separate order
 		require.ElementsMatch(r, want, got)
 	}
 }
@@ -204,7 +203,7 @@ func (m *machine) sweepBoth(r *rapid.T) {
 	require.Equal(r, m.containerModel.sweepExpired(), removed)
 }
 
-// splitOnce splits the container once, rarely: it never merges again.
+// splitOnce splits the container once, rarely, because ranges never merge.
 func (m *machine) splitOnce(r *rapid.T) {
 	if m.offered > 400 || rapid.IntRange(0, 3).Draw(r, "rarely") > 0 {
 		return

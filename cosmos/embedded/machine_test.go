@@ -20,10 +20,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestAnyOperationsGiveWhatAPlainModelGives does any operations one after the
-// other, while time passes and the engine is closed and opened, and compares
-// every answer with that of a model which has neither index nor file.
-func TestAnyOperationsGiveWhatAPlainModelGives(t *testing.T) {
+// TestMachine_AnswersLikeTheModel executes random operations one after the other,
+// while time passes and the engine is closed and opened, and compares every answer with a model
+// without indexes and files.
+func TestMachine_AnswersLikeTheModel(t *testing.T) {
 	folders, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := &machine{containerModel: &containerModel{items: map[itemKey]storedItem{}, now: time.Unix(1_700_000_000, 0)}, etags: map[azcore.ETag]bool{}}
@@ -60,18 +60,18 @@ func TestAnyOperationsGiveWhatAPlainModelGives(t *testing.T) {
 	})
 }
 
-// A machine is an engine and the model that it has to be like.
+// A machine is an engine and the model with which it is compared.
 type machine struct {
 	*containerModel
 	dir     string
 	engine  *embedded.Engine
 	account *azcosmos.Client
 	c       *azcosmos.ContainerClient
-	etags   map[azcore.ETag]bool // that were given to a write
+	etags   map[azcore.ETag]bool // etags that were returned for a write
 
-	token   *string // where the change feed goes on …
-	fed     int     // … after this write
-	offered int32   // throughput
+	token   *string // position of the change feed …
+	fed     int     // … after this write of the model
+	offered int32   // current throughput
 }
 
 func (m *machine) openBoth(t *testing.T, r *rapid.T) {
@@ -101,7 +101,7 @@ func (m *machine) closeEngine(r *rapid.T) {
 	require.NoError(r, m.engine.Close())
 }
 
-// compareAll looks at everything that there is.
+// compareAll compares all documents.
 func (m *machine) compareAll(r *rapid.T) {
 	require.Equal(r, encodeItems(m.visibleItems("")), m.findTexts(r, "", "SELECT c.id, c.pk, c.n, c.mail, c.ttl, c.data FROM c", -1))
 }
@@ -185,8 +185,8 @@ func etagOf(o modelOperation) *azcore.ETag {
 	return &o.ifMatch
 }
 
-// recordWrite notes the etag of an operation that succeeded. No two writes have the
-// same one, and a read has that of the write.
+// recordWrite records the etag of a successful operation. Two writes never have the same etag,
+// and a read returns that of the write.
 func (m *machine) recordWrite(r *rapid.T, o modelOperation, etag azcore.ETag) {
 	switch o.kind {
 	case deleting:
@@ -267,8 +267,7 @@ func (m *machine) runBatch(r *rapid.T) {
 	}
 }
 
-// noteAll notes the etags of operations that came one after the other. One
-// document may have had several.
+// noteAll records the etags of consecutive operations. A document may have had several of them.
 func (m *machine) noteAll(r *rapid.T, ops []modelOperation, etag func(i int) azcore.ETag) {
 	for i, o := range ops {
 		if o.kind != reading {

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 		writeUntilKilled(dir)
 		return
 	}
-	if raced { // what is random comes from one client
+	if raced { // with random tests of one client
 		if err := flag.Set("rapid.checks", "25"); err != nil {
 			panic(err)
 		}

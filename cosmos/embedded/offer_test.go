@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func TestAThroughputIsKeptAndItsLimitsAreThoseOfCosmos(t *testing.T) {
+func TestThroughput_IsStoredWithinTheLimitsOfCosmos(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestAThroughputIsKeptAndItsLimitsAreThoseOfCosmos(t *testing.T) {
 	require.Len(t, ranges, 10)
 }
 
-func TestADatabaseWithAThroughputSharesIt(t *testing.T) {
+func TestThroughput_OfADatabaseIsShared(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close()) }()

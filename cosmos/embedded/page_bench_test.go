@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// pages is how often a page is read for its median time.
+// pages is the number of reads of which a benchmark reports the median.
 const pages = 51
 
 // reportPage reports the median time of a result page, in microseconds.
@@ -51,8 +51,8 @@ func BenchmarkOrderedPage(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkPageAcrossPartitions reads a page from more and more logical partitions, of
-// which ten have a document that matches.
+// BenchmarkPageAcrossPartitions reads a page from different numbers of logical partitions, ten
+// of which have a matching document.
 func BenchmarkPageAcrossPartitions(b *testing.B) {
 	for b.Loop() {
 		engine, _ := openEngine(b, embedded.Options{Dir: b.TempDir(), Unsynced: true})

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func TestAPatchChangesWhatItNames(t *testing.T) {
+func TestPatch_ChangesTheValuesAtItsPaths(t *testing.T) {
 	const before = `{"id":"a","pk":"p","n":1,"o":{"x":1,"y":{"z":2}},"list":[1,2,3],"empty":{},"none":[],"a/b":1}`
 	for _, tc := range []struct {
 		op, path string
@@ -81,11 +81,11 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 	}
 }
 
-func TestAStoredDocumentComesBackAsItWasSent(t *testing.T) {
+func TestDocument_IsReturnedAsItWasSent(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for sent, want := range map[string]string{
 		` { "id" : "a" , "pk" : "p" , "x" : [ 1 , { } ] } `:              `{"id":"a","pk":"p","x":[1,{}],`,
-		`{"id":"a","pk":"p","big":9007199254740993}`:                     `"big":9007199254740992,`, // a double holds no more
+		`{"id":"a","pk":"p","big":9007199254740993}`:                     `"big":9007199254740992,`, // a double is not more precise
 		`{"id":"a","pk":"p","_etag":"old","_ts":1,"_rid":"x","tail":1}`:  `{"id":"a","pk":"p","tail":1,"_rid":`,
 		`{"_self":"x","id":"a","pk":"p","text":"é\u00e9\n\"\\","e":1e2}`: `{"id":"a","pk":"p","text":"é\u00e9\n\"\\","e":100,`,
 		`{"id":"a","pk":"p","long":"` + strings.Repeat("x", 9000) + `"}`: `xxx","_rid":`,

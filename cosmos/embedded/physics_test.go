@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
+func TestThrottle_LimitsAPartitionToItsShare(t *testing.T) {
 	for _, tc := range []struct {
 		throughput int32
 		want       float64 // request units of one partition in three seconds
@@ -48,7 +48,7 @@ func TestAPhysicalPartitionGivesItsShareOfTheThroughputAndNoMore(t *testing.T) {
 	}
 }
 
-func TestWhoComesInUnmeteredSpendsNothingOfTheThroughput(t *testing.T) {
+func TestDoor_UnmeteredUsesNoThroughput(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{
 		Throttle: true, Clock: func() time.Time { return time.Unix(1_700_000_000, 0) },
 		Latency: &embedded.Latency{Base: time.Hour, Sleep: func(context.Context, time.Duration) { t.Error("an unmetered request waits for nothing") }},
@@ -62,14 +62,14 @@ func TestWhoComesInUnmeteredSpendsNothingOfTheThroughput(t *testing.T) {
 	require.Greater(t, engine.RequestUnits(), 4000.0, "it is charged all the same, ten times what a second gives")
 }
 
-func TestWithoutThrottleNothingIsRefused(t *testing.T) {
+func TestWithoutThrottle_NoRequestIsRefused(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for i := range 300 {
 		createDocs(t, c, newDoc(fmt.Sprint(i), i))
 	}
 }
 
-func TestAPartitionThatIsFullSplits(t *testing.T) {
+func TestFullPartition_Splits(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{RangeBytes: 64 << 10})
 	for i := range 40 {
 		key := fmt.Sprint("p", i)
@@ -83,7 +83,7 @@ func TestAPartitionThatIsFullSplits(t *testing.T) {
 	require.Len(t, ids, 40)
 }
 
-func TestALaggingReadIsAsOldAsItIsTold(t *testing.T) {
+func TestLag_SetsTheAgeOfReads(t *testing.T) {
 	now, lag := time.Unix(1_700_000_000, 0), time.Duration(0)
 	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }, Lag: func() time.Duration { return lag }})
 	createDocs(t, c, newDoc("a", 0))
@@ -101,7 +101,7 @@ func TestALaggingReadIsAsOldAsItIsTold(t *testing.T) {
 	}
 }
 
-func TestAnAnswerTakesAsLongAsItsLatencySays(t *testing.T) {
+func TestLatency_DelaysAnswers(t *testing.T) {
 	var waited []time.Duration
 	_, c := openEngine(t, embedded.Options{Latency: &embedded.Latency{
 		Base: time.Second, PerKB: time.Minute,
@@ -116,7 +116,7 @@ func TestAnAnswerTakesAsLongAsItsLatencySays(t *testing.T) {
 	require.Equal(t, time.Second, waited[1])
 }
 
-func TestContainersThatShareAThroughputShareOneBudget(t *testing.T) {
+func TestThrottle_SharesTheBudgetOfADatabase(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	engine, err := embedded.Open(embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestContainersThatShareAThroughputShareOneBudget(t *testing.T) {
 	require.Equal(t, 200, upsert("d"))
 }
 
-func TestAQueryOfAllPartitionsWaitsForTheBusiestOfThem(t *testing.T) {
+func TestThrottle_QueryOfAllPartitionsWaitsForTheBusiest(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	_, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
 	raiseThroughput(t, c, 20_000)
@@ -167,7 +167,7 @@ func TestAQueryOfAllPartitionsWaitsForTheBusiestOfThem(t *testing.T) {
 		return clientStatus(t, answer.RawResponse, err)
 	}
 	elsewhere := ""
-	for i := 0; elsewhere == ""; i++ { // some key lies in the other physical partition
+	for i := 0; elsewhere == ""; i++ { // some key is in the other physical partition
 		key := fmt.Sprint("other", i)
 		if query(azcosmos.NewPartitionKeyString(key)) == 200 {
 			elsewhere = key
@@ -179,7 +179,7 @@ func TestAQueryOfAllPartitionsWaitsForTheBusiestOfThem(t *testing.T) {
 	require.Equal(t, 200, query(azcosmos.NewPartitionKey()))
 }
 
-func TestAnAutoscaleContainerIsBilledByItsBusiestSecondOfTheHour(t *testing.T) {
+func TestScaled_IsTheBusiestSecondOfTheHour(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0).Truncate(time.Hour)
 	engine, c := openEngine(t, embedded.Options{Throttle: true, Clock: func() time.Time { return now }})
 	scaled := func() float64 {

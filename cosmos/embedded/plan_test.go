@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// features are what the client for Node says it supports, in part.
+// features are some of the features that the client for Node supports.
 const features = "Aggregate, Distinct, MultipleOrderBy, OffsetAndLimit, OrderBy, Top, GroupBy, MultipleAggregates, NonValueAggregate"
 
-// newSpread makes container wide of 24 documents in four physical partitions.
+// newSpread creates container wide with 24 documents in four physical partitions.
 func newSpread(t *testing.T) *embedded.Engine {
 	t.Helper()
 	engine, _ := openEngine(t, embedded.Options{})
@@ -37,7 +37,7 @@ func newSpread(t *testing.T) *embedded.Engine {
 	return engine
 }
 
-// askQuery sends a query to container wide, and tells where the page goes on.
+// askQuery sends a query to container wide, and returns the answer with its continuation token.
 func askQuery(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
 	t.Helper()
 	return sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls/wide/docs", "docs", "dbs/db/colls/wide", fmt.Sprintf(`{"query":%q}`, query),
@@ -76,7 +76,7 @@ func rewrittenText(t *testing.T, engine *embedded.Engine, query string) string {
 	return strings.Replace(plan.QueryInfo.RewrittenQuery, "{documentdb-formattableorderbyquery-filter}", "true", 1)
 }
 
-func TestEachPhysicalPartitionSortsItsPart(t *testing.T) {
+func TestSpreadQuery_SortsInEachPhysicalPartition(t *testing.T) {
 	engine := newSpread(t)
 	var all []int
 	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT VALUE c.n FROM c WHERE c.n > 3 ORDER BY c.n DESC")) {
@@ -99,7 +99,7 @@ func TestEachPhysicalPartitionSortsItsPart(t *testing.T) {
 	require.Len(t, all, 20)
 }
 
-func TestEachPhysicalPartitionCountsAndCutsItsPart(t *testing.T) {
+func TestSpreadQuery_AggregatesInEachPhysicalPartition(t *testing.T) {
 	engine := newSpread(t)
 	total := 0
 	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT VALUE COUNT(1) FROM c")) {
@@ -122,7 +122,7 @@ func TestEachPhysicalPartitionCountsAndCutsItsPart(t *testing.T) {
 	}
 }
 
-func TestAClientThatDidNotAskForAPlanGetsItWithTheRefusal(t *testing.T) {
+func TestQueryPlan_IsPartOfTheRefusal(t *testing.T) {
 	engine := newSpread(t)
 	answer, body := askQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-query-enablecrosspartition", "true")
 	require.Equal(t, 400, answer.StatusCode)
@@ -140,7 +140,7 @@ func TestAClientThatDidNotAskForAPlanGetsItWithTheRefusal(t *testing.T) {
 	require.Contains(t, body, "Top")
 }
 
-func TestAnOrderedQueryGoesOnUnderAnotherConditionOfResuming(t *testing.T) {
+func TestOrderedQuery_ContinuesWithAnotherResumeFilter(t *testing.T) {
 	engine := newSpread(t)
 	text := rewrittenText(t, engine, "SELECT VALUE c.n FROM c ORDER BY c.n")
 	at := []string{"x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", "0", "x-ms-max-item-count", "2"}
@@ -155,7 +155,7 @@ func TestAnOrderedQueryGoesOnUnderAnotherConditionOfResuming(t *testing.T) {
 	require.Equal(t, 400, answer.StatusCode, got)
 }
 
-func TestAContainerKeepsTheHashOfItsKeys(t *testing.T) {
+func TestContainer_KeepsItsHashVersion(t *testing.T) {
 	engine := newSpread(t)
 	const link = "dbs/db/colls/wide"
 	body := `{"id":"wide","partitionKey":{"paths":["/pk"]},"defaultTtl":9}`
@@ -166,7 +166,7 @@ func TestAContainerKeepsTheHashOfItsKeys(t *testing.T) {
 	require.Equal(t, 400, answer.StatusCode, text)
 }
 
-func TestAPartOfAPhysicalPartitionCanBeRead(t *testing.T) {
+func TestQuery_ReadsAPartOfAPhysicalPartition(t *testing.T) {
 	engine := newSpread(t)
 	read := func(id int, low, high string) (int, []json.RawMessage) {
 		answer, body := askQuery(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),

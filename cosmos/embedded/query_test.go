@@ -25,7 +25,7 @@ var zoo = []string{
 	`{"id":"6","pk":"p","x":false,"strange name":1}`,
 }
 
-func TestAQueryFindsWhatCosmosWouldFind(t *testing.T) {
+func TestQuery_FindsTheDocumentsThatCosmosFinds(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for _, d := range zoo {
 		createDocs(t, c, []byte(d))
@@ -91,7 +91,7 @@ func TestAQueryFindsWhatCosmosWouldFind(t *testing.T) {
 	}
 }
 
-func TestAQuerySelectsWhatItSays(t *testing.T) {
+func TestQuery_ProjectsAsCosmosDoes(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for _, d := range zoo {
 		createDocs(t, c, []byte(d))
@@ -126,7 +126,7 @@ func TestAQuerySelectsWhatItSays(t *testing.T) {
 	}
 }
 
-func TestPagesEndAsTheEmulatorSuiteExpects(t *testing.T) {
+func TestPages_EndAsTheEmulatorSuiteExpects(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for i := range 10 {
 		for p, key := range []string{"p", "q"} {
@@ -149,7 +149,7 @@ func TestPagesEndAsTheEmulatorSuiteExpects(t *testing.T) {
 	}, across)
 }
 
-func TestAPageIsAtMost4MB(t *testing.T) {
+func TestPage_HasAtMost4MB(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{}, onlySlot)
 	for i := range 100 {
 		createDocs(t, c, largeDoc(fmt.Sprint(i), i, "p"))
@@ -162,9 +162,9 @@ func TestAPageIsAtMost4MB(t *testing.T) {
 	}
 }
 
-// TestPagesOfAnyQueryTogetherAreTheWholeAnswer compares with a plain sort, for
-// random documents, while other documents are written between the pages.
-func TestPagesOfAnyQueryTogetherAreTheWholeAnswer(t *testing.T) {
+// TestPagesOfAnyQuery_FormTheWholeResult compares the pages with a sort of random
+// documents, while other documents are written between the pages.
+func TestPagesOfAnyQuery_FormTheWholeResult(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	partition := 0
 	rapid.Check(t, func(r *rapid.T) {
@@ -216,7 +216,7 @@ func TestPagesOfAnyQueryTogetherAreTheWholeAnswer(t *testing.T) {
 			for _, item := range page.Items {
 				got = append(got, string(item))
 			}
-			if write { // out of what the condition asks for, but in the partition
+			if write { // not matched by the condition, but in the partition
 				_, err := c.UpsertItem(t.Context(), key, fmt.Appendf(nil, `{"id":"w","pk":%q,"x":-%d}`, name, n+1), nil)
 				require.NoError(t, err)
 			}
@@ -237,7 +237,7 @@ func valueOf(values []int, quoted string) int {
 	return values[i]
 }
 
-func TestAnOrderNeedsAnIndex(t *testing.T) {
+func TestOrderBy_NeedsAnIndex(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{}, onlySlot)
 	createDocs(t, c, []byte(`{"id":"a","pk":"p","slot":1}`))
 	require.Len(t, queryAll(t, c, pk, "SELECT * FROM c ORDER BY c.slot", nil), 1)
@@ -246,7 +246,7 @@ func TestAnOrderNeedsAnIndex(t *testing.T) {
 	require.ErrorContains(t, err, "order-by item is excluded")
 }
 
-func TestATokenFitsOnlyItsQuery(t *testing.T) {
+func TestContinuationToken_FitsOnlyItsQuery(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1), newDoc("b", 2), newDoc("c", 3))
 	one := &azcosmos.QueryOptions{PageSizeHint: 1}
@@ -266,7 +266,7 @@ func TestATokenFitsOnlyItsQuery(t *testing.T) {
 	require.Error(t, resume("SELECT * FROM c ORDER BY c.n", string(changed), pk))
 }
 
-func TestManyItemsAreReadAtOnce(t *testing.T) {
+func TestReadMany_ReturnsAllItems(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1), newDoc("b", 2), newDoc("c", 3))
 	got, err := c.ReadManyItems(t.Context(), []azcosmos.ItemIdentity{{ID: "a", PartitionKey: pk}, {ID: "c", PartitionKey: pk}, {ID: "z", PartitionKey: pk}}, nil)

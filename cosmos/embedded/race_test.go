@@ -2,5 +2,5 @@
 
 package embedded_test
 
-// raced says that the race detector watches. Tests with one client do less under it.
+// raced is true with the race detector. Tests with one client are shorter then.
 const raced = true

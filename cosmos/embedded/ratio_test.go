@@ -18,14 +18,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// What the engine costs is told as a ratio to the same work on bare bbolt:
-// the same group commit, the same order of keys, documents of the size that
-// clients send. 1 would be an engine that costs nothing.
+// The cost of the engine is measured as a ratio to the same work on bare bbolt: the same group
+// commit, the same order of keys, documents of the size that clients send. An engine without
+// cost would have 1.
 //
-// Other work on the machine makes times jump, so both sides take turns in
-// short rounds, each begins every other one, and the median of the ratios of
-// all rounds counts. What a client does, such as to write and sign a request,
-// is done before a round begins, and so are the documents for bbolt.
+// Other load on the machine disturbs times, so both sides take turns in short rounds, alternate
+// in going first, and the result is the median of the ratios of all rounds. The client's work,
+// such as signing requests, is done before a round begins, and so are the documents for bbolt.
 
 const (
 	writers  = 16
@@ -34,7 +33,7 @@ const (
 
 // timeWriters runs n operations on all writers and returns how long they took.
 func timeWriters(n int, do func(worker, i int)) time.Duration {
-	runtime.GC() // what is left of the round before is not the work of this one
+	runtime.GC() // the garbage of the last round must not count for this one
 	began := time.Now()
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -49,8 +48,8 @@ func timeWriters(n int, do func(worker, i int)) time.Duration {
 	return time.Since(began)
 }
 
-// measureRounds reports the median of how often ours fits into theirs, and the median
-// time of one operation of ours when a round has n of them.
+// measureRounds reports the median of the time of theirs divided by that of ours, and the
+// median time of one operation of ours, of which a round has n.
 func measureRounds(b *testing.B, n int, round func() (ours, theirs func() time.Duration)) {
 	b.Helper()
 	var ratios, times []float64
@@ -76,7 +75,7 @@ func smallDoc(id, worker, n int) []byte {
 	return fmt.Appendf(nil, `{"id":"%08d","pk":"w%02d","n":%d,"data":"%0*d"}`, id, worker, n, bodySize-60, n)
 }
 
-// hundredDocs is a batch of documents.
+// hundredDocs returns a batch of 100 documents.
 func hundredDocs(first, worker int) (docs [][]byte) {
 	for i := range 100 {
 		docs = append(docs, smallDoc(first+i, worker, i))
@@ -84,7 +83,7 @@ func hundredDocs(first, worker int) (docs [][]byte) {
 	return docs
 }
 
-// createRequest is a transactional batch that creates documents.
+// createRequest returns the request of a transactional batch that creates documents.
 func createRequest(b *testing.B, engine *embedded.Engine, docs [][]byte, worker int) *http.Request {
 	var batch bytes.Buffer
 	separator := '['
@@ -98,7 +97,7 @@ func createRequest(b *testing.B, engine *embedded.Engine, docs [][]byte, worker 
 		"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "True", "x-ms-cosmos-batch-ordered", "True")
 }
 
-// requireAnswered does a request of which nothing is wanted but that it succeeds.
+// requireAnswered sends a request and requires that it succeeds.
 func requireAnswered(b *testing.B, engine *embedded.Engine, req *http.Request) *http.Response {
 	answer, err := engine.Transport().Do(req)
 	if err != nil {
@@ -204,8 +203,7 @@ func newFilled(b *testing.B, documents int) (*embedded.Engine, *bareStore) {
 
 const scanned = 60_000
 
-// BenchmarkRatioScanOf60000 looks into every document and gives no more than a
-// number.
+// BenchmarkRatioScanOf60000 reads every document and returns only a number.
 func BenchmarkRatioScanOf60000(b *testing.B) {
 	engine, store := newFilled(b, scanned)
 	count := queryRequest(b, engine, "SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)
@@ -235,7 +233,7 @@ func BenchmarkRatioScanOf60000(b *testing.B) {
 	})
 }
 
-// BenchmarkRatioPagesOf60000 gives all documents, in pages of 4 MB.
+// BenchmarkRatioPagesOf60000 returns all documents, in pages of 4 MB.
 func BenchmarkRatioPagesOf60000(b *testing.B) {
 	engine, store := newFilled(b, scanned)
 	all := queryRequest(b, engine, "SELECT * FROM c", "[]", "x-ms-documentdb-partitionkey", `["w00"]`)

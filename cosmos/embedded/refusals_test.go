@@ -25,9 +25,9 @@ const (
 	colls    = "/dbs/db/colls"
 )
 
-// TestARefusalHasTheStatusAndSubStatusOfCosmos sends what no client of this
-// kind would send, or only in another state of the account.
-func TestARefusalHasTheStatusAndSubStatusOfCosmos(t *testing.T) {
+// TestRefusals_HaveStatusAndSubstatusOfCosmos sends requests that azcosmos does not send, or
+// only in another state of the account.
+func TestRefusals_HaveStatusAndSubstatusOfCosmos(t *testing.T) {
 	one := []string{inP, `["p"]`}
 	with := func(header ...string) []string { return append(header, one...) }
 	query := []string{isQuery, "True", "Content-Type", "application/query+json"}
@@ -127,7 +127,7 @@ func TestARefusalHasTheStatusAndSubStatusOfCosmos(t *testing.T) {
 	}
 }
 
-func TestAThroughputIsReplacedOnlyAsItsCallerKnowsIt(t *testing.T) {
+func TestReplaceThroughput_ChecksTheEtag(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	read, err := c.ReadThroughput(t.Context(), nil)
 	require.NoError(t, err)
@@ -142,8 +142,8 @@ func TestAThroughputIsReplacedOnlyAsItsCallerKnowsIt(t *testing.T) {
 	require.EqualValues(t, 500, manual)
 }
 
-// TestAWriteThatMeetsAnotherIsNotDone looks at 449, which clients do not retry.
-func TestAWriteThatMeetsAnotherIsNotDone(t *testing.T) {
+// TestCollide_RefusesAWriteWithoutExecutingIt checks 449, which clients do not retry.
+func TestCollide_RefusesAWriteWithoutExecutingIt(t *testing.T) {
 	collide := false
 	engine, c := openEngine(t, embedded.Options{Collide: func() bool { return collide }})
 	createDocs(t, c, newDoc("a", 1))
@@ -189,7 +189,7 @@ func TestAWriteThatMeetsAnotherIsNotDone(t *testing.T) {
 	}
 }
 
-func TestTheFunctionsOfTheTimeHaveTheClockOfTheEngine(t *testing.T) {
+func TestTimeFunctions_UseTheClockOfTheEngine(t *testing.T) {
 	now := time.Date(2031, time.May, 4, 3, 2, 1, 0, time.UTC)
 	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }})
 	createDocs(t, c, newDoc("a", 1))
@@ -207,7 +207,7 @@ func TestTheFunctionsOfTheTimeHaveTheClockOfTheEngine(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAClosedEngineSaysSoOverHTTP(t *testing.T) {
+func TestClosedEngine_Answers503OverHTTP(t *testing.T) {
 	engine, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
 	handler := engine.Handler()

@@ -17,9 +17,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// readPastDamage runs a query over all partitions to its end, and resumes behind
-// damaged documents where the engine says how. It returns the ids that it read, and
-// the partitions of the damaged documents.
+// readPastDamage reads all pages of a query over all partitions. It resumes after a damaged
+// document if the error has a continuation token. It returns the ids that it read, and the
+// partitions of the damaged documents.
 func readPastDamage(t *testing.T, c *azcosmos.ContainerClient, query string, size int32) (ids, partitions []string) {
 	t.Helper()
 	var token *string
@@ -50,13 +50,13 @@ func readPastDamage(t *testing.T, c *azcosmos.ContainerClient, query string, siz
 	return nil, nil
 }
 
-func TestQuery_ResumesBehindDamagedDocuments(t *testing.T) {
+func TestQuery_ResumesAfterDamagedDocuments(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})
 	require.NoError(t, err)
 	c := newContainer(t, engine)
 	var want []string
-	for i := range 24 { // in four partitions by turns
+	for i := range 24 { // alternately in four partitions
 		id, partition := fmt.Sprintf("doc%02d", i), fmt.Sprint(i%4)
 		_, err := c.CreateItem(t.Context(), azcosmos.NewPartitionKeyString(partition), fmt.Appendf(nil, `{"id":%q,"pk":%q,"n":1}`, id, partition), nil)
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestQuery_ResumesBehindDamagedDocuments(t *testing.T) {
 	}
 }
 
-// An id index that leads to no document must not hide that there is one.
+// A damaged id index entry, which refers to a missing document, must not hide the document.
 func TestQuery_ReportsADamagedIDIndex(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt is about a client that is in
-// the middle of something when a container splits.
-func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
+// TestSplit_IsReportedToClientsWithOldRanges tests clients that use the ranges of a
+// container while it splits.
+func TestSplit_IsReportedToClientsWithOldRanges(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	key := func(i int) string { return fmt.Sprint("p", i) }
 	for i := range 20 {
@@ -57,7 +57,7 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 	_, all, _ := read("")
 	require.Len(t, all.PartitionKeyRanges, 3)
 
-	// Each operation of a bulk request has to be of the range that it names.
+	// Each operation of a bulk request must be in the range that the request names.
 	done := 0
 	for _, r := range all.PartitionKeyRanges {
 		body := "["
@@ -78,7 +78,7 @@ func TestWhoKnowsTheRangesOfBeforeASplitLearnsOfIt(t *testing.T) {
 	require.Equal(t, 20, done, "every partition is in one range")
 }
 
-func TestAFeedOfOneLogicalPartitionHasNothingOfOthers(t *testing.T) {
+func TestChangeFeed_OfALogicalPartitionHasNoOthers(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{}, func(p *azcosmos.ContainerProperties) {
 		p.PartitionKeyDefinition = azcosmos.PartitionKeyDefinition{Paths: []string{"/a", "/b"}, Kind: azcosmos.PartitionKeyKindMultiHash, Version: 2}
 	})

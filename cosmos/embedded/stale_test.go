@@ -15,7 +15,7 @@ func azcosmosETag(s string) *azcore.ETag {
 	return &etag
 }
 
-func TestAStaleReadIsAsOldAsItIsToldAndNoOlderThanItsSession(t *testing.T) {
+func TestStale_SetsTheAgeOfReadsWithinTheSession(t *testing.T) {
 	back := 0
 	calls := 0
 	_, c := openEngine(t, embedded.Options{Stale: func() int { calls++; return back }})
@@ -53,7 +53,7 @@ func TestAStaleReadIsAsOldAsItIsToldAndNoOlderThanItsSession(t *testing.T) {
 	require.Equal(t, 412, clientStatus(t, nil, err), "a condition is checked against the newest state")
 }
 
-func TestOptionsThatContradictEachOtherAreRefused(t *testing.T) {
+func TestOpen_RefusesContradictoryOptions(t *testing.T) {
 	stale := func() int { return 1 }
 	for _, o := range []embedded.Options{
 		{Stale: stale, Dir: t.TempDir()},

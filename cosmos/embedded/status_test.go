@@ -32,7 +32,7 @@ func patchOf(f func(p *azcosmos.PatchOperations)) azcosmos.PatchOperations {
 	return p
 }
 
-func TestEachOperationAnswersWithTheStatusOfCosmos(t *testing.T) {
+func TestOperations_AnswerWithTheStatusOfCosmos(t *testing.T) {
 	stale := azcore.ETag(`"00000000-0000-0000-0000-000000000000"`)
 	ifStale := &azcosmos.ItemOptions{IfMatchEtag: &stale}
 	session := azcosmos.ConsistencyLevelSession
@@ -175,7 +175,7 @@ func TestEachOperationAnswersWithTheStatusOfCosmos(t *testing.T) {
 	}
 }
 
-func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
+func TestDatabasesAndContainers_AnswerWithTheStatusOfCosmos(t *testing.T) {
 	ctx := t.Context()
 	engine, c := openEngine(t, embedded.Options{})
 	account := newClient(t, engine)
@@ -237,7 +237,7 @@ func TestDatabasesAndContainersAnswerWithTheStatusOfCosmos(t *testing.T) {
 	require.Equal(t, 404, clientStatus(t, nil, err))
 }
 
-func TestARequestThatTheClientNeverSendsIsRefused(t *testing.T) {
+func TestRequestsThatNoClientSends_AreRefused(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{})
 	createDocs(t, c, newDoc("a", 1))
 	pkHeader := []string{"x-ms-documentdb-partitionkey", `["p"]`}

@@ -11,24 +11,23 @@ import (
 // ErrClosed reports a request after Close.
 var ErrClosed = errors.New("the embedded engine is closed")
 
-// A Transport carries requests to an Engine by a call, without a network. It
-// is what azcore calls a policy.Transporter.
+// A Transport passes requests to an Engine without a network. It implements policy.Transporter
+// of azcore.
 type Transport struct {
 	engine *Engine
 	door   Door
 }
 
-// Transport returns the way to this engine.
+// Transport returns a Transport to this engine.
 func (e *Engine) Transport() *Transport { return e.TransportOf(Door{}) }
 
-// TransportOf returns a way to this engine through a door of its own.
+// TransportOf is Transport with the settings of d.
 func (e *Engine) TransportOf(d Door) *Transport { return &Transport{engine: e, door: d} }
 
-// Do answers req. It starts no goroutine.
+// Do executes req. It starts no goroutine.
 //
-// If the context of req ends before the answer is there, Do returns its error
-// although the engine may still do what was asked, as with a network. Whether
-// it did is for the caller to find out.
+// If the context of req ends before the answer, Do returns its error, although the engine may
+// still execute the request, as with a network. The caller has to find out whether it did.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {

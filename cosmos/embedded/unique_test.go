@@ -16,7 +16,7 @@ func uniqueMail(p *azcosmos.ContainerProperties) {
 	}}
 }
 
-func TestNoTwoDocumentsOfAPartitionHaveTheSameUniqueKey(t *testing.T) {
+func TestUniqueKey_IsUniqueInAPartition(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	_, c := openEngine(t, embedded.Options{Clock: func() time.Time { return now }}, uniqueMail, withTTL(100))
 	write := func(id, partition, rest string) int {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-func TestQuery_ContinuesOnAnotherPageWhenItsWorkIsDone(t *testing.T) {
+func TestQuery_ContinuesOnAnotherPageAtItsWorkLimit(t *testing.T) {
 	for _, text := range []string{
 		"SELECT VALUE c.id FROM c WHERE c.n + 1 > 0",
 		"SELECT VALUE c.id FROM c WHERE c.n + 1 = 90",
@@ -49,7 +49,7 @@ func TestQuery_ContinuesOnAnotherPageWhenItsWorkIsDone(t *testing.T) {
 	}
 }
 
-func TestQuery_IsRefusedWhenItNeedsTooMuchAtOnce(t *testing.T) {
+func TestQuery_IsRefusedBeyondItsLimits(t *testing.T) {
 	engine, c := openEngine(t, embedded.Options{QuerySteps: 4_000, QueryMemory: 50_000})
 	for n := range 150 {
 		createDocs(t, c, fmt.Appendf(nil, `{"id":"%d","pk":"p","n":%d,"s":"%s","l":[%s1]}`, n, n, strings.Repeat("s", 200), strings.Repeat("2,", 15)))

@@ -1,6 +1,6 @@
 // Package accept keeps a listener in service while the process lacks file descriptors or
-// memory. Accept fails then, until other connections close; a server that gave up would
-// stay away although the lack has passed.
+// memory. Until other connections close, Accept fails. A server that stops at this error would
+// stay down after the shortage has ended.
 package accept
 
 import (
@@ -21,9 +21,9 @@ const (
 	maxDelay = time.Second
 )
 
-// temporaryErrors are failures of accept after which the listener still works.
-// A lack of descriptors or memory ends when other connections close; the others
-// concern one connection that its client has given up.
+// temporaryErrors are failures of accept after which the listener still works. A shortage of
+// descriptors or memory ends when other connections close. The other errors concern one
+// connection that its client has closed.
 var temporaryErrors = []error{
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM,
 	syscall.ECONNABORTED, syscall.ECONNRESET, syscall.EPROTO, syscall.EPERM,
@@ -39,9 +39,9 @@ type Options struct {
 	Random func() float64 // for jitter, from 0 to 1; default: that of math/rand
 }
 
-// Retry returns a listener that retries the temporary errors of l. Each consecutive
-// error doubles the delay, up to a second, and jitter halves it at most. The log has an
-// entry a minute. One goroutine calls Accept.
+// Retry returns a listener that retries the temporary errors of l. Each consecutive error
+// doubles the delay, up to one second; jitter shortens it by up to a half. The listener logs
+// once a minute. Only one goroutine may call Accept.
 func Retry(l net.Listener, opts Options) net.Listener {
 	if opts.Random == nil {
 		opts.Random = rand.Float64

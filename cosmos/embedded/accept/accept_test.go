@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/accept"
 )
 
-// A failingListener fails with errs, one after the other, and then accepts. A nil error
-// is a connection.
+// A failingListener fails with each of errs, then accepts. A nil error stands for a connection.
 type failingListener struct {
 	errs   []error
 	closed atomic.Bool
@@ -42,7 +41,7 @@ func (l *failingListener) Close() error {
 
 func (l *failingListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// newRetrying wraps a listener that fails with errs, and returns its log.
+// newRetrying returns a retrying listener over one that fails with errs, and its log.
 func newRetrying(random float64, errs ...error) (net.Listener, *failingListener, *bytes.Buffer) {
 	var log bytes.Buffer
 	inner := &failingListener{errs: errs}

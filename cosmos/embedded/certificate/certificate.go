@@ -1,6 +1,5 @@
-// Package certificate makes the self-signed certificate with which an emulator
-// serves HTTPS. It is kept in a folder, so that whoever was told to trust it
-// once need not be told again.
+// Package certificate makes the self-signed certificate with which an emulator serves HTTPS. It
+// is kept in a folder, so that clients need to be configured only once to trust it.
 package certificate
 
 import (
@@ -23,38 +22,38 @@ import (
 )
 
 const (
-	// FileName is the certificate, which clients are to trust.
+	// FileName is the file of the certificate, which clients must trust.
 	FileName = "emulator.crt"
-	// KeyName is its private key.
+	// KeyName is the file of its private key.
 	KeyName = "emulator.key"
 
 	lifetime = 10 * 365 * 24 * time.Hour
 )
 
-// A Certificate is ready to serve with.
+// A Certificate is a certificate with its private key, ready for a server.
 type Certificate struct {
 	pem  []byte
 	pair tls.Certificate
 }
 
-// Config is the configuration of a server.
+// Config returns the TLS configuration of a server.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
 }
 
-// Write writes the certificate, without its key, for clients to trust.
+// Write writes the certificate, without its key, to a file for clients.
 func (c *Certificate) Write(file string) error {
-	return os.WriteFile(file, c.pem, 0o644) //nolint:gosec // made to be read by everybody
+	return os.WriteFile(file, c.pem, 0o644) //nolint:gosec // the certificate is public
 }
 
-// New makes a certificate for hosts, which are names and addresses.
+// New creates a certificate for hosts, which are names or addresses.
 func New(hosts ...string) (*Certificate, error) {
 	c, _, err := createCertificate(hosts)
 	return c, err
 }
 
-// Load reads the certificate of dir, which it makes if there is none for
-// these hosts, or if it has expired.
+// Load reads the certificate in dir. If the folder has no valid certificate for these hosts,
+// Load creates one.
 func Load(dir string, hosts ...string) (*Certificate, error) {
 	file, key := filepath.Join(dir, FileName), filepath.Join(dir, KeyName)
 	if pair, err := tls.LoadX509KeyPair(file, key); err == nil && isValidFor(pair.Leaf, hosts) {
@@ -96,7 +95,7 @@ func createCertificate(hosts []string) (cert *Certificate, private []byte, err e
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true,
-		IsCA:                  true, // some clients trust nothing else as a root
+		IsCA:                  true, // some clients accept only a CA certificate as a root
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

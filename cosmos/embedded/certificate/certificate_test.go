@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAClientThatTrustsTheFileIsServed(t *testing.T) {
+func TestWrite_MakesAFileThatClientsCanTrust(t *testing.T) {
 	dir := t.TempDir()
 	cert, err := Load(dir, "localhost", "127.0.0.1")
 	require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Package clock waits. It uses the timers of package time, so that it works in the
-// bubbles of testing/synctest.
+// Package clock waits with a context and limits how often something happens. It uses the timers
+// of package time, so it works in the bubbles of testing/synctest.
 package clock
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Sleep returns nil after d, or the error of ctx once that has ended.
+// Sleep returns nil after d, or ctx.Err() if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -2,14 +2,15 @@ package clock
 
 import "time"
 
-// An Interval limits an action, such as an entry of a log, to one in Every. It belongs to
-// one goroutine, or to the lock of its owner.
+// An Interval limits an action, such as an entry of a log, to one in Every. It is not safe for
+// concurrent use.
 type Interval struct {
 	Every time.Duration
 	last  time.Time
 }
 
-// TryStart starts an interval and returns true, unless one lasts at now.
+// TryStart returns false while an interval lasts; otherwise it starts one at now and returns
+// true.
 func (i *Interval) TryStart(now time.Time) bool {
 	if !i.last.IsZero() && now.Sub(i.last) < i.Every {
 		return false

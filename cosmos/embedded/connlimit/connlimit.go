@@ -10,7 +10,7 @@
 //	              │ no
 //	              ▼
 //	          close an idle one ─▶ serve
-//	              │ there is none
+//	              │ no idle one
 //	              ▼
 //	          over the limit: probes only; the oldest of these makes room for the next
 package connlimit
@@ -34,8 +34,8 @@ type Options struct {
 	Clock   func() time.Time // default time.Now
 }
 
-// headerTime is how long a new connection may take to send its first request while
-// others find no room.
+// headerTime limits how long a new connection may take to send its first request while the
+// server is at its limit.
 const headerTime = 500 * time.Millisecond
 
 // A Limiter counts the connections of one http.Server. It is safe for concurrent use.
@@ -58,7 +58,7 @@ type Stats struct {
 	Over   int64 // connections that were over the limit
 }
 
-// An address is a client, and its connections in the order of the limiter's lists.
+// An address holds the connections of one client, in the order of the limiter's lists.
 type address struct {
 	open        int
 	fresh, idle list.List
@@ -68,11 +68,11 @@ type conn struct {
 	net.Conn
 	address *address
 	addr    netip.Addr
-	since   time.Time // in its state
+	since   time.Time // when it entered its state
 	over    bool
 
 	in, own, overIn *list.Element
-	lists           [2]*list.List // of in and own
+	lists           [2]*list.List // that contain the elements in and own
 }
 
 // New returns a Limiter.
@@ -89,18 +89,18 @@ func New(opts Options) *Limiter {
 	return &Limiter{opts: opts, open: make(map[net.Conn]*conn), addresses: make(map[netip.Addr]*address)}
 }
 
-// A ResumedConn is a connection that a server serves again. While it was with a handler
-// that had hijacked it, the limiter still counted it: its http.StateHijacked was not
-// reported to Attach's hook. It keeps its entry, so that it is served at the limit too.
+// A ResumedConn is a connection that a server serves again. While a handler had hijacked it,
+// the limiter still counted it, because its http.StateHijacked was not reported to Attach's
+// hook. It keeps its entry, so it is served even at the limit.
 type ResumedConn interface {
 	net.Conn
 
-	// Resumes returns the connection as the hooks of the server have known it until now.
+	// Resumes returns the connection that the hooks of the server have seen so far.
 	Resumes() net.Conn
 }
 
-// Attach makes l count the connections of srv. It is called before srv serves, and
-// keeps the hooks that srv has already.
+// Attach makes l count the connections of srv. Call it before srv serves. It keeps the hooks
+// that srv already has.
 func (l *Limiter) Attach(srv *http.Server) {
 	inner, state := srv.ConnContext, srv.ConnState
 	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
@@ -126,7 +126,7 @@ func OverLimit(ctx context.Context) bool {
 	return c != nil && c.over
 }
 
-// Stats returns what l has counted.
+// Stats returns the counts so far.
 func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +188,7 @@ func (l *Limiter) resumeConn(nc net.Conn) *conn {
 // inUse returns the connections under the limit that are not being closed.
 func (l *Limiter) inUse() int { return len(l.open) - l.over.Len() }
 
-// setState follows a connection through its states.
+// setState records the new state of a connection.
 func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +202,7 @@ func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
 		c.leaveLists()
 	case http.StateIdle:
 		c.leaveLists()
-		if c.over { // HTTP/2 is idle before its first request, too; the answer to that closes it
+		if c.over { // an HTTP/2 connection is idle before its first request, too; the response to that request closes it
 			return
 		}
 		c.since = l.opts.Clock()
@@ -226,15 +226,15 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 	return true
 }
 
-// closeConn closes c. Its descriptor is free from then on, and so is its room.
+// closeConn closes c. This frees its descriptor and its place.
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.removeConn(c)
-	_ = belowTLS(c.Conn).Close() // the server finds out
+	_ = belowTLS(c.Conn).Close() // the server's next read fails
 }
 
-// belowTLS returns the connection below those of TLS. To close a connection of TLS, one has to
-// write to it, which takes seconds if its client does not read; the limiter would stand still.
+// belowTLS returns the connection below those of TLS. Closing a TLS connection writes to it,
+// which blocks for seconds if its client does not read; the limiter would block, too.
 func belowTLS(c net.Conn) net.Conn {
 	for {
 		outer, ok := c.(interface{ NetConn() net.Conn })

@@ -20,8 +20,8 @@ type pipeServer struct {
 	t       *testing.T
 	limiter *connlimit.Limiter
 	conns   chan net.Conn
-	release chan struct{} // closed: requests for /hang return
-	parked  chan net.Conn // of requests for /park
+	release chan struct{} // closed: lets requests for /hang return
+	parked  chan net.Conn // connections of requests for /park
 }
 
 // The answers of a pipeServer.
@@ -65,7 +65,7 @@ func inBubble(t *testing.T, opts connlimit.Options, test func(s *pipeServer)) {
 		close(s.release)
 		require.NoError(t, server.Close())
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // until net/http has closed what it answered last
+		<-time.After(time.Second) // until net/http has closed the last connection
 		require.Zero(t, s.limiter.Stats().Open)
 	})
 }
@@ -120,8 +120,8 @@ type resumedConn struct {
 func (c *resumedConn) Read(p []byte) (int, error) { return c.text.Read(p) }
 func (c *resumedConn) Resumes() net.Conn          { return c.Conn }
 
-// parkConn sends a request that the server takes from its connection, and returns the
-// connection as the server knows it.
+// parkConn sends a request whose handler hijacks the connection, and returns the server's
+// connection.
 func (s *pipeServer) parkConn(c net.Conn) net.Conn {
 	_, err := io.WriteString(c, "GET /park HTTP/1.1\r\nHost: x\r\n\r\n")
 	require.NoError(s.t, err)
@@ -193,7 +193,7 @@ func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
 		}
 		require.Equal(s.t, over, s.sendRequest(s.dialFrom(testAddr(1))))
 		require.Equal(s.t, served, s.sendRequest(s.dialFrom(testAddr(2))))
-		local := net.IPv4(127, 0, 0, 1) // every client of a proxy on this machine
+		local := net.IPv4(127, 0, 0, 1) // such as all clients of a local proxy
 		for range 3 {
 			s.sendHanging(s.dialFrom(local))
 		}
@@ -201,7 +201,7 @@ func TestLimiter_BoundsTheConnectionsOfAnAddress(t *testing.T) {
 	})
 }
 
-func TestLimiter_KeepsThePlaceOfAResumedConnection(t *testing.T) {
+func TestLimiter_KeepsTheEntryOfAResumedConnection(t *testing.T) {
 	inBubble(t, connlimit.Options{Limit: 2}, func(s *pipeServer) {
 		client := s.dialFrom(testAddr(1))
 		s.sendHanging(s.dialFrom(testAddr(2)))

@@ -4,6 +4,5 @@ package connlimit
 
 import "math"
 
-// FileLimit returns how many file descriptors this process may have: on this system
-// there is no limit.
+// FileLimit returns how many file descriptors this process may have. This system has no limit.
 func FileLimit() int { return math.MaxInt32 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// MarkFile is the file in the folder of a store with the id of its data folder.
+// MarkFile is the file in a store's folder that holds the id of its data folder.
 const MarkFile = "+identity"
 
 // draftSuffix ends the name of a file that is being written.
@@ -23,7 +23,7 @@ var (
 	ErrStoreForeign = errors.New("a store of another folder")
 )
 
-// A claimState is what is known of a store before it is opened.
+// A claimState is what the data folder knows about a store before it is opened.
 type claimState int
 
 const (
@@ -43,9 +43,9 @@ type Claim struct {
 	state   claimState
 }
 
-// Check returns an error if what is at path does not fit the claim: exists says whether
-// there is a store, and carried is the id in it. After nil, the caller writes the id if
-// it is not the one that is carried.
+// Check returns an error if the store at path does not fit the claim. exists says whether the
+// store exists, and carried is the id in it. If Check returns nil and carried is not the id of
+// the claim, the caller writes that id.
 func (c Claim) Check(path string, exists bool, carried string) error {
 	switch {
 	case c.ID == "":
@@ -70,7 +70,7 @@ func (c Claim) Check(path string, exists bool, carried string) error {
 // changes nothing, if the folder does not fit the claim.
 func (c Claim) Make(dir string) error { return c.MakeOn(dir, Sync) }
 
-// MakeOn is Make with another way to sync a folder.
+// MakeOn is Make with sync in place of [Sync].
 func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if c.ID == "" {
 		return MakeOn(dir, sync)
@@ -89,7 +89,7 @@ func (c Claim) MakeOn(dir string, sync func(dir string) error) error {
 	if err := MakeOn(dir, sync); err != nil || carried == c.ID {
 		return err
 	}
-	// A crash before the file is there leaves an empty folder, which counts as missing.
+	// A crash before the file is written leaves an empty folder, which counts as missing.
 	return ReplaceFile(dir, MarkFile, []byte(c.ID+"\n"))
 }
 
@@ -123,8 +123,8 @@ func readMark(dir string) (string, error) {
 // maxSmallFile is the size of the longest file that readSmallFile reads.
 const maxSmallFile = 64 << 10
 
-// readSmallFile reads a file of a folder. A link is not followed: its target may be a file
-// that others must not see.
+// readSmallFile reads a file of a folder. It does not follow links: the target may be a file
+// that must stay private.
 func readSmallFile(dir, name string) (text []byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

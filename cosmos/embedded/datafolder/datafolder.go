@@ -1,8 +1,8 @@
 // Package datafolder makes the folders in which engines keep their data, so that they
 // survive a loss of power, and locks them, so that one process uses them at a time.
 //
-// A new folder or file is durable once two things are synced: its own content, and the
-// folder that holds its name. [Make] and [Sync] see to the second.
+// A new folder or file is durable once two things are synced: its own content, and the folder
+// that holds its name. [Make] and [Sync] do the second.
 package datafolder
 
 import (
@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// The modes of what engines keep: only the user that the process runs as reads and
-// writes it.
+// The modes of an engine's files and folders: only the user of the process may read and write
+// them.
 const (
 	PrivateFile   fs.FileMode = 0o600
 	PrivateFolder fs.FileMode = 0o700
@@ -24,11 +24,11 @@ const (
 // ErrLocked reports that another process holds a lock.
 var ErrLocked = errors.New("another process has locked the file")
 
-// Make makes dir and what is missing above it, durably. It is [os.MkdirAll] with
-// PrivateFolder and a sync of every folder that got a new name.
+// Make creates dir and its missing parents durably. It is [os.MkdirAll] with PrivateFolder and
+// a sync of every folder in which a name was created.
 func Make(dir string) error { return MakeOn(dir, Sync) }
 
-// MakeOn is Make with another way to sync a folder.
+// MakeOn is Make with sync in place of [Sync].
 func MakeOn(dir string, sync func(dir string) error) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil {
@@ -73,14 +73,14 @@ func syncFile(dir *os.File, err error) error {
 // A HeldLock is a file that this process has locked.
 type HeldLock struct{ file *os.File }
 
-// Close releases the lock. It does so before it closes the file: a process that is being started at
-// the moment has the file open for an instant, too, and would keep the lock.
+// Close releases the lock. It does so before it closes the file: a process that is being
+// started inherits the open file for an instant, and would keep the lock.
 func (l *HeldLock) Close() error { return errors.Join(releaseLock(l.file), l.file.Close()) }
 
-// Lock opens a file of root, which it makes if it is missing, and locks it until the
-// lock is closed or the process dies. It fails with ErrLocked if another process has the
-// lock. A link is not followed. Systems other than Unix have no lock: there, the
-// operator sees to it that one process uses a folder.
+// Lock opens a file of root, which it makes if it is missing, and locks it until the lock is
+// closed or the process dies. It fails with ErrLocked if another process has the lock. A link
+// is not followed. On systems other than Unix it does not lock: the operator must ensure that
+// only one process uses a folder.
 func Lock(root *os.Root, name string) (*HeldLock, error) {
 	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is a link, or no file; remove it", name)

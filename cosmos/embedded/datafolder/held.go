@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// HeldFolder is the folder with what was removed while it was held. Its name cannot be that
-// of a stored object.
+// HeldFolder is the folder of the files that were removed during a Hold. No stored object has
+// this name.
 const HeldFolder = "+held"
 
-// A Remover removes files and folders from a folder, and can hold what it removes: while it
-// does, they are moved aside, so that they are gone for everyone but [Hold.Each]. Its zero
-// value is ready. It is safe for concurrent use.
+// A Remover removes files and folders from a folder. During a Hold it moves them to HeldFolder
+// instead, where only [Hold.Each] finds them. Its zero value is ready. It is safe for
+// concurrent use.
 type Remover struct {
 	mu   sync.RWMutex
 	hold *Hold
@@ -30,16 +30,18 @@ type Hold struct {
 	root    *os.Root
 
 	mu      sync.Mutex
-	removed []string // names of what lies in HeldFolder as 0, 1, …
+	removed []string // original names of the files 0, 1, … in HeldFolder
 }
 
 // ErrHeld reports a second Hold at one time.
 var ErrHeld = errors.New("what is removed is held already")
 
-// CleanHeld removes what a crash has left of a hold. A folder is cleaned before it is used.
+// CleanHeld removes the files that a crash has left in HeldFolder. Call it before a folder is
+// used.
 func CleanHeld(root *os.Root) error { return root.RemoveAll(HeldFolder) }
 
-// Hold holds what is removed from root from now on. It fails with ErrHeld if there is a hold.
+// Hold keeps the files that are removed from root from now on. It fails with ErrHeld if the
+// last hold was not released.
 func (r *Remover) Hold(root *os.Root) (*Hold, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,9 +75,9 @@ func (h *Hold) moveAside(name string) error {
 	return nil
 }
 
-// Each calls visit for every file that was in the folder when the hold began, and for some of
-// those that came later, with its name in the folder. The folders and files with the names skip
-// are left out. A file that is removed meanwhile may be visited twice.
+// Each calls visit for every file that was in the folder when the hold began, and for some that
+// were created later, with its name in the folder. It leaves out the folders and files named in
+// skip. A file that is removed meanwhile may be visited twice.
 func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info fs.FileInfo) error) error {
 	if err := walkFiles(h.root, ".", append(skip[:len(skip):len(skip)], HeldFolder), func(name string) error {
 		return visitFile(h.root, name, name, visit)
@@ -96,7 +98,8 @@ func (h *Hold) Each(skip []string, visit func(name string, file *os.File, info f
 	return nil
 }
 
-// walkFiles calls visit for every file at or below from. What is removed meanwhile is left out.
+// walkFiles calls visit for every file at or below from. Files that are removed meanwhile are
+// left out.
 func walkFiles(root *os.Root, from string, skip []string, visit func(name string) error) error {
 	return fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -120,7 +123,7 @@ func walkFiles(root *os.Root, from string, skip []string, visit func(name string
 func visitFile(root *os.Root, at, name string, visit func(string, *os.File, fs.FileInfo) error) error {
 	file, err := root.Open(at)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is among those that are held, or will be
+		return nil // it is held already, or will be
 	}
 	if err != nil {
 		return err

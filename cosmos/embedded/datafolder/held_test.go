@@ -42,7 +42,7 @@ func visitAll(t *testing.T, h *datafolder.Hold, meanwhile func()) map[string]str
 	return files
 }
 
-func TestHold_VisitsWhatIsRemoved(t *testing.T) {
+func TestHold_VisitsRemovedFiles(t *testing.T) {
 	root, dir := openRoot(t, "a", "b", "c/d", "c/e/f", "g/h", "+draft/x", "i")
 	var r datafolder.Remover
 	h, err := r.Hold(root)
@@ -68,7 +68,7 @@ func TestHold_VisitsWhatIsRemoved(t *testing.T) {
 	require.NoError(t, h.Release())
 }
 
-func TestHold_RemovesWhatACrashHasLeft(t *testing.T) {
+func TestCleanHeld_RemovesTheFilesOfACrashedHold(t *testing.T) {
 	root, dir := openRoot(t, "a", datafolder.HeldFolder+"/0")
 	var r datafolder.Remover
 	h, err := r.Hold(root)

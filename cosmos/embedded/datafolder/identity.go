@@ -20,7 +20,7 @@ const IdentityFormat = 1
 // A Store is a folder in a data folder.
 type Store struct {
 	Name string
-	File string // without it the store holds nothing; "": the folder alone counts
+	File string // file without which the store holds nothing; "": the folder suffices
 	Used bool   // by the process that opens the data folder
 }
 
@@ -152,7 +152,7 @@ func hasFile(path string) bool {
 	return err == nil
 }
 
-// identityJSON is the file.
+// identityJSON is the content of the file.
 type identityJSON struct {
 	Format   int       `json:"format"`
 	ID       string    `json:"id"`
@@ -175,8 +175,8 @@ func (i *Identity) decodeFile(text []byte) error {
 	return nil
 }
 
-// writeFile replaces the file. A crash before the rename leaves the file of before, and a
-// draft that the next write replaces.
+// writeFile replaces the file. A crash before the rename leaves the previous file, and a draft
+// that the next write replaces.
 func (i *Identity) writeFile() error {
 	members := make(map[string]any, len(i.others)+5)
 	for name, value := range i.others {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A witness notes which folders were synced.
+// A syncRecorder records which folders were synced.
 type syncRecorder struct {
 	System
 	synced []string
@@ -24,7 +24,7 @@ func (w *syncRecorder) SyncFolder(dir string) error {
 	return errors.Join(w.fails, w.System.SyncFolder(dir))
 }
 
-func TestANewStoreIsThereAfterALossOfPower(t *testing.T) {
+func TestOpen_SyncsTheFoldersOfANewStore(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a", "b")
 	w := &syncRecorder{}
@@ -42,9 +42,9 @@ func TestANewStoreIsThereAfterALossOfPower(t *testing.T) {
 	require.ErrorContains(t, err, "no sync")
 }
 
-// TestATornMetaIsPassedOver tears the newer meta so that all but its checksum
-// looks well, and it leads to nowhere.
-func TestATornMetaIsPassedOver(t *testing.T) {
+// TestOpen_IgnoresATornMetaPage damages the newer meta page so that only its checksum is wrong, and
+// its root is invalid.
+func TestOpen_IgnoresATornMetaPage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
 	require.NoError(t, err)
@@ -69,9 +69,8 @@ func TestATornMetaIsPassedOver(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// TestDamageDuringWorkIsAnErrorAndNoCrash overwrites, or cuts off, the file of
-// a store that is open.
-func TestDamageDuringWorkIsAnErrorAndNoCrash(t *testing.T) {
+// TestDamageOfAnOpenFile_IsAnErrorAndNoCrash overwrites or truncates the file of an open store.
+func TestDamageOfAnOpenFile_IsAnErrorAndNoCrash(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"overwritten": func(path string) error {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -95,14 +94,13 @@ func TestDamageDuringWorkIsAnErrorAndNoCrash(t *testing.T) {
 			require.ErrorIs(t, s.Update(t.Context(), func(tx Tx) error { tx.Get([]byte("7")); return nil }), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), putPairs("7", "new")), ErrDamaged)
 			require.ErrorIs(t, s.Update(t.Context(), putPairs("8", "new")), ErrBroken)
-			_ = s.Close() // it has to return, and may say what is wrong
+			_ = s.Close() // it must return; an error is allowed
 		})
 	}
 }
 
-// TestAStartFindsWhatWouldLeadASearchAstray damages pages in ways that no
-// checksum tells.
-func TestAStartFindsWhatWouldLeadASearchAstray(t *testing.T) {
+// TestOpen_FindsDamagedPages damages pages in ways that no checksum detects.
+func TestOpen_FindsDamagedPages(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
 	require.NoError(t, err)
@@ -157,8 +155,8 @@ func TestAStartFindsWhatWouldLeadASearchAstray(t *testing.T) {
 	}
 }
 
-// A damaged page makes bbolt panic where an update reads it. That update fails, as a
-// View does, and the others go on.
+// A damaged page makes bbolt panic where an update reads it. That update fails, as a View does,
+// and the others succeed.
 func TestUpdate_ReportsAPanicOfItsReadsAsDamage(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func eachStore(t *testing.T, test func(t *testing.T, s Store)) {
 	})
 }
 
-func TestAnUnsyncedStoreOutlivesItsProcess(t *testing.T) {
+func TestOpenUnsynced_SurvivesItsProcess(t *testing.T) {
 	dir := t.TempDir()
 	s, err := OpenUnsynced(dir, System{})
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func readContents(t testing.TB, s Store) map[string]string {
 	return got
 }
 
-func TestAnUpdateThatFailsOrPanicsChangesNothingAndSpoilsNoOther(t *testing.T) {
+func TestUpdate_ThatFailsChangesNothingAndLeavesOthersAlone(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		wrong := errors.New("wrong")
 		var updates sync.WaitGroup
@@ -105,7 +105,7 @@ func TestAnUpdateThatFailsOrPanicsChangesNothingAndSpoilsNoOther(t *testing.T) {
 	})
 }
 
-func TestAPanicInAnUpdateIsItsError(t *testing.T) {
+func TestUpdate_ReturnsAPanicAsItsError(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		require.ErrorContains(t, s.Update(t.Context(), func(tx Tx) error { tx.Put([]byte("a"), nil); panic("oh") }), "oh")
 		require.NoError(t, s.Update(t.Context(), putPairs("b", "1")))
@@ -113,9 +113,9 @@ func TestAPanicInAnUpdateIsItsError(t *testing.T) {
 	})
 }
 
-// TestAnyUpdatesGiveWhatAMapWouldHold runs random updates, with reads inside
-// them, against both stores and a map.
-func TestAnyUpdatesGiveWhatAMapWouldHold(t *testing.T) {
+// TestUpdates_GiveTheStateOfAMap compares both stores with a map after random updates and
+// reads.
+func TestUpdates_GiveTheStateOfAMap(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		model := map[string]string{}
 		rapid.Check(t, func(r *rapid.T) {
@@ -243,8 +243,8 @@ func TestScanBack_CrossesPages(t *testing.T) {
 func TestOnCommit_RunsInTheOrderOfTheUpdates(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		const writers, rounds = 8, 50
-		var order []int // of the calls, without a lock: they come one at a time
-		next := 0       // of the updates, which are serial
+		var order []int // order of the calls, without a lock because the calls are serial
+		next := 0       // number of the next update; updates are serial
 		failed := errors.New("failed")
 		var running sync.WaitGroup
 		for range writers {
@@ -273,9 +273,9 @@ func TestOnCommit_RunsInTheOrderOfTheUpdates(t *testing.T) {
 	})
 }
 
-// The client of an update may stop waiting for it. The update is committed or not,
-// and OnCommit tells which.
-func TestOnCommit_RunsAlthoughTheCallerLeft(t *testing.T) {
+// The caller of an update may stop waiting for it. OnCommit is called if the update is
+// committed nevertheless.
+func TestOnCommit_RunsAlthoughTheCallerStoppedWaiting(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
 	ctx, leave := context.WithCancel(t.Context())
@@ -293,7 +293,7 @@ func TestOnCommit_RunsAlthoughTheCallerLeft(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-func TestAScanStopsWhenToldTo(t *testing.T) {
+func TestScan_StopsWhenVisitReturnsFalse(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		require.NoError(t, s.Update(t.Context(), putPairs("a", "1", "c", "3")))
 		require.NoError(t, s.Update(t.Context(), func(tx Tx) error {
@@ -310,7 +310,7 @@ func TestAScanStopsWhenToldTo(t *testing.T) {
 	})
 }
 
-func TestAfterAFailedCommitNothingIsWritten(t *testing.T) {
+func TestUpdate_FailsAfterAFailedCommit(t *testing.T) {
 	dir := t.TempDir()
 	s, err := openStore(dir, 32<<20, System{}, datafolder.Claim{}) // room for a few documents, then the disk is full
 	require.NoError(t, err)
@@ -369,7 +369,7 @@ func TestNobodyLearnsOfAnUpdateThatIsNotCommitted(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
+func TestClose_WaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		var updates sync.WaitGroup
 		var done atomic.Int32
@@ -390,7 +390,7 @@ func TestCloseWaitsForUpdatesAndRefusesNewOnes(t *testing.T) {
 	})
 }
 
-func TestAnUpdateIsNotBegunForACallerWhoGaveUp(t *testing.T) {
+func TestUpdate_IsNotStartedAfterItsContextEnded(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -400,7 +400,7 @@ func TestAnUpdateIsNotBegunForACallerWhoGaveUp(t *testing.T) {
 	})
 }
 
-func TestMemoryRemembersItsLastStates(t *testing.T) {
+func TestMemory_KeepsItsLastStates(t *testing.T) {
 	s := NewMemory()
 	for i := range 100 {
 		require.NoError(t, s.Update(t.Context(), putPairs("n", fmt.Sprint(i))))

@@ -11,13 +11,13 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// maxUpdatesPerCommit bounds how many updates one commit takes in, so that the first of
-// them does not wait for ever longer queues.
+// maxUpdatesPerCommit bounds the updates that share a commit, so that the first of them does
+// not wait too long.
 const maxUpdatesPerCommit = 256
 
-// fill is how full bbolt leaves a page that it splits. Most of what is written
-// goes to the end of a range of keys, where its half would waste the rest; but
-// keys at random places, as the ids of documents may be, need room to follow.
+// fill is the part of a page that stays filled when bbolt splits it. Most writes append to a
+// range of keys, where the default of one half would waste the rest; keys in random order, such
+// as the ids of documents, need some free space.
 const fill = 0.75
 
 var bucketName = []byte("store")
@@ -25,16 +25,15 @@ var bucketName = []byte("store")
 // The bucket and the key of the id of the data folder that the store belongs to.
 var identityBucket, identityKey = []byte("identity"), []byte("folder")
 
-// fileStore is a Store in one bbolt file. One goroutine, started by Open and
-// awaited by Close, owns the write side: it takes all updates that wait, runs
-// them in one transaction, syncs, and answers them. Under load a sync is thus
-// shared by as many updates as arrived during the one before.
+// fileStore is a Store in one bbolt file. One goroutine, which Open starts and Close waits for,
+// does all writes: it takes the waiting updates, runs them in one transaction, syncs, and
+// completes them. Under load, the updates that arrive during one sync share the next.
 type fileStore struct {
 	db      *bbolt.DB
 	updates chan *queuedUpdate
 	done    chan struct{} // closed when the goroutine has ended
 
-	mu     sync.RWMutex // held for reading while an update is handed over
+	mu     sync.RWMutex // held for reading while an update is enqueued
 	closed bool
 }
 
@@ -74,7 +73,7 @@ func (f *fileStore) enqueue(u *queuedUpdate) error {
 // runWriter commits until the channel is closed and empty.
 func (f *fileStore) runWriter() {
 	defer close(f.done)
-	debug.SetPanicOnFault(true) // of this goroutine, which only bbolt can make fault
+	debug.SetPanicOnFault(true) // of this goroutine, in which only bbolt's mapped file can fault
 	var broken error
 	for first := range f.updates {
 		waiting := f.gatherUpdates(first)
@@ -102,12 +101,11 @@ func (f *fileStore) gatherUpdates(first *queuedUpdate) []*queuedUpdate {
 	return waiting
 }
 
-// commitUpdates runs the updates in one transaction and answers them all. Its error
-// is not nil when the store must take no more writes.
+// commitUpdates runs the updates in one transaction and completes all of them. It returns an
+// error if the store must accept no more writes.
 //
-// An update that fails is answered after the commit like the others: it may
-// have failed because of what one before it wrote, and nobody may learn of
-// that before it is there to be read, or learn it of what is never committed.
+// A failed update is completed after the commit, too: it may have failed because of what an
+// earlier one wrote, and its caller must not learn of that before it is committed.
 func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	outcomes := make([]error, len(waiting))
 	calls, err := f.tryCommit(waiting, outcomes)
@@ -123,8 +121,8 @@ func (f *fileStore) commitUpdates(waiting []*queuedUpdate) error {
 	return nil
 }
 
-// tryCommit commits the updates that succeed, and sets the outcome of each. It returns
-// what they have called on their commit.
+// tryCommit commits the updates that succeed, and sets the outcome of each. It returns the
+// functions that they passed to OnCommit.
 func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls commitHooks, err error) {
 	tx, err := f.db.Begin(true)
 	if err != nil {
@@ -139,7 +137,7 @@ func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls 
 	bucket.FillPercent = fill
 	wrote := false
 	for i, u := range waiting {
-		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // nobody waits any more
+		if outcomes[i] = u.ctx.Err(); outcomes[i] != nil { // the caller has gone
 			continue
 		}
 		o := &updateOverlay{bucket: bucket}
@@ -161,8 +159,7 @@ func (f *fileStore) tryCommit(waiting []*queuedUpdate, outcomes []error) (calls 
 	return calls, tx.Commit()
 }
 
-// rollBack gives up a transaction in which bbolt panicked, so that the file can
-// be closed.
+// rollBack ends a transaction in which bbolt panicked, so that the file can be closed.
 func rollBack(tx *bbolt.Tx) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -178,8 +175,8 @@ func answerAll(updates []*queuedUpdate, err error) {
 	}
 }
 
-// View turns the panic, or the fault of a page that is not there, with which
-// bbolt meets a damaged file into an error: it must not end the process.
+// View returns an error if bbolt panics or faults on a damaged file, which would otherwise end
+// the process.
 func (f *fileStore) View(fn func(Reader) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -6,25 +6,26 @@ import (
 	"fmt"
 )
 
-// A Format describes the layout of what an engine keeps in a store. The number is stored, beside
+// A Format describes the layout of an engine's data in a store. Its number is stored, beside
 // the version of the program that wrote that layout, so that an older program can name it.
 type Format struct {
-	Number  uint64 // that this program reads and writes
+	Number  uint64 // of the layout that this program reads and writes
 	Version string // of this program; "": it is not stored
 	Key     []byte // of the number; keys that begin with it belong to the format
 
 	IsNew func(State) bool // the engine has not stored anything
-	Steps map[uint64]Step  // which bring a store from their format to the next
+	Steps map[uint64]Step  // by the format that they start from; each leads to the next format
 }
 
 // A Step changes a part of a store from one format to the next, from a position on, and returns the
 // position of the next part. The position is nil at the start, and after the last part.
 type Step func(tx Tx, position []byte) (next []byte, err error)
 
-// Prepare brings a store to a format. It gives the number to a new store, and runs the steps
-// that an older one needs, each part in an update of its own with the position of the next. So a crash
-// loses one part at most, and the next Prepare continues. It fails with ErrFormat, and changes
-// nothing, if the store has a newer format, or an older one without a step.
+// Prepare brings a store to a format. In a new store it writes the number. In an older store it
+// runs the steps to the current format; each part is one update, which also stores the position
+// of the next part. A crash loses at most one part, and the next Prepare continues. It fails
+// with ErrFormat, and changes nothing, if the store has a newer format, or an older one without
+// a step.
 func (f *Format) Prepare(ctx context.Context, store Store) error {
 	isDone := false
 	err := store.View(func(r Reader) error {
@@ -40,7 +41,7 @@ func (f *Format) Prepare(ctx context.Context, store Store) error {
 	return err
 }
 
-// runPart runs one part of a step. isDone reports that the store has the format.
+// runPart runs one part of a step. isDone says that the store has the format.
 func (f *Format) runPart(tx Tx) (isDone bool, err error) {
 	if f.IsNew(tx) {
 		f.storeNumber(tx, f.Number)

@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// newFormat is the format of an engine that stores letters. Its next format stores each twice.
+// newFormat returns the format of an engine that stores letters. Its next format stores each
+// letter twice.
 func newFormat(number uint64, version string) *disk.Format {
 	return &disk.Format{
 		Number: number, Version: version, Key: []byte("format"),
@@ -18,7 +19,8 @@ func newFormat(number uint64, version string) *disk.Format {
 	}
 }
 
-// doublingStep returns a step that doubles two letters at a time. It fails at a part if that is not 0.
+// doublingStep returns a step that doubles two letters at a time. If failAt is not 0, that part
+// fails.
 func doublingStep(failAt int, parts *int) disk.Step {
 	return func(tx disk.Tx, position []byte) ([]byte, error) {
 		*parts++
@@ -60,7 +62,7 @@ func readValue(t *testing.T, store disk.Store, key string) (value string) {
 	return value
 }
 
-func TestPrepare_ContinuesWhereItBrokeOff(t *testing.T) {
+func TestPrepare_ContinuesAfterAFailedStep(t *testing.T) {
 	for failAt := range 5 {
 		t.Run(fmt.Sprint("fails at part ", failAt), func(t *testing.T) {
 			store := disk.NewMemory()

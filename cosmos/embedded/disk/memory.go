@@ -122,7 +122,7 @@ type memoryTx struct {
 func (t *memoryTx) Put(key, value []byte) { t.tree.Set(pair{key, value}) }
 func (t *memoryTx) Delete(key []byte)     { t.tree.Delete(pair{key: key}) }
 
-// commitHooks are the functions that an update has called once it is committed.
+// commitHooks are the functions that an update passed to OnCommit.
 type commitHooks []func()
 
 func (h *commitHooks) OnCommit(fn func()) { *h = append(*h, fn) }

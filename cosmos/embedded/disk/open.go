@@ -27,9 +27,9 @@ const (
 )
 
 // initialMapSize is the size of the first mapping of a file. It is address space, not memory.
-// Growing the mapping has to wait for all readers, a [Snapshot] among them, and all writers
-// wait with it; so it starts large. Windows makes the file as large as the mapping, and on 32
-// bits there is no more address space.
+// Growing the mapping waits for all readers, including a [Snapshot], and delays all writers, so
+// it starts large. Windows makes the file as large as the mapping, and on 32 bits there is no
+// more address space.
 var initialMapSize = func() int {
 	const small, large = 1 << 30, 64 << 30 & math.MaxInt
 	if runtime.GOOS == "windows" || strconv.IntSize < 64 {
@@ -44,15 +44,14 @@ var initialMapSize = func() int {
 // cause.
 func Open(dir string) (Store, error) { return openStore(dir, 0, System{}, datafolder.Claim{}) }
 
-// A FileSystem opens the file of a store. What it opens has to be a real file,
-// because bbolt maps it into memory and syncs it by its descriptor; a
-// FileSystem can choose which file that is, and what becomes of its
-// descriptor.
+// A FileSystem opens the file of a store. It must return a real file, because bbolt maps it
+// into memory and syncs it by its descriptor. Tests return other files, or change the file
+// behind the descriptor.
 type FileSystem interface {
 	// OpenFile is os.OpenFile.
 	OpenFile(name string, flag int, mode os.FileMode) (*os.File, error)
 
-	// SyncFolder makes the names in a folder as durable as what they stand for.
+	// SyncFolder makes the names in a folder durable.
 	SyncFolder(dir string) error
 }
 
@@ -83,9 +82,8 @@ func OpenClaimed(dir string, files FileSystem, claim datafolder.Claim) (Store, e
 	return openStore(dir, 0, files, claim)
 }
 
-// OpenUnsynced is OpenOn for a store that nobody will miss: an update is answered
-// before it is on the disk. It survives the death of the process as any other; when
-// the machine dies the store may be lost as a whole.
+// OpenUnsynced is OpenOn without syncs, for measurements: an update is answered before it is on
+// the disk. It survives the death of the process; a power failure may lose the whole store.
 func OpenUnsynced(dir string, files FileSystem) (Store, error) {
 	return openStore(dir, 0, files, datafolder.Claim{}, func(o *bbolt.Options) { o.NoSync, o.NoGrowSync = true, true })
 }
@@ -151,8 +149,8 @@ func makeBucket(db *bbolt.DB, path string, claim datafolder.Claim) error {
 	})
 }
 
-// openFile opens the bbolt file for writing, after a look at it. A damaged
-// page can make bbolt panic, or touch memory beyond the end of the file.
+// openFile checks the bbolt file and opens it for writing. A damaged page can make bbolt panic,
+// or touch memory beyond the end of the file.
 func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Options)) (db *bbolt.DB, err error) {
 	var file *os.File // bbolt does not close it when it panics
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -190,9 +188,8 @@ func openFile(path string, maxSize int, files FileSystem, with []func(*bbolt.Opt
 	return bbolt.Open(path, datafolder.PrivateFile, options)
 }
 
-// checkPages looks at all pages of an existing file. Opened for writing, bbolt does
-// so in a goroutine of its own, where a panic would end the process, and which
-// it leaves behind if it finds more than one fault.
+// checkPages checks all pages of an existing file. bbolt's own check runs in another goroutine,
+// where a panic would end the process, and which stays behind if it finds more than one fault.
 func checkPages(path string, size int64, open func(string, int, os.FileMode) (*os.File, error)) error {
 	db, err := bbolt.Open(path, datafolder.PrivateFile, &bbolt.Options{Timeout: lockTimeout, ReadOnly: true, OpenFile: open})
 	if err != nil {
@@ -220,8 +217,7 @@ func checkFile(path string, pageSize int64) error {
 
 func openError(path string, err error) error { return fmt.Errorf("open %s: %w", path, err) }
 
-// classifyError puts the error that says what to do in front of what the system
-// said.
+// classifyError wraps an error of the system in the error of this package that says what to do.
 func classifyError(err error) error {
 	var known error
 	switch {

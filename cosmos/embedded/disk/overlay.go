@@ -6,9 +6,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// An overlay is the Tx of one update inside a commit that several updates
-// share. Its writes stay here until its function has succeeded; a failed one
-// is forgotten and leaves the shared transaction as it was.
+// An updateOverlay is the Tx of one update in a commit that several updates share. It keeps the
+// writes until the update's function has succeeded. If the function fails, the writes are
+// dropped and the shared transaction stays as it was.
 type updateOverlay struct {
 	commitHooks
 	bucket *bbolt.Bucket
@@ -40,7 +40,7 @@ func (o *updateOverlay) setPair(p pair) {
 	o.writes.Set(p)
 }
 
-// Scan merges the bucket with the writes, which win over it.
+// Scan merges the bucket with the writes, which take precedence.
 func (o *updateOverlay) Scan(from, to []byte, visit func(key, value []byte) bool) {
 	var mine []pair
 	if o.writes != nil {
@@ -93,8 +93,8 @@ func (o *updateOverlay) applyWrites() (err error) {
 	return err
 }
 
-// scanBucketBack is for a bucket that is only read: bbolt's cursor ends a walk
-// backward at a page that the transaction has emptied.
+// scanBucketBack works on read-only transactions: in a write transaction, bbolt's cursor stops
+// at a page that the transaction has emptied.
 func scanBucketBack(b *bbolt.Bucket, from, to []byte, visit func(key, value []byte) bool) {
 	c := b.Cursor()
 	step := c.Prev

@@ -9,18 +9,17 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// ErrNoFile reports a store in memory, of which there can be no snapshot.
+// ErrNoFile reports a store in memory, which has no snapshots.
 var ErrNoFile = errors.New("the store is in memory and has no file")
 
-// A Snapshot is the file of a store as it was at one moment. It keeps the pages of that
-// moment: until it is closed, the file grows by everything that is written, and Close of
-// the store waits. The caller closes it.
+// A Snapshot is the file of a store as it was at one moment. Until the caller closes it, its
+// pages are kept: the file grows with every write, and Close of the store waits.
 type Snapshot struct{ tx *bbolt.Tx }
 
 // Size returns the length of the file in bytes.
 func (s *Snapshot) Size() int64 { return s.tx.Size() }
 
-// WriteTo writes the file, whole. It may be called once.
+// WriteTo writes the whole file. It may be called once.
 func (s *Snapshot) WriteTo(w io.Writer) (int64, error) { return s.tx.WriteTo(w) }
 
 // Close releases the pages. Closing twice does no harm.
@@ -33,8 +32,8 @@ func (s *Snapshot) Close() error {
 
 // TakeSnapshot returns a snapshot with every update that was answered before the call. If
 // meanwhile is not nil, it is called at the moment of the snapshot, while no update is
-// committed: what it reads of other stores was there at that moment too. It must be fast,
-// must not use store, and its error is returned. A store in memory fails with ErrNoFile.
+// committed, so that what it reads of other stores is of the same moment. It must be fast and
+// must not use store. Its error is returned. A store in memory fails with ErrNoFile.
 func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Snapshot, error) {
 	f, ok := store.(*fileStore)
 	if !ok {
@@ -65,8 +64,8 @@ func TakeSnapshot(ctx context.Context, store Store, meanwhile func() error) (*Sn
 	}
 }
 
-// ReadSnapshot returns a snapshot of the newest commit. Updates go on, and it waits for none.
-// A store in memory fails with ErrNoFile.
+// ReadSnapshot returns a snapshot of the newest commit. It neither waits for updates nor delays
+// them. A store in memory fails with ErrNoFile.
 func ReadSnapshot(store Store) (*Snapshot, error) {
 	f, ok := store.(*fileStore)
 	if !ok {

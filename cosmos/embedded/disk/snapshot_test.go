@@ -31,7 +31,7 @@ func reopenSnapshot(t testing.TB, s *Snapshot) map[string]string {
 	return got
 }
 
-func TestSnapshot_HasWhatWasAnsweredBeforeIt(t *testing.T) {
+func TestSnapshot_HasAllUpdatesAnsweredBeforeIt(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, s.Update(t.Context(), putPairs("a", "1")))
@@ -68,9 +68,9 @@ func TestSnapshot_OfAStoreInMemoryIsRefused(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-// What moves from one store to another, written there before it is removed here, is in one of
-// two snapshots that are taken at one moment, whichever way it moves.
-func TestSnapshots_OfOneMomentLoseNothingThatMoves(t *testing.T) {
+// A value moves between two stores: it is written to one before it is removed from the other.
+// Two snapshots of one moment always contain it.
+func TestSnapshots_OfOneMomentKeepAMovingValue(t *testing.T) {
 	documents, err := Open(t.TempDir())
 	require.NoError(t, err)
 	messages, err := Open(t.TempDir())

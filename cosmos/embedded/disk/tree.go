@@ -8,17 +8,15 @@ import (
 	"io"
 )
 
-// What follows is known of the file format of bbolt: two meta pages, then
-// pages of trees. It is read here once more, before bbolt opens the file for
-// writing, because bbolt trusts what it finds: a damaged tree can end the
-// process, from a goroutine where nobody can catch the panic, or lead a search
-// to where the key is not.
+// A bbolt file has two meta pages, then pages of trees. This file checks them before bbolt
+// opens the file for writing, because bbolt does not validate what it reads: a damaged tree can
+// end the process by a panic in a goroutine of bbolt, or lead a search to a wrong page.
 //
-// Every start does this, so it has to be quick: of a page it reads the parts
-// that hold keys, once, and it remembers one bit of each.
+// Every start does this, so it must be fast: it reads the parts of a page that hold keys, once,
+// and keeps one bit for each page.
 const (
 	metaMagic      = 0xED0CDAED
-	headerBytes    = 16 // of a page: its id, flags, count and overflow
+	headerBytes    = 16 // header of a page: its id, flags, count and overflow
 	branchFlag     = 1
 	leafFlag       = 2
 	bucketFlag     = 1 // of an element
@@ -29,12 +27,11 @@ const (
 	checksummedOff = 56
 )
 
-// A treeCheck reads the file instead of mapping it, so that no damage can
-// fault.
+// A treeChecker reads the file and does not map it, so that damage cannot cause a memory fault.
 type treeChecker struct {
 	file     io.ReaderAt
 	pageSize int64
-	pages    uint64              // ids from here on are not in use
+	pages    uint64              // ids from this number on are not in use
 	seen     []uint64            // a bit for each page
 	buffers  [deepestTree][]byte // for one page of each depth
 }
@@ -43,10 +40,9 @@ func wrongTree(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// checkTree walks through all pages that are in use: every page is where it
-// says it is, is used once, and has its keys in order and between those that
-// the page above it promises. The file has to have all pages that its meta
-// promises.
+// checkTree reads all pages that are in use. Every page must have the id under which it is
+// found, be used once, and have its keys in order and within the bounds of the page above it.
+// The file must have all pages that its meta page counts.
 func checkTree(file io.ReaderAt, pageSize int64) error {
 	c := &treeChecker{file: file, pageSize: pageSize}
 	root, err := c.readRoot()
@@ -57,7 +53,7 @@ func checkTree(file io.ReaderAt, pageSize int64) error {
 	return c.checkSubtree(root, nil, nil, 0)
 }
 
-// readRoot finds the newer meta that is whole.
+// readRoot returns the root of the newest meta page that has a valid checksum.
 func (c *treeChecker) readRoot() (root uint64, err error) {
 	newest, found := uint64(0), false
 	for i := range int64(2) {
@@ -80,19 +76,19 @@ func (c *treeChecker) readRoot() (root uint64, err error) {
 	return root, nil
 }
 
-// A page is one of a tree.
+// A treePage is one page of a tree.
 type treePage struct {
 	id     uint64
 	leaf   bool
 	count  int
-	length int64  // with its overflow
-	first  []byte // without
+	length int64  // of the page with its overflow
+	first  []byte // the part before the overflow
 	at     int64
 	file   io.ReaderAt
 }
 
-// readBytes returns a part of a page. Most pages have no overflow, and most parts
-// of the others that are wanted lie before it.
+// readBytes returns a part of a page. It reads the file only if the part lies in the overflow
+// of the page.
 func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	if from+n > p.length {
 		return nil, wrongTree("page %d: an element goes beyond it", p.id)
@@ -107,7 +103,7 @@ func (p *treePage) readBytes(from, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// readPage reads the page at some depth of the tree, and accounts for it.
+// readPage reads the page at a depth of the tree, and marks it as used.
 func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 	if id < 2 || id >= c.pages {
 		return nil, wrongTree("page %d is not one of %d", id, c.pages)
@@ -173,14 +169,14 @@ func (p *treePage) elementAt(i int) (e element, err error) {
 	return e, err
 }
 
-// checkSubtree checks a page and those below it. Its keys are from low on, and below
-// high unless that is nil.
+// checkSubtree checks a page and the pages below it. Keys must be at least low and, unless high
+// is nil, below high.
 func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error {
 	p, err := c.readPage(id, depth)
 	if err != nil {
 		return err
 	}
-	leads := !p.leaf // to other pages
+	leads := !p.leaf // the elements of a branch lead to other pages
 	last := low
 	for i := range p.count {
 		e, err := p.elementAt(i)
@@ -200,7 +196,7 @@ func (c *treeChecker) checkSubtree(id uint64, low, high []byte, depth int) error
 	return nil
 }
 
-// checkChild follows an element to the page it leads to, if it does.
+// checkChild checks the page that an element leads to, if any.
 func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) error {
 	e, err := p.elementAt(i)
 	if err != nil {
@@ -223,7 +219,7 @@ func (c *treeChecker) checkChild(p *treePage, i int, high []byte, depth int) err
 	case len(e.value) < headerBytes:
 		return wrongTree("page %d: a bucket has no root", p.id)
 	}
-	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // 0: small enough to lie right here
+	if root := binary.LittleEndian.Uint64(e.value); root != 0 { // 0: the bucket is stored in this page
 		return c.checkSubtree(root, nil, nil, depth+1)
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package httpserve runs the HTTP server of an embedded engine: with limits against
-// clients that hold connections, and with an end that leaves no goroutine behind.
+// Package httpserve runs the HTTP server of an embedded engine: with limits against clients
+// that hold connections, and with a shutdown that leaves no goroutine behind.
 //
 //	ctx ends ─▶ Grace: requests complete ─▶ connections close ─▶ Serve returns
 //	                │ after CancelAfter
@@ -24,7 +24,7 @@ import (
 
 const (
 	headerTimeout = time.Minute     // to send the header of a request
-	idleTimeout   = 2 * time.Minute // between requests; clients close idle connections before
+	idleTimeout   = 2 * time.Minute // between requests; clients close idle connections sooner
 )
 
 // Options of Serve.
@@ -49,8 +49,8 @@ type Options struct {
 	CancelAfter time.Duration
 }
 
-// Serve serves clients that come to listener until ctx ends, and then closes it and all
-// connections. Its error is nil if ctx ended it.
+// Serve serves the clients of listener until ctx ends. Then it closes the listener and all
+// connections. It returns nil if ctx has ended.
 func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	requests, cancelRequests := context.WithCancel(context.WithoutCancel(ctx))
@@ -104,6 +104,6 @@ func stopServer(server *http.Server, opts Options, cancelRequests func()) {
 			return
 		}
 	}
-	_ = server.Close() // before requests are cancelled, so that none is answered after that
+	_ = server.Close() // before requests are cancelled, so that no cancelled request is answered
 	cancelRequests()
 }

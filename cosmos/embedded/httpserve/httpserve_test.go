@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/httpserve"
 )
 
-// A pipeListener accepts the connections that dial makes. It fails with errs first.
+// A testListener first fails with errs, then accepts the connections of dialPipe.
 type testListener struct {
 	errs  []error
 	conns chan net.Conn
@@ -137,7 +137,7 @@ func TestServe_CancelsRequestsInItsGrace(t *testing.T) {
 	require.Less(t, took, 10*time.Second)
 }
 
-func TestServe_ClosesWhatOutlastsItsGrace(t *testing.T) {
+func TestServe_ClosesRequestsThatExceedItsGrace(t *testing.T) {
 	blocked := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-time.After(time.Minute) })
 	status, took := stopDuringRequest(t, httpserve.Options{Handler: blocked, Grace: 10 * time.Second, CancelAfter: time.Second})
 	require.Zero(t, status)
@@ -194,7 +194,8 @@ func TestServe_EncryptsWithACertificate(t *testing.T) {
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(text))
-	// Over TCP: closing a TLS connection locks mutexes, in which no bubble lets time pass.
+	// Over TCP: closing a TLS connection blocks on mutexes, during which the time of a bubble
+	// does not advance.
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,5 +1,5 @@
-// Package loopback tells this machine from others: by the address of a listener, by
-// the Host header of a request, and by the host of a URL.
+// Package loopback distinguishes this machine from others: by the address of a listener, by the
+// Host header of a request, and by the host of a URL.
 //
 // A server on a loopback address has to check the Host header. Otherwise a web page
 // whose own name resolves to 127.0.0.1 (DNS rebinding) reaches it with the browser of

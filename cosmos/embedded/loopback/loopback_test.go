@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// hosts are what the package is asked, and its answers.
+// hosts are the arguments of the tests and the expected results.
 var hosts = []struct {
 	host                  string
 	isHost, isDestination bool

@@ -10,14 +10,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The devices that a disk can become.
+// Devices that can replace the file of a store.
 const (
-	Full       = "/dev/full" // has no room
-	Unsyncable = "/dev/null" // takes every byte, and fsync fails
+	Full       = "/dev/full" // every write fails
+	Unsyncable = "/dev/null" // every write succeeds, and fsync fails
 )
 
-// A Device is a [disk.FileSystem] that can fail. What is mapped into memory stays, so
-// reading goes on, as on a disk that fails to write.
+// A Device is a [disk.FileSystem] that can fail. The mapped memory stays, so that reads
+// succeed, as on a disk that fails to write.
 type Device struct {
 	disk.System
 	opened *os.File // last
@@ -30,8 +30,8 @@ func (d *Device) OpenFile(name string, flag int, mode os.FileMode) (*os.File, er
 	return file, err
 }
 
-// Become puts a device, or a file, behind the descriptor of the file that was opened
-// last. The lock of that file ends.
+// Become replaces the file that was opened last, behind its descriptor, by a device or another
+// file. The lock of that file ends.
 func (d *Device) Become(t testing.TB, name string) {
 	t.Helper()
 	file, err := os.OpenFile(name, os.O_RDWR, 0)

@@ -18,7 +18,7 @@ func putKey(t *testing.T, store disk.Store, key string) error {
 	})
 }
 
-func TestDevice_FailsToWriteAndGoesOnReading(t *testing.T) {
+func TestDevice_FailsToWriteAndStillReads(t *testing.T) {
 	for device, want := range map[string]error{disktest.Full: disk.ErrFull, disktest.Unsyncable: disk.ErrBroken} {
 		dir, files := t.TempDir(), &disktest.Device{}
 		store, err := disk.OpenOn(dir, files)

@@ -1,3 +1,3 @@
-// Package disktest is a disk that fails, for tests of what stands on package disk. It
-// works on Linux, which has devices that are full and devices that do not sync.
+// Package disktest simulates a failing disk, for tests of packages that use package disk. It
+// needs Linux, which has a device that is always full and one that cannot be synced.
 package disktest

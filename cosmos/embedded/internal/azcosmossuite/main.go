@@ -1,10 +1,10 @@
 // Command azcosmossuite runs the emulator tests of the azcosmos module that
 // go.mod pins against the engine, over HTTPS, and prints how many passed.
 //
-// The tests are those that Microsoft runs against its own emulator. They want
-// https://localhost:8081/ and, for the ids that only the dedicated gateway can
-// carry, https://localhost:8903/. The module is copied out of the module
-// cache, which is read-only, and tested as it is.
+// The tests are those that Microsoft runs against its own emulator. They connect to
+// https://localhost:8081/ and, for ids that only the dedicated gateway supports, to
+// https://localhost:8903/. The module is copied out of the module cache, which is read-only,
+// and tested as it is.
 //
 // The exit status is 0 if all tests passed. Arguments, if any, are the names
 // of the tests to run.
@@ -46,7 +46,7 @@ func main() {
 	}
 	if err != nil || len(failed) > 0 || passed == 0 {
 		stop()
-		os.Exit(1) //nolint:gocritic // nothing is left to be done
+		os.Exit(1) //nolint:gocritic // no deferred call is lost
 	}
 }
 
@@ -75,9 +75,8 @@ func runTests(ctx context.Context, only []string) (passed int, failed []string, 
 	return runSuite(ctx, suite, trust, names)
 }
 
-// compileSuite copies the module and builds its tests. It is done before the tests
-// get their own idea of whom to trust, which would cut the go command off from
-// its proxy.
+// compileSuite copies the module and builds its tests. It runs before the environment trusts
+// the emulator's certificate only, with which the go command could not reach its proxy.
 func compileSuite(ctx context.Context, dir string) (string, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Stderr = os.Stderr
@@ -99,7 +98,7 @@ func compileSuite(ctx context.Context, dir string) (string, error) {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// emulatorTests finds the tests that want an emulator.
+// emulatorTests finds the tests that need an emulator.
 func emulatorTests(module string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(module, "emulator_cosmos_*_test.go"))
 	if err != nil {
@@ -118,14 +117,14 @@ func emulatorTests(module string) ([]string, error) {
 	return names, nil
 }
 
-// serveAccount starts one account behind two doors. It returns the file with the
-// certificate to trust, and how to stop.
+// serveAccount starts one account with two listeners. It returns the file of the certificate to
+// trust, and a function that stops it.
 func serveAccount(ctx context.Context, dir string) (trust string, stop func() error, err error) {
 	cert, err := certificate.Load(dir, "localhost", "127.0.0.1")
 	if err != nil {
 		return "", nil, err
 	}
-	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "account")}) //nolint:contextcheck // opening is not to be given up half-way
+	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(dir, "account")}) //nolint:contextcheck // opening must not be interrupted
 	if err != nil {
 		return "", nil, err
 	}
@@ -156,9 +155,9 @@ func serveAccount(ctx context.Context, dir string) (trust string, stop func() er
 	return filepath.Join(dir, certificate.FileName), stop, nil
 }
 
-// runSuite runs the tests one after the other in a process of their own.
+// runSuite runs the tests one after the other in a child process.
 func runSuite(ctx context.Context, suite, trust string, names []string) (passed int, failed []string, err error) {
-	cmd := exec.CommandContext(ctx, suite, "-test.v", "-test.run", "^("+strings.Join(names, "|")+")$") //nolint:gosec // what compile built
+	cmd := exec.CommandContext(ctx, suite, "-test.v", "-test.run", "^("+strings.Join(names, "|")+")$") //nolint:gosec // built by compileSuite
 	cmd.Dir = filepath.Join(filepath.Dir(suite), "azcosmos")
 	cmd.Env = append(os.Environ(), "EMULATOR=true", "SSL_CERT_FILE="+trust)
 	cmd.Stderr = os.Stderr
@@ -171,7 +170,7 @@ func runSuite(ctx context.Context, suite, trust string, names []string) (passed 
 	}
 	done := map[string]bool{}
 	lines := bufio.NewReader(out)
-	var said []string // by the test that runs now; told only if it fails
+	var said []string // output of the running test; printed only if it fails
 	for {
 		line, readErr := lines.ReadString('\n')
 		name, passes := strings.CutPrefix(line, "--- PASS: ")

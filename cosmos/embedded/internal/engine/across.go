@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A lane is one partition in a query over several.
+// A partitionScan is the scan of one partition in a query over several.
 type partitionScan struct {
 	pk    Partition
-	first uint64 // its oldest document
-	seq   uint64 // its next document
+	first uint64 // sequence number of its oldest document
+	seq   uint64 // sequence number of its next document
 }
 
-// fillAcrossPartitions gives the documents of all partitions in the order of insertion. A
-// page that is full by count does not look ahead, so the last page may be
-// empty, as it is on Cosmos DB.
+// fillAcrossPartitions adds the documents of all partitions in the order of insertion. A page
+// that reaches its item limit does not look ahead, so the last page may be empty, as on Cosmos
+// DB.
 func (r *pageBuilder) fillAcrossPartitions() {
-	lanes := scanHeap(r.findScans(r.at.seq)) // sorted, and so a heap
+	lanes := scanHeap(r.findScans(r.at.seq)) // a sorted slice is a heap
 	last := r.at.seq
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
@@ -38,7 +38,7 @@ func (r *pageBuilder) fillAcrossPartitions() {
 		full := false
 		next := uint64(0)
 		r.scanPartition(first.pk, first.seq-1, func(seq uint64, s storedDocument, doc []byte) bool {
-			if seq != first.seq { // only to learn where the lane goes on
+			if seq != first.seq { // it was read only to find the next document of the partition
 				next = seq
 				r.page.Scanned--
 				return false
@@ -46,7 +46,7 @@ func (r *pageBuilder) fillAcrossPartitions() {
 			full = !r.addRows(seq, s, doc)
 			return !full
 		})
-		if r.brokenAt > first.seq { // it is reported in its turn
+		if r.brokenAt > first.seq { // it is reported when its turn comes
 			next = r.brokenAt
 			r.broken, r.brokenAt = nil, 0
 		}
@@ -77,7 +77,7 @@ func (r *pageBuilder) fillAcrossPartitions() {
 	}
 }
 
-// A laneHeap has the lane with the next document first.
+// A scanHeap is a heap whose first scan has the document that comes next.
 type scanHeap []partitionScan
 
 func (h scanHeap) Len() int           { return len(h) }
@@ -97,7 +97,8 @@ func (r *pageBuilder) isInScope(pk Partition) bool {
 	return strings.HasPrefix(string(pk), string(r.q.Prefix)) && (r.q.Range == nil || r.q.Range.hasKey(r.c.effectiveKey(pk)))
 }
 
-// findScans finds the partitions that can have results after the sequence number.
+// findScans returns the scans of the partitions that can have results after the sequence number
+// last.
 func (r *pageBuilder) findScans(last uint64) []partitionScan {
 	var lanes []partitionScan
 	add := func(pk Partition) bool {
@@ -143,7 +144,7 @@ func (r *pageBuilder) eachPartition(visit func(pk Partition) bool) {
 	}
 }
 
-// newScan returns the lane of a partition, if the query has to look into it.
+// newScan returns the scan of a partition, if the query reads it.
 func (r *pageBuilder) newScan(pk Partition, last uint64) (partitionScan, bool) {
 	l := partitionScan{pk: pk}
 	seqs, known := r.lookUpCandidates(pk)
@@ -172,14 +173,13 @@ func (r *pageBuilder) newScan(pk Partition, last uint64) (partitionScan, bool) {
 	return l, l.seq > 0
 }
 
-// maxEarlyLookups is how many ids are looked up before the first result of a page. The
-// others are looked up when their partition is read, where the work of a page is counted.
+// maxEarlyLookups bounds the ids that are looked up before the first result of a page. The
+// others are looked up when their partition is read, which counts as work of the page.
 const maxEarlyLookups = 1 << 20
 
-// lookUpCandidates returns the documents of a partition that the condition leads to by
-// their ids, in the order of insertion. They are not known if it leads to none by its
-// id, if they are too many, or if the id index is damaged: that is reported when the
-// partition has its turn.
+// lookUpCandidates returns the documents of a partition whose ids the condition names, in the
+// order of insertion. known is false if the condition names no ids or too many, or if the id
+// index is damaged, which is reported when the partition is scanned.
 func (r *pageBuilder) lookUpCandidates(pk Partition) (seqs []uint64, known bool) {
 	switch {
 	case r.ids != nil:

@@ -9,10 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 )
 
-// Budgets returns the budgets that a request to a physical partition of c
-// draws on; a nil range stands for all of them. A container divides its
-// throughput evenly. Containers that share the throughput of their database
-// share one budget.
+// Budgets returns the budgets that pay for a request to a physical partition of c; nil means
+// all partitions. A container divides its throughput evenly. Containers that share the
+// throughput of their database share one budget.
 func (e *Engine) Budgets(c *Container, at *Range) []physics.Budget {
 	offer := c.offer
 	if offer == nil {
@@ -36,8 +35,8 @@ func (e *Engine) Budgets(c *Container, at *Range) []physics.Budget {
 	return all
 }
 
-// Autoscale is the most request units a second that a container, or the
-// database whose throughput it shares, scales to; 0 if it does not.
+// Autoscale returns the maximum request units per second to which a container, or the database
+// whose throughput it shares, scales; 0 without autoscale.
 func (e *Engine) Autoscale(c *Container) int {
 	offer := c.offer
 	if db, err := e.Database(c.Database); offer == nil && err == nil {
@@ -49,7 +48,7 @@ func (e *Engine) Autoscale(c *Container) int {
 	return offer.Autoscale
 }
 
-// splitFullRanges splits ranges when the documents have become too many for them.
+// splitFullRanges splits ranges that hold too many bytes of documents.
 func (e *Engine) splitFullRanges(ctx context.Context, c *Container) error {
 	if e.sizeOfContainer(c.number).Load() <= e.rangeBytes*int64(len(c.ranges)) {
 		return nil
@@ -70,7 +69,7 @@ func (e *Engine) splitFullRanges(ctx context.Context, c *Container) error {
 	})
 }
 
-// maxRememberedCommits is how many commits a read may lag behind.
+// maxRememberedCommits bounds the number of commits that a read may lag behind.
 const maxRememberedCommits = 64
 
 // noteCommit records the time of a commit, for reads that lag behind by a time.
@@ -86,7 +85,7 @@ func (e *Engine) noteCommit() {
 	}
 }
 
-// commitsSince is how many of the last commits came after a time.
+// commitsSince returns how many of the last commits were after a time.
 func (e *Engine) commitsSince(at time.Time) (n int) {
 	e.lagging.Lock()
 	defer e.lagging.Unlock()

@@ -7,19 +7,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// isServedByID reports whether a page of an ORDER BY can be read from the id index of
-// a logical partition without looking at the documents before and behind it. The
-// condition has to be one that indexes answer: otherwise every document in question
-// is loaded, and charged, before the order is known.
+// isServedByID reports whether the id index of a logical partition can serve a page of an ORDER
+// BY without the documents of other pages. The indexes must answer the whole condition:
+// otherwise every candidate is loaded, and charged, before the order is known.
 func (r *pageBuilder) isServedByID() bool {
 	orders := r.q.Query.Orders()
 	return r.q.Scoped && r.ids == nil && len(orders) == 1 && isID(orders[0].Path) && r.plan.IndexOnly()
 }
 
-// fillOrderedByID gives the documents of one logical partition in the order of their
-// ids. A page begins in the id index where the one before ended, also when the
-// document is gone by now or another one has come to have its id: that one was
-// inserted later, and comes next.
+// fillOrderedByID adds the documents of one logical partition in the order of their ids. A page
+// starts in the id index where the last one ended, even if that document was deleted. If a new
+// document has the same id, it was inserted later and comes next.
 func (r *pageBuilder) fillOrderedByID() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
@@ -63,8 +61,8 @@ func (r *pageBuilder) fillOrderedByID() {
 	})
 }
 
-// keysAfterPosition narrows the keys from and to of the id index to those that do not come
-// before the position of the continuation in the order of the query.
+// keysAfterPosition narrows the key range of the id index to the keys that are not before the
+// position of the continuation token, in the order of the query.
 func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, high []byte) {
 	at := r.at.keys[0]
 	id := idKey(r.c.number, r.q.Partition, string(at.Text))
@@ -73,7 +71,7 @@ func (r *pageBuilder) keysAfterPosition(from, to []byte, descending bool) (low, 
 		return from, lowerKey(to, append(id, 0))
 	case at.Kind == query.String:
 		return higherKey(from, id), to
-	case (at.Kind > query.String) != descending: // all ids come before it
+	case (at.Kind > query.String) != descending: // all ids are before the position
 		return to, to
 	}
 	return from, to
@@ -93,7 +91,7 @@ func higherKey(a, b []byte) []byte {
 	return b
 }
 
-// readIndexed reads the document to which an entry of the id index leads.
+// readIndexed reads the document that an entry of the id index refers to.
 func (r *pageBuilder) readIndexed(id string, seq uint64) (storedDocument, []byte) {
 	s, err := r.c.readIndexed(r.reader, r.q.Partition, id, seq)
 	if r.broken = cmp.Or(r.broken, err); r.broken != nil {

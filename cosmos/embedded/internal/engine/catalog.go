@@ -70,11 +70,11 @@ func (e *Engine) loadCatalog(tx disk.Tx) error {
 	return nil
 }
 
-// nextResource returns a number that no database or container had before.
+// nextResource returns a number that no database or container has had.
 func nextResource(tx disk.Tx) uint32 {
 	n := decodeNumber(tx.Get(resourceKey)) + 1
 	tx.Put(resourceKey, appendNumber(n))
-	return uint32(n) //nolint:gosec // nobody creates four billion containers
+	return uint32(n) //nolint:gosec // fewer than four billion containers are created
 }
 
 // Databases returns all databases in the order of their creation.
@@ -116,13 +116,14 @@ func (e *Engine) Container(database, id string) (*Container, error) {
 	return nil, notFound("container", id)
 }
 
-// changeDatabase runs fn as one transaction with a new number, and publishes what it
-// returns as the database named id; nil removes it.
+// changeDatabase runs fn in one transaction with a new write number, and publishes the returned
+// database under id; nil removes the database.
 func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.Tx, version uint64) (*Database, error)) error {
 	e.changing.Lock()
 	defer e.changing.Unlock()
 	var db *Database
-	// A caller that gives up must not leave the catalog behind the store.
+	// The context is not passed on: a caller that cancels must not leave the catalog behind the
+	// store.
 	err := e.store.Update(context.WithoutCancel(ctx), func(tx disk.Tx) (err error) {
 		version := decodeNumber(tx.Get(counterKey)) + 1
 		tx.Put(counterKey, appendNumber(version))
@@ -143,8 +144,8 @@ func (e *Engine) changeDatabase(ctx context.Context, id string, fn func(tx disk.
 	return nil
 }
 
-// CreateDatabase makes a database of its JSON. A throughput is shared by those
-// of its containers that get none of their own.
+// CreateDatabase creates a database from its JSON. Containers without a throughput share that
+// of the database.
 func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) (*Database, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -178,8 +179,7 @@ func (e *Engine) CreateDatabase(ctx context.Context, body []byte, t Throughput) 
 	return db, err
 }
 
-// DeleteDatabase removes a database with all it holds, if its etag is that of
-// ifMatch or that is empty.
+// DeleteDatabase removes a database with its containers if ifMatch is its etag or empty.
 func (e *Engine) DeleteDatabase(ctx context.Context, id, ifMatch string) error {
 	return e.changeDatabase(ctx, id, func(tx disk.Tx, _ uint64) (*Database, error) {
 		db, err := e.Database(id)
@@ -197,8 +197,8 @@ func (e *Engine) DeleteDatabase(ctx context.Context, id, ifMatch string) error {
 	})
 }
 
-// CreateContainer makes a container of its JSON. Without a throughput of its
-// own, or one of its database to share, it gets the least there is.
+// CreateContainer creates a container from its JSON. Without its own throughput or a shared one
+// of its database, it gets the minimum.
 func (e *Engine) CreateContainer(ctx context.Context, database string, body []byte, t Throughput) (*Container, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -206,8 +206,8 @@ func (e *Engine) CreateContainer(ctx context.Context, database string, body []by
 	return e.putContainer(ctx, database, "", "", body, t)
 }
 
-// ReplaceContainer changes the properties of a container, if its etag is that
-// of ifMatch or that is empty. Its partition key stays as it is.
+// ReplaceContainer changes the properties of a container if ifMatch is its etag or empty. The
+// partition key cannot change.
 func (e *Engine) ReplaceContainer(ctx context.Context, database, id, ifMatch string, body []byte) (*Container, error) {
 	return e.putContainer(ctx, database, id, ifMatch, body, Throughput{})
 }
@@ -272,7 +272,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 	return c, err
 }
 
-// provisionContainer gives a new container its throughput and its physical partitions.
+// provisionContainer sets the throughput and the physical partitions of a new container.
 func (e *Engine) provisionContainer(tx disk.Tx, r *resourceRecord, db *Database, t Throughput, keyVersion int, version uint64) {
 	if t == (Throughput{}) && db.offer == nil {
 		t.Manual = defaultThroughput
@@ -292,8 +292,7 @@ func (db *Database) withContainer(c *Container) *Database {
 	return &copied
 }
 
-// DeleteContainer removes a container with its documents, if its etag is that
-// of ifMatch or that is empty.
+// DeleteContainer removes a container with its documents if ifMatch is its etag or empty.
 func (e *Engine) DeleteContainer(ctx context.Context, database, id, ifMatch string) error {
 	return e.changeDatabase(ctx, database, func(tx disk.Tx, _ uint64) (*Database, error) {
 		c, err := e.Container(database, id)

@@ -8,12 +8,12 @@ type Charge int64
 
 const requestUnit Charge = 1_000_000
 
-// String is the charge as the wire carries it.
+// String formats the charge as in response headers.
 func (c Charge) String() string {
 	return strconv.FormatFloat(float64(c)/float64(requestUnit), 'f', -1, 64)
 }
 
-// RequestUnits is the charge as a number.
+// RequestUnits returns the charge in request units.
 func (c Charge) RequestUnits() float64 { return float64(c) / float64(requestUnit) }
 
 // The published charges of reading and writing an item of 1, 2, 4 … 2048 KB.
@@ -59,16 +59,16 @@ func writeCharge(size int) Charge { return max(minWriteCharge, lookUpCharge(&wri
 func createCharge(size, terms int) Charge { return writeCharge(size) + perTerm*Charge(terms) }
 func deleteCharge(size, terms int) Charge { return createCharge(size, terms) }
 
-// replaceCharge takes the number of terms that went and that came. A changed
-// value is one of each: 0.4 RU.
+// replaceCharge charges the terms that were removed and added. A changed value counts as one of
+// each: 0.4 RU.
 func replaceCharge(before, now, changed int) Charge {
 	return writeCharge(before) + writeCharge(now) + perTerm*Charge(changed)
 }
 
-// refusedCharge is for a write that its precondition or a conflict stopped.
+// refusedCharge is the charge of a write that failed because of a precondition or conflict.
 func refusedCharge(existing int) Charge { return max(requestUnit, readCharge(existing)) }
 
-// loadCharge is what one document costs a query that has to load it.
+// loadCharge is the charge of one document that a query has to load.
 func (e *Engine) loadCharge(size int) Charge {
 	if e.pessimistic {
 		return readCharge(size)

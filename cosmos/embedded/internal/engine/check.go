@@ -15,9 +15,8 @@ type Census struct {
 	Problems                         int
 }
 
-// Check reads all there is and tells report of everything that is not as it
-// was written, or does not fit to the rest: documents against their checksums,
-// and every index against the documents, in both directions.
+// Check reads the whole store and calls report for each inconsistency. It compares documents
+// with their checksums, and every index with the documents in both directions.
 func (e *Engine) Check(report func(problem string)) (Census, error) {
 	var census Census
 	err := e.store.View(func(r disk.Reader) error {
@@ -43,7 +42,7 @@ type accountChecker struct {
 	c      *Container
 	census *Census
 	report func(format string, args ...any)
-	used   map[Partition]int64 // bytes of documents
+	used   map[Partition]int64 // bytes of documents, by partition
 	large  int
 }
 
@@ -69,7 +68,7 @@ func (k *accountChecker) checkAll() {
 	})
 }
 
-// scanKeys visits all keys of a kind, without what they have in common.
+// scanKeys visits all keys of a kind, without their common prefix.
 func (k *accountChecker) scanKeys(kind byte, visit func(rest, value []byte)) (n int) {
 	prefix := containerPrefix(kind, k.c.number)
 	k.r.Scan(prefix, endOfPrefix(prefix), func(key, value []byte) bool {

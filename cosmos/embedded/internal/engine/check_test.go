@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestACheckFindsEveryKindOfDamage takes away, changes or adds one entry of each
-// kind that a document has.
-func TestACheckFindsEveryKindOfDamage(t *testing.T) {
+// TestCheck_FindsEveryKindOfDamage removes, changes or adds one entry of each kind that a
+// document has.
+func TestCheck_FindsEveryKindOfDamage(t *testing.T) {
 	const pk = Partition(`["p"]`)
 	build := func(t *testing.T) (*Engine, *Container) {
 		e, c := testContainer(t, defaultPolicy+`,"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/n"]}]}`)
@@ -43,7 +43,7 @@ func TestACheckFindsEveryKindOfDamage(t *testing.T) {
 			"cut short": func(tx disk.Tx, key, value []byte) { tx.Put(key, value[:3]) },
 		} {
 			if kind == 'P' && name == "lost" {
-				continue // a partition without a record is one that nobody wrote to
+				continue // a partition without a record is a partition without writes
 			}
 			e, c := build(t)
 			prefix := containerPrefix(kind, c.number)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Database is immutable; a change makes a new one.
+// A Database is immutable; a change creates a new one.
 type Database struct {
 	ID         string
 	number     uint32
@@ -22,7 +22,7 @@ type Database struct {
 	containers map[string]*Container
 }
 
-// A Container is immutable; a change makes a new one.
+// A Container is immutable; a change creates a new one.
 type Container struct {
 	ID       string
 	Database string
@@ -38,20 +38,20 @@ type Container struct {
 	keyText  []string
 	keys     *rawjson.Extractor
 	policy   *policy
-	ttl      *int32      // seconds that documents live, -1 for ever; nil: they all do
-	unique   []uniqueKey // besides the id
+	ttl      *int32      // seconds until documents expire, -1 for never; nil: no expiry, whatever a document says
+	unique   []uniqueKey // unique keys besides the id
 
-	hierarchical bool // the parts of a key are hashed one by one
+	hierarchical bool // the components of a key are hashed separately
 	keyVersion   int  // of the hash
 
-	clock func() time.Time // of conditions that ask for the time
+	clock func() time.Time // used by conditions with the current time
 
-	offer     *Offer // nil if the database has one, or none was asked for
+	offer     *Offer // nil if the database has one, or the creator requested none
 	ranges    []Range
-	nextRange int // the first id that no range had yet
+	nextRange int // the lowest id that no range has had
 }
 
-// A record is what is stored of a database or container.
+// A resourceRecord is the stored form of a database or container.
 type resourceRecord struct {
 	Number uint32          `json:"number"`
 	Parent uint32          `json:"parent,omitempty"`
@@ -79,7 +79,7 @@ func checkResourceID(what, id string) error {
 	return nil
 }
 
-// formatRID is a resource id as Cosmos DB shows it: base64 without slashes.
+// formatRID formats a resource id as Cosmos DB does: base64 without slashes.
 func formatRID(b []byte) string {
 	return strings.ReplaceAll(base64.StdEncoding.EncodeToString(b), "/", "-")
 }
@@ -96,8 +96,8 @@ func newDatabase(r resourceRecord) (*Database, error) {
 	return &Database{ID: p.ID, number: r.Number, rid: p.RID, etag: p.ETag, JSON: r.JSON, offer: r.Offer, containers: map[string]*Container{}}, nil
 }
 
-// A definition is the part of a container's JSON that the engine acts on.
-// Everything else is kept and given back.
+// A definition is the part of a container's JSON that the engine interprets. All other members
+// are stored and returned unchanged.
 type definition struct {
 	ID           string          `json:"id"`
 	PartitionKey *partitionPaths `json:"partitionKey"`
@@ -115,11 +115,11 @@ type partitionPaths struct {
 	Version int      `json:"version"`
 }
 
-// defaultHashVersion is what a new container gets that asks for no version. Version 1
-// is computed by azcosmos in one way and by other clients in another.
+// defaultHashVersion is the hash version of a new container that requests none. azcosmos and
+// other clients compute version 1 in different ways.
 const defaultHashVersion = 2
 
-// hashVersion is the version of the hash: keys of several paths have but one.
+// hashVersion returns the version of the hash. Keys of several paths always have version 2.
 func (p *partitionPaths) hashVersion() int {
 	if p.Version == 2 || len(p.Paths) > 1 {
 		return 2
@@ -162,7 +162,7 @@ func containerRID(database, container uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, container|1<<31)
 }
 
-// parseDefinition checks all that decides how a container behaves.
+// parseDefinition parses and checks the settings that the engine interprets.
 func parseDefinition(raw []byte) (*definition, error) {
 	d := &definition{}
 	if err := json.Unmarshal(raw, d); err != nil {
@@ -199,8 +199,8 @@ func parseDefinition(raw []byte) (*definition, error) {
 	return d, err
 }
 
-// checkExpiry refuses a TTL without an index, which Cosmos DB needs to find the
-// documents that expire. Containers that are stored already may have both.
+// checkExpiry refuses a TTL without an index, which Cosmos DB needs to find the documents that
+// expire. Containers that were stored by earlier versions may have such a TTL.
 func (d *definition) checkExpiry() error {
 	p, err := parsePolicy(d.Indexing)
 	if err == nil && p.none && d.DefaultTTL != nil {

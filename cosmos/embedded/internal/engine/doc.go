@@ -1,17 +1,16 @@
-// Package engine keeps databases, containers and documents, and gives them
-// the rules of Cosmos DB: logical partitions, etags, conditional writes,
-// patches, transactional batches, queries in pages, and a charge for each.
+// Package engine stores databases, containers and documents, and implements the rules of Cosmos
+// DB: logical partitions, etags, conditional writes, patches, transactional batches, queries in
+// pages, and a charge for each request.
 //
-// It knows no HTTP: package wire translates. It knows no file: package disk
-// stores. Its promises rest on disk's serial transactions:
+// Package wire translates it to HTTP, and package disk stores the data. Its promises rest on
+// the serial transactions of package disk:
 //
-//   - Whether a document exists, and which etag it has, is looked up in the
-//     same transaction that writes. Of many writers with one etag exactly one
-//     succeeds.
+//   - A write looks up the document and its etag in its own transaction. Of several writers
+//     with the same etag, exactly one succeeds.
 //   - A batch is one transaction: readers see all of it or nothing.
 //   - An etag is never used twice, not even after a restart.
-//   - A result page is read from one state of the store. Between pages
-//     nothing is held: a continuation token says where to go on.
+//   - A result page is read from one state of the store. Between pages the engine keeps
+//     nothing: the continuation token holds the position.
 //
 // How things are stored (all numbers big-endian, so that keys sort):
 //
@@ -29,41 +28,37 @@
 //	L container version          partition and sequence of the document: the change feed
 //	U container partition values sequence of the document that has these unique values
 //
-// Scanning D gives a partition in the order of insertion. Large documents lie
-// apart because rewriting a small one also rewrites its neighbours in D.
+// Scanning D returns a partition in the order of insertion. Large documents are stored in B,
+// because rewriting a small document also rewrites its neighbours in D.
 //
 // How a query finds its documents:
 //
-//   - A condition that demands a partition key leads to one logical partition, and
-//     no other is read.
-//   - One that demands an id, or one of several, leads to these documents by I. Across
-//     partitions, I tells which of them have such a document, and no other is visited;
-//     to learn that, a page reads an entry or more of I for every partition.
-//   - Across partitions, a condition on an indexed partition key (IN, or OR of
-//     equalities) leads to the partitions that it names.
-//   - ORDER BY c.id within a logical partition walks through I, forward or backward,
-//     from the end of the page before to the end of this one. What the page costs does
-//     not depend on how many documents the partition has.
-//   - A range of ids (<, <=, >, >=, BETWEEN, STARTSWITH, and what AND makes of them)
-//     confines such a walk. Without ORDER BY c.id, the documents in the range are
-//     looked up in the order of insertion, or the partition is scanned, whichever
-//     ends first.
-//   - Every other condition, on whichever path, is tested on each document that is
-//     left, in its raw text and without building a value.
-//   - Any other ORDER BY sorts. Pages after the first of one that turns out to be the
-//     order of insertion continue where the one before ended.
+//   - If the condition requires one partition key, only that logical partition is read.
+//   - If the condition requires one of some ids, the documents are looked up in I. Across
+//     partitions, only partitions with such a document are read; to find them, a page reads at
+//     least one entry of I for every partition.
+//   - Across partitions, if the condition restricts an indexed partition key to some values
+//     (IN, or OR of equalities), only these partitions are read.
+//   - ORDER BY c.id within a logical partition reads I, forward or backward, from the end of
+//     the last page to the end of this one. The cost of a page does not depend on the number of
+//     documents in the partition.
+//   - A range of ids (<, <=, >, >=, BETWEEN, STARTSWITH, joined by AND) limits the entries of I
+//     that are read. Without ORDER BY c.id, the documents in the range are looked up in the
+//     order of insertion, or the partition is scanned, whichever finishes first.
+//   - All other conditions are tested on each remaining document, on its raw text without
+//     building values.
+//   - Any other ORDER BY sorts. If the order turns out to be the order of insertion, the pages
+//     after the first continue where the last one ended.
 //
-// The charge is that of a service with an index of every path that the policy
-// includes, whichever documents were read to find the results: a document is charged
-// when it is a result or, if a part of the condition has no index, when the part that
-// has one holds for it. Such a query with ORDER BY c.id therefore reads all of its
-// range for every page: they are charged.
+// The charge is that of a service that indexes every path that the policy includes. It does not
+// depend on the documents that the engine read: a document is charged if it is a result or, if
+// a part of the condition has no index, if the indexed part holds for it. With ORDER BY c.id,
+// such a query therefore reads its whole range for every page, and is charged for it.
 //
-// There is no index of other paths. The default policy of Cosmos DB indexes
-// every path, so it would have an entry for each value of each document. Ten
-// entries more for a document of ten values make a batch of 100 creates take
-// more than four times as long (measured with ten unique keys, which lie as an
-// index would), and that for every write. What it would save is the scan of a
-// logical partition: 1 µs a document, 60 ms for 60,000 of half a kilobyte. The
+// There is no index of other paths. The default policy of Cosmos DB indexes every path, which
+// would store an entry for each value of each document. Ten more entries for a document of ten
+// values make a batch of 100 creates take more than four times as long (measured with ten
+// unique keys, which are stored as an index would be). The index would save the scan of a
+// logical partition: 1 µs a document, 60 ms for 60,000 documents of half a kilobyte. The
 // charges are those of a service that has the index.
 package engine

@@ -19,33 +19,32 @@ const (
 	MaxItem = 2 << 20
 	// maxID is the longest document id, in bytes.
 	maxID = 1023
-	// systemPropertiesSize is enough for the system properties of any document.
+	// systemPropertiesSize is enough room for the system properties of any document.
 	systemPropertiesSize = 320
-	// maxInlineSize is the largest JSON that is stored next to its neighbours.
+	// maxInlineSize is the largest JSON that is stored in the table of documents itself.
 	maxInlineSize = 4 << 10
 )
 
-// A Document is one that a client sent, checked, compact, without system
-// properties. Making one costs the most of a write and needs no transaction.
+// A Document is a document from a client, checked and compact, without system properties.
+// Parsing it is the most expensive part of a write, and needs no transaction.
 type Document struct {
 	ID        string
 	Partition Partition
-	text      []byte // room for the header that it is stored with, then its JSON
+	text      []byte // space for the stored header, then the JSON
 	terms     int
 	ttl       int32 // 0 if the document has none
 }
 
 func (d Document) compactJSON() []byte { return d.text[headerSize:] }
 
-// newTextBuffer returns a buffer with room for a header in front of a document of
-// some size, and for its system properties after it.
+// newTextBuffer returns a buffer that starts with an empty header and has capacity for size
+// bytes of JSON and the system properties.
 func newTextBuffer(size int) []byte {
 	return make([]byte, headerSize, headerSize+size+systemPropertiesSize)
 }
 
-// ParseDocument checks a document that a client wants to store in c. With
-// anyID, it accepts ids that Azure accepts although not every gateway finds
-// them again.
+// ParseDocument checks a document that a client wants to store in c. With anyID, it accepts ids
+// that Azure accepts although some gateways cannot address them.
 func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if len(body) > MaxItem {
 		return Document{}, newErrorf(http.StatusRequestEntityTooLarge, "the document has %d bytes; at most %d are allowed", len(body), MaxItem)
@@ -86,7 +85,8 @@ func isSystem(name []byte) bool {
 	return false
 }
 
-// isMetadata also knows the links from a database or container to its parts.
+// isMetadata reports whether name is a system property, or a link from a database or container
+// to its parts.
 func isMetadata(name []byte) bool {
 	switch string(name) {
 	case `"_colls"`, `"_users"`, `"_docs"`, `"_sprocs"`, `"_triggers"`, `"_udfs"`, `"_conflicts"`:
@@ -95,8 +95,8 @@ func isMetadata(name []byte) bool {
 	return isSystem(name)
 }
 
-// withoutSystem drops the system properties of a compact object, which a
-// client sends when it writes back what it read.
+// withoutSystem removes the system properties of a compact object. A client sends them when it
+// writes back a document that it has read.
 func withoutSystem(doc []byte) ([]byte, error) { return removeMembers(doc, isSystem) }
 
 func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
@@ -113,7 +113,7 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 				twice = string(name)
 			}
 		}
-		if len(names) < 64 { // beyond that it is data, not a mistake
+		if len(names) < 64 { // longer names are data, not a misspelled property
 			names = append(names, name)
 		}
 		return twice == ""
@@ -139,7 +139,7 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 	return append(clean, '}'), nil
 }
 
-// readIDAndTTL finds the id of a document and its time to live.
+// readIDAndTTL returns the id and the time to live of a document.
 func readIDAndTTL(doc []byte) (id string, ttl int32, err error) {
 	var raw, life []byte
 	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // doc is valid
@@ -166,8 +166,8 @@ func readIDAndTTL(doc []byte) (id string, ttl int32, err error) {
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkID refuses, besides what the documentation forbids, ids that Azure's
-// gateway accepts in a create but cannot address afterwards.
+// checkID refuses ids that the documentation forbids, and ids that Azure's gateway accepts in a
+// create but cannot address afterwards.
 func checkID(id string) error {
 	switch {
 	case strings.ContainsAny(id, "/\\#"):
@@ -182,19 +182,19 @@ func checkID(id string) error {
 	return nil
 }
 
-// A stored is a document as it lies in the store: a header of fixed length,
-// then the JSON unless that lies apart.
+// A storedDocument is a document in the store: a header of fixed length, followed by the JSON
+// unless that is stored in B.
 type storedDocument struct {
-	version uint64 // number of the write that made it
+	version uint64 // number of the write that created this version
 	changed int64  // _ts
 	terms   int
 	user    int    // length of the JSON before the system properties
 	size    int    // length of the JSON
 	ttl     int32  // its own time to live, 0 if it has none
 	sum     uint32 // checksum of all of this and the JSON
-	summed  []byte // the part of the header that it covers
+	summed  []byte // part of the header that sum covers
 	small   []byte
-	key     []byte // where it lies; valid as long as the reader's transaction
+	key     []byte // key in the store; valid during the reader's transaction
 }
 
 const (
@@ -202,20 +202,20 @@ const (
 	sumAt      = 8 + 8 + 4 + 4 + 4 + 4
 )
 
-// writeHeader writes the header of doc into the room in front of it.
+// writeHeader writes the header of doc into b.
 func (s storedDocument) writeHeader(b, doc []byte) {
 	binary.BigEndian.PutUint64(b, s.version)
-	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[16:], uint32(s.terms))  //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored turns it back
-	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored turns it back
+	binary.BigEndian.PutUint64(b[8:], uint64(s.changed)) //nolint:gosec // readStored converts it back
+	binary.BigEndian.PutUint32(b[16:], uint32(s.terms))  //nolint:gosec // readStored converts it back
+	binary.BigEndian.PutUint32(b[20:], uint32(s.user))   //nolint:gosec // readStored converts it back
+	binary.BigEndian.PutUint32(b[24:], uint32(s.size))   //nolint:gosec // readStored converts it back
+	binary.BigEndian.PutUint32(b[28:], uint32(s.ttl))    //nolint:gosec // readStored converts it back
 	binary.BigEndian.PutUint32(b[sumAt:], checksumOf(b[:sumAt], doc))
 }
 
 func checksumOf(header, doc []byte) uint32 { return checksum.Update(checksum.Compute(header), doc) }
 
-// readStored never fails: what it cannot read, json reports.
+// readStored never fails: readJSON reports unreadable headers.
 func readStored(key, b []byte) storedDocument {
 	if len(b) < headerSize {
 		return storedDocument{size: -1, key: key}
@@ -234,8 +234,8 @@ func readStored(key, b []byte) storedDocument {
 	}
 }
 
-// readJSON returns the document with its system properties, after a look at its
-// checksum. It is valid as long as the reader's transaction.
+// readJSON checks the checksum and returns the document with its system properties. The result
+// is valid during the reader's transaction.
 func (s storedDocument) readJSON(r disk.State, c *Container) ([]byte, error) {
 	doc := s.readUnchecked(r, c)
 	if len(doc) != s.size || s.user >= s.size || checksumOf(s.summed, doc) != s.sum {
@@ -251,7 +251,7 @@ func (s storedDocument) readUnchecked(r disk.State, c *Container) []byte {
 	return s.small
 }
 
-// newDamageError says which document is not what was written, and the way out.
+// newDamageError returns an error that names the damaged document and how to repair it.
 func (c *Container) newDamageError(s storedDocument) error {
 	place, pk := string(s.key), Partition("")
 	if n := len(s.key); n > 7+8 {
@@ -263,8 +263,8 @@ func (c *Container) newDamageError(s storedDocument) error {
 		disk.ErrDamaged, c.Database, c.ID, place)}
 }
 
-// appendSystemProperties appends the system properties to doc, which ends in compact JSON of
-// an object with at least an id.
+// appendSystemProperties appends the system properties to doc, which is a compact JSON object
+// with at least an id.
 func (e *Engine) appendSystemProperties(c *Container, doc []byte, seq, version uint64, now time.Time) []byte {
 	id := formatRID(binary.BigEndian.AppendUint64(append([]byte(nil), c.ridBytes...), seq))
 	doc = append(doc[:len(doc)-1], `,"_rid":"`...)

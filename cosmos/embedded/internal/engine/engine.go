@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Options are what an Engine needs besides its store.
+// Options configure an Engine.
 type Options struct {
 	Clock       func() time.Time
 	Stale       func() int           // nil: every read is fresh
-	Lag         func() time.Duration // nil: no read is late; otherwise how late one is
-	Pessimistic bool                 // charge queries a point read for each document
-	StrictIndex bool                 // charge a query in a partition a scan if the partition key is not indexed
-	RangeBytes  int64                // how much a physical partition holds; 0: 50 GB
+	Lag         func() time.Duration // nil: no read is late; otherwise it returns the lag of a read
+	Pessimistic bool                 // charge queries with a point read for each document
+	StrictIndex bool                 // charge a query in a partition with a scan if the partition key is not indexed
+	RangeBytes  int64                // bytes that a physical partition holds; 0: 50 GB
 	Committed   func([]Change)       // called in the order of the commits; may be nil
 	Limits      query.Limits         // of a query page; zero: query.DefaultLimits
 	Version     string               // of the program, for the format of a new store
@@ -30,13 +30,12 @@ type Options struct {
 // A Change is a document after a commit.
 type Change struct {
 	Database, Container string
-	Partition           Partition // opaque, but the same for the same key
+	Partition           Partition // opaque; the same for the same key
 	ID                  string
-	JSON                []byte // nil: it is gone; must not be changed
+	JSON                []byte // nil: it was deleted; must not be modified
 }
 
-// An Engine is one account. It is safe for use by many goroutines and starts
-// none.
+// An Engine is one account. It is safe for concurrent use and starts no goroutine.
 type Engine struct {
 	store       disk.Store
 	clock       func() time.Time
@@ -57,8 +56,7 @@ type Engine struct {
 	catalog  map[string]*Database
 }
 
-// Open reads the databases and containers of a store. The store stays the
-// caller's to close.
+// Open reads the databases and containers of a store. The caller closes the store.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
 		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, catalog: map[string]*Database{},
@@ -80,13 +78,13 @@ func Open(store disk.Store, o Options) (*Engine, error) {
 	return e, err
 }
 
-// sizeOfContainer is the number of bytes that the documents of a container take.
+// sizeOfContainer returns the counter of a container's bytes of documents.
 func (e *Engine) sizeOfContainer(container uint32) *atomic.Int64 {
 	n, _ := e.sizes.LoadOrStore(container, new(atomic.Int64))
 	return n.(*atomic.Int64)
 }
 
-// formatETag is the entity tag of the write with this number, with its quotes.
+// formatETag returns the quoted etag of the write with this number.
 func (e *Engine) formatETag(version uint64) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], e.identity)
@@ -105,9 +103,9 @@ func (e *Engine) formatETag(version uint64) string {
 	return string(t[:])
 }
 
-// A Consistency is what a read asks for.
+// A Consistency describes what a read may see.
 type Consistency struct {
-	Session uint64 // number of the last write that has to be seen; 0 for any
+	Session uint64 // number of the newest write that must be visible; 0 for none
 	Double  bool   // strong and bounded reads cost twice
 }
 

@@ -29,8 +29,8 @@ func testContainer(t testing.TB, policy string) (*Engine, *Container) {
 	return e, c
 }
 
-// FuzzPatch applies any patch to a document: it fails, or the document stays
-// one, with the same id and partition key.
+// FuzzPatch applies any patch to a document: it fails, or the document stays valid, with the
+// same id and partition key.
 func FuzzPatch(f *testing.F) {
 	for _, s := range []string{
 		`{"operations":[{"op":"set","path":"/a/b","value":1}]}`,
@@ -66,7 +66,7 @@ func FuzzPatch(f *testing.F) {
 	})
 }
 
-// FuzzContinuation gives any token to a query: it is refused, or works.
+// FuzzContinuation passes any token to a query: it is refused, or is valid.
 func FuzzContinuation(f *testing.F) {
 	e, c := testContainer(f, defaultPolicy)
 	doc, err := c.ParseDocument([]byte(`{"id":"x","pk":"p","n":1}`), false)
@@ -97,7 +97,7 @@ func FuzzContinuation(f *testing.F) {
 	})
 }
 
-func TestAPolicyCountsTheLeavesItIncludes(t *testing.T) {
+func TestPolicy_CountsIncludedLeaves(t *testing.T) {
 	const doc = `{"id":"x","pk":"p","a":{"b":1,"c":[1,2,{"d":3}]},"e":null,"f":{},"g h":true}`
 	for _, tc := range []struct {
 		policy string
@@ -125,7 +125,7 @@ func TestAPolicyCountsTheLeavesItIncludes(t *testing.T) {
 	}
 }
 
-func TestChangedTermsAreThoseThatGoAndCome(t *testing.T) {
+func TestChangedTerms_CountsRemovedAndAddedTerms(t *testing.T) {
 	_, c := testContainer(t, defaultPolicy)
 	for _, tc := range []struct {
 		before, now string
@@ -141,7 +141,7 @@ func TestChangedTermsAreThoseThatGoAndCome(t *testing.T) {
 	}
 }
 
-func TestChargesFollowTheTable(t *testing.T) {
+func TestCharges_FollowTheTable(t *testing.T) {
 	for _, tc := range []struct {
 		size int
 		want Charge
@@ -153,9 +153,9 @@ func TestChargesFollowTheTable(t *testing.T) {
 	require.Equal(t, "10.8", Charge(10_800_000).String())
 }
 
-// TestNothingIsLeftOfWhatIsDeleted compares the keys of a store before and
+// TestDelete_RemovesAllKeys compares the keys of a store before and
 // after random writes that end in deleting all.
-func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
+func TestDelete_RemovesAllKeys(t *testing.T) {
 	e, c := testContainer(t, defaultPolicy)
 	count := func() (n int) {
 		require.NoError(t, e.store.View(func(r disk.Reader) error {
@@ -201,7 +201,7 @@ func TestNothingIsLeftOfWhatIsDeleted(t *testing.T) {
 	require.Zero(t, count())
 }
 
-func TestAWriteToAContainerThatWasReplacedByAnotherIsRefused(t *testing.T) {
+func TestWrite_ToAReplacedContainerIsRefused(t *testing.T) {
 	e, old := testContainer(t, defaultPolicy)
 	require.NoError(t, e.DeleteContainer(t.Context(), "db", "c", ""))
 	_, err := e.CreateContainer(t.Context(), "db", []byte(`{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}`), Throughput{})

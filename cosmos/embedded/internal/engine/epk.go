@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// effectiveKey is the effective partition key of pk: the place of a logical partition
-// in the space that the partition key ranges divide. Clients compute it too,
-// to know which range to ask, so it has to be theirs to the last digit.
+// effectiveKey returns the effective partition key of pk: the position of a logical partition
+// in the key space that the ranges divide. Clients compute the same value to choose a range, so
+// it must match theirs exactly.
 func (c *Container) effectiveKey(pk Partition) string {
 	var values []query.Value
 	_ = rawjson.EachElement([]byte(pk), func(v []byte) bool { // a Partition is an array
@@ -41,8 +41,8 @@ func (c *Container) effectiveKey(pk Partition) string {
 	return b.String()
 }
 
-// hashV2 is the hash of version 2 of partition keys. Its two top bits are
-// cleared, so that FF is above all of them.
+// hashV2 computes the hash of version 2. Its two top bits are cleared, so that FF is above
+// every hash.
 func hashV2(values ...query.Value) string {
 	var text []byte
 	for _, v := range values {
@@ -56,10 +56,10 @@ func hashV2(values ...query.Value) string {
 	return strings.ToUpper(hex.EncodeToString(b[:]))
 }
 
-// appendComponent writes one value of a partition key as it is hashed.
+// appendComponent appends the form of a partition key value that is hashed.
 func appendComponent(b []byte, v query.Value, end byte) []byte {
 	switch v.Kind {
-	case query.Undefined, query.Array, query.Object: // the last two are never keys
+	case query.Undefined, query.Array, query.Object: // arrays and objects are never keys
 		b = append(b, 0)
 	case query.Null:
 		return append(b, 1)
@@ -88,7 +88,7 @@ func hashMurmur32(data []byte) uint32 {
 		copy(tail[:], rest)
 		h ^= mix(binary.LittleEndian.Uint32(tail[:]))
 	}
-	h ^= uint32(len(data)) //nolint:gosec // the algorithm takes the length modulo 2^32
+	h ^= uint32(len(data)) //nolint:gosec // the algorithm uses the length modulo 2^32
 	h = (h ^ h>>16) * 0x85ebca6b
 	h = (h ^ h>>13) * 0xc2b2ae35
 	return h ^ h>>16

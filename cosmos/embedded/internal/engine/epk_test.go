@@ -19,9 +19,9 @@ func newKeyedContainer(t testing.TB, version int, paths string, ranges int) *Con
 	return c
 }
 
-// The vectors are those that the clients of Cosmos DB are tested with, which
-// give the hash of version 2 before its two top bits are cleared.
-func TestAKeyIsHashedAsClientsDo(t *testing.T) {
+// The test vectors are those of the clients of Cosmos DB, which have the hash of version 2
+// before its two top bits are cleared.
+func TestEffectiveKey_IsThatOfTheClients(t *testing.T) {
 	for _, tc := range []struct{ pk, v1, v2 string }{
 		{`[""]`, "0000000000000000000000003CCCB0FF", "32E9366E637A71B4E710384B2F4970A0"},
 		{`["asdf"]`, "000000000000000000000000B02BABC2", "208BF1D598F5B63AD5520F04FE58C5E8"},
@@ -41,9 +41,9 @@ func TestAKeyIsHashedAsClientsDo(t *testing.T) {
 		newKeyedContainer(t, 2, `["/a","/b","/c"]`, 1).effectiveKey(`["/path1","/path2","/path3"]`))
 }
 
-// TestRangesAlwaysCoverTheKeySpace splits again and again: every key is in
+// TestSplitRanges_CoverTheKeySpace splits again and again: every key is in
 // exactly one range, and no id is used twice.
-func TestRangesAlwaysCoverTheKeySpace(t *testing.T) {
+func TestSplitRanges_CoverTheKeySpace(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		version := rapid.IntRange(1, 2).Draw(r, "version")
 		c := newKeyedContainer(t, version, `["/pk"]`, rapid.IntRange(1, 7).Draw(r, "first"))

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// An Error is an answer other than success, with the HTTP status that stands
-// for it in Cosmos DB.
+// An Error is a failed request, with the HTTP status that Cosmos DB answers.
 type Error struct {
 	Status    int
 	SubStatus int
@@ -23,22 +22,22 @@ func newErrorf(status int, format string, args ...any) *Error {
 	return &Error{Status: status, Message: fmt.Sprintf(format, args...)}
 }
 
-// A DamageError reports a damaged place in the file. It wraps disk.ErrDamaged.
+// A DamageError reports a damaged entry of the file. It wraps disk.ErrDamaged.
 type DamageError struct {
-	Partition Partition // in which the place is; "" if that is not known
+	Partition Partition // of the damaged entry; "" if unknown
 	err       error
 }
 
 func (e *DamageError) Error() string { return e.err.Error() }
 
-// Unwrap returns the error that describes the place.
+// Unwrap returns the error that describes the entry.
 func (e *DamageError) Unwrap() error { return e.err }
 
 func badRequest(format string, args ...any) *Error {
 	return newErrorf(http.StatusBadRequest, format, args...)
 }
 
-// checkETag refuses a change of what is no longer as its caller knows it.
+// checkETag returns an error unless ifMatch is the current etag.
 func checkETag(ifMatch, etag string) error {
 	if ifMatch == "" || ifMatch == "*" || ifMatch == etag {
 		return nil

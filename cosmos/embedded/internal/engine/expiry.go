@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ttlNever is the time to live that never ends.
+// ttlNever is the time to live of documents that never expire.
 const ttlNever = -1
 
 // parseTTL reads the property ttl of a document.
@@ -24,7 +24,7 @@ func parseTTL(raw []byte) (int32, error) {
 
 func parseDefaultTTL(n *json.Number) (*int32, error) {
 	if n == nil {
-		return nil, nil //nolint:nilnil // no default: nothing expires
+		return nil, nil //nolint:nilnil // no default: no document expires
 	}
 	ttl, err := parseTTL([]byte(n.String()))
 	if err != nil {
@@ -33,11 +33,11 @@ func parseDefaultTTL(n *json.Number) (*int32, error) {
 	return &ttl, nil
 }
 
-// hasExpired reports whether a document has outlived its time. Nobody sees it
-// from then on, although it takes its place until it is swept away.
+// hasExpired reports whether a document has expired. An expired document is invisible, but
+// occupies its space until a sweep removes it.
 func (c *Container) hasExpired(s storedDocument, now time.Time) bool {
 	if c.ttl == nil {
-		return false // the ttl of a document counts only where the container has one
+		return false // the ttl of a document has an effect only if the container has one
 	}
 	life := *c.ttl
 	if s.ttl != 0 {
@@ -46,7 +46,8 @@ func (c *Container) hasExpired(s storedDocument, now time.Time) bool {
 	return life != ttlNever && now.Unix() >= s.changed+int64(life)
 }
 
-// expiryTime is the time for expired. Where nothing expires, it saves asking.
+// expiryTime returns the time for hasExpired. If no document of c can expire, it does not read
+// the clock.
 func (e *Engine) expiryTime(c *Container) (now time.Time) {
 	if c.ttl != nil {
 		now = e.clock()

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Line is one line of an exported account: a database, a container of the
-// database named before, or a document of the container named before.
+// A Line is one line of an exported account: a database, a container of the last database, or a
+// document of the last container.
 type Line struct {
 	Database   string          `json:"database,omitempty"`
 	Container  string          `json:"container,omitempty"`
@@ -30,9 +30,8 @@ func (o *Offer) toThroughput() *Throughput {
 	return &Throughput{Manual: o.Manual, Autoscale: o.Autoscale}
 }
 
-// Export visits all there is: each database, then its containers, then their
-// documents as clients wrote them, in the order of insertion within a logical
-// partition. It sees one state of the account.
+// Export visits each database, then its containers, then their documents as clients wrote them,
+// in the order of insertion within a logical partition. It reads one state of the account.
 func (e *Engine) Export(visit func(Line) error) error {
 	now := e.clock()
 	return e.store.View(func(r disk.Reader) error {
@@ -73,11 +72,11 @@ func (e *Engine) Export(visit func(Line) error) error {
 	})
 }
 
-// importBatch is how many documents share a transaction of an import.
+// importBatch is the number of documents in one transaction of an import.
 const importBatch = 100
 
-// An Importer writes an exported account into this one. What is there already
-// stays, but for documents with the same ids.
+// An Importer writes an exported account into this one. Existing data stays, except that
+// documents with the same ids are replaced.
 type Importer struct {
 	e         *Engine
 	database  string
@@ -89,7 +88,7 @@ type Importer struct {
 // Importer returns an Importer.
 func (e *Engine) Importer() *Importer { return &Importer{e: e} }
 
-// Add takes the next line. Flush has to follow the last.
+// Add imports the next line. Call Flush after the last line.
 func (i *Importer) Add(ctx context.Context, l Line) error {
 	if l.Document != nil {
 		return i.addDocument(ctx, l.Document)
@@ -144,7 +143,7 @@ func (i *Importer) addDocument(ctx context.Context, body []byte) error {
 	return i.Flush(ctx)
 }
 
-// Flush writes what has been added.
+// Flush writes the documents that Add has collected.
 func (i *Importer) Flush(ctx context.Context) error {
 	if len(i.ops) == 0 {
 		return nil

@@ -14,28 +14,27 @@ import (
 // each document that was created or changed, in the order of the changes.
 // Deletions are not in it.
 type FeedRequest struct {
-	Partition   Partition // only this one, if Scoped
+	Partition   Partition // if Scoped, the only partition
 	Scoped      bool
 	Prefix      Partition // see QueryRequest
 	Range       *Range
-	After       uint64    // number of the last change that is known
-	FromNow     bool      // only what is yet to come
+	After       uint64    // number of the last change that the client has seen
+	FromNow     bool      // only future changes
 	Since       time.Time // only changes after this second; zero for all
-	MaxItems    int       // at most, or -1
+	MaxItems    int       // maximum, or -1
 	Consistency Consistency
 }
 
-// A FeedPage is one page. It has no JSON if nothing is new.
+// A FeedPage is one page. It has no JSON if there are no changes.
 type FeedPage struct {
 	JSON    []byte
 	Count   int
-	Last    uint64 // where the next page goes on
+	Last    uint64 // position of the next page
 	Charge  Charge
 	Session uint64
 }
 
-// ChangeFeed reads one page of the change feed. It ends early, with an error, when
-// ctx does.
+// ChangeFeed reads one page of the change feed. It returns an error when ctx ends.
 func (e *Engine) ChangeFeed(ctx context.Context, c *Container, q FeedRequest) (FeedPage, error) {
 	var page FeedPage
 	now := e.expiryTime(c)
@@ -54,8 +53,8 @@ type feedReader struct {
 	c    *Container
 	r    disk.Reader
 	now  time.Time
-	epks map[Partition]bool // which partitions are in the range
-	last uint64             // the newest change on the page
+	epks map[Partition]bool // whether a partition is in the range
+	last uint64             // number of the newest change on the page
 	page FeedPage
 }
 
@@ -65,7 +64,7 @@ func (f *feedReader) readPage(ctx context.Context) error {
 	if f.q.FromNow {
 		return nil
 	}
-	if f.q.After > f.page.Session { // of a state that this reader cannot see yet
+	if f.q.After > f.page.Session { // a position in a state that this reader cannot see yet
 		f.page.Last = f.q.After
 		return nil
 	}
@@ -89,8 +88,8 @@ func (f *feedReader) readPage(ctx context.Context) error {
 	return err
 }
 
-// addChange adds one document, unless it is not asked for. It reports false when
-// the page is full; the change is then left to the next one.
+// addChange adds one document if the request includes it. It returns false when the page is
+// full; the change then belongs to the next page.
 func (f *feedReader) addChange(version uint64, value []byte) (bool, error) {
 	if len(value) < 8 {
 		return false, f.c.newDamageError(storedDocument{})

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// findDocument looks a document up by its id. It fails if the index leads to another
-// document, or to none.
+// findDocument looks up a document by its id. It fails if the index refers to another document
+// or a missing one.
 func (c *Container) findDocument(r disk.State, pk Partition, id string) (s storedDocument, seq uint64, found bool, err error) {
 	entry := r.Get(idKey(c.number, pk, id))
 	if entry == nil {
@@ -19,12 +19,12 @@ func (c *Container) findDocument(r disk.State, pk Partition, id string) (s store
 	return s, seq, err == nil, err
 }
 
-// readIndexed reads the document to which the entry of id in the index leads.
+// readIndexed reads the document that the index entry of id refers to.
 func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint64) (storedDocument, error) {
 	key := documentKey(c.number, pk, seq)
 	b := r.Get(key)
 	s := readStored(key, b)
-	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged one says so itself, and can be deleted
+	if b != nil && (hasID(s.readUnchecked(r, c), id) || s.isDamaged(r, c)) { // a damaged document is reported when it is read, and can be deleted
 		return s, nil
 	}
 	return storedDocument{}, c.damagedIndex(pk, id)
@@ -35,8 +35,7 @@ func (c *Container) damagedIndex(pk Partition, id string) error {
 		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
 }
 
-// damagedEntry reports an entry of the id index that leads to a document of which
-// the id is another.
+// damagedEntry returns the error of an index entry that refers to a document with another id.
 func (c *Container) damagedEntry(pk Partition, seq uint64) error {
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index leads to document number %d "+
 		"in place of another; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
@@ -44,7 +43,7 @@ func (c *Container) damagedEntry(pk Partition, seq uint64) error {
 
 // hasID reports whether id is the id of a document.
 func hasID(doc []byte, id string) (has bool) {
-	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // what ends too soon has no id
+	_ = rawjson.EachMember(doc, func(name, value []byte) bool { // a truncated document has no id
 		if !rawjson.IsName(name, "id") {
 			return true
 		}

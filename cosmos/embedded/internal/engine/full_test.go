@@ -10,9 +10,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestALogicalPartitionHolds20GB has the record of a partition say that it is
-// almost full.
-func TestALogicalPartitionHolds20GB(t *testing.T) {
+// TestLogicalPartition_Holds20GB sets the record of a partition to almost full.
+func TestLogicalPartition_Holds20GB(t *testing.T) {
 	e, c := testContainer(t, defaultPolicy)
 	const pk = Partition(`["p"]`)
 	op := func(kind Kind, text string) Op {

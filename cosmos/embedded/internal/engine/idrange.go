@@ -8,18 +8,18 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// An idRange is the ids from low on and below high.
+// An idRange is the range of ids from low, inclusive, to high, exclusive.
 type idRange struct {
 	low, high string
-	bounded   bool // high counts
+	bounded   bool // high applies
 }
 
-// nextID is the smallest string above id.
+// nextID returns the smallest string greater than id.
 func nextID(id string) string { return id + "\x00" }
 
-// idRangeOf returns the range to which the indexed part of a condition confines
-// the ids, nil if it does not. A document outside the range costs the query
-// nothing, so that it makes no difference to the charge whether it is read.
+// idRangeOf returns the range to which the indexed part of a condition restricts the ids, or
+// nil. A document outside the range is not charged, so the charge is the same whether it is
+// read or not.
 func idRangeOf(plan query.Plan) *idRange {
 	var within *idRange
 	for _, p := range plan.Confines {
@@ -36,7 +36,7 @@ func idRangeOf(plan query.Plan) *idRange {
 
 func isID(path rawjson.Path) bool { return len(path) == 1 && !path[0].Array && path[0].Name == "id" }
 
-// narrowTo leaves the ids for which p holds as well.
+// narrowTo restricts the range to ids for which p can hold.
 func (i *idRange) narrowTo(p query.Predicate) {
 	low, high := i.low, ""
 	bounded := false
@@ -65,8 +65,8 @@ func (i *idRange) narrowTo(p query.Predicate) {
 // hasID reports whether an id is in the range.
 func (i *idRange) hasID(id string) bool { return id >= i.low && (!i.bounded || id < i.high) }
 
-// idKeys are the bounds of the query's range in the id index of a partition, those
-// of the whole index if there is no range.
+// idKeys returns the key range of the query in the id index of a partition; without a range of
+// ids, the whole index.
 func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 	prefix := partitionPrefix('I', r.c.number, pk)
 	from, to = prefix, endOfPrefix(prefix)
@@ -79,19 +79,19 @@ func (r *pageBuilder) idKeys(pk Partition) (from, to []byte) {
 	return from, to
 }
 
-// A rangeWalk finds the documents of one partition in the query's range of ids by
-// walking through the id index. It can stop and continue.
+// A rangeWalk reads the entries of one partition's id index in the query's range. It can be
+// interrupted and continued.
 type rangeWalk struct {
-	from, to  []byte // what is left of the range
+	from, to  []byte // the rest of the range
 	seqs      []uint64
-	done      bool   // seqs are all the documents in the range, in the order of insertion
-	duplicate uint64 // a document that two entries refer to, because the index is damaged; else 0
+	done      bool   // the range is read: seqs has all its documents, in the order of insertion
+	duplicate uint64 // a document to which two entries refer because of damage, or 0
 }
 
 const (
-	// firstWalkEntries is how many entries of the id index are read before any document.
+	// firstWalkEntries entries of the id index are read before any document.
 	firstWalkEntries = 1024
-	// walkEntriesPerScan is how many entries are read for each document that is scanned.
+	// walkEntriesPerScan entries are read for each document that is scanned.
 	walkEntriesPerScan = 16
 )
 
@@ -120,12 +120,11 @@ func (r *pageBuilder) advanceWalk(w *rangeWalk, n int) {
 	}
 }
 
-// scanRange does what scan does, for a query that confines the ids to a range. The
-// results come in the order of insertion, which the id index does not have: the
-// whole range has to be known before the first of them. A range may also be most of
-// the partition, where scanning finds a page of results sooner. So the two take
-// turns: the partition is scanned, and the range is walked through at the same time;
-// as soon as it is known, its documents are looked up.
+// scanRange is scanPartition for a query that restricts the ids to a range. The results must be
+// in the order of insertion, which the id index does not have, so the whole range must be known
+// before the first result. If the range is most of the partition, a scan finds a page of
+// results sooner. So both take turns: it scans the partition and reads the range of the index;
+// when the range is complete, it looks up the remaining documents.
 func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	w := r.openWalk(pk)
 	if !w.done {
@@ -153,7 +152,7 @@ func (r *pageBuilder) scanRange(pk Partition, last uint64, visit func(seq uint64
 	})
 }
 
-// openWalk returns the walk through the query's range of ids in a partition.
+// openWalk returns the walk of the query's range of ids in a partition.
 func (r *pageBuilder) openWalk(pk Partition) *rangeWalk {
 	w := r.walks[pk]
 	if w == nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Each document of these tests has its id a second time as copy, and its partition key
-// as own. The engine has no index of these. A query that names c.copy in place of c.id,
-// and c.own in place of c.pk, has the same results, and is evaluated by scanning.
+// Each document of these tests repeats its id as copy, and its partition key as own, which the
+// engine does not index. A query with c.copy in place of c.id and c.own in place of c.pk has
+// the same results, and is evaluated by scanning.
 
-// An idWorld is a container of such documents.
+// An idFixture is a container of such documents.
 type idFixture struct {
 	e   *Engine
 	c   *Container
 	now time.Time
 }
 
-// idPolicies index id and copy alike. The last two leave out n.
+// idPolicies index both id and copy. The last two exclude n.
 var idPolicies = []string{
 	`{"includedPaths":[{"path":"/*"},{"path":"/id/?"},{"path":"/copy/?"}]}`,
 	`{"includedPaths":[{"path":"/copy/?"},{"path":"/id/?"},{"path":"/kind/?"}],"excludedPaths":[{"path":"/*"}]}`,
@@ -64,7 +64,7 @@ func quoteJSON(v any) string {
 	return string(b)
 }
 
-// writeRandom does random writes.
+// writeRandom executes random writes.
 func (w *idFixture) writeRandom(r *rapid.T, limit int) {
 	for range rapid.IntRange(0, limit).Draw(r, "writes") {
 		id, pk := drawID(r), rapid.SampledFrom([]string{"p", "p", "q", "r"}).Draw(r, "partition")
@@ -96,8 +96,8 @@ func (w *idFixture) deleteDocument(r *rapid.T, id, pk string) {
 	require.NoError(r, err)
 }
 
-// replaceLast sometimes deletes the document that was the last of a page, and sometimes
-// creates another one with its id.
+// replaceLast sometimes deletes the last document of a page, and sometimes creates another one
+// with its id.
 func (w *idFixture) replaceLast(r *rapid.T, p *pageReader) {
 	var at pagePosition
 	if p.done || at.parseToken(p.req) != nil || len(at.keys) == 0 || at.keys[0].Kind != query.String {
@@ -194,9 +194,9 @@ func (p *pageReader) readPage(r *rapid.T, w *idFixture) Page {
 	return page
 }
 
-// TestQuery_ByIDIsWhatScanningGives compares every page of queries that the id index
-// serves with what a scan gives: the bytes of the page, its charge and whether another
-// one follows, with writes in between.
+// TestQuery_ByIDIsWhatScanningGives compares every page of queries that the id index serves
+// with the page of a scan: its bytes, its charge and whether another page follows, with writes
+// in between.
 func TestQuery_ByIDIsWhatScanningGives(t *testing.T) {
 	for name, open := range map[string]func(*rapid.T) disk.Store{
 		"memory": func(*rapid.T) disk.Store { return disk.NewMemory() },
@@ -242,7 +242,7 @@ func compareWithScan(r *rapid.T, w *idFixture) {
 		require.Equal(r, string(want.JSON), string(got.JSON), text)
 		require.Equal(r, want.Count, got.Count, text)
 		require.Equal(r, scanned.done, indexed.done, text)
-		if !namesIDs(indexed.req.Query) { // of those, only the named documents are charged
+		if !namesIDs(indexed.req.Query) { // a query that names ids is charged only for these documents
 			require.Equal(r, want.Charge, got.Charge, text)
 			require.Equal(r, want.Loaded, got.Loaded, text)
 		}
@@ -253,8 +253,7 @@ func compareWithScan(r *rapid.T, w *idFixture) {
 
 func namesIDs(q *query.Query) bool { return idsOf(q) != nil }
 
-// TestQuery_ByIDReadsOnlyItsPage counts the documents that pages of ordered queries
-// look at.
+// TestQuery_ByIDReadsOnlyItsPage counts the documents that pages of ordered queries read.
 func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 	e, c := newFilledContainer(t)
 	const p = Partition(`["p"]`)
@@ -266,7 +265,7 @@ func TestQuery_ByIDReadsOnlyItsPage(t *testing.T) {
 	}{
 		{"SELECT TOP 5 * FROM c ORDER BY c.id", p, -1, 5, 5},
 		{"SELECT TOP 5 * FROM c ORDER BY c.id DESC", p, -1, 5, 5},
-		{"SELECT * FROM c ORDER BY c.id", p, 10, 109, 100}, // each page looks at the first document of the next
+		{"SELECT * FROM c ORDER BY c.id", p, 10, 109, 100}, // each page reads the first document of the next
 		{"SELECT * FROM c WHERE c.id > '50' ORDER BY c.id", p, -1, 53, 53},
 		{"SELECT * FROM c WHERE c.id > '50' AND c.id <= '52' ORDER BY c.id DESC", p, -1, 2, 2},
 		{"SELECT * FROM c WHERE STARTSWITH(c.id, '7') AND c.n > 80 ORDER BY c.id", p, -1, 11, 5},
@@ -301,9 +300,9 @@ func TestQuery_ByIDLoadsTheRangeForOtherConditions(t *testing.T) {
 	require.Equal(t, 11, page.Scanned)
 }
 
-// TestQuery_ByIDContinuesAmongNewDocuments deletes and creates documents around the
-// place where a page ended. One that has the id of the last document, but was created
-// later, is another document, which has not been given.
+// TestQuery_ByIDContinuesAmongNewDocuments deletes and creates documents around the position
+// where a page ended. A document with the id of the last one that was created later is another
+// document, which has not been returned yet.
 func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 	for order, want := range map[string][][]string{"ASC": {{"b", "d"}, {"d", "e", "f"}}, "DESC": {{"f", "d"}, {"d", "c", "b"}}} {
 		e, c := testContainer(t, `{"includedPaths":[{"path":"/*"}]}`)
@@ -332,8 +331,8 @@ func TestQuery_ByIDContinuesAmongNewDocuments(t *testing.T) {
 	}
 }
 
-// TestQuery_RangesTakeTurnsWithScanning has more documents in the range than are looked
-// up at first: in the order of insertion, or so that the range comes last.
+// TestQuery_RangesTakeTurnsWithScanning has more documents in the range than are looked up at
+// first: the range comes first or last in the order of insertion.
 func TestQuery_RangesTakeTurnsWithScanning(t *testing.T) {
 	const documents = 6000
 	for name, number := range map[string]func(i int) int{

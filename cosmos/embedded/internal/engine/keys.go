@@ -13,12 +13,12 @@ var (
 	formatKey   = []byte("mformat")
 )
 
-// Format is the number of the layout below. It changes when a store that an older version wrote
-// can no longer be read as it is; then steps bring such a store to it. No release had the formats 1
-// and 2, so no steps lead from them.
+// Format is the number of the layout below. It increases when a newer version cannot read an
+// older store unchanged; steps then convert such a store. No release had formats 1 and 2, so
+// there are no steps from them.
 const Format = 3
 
-// storeFormat is the format of a store.
+// storeFormat returns the format of a store.
 func storeFormat(version string) *disk.Format {
 	return &disk.Format{
 		Number: Format, Version: version, Key: formatKey,
@@ -34,13 +34,13 @@ func containerKey(database, id string) []byte {
 	return append(k, id...)
 }
 
-// partitionPrefix starts all keys of one kind in one logical partition. The
-// length in front keeps one partition's keys from being a prefix of another's.
+// partitionPrefix is the prefix of all keys of one kind in one logical partition. The length
+// before the partition ensures that no partition's prefix is a prefix of another's.
 func partitionPrefix(kind byte, container uint32, pk Partition) []byte {
 	k := make([]byte, 0, 1+4+2+len(pk)+24)
 	k = append(k, kind)
 	k = binary.BigEndian.AppendUint32(k, container)
-	k = binary.BigEndian.AppendUint16(k, uint16(len(pk))) //nolint:gosec // at most 2 KB and its encoding
+	k = binary.BigEndian.AppendUint16(k, uint16(len(pk))) //nolint:gosec // at most 2 KB, encoded
 	return append(k, pk...)
 }
 
@@ -60,29 +60,29 @@ func partitionKey(container uint32, pk Partition) []byte {
 	return partitionPrefix('P', container, pk)
 }
 
-// changeKey is the place of a document in the change feed.
+// changeKey is the key of a document in the change feed.
 func changeKey(container uint32, version uint64) []byte {
 	return binary.BigEndian.AppendUint64(containerPrefix('L', container), version)
 }
 
-// maxPartitionBytes is the most that one logical partition holds.
+// maxPartitionBytes bounds the bytes of one logical partition.
 const maxPartitionBytes = 20 << 30
 
-// A usage is what is noted of a logical partition.
+// A usage is the record of a logical partition.
 type usage struct {
-	version uint64 // of the last write in it
-	bytes   int64  // of its documents
+	version uint64 // number of the last write in the partition
+	bytes   int64  // bytes of its documents
 }
 
 func readUsage(b []byte) usage {
 	if len(b) != 16 {
 		return usage{}
 	}
-	return usage{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))} //nolint:gosec // as value wrote it
+	return usage{binary.BigEndian.Uint64(b), int64(binary.BigEndian.Uint64(b[8:]))} //nolint:gosec // as encodeUsage wrote it
 }
 
 func (u usage) encodeUsage() []byte {
-	return binary.BigEndian.AppendUint64(appendNumber(u.version), uint64(u.bytes)) //nolint:gosec // readUsage turns it back
+	return binary.BigEndian.AppendUint64(appendNumber(u.version), uint64(u.bytes)) //nolint:gosec // readUsage converts it back
 }
 
 func containerPrefix(kind byte, container uint32) []byte {

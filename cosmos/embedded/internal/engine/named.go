@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// idsOf returns the ids to one of which a condition confines the documents,
-// nil if it does not. What else it demands is for the caller to test.
+// idsOf returns the ids to which a condition restricts the documents, or nil. The caller tests
+// the rest of the condition.
 func idsOf(q *query.Query) []string {
 	for _, p := range q.Analyze().Predicates {
 		if !isID(p.Path) || p.In == nil {
@@ -18,7 +18,7 @@ func idsOf(q *query.Query) []string {
 		}
 		ids := make([]string, 0, len(p.In))
 		for _, v := range p.In {
-			if v.Kind == query.String { // no other value is an id
+			if v.Kind == query.String { // only strings are ids
 				ids = append(ids, string(v.Text))
 			}
 		}
@@ -27,8 +27,8 @@ func idsOf(q *query.Query) []string {
 	return nil
 }
 
-// scanNamed does what scan does, for a query that names the ids of its documents:
-// it looks them up in the id index.
+// scanNamed is scanPartition for a query that names the ids of its documents: it looks them up
+// in the id index.
 func (r *pageBuilder) scanNamed(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	seqs, known := r.found[pk]
 	if !known {
@@ -63,12 +63,12 @@ func (r *pageBuilder) lookUpIDs(pk Partition) (seqs []uint64, err error) {
 	return seqs, nil
 }
 
-// idsBeforeJump is how many ids of a partition are read before jumping over the rest.
+// idsBeforeJump ids of a partition are read before the rest is skipped.
 const idsBeforeJump = 16
 
-// eachPartitionWithID visits the partitions in which a document has one of the ids. It reads the
-// id index and no document. Of a partition with many ids, it reads the first of them,
-// and jumps to those that it looks for.
+// eachPartitionWithID visits the partitions with a document that has one of the ids. It reads
+// only the id index. In a partition with many ids, it reads the first ones, then seeks the ids
+// that it needs.
 func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	ids := slices.Sorted(slices.Values(r.ids))
 	from := containerPrefix('I', r.c.number)
@@ -76,9 +76,9 @@ func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	for from != nil && len(ids) > 0 {
 		start := from
 		from = nil
-		var partition []byte // what the keys of the current one begin with
-		read := 0            // of its ids
-		found := false       // one of them is one of ids
+		var partition []byte // key prefix of the current partition
+		read := 0            // count of its ids read so far
+		found := false       // one of them is in ids
 		r.reader.Scan(start, end, func(key, _ []byte) bool {
 			if partition == nil || !bytes.HasPrefix(key, partition) {
 				if partition = idPrefix(key); partition == nil {
@@ -107,8 +107,7 @@ func (r *pageBuilder) eachPartitionWithID(visit func(pk Partition) bool) {
 	}
 }
 
-// idPrefix returns the part of a key of the id index before the id, nil if the key is
-// not one.
+// idPrefix returns the part of an id index key before the id, or nil if key is not such a key.
 func idPrefix(key []byte) []byte {
 	if len(key) < 7 {
 		return nil
@@ -119,8 +118,8 @@ func idPrefix(key []byte) []byte {
 	return nil
 }
 
-// visitFound visits those of the documents that come after last in the order of
-// insertion, in which seqs has them.
+// visitFound visits the documents in seqs that were inserted after last. seqs is in the order
+// of insertion.
 func (r *pageBuilder) visitFound(pk Partition, seqs []uint64, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	from, _ := slices.BinarySearch(seqs, last+1)
 	for _, seq := range seqs[from:] {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// newFilledContainer is a container with documents "0" to "99" in each of the partitions p,
-// q and r, which take turns. The number n falls as they come.
+// newFilledContainer returns a container with documents "0" to "99" in each of the partitions
+// p, q and r, inserted alternately. Their n descends.
 func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	t.Helper()
 	e, c := testContainer(t, defaultPolicy)
@@ -29,8 +29,8 @@ func newFilledContainer(t testing.TB) (*Engine, *Container) {
 	return e, c
 }
 
-// readAllPages reads all pages of a query and returns the results, and how many
-// documents were looked at.
+// readAllPages reads all pages of a query and returns the results, and how many documents were
+// read.
 func readAllPages(t require.TestingT, e *Engine, c *Container, text string, pk Partition, page int) (results []string, scanned int) {
 	q, err := e.ParseQuery(context.Background(), text, nil)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func readAllPages(t require.TestingT, e *Engine, c *Container, text string, pk P
 	}
 }
 
-func TestAQueryLooksOnlyWhereItsConditionLeads(t *testing.T) {
+func TestQuery_ReadsOnlyWhatItsConditionNames(t *testing.T) {
 	e, c := newFilledContainer(t)
 	const p = Partition(`["p"]`)
 	for _, tc := range []struct {
@@ -80,9 +80,9 @@ func TestAQueryLooksOnlyWhereItsConditionLeads(t *testing.T) {
 	}
 }
 
-// TestAnyConditionFindsWhatAPlainLoopFinds asks for pages of the documents that
-// a condition is true of, which may lead to them by their ids.
-func TestAnyConditionFindsWhatAPlainLoopFinds(t *testing.T) {
+// TestQuery_FindsWhatALoopFinds compares pages of documents for which a random
+// condition is true, which may name their ids, with a loop over all documents.
+func TestQuery_FindsWhatALoopFinds(t *testing.T) {
 	e, c := newFilledContainer(t)
 	everything, _ := readAllPages(t, e, c, "SELECT * FROM c", "", -1)
 	require.Len(t, everything, 300)
@@ -121,7 +121,7 @@ func TestAnyConditionFindsWhatAPlainLoopFinds(t *testing.T) {
 		got, _ := readAllPages(r, e, c, "SELECT *"+where, pk, page)
 		require.Equal(r, strings.Join(want, "\n"), strings.Join(got, "\n"), where)
 		if pk != "" {
-			slices.Reverse(want) // n falls as they come
+			slices.Reverse(want) // n descends
 			got, _ = readAllPages(r, e, c, "SELECT *"+where+" ORDER BY c.n", pk, page)
 			require.Equal(r, strings.Join(want, "\n"), strings.Join(got, "\n"), where)
 			got, _ = readAllPages(r, e, c, "SELECT VALUE COUNT(1)"+where, pk, page)

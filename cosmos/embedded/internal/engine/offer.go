@@ -18,27 +18,27 @@ const (
 	defaultThroughput = 400
 )
 
-// An Offer is the throughput of a container, or of a database that shares it
-// among its containers. It is immutable; a change makes a new one.
+// An Offer is the throughput of a container, or of a database that shares it among its
+// containers. It is immutable; a change creates a new one.
 type Offer struct {
 	Number    uint32 `json:"number"`
 	Manual    int    `json:"manual,omitempty"`
-	Autoscale int    `json:"autoscale,omitempty"` // the most; 0 for a manual offer
-	Highest   int    `json:"highest"`             // ever set, which limits how low it may go
+	Autoscale int    `json:"autoscale,omitempty"` // maximum; 0 for a manual offer
+	Highest   int    `json:"highest"`             // highest throughput ever set, which determines the minimum
 	Version   uint64 `json:"version"`
 	Changed   int64  `json:"changed"` // seconds since 1970
 }
 
-// ID is the resource id of the offer.
+// ID returns the resource id of the offer.
 func (o *Offer) ID() string {
 	id := strconv.FormatUint(uint64(o.Number), 36)
 	return "0000"[min(4, len(id)):] + id
 }
 
-// Throughput is the most request units a second that the offer gives.
+// Throughput returns the maximum request units per second of the offer.
 func (o *Offer) Throughput() int { return max(o.Manual, o.Autoscale) }
 
-// MinThroughput is the lowest throughput that the offer can be set to.
+// MinThroughput returns the lowest throughput to which the offer can be set.
 func (o *Offer) MinThroughput() int {
 	if o.Autoscale > 0 {
 		return roundUp(max(leastAutoscale, o.Highest/10), 1000)
@@ -48,13 +48,13 @@ func (o *Offer) MinThroughput() int {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// A Throughput is what a request asks for; both zero asks for nothing.
+// A Throughput is a requested throughput. The zero value requests none.
 type Throughput struct {
 	Manual    int `json:"manual,omitempty"`
-	Autoscale int `json:"autoscale,omitempty"` // the most
+	Autoscale int `json:"autoscale,omitempty"` // maximum
 }
 
-// Check refuses what Cosmos DB does not sell.
+// Check refuses values that Cosmos DB does not offer.
 func (t Throughput) Check() error {
 	switch {
 	case t.Manual != 0 && t.Autoscale != 0:
@@ -74,7 +74,7 @@ func (e *Engine) newOffer(number uint32, t Throughput, version uint64) *Offer {
 	return &Offer{Number: number, Manual: t.Manual, Autoscale: t.Autoscale, Highest: max(t.Manual, t.Autoscale), Version: version, Changed: e.clock().Unix()}
 }
 
-// A Provisioned is a resource with its offer.
+// A Provisioned is a database or container with its offer.
 type Provisioned struct {
 	*Offer
 	Database  string
@@ -83,7 +83,7 @@ type Provisioned struct {
 	etag      string
 }
 
-// JSON is the offer as the wire carries it.
+// JSON returns the offer as clients read it.
 func (p Provisioned) JSON() []byte {
 	content := map[string]any{}
 	if p.Autoscale > 0 {
@@ -128,9 +128,8 @@ func (e *Engine) Offer(id string) (Provisioned, error) {
 	return Provisioned{}, notFound("offer", id)
 }
 
-// ReplaceOffer changes a throughput, if its etag is that of ifMatch or that is
-// empty. If the container needs more physical
-// partitions for it, ranges split; they never merge again.
+// ReplaceOffer changes a throughput if ifMatch is the etag of the offer or empty. If the
+// container needs more physical partitions, ranges split; ranges never merge.
 func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Throughput) (Provisioned, error) {
 	if err := t.Check(); err != nil {
 		return Provisioned{}, err
@@ -143,7 +142,7 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 		return Provisioned{}, err
 	}
 	err = e.changeDatabase(ctx, p.Database, func(tx disk.Tx, version uint64) (*Database, error) {
-		if p, err = e.Offer(id); err != nil { // it may have gone while others changed
+		if p, err = e.Offer(id); err != nil { // it may have been deleted before this change had the lock
 			return nil, err
 		}
 		if err := checkETag(ifMatch, p.etag); err != nil {
@@ -176,7 +175,7 @@ func (e *Engine) ReplaceOffer(ctx context.Context, id, ifMatch string, t Through
 	return e.Offer(id)
 }
 
-// countRanges is how many physical partitions the container has to have.
+// countRanges returns the number of physical partitions that the container needs.
 func (e *Engine) countRanges(c *Container) int {
 	throughput := 0
 	if c.offer != nil {

@@ -7,23 +7,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// A candidate is a document that may come onto an ordered page.
+// A sortCandidate is a document that may belong to an ordered page.
 type sortCandidate struct {
 	key []query.Value
 	seq uint64
 	s   storedDocument
 }
 
-// fillOrdered gives the documents of one partition, logical or physical, as ORDER
-// BY says; equal ones in the order of insertion. It sorts, unless the id index
-// has the order: see orderedByID.
+// fillOrdered adds the documents of one partition, logical or physical, in the order of ORDER
+// BY; equal ones in the order of insertion. It sorts, unless the id index has the order: see
+// fillOrderedByID.
 //
-// The first page looks at the whole partition and keeps the smallest
-// documents. If it finds that the order is that of insertion, as it is where
-// documents of a logical partition carry a growing number, its token says so, and the following
-// pages go on from a sequence number without looking at the rest. The token
-// also carries the number of the partition's last write, because a write in
-// between may have changed that.
+// The first page reads the whole partition and keeps the smallest documents. If the order turns
+// out to be the order of insertion, as it is if documents of a logical partition carry an
+// ascending number, its token says so, and the following pages continue from a sequence number
+// without reading the rest. The token also holds the number of the partition's last write,
+// because a later write may change the order.
 func (r *pageBuilder) fillOrdered() {
 	written := readUsage(r.reader.Get(partitionKey(r.c.number, r.q.Partition))).version
 	if r.resumed && r.at.inOrder && r.at.written == written {
@@ -57,8 +56,8 @@ func (r *pageBuilder) fillOrdered() {
 	}
 }
 
-// maxCandidates is how many candidates a page can need: with one more than it holds,
-// to know whether another page follows. 0 stands for all.
+// maxCandidates returns the maximum number of candidates of a page: one more than the page
+// holds, to know whether another page follows. 0 means all.
 func (r *pageBuilder) maxCandidates(skip int) int {
 	n := r.q.MaxItems
 	if n < 0 {
@@ -70,8 +69,8 @@ func (r *pageBuilder) maxCandidates(skip int) int {
 	return skip + n + 1
 }
 
-// findSmallest returns the first n documents after the position, in order, and
-// whether the order of all documents there is that of insertion.
+// findSmallest returns the first n documents after the position, in order, and whether the
+// order of all documents after it is the order of insertion.
 func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	q := r.q.Query
 	order := func(a, b sortCandidate) int {
@@ -123,7 +122,7 @@ func (r *pageBuilder) findSmallest(n int) (best []sortCandidate, inOrder bool) {
 	return best, inOrder
 }
 
-// candidateSize is about how many bytes a candidate takes.
+// candidateSize returns the approximate bytes of a candidate.
 func candidateSize(c sortCandidate) int {
 	const fields = 160
 	n := fields
@@ -133,8 +132,7 @@ func candidateSize(c sortCandidate) int {
 	return n
 }
 
-// cloneKey copies a sort key out of the documents it points into, reusing what
-// it can of into.
+// cloneKey copies a sort key, which points into documents. It reuses the memory of into.
 func cloneKey(key, into []query.Value) []query.Value {
 	if cap(into) < len(key) {
 		into = make([]query.Value, len(key))
@@ -148,8 +146,7 @@ func cloneKey(key, into []query.Value) []query.Value {
 	return into
 }
 
-// fillInInsertionOrder goes on with an order that is known to be that of
-// insertion.
+// fillInInsertionOrder continues a query whose order is known to be the order of insertion.
 func (r *pageBuilder) fillInInsertionOrder(written uint64) {
 	last := sortCandidate{key: r.at.keys, seq: r.at.seq}
 	var key []query.Value

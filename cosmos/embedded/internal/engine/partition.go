@@ -5,21 +5,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPartitionKey is the longest partition key value, in bytes. The 101 bytes
-// that the documentation names for containers without version 2 of the hash
-// are not a limit: the tests of azcosmos write longer ones.
+// maxPartitionKey is the longest partition key value, in bytes. The documentation's 101 bytes
+// for containers without hash version 2 are not enforced: the tests of azcosmos write longer
+// ones.
 const maxPartitionKey = 2048
 
 // A Partition is the value of a partition key in one canonical form: a JSON
 // array in which equal values are equal text. {} stands for undefined.
 type Partition string
 
-// KeyMismatch is the substatus of a write whose partition key is not that of the
+// KeyMismatch is the substatus of a write whose partition key differs from that of the
 // document.
 const KeyMismatch = 1001
 
-// ParsePartition reads the partition key header of an item request, which has
-// to have a value for every path of the container.
+// ParsePartition parses the partition key header of an item request, which must have a value
+// for every path of the container.
 func (c *Container) ParsePartition(header string) (Partition, error) {
 	values, err := parseKey(header)
 	if err != nil {
@@ -31,9 +31,8 @@ func (c *Container) ParsePartition(header string) (Partition, error) {
 	return c.partitionOf(values)
 }
 
-// ParseScope reads the partition key header of a query or feed. Of a
-// hierarchical key it may have the first parts only; prefix is what the
-// partitions in question begin with then.
+// ParseScope parses the partition key header of a query or feed. It may have only the first
+// parts of a hierarchical key; prefix is then the prefix of the matching partitions.
 func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) {
 	values, err := parseKey(header)
 	if err != nil {
@@ -51,7 +50,7 @@ func (c *Container) ParseScope(header string) (pk, prefix Partition, err error) 
 	return "", pk.keyPrefix(), nil
 }
 
-// keyPrefix is what longer keys with the same first values begin with.
+// keyPrefix returns the prefix of longer keys with the same first values.
 func (p Partition) keyPrefix() Partition { return p[:len(p)-1] + "," }
 
 func parseKey(header string) ([]query.Value, error) {
@@ -75,7 +74,7 @@ func parseKey(header string) ([]query.Value, error) {
 	return values, nil
 }
 
-// partitionOf takes the values of the first paths, or of all of them.
+// partitionOf makes a partition of the values of the first paths, or of all paths.
 func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 	pk, size := []byte{'['}, 0
 	for i, v := range values {
@@ -98,7 +97,7 @@ func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 	return Partition(pk), nil
 }
 
-// partitionIn reads the partition key out of a document.
+// partitionIn extracts the partition key from a document.
 func (c *Container) partitionIn(doc []byte) (Partition, error) {
 	slots := make([][]byte, c.keys.Slots())
 	c.keys.Extract(doc, slots)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzPartitionKeyHeader reads any header as a partition key: it is refused, or
-// has one canonical form, a place among the ranges, and keys that bbolt takes.
+// FuzzPartitionKeyHeader parses any header as a partition key: it is refused, or has a
+// canonical form, a range, and keys that bbolt accepts.
 func FuzzPartitionKeyHeader(f *testing.F) {
 	for _, s := range []string{
 		`["p"]`, `[1]`, `[1.0]`, `[-0]`, `[1e2]`, `[null]`, `[true]`, `[{}]`, `[ ]`, `[[]]`, `[{"a":1}]`, `["a","b"]`, `["a",null,{}]`,

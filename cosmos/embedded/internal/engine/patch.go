@@ -13,14 +13,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxPatch is how many operations one patch may have.
+// maxPatch bounds the operations of a patch.
 const maxPatch = 10
 
 // A PatchDoc is the body of a patch request, checked.
 type PatchDoc struct {
 	condition  *query.Query // nil: always
 	operations []patchOp
-	grows      int // by how many bytes the document may grow, about
+	grows      int // approximate number of bytes by which the document may grow
 }
 
 type patchOp struct {
@@ -30,11 +30,11 @@ type patchOp struct {
 	value []byte // compact JSON, nil of remove
 }
 
-// conditionLimits are those of the condition of a patch. It is evaluated while no
-// other write can happen.
+// conditionLimits bound the condition of a patch, which is evaluated while no other write can
+// run.
 var conditionLimits = query.Limits{Document: query.DefaultLimits.Document / 10}
 
-// evaluateCondition reports whether the condition of the patch is true of doc.
+// evaluateCondition reports whether the condition of the patch is true for doc.
 func (p *PatchDoc) evaluateCondition(ctx context.Context, doc []byte) (bool, error) {
 	if p.condition == nil {
 		return true, nil
@@ -44,8 +44,8 @@ func (p *PatchDoc) evaluateCondition(ctx context.Context, doc []byte) (bool, err
 	return p.condition.Holds(slots), slots.Failure()
 }
 
-// ParsePatch checks the body of a patch request. Operations without a condition
-// may come as a bare array.
+// ParsePatch checks the body of a patch request. Operations without a condition may be a bare
+// array.
 func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, error) {
 	var raw struct {
 		Condition  *string `json:"condition"`
@@ -130,7 +130,7 @@ func splitPointer(path string) ([]string, error) {
 	return steps, nil
 }
 
-// applyAll does the operations in order. doc is compact and is taken over.
+// applyAll executes the operations in order. doc must be compact, and its memory is reused.
 func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	for _, op := range p.operations {
 		for i, key := range c.keyPaths {
@@ -156,14 +156,14 @@ func isAffected(path []string, key rawjson.Path) bool {
 	return true
 }
 
-// A place is where a path leads to in a document: the value that is there, or
-// where a new one would go.
+// A patchTarget is the location of a path in a document: an existing value, or where a new one
+// is inserted.
 type patchTarget struct {
-	start, end int  // of the value, if exists
-	from       int  // start of the member or element: its name, if it has one
+	start, end int  // bounds of the value, if it exists
+	from       int  // start of the member or element, including its name
 	array      bool // the parent is an array
 	exists     bool
-	insert     int  // where to put a new member or element, if not exists
+	insert     int  // where to insert a new member or element, if it does not exist
 	first      bool // the parent is empty
 }
 
@@ -188,7 +188,7 @@ func (o patchOp) applyTo(doc []byte) ([]byte, error) {
 			return spliceBytes(doc, at.start, at.end, sum), err
 		}
 	case "add":
-		if at.exists && at.array { // goes before the element that is there
+		if at.exists && at.array { // inserted before the existing element
 			return spliceBytes(doc, at.start, at.start, append(bytes.Clone(o.value), ',')), nil
 		}
 	}
@@ -219,7 +219,7 @@ func (o patchOp) incrementNumber(raw []byte) ([]byte, error) {
 }
 
 func spliceBytes(doc []byte, start, end int, with []byte) []byte {
-	if start == end && end == len(doc)-1 { // a new last property: no need to move the rest
+	if start == end && end == len(doc)-1 { // a new last property: the rest need not move
 		last := doc[end]
 		return append(append(doc[:end], with...), last)
 	}
@@ -229,7 +229,7 @@ func spliceBytes(doc []byte, start, end int, with []byte) []byte {
 	return append(out, doc[end:]...)
 }
 
-// removeMember takes the member out together with one comma.
+// removeMember removes the member and one comma.
 func removeMember(doc []byte, at patchTarget) []byte {
 	from, end := at.from, at.end
 	if doc[end] == ',' {
@@ -240,7 +240,7 @@ func removeMember(doc []byte, at patchTarget) []byte {
 	return spliceBytes(doc, from, end, nil)
 }
 
-// locateTarget walks down the path. All steps but the last have to exist.
+// locateTarget finds the location of the path. All steps except the last must exist.
 func (o patchOp) locateTarget(doc []byte) (patchTarget, error) {
 	start, end := 0, len(doc)
 	for i, step := range o.path {
@@ -262,7 +262,7 @@ func (o patchOp) locateTarget(doc []byte) (patchTarget, error) {
 func findChild(doc []byte, start, end int, step string) (patchTarget, error) {
 	parent := doc[start:end]
 	at := patchTarget{insert: end - 1, first: len(parent) == 2, array: parent[0] == '['}
-	// offset finds where in doc a part of it lies.
+	// offset returns the position in doc of a part of it.
 	offset := func(part []byte) int { return cap(doc) - cap(part) }
 	if parent[0] == '{' {
 		err := rawjson.EachMember(parent, func(name, value []byte) bool {

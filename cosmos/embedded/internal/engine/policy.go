@@ -12,8 +12,8 @@ import (
 
 const defaultPolicy = `{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}`
 
-// A policy is the indexing policy of a container. The engine has no index but
-// those of ids: a policy decides charges, and which ORDER BY is refused.
+// A policy is the indexing policy of a container. The engine indexes only ids: a policy decides
+// charges, and which ORDER BY is refused.
 type policy struct {
 	none       bool // indexing mode none
 	root       *policyNode
@@ -33,8 +33,8 @@ const (
 	excluded
 )
 
-// A rule is a place in the tree of paths: what is said of the value there
-// (/a/?), and of everything below (/a/*).
+// A policyNode is a node in the tree of paths: whether the value there (/a/?) and everything
+// below (/a/*) is indexed.
 type policyNode struct {
 	here, below inclusion
 	next        map[string]*policyNode // by property name, "[]" for all elements
@@ -131,7 +131,7 @@ func (p *policy) addPath(path string, says inclusion) error {
 	return nil
 }
 
-// splitPath reads /a/"b c"/[]; the empty path and / are the document.
+// splitPath parses a path such as /a/"b c"/[]; the empty path and / are the document.
 func splitPath(path string) (rawjson.Path, error) {
 	steps := rawjson.Path{}
 	for rest := path; rest != "" && rest != "/"; {
@@ -154,8 +154,7 @@ func splitPath(path string) (rawjson.Path, error) {
 	return steps, nil
 }
 
-// isIndexed reports whether the values at path are in the index. id and _ts
-// always are.
+// isIndexed reports whether the values at path are indexed. id and _ts always are.
 func (p *policy) isIndexed(path rawjson.Path) bool {
 	if p.none || len(path) == 0 {
 		return false
@@ -182,7 +181,7 @@ func (p *policy) isIndexed(path rawjson.Path) bool {
 	return says == included
 }
 
-// checkOrder refuses an ORDER BY for which Cosmos DB would have no index.
+// checkOrder refuses an ORDER BY that no index of Cosmos DB could serve.
 func (p *policy) checkOrder(orders []query.Order) error {
 	if len(orders) == 1 && !p.isIndexed(orders[0].Path) {
 		return badRequest("The index path corresponding to the specified order-by item is excluded.")
@@ -193,8 +192,8 @@ func (p *policy) checkOrder(orders []query.Order) error {
 	return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
 }
 
-// servesOrder reports whether a composite index has the paths of orders, in their
-// directions or all in the opposite ones.
+// servesOrder reports whether a composite index has the paths of orders, all in the same or all
+// in the opposite direction.
 func servesOrder(index []composite, orders []query.Order) bool {
 	if len(index) != len(orders) {
 		return false
@@ -208,16 +207,15 @@ func servesOrder(index []composite, orders []query.Order) bool {
 	return true
 }
 
-// systemTerms are id and _ts, which every indexed document has.
+// systemTerms is the number of terms of id and _ts, which every indexed document has.
 const systemTerms = 2
 
 var termSeed = maphash.MakeSeed()
 
-// A term is a path and a value in the index. Only equality matters.
+// A term is the hash of a path and a value in the index.
 type term uint64
 
-// countTerms is the number of index entries of a document without its system
-// properties.
+// countTerms returns the number of index entries of a document without its system properties.
 func (p *policy) countTerms(doc []byte) int {
 	if p.none {
 		return 0
@@ -227,8 +225,8 @@ func (p *policy) countTerms(doc []byte) int {
 	return n
 }
 
-// changedTerms is how many index entries go and come when a document takes
-// the place of another.
+// changedTerms returns how many index entries are removed or added when a document replaces
+// another.
 func (p *policy) changedTerms(before, now []byte) int {
 	old, latest := p.listTerms(before), p.listTerms(now)
 	changed := 0
@@ -256,7 +254,7 @@ func (p *policy) listTerms(doc []byte) []term {
 	return terms
 }
 
-// eachTerm visits the scalars of doc that are indexed, but id.
+// eachTerm visits the indexed scalars of doc except id.
 func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
 	if p.none || p.root.below == excluded && len(p.root.next) == 0 {
 		return
@@ -269,7 +267,7 @@ func (p *policy) eachTerm(doc []byte, visit func(path uint64, value []byte)) {
 	})
 }
 
-// visitChild goes on to the part of a value that name leads to.
+// visitChild visits the member or element of a value named name.
 func (r *policyNode) visitChild(name string, quoted []byte, says inclusion, path uint64, value []byte, visit func(uint64, []byte)) {
 	var next *policyNode
 	if r != nil && r.next != nil {

@@ -7,9 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// withDefaults writes down what the engine chose where body says nothing: the
-// indexing policy, and the version of the hash of partition keys, which
-// clients compute too.
+// withDefaults adds the defaults that body leaves out: the indexing policy, and the hash
+// version of partition keys, which clients need.
 func withDefaults(body []byte, d *definition) ([]byte, error) {
 	var all, key map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// maxPage is the most bytes of documents on one result page.
+// maxPage bounds the bytes of documents on one result page.
 const maxPage = 4 << 20
 
 // A QueryRequest asks for one result page.
 type QueryRequest struct {
 	Query        *query.Query
-	Text         string // tells this query from all others: a token fits one only
+	Text         string // identifies the query: a token fits one query
 	Partition    Partition
-	Scoped       bool      // to Partition; if not, the condition may still do so
-	Prefix       Partition // of a hierarchical key: only partitions that begin with it
-	Range        *Range    // only this physical partition; nil: all
+	Scoped       bool      // restricted to Partition; otherwise the condition may restrict it
+	Prefix       Partition // prefix of a hierarchical key: only partitions with it
+	Range        *Range    // the only physical partition; nil: all
 	AllowCross   bool      // the request allows a query over several partitions
-	MaxItems     int       // at most, or -1
+	MaxItems     int       // maximum, or -1
 	Continuation string
 	Consistency  Consistency
 }
@@ -36,26 +36,25 @@ type Page struct {
 	Continuation string // "" on the last page
 	Charge       Charge
 	Session      uint64
-	Scanned      int // documents looked at
-	Loaded       int // documents an index could not have answered for
+	Scanned      int // documents read
+	Loaded       int // documents that an index could not answer for
 }
 
-// gatewayRefusal is the text by which clients recognise this refusal.
+// gatewayRefusal is the text by which clients recognise a query that needs a plan.
 const gatewayRefusal = "BadRequest: the provided cross partition query can not be directly served by the gateway. " +
 	"Only filters and projections are; scope the query to one partition key, or use a client that follows query plans."
 
-// NeedsPlan is the substatus of a query that the gateway leaves to the client.
+// NeedsPlan is the substatus of a query that the client must execute with a query plan.
 const NeedsPlan = 1004
 
-// ParseQuery reads a query. Its functions of the current time have the clock
-// of the engine.
+// ParseQuery parses a query. Its functions of the current time use the clock of the engine.
 func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]query.Value) (*query.Query, error) {
 	return query.Parse(ctx, text, params, query.WithClock(e.clock))
 }
 
-// Query reads one result page. It ends early, with an error, when ctx does. When a
-// query over several partitions fails with a DamageError, the continuation of the
-// Page leads past the damaged document.
+// Query reads one result page. It returns an error when ctx ends. When a query over several
+// partitions fails with a DamageError, the continuation of the Page starts after the damaged
+// document.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
 		return Page{}, err
@@ -63,7 +62,7 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if err := c.Scope(&q); err != nil {
 		return Page{}, err
 	}
-	alone := q.Scoped || q.Range != nil // in one partition, logical or physical
+	alone := q.Scoped || q.Range != nil // the query is about one partition, logical or physical
 	if !alone && !q.AllowCross {
 		return Page{}, badRequest("the query spans partitions, but x-ms-documentdb-query-enablecrosspartition is not set")
 	}
@@ -92,35 +91,35 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	return r.page, err
 }
 
-// A run makes one page.
+// A pageBuilder builds one result page.
 type pageBuilder struct {
 	e       *Engine
 	c       *Container
 	q       QueryRequest
 	plan    query.Plan
-	at      pagePosition // where the page before ended
+	at      pagePosition // where the last page ended
 	resumed bool
 
-	ids   []string               // that the condition names; nil: any
-	found map[Partition][]uint64 // which documents have them, in the order of insertion
+	ids   []string               // ids that the condition names; nil: any
+	found map[Partition][]uint64 // documents with these ids, in the order of insertion
 
-	lookedUp int // ids, before the first result
+	lookedUp int // number of ids looked up before the first result
 
-	partitions []Partition              // to which the condition confines the documents; nil: any
-	idRange    *idRange                 // to which the condition confines the ids; nil: any
-	walks      map[Partition]*rangeWalk // through its documents
+	partitions []Partition              // partitions to which the condition restricts the documents; nil: any
+	idRange    *idRange                 // range to which the condition restricts the ids; nil: any
+	walks      map[Partition]*rangeWalk // walks of idRange, by partition
 
-	ctx    context.Context //nolint:containedctx // that of the request, as long as the run
+	ctx    context.Context //nolint:containedctx // of the request
 	reader disk.Reader
 	now    time.Time
 	slots  *query.Slots
 	page   Page
 
-	skip    int    // results of a JOIN that OFFSET leaves out
+	skip    int    // results of a JOIN that OFFSET skips
 	partial uint64 // the document within which the page ends …
-	row     int    // … after so many of its results
+	row     int    // … and the number of its results on the page
 
-	broken   error  // a document that could not be read ends the query
+	broken   error  // error of an unreadable document, which ends the query
 	brokenAt uint64 // sequence number of that document if it is damaged, else 0
 }
 
@@ -135,7 +134,7 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 	}
 	switch {
 	case r.q.Scoped && r.q.Range != nil && !r.q.Range.hasKey(r.c.effectiveKey(r.q.Partition)):
-		// The partition is elsewhere: nothing of it is here.
+		// The partition is in another range: there are no results.
 	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.fillCollected()
 	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
@@ -157,8 +156,8 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 	return nil
 }
 
-// scanPartition visits the documents of a partition in the order of insertion,
-// beginning after the sequence number given.
+// scanPartition visits the documents of a partition in the order of insertion, starting after
+// the sequence number last.
 func (r *pageBuilder) scanPartition(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	switch {
 	case r.ids != nil:
@@ -170,7 +169,7 @@ func (r *pageBuilder) scanPartition(pk Partition, last uint64, visit func(seq ui
 	}
 }
 
-// scanDocuments is scan without the help of the id index.
+// scanDocuments is scanPartition without the id index.
 func (r *pageBuilder) scanDocuments(pk Partition, last uint64, visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	prefix := partitionPrefix('D', r.c.number, pk)
 	from := documentKey(r.c.number, pk, last+1)
@@ -183,8 +182,7 @@ func (r *pageBuilder) scanDocuments(pk Partition, last uint64, visit func(seq ui
 	})
 }
 
-// scanAll visits all documents that the query looks into, one partition after
-// the other.
+// scanAll visits all documents that the query reads, one partition after the other.
 func (r *pageBuilder) scanAll(visit func(seq uint64, s storedDocument, doc []byte) bool) {
 	if r.q.Scoped {
 		r.scanPartition(r.q.Partition, 0, visit)
@@ -204,7 +202,7 @@ func (r *pageBuilder) scanAll(visit func(seq uint64, s storedDocument, doc []byt
 	}
 }
 
-// readJSON returns the document, nil if it cannot be read or the run has to stop.
+// readJSON returns the document, nil if it cannot be read or the page has to end.
 func (r *pageBuilder) readJSON(seq uint64, s storedDocument) []byte {
 	if err := cmp.Or(r.broken, r.ctx.Err(), r.slots.Failure()); err != nil {
 		r.broken = err
@@ -217,7 +215,7 @@ func (r *pageBuilder) readJSON(seq uint64, s storedDocument) []byte {
 	return doc
 }
 
-// testCondition extracts what the query needs of doc and tests the condition. It
+// testCondition extracts the values that the query needs from doc and tests the condition. It
 // counts a document that had to be loaded.
 func (r *pageBuilder) testCondition(s storedDocument, doc []byte) bool {
 	if r.c.hasExpired(s, r.now) {
@@ -238,7 +236,7 @@ func (r *pageBuilder) countLoaded(s storedDocument) {
 	r.page.Charge += r.e.loadCharge(s.size)
 }
 
-// remainingResults is how many more results the query may give, -1 without a limit.
+// remainingResults returns how many more results the query may return, -1 without a limit.
 func (r *pageBuilder) remainingResults() int {
 	if limit := r.q.Query.Limit(); limit != query.NoLimit {
 		return limit - r.at.given - r.page.Count
@@ -248,8 +246,8 @@ func (r *pageBuilder) remainingResults() int {
 
 func (r *pageBuilder) isPageFull() bool { return r.q.MaxItems >= 0 && r.page.Count >= r.q.MaxItems }
 
-// addDocument puts what the query selects of doc on the page. It reports false if the
-// page has no room for it, and adds nothing.
+// addDocument adds the query's projection of doc to the page. It returns false and adds nothing
+// if the page has no room.
 func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 	if r.isPageFull() {
 		return false
@@ -259,7 +257,7 @@ func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 		page = append(page, ',')
 	}
 	if need := len(page) + len(doc); need > cap(page) {
-		// Fewer, larger steps than append would take: pages grow to 4 MB.
+		// Grow in larger steps than append does: pages reach 4 MB.
 		page = slices.Grow(page, max(need, min(4*need, maxPage+16<<10))-len(page))
 	}
 	page = r.q.Query.Project(page, doc, r.slots)
@@ -275,14 +273,14 @@ func (r *pageBuilder) addDocument(s storedDocument, doc []byte) bool {
 	return true
 }
 
-// fillInserted gives the documents of one partition in the order of insertion.
+// fillInserted adds the documents of one partition in the order of insertion.
 func (r *pageBuilder) fillInserted() {
 	skip := r.q.Query.Offset()
 	if r.resumed {
-		skip = 0 // the first page went past it
+		skip = 0 // the first page has skipped it
 	}
 	last := r.at.seq
-	scanned := last // the last document that was looked at
+	scanned := last // the last document that was read
 	r.scanPartition(r.q.Partition, last, func(seq uint64, s storedDocument, doc []byte) bool {
 		if r.remainingResults() == 0 {
 			return false
@@ -301,8 +299,8 @@ func (r *pageBuilder) fillInserted() {
 			return true
 		}
 		if !r.addDocument(s, doc) {
-			// Looking ahead told that another page follows. It is not
-			// charged: the next page looks again.
+			// This document shows that another page follows. It is not charged here, because
+			// the next page reads it again.
 			r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
 			r.continueAfter(pagePosition{seq: last})
 			return false
@@ -312,9 +310,9 @@ func (r *pageBuilder) fillInserted() {
 	})
 }
 
-// endPage ends a page that has done all the work it may: the next one begins after
-// the document last. It fails the query if results are yet to be skipped, which a
-// continuation does not know.
+// endPage ends a page that has reached its work limit; the next page starts after the document
+// last. The query fails if results have yet to be skipped, because a continuation token does
+// not hold that number.
 func (r *pageBuilder) endPage(last uint64, skip int) bool {
 	if !r.slots.Exhausted() {
 		return false

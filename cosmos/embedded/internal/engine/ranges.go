@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// throughputPerRange is the throughput that one physical partition can give.
+	// throughputPerRange is the maximum throughput of one physical partition.
 	throughputPerRange = 10_000
-	// maxRangeBytes is how much one physical partition can hold.
+	// maxRangeBytes bounds the bytes of one physical partition.
 	maxRangeBytes = 50 << 30
 )
 
-// A Range is a physical partition: the part of a container whose effective
-// partition keys are from Min on and below Max.
+// A Range is a physical partition: the part of a container with effective partition keys from
+// Min, inclusive, to Max, exclusive.
 type Range struct {
 	ID      string   `json:"id"`
 	Min     string   `json:"min"`
 	Max     string   `json:"max"`
-	Parents []string `json:"parents,omitempty"` // ranges that this one came from, the oldest first
-	Version uint64   `json:"version"`           // number of the write that made it
+	Parents []string `json:"parents,omitempty"` // ranges from which this one was split, the oldest first
+	Version uint64   `json:"version"`           // number of the write that created it
 }
 
 func (r Range) hasKey(epk string) bool {
 	return compareEPK(r.Min, epk) <= 0 && (r.Max == "FF" || compareEPK(epk, r.Max) < 0)
 }
 
-// isAll reports whether the range is all of the key space.
+// isAll reports whether the range is the whole key space.
 func (r Range) isAll() bool { return r.Min == "" && r.Max == "FF" }
 
-// Part is the part of a range that is from low on and below high.
+// Part returns the part of a range from low, inclusive, to high, exclusive.
 func (r Range) Part(low, high string) *Range {
 	if compareEPK(low, r.Min) > 0 {
 		r.Min = low
@@ -44,15 +44,15 @@ func (r Range) Part(low, high string) *Range {
 	return &r
 }
 
-// compareEPK takes the missing digits of the shorter one for zeros: ranges of
-// hierarchical keys may have bounds of different lengths.
+// compareEPK compares effective partition keys. Missing digits of the shorter one count as
+// zeros: ranges of hierarchical keys may have bounds of different lengths.
 func compareEPK(a, b string) int {
 	n := max(len(a), len(b))
 	return strings.Compare(a+strings.Repeat("0", n-len(a)), b+strings.Repeat("0", n-len(b)))
 }
 
-// keySpace is the number of effective partition keys: version 2 clears two
-// bits of 128, version 1 uses the last 32.
+// keySpace returns the number of effective partition keys: version 2 clears two of 128 bits,
+// version 1 uses the last 32.
 func keySpace(version int) *big.Int {
 	if version == 2 {
 		return new(big.Int).Lsh(big.NewInt(1), 126)
@@ -84,9 +84,8 @@ func firstRanges(n, keyVersion int, version uint64) []Range {
 	return ranges
 }
 
-// splitRanges halves the widest range until there are n. It returns the ranges and
-// the first id that is still free. A range that was split is gone: its id is
-// never used again.
+// splitRanges halves the widest range until there are n ranges. It returns the ranges and the
+// next free id. The id of a range that was split is never used again.
 func splitRanges(ranges []Range, n, next, keyVersion int, version uint64) ([]Range, int) {
 	space := keySpace(keyVersion)
 	ranges = slices.Clone(ranges)
@@ -123,7 +122,7 @@ func (r Range) parseBounds(space *big.Int) (low, high *big.Int) {
 // must not be changed.
 func (c *Container) Ranges() []Range { return c.ranges }
 
-// RangesVersion grows whenever a range splits.
+// RangesVersion returns a number that grows whenever a range splits.
 func (c *Container) RangesVersion() (newest uint64) {
 	for _, r := range c.ranges {
 		newest = max(newest, r.Version)
@@ -131,8 +130,8 @@ func (c *Container) RangesVersion() (newest uint64) {
 	return newest
 }
 
-// Range returns the range with this id. A request that names one that was
-// split, or never was, has to read the ranges again.
+// Range returns the range with this id. If the range was split or never existed, the client has
+// to read the ranges again.
 func (c *Container) Range(id string) (*Range, error) {
 	for i := range c.ranges {
 		if c.ranges[i].ID == id {
@@ -155,7 +154,7 @@ func (c *Container) RangeOf(pk Partition) *Range {
 	return &c.ranges[0]
 }
 
-// countRangesFor is how many physical partitions a throughput and a size need.
+// countRangesFor returns the number of physical partitions that a throughput and a size need.
 func countRangesFor(throughput int, bytes, limit int64) int {
 	n := max((throughput+throughputPerRange-1)/throughputPerRange, int((bytes+limit-1)/limit))
 	return max(1, n)

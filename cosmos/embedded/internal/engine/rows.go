@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// addRows puts the results of one document on the page: with JOIN there may be
-// several. It reports false if the page has no room for one of them; then
-// the next page goes on within the document.
+// addRows adds the results of one document to the page; with JOIN there may be several. It
+// returns false if the page has no room for one of them; the next page then continues within
+// the document.
 func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	if r.q.Query.Streams() {
 		if !r.testCondition(s, doc) {
@@ -51,7 +51,7 @@ func (r *pageBuilder) addRows(seq uint64, s storedDocument, doc []byte) bool {
 	return fits
 }
 
-// addResult puts a result on the page, unless the page has no room for it.
+// addResult adds a result to the page, and reports whether the page had room.
 func (r *pageBuilder) addResult(result []byte) bool {
 	if r.isPageFull() || r.page.Count > 0 && len(r.page.JSON)+1+len(result) > maxPage {
 		return false
@@ -67,8 +67,7 @@ func (r *pageBuilder) addResult(result []byte) bool {
 	return true
 }
 
-// fillJoined gives the rows of the documents of one partition in the order of
-// insertion.
+// fillJoined adds the rows of the documents of one partition in the order of insertion.
 func (r *pageBuilder) fillJoined() {
 	if !r.resumed {
 		r.skip = r.q.Query.Offset()
@@ -83,7 +82,7 @@ func (r *pageBuilder) fillJoined() {
 			return false
 		}
 		if !r.addRows(seq, s, doc) {
-			if r.page.Count == before.Count { // it only looked ahead, as inserted does
+			if r.page.Count == before.Count { // it only looked ahead, as fillInserted does
 				r.page.Charge, r.page.Loaded = before.Charge, before.Loaded
 			}
 			r.continueAfter(pagePosition{seq: last})
@@ -94,13 +93,13 @@ func (r *pageBuilder) fillJoined() {
 	})
 }
 
-// fillCollected gives results that depend on more than one document, or on none.
-// Each page makes them again, because nothing is kept between pages: a token
-// says how many were given.
+// fillCollected adds results that depend on several documents or on none. Each page computes
+// all results again, because the engine keeps nothing between pages: the token holds the number
+// of results returned so far.
 func (r *pageBuilder) fillCollected() {
 	want := query.NoLimit
 	if r.q.MaxItems >= 0 {
-		want = r.at.given + r.q.MaxItems + 1 // one more tells whether a page follows
+		want = r.at.given + r.q.MaxItems + 1 // one more shows whether a page follows
 	}
 	c := r.q.Query.Collect(want)
 	if r.q.Query.Constant() {
@@ -130,9 +129,9 @@ func (r *pageBuilder) fillCollected() {
 	}
 }
 
-// planQuery splits the condition of q. An index of all paths (/*) does not sort
-// documents without the path of ORDER BY, so that they have no place in the
-// results; one that names the path does, and so does a composite index.
+// planQuery splits the condition of q. An index of all paths (/*) does not contain documents
+// without the path of ORDER BY, so they are not results; an index that names the path contains
+// them, and so does a composite index.
 func (p *policy) planQuery(q *query.Query) query.Plan {
 	plan := q.Plan(p.isIndexed)
 	if orders := q.Orders(); len(orders) == 1 && !p.namesPath(orders[0].Path) {
@@ -141,8 +140,7 @@ func (p *policy) planQuery(q *query.Query) query.Plan {
 	return plan
 }
 
-// namesPath reports whether the policy includes path itself, not only a place
-// above it.
+// namesPath reports whether the policy names path itself, not only a parent of it.
 func (p *policy) namesPath(path rawjson.Path) bool {
 	at := p.root
 	for _, step := range path {

@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// Reach is the part of the key space that a query looks into, and whether
-// that is one logical partition.
+// Reach returns the part of the key space that a query reads, and whether that is one logical
+// partition.
 func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) {
 	if err := c.Scope(&q); err != nil {
 		return nil, false, err
@@ -23,13 +23,12 @@ func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) 
 	return []Range{{Min: "", Max: "FF"}}, false, nil
 }
 
-// maxPartitions is how many partitions a condition may name, and have them visited by
-// their keys.
+// maxPartitions bounds the partitions that a condition can name in order to have only these
+// visited.
 const maxPartitions = 10_000
 
-// partitionsOf returns the partitions to which the indexed part of a condition
-// confines the documents, nil if it does not. As with a range of ids, the documents
-// elsewhere cost nothing.
+// partitionsOf returns the partitions to which the indexed part of a condition restricts the
+// documents, or nil. As with a range of ids, documents of other partitions are not charged.
 func (c *Container) partitionsOf(plan query.Plan) []Partition {
 	tuples := [][]query.Value{{}}
 	for _, path := range c.keyPaths {
@@ -47,15 +46,15 @@ func (c *Container) partitionsOf(plan query.Plan) []Partition {
 	}
 	list := []Partition{}
 	for _, t := range tuples {
-		if pk, err := c.partitionOf(t); err == nil { // no document has a key that is not valid
+		if pk, err := c.partitionOf(t); err == nil { // no document has an invalid key
 			list = append(list, pk)
 		}
 	}
 	return list
 }
 
-// Scope narrows a query to the partition that its condition names, or to
-// those that begin with the first parts of a hierarchical key.
+// Scope narrows a query to the partition that its condition requires, or to the partitions with
+// a required prefix of a hierarchical key.
 func (c *Container) Scope(q *QueryRequest) error {
 	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
 		values, ok := q.Query.Equalities(c.keyPaths[:n])

@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// isKeyIndexed reports whether an index confines a query to a logical partition: all parts
-// of the partition key are indexed.
+// isKeyIndexed reports whether all parts of the partition key are indexed, so that an index can
+// restrict a query to a logical partition.
 func (c *Container) isKeyIndexed() bool {
 	for _, path := range c.keyPaths {
 		if !c.policy.isIndexed(path) {
@@ -13,8 +13,8 @@ func (c *Container) isKeyIndexed() bool {
 	return true
 }
 
-// chargeScan charges a query in one logical partition the documents of all others in its
-// physical partition, which it has to load to see that they are not its own.
+// chargeScan charges a query in one logical partition for the documents of the other logical
+// partitions in its physical partition, which it must load to compare their keys.
 func (r *pageBuilder) chargeScan() {
 	own := r.c.effectiveKey(r.q.Partition)
 	i := slices.IndexFunc(r.c.ranges, func(p Range) bool { return p.hasKey(own) })

@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// sweepBatch is how many documents one transaction of Sweep removes, so that
-// writers never wait long for it.
+// sweepBatch bounds the documents that one transaction of Sweep removes, so that writers do not
+// wait long.
 const sweepBatch = 100
 
-// An outlived is a document whose time is over.
+// An expiredDocument is a document that has expired.
 type expiredDocument struct {
 	pk   Partition
 	id   string
@@ -21,8 +21,8 @@ type expiredDocument struct {
 	rest int // terms
 }
 
-// Sweep removes documents that have expired, all of them or until pay, which
-// is asked for the charge of each, says no. It returns how many there were.
+// Sweep removes expired documents until pay, which is called with the charge of each, returns
+// false. It returns the number of removed documents.
 func (e *Engine) Sweep(ctx context.Context, pay func(*Container, Partition, Charge) bool) (removed int, err error) {
 	for _, db := range e.Databases() {
 		for _, c := range db.containers {
@@ -61,7 +61,7 @@ func (e *Engine) sweepContainer(ctx context.Context, c *Container, pay func(*Con
 	return removed, nil
 }
 
-// findExpired finds expired documents from a key on, and the key to go on with.
+// findExpired returns expired documents from a key on, and the key at which to continue.
 func (e *Engine) findExpired(c *Container, from []byte) (batch []expiredDocument, next []byte, err error) {
 	now := e.clock()
 	end := endOfPrefix(containerPrefix('D', c.number))
@@ -87,7 +87,7 @@ func (e *Engine) findExpired(c *Container, from []byte) (batch []expiredDocument
 	return batch, next, err
 }
 
-// partitionOfKey reads the partition out of the key of a document.
+// partitionOfKey extracts the partition from the key of a document.
 func partitionOfKey(key []byte) Partition { return Partition(key[7 : len(key)-8]) }
 
 func documentID(doc []byte) string {
@@ -116,7 +116,7 @@ func (e *Engine) removeExpired(ctx context.Context, c *Container, batch []expire
 				return err
 			}
 			if !ok || !c.hasExpired(s, w.now) {
-				continue // somebody wrote it anew
+				continue // it was written again
 			}
 			w.removeDocument(o.id, s, seq)
 			if err := w.recordUsage(before, grown); err != nil {

@@ -11,17 +11,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A position is where a result page ended. As a continuation token it tells
-// the next page all it needs to know: nothing is kept in between.
+// A pagePosition is where a result page ended. Encoded as a continuation token, it is all that
+// the next page needs: the engine keeps nothing between pages.
 type pagePosition struct {
-	seq     uint64        // of the last document given
-	given   int           // results on all pages so far, for TOP and LIMIT
+	seq     uint64        // sequence number of the last document returned
+	given   int           // number of results on all pages so far, for TOP and LIMIT
 	ordered bool          // the query has ORDER BY
-	keys    []query.Value // what the last document was sorted by
-	inOrder bool          // the order is that of insertion …
-	written uint64        // … as of this write in the partition
-	partial uint64        // the document, if any, within which the page ended …
-	row     int           // … after so many of its results
+	keys    []query.Value // sort key of the last document
+	inOrder bool          // the order is the order of insertion …
+	written uint64        // … up to this write in the partition
+	partial uint64        // document within which the page ended, or 0 …
+	row     int           // … and the number of its results on the page
 }
 
 type tokenJSON struct {
@@ -29,14 +29,14 @@ type tokenJSON struct {
 	Seq     uint64            `json:"s"`
 	Given   int               `json:"n,omitempty"`
 	Ordered bool              `json:"o,omitempty"`
-	Keys    []json.RawMessage `json:"k,omitempty"` // [] is undefined; arrays and objects only have to sort
+	Keys    []json.RawMessage `json:"k,omitempty"` // [] is undefined; arrays and objects only need to sort
 	InOrder bool              `json:"i,omitempty"`
 	Written uint64            `json:"w,omitempty"`
 	Partial uint64            `json:"p,omitempty"`
 	Row     int               `json:"r,omitempty"`
 }
 
-// queryFingerprint is what the pages of one query have in common.
+// queryFingerprint returns a hash of the request that is the same for all pages of a query.
 func queryFingerprint(q QueryRequest) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(q.Text)) // never fails
@@ -48,7 +48,7 @@ func queryFingerprint(q QueryRequest) uint64 {
 func (p pagePosition) encodeToken(q QueryRequest) string {
 	t := tokenJSON{Query: queryFingerprint(q), Seq: p.seq, Given: p.given, Ordered: p.ordered, InOrder: p.inOrder, Written: p.written, Partial: p.partial, Row: p.row}
 	for _, v := range p.keys {
-		raw := json.RawMessage(`[]`) // stands for undefined: an array of no kind
+		raw := json.RawMessage(`[]`) // an empty array encodes undefined
 		switch v.Kind {
 		case query.Undefined:
 		case query.Array:
@@ -68,7 +68,7 @@ func (p pagePosition) encodeToken(q QueryRequest) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseToken reads the continuation token of q.
+// parseToken decodes the continuation token of q.
 func (p *pagePosition) parseToken(q QueryRequest) error {
 	wrong := badRequest("the continuation token is not one of this query")
 	b, err := base64.RawURLEncoding.DecodeString(q.Continuation)

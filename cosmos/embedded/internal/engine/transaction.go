@@ -9,11 +9,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// errRolledBack ends the transaction of a batch that has to leave no trace.
-// The results tell what happened.
+// errRolledBack rolls back the transaction of a failed batch. The results hold the reason.
 var errRolledBack = errors.New("rolled back")
 
-// Write does all of ops in one logical partition, or none of them.
+// Write executes all of ops in one logical partition, or none of them.
 func (e *Engine) Write(ctx context.Context, c *Container, pk Partition, ops []Op, consistency Consistency) (WriteResult, error) {
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyAll(pk, ops) })
 }
@@ -24,16 +23,15 @@ type PlacedOp struct {
 	Partition Partition
 }
 
-// WriteEach does every one of ops that can be done, in any partitions. They
-// share one transaction, but no operation depends on another.
+// WriteEach executes each of ops, in any partitions. They share one transaction, but an
+// operation that fails does not affect the others.
 func (e *Engine) WriteEach(ctx context.Context, c *Container, ops []PlacedOp, consistency Consistency) (WriteResult, error) {
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyEach(ops) })
 }
 
 func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consistency, do func(*writeTransaction) error) (WriteResult, error) {
-	// The transaction writes into w. It is only looked at when the
-	// transaction is over: a caller that gives up gets an error instead, but
-	// Options.Committed is called nevertheless.
+	// The transaction writes into w. It is read only after the transaction: a caller whose
+	// context ends gets an error, but Options.Committed is still called.
 	w := &writeTransaction{ctx: ctx, e: e, c: c, now: e.clock(), double: consistency.Double}
 	err := e.store.Update(ctx, func(tx disk.Tx) error {
 		if err := w.beginWrite(tx); err != nil {
@@ -53,7 +51,7 @@ func (e *Engine) runWrite(ctx context.Context, c *Container, consistency Consist
 	return w.out, nil
 }
 
-// A writer is one write transaction.
+// A writeTransaction is the state of one write transaction.
 type writeTransaction struct {
 	ctx     context.Context //nolint:containedctx // that of the request
 	e       *Engine
@@ -62,16 +60,16 @@ type writeTransaction struct {
 	now     time.Time
 	double  bool
 	tx      disk.Tx
-	version uint64   // of the newest write so far
-	grown   int64    // bytes of documents that came, less those that went
-	broken  error    // a document that cannot be read
+	version uint64   // number of the newest write so far
+	grown   int64    // bytes of added documents minus those of removed ones
+	broken  error    // error of an unreadable document
 	changes []Change // for Options.Committed
 	out     WriteResult
 }
 
 func (w *writeTransaction) beginWrite(tx disk.Tx) error {
-	// The container may have gone since the request was routed, and another
-	// of the same name may have come.
+	// The container may have been deleted since the request was routed, and another with the
+	// same name created.
 	if tx.Get(containerPrefix('N', w.c.number)) == nil {
 		return notFound("container", w.c.ID)
 	}
@@ -90,7 +88,7 @@ func (w *writeTransaction) reportChanges() {
 	}
 }
 
-// applyAll does the operations until one fails, which undoes them all.
+// applyAll executes the operations until one fails, which rolls back all of them.
 func (w *writeTransaction) applyAll(pk Partition, ops []Op) error {
 	w.pk = pk
 	w.out.Results = make([]Result, len(ops))
@@ -115,7 +113,7 @@ func (w *writeTransaction) applyAll(pk Partition, ops []Op) error {
 	return w.recordUsage(before, grown)
 }
 
-// recordUsage notes what the partition was written.
+// recordUsage updates the record of the partition.
 func (w *writeTransaction) recordUsage(before uint64, grown int64) error {
 	if w.version == before {
 		return nil
@@ -133,7 +131,7 @@ func (w *writeTransaction) recordUsage(before uint64, grown int64) error {
 	return nil
 }
 
-// applyEach relies on that an operation that fails has written nothing.
+// applyEach executes each operation. It relies on failed operations having written nothing.
 func (w *writeTransaction) applyEach(ops []PlacedOp) error {
 	w.out.Results = make([]Result, len(ops))
 	for i := range ops {

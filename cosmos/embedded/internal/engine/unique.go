@@ -14,8 +14,8 @@ const (
 	maxUniquePaths = 16
 )
 
-// A uniqueKey is a tuple of paths that no two documents of one logical
-// partition may have the same values at.
+// A uniqueKey is a tuple of paths. No two documents of a logical partition may have the same
+// values at them.
 type uniqueKey struct {
 	text  []string
 	paths *rawjson.Extractor
@@ -70,8 +70,8 @@ func sameKeys(have []uniqueKey, want *uniquePolicy) bool {
 	return true
 }
 
-// uniqueEntries are the keys under which the values of doc are taken. A value
-// that is missing counts as null. Long values are stored as their hash.
+// uniqueEntries returns the keys that reserve the unique values of doc. A missing value counts
+// as null. Long values are stored as their hash.
 func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 	var entries [][]byte
 	for i, k := range c.unique {
@@ -90,8 +90,7 @@ func (c *Container) uniqueEntries(pk Partition, doc []byte) [][]byte {
 	return entries
 }
 
-// isTaken reports whether another document than that at seq has one of the
-// entries.
+// isTaken reports whether a document other than seq has one of the entries.
 func isTaken(r disk.State, entries [][]byte, seq uint64) bool {
 	return slices.ContainsFunc(entries, func(key []byte) bool {
 		owner := r.Get(key)

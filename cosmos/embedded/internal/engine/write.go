@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A Kind is what an Op does.
+// A Kind is the kind of an operation.
 type Kind int
 
 // The kinds of operations.
@@ -23,22 +23,22 @@ const (
 // An Op is one operation on one document.
 type Op struct {
 	Kind    Kind
-	ID      string    // but for Create and Upsert
-	Doc     Document  // of Create, Upsert, Replace
-	Patch   *PatchDoc // of Patch
-	IfMatch string    // an etag with its quotes, * or nothing; Create and Read ignore it
+	ID      string    // id of the document, except for Create and Upsert
+	Doc     Document  // document of Create, Upsert and Replace
+	Patch   *PatchDoc // patch of Patch
+	IfMatch string    // a quoted etag, * or empty; Create and Read ignore it
 }
 
-// A Result is what became of an Op.
+// A Result is the result of an Op.
 type Result struct {
 	Status  int
-	Message string // of a failure
+	Message string // reason of a failure
 	Charge  Charge
 	ETag    string
-	JSON    []byte // the document, as it is now; must not be changed
+	JSON    []byte // the document after the operation; must not be modified
 }
 
-// A Written is the outcome of Write.
+// A WriteResult is the result of Write.
 type WriteResult struct {
 	Results []Result
 	Failed  int    // index of the operation that stopped the others, -1 if none
@@ -73,7 +73,7 @@ func (w *writeTransaction) dispatchOp(op *Op) Result {
 		return Result{}
 	}
 	if exists && w.c.hasExpired(old, w.now) {
-		if _, err := old.readJSON(w.tx, w.c); err == nil { // if it is damaged, its time may be as well
+		if _, err := old.readJSON(w.tx, w.c); err == nil { // if it is damaged, its time to live may be damaged, too
 			w.removeDocument(id, old, seq)
 			exists = false
 		}
@@ -168,7 +168,7 @@ func (w *writeTransaction) replaceDocument(old storedDocument, seq uint64, doc D
 	return r
 }
 
-// removeVersion removes what belongs to one version of a document.
+// removeVersion removes the entries of one version of a document.
 func (w *writeTransaction) removeVersion(old storedDocument) {
 	w.tx.Delete(changeKey(w.c.number, old.version))
 	if old.size > maxInlineSize {
@@ -177,8 +177,8 @@ func (w *writeTransaction) removeVersion(old storedDocument) {
 	w.grown -= int64(old.size)
 }
 
-// userPart returns a copy of the document without its system properties. It
-// returns nil if the policy has no terms to compare.
+// userPart returns a copy of the document without its system properties, or nil if the policy
+// indexes no terms.
 func (w *writeTransaction) userPart(doc []byte, user int) []byte {
 	if p := w.c.policy; p.none || p.root.below == excluded && len(p.root.next) == 0 {
 		return nil
@@ -186,7 +186,7 @@ func (w *writeTransaction) userPart(doc []byte, user int) []byte {
 	return append(append(make([]byte, 0, user+1), doc[:user]...), '}')
 }
 
-// putDocument stores a document, whose text it takes over, under the current version.
+// putDocument stores a document under the current version. It reuses the memory of its text.
 func (w *writeTransaction) putDocument(d Document, seq uint64) Result {
 	text := w.e.appendSystemProperties(w.c, d.text, seq, w.version, w.now)
 	header, doc := text[:headerSize:headerSize], text[headerSize:]
@@ -204,8 +204,7 @@ func (w *writeTransaction) putDocument(d Document, seq uint64) Result {
 	return Result{ETag: w.e.formatETag(w.version), JSON: doc}
 }
 
-// removeDocument works on damaged documents too: to delete one is the way out of the
-// damage.
+// removeDocument works on damaged documents, too: deleting one repairs the store.
 func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uint64) {
 	if len(w.c.unique) > 0 {
 		if doc, err := old.readJSON(w.tx, w.c); err == nil {
@@ -220,7 +219,8 @@ func (w *writeTransaction) removeDocument(id string, old storedDocument, seq uin
 	w.removeVersion(old)
 }
 
-// releaseAllEntries looks for the unique keys of a document that cannot be read.
+// releaseAllEntries releases the unique keys of a document that cannot be read. It scans for
+// them.
 func (w *writeTransaction) releaseAllEntries(seq uint64) {
 	var entries [][]byte
 	prefix := partitionPrefix('U', w.c.number, w.pk)

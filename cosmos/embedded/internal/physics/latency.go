@@ -9,24 +9,23 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A Latency is how long an answer takes besides the work: Base, PerKB for each
-// kilobyte of request and answer, and up to Jitter more, at random. So many of
-// a thousand answers, at random too, take Slow besides.
+// A Latency describes how long an answer is delayed: Base, PerKB for each kilobyte of request
+// and answer, and a random Jitter. SlowOf1000 of a thousand answers, chosen at random, take
+// Slow in addition.
 type Latency struct {
 	Base, PerKB, Jitter time.Duration
 
 	Slow       time.Duration
 	SlowOf1000 int
 
-	// Seed makes the jitter the same in every run of requests that come one
-	// after the other.
+	// Seed makes the delays of sequential requests the same in every run.
 	Seed uint64
 
-	// Sleep waits for d, or until ctx ends. Default: with a timer.
+	// Sleep waits for d, or until ctx ends. Default: a timer.
 	Sleep func(ctx context.Context, d time.Duration)
 }
 
-// A Delayer delays answers. It is safe for use by many goroutines.
+// A Delayer delays answers. It is safe for concurrent use.
 type Delayer struct {
 	latency Latency
 
@@ -42,13 +41,13 @@ func NewDelayer(l Latency) *Delayer {
 	return &Delayer{latency: l, random: rand.New(rand.NewPCG(l.Seed, 0))}
 }
 
-// Delay waits as long as a request and an answer of so many bytes take.
+// Delay waits as long as a request and its answer take that have this many bytes together.
 func (d *Delayer) Delay(ctx context.Context, bytes int64) {
 	wait := d.latency.Base + time.Duration(float64(d.latency.PerKB)*float64(bytes)/1024)
 	d.latency.Sleep(ctx, wait+d.drawDelay())
 }
 
-// drawDelay is the part that is drawn.
+// drawDelay returns the random part of a delay.
 func (d *Delayer) drawDelay() (wait time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 const ru = 1_000_000
 
-func TestABudgetRefillsAllTheTimeUpToOneSecond(t *testing.T) {
+func TestBudget_RefillsUpToOneSecond(t *testing.T) {
 	now := time.Unix(0, 0)
 	th := NewThrottle(func() time.Time { return now })
 	b := []Budget{{Key: "a", PerSecond: 400 * ru}}
@@ -29,9 +29,9 @@ func TestABudgetRefillsAllTheTimeUpToOneSecond(t *testing.T) {
 	require.Zero(t, th.Admit([]Budget{{Key: "b", PerSecond: 400 * ru}}))
 }
 
-// TestNoMoreIsSpentThanTimeAndOneRequestAllow holds any traffic to the bound
-// that the rule of admission implies.
-func TestNoMoreIsSpentThanTimeAndOneRequestAllow(t *testing.T) {
+// TestThrottle_SpendsAtMostItsRateAndOneRequest checks, for any traffic, the bound that the
+// admission rule implies.
+func TestThrottle_SpendsAtMostItsRateAndOneRequest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		now := time.Unix(0, 0)
 		th := NewThrottle(func() time.Time { return now })
@@ -53,7 +53,7 @@ func TestNoMoreIsSpentThanTimeAndOneRequestAllow(t *testing.T) {
 	})
 }
 
-func TestAChargeOverSeveralBudgetsIsSharedWithoutLoss(t *testing.T) {
+func TestSpend_SharesAChargeAmongBudgetsWithoutLoss(t *testing.T) {
 	now := time.Unix(0, 0)
 	th := NewThrottle(func() time.Time { return now })
 	b := []Budget{{Key: "a", PerSecond: 10 * ru}, {Key: "b", PerSecond: 10 * ru}, {Key: "c", PerSecond: 10 * ru}}
@@ -67,7 +67,7 @@ func TestAChargeOverSeveralBudgetsIsSharedWithoutLoss(t *testing.T) {
 	require.False(t, th.Spare(b[0], 1), "background work leaves half")
 }
 
-func TestALatencyIsTheSameForTheSameSeed(t *testing.T) {
+func TestLatency_IsTheSameForTheSameSeed(t *testing.T) {
 	waits := func(seed uint64) (all []time.Duration) {
 		d := NewDelayer(Latency{
 			Base: time.Millisecond, PerKB: time.Second, Jitter: time.Millisecond, Seed: seed,

@@ -1,6 +1,6 @@
-// Package physics is what makes a real account slow: budgets of request units
-// that refill with time, and the way that requests have to travel. It knows
-// neither documents nor HTTP, and takes its time from its caller.
+// Package physics simulates the limits of a real account: budgets of request units that refill
+// with time, and network latency. It knows neither documents nor HTTP, and its caller provides
+// the time.
 package physics
 
 import (
@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// A Budget names what a physical partition may spend.
+// A Budget is the throughput that a physical partition may use.
 type Budget struct {
-	Key       string // two budgets with one key are the same
+	Key       string // budgets with the same key are one budget
 	PerSecond int64  // millionths of a request unit
 }
 
-// A Throttle keeps budgets. Each holds at most what one second gives, and
-// refills all the time. A request is admitted as long as anything is left and
-// then spends what it really cost, which may be more than was left: the
-// requests after it wait until that is paid off.
+// A Throttle keeps budgets. Each holds at most the amount of one second, and refills
+// continuously. A request is admitted if its budget is not used up, and then spends its actual
+// cost, which may exceed what was left: later requests wait until the debt is paid.
 type Throttle struct {
 	clock func() time.Time
 
@@ -26,14 +25,14 @@ type Throttle struct {
 }
 
 type budgetState struct {
-	left int64 // millionths of a request unit; negative is debt
+	left int64 // millionths of a request unit; negative: debt
 	at   time.Time
 
-	second, spent int64 // what was spent in this second of 1970
-	hour, highest int64 // the most of any second of this hour
+	second, spent int64 // current second since 1970, and what was spent in it
+	hour, highest int64 // current hour, and the most that one of its seconds spent
 }
 
-// recordSpent keeps the most that was spent in a second.
+// recordSpent records a charge, and keeps the maximum per second.
 func (f *budgetState) recordSpent(now time.Time, charge int64) {
 	if second := now.Unix(); second != f.second {
 		f.second, f.spent = second, 0
@@ -50,8 +49,8 @@ func NewThrottle(clock func() time.Time) *Throttle {
 	return &Throttle{clock: clock, funds: map[string]*budgetState{}}
 }
 
-// Admit returns 0 if each of the budgets has something left, otherwise how
-// long it takes until they have.
+// Admit returns 0 if each of the budgets has something left, otherwise the time until each of
+// them has.
 func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +63,7 @@ func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	return wait
 }
 
-// Spend takes a charge from the budgets, from each an equal part.
+// Spend takes a charge from the budgets, an equal part from each.
 func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,8 +77,8 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	}
 }
 
-// Busiest is the largest part of any of the budgets that was spent in one
-// second of this hour: 1 is all of it.
+// Busiest returns the largest part of a budget that was spent in one second of this hour; 1 is
+// the whole budget.
 func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,8 +91,8 @@ func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	return min(part, 1)
 }
 
-// Spare takes a charge from the budget if it is at least half full, as work in
-// the background does.
+// Spare takes a charge from the budget if it is at least half full, and reports whether it did.
+// It is for background work.
 func (t *Throttle) Spare(b Budget, charge int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +106,7 @@ func (t *Throttle) Spare(b Budget, charge int64) bool {
 	return true
 }
 
-// refilled returns what there is at this time.
+// refilled returns the state of a budget, refilled up to now.
 func (t *Throttle) refilled(b Budget, now time.Time) *budgetState {
 	f := t.funds[b.Key]
 	if f == nil {
@@ -116,7 +115,7 @@ func (t *Throttle) refilled(b Budget, now time.Time) *budgetState {
 		return f
 	}
 	if passed := now.Sub(f.at).Truncate(time.Microsecond); passed > 0 {
-		// Whole seconds and the rest apart, so that nothing overflows.
+		// whole seconds and the rest are added separately, to avoid an overflow
 		seconds := int64(min(passed, 100*time.Hour) / time.Second)
 		rest := int64(passed % time.Second / time.Microsecond)
 		f.left += b.PerSecond*seconds + b.PerSecond*rest/1e6

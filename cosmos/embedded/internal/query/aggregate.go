@@ -4,7 +4,7 @@ package query
 type aggregate struct {
 	function string // in upper case
 	arg      expr
-	slot     int // of its result
+	slot     int // slot of its result
 }
 
 func isAggregate(name string) bool {
@@ -15,7 +15,8 @@ func isAggregate(name string) bool {
 	return false
 }
 
-// hasAggregate reports whether SELECT aggregates, not merely a subquery in it.
+// hasAggregate reports whether SELECT itself has an aggregate; those of its subqueries do not
+// count.
 func hasAggregate(s *selectNode) bool {
 	found := false
 	look := func(n exprNode) bool {
@@ -30,12 +31,11 @@ func hasAggregate(s *selectNode) bool {
 	return found
 }
 
-// An accumulator takes the values of one aggregate and gives one value.
+// An accumulator computes the value of one aggregate.
 //
-// Undefined values do not count. A value of a wrong type makes the whole
-// result undefined, which is no result at all: for SUM and AVG anything but
-// a number, for MIN and MAX arrays and objects. SUM and COUNT of nothing are
-// 0, the others have no result.
+// Undefined values do not count. A value of a wrong type makes the result undefined: for SUM
+// and AVG any value that is not a number, for MIN and MAX an array or object. Without values,
+// SUM and COUNT are 0, and the others are undefined.
 type accumulator struct {
 	count   int
 	sum     float64

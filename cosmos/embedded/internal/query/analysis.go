@@ -7,28 +7,27 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// An Analysis says what an index can do for a query.
+// An Analysis describes how an index can serve a query.
 type Analysis struct {
-	// Predicates all hold for every document that has a result. An index on
-	// any of their paths finds all candidates.
+	// All Predicates hold for every document that has a result. An index on any of their paths
+	// finds all candidates.
 	Predicates []Predicate
-	// Exact says that the condition holds for every document for which all
-	// Predicates do: a candidate of all of them need not be tested again.
+	// Exact is true if the condition holds for every document for which all Predicates hold, so
+	// that such documents need no further test.
 	Exact bool
-	// Orders are the paths of ORDER BY. An index in their order saves sorting.
+	// Orders are the paths of ORDER BY. An index in their order makes sorting unnecessary.
 	Orders []Order
-	// NeedsDocument is false if the number of candidates is the whole answer,
-	// as for SELECT VALUE COUNT(1), and the values of the candidates are not
-	// asked for.
+	// NeedsDocument is false if the number of candidates is the whole result, as for SELECT
+	// VALUE COUNT(1).
 	NeedsDocument bool
 }
 
-// A Predicate confines the value at one path: to the values of In, or, if In
-// is nil, to a range. A range has at least one bound, and lies within the type
-// of it: a number is never greater than a string, nor less.
+// A Predicate restricts the value at one path to the values of In or, if In is nil, to a range.
+// A range has at least one bound, and contains only values of the bound's type: numbers and
+// strings cannot be compared.
 type Predicate struct {
 	Path      rawjson.Path
-	In        []Value // scalars, none of them twice; empty, not nil: no document can match
+	In        []Value // distinct scalars; empty but not nil: no document can match
 	Low, High *Bound
 }
 
@@ -38,7 +37,7 @@ type Bound struct {
 	Inclusive bool
 }
 
-// Equal reports whether the predicate is an equality, and with what.
+// Equal reports whether the predicate is an equality, and returns the value.
 func (p Predicate) Equal() (Value, bool) {
 	if len(p.In) != 1 {
 		return undefined, false
@@ -67,7 +66,7 @@ func (b *Bound) allowsValue(v Value, side int) bool {
 	return v.Kind == b.Value.Kind && (c == side || c == 0 && b.Inclusive)
 }
 
-// Analyze takes the condition apart.
+// Analyze derives the predicates of the condition.
 func (q *Query) Analyze() Analysis {
 	a := Analysis{Orders: q.orders, Exact: len(q.where) == 0}
 	var all predicateList
@@ -96,10 +95,10 @@ func (q *Query) countsRows() bool {
 // A predicateList joins two half ranges over one path and type into one range.
 type predicateList struct {
 	list []Predicate
-	open map[openRange][]int // half ranges that still miss a bound, by their place
+	open map[openRange][]int // indexes of half ranges that lack a bound
 }
 
-// An openRange is what a half range and the one that completes it share.
+// An openRange is the key by which a half range finds the one that completes it.
 type openRange struct {
 	path      string
 	kind      Kind
@@ -135,8 +134,8 @@ func (l *predicateList) addPredicate(p Predicate) {
 	l.list = append(l.list, p)
 }
 
-// findPredicates returns what must hold where e is true, and whether that is all
-// that e says.
+// findPredicates returns predicates that hold where e is true, and whether they are equivalent
+// to e.
 func (q *Query) findPredicates(e expr) (list []Predicate, exact bool) {
 	switch e := e.(type) {
 	case pathExpr:
@@ -192,7 +191,7 @@ func scalarValues(list []expr) (values []Value, ok bool) {
 	return values, true
 }
 
-// mirrored is the operator that says the same with its operands exchanged.
+// mirrored maps a comparison operator to the one with exchanged operands.
 var mirrored = map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
@@ -209,7 +208,7 @@ func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
 	case op == "=":
 		return q.newPredicates(path, v), true
 	case v.Kind == Undefined || v.Kind >= Array:
-		return q.newPredicates(path), true // such a comparison is never true
+		return q.newPredicates(path), true // this comparison is never true
 	}
 	p := Predicate{Path: q.paths[slot-q.extra]}
 	bound := &Bound{v, len(op) == 2}
@@ -221,7 +220,7 @@ func (q *Query) comparisonPredicates(c comparisonExpr) ([]Predicate, bool) {
 	return []Predicate{p}, true
 }
 
-// callPredicates knows IS_NULL, and STARTSWITH, which is a range.
+// callPredicates returns the predicates of IS_NULL and STARTSWITH; the latter is a range.
 func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
 	path, ok := c.args[0].(pathExpr)
 	if !ok {
@@ -240,14 +239,15 @@ func (q *Query) callPredicates(c callExpr) ([]Predicate, bool) {
 	p := Predicate{Path: q.paths[path.slot-q.extra], Low: &Bound{prefix.value, true}}
 	if n := len(prefix.value.Text); n > 0 && prefix.value.Text[n-1] < 0xFF {
 		next := bytes.Clone(prefix.value.Text)
-		next[n-1]++ // UTF-8 never has the byte 0xFF, so this is the next text that lacks the prefix
+		next[n-1]++ // UTF-8 does not use the byte 0xFF, so this is the next text without the prefix
 		p.High = &Bound{Value: Value{Kind: String, Text: next}}
 		return []Predicate{p}, true
 	}
 	return []Predicate{p}, len(prefix.value.Text) == 0
 }
 
-// orPredicates keeps the paths that every part of an OR confines to some values.
+// orPredicates returns predicates on the paths that every term of an OR restricts to some
+// values.
 func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
 	parts := listDisjuncts(e, nil)
 	first, exact := q.findPredicates(parts[0])
@@ -278,13 +278,13 @@ func (q *Query) orPredicates(e logicalExpr) (list []Predicate, exact bool) {
 	return list, exact && len(list) == 1
 }
 
-// A confined path has one of some values.
+// A confinedPath is a path whose value is one of some values.
 type confinedPath struct {
 	key    string
 	values []Value
 }
 
-// listDisjuncts takes apart what OR joins.
+// listDisjuncts appends the terms of an OR to list.
 func listDisjuncts(e expr, list []expr) []expr {
 	l, ok := e.(logicalExpr)
 	if !ok || l.and {

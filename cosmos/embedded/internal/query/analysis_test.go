@@ -38,7 +38,7 @@ func describePredicate(p Predicate) string {
 	return path.String() + " in " + low + " " + high
 }
 
-func TestTheAnalysisFindsWhatAnIndexCanAnswer(t *testing.T) {
+func TestAnalyze_FindsThePredicates(t *testing.T) {
 	for _, tc := range []struct {
 		where, want string
 		exact       bool
@@ -88,7 +88,7 @@ func TestTheAnalysisFindsWhatAnIndexCanAnswer(t *testing.T) {
 	}
 }
 
-func TestTheAnalysisSaysWhetherDocumentsAreNeeded(t *testing.T) {
+func TestAnalyze_ReportsWhetherDocumentsAreNeeded(t *testing.T) {
 	for query, needs := range map[string]bool{
 		"SELECT VALUE COUNT(1) FROM c":                             false,
 		"SELECT VALUE COUNT(1) FROM c WHERE c.a = 1":               false,
@@ -111,7 +111,7 @@ func TestTheAnalysisSaysWhetherDocumentsAreNeeded(t *testing.T) {
 	require.True(t, a.Orders[0].Descending)
 }
 
-func TestALongListOfAlternativesIsAnalyzedAtOnce(t *testing.T) {
+func TestAnalyze_OfALongListIsFast(t *testing.T) {
 	var parts []string
 	for i := range 1000 {
 		parts = append(parts, fmt.Sprintf("(c.id = 'i%d' AND c.pk = 'p%d')", i, i))

@@ -2,8 +2,8 @@ package query
 
 import "math"
 
-// An arithmetic applies operators from the left. Each takes two operands that are
-// numbers, or for || strings; with any other operand it is undefined.
+// An arithmeticExpr applies operators from left to right. The operands must be numbers, or
+// strings for ||; otherwise the result is undefined.
 type arithmeticExpr struct {
 	first expr
 	rest  []arithmeticStep
@@ -25,7 +25,7 @@ func (e arithmeticExpr) evalRow(slots *Slots) Value {
 	return v
 }
 
-// operations are the operators that are neither logical nor comparisons.
+// operations are the operators other than logical ones and comparisons.
 var operations = map[string]func(a, b Value) Value{
 	"+":   ofNumbers(func(a, b float64) float64 { return a + b }),
 	"-":   ofNumbers(func(a, b float64) float64 { return a - b }),
@@ -41,7 +41,7 @@ var operations = map[string]func(a, b Value) Value{
 	"||":  func(a, b Value) Value { return concatText([]Value{a, b}) },
 }
 
-// numberValue is f, or undefined where f is none that JSON can hold.
+// numberValue returns f, or undefined if JSON cannot represent f.
 func numberValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return undefined
@@ -58,21 +58,21 @@ func ofNumbers(op func(a, b float64) float64) func(a, b Value) Value {
 	}
 }
 
-// ofBits works on 32 bits, as JavaScript does.
+// ofBits converts the operands to 32 bits, as JavaScript does.
 func ofBits(op func(a, b int32) float64) func(a, b Value) Value {
 	return ofNumbers(func(a, b float64) float64 { return op(toInt32(a), toInt32(b)) })
 }
 
-// toInt32 is JavaScript's conversion: the fraction goes, the rest wraps.
+// toInt32 is JavaScript's conversion: it drops the fraction, and wraps.
 func toInt32(f float64) int32 {
 	f = math.Mod(math.Trunc(f), 1<<32)
 	if f < 0 {
 		f += 1 << 32
 	}
-	return int32(uint32(f)) //nolint:gosec // wrapping is what is wanted
+	return int32(uint32(f)) //nolint:gosec // wraps, as specified
 }
 
-// A sign is + or - before a value.
+// A signExpr is + or - before a value.
 type signExpr struct {
 	operand expr
 	factor  float64
@@ -96,10 +96,11 @@ func (e complementExpr) evalRow(slots *Slots) Value {
 	return Value{Kind: Number, Num: float64(^toInt32(v.Num))}
 }
 
-// maxText bounds a string that a query makes: no result page could hold more.
+// maxText bounds a string that a query builds: no result page could hold more.
 const maxText = 4 << 20
 
-// concatText joins strings; it is undefined if one of the values is no string.
+// concatText concatenates strings; the result is undefined if one of the values is not a
+// string.
 func concatText(values []Value) Value {
 	size := 0
 	for _, v := range values {

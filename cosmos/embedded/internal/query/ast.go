@@ -1,8 +1,7 @@
 package query
 
-// A node is one expression as it was written. Nodes know no documents: compile
-// turns them into an expr once all aliases are known, because SELECT comes
-// before FROM and already uses the aliases that FROM gives.
+// An exprNode is one parsed expression. The compiler turns it into an expr after the whole
+// query was parsed, because SELECT comes before FROM and uses the aliases of FROM.
 type exprNode interface {
 	// textOffset returns where the expression, or its operator, starts in the text.
 	textOffset() int
@@ -17,7 +16,7 @@ type (
 	literalNode struct {
 		textPosition
 		value Value
-		param string // with its @, "" for a constant
+		param string // name with its @; "" for a constant
 	}
 	nameNode struct {
 		textPosition
@@ -39,10 +38,9 @@ type (
 		op      string
 		operand exprNode
 	}
-	// A chainNode joins operands by operators of one level, from the left: by
-	// AND, by OR, by ??, or by those of arithmetic, bits and ||. It is flat, so
-	// that a long chain is not a deep tree. Its position is that of the last
-	// operator.
+	// A chainNode joins operands by operators of one precedence, from left to right: AND, OR,
+	// ??, arithmetic and bit operators, or ||. It is flat, so that a long chain is not a deep
+	// tree. Its position is that of the last operator.
 	chainNode struct {
 		textPosition
 		ops      []string // one fewer than operands
@@ -105,7 +103,7 @@ type selectNode struct {
 	sources  []sourceNode
 	where    exprNode
 	groupBy  []exprNode
-	orderAt  int // where ORDER stands
+	orderAt  int // position of ORDER
 	orderBy  []orderNode
 	offset   *countNode // with limit
 	limit    *countNode
@@ -121,7 +119,7 @@ type columnNode struct {
 type sourceNode struct {
 	textPosition
 	alias string
-	each  bool     // alias IN from: alias is each element in turn
+	each  bool     // alias IN from: alias iterates over the elements
 	from  exprNode // a path or a subqueryNode
 }
 
@@ -138,8 +136,7 @@ type countNode struct {
 	param string
 }
 
-// walkNode visits n and, as long as visit returns true, its parts. It does not
-// enter subqueries.
+// walkNode visits n and, if visit returns true, its children. It does not enter subqueries.
 func walkNode(n exprNode, visit func(exprNode) bool) {
 	if n == nil || !visit(n) {
 		return

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// parseSelect reads a whole query, at the top or in parentheses.
+// parseSelect parses a whole query, or a subquery in parentheses.
 func (p *queryParser) parseSelect() (*selectNode, error) {
 	s := &selectNode{textPosition: textPosition(p.peekToken().at)}
 	if err := p.expectToken("SELECT"); err != nil {
@@ -77,12 +77,12 @@ func (p *queryParser) parseProjection(s *selectNode) (err error) {
 	}
 }
 
-// isAlias reports whether t may be an alias.
+// isAlias reports whether t can be an alias.
 func (p *queryParser) isAlias(t lexToken) bool {
 	return t.kind == tokenName && !reserved[strings.ToUpper(t.text)]
 }
 
-// parseFrom reads FROM and every JOIN.
+// parseFrom parses FROM and the JOINs.
 func (p *queryParser) parseFrom(s *selectNode) error {
 	for keyword := "FROM"; p.acceptToken(keyword); keyword = "JOIN" {
 		source, err := p.parseSource(keyword)
@@ -135,7 +135,7 @@ func (p *queryParser) parseSource(keyword string) (s sourceNode, err error) {
 	return s, err
 }
 
-// parseCollection reads what FROM and JOIN range over.
+// parseCollection parses the operand of FROM or JOIN.
 func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
 	if t := p.peekToken(); t.isToken("(") && p.tokens[p.pos+1].isToken("SELECT") {
 		return p.parseOperand()
@@ -147,7 +147,7 @@ func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
 	return p.parsePath(nameNode{textPosition(t.at), t.text})
 }
 
-// parsePath reads the steps after a name, of which each is a constant.
+// parsePath parses the steps after a name, all of which must be constant.
 func (p *queryParser) parsePath(base exprNode) (exprNode, error) {
 	n, err := p.parseSteps(base)
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *queryParser) parsePath(base exprNode) (exprNode, error) {
 	}
 }
 
-// lastName is the alias of a path that was given none.
+// lastName returns the default alias of a path.
 func lastName(n exprNode) string {
 	switch n := n.(type) {
 	case nameNode:

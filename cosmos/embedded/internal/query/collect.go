@@ -2,8 +2,8 @@ package query
 
 import "slices"
 
-// A Collector makes the results of a query whose results depend on more than
-// one document: DISTINCT, GROUP BY, aggregates, and ORDER BY with JOIN.
+// A Collector computes the results of a query whose results depend on more than one document:
+// DISTINCT, GROUP BY, aggregates, and ORDER BY with JOIN.
 type Collector struct {
 	query  *Query
 	want   int
@@ -17,8 +17,8 @@ type collectedResult struct {
 	result []byte
 }
 
-// Collect starts the results of q. Only the first want of them are needed;
-// NoLimit stands for all.
+// Collect returns a Collector of the first want results of q, or of all results if want is
+// NoLimit.
 func (q *Query) Collect(want int) *Collector {
 	if q.limit != NoLimit && (want == NoLimit || want > q.limit) {
 		want = q.limit
@@ -33,8 +33,8 @@ func (q *Query) Collect(want int) *Collector {
 	return c
 }
 
-// Add takes in a document for which the condition holds. It reports false
-// when no further document can change the results.
+// Add adds a document for which the condition holds. It returns false when no further document
+// can change the results.
 func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	if c.groups != nil && len(c.query.sources)+len(c.query.where) == 0 { // a document is one row
 		c.groups.addRow(slots)
@@ -71,7 +71,7 @@ func (c *Collector) Add(doc []byte, slots *Slots) bool {
 	return slots.Failure() == nil && !c.isFull()
 }
 
-// estimateSize is about how many bytes a result takes, twice with DISTINCT.
+// estimateSize returns the approximate bytes of a result; with DISTINCT it is stored twice.
 func (c collectedResult) estimateSize() int {
 	const fields = 96
 	n := fields + 2*len(c.result)
@@ -81,22 +81,22 @@ func (c collectedResult) estimateSize() int {
 	return n
 }
 
-// sortResults puts what was found in order. Equal results may have different keys, so
-// DISTINCT waits until it is known which of them comes first.
+// sortResults sorts the results. Equal results may have different keys, so DISTINCT is applied
+// after sorting.
 func (c *Collector) sortResults() {
 	slices.SortStableFunc(c.found, func(a, b collectedResult) int { return c.query.CompareKeys(a.key, b.key) })
 	once := newSeenResults(c.query.distinct)
 	c.found = slices.DeleteFunc(c.found, func(f collectedResult) bool { return !once.addIfNew(f.result) })
 }
 
-// isFull reports whether all results that are wanted have been found. That is
-// never so while a later document may come before them, or join their group.
+// isFull reports whether all requested results have been found. This is false while a later
+// document may sort before them, or join their group.
 func (c *Collector) isFull() bool {
 	return c.want != NoLimit && len(c.found) >= c.want && c.groups == nil && len(c.query.orders) == 0
 }
 
-// Results returns the results, in order, as OFFSET and LIMIT say. slots are
-// those of Add. It can be called once.
+// Results returns the results in order, after OFFSET and LIMIT. slots must be those of Add. It
+// can be called once.
 func (c *Collector) Results(slots *Slots) [][]byte {
 	if c.groups != nil {
 		c.groups.eachGroup(slots, func() bool {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestACollectorKeepsTheFirstResultsOfAll(t *testing.T) {
+func TestCollector_KeepsTheFirstResults(t *testing.T) {
 	queries := []string{
 		"SELECT DISTINCT VALUE i FROM c JOIN i IN c.l ORDER BY c.n DESC", "SELECT c.id, i FROM c JOIN i IN c.l ORDER BY c.n",
 		"SELECT VALUE i FROM i IN c.l OFFSET 5 LIMIT 90", "SELECT c.n, SUM(i) AS s FROM c JOIN i IN c.l GROUP BY c.n", "SELECT DISTINCT c.n FROM c",

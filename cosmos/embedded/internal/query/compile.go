@@ -9,21 +9,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A compiler turns nodes into exprs. It gives every path into the document
-// and every alias a slot.
+// A compiler turns nodes into exprs. It assigns a slot to every path into the document and
+// every alias.
 type compiler struct {
 	now   func() time.Time
-	start time.Time // what the Static functions of the clock give
+	start time.Time // result of the Static clock functions
 
 	extra int // slots before those of the paths
-	used  int // of them
+	used  int // slots of extra in use
 	paths []rawjson.Path
-	found map[string]int // the slot of each path, by its key
+	found map[string]int // slot of each path, by its key
 
-	slots *Slots // for expressions of constants, which are evaluated once
+	slots *Slots // for constant expressions, which are evaluated once
 
-	// perRow is set by every expression that depends on an alias of the
-	// outermost JOIN, so that it has to be evaluated again for each row.
+	// perRow is set when an expression depends on an alias of the outermost JOIN, and must be
+	// evaluated for each row.
 	perRow bool
 }
 
@@ -31,26 +31,25 @@ type compiler struct {
 type scope struct {
 	outer   *scope
 	aliases map[string]alias
-	// container says that the first FROM may name the container, which no
-	// alias stands for yet.
+	// container is true while the first FROM may name the container.
 	container bool
-	// group is set where only keys and aggregates may be named.
+	// group is set where expressions may refer only to keys and aggregates.
 	group *grouping
 }
 
-// An alias stands for the document or for what a slot holds.
+// An alias refers to the document or to a slot.
 type alias struct {
 	document bool
 	slot     int
 }
 
-// takeSlot returns a slot that is not of a path.
+// takeSlot returns an unused slot, for a value other than a path.
 func (c *compiler) takeSlot() int {
 	c.used++
 	return c.used
 }
 
-// pathSlot returns the slot of a path into the document, the same for equal paths.
+// pathSlot returns the slot of a path into the document. Equal paths have the same slot.
 func (c *compiler) pathSlot(path rawjson.Path) int {
 	key := pathKey(path)
 	slot, ok := c.found[key]
@@ -90,7 +89,7 @@ func samePath(a, b rawjson.Path) bool {
 	return true
 }
 
-// compileExpr compiles n. Constant parts are evaluated here, once.
+// compileExpr compiles n. It evaluates constant parts.
 func (c *compiler) compileExpr(n exprNode, s *scope) (expr, error) {
 	if key, ok := s.group.findKey(n); ok {
 		return key, nil
@@ -159,7 +158,7 @@ func (c *compiler) compileExprs(s *scope, nodes ...exprNode) ([]expr, error) {
 	return list, nil
 }
 
-// foldConstant evaluates e if all its parts are constant.
+// foldConstant returns the value of e if all its parts are constant, otherwise e.
 func (c *compiler) foldConstant(e expr, parts []expr) expr {
 	if isConstant(parts) {
 		return constantExpr{e.evalRow(c.slots)}
@@ -176,13 +175,13 @@ func isConstant(list []expr) bool {
 	return true
 }
 
-// compileSteps compiles a name or steps into a value. What the steps begin with may be a
-// key of GROUP BY.
+// compileSteps compiles a name, or steps into a value. The start of the steps may be a key of
+// GROUP BY.
 func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	if name, path, ok := asPath(n); ok && (s.group == nil || len(path) == 0) {
 		return c.resolveName(name, path, s)
 	}
-	base, steps := n, []exprNode(nil) // from the last
+	base, steps := n, []exprNode(nil) // the last step first
 	for isStep(base) {
 		steps = append(steps, base)
 		if member, ok := base.(memberNode); ok {
@@ -210,8 +209,8 @@ func (c *compiler) compileSteps(n exprNode, s *scope) (expr, error) {
 	return c.foldConstant(e, append(e.indexes, root)), nil
 }
 
-// compileBase compiles the longest part of base and steps that is a key of GROUP BY,
-// or base, and returns the steps after it.
+// compileBase compiles the longest prefix of base and steps that is a key of GROUP BY,
+// otherwise base. It returns the remaining steps.
 func (c *compiler) compileBase(base exprNode, steps []exprNode, s *scope) (expr, []exprNode, error) {
 	const shortest = len("[0]")
 	for i := max(1, len(steps)-maxKeyText/shortest); s.group != nil && i < len(steps); i++ {
@@ -231,7 +230,7 @@ func isStep(n exprNode) bool {
 	return false
 }
 
-// asPath takes apart a name and constant steps after it.
+// asPath splits n into a name and the constant steps after it.
 func asPath(n exprNode) (name nameNode, path rawjson.Path, ok bool) {
 	switch n := n.(type) {
 	case nameNode:
@@ -247,7 +246,7 @@ func asPath(n exprNode) (name nameNode, path rawjson.Path, ok bool) {
 	return nameNode{}, nil, false
 }
 
-// resolveName finds what name stands for, from the innermost SELECT outwards.
+// resolveName resolves a name, from the innermost SELECT outward.
 func (c *compiler) resolveName(name nameNode, path rawjson.Path, s *scope) (expr, error) {
 	for ; s != nil; s = s.outer {
 		a, ok := s.aliases[name.name]
@@ -286,8 +285,7 @@ func (c *compiler) compileUnary(n unaryNode, s *scope) (expr, error) {
 	return c.foldConstant(e, []expr{operand}), nil
 }
 
-// compileChain compiles operands that are joined from the left. The first of them may be a
-// key of GROUP BY.
+// compileChain compiles a chain of operands. The first of them may form a key of GROUP BY.
 func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	first, at, err := c.compileFirstOperands(n, s)
 	if err != nil {
@@ -311,8 +309,8 @@ func (c *compiler) compileChain(n chainNode, s *scope) (expr, error) {
 	return c.foldConstant(e, all), nil
 }
 
-// compileFirstOperands compiles the longest part of a chain that is a key of GROUP BY, or
-// the first operand, and returns how many operands that are.
+// compileFirstOperands compiles the longest prefix of a chain that is a key of GROUP BY,
+// otherwise the first operand. It returns the number of compiled operands.
 func (c *compiler) compileFirstOperands(n chainNode, s *scope) (expr, int, error) {
 	const shortest = len("( + ")
 	if s.group != nil && len(s.group.keys) > 0 {
@@ -348,7 +346,7 @@ func (c *compiler) compileCall(n callNode, s *scope) (expr, error) {
 	return c.foldConstant(newCall(n.name, functions[n.name].fn, args), args), nil
 }
 
-// compileAggregate gives an aggregate the slot that its group will put the result in.
+// compileAggregate assigns the slot in which the group stores the aggregate's result.
 func (c *compiler) compileAggregate(n callNode, s *scope) (expr, error) {
 	if s.group == nil {
 		return nil, &Error{n.textOffset(), "an aggregate is supported only in SELECT, and not inside another one"}

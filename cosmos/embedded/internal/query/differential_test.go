@@ -50,7 +50,7 @@ func decodeJSON(text string) any {
 	return v
 }
 
-// A draw makes expressions over the aliases that are in scope.
+// An exprGenerator draws expressions over the aliases in scope.
 type exprGenerator struct {
 	*rapid.T
 	aliases []string
@@ -190,7 +190,7 @@ func (d exprGenerator) drawCall(a, b modelExpr) modelExpr {
 	return modelExpr{name + "(" + a.text + ", " + b.text + ")", func(in modelEnv) any { return two(a.mean(in), b.mean(in)) }}
 }
 
-// drawSubquery ranges over the list of an alias, with an alias of its own.
+// drawSubquery draws a subquery over the list of an alias, with a new alias.
 func (d exprGenerator) drawSubquery() modelExpr {
 	from := d.pickText("from", d.aliases...)
 	inner := fmt.Sprintf("s%d", len(d.aliases))
@@ -289,9 +289,9 @@ func (d exprGenerator) drawGroups(q *modelQuery, from string) (columns, rest str
 	return strings.Join(parts, ", "), from
 }
 
-// TestAnyQueryGivesWhatThePlainModelGives compares the two evaluators, and
-// holds the analysis of each query to its documents.
-func TestAnyQueryGivesWhatThePlainModelGives(t *testing.T) {
+// TestQuery_GivesTheResultsOfTheModel compares the two evaluators, and checks the analysis
+// of each query against its documents.
+func TestQuery_GivesTheResultsOfTheModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		texts := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) string { return drawObject(r, 2) }), 0, 6).Draw(r, "documents")
 		var docs [][]byte

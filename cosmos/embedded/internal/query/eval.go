@@ -4,8 +4,7 @@ import (
 	"slices"
 )
 
-// Extract begins a document: it finds the values of all paths of the query in
-// doc.
+// Extract starts a document: it stores the values of all paths of the query in slots.
 func (q *Query) Extract(doc []byte, slots *Slots) {
 	slots.nextDocument()
 	if paths := slots.values[q.extra:]; len(paths) > 0 {
@@ -14,30 +13,28 @@ func (q *Query) Extract(doc []byte, slots *Slots) {
 	}
 }
 
-// Holds reports whether the condition is true of the document that Extract has
-// read.
+// Holds reports whether the condition is true for the document that Extract has read.
 func (q *Query) Holds(slots *Slots) bool { return allTrue(q.document, slots) }
 
 // Orders returns the paths of ORDER BY, none if there is no such clause.
 func (q *Query) Orders() []Order { return q.orders }
 
-// Offset is how many results to leave out.
+// Offset returns the number of results to skip.
 func (q *Query) Offset() int { return q.offset }
 
-// Limit is how many results to give, or NoLimit.
+// Limit returns the maximum number of results, or NoLimit.
 func (q *Query) Limit() int { return q.limit }
 
-// Constant reports whether the query has no FROM: it asks about no document.
+// Constant reports whether the query has no FROM, and so reads no document.
 func (q *Query) Constant() bool { return q.constant }
 
-// Aggregates reports whether results are made of several documents each.
+// Aggregates reports whether a result combines several documents.
 func (q *Query) Aggregates() bool { return q.group != nil }
 
-// SelectsValue reports whether the results are bare values.
+// SelectsValue reports whether the query is a SELECT VALUE.
 func (q *Query) SelectsValue() bool { return q.written.value != nil }
 
-// Counts reports whether the results are numbers of documents, for which an
-// index is enough.
+// Counts reports whether the results are numbers of documents, which an index can answer.
 func (q *Query) Counts() bool {
 	if q.group == nil || len(q.group.keys) > 0 || len(q.sources) > 0 {
 		return false
@@ -50,15 +47,14 @@ func (q *Query) Counts() bool {
 	return true
 }
 
-// Streams reports whether each document gives at most one result, which
-// depends on no other document. Only such a query has Gives and Project; any
-// other has Results, or Collect.
+// Streams reports whether each document has at most one result, which depends on no other
+// document. Use Gives and Project for such a query, otherwise Results or Collect.
 func (q *Query) Streams() bool {
 	return len(q.sources) == 0 && !q.distinct && q.group == nil && !q.constant
 }
 
-// Local reports whether the results of a document depend on no other: the
-// query filters, joins and projects, and nothing else.
+// Local reports whether the results of a document depend on no other document: the query only
+// filters, joins and projects.
 func (q *Query) Local() bool {
 	return !q.distinct && q.group == nil && len(q.orders) == 0
 }
@@ -67,7 +63,7 @@ func (q *Query) Local() bool {
 // it has no ORDER BY, TOP, OFFSET, DISTINCT, GROUP BY or aggregate.
 func (q *Query) Simple() bool { return q.Local() && q.limit == NoLimit && q.offset == 0 }
 
-// SortKey appends the values to sort by. They may be parts of the document.
+// SortKey appends the values to sort by. They may share the memory of the document.
 func (q *Query) SortKey(dst []Value, slots *Slots) []Value {
 	for _, o := range q.orders {
 		dst = append(dst, ParseValue(slots.values[o.slot]))
@@ -75,7 +71,7 @@ func (q *Query) SortKey(dst []Value, slots *Slots) []Value {
 	return dst
 }
 
-// CompareKeys orders two sort keys as ORDER BY says.
+// CompareKeys compares two sort keys in the order of ORDER BY.
 func (q *Query) CompareKeys(a, b []Value) int {
 	for i, o := range q.orders {
 		if c := Compare(a[i], b[i]); c != 0 {
@@ -88,9 +84,8 @@ func (q *Query) CompareKeys(a, b []Value) int {
 	return 0
 }
 
-// Gives reports whether the query has a result for a document that the
-// condition holds for: SELECT VALUE of something undefined has none. It says
-// nothing about a query that does not stream.
+// Gives reports whether the query has a result for a document for which the condition holds:
+// SELECT VALUE of an undefined value has none. It is only for queries that stream.
 func (q *Query) Gives(slots *Slots) bool {
 	if !q.Streams() {
 		return true
@@ -104,7 +99,7 @@ func (q *Query) Gives(slots *Slots) bool {
 	return q.value.evalRow(slots).Kind != Undefined
 }
 
-// Project appends what the query selects of doc, for which it Gives a result.
+// Project appends the query's projection of doc. Gives must be true for doc.
 func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	switch value := q.value.(type) {
 	case nil:
@@ -116,9 +111,8 @@ func (q *Query) Project(dst, doc []byte, slots *Slots) []byte {
 	return dst
 }
 
-// Results calls visit with each result of a document for which the condition
-// holds, in order, until visit returns false. It is for queries that are
-// Local. The result belongs to visit.
+// Results calls visit with each result of a document for which the condition holds, in order,
+// until visit returns false. It is only for queries that are Local. visit may keep the result.
 func (q *Query) Results(doc []byte, slots *Slots, visit func(result []byte) bool) {
 	q.eachRow(slots, func() bool {
 		result := q.writeResult(doc, slots)

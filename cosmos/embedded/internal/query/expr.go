@@ -4,19 +4,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// An expr is a compiled expression. slots holds, as raw JSON, everything that
-// changes from one row to the next; see Query for their order.
+// An expr is a compiled expression. slots holds, as raw JSON, all values that change between
+// rows; see Query for their order.
 type expr interface {
 	evalRow(slots *Slots) Value
 }
 
-// A verbatim expression can give its value as it is written in the document,
-// so that a number or a string keeps its form. nil is undefined.
+// A verbatim expression can return its value as it is written in the document, so that a number
+// or a string keeps its form. nil is undefined.
 type verbatim interface {
 	rawValue(slots *Slots) []byte
 }
 
-// rawOf is the value of e as JSON, nil if it is undefined.
+// rawOf returns the value of e as JSON, nil if it is undefined.
 func rawOf(e expr, slots *Slots) []byte {
 	if v, ok := e.(verbatim); ok {
 		return v.rawValue(slots)
@@ -24,7 +24,8 @@ func rawOf(e expr, slots *Slots) []byte {
 	return e.evalRow(slots).Append(nil)
 }
 
-// appendExpr appends the value of e, nothing if it is undefined.
+// appendExpr appends the value of e as JSON. It returns false and appends nothing if the value
+// is undefined.
 func appendExpr(dst []byte, e expr, slots *Slots) ([]byte, bool) {
 	if v, ok := e.(verbatim); ok {
 		raw := v.rawValue(slots)
@@ -44,8 +45,8 @@ type pathExpr struct{ slot int }
 func (e pathExpr) evalRow(slots *Slots) Value   { return slots.parseValue(slots.values[e.slot]) }
 func (e pathExpr) rawValue(slots *Slots) []byte { return slots.values[e.slot] }
 
-// A variable is what an alias of FROM or JOIN stands for in this row, or a
-// path into it, or the key or an aggregate of a group.
+// A variableExpr is the value of an alias of FROM or JOIN in this row, or a path into it, or a
+// key or an aggregate of a group.
 type variableExpr struct {
 	slot int
 	path rawjson.Path
@@ -62,7 +63,8 @@ func (e variableExpr) rawValue(slots *Slots) []byte {
 	return at
 }
 
-// followStep takes one step into a raw value; of two equal names the first counts.
+// followStep returns the value at one step into a raw value; of two equal names, the first is
+// used.
 func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	switch {
 	case len(raw) == 0:
@@ -86,7 +88,7 @@ func followStep(raw []byte, step rawjson.Step) (found []byte) {
 	return found
 }
 
-// An element is the value at the end of steps into a value that is not a path.
+// An elementExpr is the value at the end of steps into a value that is not a path.
 type elementExpr struct {
 	base    expr
 	indexes []expr
@@ -113,7 +115,7 @@ func (e elementExpr) rawValue(slots *Slots) []byte {
 	return at
 }
 
-// An object leaves out properties that are undefined.
+// An objectExpr leaves out undefined properties.
 type objectExpr struct {
 	names  []string
 	values []expr
@@ -148,7 +150,7 @@ func (e objectExpr) appendTo(dst []byte, slots *Slots) []byte {
 	return append(dst, '}')
 }
 
-// An array leaves out items that are undefined.
+// An arrayExpr leaves out undefined items.
 type arrayExpr struct{ items []expr }
 
 func (e arrayExpr) evalRow(slots *Slots) Value {
@@ -163,10 +165,10 @@ func (e arrayExpr) evalRow(slots *Slots) Value {
 	return b.arrayValue()
 }
 
-// A listBuilder writes an array.
+// A listBuilder builds the JSON of an array.
 type listBuilder struct{ text []byte }
 
-// addItem appends an item; nil is undefined and is left out.
+// addItem appends an item. It ignores nil, which is undefined.
 func (b *listBuilder) addItem(raw []byte) {
 	if raw == nil {
 		return
@@ -194,7 +196,7 @@ func (e ternaryExpr) evalRow(slots *Slots) Value {
 	return e.otherwise.evalRow(slots)
 }
 
-// A coalesce is the first of its values that is defined. null is a value.
+// A coalesceExpr is the first of its values that is defined; null is defined.
 type coalesceExpr struct{ values []expr }
 
 func (e coalesceExpr) evalRow(slots *Slots) Value {
@@ -206,12 +208,12 @@ func (e coalesceExpr) evalRow(slots *Slots) Value {
 	return undefined
 }
 
-// A call is a function of its arguments' values.
+// A callExpr is a function of the values of its arguments.
 type callExpr struct {
 	name  string
 	fn    func(args []Value) Value
 	args  []expr
-	steps func(args []Value) int // nil: those for the size of the arguments
+	steps func(args []Value) int // nil: counted by the size of the arguments
 }
 
 func newCall(name string, fn func(args []Value) Value, args []expr) callExpr {
@@ -229,7 +231,7 @@ func (e callExpr) evalRow(slots *Slots) Value {
 		return undefined
 	}
 	v := e.fn(args)
-	if v.Kind == Array { // its elements are made one by one
+	if v.Kind == Array { // its elements are counted separately
 		slots.spendSteps(len(v.Text) / elementPerStep)
 	} else {
 		slots.spendMade(len(v.Text))

@@ -5,26 +5,25 @@ import (
 	"math"
 )
 
-// unlimitedArguments stands for no upper bound on the number of arguments.
+// unlimitedArguments is the maximum of functions without an upper bound on the number of
+// arguments.
 const unlimitedArguments = math.MaxInt32
 
-// A function takes from least to most arguments. Whatever its arguments are,
-// it gives a value: undefined where Cosmos DB documents that, or an argument
-// is of a type that it does not take.
+// A function takes from least to most arguments. It has a value for all arguments: undefined
+// where Cosmos DB documents that, or if an argument has a wrong type.
 type function struct {
 	least, most int
 	fn          func(args []Value) Value
 }
 
-// functionSteps count the work of the functions that do more than read each argument
-// once.
+// functionSteps count the work of the functions that do more than read each argument once.
 var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
 	"SETINTERSECT": setSteps, "SETUNION": setSteps,
 	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
 }
 
-// functions are all functions of their arguments alone.
+// functions are all functions that depend only on their arguments.
 var functions = collectFunctions(typeFunctions, stringFunctions, conversionFunctions, mathFunctions, integerFunctions, arrayFunctions, dateFunctions)
 
 func collectFunctions(tables ...map[string]function) map[string]function {
@@ -35,7 +34,7 @@ func collectFunctions(tables ...map[string]function) map[string]function {
 	return all
 }
 
-// argumentCounts returns how many arguments a function takes.
+// argumentCounts returns the minimum and maximum number of arguments of a function.
 func argumentCounts(name string) (least, most int, ok bool) {
 	if isAggregate(name) {
 		return 1, 1, true
@@ -75,7 +74,8 @@ var typeFunctions = map[string]function{
 	}},
 }
 
-// typeCheck is false, not undefined, of an undefined value.
+// typeCheck makes a function that tests the type of its argument. It is false, not undefined,
+// for an undefined value.
 func typeCheck(is func(v Value) bool) function {
 	return function{1, 1, func(a []Value) Value { return boolValue(is(a[0])) }}
 }

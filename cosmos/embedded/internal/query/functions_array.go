@@ -49,8 +49,8 @@ func arrayConcat(a []Value) Value {
 	return list.arrayValue()
 }
 
-// arrayContains takes, as third argument, whether an object in the array may
-// have more properties than the one looked for.
+// arrayContains takes a third argument: whether an object in the array may have more properties
+// than the searched one.
 func arrayContains(a []Value) Value {
 	if a[0].Kind != Array || a[1].Kind == Undefined || len(a) == 3 && a[2].Kind != Bool {
 		return undefined
@@ -79,27 +79,26 @@ func arrayContains(a []Value) Value {
 	return boolValue(found)
 }
 
-// containsSteps: with a third argument, every element is compared with the second.
+// containsSteps counts a comparison for every element if there is a third argument.
 func containsSteps(a []Value) int {
 	steps := canonicalSteps(a[0]) + canonicalSteps(a[1])
 	if len(a) == 3 && a[0].Kind == Array && a[1].Kind == Object {
-		const members = 3 // times: every object is made a map
+		const members = 3 // times: every object is converted to a map
 		steps += members * (canonicalSteps(a[0]) + len(rawElements(a[0].Text))*canonicalSteps(a[1]))
 	}
 	return steps
 }
 
-// setSteps: every value is written in canonical form once.
+// setSteps counts one canonical form for every value.
 func setSteps(a []Value) (steps int) {
 	for _, v := range a {
 		steps += canonicalSteps(v)
 	}
-	const lookup = 4 // times: every element is put into a map
+	const lookup = 4 // times: every element is stored in a map
 	return lookup * steps
 }
 
-// hasMembersOf reports whether v is an object of which item has every property,
-// or is equal to item.
+// hasMembersOf reports whether item equals v, or is an object with every property of v.
 func hasMembersOf(item, v Value) bool {
 	if item.Kind != Object || v.Kind != Object {
 		return equalValues(item, v)
@@ -146,7 +145,7 @@ func hasKey(keys map[string]struct{}, v Value) bool {
 	return ok
 }
 
-// arraySlice counts a negative start from the end.
+// arraySlice returns a part of an array. A negative start counts from the end.
 func arraySlice(a []Value) Value {
 	start, ok := a[1].asInt64()
 	if a[0].Kind != Array || !ok {
@@ -207,8 +206,8 @@ func setUnion(a []Value) Value {
 	return list.arrayValue()
 }
 
-// objectToArray gives a pair for each property, whose names are k and v
-// unless others are given.
+// objectToArray returns an object for each property, with the name as k and the value as v,
+// unless other names are given.
 func objectToArray(a []Value) Value {
 	if a[0].Kind != Object || !areAll(String, a[1:]) {
 		return undefined

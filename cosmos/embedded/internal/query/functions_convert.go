@@ -24,7 +24,7 @@ var conversionFunctions = map[string]function{
 	"DOCUMENTID":      {1, 1, documentID},
 }
 
-// parseAs reads the JSON in a string, if it is of the kind wanted.
+// parseAs makes a function that parses the JSON in a string if it is a value of kind want.
 func parseAs(want Kind) function {
 	return ofString(func(s []byte) Value {
 		raw, err := rawjson.Compact(nil, bytes.TrimSpace(s))
@@ -39,7 +39,7 @@ func parseAs(want Kind) function {
 	})
 }
 
-// documentID is the number in the last eight bytes of a document's _rid.
+// documentID returns the number in the last eight bytes of a document's _rid.
 func documentID(a []Value) Value {
 	if a[0].Kind != Object {
 		return undefined

@@ -123,13 +123,13 @@ func dateTimeAdd(a []Value) Value {
 	}
 	months := int(n) * part.months
 	added := t.AddDate(0, months, 0)
-	if added.Day() != t.Day() { // beyond the end of a shorter month: its last day
+	if added.Day() != t.Day() { // beyond the end of a shorter month: use its last day
 		added = added.AddDate(0, 0, -added.Day())
 	}
 	return dateValue(added)
 }
 
-// dateTimeDiff counts the boundaries of a part that lie between two dates.
+// dateTimeDiff counts the boundaries of a date part between two dates.
 func dateTimeDiff(a []Value) Value {
 	part, ok := a[0].parseDatePart()
 	from, isDate := a[1].parseDate()
@@ -140,7 +140,7 @@ func dateTimeDiff(a []Value) Value {
 	return numberValue(float64(part.partsSince1970(to) - part.partsSince1970(from)))
 }
 
-// partsSince1970 counts whole parts.
+// partsSince1970 returns the number of whole parts since 1970.
 func (p datePart) partsSince1970(t time.Time) int64 {
 	if p.months > 0 {
 		return floorDiv(int64(t.Year()-1970)*12+int64(t.Month()-1), int64(p.months))
@@ -185,7 +185,7 @@ func dateTimePart(a []Value) Value {
 	return numberValue(float64(n))
 }
 
-// dateTimeFromParts takes year, month and day, and down to ticks if wanted.
+// dateTimeFromParts takes year, month and day and, optionally, the smaller parts down to ticks.
 func dateTimeFromParts(a []Value) Value {
 	parts := [7]int64{}
 	for i, v := range a {
@@ -198,13 +198,13 @@ func dateTimeFromParts(a []Value) Value {
 	t := time.Date(int(parts[0]), time.Month(parts[1]), int(parts[2]), int(parts[3]), int(parts[4]), int(parts[5]), int(parts[6])*int(tick), time.UTC)
 	if t.Year() != int(parts[0]) || int64(t.Month()) != parts[1] || int64(t.Day()) != parts[2] ||
 		parts[3] > 23 || parts[4] > 59 || parts[5] > 59 {
-		return undefined // a part is out of its range
+		return undefined // a part is out of range
 	}
 	return dateValue(t)
 }
 
-// dateTimeBin rounds down to a multiple of some parts, counted from 1970 or
-// another origin.
+// dateTimeBin rounds a date down to a multiple of a date part, counted from 1970 or another
+// origin.
 func dateTimeBin(a []Value) Value {
 	t, isDate := a[0].parseDate()
 	part, ok := a[1].parseDatePart()

@@ -56,7 +56,7 @@ func ofTwo(f func(a, b float64) float64) function {
 	return function{2, 2, func(a []Value) Value { return op(a[0], a[1]) }}
 }
 
-// roundNumber takes the digits to keep after the point; a half goes away from zero.
+// roundNumber rounds to a number of decimal places; a half is rounded away from zero.
 func roundNumber(a []Value) Value {
 	if !areAll(Number, a) {
 		return undefined
@@ -87,8 +87,8 @@ func numberBin(a []Value) Value {
 	return numberValue(math.Floor(a[0].Num/size) * size)
 }
 
-// The integer functions work on 64 bits and take whole numbers only. Beyond
-// 2^53 a JSON number cannot hold every one of them.
+// The integer functions use 64 bits and accept only whole numbers. JSON numbers are exact only
+// up to 2^53.
 var integerFunctions = map[string]function{
 	"INTADD": ofIntegers(func(a, b int64) (int64, bool) { return a + b, true }),
 	"INTSUB": ofIntegers(func(a, b int64) (int64, bool) { return a - b, true }),

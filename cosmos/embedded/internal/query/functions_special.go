@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// specialArguments are the functions that need more than their arguments:
-// the clock, or a place to fail.
+// specialArguments are the argument counts of the functions that need more than their
+// arguments: the clock, or a way to report an error.
 var specialArguments = map[string][2]int{
 	"GETCURRENTDATETIME": {}, "GETCURRENTTIMESTAMP": {}, "GETCURRENTTICKS": {},
 	"GETCURRENTDATETIMESTATIC": {}, "GETCURRENTTIMESTAMPSTATIC": {}, "GETCURRENTTICKSSTATIC": {},
@@ -34,7 +34,7 @@ var special = map[string]func(c *compiler, n callNode, args []expr) (expr, error
 func timestampValue(t time.Time) Value { return numberValue(float64(t.UnixMilli())) }
 func ticksValue(t time.Time) Value     { return numberValue(ticksOf(t)) }
 
-// A clock is the time at which it is evaluated.
+// A clockExpr is the time at which it is evaluated.
 type clockExpr struct {
 	now  func() time.Time
 	form func(time.Time) Value
@@ -46,7 +46,7 @@ func currentTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return clockExpr{c.now, form}, nil }
 }
 
-// staticTime is the same time wherever the query says it.
+// staticTime compiles a function that returns the same time throughout the query.
 func staticTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return constantExpr{form(c.start)}, nil }
 }
@@ -55,7 +55,7 @@ func staticTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (e
 type regexExpr struct {
 	at    int
 	args  []expr
-	ready *program // of constant pattern and modifiers
+	ready *program // program of a constant pattern with constant modifiers
 }
 
 func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
@@ -75,7 +75,7 @@ func compileRegex(c *compiler, n callNode, args []expr) (expr, error) {
 	return c.foldConstant(e, args[:1]), nil
 }
 
-// goPattern writes the modifiers m, s, i and x the way package regexp has them.
+// goPattern translates the modifiers m, s, i and x to the syntax of package regexp.
 func (e regexExpr) goPattern(slots *Slots) (string, bool) {
 	pattern := e.args[1].evalRow(slots)
 	if pattern.Kind != String {
@@ -126,8 +126,8 @@ func (e regexExpr) evalRow(slots *Slots) Value {
 	return ready.matchText(v.Text, slots)
 }
 
-// fullText looks for words as they are written, but for their case: the
-// engine knows no languages and so no stems.
+// fullText compiles a full-text function. It compares whole words without regard to case; it
+// does not know stems.
 func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []expr) (expr, error) {
 	return func(_ *compiler, n callNode, args []expr) (expr, error) {
 		return newCall(n.name, func(a []Value) Value {
@@ -145,10 +145,10 @@ func fullText(enough func(found, wanted int) bool) func(*compiler, callNode, []e
 	}
 }
 
-// fullTextSteps: the text is searched for every phrase.
+// fullTextSteps counts a search of the text for every phrase.
 func fullTextSteps(a []Value) int { return len(a) * (1 + len(a[0].Text)/readPerStep) }
 
-// normalizeWords is the words of s in lower case, each with a space around it.
+// normalizeWords returns the words of s in lower case, with a space before and after each.
 func normalizeWords(s []byte) string {
 	fields := bytes.FieldsFunc(bytes.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.TrimSuffix(" "+string(bytes.Join(fields, []byte(" "))), " ") + " "

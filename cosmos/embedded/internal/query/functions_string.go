@@ -59,7 +59,7 @@ func ofString(f func(s []byte) Value) function {
 	}}
 }
 
-// ofStringPair takes two strings, and whether case does not matter.
+// ofStringPair makes a function of two strings and a third argument: whether to ignore case.
 func ofStringPair(f func(a, b []byte) bool) function {
 	return function{2, 3, func(a []Value) Value {
 		if !areAll(String, a[:2]) || len(a) == 3 && a[2].Kind != Bool {
@@ -72,7 +72,7 @@ func ofStringPair(f func(a, b []byte) bool) function {
 	}}
 }
 
-// sliceText is what s has from a position on, at most length characters of it.
+// sliceText returns up to length characters of s from a position on.
 func sliceText(s, from, length Value) Value {
 	start, ok := from.asInt64()
 	n, whole := length.asInt64()
@@ -119,7 +119,7 @@ func replaceText(a []Value) Value {
 	return Value{Kind: String, Text: bytes.ReplaceAll(a[0].Text, old, latest)}
 }
 
-// maxReplicated is the longest result of REPLICATE that is documented.
+// maxReplicated is the documented limit of the result of REPLICATE.
 const maxReplicated = 10_000
 
 func replicateText(a []Value) Value {

@@ -11,7 +11,7 @@ import (
 // subject is the document c of the expressions of this file.
 const subject = `{"id":"x","_rid":"AAAAAAAAAAADAAAAAAAAAA==","t":true,"n":3,"s":"Tea Cup","u":"äÖ🍵","a":[1,"2",null,{"k":1,"l":{"m":2,"n":3}}],"o":{"a":1,"b":[2]},"z":null,"d":"2020-01-31T23:59:59.1234567Z"}`
 
-func TestEachExpressionGivesWhatIsDocumented(t *testing.T) {
+func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 	for rule, list := range map[string]string{
 		"arithmetic is of numbers": `
 			1 + 2 * 3 = 7 | (1 + 2) * 3 = 9 | 7 % 3 = 1 | -7 % 3 = -1 | 7 / 2 = 3.5 | -c.n = -3 | +c.n = 3 | - -1 = 1 | 5.5 % 2 = 1.5

@@ -3,7 +3,7 @@ package query
 // A grouping is GROUP BY, or an aggregate without it: one group of all rows.
 type grouping struct {
 	keys       []groupKey
-	byText     map[string]int // the place of each of keys
+	byText     map[string]int // index of each key
 	aggregates []aggregate
 }
 
@@ -11,8 +11,7 @@ type grouping struct {
 // keys, so without it a long query would take quadratic time.
 const maxKeyText = 1 << 10
 
-// A groupKey is one expression of GROUP BY. SELECT names it by writing the
-// same expression again.
+// A groupKey is one expression of GROUP BY. SELECT refers to it by the same expression.
 type groupKey struct {
 	expr expr
 	slot int
@@ -37,7 +36,7 @@ func (c *compiler) compileGrouping(nodes []exprNode, s *scope) (*grouping, error
 	return g, nil
 }
 
-// findKey returns the key that n is.
+// findKey returns the key that equals n.
 func (g *grouping) findKey(n exprNode) (expr, bool) {
 	if g == nil || len(g.keys) == 0 {
 		return nil, false
@@ -51,7 +50,7 @@ func (g *grouping) findKey(n exprNode) (expr, bool) {
 	return variableExpr{slot: g.keys[i].slot}, true
 }
 
-// groups are the groups of the rows so far, in the order of their first rows.
+// groups holds the groups of the rows so far, in the order of their first rows.
 type groups struct {
 	of     *grouping
 	byKey  map[string]*group
@@ -59,7 +58,7 @@ type groups struct {
 	buffer []byte
 }
 
-// groupSize is about how many bytes a group takes, and each of its parts.
+// groupSize is the approximate bytes of a group, and of each of its parts.
 const groupSize = 96
 
 type group struct {
@@ -69,7 +68,7 @@ type group struct {
 
 func (g *grouping) newGroups() *groups {
 	all := &groups{of: g, byKey: map[string]*group{}}
-	if len(g.keys) == 0 { // without keys there is a group even if it has no row
+	if len(g.keys) == 0 { // without keys there is one group, even without rows
 		all.openGroup(nil)
 	}
 	return all
@@ -81,7 +80,7 @@ func (g *groups) openGroup(keys [][]byte) *group {
 	return this
 }
 
-// addRow takes in the row that slots hold.
+// addRow adds the row in slots.
 func (g *groups) addRow(slots *Slots) {
 	this := g.findGroup(slots)
 	for i, a := range g.of.aggregates {
@@ -95,7 +94,7 @@ func (g *groups) findGroup(slots *Slots) *group {
 		return g.inTurn[0]
 	}
 	name := g.buffer[:0]
-	for _, k := range g.of.keys { // undefined has no text and a group of its own
+	for _, k := range g.of.keys { // undefined has an empty text and its own group
 		v := k.expr.evalRow(slots)
 		slots.spendCanonical(v)
 		name = append(v.appendCanonical(name), 0)
@@ -140,7 +139,7 @@ func newSeenResults(wanted bool) seenResults {
 	return seenResults{}
 }
 
-// addIfNew reports whether raw has not been seen.
+// addIfNew adds raw, and reports whether it is new.
 func (s seenResults) addIfNew(raw []byte) bool {
 	if s == nil {
 		return true

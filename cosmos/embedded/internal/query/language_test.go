@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shop is what the queries of this file are asked about.
+// shop is the document that the queries of this file read.
 var shop = []string{
 	`{"id":"1","kind":"tea","price":4,"tags":[{"n":"hot","w":2},{"n":"green","w":1}],"size":{"kg":1,"unit":"box"},"stock":[1,2]}`,
 	`{"id":"2","kind":"tea","price":2.50,"tags":[{"n":"hot","w":3}],"size":{"unit":"box","kg":1},"stock":[2,3,null]}`,
@@ -17,7 +17,7 @@ var shop = []string{
 	`{"id":"5","kind":"cup","price":9}`,
 }
 
-func TestEachClauseMeansWhatItDoesInCosmos(t *testing.T) {
+func TestClauses_WorkAsInCosmos(t *testing.T) {
 	var docs [][]byte
 	for _, d := range shop {
 		docs = append(docs, mustCompact(t, d))
@@ -130,7 +130,7 @@ func TestEachClauseMeansWhatItDoesInCosmos(t *testing.T) {
 	}
 }
 
-func TestAQueryThatFailsWhileItRunsSaysWhere(t *testing.T) {
+func TestEvaluation_ReportsThePositionOfAFailure(t *testing.T) {
 	doc := mustCompact(t, `{"l":[1,2,3,4,5,6,7,8,9,10],"s":"("}`)
 	for text, at := range map[string]int{
 		"SELECT VALUE (SELECT VALUE x FROM x IN c.l) FROM c": 13,

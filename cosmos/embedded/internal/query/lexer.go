@@ -21,7 +21,7 @@ const (
 type lexToken struct {
 	kind tokenKind
 	at   int
-	text string // of a string: its content; of a keyword: as written
+	text string // content of a string; a keyword as written
 	num  float64
 }
 
@@ -44,7 +44,7 @@ func (t lexToken) String() string {
 	return strconv.Quote(t.text)
 }
 
-// maxQuery is the longest text of a query that Cosmos DB takes.
+// maxQuery is the limit of Cosmos DB on the text of a query.
 const maxQuery = 512 << 10
 
 func lexQuery(src string) ([]lexToken, error) {
@@ -71,8 +71,7 @@ func lexQuery(src string) ([]lexToken, error) {
 	}
 }
 
-// skipBlank goes past white space and comments, which run from -- to the end
-// of the line.
+// skipBlank skips white space and comments, which extend from -- to the end of the line.
 func skipBlank(src string, i int) int {
 	for i < len(src) {
 		switch {
@@ -91,7 +90,7 @@ func skipBlank(src string, i int) int {
 	return i
 }
 
-// symbols has every symbol after the longer ones that begin with it.
+// symbols lists every symbol after the longer ones of which it is a prefix.
 var symbols = []string{
 	">>>", "!=", "<>", "<=", ">=", "<<", ">>", "||", "??",
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
@@ -199,8 +198,8 @@ func unescapeRune(s string) (r rune, n int) {
 	return 0, 0
 }
 
-// unescapeUnicode reads a character written as \u and four hexadecimal digits, or
-// as two of these if it lies beyond 16 bits.
+// unescapeUnicode decodes a character written as \u and four hexadecimal digits, or as two such
+// escapes if it is beyond 16 bits.
 func unescapeUnicode(s string) (r rune, n int) {
 	high, err := strconv.ParseUint(s[2:6], 16, 16)
 	if err != nil {

@@ -32,8 +32,8 @@ func (c *compiler) compileLike(n likeNode, s *scope) (expr, error) {
 	return c.foldConstant(l, e), nil
 }
 
-// patternParts reads the pattern; ok is false if it is no string, or escape is not
-// one character.
+// patternParts parses the pattern. ok is false if it is not a string, or escape is not one
+// character.
 func (e likeExpr) patternParts(slots *Slots) (parts []likePart, ok bool) {
 	pattern := e.pattern.evalRow(slots)
 	escape := utf8.RuneError
@@ -62,10 +62,10 @@ func (e likeExpr) evalRow(slots *Slots) Value {
 	return boolValue(likeMatches([]rune(string(text.Text)), parts, slots))
 }
 
-// likePartSize is about how many bytes a character of a pattern takes.
+// likePartSize is the approximate bytes of a likePart.
 const likePartSize = 48
 
-// A likePart matches one character, or with any set, a run of them.
+// A likePart matches one character, or any number of them if any is set.
 type likePart struct {
 	any    bool      // %
 	single bool      // _
@@ -101,7 +101,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 			parts = append(parts, likePart{single: true})
 		case r == '[':
 			set, length := likeSet(pattern[i+1:])
-			if length == 0 { // a bracket that nothing closes is a character
+			if length == 0 { // an unclosed bracket is a character
 				parts = append(parts, literalPart(r))
 				continue
 			}
@@ -116,7 +116,7 @@ func likeParts(pattern []rune, escape rune, escapes bool) []likePart {
 
 func literalPart(r rune) likePart { return likePart{ranges: [][2]rune{{r, r}}} }
 
-// likeSet reads what follows [ up to ], and returns its length with that.
+// likeSet parses a set after [, and returns its length including the ].
 func likeSet(s []rune) (set likePart, length int) {
 	i := 0
 	if len(s) > 0 && s[0] == '^' {
@@ -136,8 +136,8 @@ func likeSet(s []rune) (set likePart, length int) {
 	return likePart{}, 0
 }
 
-// likeMatches goes back only to the last %, so that its time is bounded by
-// the product of the lengths. It returns false if that is too long.
+// likeMatches backtracks only to the last %, so its time is bounded by the product of the
+// lengths. It returns false if the steps are used up.
 func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
 	const perStep = 8 // comparisons
 	t, p := 0, 0

@@ -21,8 +21,8 @@ func (e comparisonExpr) evalRow(slots *Slots) Value {
 	return compareBy(e.op, a, b)
 }
 
-// compareBy compares equal for any two defined values, but by size only two
-// values of one type that has an order.
+// compareBy compares two defined values for equality. Comparisons by order need two values of
+// the same ordered type, otherwise they are undefined.
 func compareBy(op string, a, b Value) Value {
 	if a.Kind == Undefined || b.Kind == Undefined {
 		return undefined
@@ -48,7 +48,7 @@ func compareBy(op string, a, b Value) Value {
 	return boolValue(c >= 0)
 }
 
-// A logical joins conditions; undefined takes part, as in SQL's unknown.
+// A logicalExpr joins conditions by AND or OR; undefined is treated like SQL's unknown.
 type logicalExpr struct {
 	and   bool
 	terms []expr
@@ -73,13 +73,13 @@ func (e logicalExpr) evalRow(slots *Slots) Value {
 	return boolValue(e.and)
 }
 
-// newLogical joins terms. In an OR, it makes the equalities of one path with
-// constants one membership, which a lookup answers.
+// newLogical joins terms. In an OR, it combines the equalities of one path with constants into
+// one membership, which has a lookup table.
 func newLogical(and bool, terms []expr) expr {
 	if and || len(terms) < minLookup {
 		return logicalExpr{and, terms}
 	}
-	equal := map[int][]expr{} // the constants that each path is compared with
+	equal := map[int][]expr{} // constants that each path is compared with, by slot
 	var rest []expr
 	for _, term := range terms {
 		if c, ok := term.(comparisonExpr); ok && c.op == "=" {
@@ -108,7 +108,7 @@ func (e negationExpr) evalRow(slots *Slots) Value {
 	return undefined
 }
 
-// A membership is IN. A list of constants has a lookup, so that its length does not
+// A membershipExpr is IN. A list of constants has a lookup table, so that its length does not
 // affect the cost.
 type membershipExpr struct {
 	operand expr
@@ -116,7 +116,7 @@ type membershipExpr struct {
 	lookup  *constantLookup // nil: the list is searched
 }
 
-// minLookup is the length from which on a lookup is faster than a search.
+// minLookup is the length from which a lookup table is faster than a search.
 const minLookup = 8
 
 func newMembership(operand expr, list []expr) membershipExpr {
@@ -154,11 +154,11 @@ func (e membershipExpr) evalRow(slots *Slots) Value {
 	return result
 }
 
-// A lookup finds a value among constants, with the equality of =.
+// A constantLookup finds a value among constants, with the equality of the operator =.
 type constantLookup struct {
 	numbers   map[float64]struct{}
-	others    map[string]struct{} // by kind and canonical text
-	undefined bool                // one of them is undefined: so is not finding a value
+	others    map[string]struct{} // other constants, by kind and canonical text
+	undefined bool                // one constant is undefined, so that the result is undefined unless the value is found
 }
 
 func newLookup(list []expr) *constantLookup {
@@ -176,7 +176,7 @@ func newLookup(list []expr) *constantLookup {
 	return l
 }
 
-// lookupKey appends a text that equal values share, and no others.
+// lookupKey appends a text that is the same for equal values and differs for others.
 func (v Value) lookupKey(dst []byte) []byte {
 	dst = append(dst, '0'+byte(v.Kind)) //nolint:gosec // there are seven kinds
 	if v.Kind == String {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// The model is a second evaluator, as plain as can be: values are what
-// encoding/json decodes, missing is undefined, and an expression is a pair of
-// its text and its meaning.
+// The model is a second, simple evaluator: values are those of encoding/json, missingValue is
+// undefined, and an expression is a pair of its text and its meaning.
 type missingValue struct{}
 
 type modelEnv map[string]any
@@ -22,7 +21,7 @@ type modelExpr struct {
 
 func isMissing(v any) bool { return v == any(missingValue{}) }
 
-// getProperty takes one step into a value.
+// getProperty returns a property of a value.
 func getProperty(v any, name string) any {
 	if o, ok := v.(map[string]any); ok {
 		if found, ok := o[name]; ok {
@@ -32,7 +31,7 @@ func getProperty(v any, name string) any {
 	return missingValue{}
 }
 
-// typeRank is the place of a value's type in ORDER BY.
+// typeRank returns the rank of a value's type in ORDER BY.
 func typeRank(v any) int {
 	switch v.(type) {
 	case missingValue:
@@ -51,7 +50,7 @@ func typeRank(v any) int {
 	return 6
 }
 
-// compareModel compares any two values as ORDER BY does.
+// compareModel compares any two values in the order of ORDER BY.
 func compareModel(a, b any) int {
 	if typeRank(a) != typeRank(b) {
 		return typeRank(a) - typeRank(b)
@@ -123,7 +122,7 @@ func modelArithmetic(op string, a, b any) any {
 	return result
 }
 
-// modelLike only knows % and _.
+// modelLike implements only % and _.
 func modelLike(v any, pattern string) any {
 	s, ok := v.(string)
 	if !ok {
@@ -134,7 +133,7 @@ func modelLike(v any, pattern string) any {
 	return regexp.MustCompile("(?s)^" + re + "$").MatchString(s)
 }
 
-// A modelQuery is SELECT in its parts.
+// A modelQuery holds the clauses of a SELECT.
 type modelQuery struct {
 	distinct, star, value bool
 	columns               []modelExpr // named k0, k1 and so on unless value
@@ -161,7 +160,7 @@ type modelRow struct {
 	result any
 }
 
-// runModel is the whole answer.
+// runModel returns all results of the query.
 func (q modelQuery) runModel(docs []any) []any {
 	var rows []modelRow
 	for _, doc := range docs {

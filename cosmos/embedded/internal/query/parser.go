@@ -9,10 +9,10 @@ import (
 // maxDepth bounds nested expressions, so that no query can exhaust the stack.
 const maxDepth = 100
 
-// maxPath bounds the steps into a value. Documents are far less deep.
+// maxPath bounds the steps of a path. Documents are much less deep.
 const maxPath = 10_000
 
-// maxJoins is how many JOINs Cosmos DB takes in a query.
+// maxJoins is the limit of Cosmos DB on the JOINs of a query.
 const maxJoins = 10
 
 type queryParser struct {
@@ -22,8 +22,8 @@ type queryParser struct {
 	joins  int
 	params map[string]Value
 
-	// extra counts what needs a slot besides paths: the aliases, the keys of
-	// groups and the aggregates.
+	// extra counts the slots besides those of paths: for aliases, keys of groups and
+	// aggregates.
 	extra int
 }
 
@@ -45,7 +45,7 @@ func (p *queryParser) nextToken() lexToken {
 	return t
 }
 
-// acceptToken takes the next token if it is s.
+// acceptToken consumes the next token if it is s, and reports whether it did.
 func (p *queryParser) acceptToken(s string) bool {
 	if p.peekToken().isToken(s) {
 		p.pos++
@@ -61,7 +61,7 @@ func (p *queryParser) expectToken(s string) error {
 	return nil
 }
 
-// expectEnd refuses whatever follows the query.
+// expectEnd returns an error if the query does not end here.
 func (p *queryParser) expectEnd() error {
 	if t := p.peekToken(); t.kind != tokenEnd {
 		return &Error{t.at, fmt.Sprintf("%v is not supported here", t)}
@@ -92,7 +92,7 @@ func (p *queryParser) parseParameter(t lexToken) (Value, error) {
 	return v, nil
 }
 
-// parseList reads expressions up to the closing symbol, and takes that too.
+// parseList parses expressions up to and including the closing symbol.
 func (p *queryParser) parseList(closing string) ([]exprNode, error) {
 	if p.acceptToken(closing) {
 		return nil, nil
@@ -113,7 +113,7 @@ func (p *queryParser) parseList(closing string) ([]exprNode, error) {
 	}
 }
 
-// parseOperand reads a value without the steps into it.
+// parseOperand parses a value without the steps after it.
 func (p *queryParser) parseOperand() (exprNode, error) {
 	t := p.nextToken()
 	at := textPosition(t.at)
@@ -132,7 +132,7 @@ func (p *queryParser) parseOperand() (exprNode, error) {
 	}
 }
 
-// parseBracketed reads what is in parentheses, brackets or braces.
+// parseBracketed parses an expression in parentheses, brackets or braces.
 func (p *queryParser) parseBracketed(t lexToken) (exprNode, error) {
 	switch {
 	case t.isToken("(") && p.peekToken().isToken("SELECT"):
@@ -152,7 +152,7 @@ func (p *queryParser) parseBracketed(t lexToken) (exprNode, error) {
 	return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
 }
 
-// parseSubquery reads from SELECT to the closing parenthesis.
+// parseSubquery parses from SELECT to the closing parenthesis.
 func (p *queryParser) parseSubquery(t lexToken, kind string) (exprNode, error) {
 	body, err := p.parseSelect()
 	if err != nil {
@@ -208,7 +208,7 @@ func (p *queryParser) parseObject(t lexToken) (exprNode, error) {
 	}
 }
 
-// parseNamed reads a word constant, a function or the start of a path.
+// parseNamed parses a constant such as null, a function call or the start of a path.
 func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 	at := textPosition(t.at)
 	word := strings.ToUpper(t.text)
@@ -266,7 +266,7 @@ func (p *queryParser) parseCall(t lexToken, name string) (exprNode, error) {
 	return callNode{textPosition(t.at), name, args}, nil
 }
 
-// parseSteps reads what follows a value: .name, ["name"], [index].
+// parseSteps parses the steps after a value: .name, ["name"], [index].
 func (p *queryParser) parseSteps(base exprNode) (exprNode, error) {
 	for n := 0; ; n++ {
 		if n > maxPath {
@@ -310,7 +310,7 @@ func newStepNode(at textPosition, base, index exprNode) (exprNode, error) {
 	return indexNode{at, base, index}, nil
 }
 
-// wholeNumber returns the constant index that n is.
+// wholeNumber returns n as a constant index.
 func wholeNumber(n exprNode) (int, bool) {
 	literal, ok := n.(literalNode)
 	f := literal.value.Num

@@ -6,22 +6,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A Plan splits the condition of a query into what an index can answer and
-// the rest, for which a document has to be loaded. The split decides what a
-// query is charged, and which documents need not be read: one for which the
-// indexed part does not hold costs nothing.
+// A Plan splits the condition of a query into the part that indexes answer and the rest, for
+// which a document must be loaded. The split determines the charge of a query, and which
+// documents need not be read: a document for which the indexed part is false is not charged.
 type Plan struct {
 	// Predicates is the number of indexed paths that are compared.
 	Predicates int
-	// Confines are the predicates of the indexed part. Each holds for every
-	// document that is loaded.
+	// Confines are predicates of the indexed part. Each holds for every document that is
+	// loaded.
 	Confines []Predicate
 	indexed  []expr
 	rest     []expr
-	perRow   bool // a part of the condition is about rows of FROM
+	perRow   bool // a part of the condition depends on rows of FROM
 }
 
-// Plan splits the condition; indexed reports which paths have an index.
+// Plan splits the condition. indexed reports whether a path has an index.
 func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 	p := Plan{perRow: len(q.where) > 0}
 	counted := map[int]bool{}
@@ -44,16 +43,17 @@ func (q *Query) Plan(indexed func(rawjson.Path) bool) Plan {
 	return p
 }
 
-// An indexedPart is what indexes answer of a condition.
+// An indexedPart is the part of a condition that indexes answer.
 type indexedPart struct {
-	condition expr // holds wherever the whole condition does
+	condition expr // true wherever the whole condition is true
 	paths     []rawjson.Path
 	isAll     bool // it is the whole condition
 }
 
-// indexedPart returns what indexes answer of a condition, and false if that is nothing. They answer what AND, OR and
-// NOT make of predicates, by the common ones, all or the others of the documents that those find. An AND of which
-// they answer some terms has documents that are loaded for the other ones.
+// indexedPart returns the part of a condition that indexes answer; ok is false if they answer
+// no part. They answer AND, OR and NOT of predicates by the intersection, union and complement
+// of the documents that each predicate finds. If they answer only some terms of an AND, the
+// documents are loaded for the other terms.
 func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part indexedPart, ok bool) {
 	part = indexedPart{condition: e, isAll: true}
 	found, exact := q.findPredicates(e)
@@ -93,18 +93,18 @@ func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part index
 	return part, false
 }
 
-// Loads reports whether the document has to be loaded, because the indexed
-// part of the condition holds.
+// Loads reports whether the indexed part of the condition is true, so that the document must be
+// loaded.
 func (p Plan) Loads(slots *Slots) bool { return allTrue(p.indexed, slots) }
 
-// Keeps reports whether the rest of the condition holds as well.
+// Keeps reports whether the rest of the condition is true, too.
 func (p Plan) Keeps(slots *Slots) bool { return allTrue(p.rest, slots) }
 
-// IndexOnly reports whether an index alone answers the condition.
+// IndexOnly reports whether indexes answer the whole condition.
 func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
 
-// OnlySorted also leaves out the documents that have nothing at one of the
-// paths of ORDER BY, because the index that sorts them does not have them.
+// OnlySorted returns a Plan that excludes documents without a value at one of the paths of
+// ORDER BY, because the index that sorts does not contain them.
 func (q *Query) OnlySorted(p Plan) Plan {
 	p.indexed = slices.Clip(p.indexed)
 	for _, o := range q.orders {
@@ -122,7 +122,7 @@ func allTrue(conditions []expr, slots *Slots) bool {
 	return true
 }
 
-// pathAndConstant returns the path and the constant that c compares.
+// pathAndConstant returns the path and the constant that c compares, if it compares these.
 func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	left, right := c.left, c.right
 	if _, is := left.(constantExpr); is {
@@ -133,8 +133,8 @@ func pathAndConstant(c comparisonExpr) (slot int, v Value, ok bool) {
 	return prop.slot, value.value, isPath && isConstant
 }
 
-// Equalities returns, for each path, the constant that the condition demands
-// it to be equal to. ok is false unless there is one for every path.
+// Equalities returns, for each path, the constant that the condition requires it to equal. ok
+// is false unless there is a constant for every path.
 func (q *Query) Equalities(paths []rawjson.Path) (values []Value, ok bool) {
 	for _, path := range paths {
 		v, found := q.findEquality(q.document, path)
@@ -159,7 +159,7 @@ func (q *Query) findEquality(list []expr, path rawjson.Path) (Value, bool) {
 	return undefined, false
 }
 
-// listConjuncts takes apart what AND joins.
+// listConjuncts appends the terms of an AND to list.
 func listConjuncts(e expr, list []expr) []expr {
 	l, ok := e.(logicalExpr)
 	if !ok || !l.and {

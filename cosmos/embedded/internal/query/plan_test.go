@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// Indexes answer what AND, OR and NOT make of predicates. Of the documents that they find, those are loaded that
-// another part of the condition is about.
+// Indexes answer AND, OR and NOT of predicates. Of the documents that they find, only those are
+// loaded for which the rest of the condition matters.
 func TestPlan_LoadsTheDocumentsThatIndexesFind(t *testing.T) {
 	docs := []string{
 		`{"id":"1","a":1,"b":"x"}`, `{"id":"2","a":1,"b":"y"}`, `{"id":"3","a":2,"b":"x"}`, `{"id":"4","b":"x"}`, `{"id":"5","a":"text"}`,
@@ -59,7 +59,7 @@ func TestPlan_LoadsTheDocumentsThatIndexesFind(t *testing.T) {
 	}
 }
 
-func TestPlan_HasRoomForALongListOfAlternatives(t *testing.T) {
+func TestPlan_AcceptsALongListOfAlternatives(t *testing.T) {
 	var parts []string
 	for i := range 1000 {
 		parts = append(parts, fmt.Sprintf("(c.id = 'i%d' AND c.b = 'p%d')", i, i))

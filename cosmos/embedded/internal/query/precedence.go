@@ -2,9 +2,8 @@ package query
 
 import "slices"
 
-// The operators between two operands, from those that bind loosest; all of
-// them group from the left. Comparisons, IN, BETWEEN and LIKE stand between
-// NOT and | and do not chain.
+// The binary operators, from the lowest precedence; all are left-associative. Comparisons, IN,
+// BETWEEN and LIKE are between NOT and |, and cannot be chained.
 var (
 	loose = [][]string{{"??"}, {"OR"}, {"AND"}}
 	tight = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>", ">>>"}, {"+", "-", "||"}, {"*", "/", "%"}}
@@ -12,7 +11,7 @@ var (
 	comparisons = []string{"=", "!=", "<>", "<", "<=", ">", ">="}
 )
 
-// enterLevel counts a level of nesting; leave ends it.
+// enterLevel counts a level of nesting; leaveLevel ends it.
 func (p *queryParser) enterLevel() error {
 	if p.depth++; p.depth > maxDepth {
 		return &Error{p.peekToken().at, "the expression is nested too deeply"}
@@ -22,7 +21,7 @@ func (p *queryParser) enterLevel() error {
 
 func (p *queryParser) leaveLevel() { p.depth-- }
 
-// parseExpression reads condition ? then : otherwise, or what binds tighter.
+// parseExpression parses condition ? then : otherwise, or an expression of higher precedence.
 func (p *queryParser) parseExpression() (exprNode, error) {
 	defer p.leaveLevel()
 	if err := p.enterLevel(); err != nil {
@@ -44,7 +43,7 @@ func (p *queryParser) parseExpression() (exprNode, error) {
 	return ternaryNode{textPosition(t.at), condition, then, otherwise}, err
 }
 
-// parseOperators reads operands joined by the operators of the levels.
+// parseOperators parses operands joined by operators of the given levels.
 func (p *queryParser) parseOperators(levels [][]string, operand func() (exprNode, error)) (exprNode, error) {
 	if len(levels) == 0 {
 		return operand()
@@ -140,7 +139,7 @@ func (p *queryParser) parseComparison() (exprNode, error) {
 	return unaryNode{textPosition(t.at), "NOT", test}, err
 }
 
-// parseTest reads IN, BETWEEN or LIKE; it returns nil if none of them follows.
+// parseTest parses IN, BETWEEN or LIKE. It returns nil if another token follows.
 func (p *queryParser) parseTest(left exprNode) (exprNode, error) {
 	at := textPosition(p.peekToken().at)
 	switch {

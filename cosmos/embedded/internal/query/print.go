@@ -7,13 +7,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A printer writes a query in one fixed form: keywords in upper case, every
-// operator in parentheses. GROUP BY and SELECT name the same expression if
-// they print alike.
+// A printer writes a query in a canonical form: keywords in upper case, every operation in
+// parentheses. An expression of SELECT is a key of GROUP BY if both have the same canonical
+// form.
 type printer struct {
 	strings.Builder
-	limit  int  // what is longer need not be complete; 0: no limit
-	values bool // of parameters, not their names
+	limit  int  // a longer text may be cut off; 0: no limit
+	values bool // write the values of parameters, not their names
 }
 
 func printNode(n exprNode) string {
@@ -72,7 +72,7 @@ func (p *printer) writeNode(n exprNode) {
 	}
 }
 
-// writeBase writes what a step leads into: a number there needs parentheses.
+// writeBase writes the base of a step. A number needs parentheses there.
 func (p *printer) writeBase(n exprNode) {
 	if _, ok := n.(literalNode); !ok {
 		p.writeNode(n)
@@ -86,7 +86,7 @@ func (p *printer) writeBase(n exprNode) {
 // isFull reports whether the text is longer than its limit.
 func (p *printer) isFull() bool { return p.limit > 0 && p.Len() > p.limit }
 
-// writeChain writes each operator in parentheses with all that is to its left.
+// writeChain writes a chain with parentheses around each operator and its operands.
 func (p *printer) writeChain(n chainNode) {
 	for i := 0; i < len(n.ops) && !p.isFull(); i++ {
 		p.writeParts("(")
@@ -118,7 +118,7 @@ func (p *printer) writeList(open string, nodes []exprNode, closing string) {
 	p.writeParts(closing)
 }
 
-// writeSpecial writes what has a form of its own.
+// writeSpecial writes the nodes with a special syntax.
 func (p *printer) writeSpecial(n exprNode) {
 	switch n := n.(type) {
 	case inNode:

@@ -7,27 +7,26 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// NoLimit stands for a TOP or LIMIT that the query does not have.
+// NoLimit is the limit of a query without TOP or LIMIT.
 const NoLimit = -1
 
 // A Query is a parsed query with its parameters. It is immutable.
 //
-// Everything that changes while it runs is in slots, which belong to one run:
-// first those of aliases, keys of groups and aggregates, then the values of the
-// paths into the document.
+// All state of an evaluation is in its Slots: first the values of aliases, keys of groups and
+// aggregates, then the values of the paths into the document.
 type Query struct {
-	selection // where has what depends on a row of FROM
+	selection // its where holds the conditions that depend on a row of FROM
 
 	written   *selectNode
 	star      bool    // SELECT * of the document itself
-	document  []expr  // conditions that need only the document; all must hold
+	document  []expr  // conditions that need only the document; all must be true
 	orders    []Order // none: the order of insertion
 	offset    int
 	limit     int  // of TOP or LIMIT
 	constant  bool // there is no FROM
 	extra     int  // slots before those of the paths
 	paths     []rawjson.Path
-	slotOf    map[string]int // of each path, by its key
+	slotOf    map[string]int // slot of each path, by its key
 	extractor *rawjson.Extractor
 }
 
@@ -41,11 +40,10 @@ type Order struct {
 // An Option changes how Parse reads a query.
 type Option func(*compiler)
 
-// WithClock gives the functions of the current time another clock.
+// WithClock sets the clock of the functions of the current time.
 func WithClock(now func() time.Time) Option { return func(c *compiler) { c.now = now } }
 
-// Parse reads text. params gives each @name its value, as rawjson.Compact
-// wrote it.
+// Parse parses a query. params holds the value of each @name, as JSON from rawjson.Compact.
 func Parse(ctx context.Context, text string, params map[string]Value, options ...Option) (*Query, error) {
 	p, err := newParser(text, params)
 	if err != nil {
@@ -61,7 +59,7 @@ func Parse(ctx context.Context, text string, params map[string]Value, options ..
 	return p.compileQuery(ctx, n, options)
 }
 
-// ParseCondition reads the condition of a patch: FROM alias WHERE condition.
+// ParseCondition parses the condition of a patch: FROM alias WHERE condition.
 func ParseCondition(ctx context.Context, text string, options ...Option) (*Query, error) {
 	p, err := newParser(text, nil)
 	if err != nil {
@@ -91,7 +89,7 @@ func ParseCondition(ctx context.Context, text string, options ...Option) (*Query
 	return q, err
 }
 
-// compileQuery makes the query of the whole text.
+// compileQuery compiles the parsed query.
 func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options []Option) (*Query, error) {
 	c := &compiler{now: time.Now, extra: p.extra, used: -1, slots: &Slots{ctx: ctx, limits: DefaultLimits, check: checkEvery}}
 	for _, option := range options {
@@ -145,7 +143,7 @@ func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options [
 
 const noDocumentPath = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."
 
-// compileOrders resolves ORDER BY, which an index of the document has to serve.
+// compileOrders compiles ORDER BY. Its paths must be paths of the document.
 func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	if n.orderBy != nil && q.group != nil {
 		return &Error{n.orderAt, "ORDER BY with an aggregate is not supported"}
@@ -168,5 +166,5 @@ func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	return nil
 }
 
-// Print is the query in one fixed form, with the names of its parameters.
+// Print returns the query in canonical form, with the names of its parameters.
 func (q *Query) Print() string { return printSelect(q.written) }

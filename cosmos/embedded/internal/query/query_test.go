@@ -17,7 +17,7 @@ var params = map[string]Value{
 	"@list": {Kind: Array, Text: []byte(`[1,"x"]`)}, "@o": {Kind: Object, Text: []byte(`{"a":1}`)},
 }
 
-func TestAQueryThatIsNotKnownIsRefusedWithItsPosition(t *testing.T) {
+func TestParse_RefusesUnknownSyntaxWithItsPosition(t *testing.T) {
 	for text, at := range map[string]int{
 		"":                                                               0,
 		"SELECT * ":                                                      9,
@@ -98,7 +98,7 @@ func TestAQueryThatIsNotKnownIsRefusedWithItsPosition(t *testing.T) {
 	}
 }
 
-func TestAPatchConditionIsAboutTheDocument(t *testing.T) {
+func TestParseCondition_ReadsTheDocumentOnly(t *testing.T) {
 	for text, at := range map[string]int{
 		"WHERE c.a = 1": 0, "FROM c": 6, "FROM c WHERE c.a = 1 ORDER BY c.a": 21,
 		"FROM c JOIN d IN c.a WHERE d": 0, "FROM c.a WHERE true": 5, "FROM c WHERE d.a": 13,
@@ -114,7 +114,7 @@ func TestAPatchConditionIsAboutTheDocument(t *testing.T) {
 	require.False(t, matchesDocument(q, []byte(`{"a":[1]}`)))
 }
 
-// FuzzParse parses any text, runs what it accepts, and prints it.
+// FuzzParse parses any text. It evaluates and prints each valid query.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"SELECT * FROM c", "SELECT TOP 3 VALUE c.a.b FROM c WHERE c[\"x\"][0] >= -1.5e3 AND NOT c.y IN (1, 'a', null) ORDER BY c.a DESC, c.b",
@@ -164,7 +164,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkPredicates holds the analysis of q to what it says of one document.
+// checkPredicates checks the analysis of q against one document.
 func checkPredicates(t testing.TB, q *Query, doc []byte) {
 	a := q.Analyze()
 	all := true
@@ -180,7 +180,7 @@ func checkPredicates(t testing.TB, q *Query, doc []byte) {
 	}
 }
 
-func TestValuesOfAllTypesSortAsInCosmos(t *testing.T) {
+func TestCompare_OrdersTypesAsCosmosDoes(t *testing.T) {
 	order := []string{"", "null", "false", "true", "-1", "0", "1e3", `""`, `"a"`, `"b"`, "[1]", "{}"}
 	for i, a := range order {
 		for j, b := range order {
@@ -190,7 +190,7 @@ func TestValuesOfAllTypesSortAsInCosmos(t *testing.T) {
 	}
 }
 
-func TestALongQueryTakesItsTimeOnly(t *testing.T) {
+func TestParse_TakesTimeProportionalToTheText(t *testing.T) {
 	sum := "1" + strings.Repeat(" + c.a", 20_000)
 	for query, refused := range map[string]bool{
 		"SELECT VALUE " + sum + " FROM c":                                             false,

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// maxProgram bounds the instructions of a regular expression. A match takes time
-	// by the product of them and the length of the text.
+	// maxProgram bounds the instructions of a regular expression. The time of a match is
+	// proportional to their number and to the length of the text.
 	maxProgram = 10_000
 
-	// shortText is a text that is matched at once; a longer one is given to the
-	// program character by character, and can be ended between two of them.
+	// shortText is the length up to which a text is matched in one call. A longer text is read
+	// character by character, so that the match can be stopped.
 	shortText = 4 << 10
 
 	perRegex = 100 // steps to compile a short regular expression
@@ -26,7 +26,7 @@ type program struct {
 	perRune int // steps for a character of the text
 }
 
-// newProgram compiles a pattern, or returns the reason why it cannot.
+// newProgram compiles a pattern, or returns the reason why it is refused.
 func newProgram(pattern string) (p *program, reason string) {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -43,8 +43,8 @@ func newProgram(pattern string) (p *program, reason string) {
 	return &program{re, 1 + n/8}, ""
 }
 
-// countInstructions is about how many instructions a pattern compiles to, at most a few
-// more than maxProgram.
+// countInstructions estimates the number of instructions of a pattern. It stops counting
+// slightly above maxProgram.
 func countInstructions(re *syntax.Regexp) int {
 	n := 1 + len(re.Rune)/2
 	for _, sub := range re.Sub {
@@ -70,7 +70,7 @@ func (p *program) matchText(text []byte, slots *Slots) Value {
 	return boolValue(found)
 }
 
-// meteredRunes reads a text until the steps are spent.
+// meteredRunes reads a text until the steps are used up.
 type meteredRunes struct {
 	text  []byte
 	slots *Slots

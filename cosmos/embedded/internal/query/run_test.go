@@ -28,8 +28,8 @@ func mustCompact(t testing.TB, text string) []byte {
 	return raw
 }
 
-// runQuery runs q over docs as the engine runs it over a partition: a stream
-// where it can, collected where it must.
+// runQuery evaluates q over docs as the engine does over a partition: it streams the results if
+// possible, otherwise collects them.
 func runQuery(q *Query, docs [][]byte) ([]string, error) {
 	slots := q.NewSlots(context.Background(), DefaultLimits)
 	plan := q.Plan(func(path rawjson.Path) bool { return len(path) == 1 })
@@ -72,7 +72,7 @@ func collectResults(q *Query, docs [][]byte, want int, slots *Slots, holds func(
 	return c.Results(slots)
 }
 
-// matchesDocument reports whether the condition of q is true of doc.
+// matchesDocument reports whether the condition of q is true for doc.
 func matchesDocument(q *Query, doc []byte) bool {
 	slots := q.NewSlots(context.Background(), DefaultLimits)
 	q.Extract(doc, slots)

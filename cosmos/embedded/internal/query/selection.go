@@ -10,13 +10,13 @@ import (
 // A selection is a compiled SELECT without ORDER BY and OFFSET.
 type selection struct {
 	sources  []rowSource
-	where    []expr // all of them have to be true
+	where    []expr // all must be true
 	distinct bool
-	value    expr      // what a row gives
-	group    *grouping // nil if every row gives a result of its own
+	value    expr      // result of a row
+	group    *grouping // nil if every row has its own result
 }
 
-// compileSelect compiles a subquery; container says that its FROM may name the
+// compileSelect compiles a query or subquery. container is true if its FROM may name the
 // container.
 func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*selection, error) {
 	s := &scope{outer: outer, aliases: map[string]alias{}, container: container}
@@ -46,7 +46,7 @@ func (c *compiler) compileProjection(n *selectNode, s *scope, sel *selection) (e
 	}
 	switch {
 	case n.star:
-		for name := range s.aliases { // there is one
+		for name := range s.aliases { // there is exactly one
 			sel.value, err = c.resolveName(nameNode{n.textPosition, name}, rawjson.Path{}, s)
 		}
 	case n.value != nil:
@@ -75,7 +75,7 @@ func (c *compiler) compileColumns(n *selectNode, s *scope) (expr, error) {
 	return o, nil
 }
 
-// columnNames are the names of the properties of a result.
+// columnNames returns the names of the properties of a result.
 func (s *selectNode) columnNames() (names []string) {
 	unnamed := 0
 	for _, c := range s.columns {
@@ -92,8 +92,8 @@ func (s *selectNode) columnNames() (names []string) {
 	return names
 }
 
-// columnName is what a column without AS is called: its last property. One
-// that has none is called $1, $2 and so on.
+// columnName returns the name of a column without AS: its last property. A column without one
+// is named $1, $2 and so on.
 func columnName(n exprNode) string {
 	if _, _, ok := asPath(n); ok {
 		return lastName(n)
@@ -131,11 +131,11 @@ func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
 	return nil
 }
 
-// declareAlias adds a name; a path that ends in [0] has none to add.
+// declareAlias adds an alias. A path that ends in [0] has no name, and adds none.
 func (s *scope) declareAlias(name string, a alias) { s.aliases[name] = a }
 
-// compileCollection compiles the path that FROM or JOIN ranges over. The first name
-// of the outermost FROM is the container, whatever it is called.
+// compileCollection compiles the path of FROM or JOIN. The first name in the outermost FROM
+// denotes the container; it may be any name.
 func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, error) {
 	name, path, ok := asPath(n)
 	if !ok {
@@ -144,13 +144,13 @@ func (c *compiler) compileCollection(n exprNode, s *scope, first bool) (expr, er
 	if first {
 		return pathExpr{c.pathSlot(path)}, nil
 	}
-	perRow := c.perRow // conditions set it, not the place of a source
+	perRow := c.perRow // conditions set it, but sources do not
 	e, err := c.resolveName(name, path, s)
 	c.perRow = perRow
 	return e, err
 }
 
-// conjunctNodes takes apart what AND joins.
+// conjunctNodes appends the terms of an AND to list.
 func conjunctNodes(n exprNode, list []exprNode) []exprNode {
 	if n == nil {
 		return list
@@ -164,11 +164,11 @@ func conjunctNodes(n exprNode, list []exprNode) []exprNode {
 	return append(list, n)
 }
 
-// A source gives one alias its values.
+// A rowSource assigns values to one alias.
 type rowSource struct {
 	slot int
-	each bool       // the elements of what is found, not that itself
-	path expr       // where from, or
+	each bool       // iterate over the elements of the value
+	path expr       // path of the value, or
 	from *selection // a subquery
 }
 
@@ -178,7 +178,7 @@ func (s rowSource) bindValues(slots *Slots, visit func() bool) bool {
 	more := true
 	one := func(raw []byte) bool {
 		if raw == nil {
-			return true // nothing there: no row
+			return true // no value: no row
 		}
 		if !slots.spendSteps(1) {
 			return false

@@ -6,27 +6,26 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// Slots hold everything that changes while a query runs: the raw JSON of its
-// aliases, keys, aggregates and paths, and the work that the run has done. They
-// belong to one run; see Query for the order of the values.
+// Slots hold the state of one evaluation of a query: the raw JSON of its aliases, keys,
+// aggregates and paths, and the work done so far. See Query for the order of the values.
 //
-// Expressions return values, not errors, because nearly none of them can fail
-// and they are evaluated for every document. A failure is kept here instead:
-// evaluation stops, and the results of the run are void.
+// Expressions return values, not errors, because nearly none of them can fail and they are
+// evaluated for every document. A failure is recorded here instead: evaluation stops, and its
+// results are invalid.
 type Slots struct {
 	values [][]byte
 
-	ctx     context.Context //nolint:containedctx // that of the run, which lasts as long as the slots
+	ctx     context.Context //nolint:containedctx // of the evaluation
 	limits  Limits
 	steps   int   // of the current document
 	earlier int64 // steps of the documents before it
-	check   int   // the number of steps at which ctx is looked at again
-	held    int64 // bytes that the run keeps from one document to the next
+	check   int   // number of steps at which ctx is checked next
+	held    int64 // bytes kept between documents
 	failure error
 }
 
-// Limits bound one run of a query; 0 is no limit. A step is an operator, an item of a list, a
-// row, or some bytes of a value that is read or made: about 10 to 50 ns.
+// Limits bound one evaluation of a query; 0 means no limit. A step is an operator, an item of a
+// list, a row, or some bytes of a value that is read or built, and takes about 10 to 50 ns.
 type Limits struct {
 	Document int   // steps for one document
 	Steps    int64 // steps for all documents of a page
@@ -51,48 +50,48 @@ const (
 	lookSteps      = 10
 	elementPerStep = 4
 	callSteps      = 8
-	checkEvery     = 4096 // steps between two looks at the context
+	checkEvery     = 4096 // steps between two checks of the context
 )
 
-// NewSlots returns the slots of a run, which ends early when ctx does.
+// NewSlots returns the slots of one evaluation, which stops when ctx ends.
 func (q *Query) NewSlots(ctx context.Context, limits Limits) *Slots {
 	return &Slots{values: make([][]byte, q.extra+q.extractor.Slots()), ctx: ctx, limits: limits, check: checkEvery}
 }
 
-// Failure says why evaluation stopped; nil for nearly every run.
+// Failure returns the error that stopped the evaluation, or nil.
 func (s *Slots) Failure() error { return s.failure }
 
-// Exhausted reports whether the run has done the work of one page. It returns
-// false if the limits have no Steps.
+// Exhausted reports whether the evaluation has reached the limit of Steps for one page. It is
+// false without such a limit.
 func (s *Slots) Exhausted() bool {
 	return s.limits.Steps > 0 && s.earlier+int64(s.steps) >= s.limits.Steps
 }
 
-// RefuseIfExhausted fails a run that has done the work of one page and cannot
-// continue on another.
+// RefuseIfExhausted records a failure if the evaluation is Exhausted. It is for queries that
+// cannot continue on another page.
 func (s *Slots) RefuseIfExhausted() {
 	if s.Exhausted() {
 		s.recordFailure(0, tooBusy)
 	}
 }
 
-// recordFailure keeps the first failure.
+// recordFailure records a failure, unless there is an earlier one.
 func (s *Slots) recordFailure(at int, reason string) {
 	if s.failure == nil {
 		s.failure = &Error{at, reason}
 	}
 }
 
-// CountLookups counts n look-ups in an index, which are not work for a document.
+// CountLookups counts n lookups in an index. They count for the page, but not for a document.
 func (s *Slots) CountLookups(n int) { s.earlier += int64(n) * lookSteps }
 
-// nextDocument begins another document or group.
+// nextDocument starts the next document or group.
 func (s *Slots) nextDocument() {
 	s.earlier += int64(s.steps)
 	s.steps, s.check = 0, checkEvery
 }
 
-// spendSteps counts steps. It returns false if evaluation has to stop.
+// spendSteps counts steps. It returns false if evaluation must stop.
 func (s *Slots) spendSteps(steps int) bool {
 	if s.steps += steps; s.steps < s.check {
 		return s.failure == nil
@@ -100,14 +99,14 @@ func (s *Slots) spendSteps(steps int) bool {
 	return s.checkLimits()
 }
 
-// spendMade counts the steps to make or convert n bytes.
+// spendMade counts the steps to build or convert n bytes.
 func (s *Slots) spendMade(n int) bool { return s.spendSteps(1 + n/madePerStep) }
 
 // spendRead counts the steps to scan n bytes.
 func (s *Slots) spendRead(n int) bool { return s.spendSteps(1 + n/readPerStep) }
 
-// spendCanonical counts the steps to write v in canonical form, which reads each
-// level of nesting again.
+// spendCanonical counts the steps to write v in canonical form, which reads each level of
+// nesting separately.
 func (s *Slots) spendCanonical(v Value) bool { return s.spendSteps(canonicalSteps(v)) }
 
 func canonicalSteps(v Value) int {
@@ -122,7 +121,7 @@ func (s *Slots) spendCompare(a, b Value) {
 	s.spendSteps(canonicalSteps(a) + canonicalSteps(b))
 }
 
-// parseValue reads the value in raw, which may be long.
+// parseValue parses the value in raw, and counts its length.
 func (s *Slots) parseValue(raw []byte) Value {
 	if len(raw) >= readPerStep {
 		s.spendSteps(len(raw) / readPerStep)
@@ -141,8 +140,8 @@ func (s *Slots) checkLimits() bool {
 	return s.failure == nil
 }
 
-// Hold counts bytes that are kept until the page is complete, such as keys to sort
-// by. It returns false if they are too many.
+// Hold counts bytes that are kept until the page is complete, such as sort keys. It returns
+// false if they exceed the limit.
 func (s *Slots) Hold(n int) bool {
 	if s.held += int64(n); s.limits.Memory > 0 && s.held > s.limits.Memory {
 		s.recordFailure(0, tooLarge)

@@ -5,37 +5,36 @@ import (
 	"slices"
 )
 
-// A Spread is how a client answers a query whose results depend on documents
-// of several physical partitions: it sends Text to each of them and puts the
-// results together. Names and forms are those that the clients of Cosmos DB
-// know from query plans.
+// A Spread tells a client how to execute a query whose results depend on documents of several
+// physical partitions: it sends Text to each of them and combines the results. Names and forms
+// are those of the query plans of Cosmos DB.
 type Spread struct {
-	Text       string      // the query for one partition; "": as it was written
+	Text       string      // query for one partition; "": the original text
 	Value      bool        // SELECT VALUE
-	Distinct   string      // "None", "Ordered" if equal results come together, else "Unordered"
-	Top        *int        // with no Offset and Limit
+	Distinct   string      // "None", "Ordered" if equal results are adjacent, else "Unordered"
+	Top        *int        // without Offset and Limit
 	Offset     *int        // with Limit
 	Limit      *int        //
-	Orders     []Order     // the client merges what is sorted …
+	Orders     []Order     // the client merges sorted results …
 	OrderTexts []string    // … by these expressions
-	GroupTexts []string    // of GROUP BY
-	Aggregates []string    // of SELECT VALUE: one, "Count" for example
-	Columns    []SumColumn // of SELECT without VALUE, if it groups or aggregates
+	GroupTexts []string    // expressions of GROUP BY
+	Aggregates []string    // the aggregate of SELECT VALUE, such as "Count"
+	Columns    []SumColumn // columns of SELECT without VALUE, if it groups or aggregates
 }
 
 // A SumColumn is one property of the results of a query that groups.
 type SumColumn struct {
 	Name      string
-	Aggregate string // "" for an expression of keys, the same in the whole group
+	Aggregate string // "" for an expression of keys, which has one value in the group
 }
 
-// orderFilter is where clients put the condition by which they resume.
+// orderFilter is the placeholder that clients replace by the condition for resuming.
 const orderFilter = "{documentdb-formattableorderbyquery-filter}"
 
 // aggregateNames are the names of aggregates in query plans.
 var aggregateNames = map[string]string{"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max", "AVG": "Average"}
 
-// Needs names the features that a client must have to follow the spread.
+// Needs returns the features that a client needs to execute the spread.
 func (s Spread) Needs() []string {
 	needs := map[string]bool{
 		"OrderBy": len(s.Orders) > 0, "MultipleOrderBy": len(s.Orders) > 1, "Distinct": s.Distinct != "None",
@@ -52,8 +51,8 @@ func (s Spread) Needs() []string {
 	return slices.Sorted(maps.Keys(needs))
 }
 
-// Spread takes the query apart. It fails if the results of partitions cannot
-// be put together: where an expression is made of aggregates.
+// Spread derives the spread of the query. It fails if the results of partitions cannot be
+// combined: if an expression contains aggregates.
 func (q *Query) Spread() (Spread, error) {
 	n := *q.written
 	s := Spread{Value: n.value != nil, Distinct: "None", Orders: q.orders}
@@ -77,7 +76,8 @@ func (q *Query) Spread() (Spread, error) {
 	}
 	switch {
 	case q.group != nil:
-		// Parts of groups are neither results nor in the window yet.
+		// A partition's part of a group is not a result yet, so OFFSET and LIMIT do not apply
+		// to it.
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 		if err := n.spreadGroups(&s); err != nil {
 			return s, err
@@ -85,7 +85,7 @@ func (q *Query) Spread() (Spread, error) {
 	case len(q.orders) > 0:
 		n.spreadOrder()
 	}
-	if n.limit != nil { // what one partition leaves out may be wanted of another
+	if n.limit != nil { // the results that OFFSET skips may be in another partition
 		n.limit = &countNode{n: q.offset + q.limit}
 		n.offset = &countNode{}
 	}
@@ -96,8 +96,8 @@ func (q *Query) Spread() (Spread, error) {
 	return s, nil
 }
 
-// sortsByAll reports whether SELECT and ORDER BY name the same, so that equal
-// results follow each other.
+// sortsByAll reports whether SELECT and ORDER BY have the same expressions, so that equal
+// results are adjacent.
 func (n *selectNode) sortsByAll(orders []string) bool {
 	selected := map[string]bool{}
 	if n.value != nil {
@@ -113,7 +113,7 @@ func (n *selectNode) sortsByAll(orders []string) bool {
 	return maps.Equal(selected, ordered)
 }
 
-// selectedValue is what SELECT selects, as one expression.
+// selectedValue returns the projection of SELECT as one expression.
 func (n *selectNode) selectedValue() exprNode {
 	switch {
 	case n.star:
@@ -128,7 +128,7 @@ func (n *selectNode) selectedValue() exprNode {
 	return o
 }
 
-// itemNode is {"item": e}, in which e may be undefined.
+// itemNode returns {"item": e}, where e may be undefined.
 func itemNode(e exprNode) exprNode { return objectNode{names: []string{"item"}, values: []exprNode{e}} }
 
 func itemNodes(list []exprNode) exprNode {
@@ -139,7 +139,7 @@ func itemNodes(list []exprNode) exprNode {
 	return a
 }
 
-// spreadOrder makes each result carry what it is sorted by.
+// spreadOrder adds the sort key to each result.
 func (n *selectNode) spreadOrder() {
 	var keys []exprNode
 	for _, o := range n.orderBy {
@@ -149,10 +149,10 @@ func (n *selectNode) spreadOrder() {
 	if rest == nil {
 		rest = literalNode{value: boolValue(true)}
 	}
-	if n.value != nil { // undefined is no result
+	if n.value != nil { // an undefined value is not a result
 		rest = chainNode{ops: []string{"AND"}, operands: []exprNode{rest, callNode{name: "IS_DEFINED", args: []exprNode{n.value}}}}
 	}
-	if n.distinct { // results that differ in _rid are not distinct any more
+	if n.distinct { // results that differ in _rid would all be distinct
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 	}
 	n.columns = []columnNode{
@@ -164,12 +164,12 @@ func (n *selectNode) spreadOrder() {
 	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
 }
 
-// orderedNames are the properties of what spreadOrder makes.
+// orderedNames are the properties of the results of spreadOrder.
 var orderedNames = []string{"_rid", "orderByItems", "payload"}
 
-// SameOrder is the text of a query that spreadOrder made, without the condition
-// by which a client resumes: a position in the results of such a query is one
-// in those of all that differ in that condition only. It is "" for any other.
+// SameOrder returns the text of a query that spreadOrder built, without the condition for
+// resuming, and "" for any other query. A continuation token is valid for all queries with the
+// same SameOrder.
 func (q *Query) SameOrder() string {
 	n := *q.written
 	where, ok := n.where.(chainNode)
@@ -182,8 +182,8 @@ func (q *Query) SameOrder() string {
 	return p.String()
 }
 
-// spreadGroups makes each result carry its key, and aggregates in a form that
-// can be added up.
+// spreadGroups adds the key to each result, and replaces aggregates by partial aggregates that
+// can be combined.
 func (n *selectNode) spreadGroups(s *Spread) error {
 	for _, key := range n.groupBy {
 		s.GroupTexts = append(s.GroupTexts, printNode(key))
@@ -223,8 +223,8 @@ func (n *selectNode) spreadGroups(s *Spread) error {
 	return nil
 }
 
-// partialAggregate is what one partition knows about an expression of a group, and the
-// aggregate, if any, that puts what several know together.
+// partialAggregate returns the expression that each partition computes for an expression of a
+// group, and the aggregate, if any, that combines the partial results.
 func partialAggregate(e exprNode) (part exprNode, function string, err error) {
 	c, ok := e.(callNode)
 	if !ok || !isAggregate(c.name) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAQueryIsSpreadAsClientsExpect(t *testing.T) {
+func TestSpread_IsWhatClientsExpect(t *testing.T) {
 	const filter = "{documentdb-formattableorderbyquery-filter}"
 	params := map[string]Value{"@n": {Kind: Number, Num: 3}}
 	for _, tc := range []struct{ query, text, needs string }{
@@ -55,7 +55,7 @@ func TestAQueryIsSpreadAsClientsExpect(t *testing.T) {
 	}
 }
 
-func TestEqualResultsComeTogetherOnlyIfTheOrderIsThatOfWhatIsSelected(t *testing.T) {
+func TestSpread_ReportsWhetherEqualResultsAreAdjacent(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT c.a FROM c ORDER BY c.a": "None", "SELECT DISTINCT c.a FROM c": "Unordered",
 		"SELECT DISTINCT c.a FROM c ORDER BY c.a": "Ordered", "SELECT DISTINCT VALUE c.a FROM c ORDER BY c.a": "Ordered",
@@ -68,7 +68,7 @@ func TestEqualResultsComeTogetherOnlyIfTheOrderIsThatOfWhatIsSelected(t *testing
 	}
 }
 
-func TestOnlyTheConditionOfResumingMayDifferBetweenPages(t *testing.T) {
+func TestSameOrder_IgnoresOnlyTheResumeFilter(t *testing.T) {
 	params := map[string]Value{"@n": {Kind: Number, Num: 3}}
 	s, err := mustParse(t, "SELECT c.a FROM c WHERE c.b = @n ORDER BY c.a", params).Spread()
 	require.NoError(t, err)

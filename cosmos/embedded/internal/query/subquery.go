@@ -1,6 +1,6 @@
 package query
 
-// A subquery is evaluated for every row of the query around it.
+// A subqueryExpr is evaluated for every row of the enclosing query.
 type subqueryExpr struct {
 	kind string // "" for a single value, "EXISTS" or "ARRAY"
 	at   int
@@ -34,7 +34,7 @@ func (e subqueryExpr) rawValue(slots *Slots) []byte {
 	return e.singleResult(slots)
 }
 
-// singleResult gives the only result, nil if none exists. Two are a failure.
+// singleResult returns the only result, or nil. A second result is a failure.
 func (e subqueryExpr) singleResult(slots *Slots) (found []byte) {
 	e.body.eachResult(slots, func(raw []byte) bool {
 		if found != nil {

@@ -26,12 +26,12 @@ const (
 	Object
 )
 
-// A Value is one JSON value. Its bytes may be part of a document.
+// A Value is one JSON value. Its bytes may share the memory of a document.
 type Value struct {
 	Kind Kind
 	Bool bool
 	Num  float64
-	Text []byte // of a string: its content; of an array or object: its JSON
+	Text []byte // content of a string, or JSON of an array or object
 }
 
 var (
@@ -44,7 +44,7 @@ func boolValue(b bool) Value { return Value{Kind: Bool, Bool: b} }
 // IsTrue reports whether v is true, not merely defined.
 func (v Value) IsTrue() bool { return v.Kind == Bool && v.Bool }
 
-// ParseValue reads one value that rawjson.Compact wrote; nil is undefined.
+// ParseValue parses one value from rawjson.Compact; nil is undefined.
 func ParseValue(raw []byte) Value {
 	if len(raw) == 0 {
 		return undefined
@@ -76,8 +76,8 @@ func ParseValue(raw []byte) Value {
 	return Value{Kind: Number, Num: f}
 }
 
-// parseDigits reads a number that has nothing but digits, so few that a double
-// holds them. Most numbers are such.
+// parseDigits parses a number of digits only, few enough for an exact double. Most numbers are
+// of this kind.
 func parseDigits(raw []byte) (n int64, ok bool) {
 	for _, b := range raw {
 		if b < '0' || b > '9' {
@@ -88,7 +88,7 @@ func parseDigits(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// Append appends v as JSON. Undefined has no JSON and appends nothing.
+// Append appends v as JSON. It appends nothing for undefined.
 func (v Value) Append(dst []byte) []byte {
 	switch v.Kind {
 	case Null:
@@ -106,14 +106,14 @@ func (v Value) Append(dst []byte) []byte {
 	}
 }
 
-// Clone returns a value that shares nothing with the document.
+// Clone returns a copy that shares no memory with the document.
 func (v Value) Clone() Value {
 	v.Text = bytes.Clone(v.Text)
 	return v
 }
 
-// Compare orders any two values as ORDER BY does. Arrays, and objects, are
-// equal to each other in this order.
+// Compare compares any two values in the order of ORDER BY. In this order all arrays are equal,
+// and all objects are equal.
 func Compare(a, b Value) int {
 	if a.Kind != b.Kind {
 		return cmp.Compare(a.Kind, b.Kind)
@@ -175,10 +175,10 @@ func equalArrays(a, b []byte) bool {
 	return true
 }
 
-// parseMembers are the properties of an object; of two equal names the first counts.
+// parseMembers returns the properties of an object; of two equal names, the first is used.
 func parseMembers(raw []byte) map[string]Value {
 	values := map[string]Value{}
-	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as for elements
+	_ = rawjson.EachMember(raw, func(name, v []byte) bool { // as in parseElements
 		text, _ := rawjson.Unquote(name)
 		if _, have := values[string(text)]; !have {
 			values[string(text)] = ParseValue(v)
@@ -201,7 +201,7 @@ func equalObjects(a, b []byte) bool {
 	return true
 }
 
-// asInt64 returns a number without a fraction that 64 bits hold.
+// asInt64 returns a whole number that fits into 64 bits.
 func (v Value) asInt64() (int64, bool) {
 	if v.Kind != Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) >= 1<<63 {
 		return 0, false
@@ -209,7 +209,7 @@ func (v Value) asInt64() (int64, bool) {
 	return int64(v.Num), true
 }
 
-// appendCanonical appends a text that equal values, and only they, share.
+// appendCanonical appends a text that is the same for equal values and differs for others.
 func (v Value) appendCanonical(dst []byte) []byte {
 	switch v.Kind {
 	case Number:

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// joinNumbers joins n texts that format makes of numbers.
+// joinNumbers joins n numbers, each in the given format.
 func joinNumbers(n int, format, separator string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -19,7 +19,7 @@ func joinNumbers(n int, format, separator string) string {
 	return strings.Join(parts, separator)
 }
 
-// countSteps returns the work that the condition of a query does for doc.
+// countSteps returns the steps that the condition of a query takes for doc.
 func countSteps(t *testing.T, condition, doc string) int {
 	t.Helper()
 	q := mustParse(t, "SELECT * FROM c WHERE "+condition, nil)
@@ -38,7 +38,7 @@ func TestIn_CostsALookup(t *testing.T) {
 	require.Equal(t, countSteps(t, joinNumbers(10, "c.x=%d", " OR "), `{"x":-1}`), countSteps(t, joinNumbers(30_000, "c.x=%d", " OR "), `{"x":-1}`))
 }
 
-func TestIn_FindsWhatASearchFinds(t *testing.T) {
+func TestIn_LookupFindsWhatASearchFinds(t *testing.T) {
 	values := []string{"0", "-0", "1", "1e0", "2.5", "'a'", `'\u0061'`, "''", "true", "false", "null", "undefined", "[]", "[1]", "[1.0]", "{}", "{a:1,b:2}", "{b:2,a:1}", "'[1]'", "'null'"}
 	rapid.Check(t, func(r *rapid.T) {
 		items := rapid.SliceOfN(rapid.SampledFrom(values), minLookup, 2*minLookup).Draw(r, "items")
@@ -49,7 +49,7 @@ func TestIn_FindsWhatASearchFinds(t *testing.T) {
 			require.NoError(r, err)
 			return results
 		}
-		alone := make([]string, len(items)) // each comparison in an operand of its own, so that no lookup is made
+		alone := make([]string, len(items)) // each comparison in a separate operand, so that no lookup table is built
 		for i, item := range items {
 			alone[i] = "(" + wanted + " = " + item + " ?? " + "undefined)"
 		}

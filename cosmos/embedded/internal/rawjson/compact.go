@@ -10,9 +10,9 @@ import (
 // Compact appends src, which must hold exactly one JSON value, to dst without
 // insignificant white space.
 //
-// Cosmos DB stores numbers as IEEE doubles. A number with more digits than a
-// double can hold is written as the double it becomes, so that nobody learns
-// only on the real service that a 64-bit integer does not survive.
+// Cosmos DB stores numbers as IEEE doubles. A number with more digits than a double can hold is
+// written as the double it becomes, so that a test finds a 64-bit integer that the real service
+// would not keep.
 func Compact(dst, src []byte) ([]byte, error) {
 	c := compactor{src: src, dst: dst}
 	c.skipSpace()
@@ -36,8 +36,8 @@ func (c *compactor) newError(reason string) error { return &SyntaxError{c.pos, r
 
 func (c *compactor) skipSpace() { c.pos = skipSpace(c.src, c.pos) }
 
-// peekByte returns the byte at the position, or 0 at the end: no value starts
-// with 0, so the end needs no case of its own.
+// peekByte returns the byte at the position, or 0 at the end. No value starts with 0, so
+// callers need no extra check for the end.
 func (c *compactor) peekByte() byte {
 	if c.pos < len(c.src) {
 		return c.src[c.pos]
@@ -145,7 +145,7 @@ func (c *compactor) compactArray(depth int) error {
 	}
 }
 
-// copyByte copies one byte of structure.
+// copyByte copies one structural byte.
 func (c *compactor) copyByte() {
 	c.dst = append(c.dst, c.src[c.pos])
 	c.pos++
@@ -156,9 +156,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// isPlainASCII reports whether none of the eight bytes ends a string, starts an
-// escape, is a control character or is outside ASCII. It may say false of
-// plain bytes, never true of others.
+// isPlainASCII reports whether all eight bytes are printable ASCII other than a quote or a
+// backslash. A true result is exact; a false one may be wrong.
 func isPlainASCII(w uint64) bool {
 	quote, escape := w^(ones*'"'), w^(ones*'\\')
 	return ((w-ones*0x20)&^w|(quote-ones)&^quote|(escape-ones)&^escape|w)&highs == 0
@@ -275,7 +274,7 @@ func (c *compactor) countDigits() int {
 	return c.pos - start
 }
 
-// AppendNumber appends f as JSON: the shortest text that reads back as f.
+// AppendNumber appends f as JSON: the shortest text that parses as f.
 func AppendNumber(dst []byte, f float64) []byte {
 	if f == math.Trunc(f) && math.Abs(f) < 1e15 {
 		return strconv.AppendInt(dst, int64(f), 10)

@@ -1,14 +1,13 @@
-// Package rawjson works on JSON text where it lies, without building values.
+// Package rawjson reads and writes JSON text in place, without building values.
 //
-// The engine stores documents as the text a client sent. Most requests need
-// one or two properties of a document, or none, while the document may carry
-// half a megabyte of base64. So there are two kinds of function here:
+// The engine stores documents as the text a client sent. Most requests need one or two
+// properties of a document, or none, while the document may carry half a megabyte of base64. So
+// it has two kinds of functions:
 //
 //   - Compact reads text of unknown origin. It is strict: what it returns is
 //     valid JSON, without white space, its numbers exact as IEEE doubles.
-//   - All others read text that Compact returned, and jump over strings with
-//     bytes.IndexByte. Given other text they may return nonsense or report
-//     that it ends too soon, but they never panic.
+//   - All others read text that Compact returned, and skip strings with bytes.IndexByte. For
+//     other text they may return wrong results or an error, but they never panic.
 package rawjson
 
 import "fmt"
@@ -17,7 +16,7 @@ import "fmt"
 // which is the limit of Cosmos DB.
 const MaxDepth = 128
 
-// A SyntaxError says where text stops being JSON, and why.
+// A SyntaxError describes where text stops being valid JSON, and why.
 type SyntaxError struct {
 	Offset int
 	Reason string

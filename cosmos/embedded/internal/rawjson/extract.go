@@ -2,8 +2,7 @@ package rawjson
 
 import "slices"
 
-// A Step is one step of a Path: into the property Name, or, with Array set,
-// to the element Index.
+// A Step is one step of a Path: to the property Name or, if Array is set, to the element Index.
 type Step struct {
 	Name  string
 	Index int
@@ -14,22 +13,22 @@ type Step struct {
 // document itself.
 type Path []Step
 
-// An Extractor finds the values of several paths in one pass over a document
-// and stops as soon as it has them all. It may be used by many goroutines.
+// An Extractor finds the values of several paths in one pass over a document, and stops when it
+// has all of them. It is safe for concurrent use.
 type Extractor struct {
 	root  *pathNode
 	count int
 }
 
-// A stop is a place in a document that some path leads to or through.
+// A pathNode is a location in a document that lies on a path.
 type pathNode struct {
 	slots []int // of the paths that end here
 	steps []Step
 	next  []*pathNode
-	at    map[Step]int // the place of each step, of many steps
+	at    map[Step]int // index by step, if there are many steps
 }
 
-// manySteps is how many steps are found by a map rather than one after the other.
+// manySteps is the number of steps from which on a map is used to find a step.
 const manySteps = 16
 
 // NewExtractor makes an Extractor whose slot i is the value of paths[i].
@@ -64,7 +63,7 @@ func (s *pathNode) followStep(step Step) *pathNode {
 	return child
 }
 
-// stepIndex returns the place of a step, -1 if none exists.
+// stepIndex returns the index of a step, -1 if none exists.
 func (s *pathNode) stepIndex(step Step) int {
 	if s.at == nil {
 		return slices.Index(s.steps, step)
@@ -75,15 +74,15 @@ func (s *pathNode) stepIndex(step Step) int {
 	return -1
 }
 
-// Slots is the number of values that Extract fills in.
+// Slots returns the number of values that Extract sets.
 func (x *Extractor) Slots() int { return x.count }
 
-// Extract sets slots to the values found in doc, nil where doc has none. The
-// values are parts of doc.
+// Extract sets slots to the values found in doc, or nil where doc has no value. The values
+// share the memory of doc.
 func (x *Extractor) Extract(doc []byte, slots [][]byte) {
 	clear(slots)
 	w := extraction{doc: doc, slots: slots, missing: x.count - len(x.root.slots)}
-	for _, slot := range x.root.slots { // the document itself needs no search for its end
+	for _, slot := range x.root.slots { // the whole document: its end is known
 		slots[slot] = doc
 	}
 	if w.missing > 0 {
@@ -97,8 +96,8 @@ type extraction struct {
 	missing int
 }
 
-// visitValue returns the index past the value at i, or -1 when there is no need
-// to read on.
+// visitValue returns the index past the value at i, or -1 if all values are found or the text
+// ends.
 func (w *extraction) visitValue(s *pathNode, i int) int {
 	if i < 0 || i >= len(w.doc) {
 		return -1
@@ -115,13 +114,13 @@ func (w *extraction) visitValue(s *pathNode, i int) int {
 	if len(s.slots) == 0 || w.missing == 0 {
 		return end
 	}
-	if end < 0 { // the inner paths are found, this one needs the whole value
+	if end < 0 { // the inner paths are done, but this path needs the end of the value
 		if end = Skip(w.doc, i); end < 0 {
 			return -1
 		}
 	}
 	for _, slot := range s.slots {
-		if w.slots[slot] == nil { // of two equal names the first counts
+		if w.slots[slot] == nil { // of two equal names, the first is used
 			w.slots[slot] = w.doc[i:end]
 			w.missing--
 		}
@@ -156,8 +155,7 @@ func (w *extraction) visitObject(s *pathNode, i int) int {
 	return skipClosing(doc, i, '}')
 }
 
-// skipClosing returns the index past the closing bracket at i, or -1 if it is not
-// there.
+// skipClosing returns the index past the closing bracket at i, or -1 if no bracket is there.
 func skipClosing(doc []byte, i int, bracket byte) int {
 	if i >= len(doc) || doc[i] != bracket {
 		return -1

@@ -19,9 +19,9 @@ var samples = []string{
 	`{"id":"x","data":"` + strings.Repeat("QUJD", 100) + `","slot":7}`, strings.Repeat("[", 128) + strings.Repeat("]", 128), strings.Repeat("[", 129),
 }
 
-// FuzzCompactAgreesWithTheStandardLibrary holds Compact to encoding/json in
-// what is JSON and what it means, but for what Cosmos DB refuses as well:
-// broken UTF-8, deep nesting, numbers beyond a double.
+// FuzzCompactAgreesWithTheStandardLibrary compares Compact with encoding/json: both accept the
+// same texts with the same meaning, except broken UTF-8, deep nesting and numbers beyond a
+// double, which Cosmos DB refuses.
 func FuzzCompactAgreesWithTheStandardLibrary(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s))
@@ -75,8 +75,8 @@ func FuzzExtractAgreesWithTheStandardLibrary(f *testing.F) {
 	})
 }
 
-// hasRepeatedName reports whether an object has a name twice: of those the first
-// counts here, the last in encoding/json.
+// hasRepeatedName reports whether an object has a name twice. This package uses the first of
+// them, encoding/json the last.
 func hasRepeatedName(b []byte) (found bool) {
 	names := map[string]bool{}
 	_ = EachMember(b, func(name, value []byte) bool {
@@ -109,7 +109,7 @@ func followPath(v any, path Path) (any, bool) {
 	return v, true
 }
 
-// FuzzReadingAnythingEnds reads text that nobody checked: it must not panic.
+// FuzzReadingAnythingEnds reads unchecked text, which must not cause a panic.
 func FuzzReadingAnythingEnds(f *testing.F) {
 	for _, s := range samples {
 		f.Add([]byte(s))
@@ -127,7 +127,7 @@ func FuzzReadingAnythingEnds(f *testing.F) {
 	})
 }
 
-func TestANumberIsWrittenAsTheShortestTextThatReadsBack(t *testing.T) {
+func TestAppendNumber_WritesTheShortestText(t *testing.T) {
 	for _, n := range []float64{0, -1, 1e14, 1e15, 1e21, 123.456, 1e-7, math.MaxFloat64, math.SmallestNonzeroFloat64, 1.0 / 3} {
 		text := AppendNumber(nil, n)
 		require.True(t, json.Valid(text), "%s", text)
@@ -137,7 +137,7 @@ func TestANumberIsWrittenAsTheShortestTextThatReadsBack(t *testing.T) {
 	}
 }
 
-func TestASyntaxErrorSaysWhere(t *testing.T) {
+func TestSyntaxError_NamesThePosition(t *testing.T) {
 	for text, at := range map[string]int{`{"a":x}`: 5, `[1,2`: 4, `{"a" 1}`: 5, `[1] 2`: 4, `"a\q"`: 2, `{"a":1 "b"}`: 7} {
 		_, err := Compact(nil, []byte(text))
 		var syntax *SyntaxError
@@ -146,7 +146,7 @@ func TestASyntaxErrorSaysWhere(t *testing.T) {
 	}
 }
 
-func TestAStringOfAnyTextSurvivesQuoting(t *testing.T) {
+func TestAppendQuoted_KeepsAnyText(t *testing.T) {
 	for _, s := range []string{"", "plain", `a"b\c`, "a\nb\x00c", "日本\u2028", "<&>", "\U0001F600"} {
 		quoted := AppendQuoted(nil, s)
 		back, ok := Unquote(quoted)

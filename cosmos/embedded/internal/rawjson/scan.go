@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrEnds reports text that ends inside a value or is not of the kind wanted.
+// ErrEnds reports text that ends inside a value or has another kind of value than expected.
 var ErrEnds = errors.New("invalid JSON: the text ends inside a value, or is of another kind")
 
 func skipSpace(b []byte, i int) int {
@@ -17,8 +17,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// Skip returns the index just past the value that starts at b[i], or -1 if
-// none does or the text ends first.
+// Skip returns the index just past the value that starts at b[i], or -1 if no value starts
+// there or the text ends first.
 func Skip(b []byte, i int) int {
 	if i < 0 || i >= len(b) {
 		return -1
@@ -61,9 +61,9 @@ func skipNested(b []byte, i int) int {
 	return -1
 }
 
-// skipString looks for the closing quote only, and then backwards for an
-// escape: base64 has neither, so a long string costs one IndexByte. Names and
-// short strings, which are most of all, do not even cost that.
+// skipString looks only for the closing quote, and then backward for an escape. Base64 contains
+// neither, so a long string costs one IndexByte. Short strings, which are most, are scanned
+// byte by byte.
 func skipString(b []byte, i int) int {
 	start := i + 1
 	for j := start; j < len(b) && j < start+16 && b[j] != '\\'; j++ {
@@ -171,8 +171,8 @@ func Unquote(b []byte) (text []byte, ok bool) {
 	return []byte(s), true
 }
 
-// IsName reports whether the quoted name is want. An escape is longer than what
-// it stands for.
+// IsName reports whether the quoted name equals want. An escape is longer than the character it
+// encodes.
 func IsName(name []byte, want string) bool {
 	if len(name) <= len(want)+2 {
 		return len(name) == len(want)+2 && string(name[1:len(name)-1]) == want
@@ -199,7 +199,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
-		return append(dst, `""`...) // cannot happen: every Go string encodes
+		return append(dst, `""`...) // unreachable: every Go string can be encoded
 	}
 	return append(dst, bytes.TrimSuffix(buf.Bytes(), []byte("\n"))...)
 }

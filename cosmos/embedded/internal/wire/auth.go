@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// maxSkew is how far a client's clock may be off.
+// maxSkew bounds the difference between a client's clock and this one.
 const maxSkew = 15 * time.Minute
 
 func unauthorizedError(message string) error {
@@ -62,9 +62,9 @@ func (s *Server) signRequest(r *serverRequest, date string) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// checkToken accepts the tokens of emulators: a JSON Web Token in the place of
-// whose signature the account key stands. A real one of Microsoft Entra ID is
-// refused, as it can be checked only by asking there.
+// checkToken accepts the tokens of emulators: a JSON Web Token that has the account key in
+// place of its signature. Tokens of Microsoft Entra ID are refused, because only Entra ID can
+// verify them.
 func (s *Server) checkToken(token string) error {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -89,17 +89,17 @@ func (s *Server) checkToken(token string) error {
 	return nil
 }
 
-// signedResource returns what a signature covers: the type of the resource, and its
-// link, which for a feed is that of the parent.
+// signedResource returns the type and the link of the resource that a signature covers. For a
+// feed, the link is that of the parent.
 func signedResource(segments []string) (kind, link string) {
 	n := len(segments)
 	if n == 0 {
 		return "", ""
 	}
-	if n == 2 && strings.EqualFold(segments[0], "offers") { // by its resource id, not a name
+	if n == 2 && strings.EqualFold(segments[0], "offers") { // an offer is signed by its resource id, not by a name
 		return "offers", strings.ToLower(segments[1])
 	}
-	if n == 6 && segments[4] == "operations" { // signed as the container
+	if n == 6 && segments[4] == "operations" { // operations are signed as their container
 		return "colls", strings.Join(segments[:4], "/")
 	}
 	if n%2 == 1 {

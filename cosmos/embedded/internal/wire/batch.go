@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// maxOperations is how many operations a batch may have.
+// maxOperations bounds the operations of a batch.
 const maxOperations = 100
 
 var kinds = map[string]engine.Kind{
@@ -19,13 +19,13 @@ var kinds = map[string]engine.Kind{
 	"Patch": engine.Patch, "Delete": engine.Delete, "Read": engine.Read,
 }
 
-// serveBatch does a transactional batch: 200 when all of it is committed, 207 when
-// nothing is.
+// serveBatch executes a transactional batch. It answers 200 if the whole batch is committed,
+// 207 if nothing is.
 func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, error) {
 	if !r.isSet("x-ms-cosmos-batch-atomic") {
 		return s.serveBulk(r, c)
 	}
-	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // not every client says so
+	if r.Header.Get("x-ms-cosmos-batch-ordered") != "" && !r.isSet("x-ms-cosmos-batch-ordered") { // some clients leave the header out
 		return Response{}, unsupportedError("an atomic batch that is not ordered")
 	}
 	pk, err := c.ParsePartition(r.Header.Get("x-ms-documentdb-partitionkey"))
@@ -64,8 +64,8 @@ func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, er
 	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
-// parseBatch reads the operations. If one of them is wrong, at is its place;
-// it is -1 if the batch is wrong as a whole.
+// parseBatch reads the operations. If one of them is invalid, at is its index; at is -1 if the
+// batch as a whole is invalid.
 func parseBatch(ctx context.Context, c *engine.Container, pk engine.Partition, body []byte, anyID bool) (ops []engine.Op, at int, err error) {
 	parts, err := splitBatch(body)
 	if err != nil {
@@ -96,8 +96,8 @@ func splitBatch(body []byte) (parts [][]byte, err error) {
 	return parts, nil
 }
 
-// parseOperation reads one operation. In a bulk request each names its
-// partition; that goes to bulk, which is nil for a transactional batch.
+// parseOperation reads one operation. In a bulk request each operation names its partition,
+// which is stored in bulk; bulk is nil for a transactional batch.
 func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partition, part []byte, op *engine.Op, anyID bool, bulk *string) error {
 	var body []byte
 	var kind string
@@ -145,8 +145,8 @@ func parseOperation(ctx context.Context, c *engine.Container, pk engine.Partitio
 	return fillOp(ctx, c, pk, op, body, anyID)
 }
 
-// rejectedBatch is the outcome of a batch of n operations of which one is wrong.
-// The engine never sees it.
+// rejectedBatch returns the result of a batch of n operations of which one is invalid. Such a
+// batch does not reach the engine.
 func rejectedBatch(n, at int, wrong *engine.Error) engine.WriteResult {
 	w := engine.WriteResult{Results: make([]engine.Result, n), Failed: at}
 	for i := range w.Results {

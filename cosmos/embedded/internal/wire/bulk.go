@@ -9,10 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// serveBulk does operations that have nothing to do with each other, but lie in one
-// physical partition: what clients make of many single operations to save
-// round trips. Each names its logical partition. The answer is 200 if all of
-// them succeeded, 207 otherwise.
+// serveBulk executes independent operations in one physical partition, which clients combine
+// from many single operations to save round trips. Each operation names its logical partition.
+// It answers 200 if all of them succeeded, 207 otherwise.
 func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, error) {
 	_, _, at, err := parseScope(r, c)
 	if err != nil {
@@ -35,7 +34,7 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	}
 	results := make([]engine.Result, len(parts))
 	var ops []engine.PlacedOp
-	var places []int // of ops among the results
+	var places []int // indexes of ops in the results
 	for i, part := range parts {
 		op, err := parsePlaced(r.Context(), c, at, part, r.anyID())
 		var wrong *engine.Error
@@ -68,8 +67,8 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	return Response{Status: status, Body: resultsJSON(written, r.wantsMinimal())}, nil
 }
 
-// parsePlaced reads an operation that says where it belongs. One that is not
-// of this range was routed before the range split.
+// parsePlaced reads an operation that names its partition. If the partition is not in this
+// range, the client routed the operation before the range was split.
 func parsePlaced(ctx context.Context, c *engine.Container, at *engine.Range, part []byte, anyID bool) (engine.PlacedOp, error) {
 	var op engine.PlacedOp
 	var key string

@@ -12,12 +12,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// ownerNotFound tells that what a document would be in is missing, and not the
+// ownerNotFound is the substatus of a missing database or container, as opposed to a missing
 // document.
 const ownerNotFound = 1003
 
-// serveData answers a request for documents, counts it, and makes it wait as long
-// as its way would take.
+// serveData answers a request for documents, counts it, and delays it by the simulated latency.
 func (s *Server) serveData(r *serverRequest) (Response, error) {
 	s.requests.Add(1)
 	answer, err := s.routeData(r)
@@ -27,8 +26,8 @@ func (s *Server) serveData(r *serverRequest) (Response, error) {
 	return answer, err
 }
 
-// admitRequest lets a request to a physical partition in, or to all of them if at is
-// nil, if their budgets are not used up.
+// admitRequest admits a request to a physical partition, or to all of them if at is nil, unless
+// a budget is used up.
 func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if s.throttle == nil || r.door.Unmetered {
 		return nil
@@ -44,7 +43,7 @@ func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.
 	return nil
 }
 
-// admitWrite is admit for a write, which may also meet another one.
+// admitWrite is admitRequest for a write, which may also collide with another one.
 func (s *Server) admitWrite(r *serverRequest, c *engine.Container, at *engine.Range) error {
 	if err := s.admitRequest(r, c, at); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (s *Server) createDocument(r *serverRequest, c *engine.Container) (Response
 	return s.writeDocument(r, c, op)
 }
 
-// writeDocument does one write operation.
+// writeDocument executes one write operation.
 func (s *Server) writeDocument(r *serverRequest, c *engine.Container, op engine.Op) (Response, error) {
 	if r.Header.Get("If-None-Match") != "" {
 		return Response{}, unsupportedError("If-None-Match on a write")
@@ -131,7 +130,7 @@ func (s *Server) writeDocument(r *serverRequest, c *engine.Container, op engine.
 	return s.operationResponse(r, written.Results[0], sessionToken(c.RangeOf(pk), written.Session), written.Session)
 }
 
-// fillOp reads the body of an operation into it.
+// fillOp parses the body of an operation into op.
 func fillOp(ctx context.Context, c *engine.Container, pk engine.Partition, op *engine.Op, body []byte, anyID bool) (err error) {
 	if op.Kind == engine.Patch {
 		op.Patch, err = c.ParsePatch(ctx, body)
@@ -177,7 +176,7 @@ func (s *Server) readDocument(r *serverRequest, c *engine.Container) (Response, 
 	return s.operationResponse(r, result, sessionToken(c.RangeOf(pk), session), session)
 }
 
-// operationResponse answers with what became of a single operation.
+// operationResponse answers with the result of a single operation.
 func (s *Server) operationResponse(r *serverRequest, result engine.Result, token string, session uint64) (Response, error) {
 	s.recordCharge(r, result.Charge)
 	r.answer.Set("x-ms-session-token", token)
@@ -210,7 +209,7 @@ func (s *Server) serveQuery(r *serverRequest, c *engine.Container) (Response, er
 	if err != nil {
 		return Response{}, err
 	}
-	same := string(text) // what the pages of one query have in common
+	same := string(text) // text that all pages of one query share
 	if order := q.SameOrder(); order != "" {
 		same = order
 	}
@@ -259,12 +258,12 @@ func (s *Server) servePage(r *serverRequest, c *engine.Container, q *query.Query
 		r.answer.Set("x-ms-documentdb-query-metrics", queryMetrics(page))
 	}
 	if r.isSet("x-ms-cosmos-populateindexmetrics") {
-		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: nothing to advise
+		r.answer.Set("x-ms-cosmos-index-utilization", "e30=") // {}: no advice
 	}
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// maxItems is how many results a page may have; -1 leaves it to the engine.
+// maxItems returns the limit of results on a page; -1 leaves it to the engine.
 func maxItems(r *serverRequest) (int, error) {
 	text := r.Header.Get("x-ms-max-item-count")
 	if text == "" {
@@ -277,8 +276,8 @@ func maxItems(r *serverRequest) (int, error) {
 	return n, nil
 }
 
-// queryMetrics has the fields of the real header. The engine does not measure
-// times: they are 0.
+// queryMetrics formats the header with query metrics. The engine does not measure times: they
+// are 0.
 func queryMetrics(p engine.Page) string {
 	const times = "totalExecutionTimeInMs=0.00;queryCompileTimeInMs=0.00;queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.00;" +
 		"queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=0.00;indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;" +

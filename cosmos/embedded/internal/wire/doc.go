@@ -2,10 +2,9 @@
 // azcosmos client sends them, calls package engine, and writes answers as
 // Cosmos DB does.
 //
-// It only translates. Status codes, sub-status codes, headers and error
-// bodies are its own; every rule about documents is the engine's.
+// It only translates: it decides status codes, substatus codes, headers and error bodies, and
+// package engine decides everything about documents.
 //
-// A request that asks for something the engine does not have is refused with
-// a status and a text that say so. A header nobody here knows is refused too,
-// because it may change the meaning of the request.
+// A request for an unsupported feature is refused with a status and a text that name the
+// feature. An unknown header is refused, too, because it may change the meaning of the request.
 package wire

@@ -8,38 +8,38 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// A Gateway decides which ids of documents can be used.
+// A Gateway decides which document ids are accepted.
 type Gateway int
 
 const (
-	// Strict refuses to create what one of the other two could not find.
+	// Strict refuses to create documents that one of the other two gateways could not address.
 	Strict Gateway = iota
-	// Routing is the gateway that accounts have: some ids can be created and
-	// never be addressed again.
+	// Routing is the default gateway of accounts: some ids can be created, but not addressed
+	// afterwards.
 	Routing
-	// Compute is the dedicated gateway: every id can be used.
+	// Compute is the dedicated gateway: every id can be addressed.
 	Compute
 )
 
-// A Door is what may differ between two ways into the same account.
+// A Door holds the settings in which two endpoints of one account may differ.
 type Door struct {
 	Gateway Gateway
 
-	// Advertise is the host and port that the account document names, where
-	// clients send all further requests. Empty: the one a request came to.
+	// Advertise is the host and port in the account document, to which clients send all further
+	// requests. Empty: the host of the request.
 	Advertise string
 
-	// Unmetered lets requests in at any rate, and makes none wait: what comes in
-	// here spends nothing of the throughput. It is how a benchmark fills an account
-	// whose physics it is about to measure.
+	// Unmetered exempts requests from throttling and latency, and from the charges that count
+	// against the throughput. A benchmark fills an account through such a door before it
+	// measures.
 	Unmetered bool
 }
 
 var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkAddress answers, for the routing gateway, requests to documents whose
-// id it cannot carry. It is asked before the signature is checked: that such
-// a request fails as unauthorized is what the real one does.
+// checkAddress refuses requests to documents whose id the routing gateway cannot address. It
+// runs before the signature is checked: the real gateway also answers such a request with
+// unauthorized.
 func (r *serverRequest) checkAddress() error {
 	if r.door.Gateway != Routing || len(r.segments) != 6 || r.segments[4] != "docs" {
 		return nil
@@ -54,5 +54,5 @@ func (r *serverRequest) checkAddress() error {
 	return nil
 }
 
-// anyID reports whether documents may have ids that some gateway cannot carry.
+// anyID reports whether documents may have ids that some gateways cannot address.
 func (r *serverRequest) anyID() bool { return r.door.Gateway != Strict }

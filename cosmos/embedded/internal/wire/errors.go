@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// damageHeader marks a 500 whose cause is a damaged file. Cosmos DB has no such
-// header: clients that do not know it see a 500.
+// damageHeader marks a 500 whose cause is a damaged file. Cosmos DB has no such header: other
+// clients see only the 500.
 const damageHeader = "x-messagehub-damage"
 
-// statusRetryWith tells that a write met another one; it was not done.
+// statusRetryWith reports that a write collided with another one and was not executed.
 const statusRetryWith = 449
 
-// errorCodes are the names that go into an error body.
+// errorCodes are the error codes of error bodies, by status.
 var errorCodes = map[int]string{
 	http.StatusBadRequest:            "BadRequest",
 	http.StatusUnauthorized:          "Unauthorized",
@@ -51,7 +51,7 @@ func methodError(r *serverRequest) error {
 	return &engine.Error{Status: http.StatusMethodNotAllowed, Message: r.Method + " is not possible on " + r.URL.Path}
 }
 
-// errorResponse is the one table from error to status.
+// errorResponse maps an error to a status; it is the only place that does.
 func errorResponse(r *serverRequest, err error) Response {
 	var known *engine.Error
 	var syntax *query.Error
@@ -70,14 +70,14 @@ func errorResponse(r *serverRequest, err error) Response {
 		}
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	default:
-		// Among these is a failed commit: the write may be on disk or not.
+		// These include a failed commit, after which the write may be on disk or not.
 		known = &engine.Error{Status: http.StatusInternalServerError, Message: err.Error()}
 	}
 	if known.SubStatus != 0 {
 		r.answer.Set("x-ms-substatus", strconv.Itoa(known.SubStatus))
 	}
 	if known.RetryAfter > 0 {
-		// Whole milliseconds, upwards: a client that waits as told finds budget.
+		// Rounded up to whole milliseconds, so that a client that waits this long finds budget.
 		ms := (known.RetryAfter + time.Millisecond - 1) / time.Millisecond
 		r.answer.Set("x-ms-retry-after-ms", strconv.FormatInt(int64(ms), 10))
 	}
@@ -90,7 +90,7 @@ func errorResponse(r *serverRequest, err error) Response {
 	}
 	body, err := json.Marshal(answer)
 	if err != nil {
-		body = []byte(`{}`) // cannot happen: strings always marshal
+		body = []byte(`{}`) // unreachable: strings can always be marshaled
 	}
 	return Response{Status: known.Status, Body: body}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// A fuzzed is an account with a container, asked below the network.
+// A fuzzed is an account with a container, called without a network.
 type testAccount struct{ s *Server }
 
 func newTestAccount(t testing.TB) testAccount {
@@ -28,7 +28,7 @@ func newTestAccount(t testing.TB) testAccount {
 	return f
 }
 
-// sendRequest sends a signed request. A header may have any text as its value.
+// sendRequest sends a signed request. A header value may be any text.
 func (f testAccount) sendRequest(t testing.TB, method, path, body string, header ...string) Response {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -43,9 +43,9 @@ func (f testAccount) sendRequest(t testing.TB, method, path, body string, header
 	return f.s.Serve(r, Door{})
 }
 
-// FuzzEtagHeader sends any If-Match: a document is replaced if that is its etag,
-// a star or nothing, and stays as it is otherwise. As If-None-Match the text
-// is where a change feed goes on, or is refused.
+// FuzzEtagHeader sends any If-Match: the document is replaced if the value is its etag, a star
+// or empty, and is unchanged otherwise. As If-None-Match, the text is the position of a change
+// feed, or is refused.
 func FuzzEtagHeader(f *testing.F) {
 	const docs, pk = "/dbs/db/colls/c/docs", "x-ms-documentdb-partitionkey"
 	account := newTestAccount(f)
@@ -71,7 +71,7 @@ func FuzzEtagHeader(f *testing.F) {
 			"x-ms-cosmos-is-batch-request", "True", "x-ms-cosmos-batch-atomic", "True", "x-ms-cosmos-batch-ordered", "True").Status)
 		feed := account.sendRequest(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", header)
 		require.Contains(t, []int{http.StatusOK, http.StatusNotModified, http.StatusBadRequest}, feed.Status)
-		if feed.Status != http.StatusBadRequest { // it gives an etag that is one
+		if feed.Status != http.StatusBadRequest { // the answer has a valid etag
 			next := account.sendRequest(t, http.MethodGet, docs, "", "A-IM", "Incremental Feed", "If-None-Match", feed.Header.Get("Etag"))
 			require.Contains(t, []int{http.StatusOK, http.StatusNotModified}, next.Status)
 		}

@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// serveFeed answers a GET of the documents of a container: the change feed, or all
-// that there are.
+// serveFeed answers a GET of the documents of a container: the change feed, or all documents.
 func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, error) {
 	switch mode := r.Header.Get("A-IM"); {
 	case mode == "":
@@ -54,8 +53,8 @@ func (s *Server) serveFeed(r *serverRequest, c *engine.Container) (Response, err
 	return Response{Status: http.StatusOK, Body: page.JSON}, nil
 }
 
-// parseFeedStart reads where a change feed goes on: the etag of the page before wins
-// over a time. * is the present.
+// parseFeedStart reads the position at which a change feed continues: the etag of the last page
+// or, without one, a time. The etag * is the present.
 func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	if known := r.Header.Get("If-None-Match"); known == "*" {
 		q.FromNow = true
@@ -72,7 +71,7 @@ func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	if text == "" {
 		return nil
 	}
-	// The Go client writes UTC where the standard wants GMT.
+	// The Go client writes UTC where the standard requires GMT.
 	since, err := http.ParseTime(strings.Replace(text, "UTC", "GMT", 1))
 	if err != nil {
 		return badRequest("If-Modified-Since %q is not a date", text)
@@ -81,7 +80,7 @@ func parseFeedStart(r *serverRequest, q *engine.FeedRequest) error {
 	return nil
 }
 
-// readAll gives the documents as a query without a condition would.
+// readAll answers with the documents as a query without a condition would.
 func (s *Server) readAll(r *serverRequest, c *engine.Container) (Response, error) {
 	const text = "SELECT * FROM c"
 	q, err := s.engine.ParseQuery(r.Context(), text, nil)

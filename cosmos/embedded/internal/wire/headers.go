@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// knownHeaders are the x-ms headers that the engine acts on or may ignore.
+// knownHeaders are the x-ms headers that the engine implements or may ignore.
 var knownHeaders = map[string]bool{
 	"X-Ms-Date":                                            true,
 	"X-Ms-Version":                                         true,
@@ -63,8 +63,8 @@ var knownHeaders = map[string]bool{
 // consistencyRank orders the levels; a request may only relax its account's.
 var consistencyRank = map[string]int{"Strong": 4, "BoundedStaleness": 3, "Session": 2, "ConsistentPrefix": 1, "Eventual": 0}
 
-// checkHeaders refuses what would change the meaning of a request in a way
-// that the engine does not know.
+// checkHeaders refuses headers that may change the meaning of a request and that the engine
+// does not implement.
 func (s *Server) checkHeaders(r *serverRequest) error {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Ms-") && !knownHeaders[name] {
@@ -89,7 +89,7 @@ func (s *Server) checkHeaders(r *serverRequest) error {
 	return nil
 }
 
-// consistencyOf is what a read may see.
+// consistencyOf returns the consistency of a read.
 func (s *Server) consistencyOf(r *serverRequest) (c engine.Consistency, err error) {
 	level := r.Header.Get("x-ms-consistency-level")
 	if level == "" {
@@ -102,12 +102,13 @@ func (s *Server) consistencyOf(r *serverRequest) (c engine.Consistency, err erro
 	return c, err
 }
 
-// sessionToken is the token of one physical partition.
+// sessionToken formats the session token of one physical partition.
 func sessionToken(at *engine.Range, written uint64) string {
 	return at.ID + ":-1#" + strconv.FormatUint(written, 10)
 }
 
-// sessionTokens is the token of a read of at, or of all ranges if at is nil.
+// sessionTokens formats the session token of a read of the range at, or of all ranges if at is
+// nil.
 func sessionTokens(c *engine.Container, at *engine.Range, written uint64) string {
 	if at != nil {
 		return sessionToken(at, written)
@@ -119,9 +120,8 @@ func sessionTokens(c *engine.Container, at *engine.Range, written uint64) string
 	return strings.Join(all, ",")
 }
 
-// parseSession reads the tokens of sessionToken; of several, separated by
-// commas, the newest counts. All writes of the account are numbered in one
-// sequence, so a token stays good when its range splits.
+// parseSession reads session tokens separated by commas, and returns the newest write number.
+// All writes of the account share one sequence, so a token stays valid when its range splits.
 func parseSession(token string) (newest uint64, err error) {
 	for _, part := range strings.Split(token, ",") {
 		_, lsn, ok := strings.Cut(part, "#")
@@ -145,7 +145,7 @@ func (r *serverRequest) isSet(header string) bool {
 	return strings.EqualFold(r.Header.Get(header), "true")
 }
 
-// isQuery reports whether the body is a query. Clients have two ways to say so.
+// isQuery reports whether the body is a query. Clients mark queries in two ways.
 func (r *serverRequest) isQuery() bool {
 	return r.isSet("x-ms-documentdb-query") || r.isSet("x-ms-documentdb-isquery")
 }

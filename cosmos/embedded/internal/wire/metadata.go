@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// metadataResponse is an answer that the container is not charged for.
+// metadataResponse returns an answer for which no request units are charged.
 func metadataResponse(r *serverRequest, status int, body []byte) (Response, error) {
 	r.answer.Set("x-ms-request-charge", "1")
 	r.answer.Set("x-ms-session-token", "0:-1#0")
@@ -25,10 +25,10 @@ func metadataResponse(r *serverRequest, status int, body []byte) (Response, erro
 	return Response{Status: status, Body: body}, nil
 }
 
-// regions are the names of the locations of the account.
+// regions are the names of the account's regions.
 type regions struct{ write, read []string }
 
-// regionsOf returns the regions that o names, or one.
+// regionsOf returns the regions in o, or one default region.
 func regionsOf(o *Options) regions {
 	one := []string{"South Central US"}
 	r := regions{write: o.WriteRegions, read: o.ReadRegions}
@@ -41,8 +41,8 @@ func regionsOf(o *Options) regions {
 	return r
 }
 
-// serveAccount tells the client where to send its requests: to where this one
-// came.
+// serveAccount answers with the account document, which tells the client to send its requests
+// to the host of this one.
 func (s *Server) serveAccount(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
 		return Response{}, methodError(r)
@@ -178,8 +178,8 @@ func (s *Server) serveContainer(r *serverRequest) (Response, error) {
 	return Response{}, methodError(r)
 }
 
-// listMetadata answers a feed of databases, containers or offers, or a query
-// over it.
+// listMetadata answers with a feed of databases, containers or offers, or with the results of a
+// query over it.
 func (s *Server) listMetadata(r *serverRequest, name, rid string, all [][]byte) (Response, error) {
 	list := []json.RawMessage{}
 	if r.Method == http.MethodGet {

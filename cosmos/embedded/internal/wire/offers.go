@@ -13,7 +13,7 @@ type autoscale struct {
 	Max int `json:"maxThroughput"`
 }
 
-// parseThroughput reads what a create asks for.
+// parseThroughput reads the throughput that a create request asks for.
 func parseThroughput(r *serverRequest) (t engine.Throughput, err error) {
 	if text := r.Header.Get("x-ms-offer-throughput"); text != "" {
 		if t.Manual, err = strconv.Atoi(text); err != nil || t.Manual <= 0 {
@@ -64,12 +64,12 @@ func (s *Server) serveOffer(r *serverRequest) (Response, error) {
 	default:
 		return Response{}, methodError(r)
 	}
-	r.answer.Set("x-ms-offer-replace-pending", "false") // the engine splits at once
+	r.answer.Set("x-ms-offer-replace-pending", "false") // the engine splits ranges synchronously
 	r.answer.Set("x-ms-cosmos-min-throughput", strconv.Itoa(offer.MinThroughput()))
 	return metadataResponse(r, http.StatusOK, offer.JSON())
 }
 
-// parseOffer reads the offer that is to take the place of another.
+// parseOffer reads the offer of a replace request.
 func parseOffer(r *serverRequest) (engine.Throughput, error) {
 	body, err := r.readBody()
 	if err != nil {
@@ -85,7 +85,7 @@ func parseOffer(r *serverRequest) (engine.Throughput, error) {
 		return engine.Throughput{}, badRequest("offer: %v", err)
 	}
 	if p.Content.Autoscale != nil {
-		// The manual figure beside it is the one that is used just now.
+		// The manual throughput beside it is the current one, not a request.
 		return engine.Throughput{Autoscale: p.Content.Autoscale.Max}, nil
 	}
 	return engine.Throughput{Manual: p.Content.Manual}, nil

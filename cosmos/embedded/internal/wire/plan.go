@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
 )
 
-// servePlan answers the question with which most clients begin a query: where to
-// send it, and what to do with the results of several partitions.
+// servePlan answers with the query plan, which most clients request first: where to send the
+// query, and how to combine the results of several partitions.
 func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, error) {
 	q, text, err := s.parseQuery(r)
 	if err != nil {
@@ -36,8 +36,8 @@ func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, err
 	return metadataResponse(r, http.StatusOK, body)
 }
 
-// planJSON is the plan of a query, and what a client must be able to do to
-// follow it. Within one logical partition there is nothing to put together.
+// planJSON returns the plan of a query, and the features that a client needs to execute it.
+// Results of one logical partition need no combining.
 func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, needs []string, err error) {
 	ranges, alone, err := c.Reach(request)
 	if err != nil {
@@ -78,11 +78,11 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 	return body, spread.Needs(), err
 }
 
-// nonNil is list; an empty one is [], not null.
+// nonNil returns list, or an empty list for nil, so that its JSON is [] and not null.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
-// addAdvice adds the plan to the refusal of a query that needs one: some clients
-// ask for no plan until they are told.
+// addAdvice adds the plan to the refusal of a query that needs one: some clients request no
+// plan until then.
 func addAdvice(r *serverRequest, c *engine.Container, request engine.QueryRequest, refusal error) {
 	var known *engine.Error
 	if !errors.As(refusal, &known) || known.SubStatus != engine.NeedsPlan {

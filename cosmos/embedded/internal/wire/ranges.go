@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// serveRanges tells of the physical partitions of a container. Read with the etag
-// of an earlier answer it gives only those that came since, which name their
-// parents.
+// serveRanges answers with the physical partitions of a container. With the etag of an earlier
+// answer, it returns only the newer ones, which name their parents.
 func (s *Server) serveRanges(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
 		return Response{}, methodError(r)
@@ -21,7 +20,7 @@ func (s *Server) serveRanges(r *serverRequest) (Response, error) {
 	newest := c.RangesVersion()
 	known, err := strconv.ParseUint(strings.Trim(r.Header.Get("If-None-Match"), `"`), 10, 64)
 	if err != nil {
-		known = 0 // none, or not one of ours: give all
+		known = 0 // no etag, or an unknown one: return all
 	}
 	r.answer.Set("x-ms-request-charge", "1")
 	r.answer["Etag"] = []string{strconv.Quote(strconv.FormatUint(newest, 10))}

@@ -6,9 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// parseScope reads which part of the container a query or feed is about: a logical
-// partition, those that begin with the first parts of a hierarchical key, a
-// physical partition, or all of it.
+// parseScope reads the scope of a query or feed: a logical partition, all partitions with a
+// prefix of a hierarchical key, a physical partition, or the whole container.
 func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partition, at *engine.Range, err error) {
 	if header := r.Header.Get("x-ms-documentdb-partitionkey"); header != "" {
 		if pk, prefix, err = c.ParseScope(header); err != nil {
@@ -16,7 +15,7 @@ func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partit
 		}
 	}
 	if id := r.Header.Get("x-ms-documentdb-partitionkeyrangeid"); id != "" {
-		_, id, found := strings.Cut(id, ",") // some clients put the container in front
+		_, id, found := strings.Cut(id, ",") // some clients send the container id first
 		if !found {
 			id = r.Header.Get("x-ms-documentdb-partitionkeyrangeid")
 		}
@@ -28,8 +27,8 @@ func parseScope(r *serverRequest, c *engine.Container) (pk, prefix engine.Partit
 	return pk, prefix, at, err
 }
 
-// narrowRange narrows a physical partition to what the client asks for, which still
-// has a place in one that was split.
+// narrowRange narrows a physical partition to the key range that the client asks for. A client
+// may ask for such a range after a split.
 func narrowRange(r *serverRequest, at *engine.Range) (*engine.Range, error) {
 	kind, low, high := r.Header.Get("x-ms-read-key-type"), r.Header.Get("x-ms-start-epk"), r.Header.Get("x-ms-end-epk")
 	switch {

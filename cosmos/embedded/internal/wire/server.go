@@ -13,23 +13,23 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/physics"
 )
 
-// maxBody is the largest request.
+// maxBody bounds the bytes of a request body.
 const maxBody = 2 << 20
 
-// A Server answers requests. It is safe for use by many goroutines.
+// A Server answers requests. It is safe for concurrent use.
 type Server struct {
 	engine      *engine.Engine
 	key         []byte
 	consistency string
 	regions     regions
-	charged     atomic.Int64 // engine.Charge of all data requests
+	charged     atomic.Int64 // engine.Charge sum of the engine.Charge of all data requests
 	requests    atomic.Int64
 	throttle    *physics.Throttle // nil: no request is refused
-	delayer     *physics.Delayer  // nil: no answer is late
-	collides    func() bool       // nil: no write meets another
+	delayer     *physics.Delayer  // nil: no answer is delayed
+	collides    func() bool       // nil: no write collides
 }
 
-// Options set up a Server.
+// Options configure a Server.
 type Options struct {
 	Key         string // of the account, in base64
 	Consistency string // the account's default level
@@ -41,7 +41,7 @@ type Options struct {
 	WriteRegions, ReadRegions []string
 }
 
-// New returns the server of an engine.
+// New returns a Server of e.
 func New(e *engine.Engine, o Options) (*Server, error) {
 	consistency := o.Consistency
 	secret, err := base64.StdEncoding.DecodeString(o.Key)
@@ -55,20 +55,20 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 	return &Server{engine: e, key: secret, consistency: consistency, regions: regions, throttle: o.Throttle, delayer: o.Delayer, collides: o.Collides}, nil
 }
 
-// RequestUnits is the sum of all charges of data requests.
+// RequestUnits returns the sum of the charges of all data requests.
 func (s *Server) RequestUnits() float64 { return engine.Charge(s.charged.Load()).RequestUnits() }
 
-// Requests is the number of data requests.
+// Requests returns the number of data requests.
 func (s *Server) Requests() int64 { return s.requests.Load() }
 
-// A Response is one answer. Its body must not be changed.
+// A Response is the answer to a request. Its body must not be changed.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Handler serves the account through a door.
+// Handler returns a handler that serves the account through d.
 func (s *Server) Handler(d Door) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := s.Serve(r, d) //nolint:contextcheck // the request carries it
@@ -77,22 +77,22 @@ func (s *Server) Handler(d Door) http.Handler {
 		}
 		w.WriteHeader(answer.Status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(answer.Body) // a client that left cannot be told
+			_, _ = w.Write(answer.Body) // the client has disconnected
 		}
 	})
 }
 
-// A request is a request on its way through the server.
+// A serverRequest is a request while the server processes it.
 type serverRequest struct {
 	*http.Request
 	door     Door
-	segments []string         // of the path, unescaped
-	budgets  []physics.Budget // that its charge is taken from
-	advice   string           // what goes into the body of a refusal, for the client to act on
+	segments []string         // segments of the path, unescaped
+	budgets  []physics.Budget // budgets that pay for the charge
+	advice   string           // query plan for the body of a refusal
 	answer   http.Header
 }
 
-// Serve answers a request that came through d.
+// Serve answers a request to d.
 func (s *Server) Serve(r *http.Request, d Door) Response {
 	req := &serverRequest{Request: r, door: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
@@ -146,8 +146,8 @@ func (s *Server) routeRequest(r *serverRequest) (Response, error) {
 	return Response{}, unsupportedError("resource %s", r.URL.Path)
 }
 
-// splitPath returns the parts of the path. Each is unescaped on its own, since an
-// id may contain an escaped slash.
+// splitPath returns the segments of the path. Each is unescaped separately, because an id may
+// contain an escaped slash.
 func splitPath(u *url.URL) ([]string, error) {
 	path := strings.Trim(u.EscapedPath(), "/")
 	if path == "" {

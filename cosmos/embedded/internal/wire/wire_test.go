@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// The vector is the one of Microsoft's description of access control.
-func TestASignatureIsThatOfTheDocumentation(t *testing.T) {
+// The test vector is from Microsoft's documentation of access control.
+func TestSignature_IsThatOfTheDocumentation(t *testing.T) {
 	e, err := engine.Open(disk.NewMemory(), engine.Options{})
 	require.NoError(t, err)
 	s, err := New(e, Options{Key: "dsZQi3KtZmCv1ljt3VNWNm7sQUF1y5rJfC6kv5JiwvW0EndXdDku/dkKBp8/ufDToSxLzR4y+O/0H/t4bQtVNw==", Consistency: "Session"})
@@ -22,7 +22,7 @@ func TestASignatureIsThatOfTheDocumentation(t *testing.T) {
 	require.Equal(t, "c09PEVJrgp2uQRkr934kFbTqhByc7TVr3OHyqlu+c+c=", s.signRequest(r, "Thu, 27 Apr 2017 00:51:12 GMT"))
 }
 
-func TestASessionTokenIsReadBackAndAnyOtherTextRefused(t *testing.T) {
+func TestSessionToken_RoundTripsAndOtherTextsAreRefused(t *testing.T) {
 	for text, want := range map[string]uint64{sessionToken(&engine.Range{ID: "3"}, 7): 7, "0:-1#3,0:-1#9,0:-1#4": 9, "0#5": 5} {
 		got, err := parseSession(text)
 		require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestASessionTokenIsReadBackAndAnyOtherTextRefused(t *testing.T) {
 	}
 }
 
-// FuzzBatch reads any body as a batch: it is refused, or has operations.
+// FuzzBatch parses any body as a batch: it is refused, or has operations.
 func FuzzBatch(f *testing.F) {
 	for _, s := range []string{
 		`[{"operationType":"Create","resourceBody":{"id":"a","pk":"p"}}]`,
