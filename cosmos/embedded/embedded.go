@@ -253,11 +253,11 @@ func (e *Engine) Scaled(database, container string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	most := float64(e.inner.Autoscale(c))
-	if e.throttle == nil || most == 0 {
+	maximum := float64(e.inner.Autoscale(c))
+	if e.throttle == nil || maximum == 0 {
 		return 0, nil
 	}
-	return most * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
+	return maximum * max(0.1, e.throttle.Busiest(e.inner.Budgets(c, nil))), nil
 }
 
 // Sweep removes expired documents and returns their number. They are invisible before; Sweep

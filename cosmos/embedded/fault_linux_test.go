@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk/disktest"
 )
 
-func TestADiskThatFailsPoisonsTheEngineAndLosesNothingThatWasAnswered(t *testing.T) {
+func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 	for name, tc := range map[string]struct{ device, says string }{
 		"it is full":       {disktest.Full, "the disk is full"},
 		"it does not sync": {disktest.Unsyncable, "invalid argument"},

@@ -2,7 +2,7 @@ package embedded
 
 import "net"
 
-// acceptLoop serves the connections of listener until it is closed or fails.
+// acceptLoop serves the connections of listener until the listener is closed or fails.
 func (s *serveCall) acceptLoop(listener net.Listener) error {
 	for {
 		nc, err := listener.Accept()

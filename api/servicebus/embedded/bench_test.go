@@ -130,8 +130,8 @@ func BenchmarkReceivingAndCompletingOver64Sessions(b *testing.B) {
 	b.ReportMetric(float64(each*sessions)/b.Elapsed().Seconds(), "messages/s")
 }
 
-// BenchmarkSending1000ASecond sends at a steady rate, whether answers have come
-// or not, and reports how long they took.
+// BenchmarkSending1000ASecond sends at a constant rate, without waiting for answers, and
+// reports their latency.
 func BenchmarkSending1000ASecond(b *testing.B) {
 	const senders = 8
 	client := loopback(b, queues("q"))()
@@ -171,8 +171,8 @@ func BenchmarkSending1000ASecond(b *testing.B) {
 	}
 }
 
-// BenchmarkAMillionWaitingMessages measures heap and speed with very many
-// messages in the queue. MESSAGEHUB_WAITING says how many.
+// BenchmarkAMillionWaitingMessages measures heap and speed with many messages in the queue.
+// MESSAGEHUB_WAITING sets their number.
 func BenchmarkAMillionWaitingMessages(b *testing.B) {
 	waiting, err := strconv.Atoi(os.Getenv("MESSAGEHUB_WAITING"))
 	if err != nil {

@@ -25,7 +25,7 @@ func receiveOne(t testing.TB, r interface {
 	return got[0]
 }
 
-func TestWhatIsSentIsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
+func TestMessage_IsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	sendBodies(t, c, "q", "a", "b")
 	r, err := c.NewReceiverForQueue("q", nil)
@@ -40,7 +40,7 @@ func TestWhatIsSentIsReceivedOnceAndGoneWhenCompleted(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestAMessageArrivesAsItWasSent(t *testing.T) {
+func TestMessage_ArrivesAsItWasSent(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	require.Equal(t, uint32(7), again.ApplicationProperties["unsigned"], "what is not changed keeps its type")
 }
 
-func TestADeadLetterSaysWhy(t *testing.T) {
+func TestDeadLetter_HasItsReason(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	sendBodies(t, c, "q", "bad")
 	r, err := c.NewReceiverForQueue("q", nil)
@@ -86,7 +86,7 @@ func TestADeadLetterSaysWhy(t *testing.T) {
 	require.EqualValues(t, m.DeliveryCount, receiveOne(t, dead).DeliveryCount, "a dead letter is not counted any more")
 }
 
-func TestDeferredMessagesAreFetchedByTheirNumbers(t *testing.T) {
+func TestDeferredMessages_AreReceivedByTheirNumbers(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	sendBodies(t, c, "q", "later")
 	r, err := c.NewReceiverForQueue("q", nil)
@@ -109,7 +109,7 @@ func TestDeferredMessagesAreFetchedByTheirNumbers(t *testing.T) {
 	require.Equal(t, azservicebus.CodeNotFound, gone.Code)
 }
 
-func TestASessionHasOneReceiverAndAState(t *testing.T) {
+func TestSession_HasOneReceiverAndAState(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{Entities: sessionQueue("q")}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestASessionHasOneReceiverAndAState(t *testing.T) {
 	require.ErrorContains(t, err, "It is not possible for an entity that requires sessions to create a non-sessionful message receiver.")
 }
 
-func TestASubscriptionGetsWhatItsRulesLetThrough(t *testing.T) {
+func TestSubscription_ReceivesMatchingMessages(t *testing.T) {
 	topic := embedded.TopicSetup{Name: "t", Subscriptions: []embedded.QueueSetup{{Name: "all"}, {Name: "red"}}}
 	rule := embedded.RuleSetup{Name: "red"}
 	rule.Properties.SQLFilter = &struct{ SQLExpression string }{"colour = 'red'"}
@@ -168,7 +168,7 @@ func TestASubscriptionGetsWhatItsRulesLetThrough(t *testing.T) {
 	require.EqualValues(t, 2, m.ApplicationProperties["n"])
 }
 
-func TestAScheduledMessageCanBeCancelled(t *testing.T) {
+func TestScheduledMessage_CanBeCancelled(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func TestAScheduledMessageCanBeCancelled(t *testing.T) {
 	require.Equal(t, numbers[1], *seen[0].SequenceNumber)
 }
 
-func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
+func TestReceiveAndDelete_RemovesMessages(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{CreateOnUse: true}))
 	sendBodies(t, c, "q", "a")
 	r, err := c.NewReceiverForQueue("q", &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
@@ -196,7 +196,7 @@ func TestReceiveAndDeleteLeavesNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
-func TestWhoGivesUpWaitingForASessionHoldsNone(t *testing.T) {
+func TestAcceptSession_HoldsNoSessionAfterACancel(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	n := openNamespace(t, embedded.Options{Entities: sessionQueue("q"), Frames: func(line string) {
 		if strings.Contains(line, "<-") && strings.Contains(line, "attach") && strings.Contains(line, "session-filter") {

@@ -20,11 +20,11 @@ import (
 
 const (
 	childFolder = "EMBEDDED_BUS_CHILD"
-	children    = 4 // senders and receivers of a child
+	children    = 4 // number of senders and receivers of a child
 )
 
-// sendUntilKilled sends numbered messages, and completes some of them, until
-// its process is killed. It prints what was answered.
+// sendUntilKilled sends numbered messages, and completes some of them, until its process is
+// killed. It prints the confirmed operations.
 func sendUntilKilled(dir string) {
 	n, err := embedded.Open(embedded.Options{Dir: dir})
 	panicOn(err)
@@ -73,8 +73,8 @@ func panicOn(err error) {
 	}
 }
 
-// killedAfter runs a child until it has said so many things, kills it, and
-// returns what it said.
+// killedAfter runs a child until it has printed a number of lines, kills it, and returns the
+// lines.
 func killedAfter(t *testing.T, dir string, from, sayings int) map[string]bool {
 	t.Helper()
 	child := exec.Command(os.Args[0])
@@ -88,7 +88,7 @@ func killedAfter(t *testing.T, dir string, from, sayings int) map[string]bool {
 	for count := 1; ; count++ {
 		line, err := lines.ReadString('\n')
 		if err != nil {
-			break // with half a line, maybe
+			break // the last line may be incomplete
 		}
 		said[strings.TrimSpace(line)] = true
 		if count == sayings {
@@ -99,7 +99,7 @@ func killedAfter(t *testing.T, dir string, from, sayings int) map[string]bool {
 	return said
 }
 
-func TestAKilledProcessLosesNothingAndResurrectsNothing(t *testing.T) {
+func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 	dir := t.TempDir()
 	n, err := embedded.Open(embedded.Options{Dir: dir, Entities: queues("q")})
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestAKilledProcessLosesNothingAndResurrectsNothing(t *testing.T) {
 		sent++
 		for _, part := range []string{"a", "b"} {
 			if left[number+part] == 0 {
-				left[number+part] = -1 // completed, though the child may not have come to say so
+				left[number+part] = -1 // completed, but perhaps not printed by the child
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func TestAKilledProcessLosesNothingAndResurrectsNothing(t *testing.T) {
 	require.LessOrEqual(t, missing, 3*children, "a message is gone only if a child was about to say that it completed it")
 }
 
-func TestWhatWasAcceptedIsThereAfterReopening(t *testing.T) {
+func TestAcceptedMessages_SurviveReopening(t *testing.T) {
 	dir := t.TempDir()
 	n, err := embedded.Open(embedded.Options{Dir: dir, Entities: queues("q")})
 	require.NoError(t, err)

@@ -22,17 +22,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The key that a namespace has unless Options.Keys says otherwise. It is the
-// one of Microsoft's emulator.
+// The default key of a namespace, which is that of Microsoft's emulator.
 const (
 	WellKnownKeyName = "RootManageSharedAccessKey"
 	WellKnownKey     = "SAS_KEY_VALUE"
 )
 
-// A Key is a shared access key; its Rights say what it allows.
+// A Key is a shared access key with Rights.
 type Key = sas.Key
 
-// Rights of a key. Manage alone is not enough to send.
+// Rights of a key. Manage does not include Send.
 const (
 	Send   = sas.Send
 	Listen = sas.Listen
@@ -40,68 +39,66 @@ const (
 	All    = sas.All
 )
 
-// A Clock tells the time, and calls back once when a while has passed.
+// A Clock provides the time and timers.
 type Clock = bus.Clock
 
-// A Timer is what a Clock started.
+// A Timer is a timer of a Clock.
 type Timer = bus.Timer
 
-// Options set up a Namespace. The zero value is an empty one in memory.
+// Options configure a Namespace. The zero value is an empty one in memory.
 type Options struct {
-	// Dir is the folder of the store. It is made if it does not exist, and
-	// belongs to this namespace alone. Without it all is kept in memory and
-	// forgotten by Close.
+	// Dir is the folder of the store. It is created if it does not exist, and must not be
+	// shared. Without Dir the data is in memory and Close discards it.
 	Dir string
 
 	// Claim says which data folder the store in Dir must belong to. Default: it is not
 	// checked.
 	Claim datafolder.Claim
 
-	// Version is that of the program. A file whose format an older program does not know names
-	// it. Default: it is not stored.
+	// Version is the version of the program. It is stored, so that an older program that does
+	// not know the format of the file can name it. Default: it is not stored.
 	Version string
 
 	// FileSystem opens the file in Dir. Default: that of the system.
 	FileSystem disk.FileSystem
 
-	// Entities are made when the namespace is opened, or changed to what is
-	// said here. Others that were made before stay.
+	// Entities are created, or updated, when the namespace is opened. Other existing entities
+	// stay.
 	Entities Entities
 
-	// CreateOnUse makes a queue, or a topic with a subscription, when a client
-	// first uses its name. It requires sessions if the first use does.
+	// CreateOnUse creates a queue, or a topic with a subscription, when a client first uses its
+	// name. The entity requires sessions if the first use does.
 	CreateOnUse bool
 
 	// Keys are the shared access keys. Default: the well-known key.
 	Keys []Key
 
-	// Anonymous lets everybody do everything, without any token.
+	// Anonymous grants every client all rights without a token.
 	Anonymous bool
 
-	// TrustTokens takes any token of Microsoft Entra ID for a good one, with
-	// all rights. It is not read.
+	// TrustTokens accepts every token of Microsoft Entra ID, with all rights. It does not
+	// verify tokens.
 	TrustTokens bool
 
-	// Clock drives locks, expiry and schedules. Default: that of the system.
+	// Clock drives locks, expiry and schedules. Default: the system clock.
 	Clock Clock
 
 	// Random returns numbers from 0 to 1, for the jitter of retries. Default:
 	// that of math/rand/v2. It must be safe for concurrent use.
 	Random func() float64
 
-	// MaxConnections is the maximum number of connections at one time. Default:
-	// 1000.
+	// MaxConnections is the maximum number of connections. Default: 1000.
 	MaxConnections int
 
-	// MaxNetworkConnections is how many of them Serve and Handler may take; the
-	// others are kept for Dial, so that clients on the network cannot lock out
-	// the process itself. At the limit, a new connection replaces the oldest
-	// that has not presented a valid token. Default: three quarters.
+	// MaxNetworkConnections is the maximum of Serve and Handler; the rest is reserved for Dial,
+	// so that network clients cannot lock out the process itself. At the limit, a new
+	// connection replaces the oldest that has not presented a valid token. Default: three
+	// quarters.
 	MaxNetworkConnections int
 
-	// TokenTimeout is how long a connection may take to present its first valid
-	// token, or a key by SASL PLAIN. Until then it may have only a few links, and
-	// small frames. Default: 10 seconds.
+	// TokenTimeout is the time in which a connection must present a valid token, or a key by
+	// SASL PLAIN. Until then it can have only a few links, and small frames. Default: 10
+	// seconds.
 	TokenTimeout time.Duration
 
 	// MaxLinks and MaxSessions are the maximum numbers of AMQP links and AMQP
@@ -109,31 +106,30 @@ type Options struct {
 	// and 4,096 sessions. Defaults: 65,536.
 	MaxLinks, MaxSessions int
 
-	// MaxBuffered is how many bytes all connections together may buffer before
-	// each gets less: messages of which only a part has come, messages that are
-	// being stored, and what clients have not read yet. At twice that size,
-	// connections that exceed their share are closed. Default: 128 MB.
+	// MaxBuffered is the number of bytes that all connections together may buffer before the
+	// limit of each is reduced: partly received messages, messages that are being stored, and
+	// data that clients have not read. At twice that number, connections that exceed their
+	// share are closed. Default: 128 MB.
 	MaxBuffered int64
 
-	// IdleTimeOut is how long a client may be silent. Default: 4 minutes.
+	// IdleTimeOut is the time in which a client must send something. Default: 4 minutes.
 	IdleTimeOut time.Duration
 
-	// Patience is how long a client may take for the handshake, or to read
-	// what it asked for. Default: 1 minute.
+	// Patience is the timeout for the handshake, and for a client that does not read. Default:
+	// 1 minute.
 	Patience time.Duration
 
-	// Frames is told of every AMQP frame, in one line.
+	// Frames is called with a line of text for every AMQP frame. Default: it is not called.
 	Frames func(line string)
 
-	// Logger is told what an operator should know. Default: nobody is.
+	// Logger receives the log. Default: no log.
 	Logger *slog.Logger
 }
 
 // FileFormat is the number of the format of the file in Options.Dir.
 const FileFormat = bus.Format
 
-// A Namespace is one Service Bus namespace. It is safe for use by many
-// goroutines.
+// A Namespace is one Service Bus namespace. It is safe for concurrent use.
 type Namespace struct {
 	store   disk.Store
 	bus     *bus.Bus
@@ -148,16 +144,16 @@ type Namespace struct {
 
 	mu          sync.Mutex
 	closed      bool
-	dropped     chan struct{}   // closed by DropConnections, which makes another
-	places      connectionSlots // of connections
+	dropped     chan struct{}   // closed and replaced by DropConnections
+	places      connectionSlots // slots of connections
 	connections sync.WaitGroup  // grows only while mu is held and closed is false
 }
 
 // ErrClosed reports the use of a namespace after Close.
 var ErrClosed = errors.New("the namespace is closed")
 
-// Open opens the namespace in o.Dir. Close ends what it starts. The errors that
-// package disk names can be told by errors.Is.
+// Open opens the namespace in o.Dir. Close ends its goroutines. Its error wraps an error of
+// package disk if the file cannot be used.
 func Open(o Options) (*Namespace, error) {
 	if len(o.Keys) == 0 {
 		o.Keys = []Key{{Name: WellKnownKeyName, Secret: WellKnownKey, Rights: All}}
@@ -203,16 +199,15 @@ func Open(o Options) (*Namespace, error) {
 	return n, nil
 }
 
-// ConnectionString is what clients connect with. An empty address is for those
-// that use Dial; others give the host and port of a listener without TLS.
+// ConnectionString returns the connection string for clients. Pass an empty address for clients
+// that use Dial, otherwise the host and port of a listener without TLS.
 func (n *Namespace) ConnectionString(address string) string {
 	key := n.options.Keys[0]
 	return fmt.Sprintf("Endpoint=sb://%s;SharedAccessKeyName=%s;SharedAccessKey=%s;UseDevelopmentEmulator=true",
 		cmp.Or(address, "embedded.localhost"), key.Name, key.Secret)
 }
 
-// Dial returns a connection to the namespace, within the process, on which the
-// caller speaks AMQP.
+// Dial returns an in-process connection to the namespace, for AMQP.
 func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -229,16 +224,16 @@ func (n *Namespace) Dial(ctx context.Context) (net.Conn, error) {
 	return client, nil
 }
 
-// Broken yields an error, once, when the disk has failed: from then on nothing is
-// accepted or settled until the namespace is opened again.
+// Broken returns a channel that receives one error when the disk has failed. From then on no
+// message is accepted or settled until the namespace is opened again.
 func (n *Namespace) Broken() <-chan error { return n.bus.Broken() }
 
-// TakeSnapshot is [disk.TakeSnapshot] of the namespace. It waits for no commit, so that it can
-// be taken while another store takes one. The caller closes it before Close.
+// TakeSnapshot is [disk.TakeSnapshot] of the namespace. It does not wait for commits, so it can
+// be taken at the moment of another store's snapshot. The caller closes it before Close.
 func (n *Namespace) TakeSnapshot() (*disk.Snapshot, error) { return disk.ReadSnapshot(n.store) }
 
-// Handler manages the entities over HTTP, as Service Bus does, and takes AMQP
-// over WebSockets.
+// Handler returns a handler that manages entities over HTTP, as Service Bus does, and serves
+// AMQP over WebSockets.
 func (n *Namespace) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+webSocketPath, n.webSocket)
@@ -246,9 +241,8 @@ func (n *Namespace) Handler() http.Handler {
 	return mux
 }
 
-// DropConnections ends all connections as a service does that is updated: with
-// amqp:connection:forced, after which clients connect again. Tests use it to
-// see how they recover.
+// DropConnections ends all connections with amqp:connection:forced, as a service update does;
+// clients then connect again. It is for tests of clients.
 func (n *Namespace) DropConnections() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -256,7 +250,7 @@ func (n *Namespace) DropConnections() {
 	n.dropped = make(chan struct{})
 }
 
-// untilDropped returns a context that ends with the next DropConnections.
+// untilDropped returns a context that ends with the next call of DropConnections.
 func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, release func()) {
 	n.mu.Lock()
 	dropped := n.dropped
@@ -276,14 +270,14 @@ func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, releas
 	}
 }
 
-// serveAMQP serves one connection that speaks AMQP. It must present a valid token
-// within tokenTimeout, and then speak calls authorized if that is not nil.
+// serveAMQP serves one AMQP connection. The client must present a valid token within
+// tokenTimeout; then it calls authorized, if that is not nil.
 func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
 	ctx, release := n.untilDropped(ctx)
 	defer release()
 	n.meter.connections.Add(1)
 	defer n.meter.closed.Add(1)
-	_ = server.Serve(ctx, nc, n.node, server.Options{ // what goes wrong is logged there
+	_ = server.Serve(ctx, nc, n.node, server.Options{ // package server logs errors
 		ContainerID: "messagehub", IdleTimeOut: n.options.IdleTimeOut, Patience: n.options.Patience, Logger: n.options.Logger,
 		Authenticate: func(name, password string) bool {
 			_, known := n.node.Keys.Login(name, password)
@@ -293,7 +287,7 @@ func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout tim
 	})
 }
 
-// Close ends all connections and closes the store. Closing twice does no harm.
+// Close ends all connections and closes the store. Further calls have no effect.
 func (n *Namespace) Close() error {
 	n.mu.Lock()
 	closed := n.closed

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/duration"
 )
 
-// Entities are queues and topics that are to be there. As JSON they are a
-// namespace of the config.json of Microsoft's Service Bus emulator:
+// Entities are the queues and topics to create. Their JSON is that of a namespace in the
+// config.json of Microsoft's Service Bus emulator:
 //
 //	{"Queues": [{"Name": "orders", "Properties": {"RequiresSession": true, "LockDuration": "PT30S"}}],
 //	 "Topics": [{"Name": "news", "Subscriptions": [{"Name": "all"}]}]}
@@ -32,7 +32,7 @@ type QueueSetup struct {
 		MaxSizeInMegabytes, MaxMessageSizeInKilobytes                               int64
 		ForwardTo, ForwardDeadLetteredMessagesTo, UserMetadata                      string
 	}
-	Rules []RuleSetup // of a subscription; without any, all messages pass
+	Rules []RuleSetup // rules of a subscription; without rules, all messages match
 }
 
 // A TopicSetup is a topic with its subscriptions.
@@ -62,7 +62,7 @@ type RuleSetup struct {
 	}
 }
 
-// ReadEntities reads a namespace, or the first one of a whole config.json.
+// ReadEntities reads a namespace, or the first namespace of a config.json.
 func ReadEntities(r io.Reader) (Entities, error) {
 	const largest = 16 << 20
 	text, err := io.ReadAll(io.LimitReader(r, largest))
@@ -87,7 +87,7 @@ func ReadEntities(r io.Reader) (Entities, error) {
 
 const megabyte, kilobyte = 1 << 20, 1 << 10
 
-// declareEntities makes the entities, or changes those that are there.
+// declareEntities creates the entities, or updates existing ones.
 func (n *Namespace) declareEntities(all Entities) error {
 	for _, q := range all.Queues {
 		e, err := q.toEntity(q.Name, bus.Queue)
@@ -144,7 +144,7 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// parseSpan reads a duration, if there is one.
+// parseSpan parses a duration into to, unless text is empty.
 func parseSpan[D ~int64](to *D, text string) error {
 	if text == "" || text == duration.Longest {
 		return nil
@@ -172,7 +172,7 @@ func (q *QueueSetup) toEntity(path string, kind bus.Kind) (bus.Entity, error) {
 	return e, errors.Join(parseSpan(&e.LockDuration, p.LockDuration), parseSpan(&e.DefaultTTL, p.DefaultMessageTimeToLive), parseSpan(&e.DuplicateWindow, window))
 }
 
-// awaitResult returns what an operation of the bus says when it is done.
+// awaitResult waits for an operation of the bus and returns its error.
 func awaitResult(operation func(done func(error))) error {
 	answer := make(chan error, 1)
 	operation(func(err error) { answer <- err })
@@ -187,7 +187,7 @@ func (n *Namespace) setEntity(e bus.Entity) error {
 	return err
 }
 
-// setRules makes the rules of a subscription those, and no others.
+// setRules replaces the rules of a subscription.
 func (n *Namespace) setRules(subscription string, rules []RuleSetup) error {
 	old, err := n.bus.Rules(subscription)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-func TestTheConfigurationOfMicrosoftsEmulatorIsRead(t *testing.T) {
+func TestReadEntities_ReadsTheConfigOfMicrosoftsEmulator(t *testing.T) {
 	file, err := os.Open("internal/clientsuite/testdata/node/entities.json")
 	require.NoError(t, err)
 	defer file.Close()
@@ -23,7 +23,7 @@ func TestTheConfigurationOfMicrosoftsEmulatorIsRead(t *testing.T) {
 	require.EqualValues(t, 6, n.Stats().Entities)
 }
 
-func TestEntitiesThatCannotBeAreRefused(t *testing.T) {
+func TestReadEntities_RefusesInvalidEntities(t *testing.T) {
 	for text, says := range map[string]string{
 		`{"Queues": [{"Name": "q", "Properties": {"LockDuration": "1 minute"}}]}`: `queue q: "1 minute": want a duration`,
 		`{"Queues": [{"Name": ""}]}`: "queue",

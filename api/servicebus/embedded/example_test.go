@@ -11,8 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// A namespace in memory, and the ordinary client, which finds it without a
-// port.
+// A namespace in memory and the ordinary client, which needs no port.
 func Example() {
 	namespace, err := embedded.Open(embedded.Options{CreateOnUse: true})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk/disktest"
 )
 
-func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
+func TestFailingDisk_AcceptsNothingAndLosesNothing(t *testing.T) {
 	for name, tc := range map[string]struct{ device, says string }{
 		"it is full":       {disktest.Full, "the disk is full"},
 		"it does not sync": {disktest.Unsyncable, "invalid argument"},
@@ -42,7 +42,7 @@ func TestADiskThatFailsAcceptsNothingAndLosesNothing(t *testing.T) {
 
 			image, err := os.ReadFile(filepath.Join(dir, disk.FileName))
 			require.NoError(t, err)
-			other := t.TempDir() // the lock of the first namespace went with its file
+			other := t.TempDir() // the lock of the first namespace was on the replaced file
 			require.NoError(t, os.WriteFile(filepath.Join(other, disk.FileName), image, 0o600))
 			c = newClient(t, openNamespace(t, embedded.Options{Dir: other}))
 			r, err := c.NewReceiverForQueue("q", nil)

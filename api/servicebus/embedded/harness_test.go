@@ -27,7 +27,7 @@ func clientDialing(dial func(context.Context) (net.Conn, error)) *azservicebus.C
 	}
 }
 
-// newClient makes a client of the namespace, by way of its in-process dialler.
+// newClient returns a client that uses in-process connections of the namespace.
 func newClient(t testing.TB, n *embedded.Namespace) *azservicebus.Client {
 	t.Helper()
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(n.Dial))

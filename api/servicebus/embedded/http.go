@@ -11,10 +11,10 @@ import (
 	"github.com/coder/websocket"
 )
 
-// webSocketPath is where clients look for AMQP over WebSockets.
+// webSocketPath is the path of AMQP over WebSockets.
 const webSocketPath = "/$servicebus/websocket"
 
-// Limits of requests over HTTP, besides those of the connection.
+// Limits of HTTP requests, besides those of the connection.
 const (
 	maxHeaderBytes = 64 << 10
 	maxBodyBytes   = 1 << 20
@@ -22,13 +22,11 @@ const (
 	idleTimeout    = time.Minute // between requests
 )
 
-// slotKey is the key of the context in which a request finds the place of its
-// connection.
+// slotKey is the key of a request's connectionSlot in its context.
 type slotKey struct{}
 
-// httpServer returns a server for connections that speak HTTP. Its requests end
-// with ctx, and running waits for all of its connections. The server must be run
-// by a task of running.
+// httpServer returns a server for HTTP connections. Its requests end with ctx, and running
+// counts all of its connections. The server must run in a task of running.
 func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, running *sync.WaitGroup) *http.Server {
 	limited := n.limitRequests(handler)
 	return &http.Server{
@@ -55,7 +53,7 @@ func (n *Namespace) httpServer(ctx context.Context, handler http.Handler, runnin
 			}
 			return ctx
 		},
-		ErrorLog: slog.NewLogLogger(n.options.Logger.Handler(), slog.LevelDebug), // clients cause most of these
+		ErrorLog: slog.NewLogLogger(n.options.Logger.Handler(), slog.LevelDebug), // most of these errors are caused by clients
 	}
 }
 
@@ -73,7 +71,7 @@ func (n *Namespace) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// tokenKey is the key of the context in which a request finds its tokenWriter.
+// tokenKey is the key of a request's tokenWriter in its context.
 type tokenKey struct{}
 
 // A tokenWriter closes the connection after an answer to a request that had no
@@ -110,11 +108,11 @@ func (w *tokenWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap serves http.ResponseController.
+// Unwrap is for http.ResponseController.
 func (w *tokenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// webSocket takes AMQP over a WebSocket. Its connection has a place if it came
-// by Serve; other servers call the handler without one.
+// webSocket serves AMQP over a WebSocket. The connection has a slot if it belongs to Serve;
+// with other servers it has none.
 func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -126,11 +124,11 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 		}
 		defer p.endConnection()
 	}
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // no web page of another origin
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"AMQPWSB10", "amqp"}}) // refuses web pages of other origins
 	if err != nil {
-		return // it has answered
+		return // Accept has answered
 	}
-	const largest = 1 << 20 // of a message, of which a frame may be a part
+	const largest = 1 << 20 // of a WebSocket message, which may contain a part of a frame
 	ws.SetReadLimit(largest)
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
 	defer stop()

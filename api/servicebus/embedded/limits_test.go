@@ -22,14 +22,14 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// A stranger speaks AMQP without any token.
+// An anonymousPeer is an AMQP client without a token.
 type anonymousPeer struct {
 	net.Conn
 	t  testing.TB
 	in *bufio.Reader
 }
 
-// newAnonymousPeer does the handshake of AMQP on nc and begins a session.
+// newAnonymousPeer performs the AMQP handshake on nc and begins a session.
 func newAnonymousPeer(t testing.TB, nc net.Conn) *anonymousPeer {
 	t.Helper()
 	s := &anonymousPeer{Conn: nc, t: t, in: bufio.NewReader(nc)}

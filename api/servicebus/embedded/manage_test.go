@@ -19,7 +19,7 @@ func requireStatus(t *testing.T, want int, err error) {
 	require.Equal(t, want, refused.StatusCode, "%v", err)
 }
 
-func TestAnUpdateChangesWhatItSaysAndNoMore(t *testing.T) {
+func TestUpdateQueue_ChangesOnlyTheGivenSettings(t *testing.T) {
 	c := newAdminClient(t, openNamespace(t, embedded.Options{Entities: queues("target")}))
 	_, err := c.CreateQueue(t.Context(), "q", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
 		RequiresDuplicateDetection: to.Ptr(true), DuplicateDetectionHistoryTimeWindow: to.Ptr("PT3M"), ForwardTo: to.Ptr("https://example.com/target"),
@@ -50,7 +50,7 @@ func TestAnUpdateChangesWhatItSaysAndNoMore(t *testing.T) {
 	require.Equal(t, "example", info.Name)
 }
 
-func TestRulesComeBackAsTheyWereMade(t *testing.T) {
+func TestRules_AreReturnedAsTheyWereCreated(t *testing.T) {
 	c := newAdminClient(t, openNamespace(t, embedded.Options{}))
 	_, err := c.CreateTopic(t.Context(), "t", nil)
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestRulesComeBackAsTheyWereMade(t *testing.T) {
 	require.Nil(t, none)
 }
 
-func TestPagesOfEntitiesFollowOneAnother(t *testing.T) {
+func TestEntities_AreListedInPages(t *testing.T) {
 	c := newAdminClient(t, openNamespace(t, embedded.Options{Entities: queues("a", "b", "c", "d", "e")}))
 	var names []string
 	for pager := c.NewListQueuesPager(&admin.ListQueuesOptions{MaxPageSize: 2}); pager.More(); {

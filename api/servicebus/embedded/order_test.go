@@ -18,8 +18,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// dialDistant dials a namespace that is far away: every byte takes its time, in
-// either direction.
+// dialDistant returns a dialler whose connections delay all bytes, in both directions.
 func dialDistant(n *embedded.Namespace, away time.Duration, lines *sync.WaitGroup) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		near, err := n.Dial(ctx)
@@ -33,7 +32,7 @@ func dialDistant(n *embedded.Namespace, away time.Duration, lines *sync.WaitGrou
 	}
 }
 
-// copyDelayed brings what it reads to the other side, each part after its time.
+// copyDelayed copies data to the other side, each part after a delay.
 func copyDelayed(to, from net.Conn, away time.Duration) {
 	type part struct {
 		bytes []byte
@@ -49,7 +48,7 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 			}
 		}
 		_ = to.Close()
-		for range parts { // so that the other side is not held up
+		for range parts { // so that the other side does not block
 		}
 	})
 	for {
@@ -68,9 +67,9 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 	_ = from.Close()
 }
 
-// With one message asked for at a time, a session keeps its order: in bursts,
-// over a slow line, from one receiver to the next.
-func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
+// With a credit of one message, a session keeps its order: in bursts, over a slow connection,
+// and from one receiver to the next.
+func TestSession_KeepsItsOrderOverASlowConnection(t *testing.T) {
 	const sessions, each, turn = 3, 40, 10
 	n := openNamespace(t, embedded.Options{Entities: sessionQueue("q")})
 	var lines sync.WaitGroup
@@ -78,7 +77,7 @@ func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), clientDialing(dialDistant(n, 2*time.Millisecond, &lines)))
 	require.NoError(t, err)
 	var all sync.WaitGroup
-	all.Go(func() { // one message to each session, and so on
+	all.Go(func() { // one message to each session, repeatedly
 		s, err := c.NewSender("q", nil)
 		assert.NoError(t, err)
 		for i := range each {
@@ -117,8 +116,8 @@ func TestASessionKeepsItsOrderOverASlowLine(t *testing.T) {
 	}
 }
 
-// A lock that is not renewed comes to its end, by the clock of the namespace.
-func TestALockEndsByTheClock(t *testing.T) {
+// A lock that is not renewed expires, by the clock of the namespace.
+func TestLock_ExpiresByTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entities := queues("q")
 		entities.Queues[0].Properties.LockDuration = "PT30S"

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// dialPlain connects a client that knows AMQP and no Service Bus.
+// dialPlain connects a plain AMQP client.
 func dialPlain(t *testing.T, n *embedded.Namespace, secret string) (*amqp.Conn, error) {
 	t.Helper()
 	nc, err := n.Dial(t.Context())
@@ -32,7 +32,7 @@ func plainSession(t *testing.T, n *embedded.Namespace) *amqp.Session {
 	return s
 }
 
-func TestAKeyIsGoodAsAPassword(t *testing.T) {
+func TestSASLPlain_AcceptsAKeyAsPassword(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	s := plainSession(t, n)
 	sender, err := s.NewSender(t.Context(), "q", nil)
@@ -57,15 +57,15 @@ func TestAKeyIsGoodAsAPassword(t *testing.T) {
 	require.Error(t, err)
 }
 
-// A client that takes its credit back has got what was sent before, and gets
-// the rest later.
-func TestDrainingLosesNothing(t *testing.T) {
+// A client that drains its credit has received all earlier messages, and receives the rest
+// later.
+func TestDrain_LosesNoMessage(t *testing.T) {
 	for name, mode := range map[string]amqp.SenderSettleMode{"peek-lock": amqp.SenderSettleModeUnsettled, "receive and delete": amqp.SenderSettleModeSettled} {
 		t.Run(name, func(t *testing.T) {
 			s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 			sender, err := s.NewSender(t.Context(), "q", nil)
 			require.NoError(t, err)
-			const there = 300 // more than the bus is asked for at a time
+			const there = 300 // more than a link requests from the bus at a time
 			for i := range there {
 				require.NoError(t, sender.Send(t.Context(), amqp.NewMessage([]byte(strconv.Itoa(i))), nil))
 			}
@@ -85,9 +85,8 @@ func TestDrainingLosesNothing(t *testing.T) {
 	}
 }
 
-// So do clients that are built on Microsoft's library in C, older ones for Python
-// among them.
-func TestATokenIsTakenFromAClientThatNamesNoPlaceForTheReply(t *testing.T) {
+// Clients based on Microsoft's C library do so, such as older ones for Python.
+func TestPutToken_WorksWithoutAReplyAddress(t *testing.T) {
 	s := plainSession(t, openNamespace(t, embedded.Options{Entities: queues("q")}))
 	sender, err := s.NewSender(t.Context(), "$cbs", nil)
 	require.NoError(t, err)
@@ -106,7 +105,7 @@ func TestATokenIsTakenFromAClientThatNamesNoPlaceForTheReply(t *testing.T) {
 	require.Equal(t, uint64(7), reply.Properties.CorrelationID)
 }
 
-func TestOnlyOnePairOfLinksLeadsToTokens(t *testing.T) {
+func TestCBS_AcceptsOnePairOfLinks(t *testing.T) {
 	s := plainSession(t, openNamespace(t, embedded.Options{}))
 	_, err := s.NewSender(t.Context(), "$cbs", nil)
 	require.NoError(t, err)
@@ -116,7 +115,7 @@ func TestOnlyOnePairOfLinksLeadsToTokens(t *testing.T) {
 	require.Equal(t, amqp.ErrCondNotAllowed, refused.Condition)
 }
 
-// A manager sends requests to the management of an entity.
+// A rawManager sends requests to the management node of an entity.
 type rawManager struct {
 	t        *testing.T
 	sender   *amqp.Sender
@@ -146,7 +145,7 @@ func (m *rawManager) request(operation string, value any) (int32, any) {
 	return answer.ApplicationProperties["statusCode"].(int32), answer.Value
 }
 
-func TestARequestThatCannotBeIsRefusedAndTheNextIsAnswered(t *testing.T) {
+func TestManagement_RefusesInvalidRequestsAndContinues(t *testing.T) {
 	m := manageRaw(t, openNamespace(t, embedded.Options{Entities: queues("q")}), "q")
 	type args = map[string]any
 	for _, tc := range []struct {
@@ -188,7 +187,7 @@ func TestARequestThatCannotBeIsRefusedAndTheNextIsAnswered(t *testing.T) {
 	}
 }
 
-func TestRulesAreManagedOverAMQP(t *testing.T) {
+func TestRules_AreManagedOverAMQP(t *testing.T) {
 	topics := embedded.Entities{Topics: []embedded.TopicSetup{{Name: "t", Subscriptions: []embedded.QueueSetup{{Name: "s"}}}}}
 	m := manageRaw(t, openNamespace(t, embedded.Options{Entities: topics}), "t/Subscriptions/s")
 	type args = map[string]any
@@ -211,7 +210,7 @@ func TestRulesAreManagedOverAMQP(t *testing.T) {
 	require.Len(t, value.(args)["rules"], 2)
 }
 
-func TestSessionsAreListed(t *testing.T) {
+func TestSessions_AreListed(t *testing.T) {
 	c := newClient(t, openNamespace(t, embedded.Options{Entities: sessionQueue("q")}))
 	s, err := c.NewSender("q", nil)
 	require.NoError(t, err)

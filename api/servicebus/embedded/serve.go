@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// A Door is what may differ between two ways into the same namespace.
+// A Door holds the settings in which two endpoints of one namespace may differ.
 type Door struct {
-	// TLS lets clients encrypt. Without it they cannot. With it they need
-	// not, unless TLSOnly is set: the first byte tells.
+	// TLS enables TLS. Clients may connect with or without it, unless TLSOnly is set: the first
+	// byte of a connection shows which.
 	TLS *tls.Config
 
 	// TLSOnly closes connections without TLS.
 	TLSOnly bool
 
-	// HTTP answers what is no AMQP. Default: Namespace.Handler.
+	// HTTP answers connections other than AMQP. Default: Namespace.Handler.
 	HTTP http.Handler
 
 	// AnyHost accepts every Host header; the handler HTTP checks them instead.
@@ -31,13 +31,12 @@ type Door struct {
 	AnyHost bool
 }
 
-// wrongHost is the text of a rejection: the key of an emulator is no secret, so the
-// Host header is what keeps web pages out.
+// wrongHost is the text of a rejection. The key of an emulator is public, so only the check of
+// the Host header keeps web pages out.
 const wrongHost = "this namespace serves this machine only, by the names localhost and 127.0.0.1"
 
-// Serve serves clients that come to listener until ctx ends, and then closes
-// it and all connections that came by it. On a loopback address it answers HTTP
-// only by the names of this machine.
+// Serve serves the clients of listener until ctx ends. Then it closes the listener and its
+// connections. On a loopback address it accepts only loopback Host headers over HTTP.
 func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) error {
 	if d.HTTP == nil {
 		d.HTTP = n.Handler()
@@ -48,7 +47,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	listener = accept.Retry(listener, accept.Options{Logger: n.options.Logger, Server: "the bus", Random: n.options.Random})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // ends ctx with the namespace
 	defer stop()
 	s := &serveCall{namespace: n, door: d, ctx: ctx, web: newConnQueue(listener.Addr())}
 	if s.door.TLS != nil {
@@ -70,19 +69,19 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	return errors.Join(err, closeErr)
 }
 
-// serveCall is one call of Serve.
+// serveCall is the state of one call of Serve.
 type serveCall struct {
 	namespace *Namespace
 	door      Door
-	ctx       context.Context //nolint:containedctx // that of the call
+	ctx       context.Context //nolint:containedctx // of the call
 	web       *connQueue
 	running   sync.WaitGroup
 
 	mu    sync.Mutex
-	conns map[net.Conn]struct{} // of which it is not known yet what they speak
+	conns map[net.Conn]struct{} // connections whose protocol is not known yet
 }
 
-// admitConn serves one connection, or closes it if there are too many.
+// admitConn serves one connection, or closes it if all slots are taken.
 func (s *serveCall) admitConn(nc net.Conn) {
 	p := s.namespace.beginNetwork(func() { _ = nc.Close() })
 	if p == nil {
@@ -92,7 +91,7 @@ func (s *serveCall) admitConn(nc net.Conn) {
 	s.running.Go(func() { s.serveConn(&slotConn{Conn: nc, place: p}) })
 }
 
-// A placedConn has its place until it is closed.
+// A slotConn releases its slot when it is closed.
 type slotConn struct {
 	net.Conn
 	place *connectionSlot
@@ -104,7 +103,7 @@ func (c *slotConn) Close() error {
 	return err
 }
 
-// serveConn finds out what a connection speaks, and sees to it that it is closed.
+// serveConn detects the protocol of a connection, serves it, and closes it.
 func (s *serveCall) serveConn(nc *slotConn) {
 	if !s.watchConn(nc) {
 		return
@@ -135,8 +134,7 @@ func (s *serveCall) serveConn(nc *slotConn) {
 	}
 }
 
-// tlsHandshake is the first byte of TLS. AMQP begins with an A, and HTTP with
-// some other letter.
+// tlsHandshake is the first byte of TLS. AMQP starts with an A, and HTTP with another letter.
 const tlsHandshake = 0x16
 
 func (s *serveCall) watchConn(nc net.Conn) bool {
@@ -167,7 +165,7 @@ func (s *serveCall) closeAll() {
 	}
 }
 
-// peekedConn is a connection of which something has been read already.
+// peekedConn is a connection whose first bytes were read already.
 type peekedConn struct {
 	net.Conn
 	in    *bufio.Reader
@@ -176,7 +174,7 @@ type peekedConn struct {
 
 func (p *peekedConn) Read(b []byte) (int, error) { return p.in.Read(b) }
 
-// connQueue is a listener whose connections are put into it.
+// connQueue is a listener that returns the connections passed to putConn.
 type connQueue struct {
 	addr  net.Addr
 	conns chan net.Conn

@@ -38,12 +38,12 @@ func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.
 	return listener.Addr().String(), borrowed.Client().Transport.(*http.Transport).TLSClientConfig
 }
 
-// toAddress sends all requests to one address, whatever their host.
+// toAddress sends all requests to one address, regardless of their host.
 type toAddress struct{ http.RoundTripper }
 
 func (c toAddress) Do(r *http.Request) (*http.Response, error) { return c.RoundTrip(r) }
 
-// newAdminClient makes a management client of the namespace.
+// newAdminClient returns a management client of the namespace.
 func newAdminClient(t testing.TB, n *embedded.Namespace) *admin.Client {
 	t.Helper()
 	server := httptest.NewTLSServer(n.Handler())
@@ -59,7 +59,7 @@ func newAdminClient(t testing.TB, n *embedded.Namespace) *admin.Client {
 	return c
 }
 
-func TestOnePortTakesPlainAndSecureConnectionsWebSocketsAndHTTP(t *testing.T) {
+func TestServe_AcceptsEveryProtocolOnOnePort(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	address, secure := serveTLS(t, n)
 	connection := n.ConnectionString(address)
@@ -104,7 +104,7 @@ func TestOnePortTakesPlainAndSecureConnectionsWebSocketsAndHTTP(t *testing.T) {
 	require.Positive(t, stats.BytesOut)
 }
 
-func TestMoreConnectionsThanAllowedAreClosed(t *testing.T) {
+func TestServe_ClosesConnectionsAboveTheLimit(t *testing.T) {
 	n := openNamespace(t, embedded.Options{MaxConnections: 2})
 	var held []net.Conn
 	for range 2 {
@@ -125,7 +125,7 @@ func TestMoreConnectionsThanAllowedAreClosed(t *testing.T) {
 	}
 }
 
-func TestEntitiesAreManagedOverHTTP(t *testing.T) {
+func TestEntities_AreManagedOverHTTP(t *testing.T) {
 	n := openNamespace(t, embedded.Options{})
 	c := newAdminClient(t, n)
 	created, err := c.CreateQueue(t.Context(), "orders/new", &admin.CreateQueueOptions{Properties: &admin.QueueProperties{
@@ -163,9 +163,9 @@ func TestEntitiesAreManagedOverHTTP(t *testing.T) {
 	require.Empty(t, page.Topics)
 }
 
-// The key of an emulator is no secret, so a page that a developer looks at must
-// not get to the queues on the developer's machine.
-func TestAWebPageOfAnotherOriginIsKeptOut(t *testing.T) {
+// The key of an emulator is public, so a web page in a developer's browser must not reach the
+// queues on the developer's machine.
+func TestServe_RefusesWebPagesOfOtherOrigins(t *testing.T) {
 	n := openNamespace(t, embedded.Options{})
 	address, _ := serveTLS(t, n)
 	_, answer, err := websocket.Dial(t.Context(), "ws://"+address+"/$servicebus/websocket", &websocket.DialOptions{
@@ -190,7 +190,7 @@ func TestAWebPageOfAnotherOriginIsKeptOut(t *testing.T) {
 	}
 }
 
-func TestConnectionsOfHTTPCountLikeOthers(t *testing.T) {
+func TestServe_CountsHTTPConnections(t *testing.T) {
 	n := openNamespace(t, embedded.Options{MaxConnections: 1})
 	address, _ := serveTLS(t, n)
 	transport := &http.Transport{}

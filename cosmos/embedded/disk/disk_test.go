@@ -334,7 +334,7 @@ func TestUpdate_FailsAfterAFailedCommit(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestNobodyLearnsOfAnUpdateBeforeItIsCommitted(t *testing.T) {
+func TestUpdateAnswers_WaitForTheCommit(t *testing.T) {
 	s, err := Open(t.TempDir())
 	require.NoError(t, err)
 	f := s.(*fileStore)
@@ -357,7 +357,7 @@ func TestNobodyLearnsOfAnUpdateBeforeItIsCommitted(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestNobodyLearnsOfAnUpdateThatIsNotCommitted(t *testing.T) {
+func TestUpdateAnswers_ReportAFailedCommit(t *testing.T) {
 	s, err := openStore(t.TempDir(), 1<<16, System{}, datafolder.Claim{})
 	require.NoError(t, err)
 	f := s.(*fileStore)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// An answer is what a request comes to. Its body, if there is one, yields length
-// bytes, and whoever sends it closes it.
+// A blobAnswer is the answer to a request. Its body, if any, has length bytes; the sender
+// closes it.
 type blobAnswer struct {
 	status int
 	header http.Header
@@ -23,7 +23,7 @@ type blobAnswer struct {
 
 func newAnswer(status int) *blobAnswer { return &blobAnswer{status: status, header: http.Header{}} }
 
-// withXML returns an answer with a document for a body.
+// withXML returns an answer with an XML document as its body.
 func withXML(status int, document any) (*blobAnswer, error) {
 	text, err := xml.Marshal(document)
 	if err != nil {
@@ -36,12 +36,12 @@ func withXML(status int, document any) (*blobAnswer, error) {
 	return a, nil
 }
 
-// A refusal is an answer that says why not, in the codes of Blob Storage.
+// A blobError is an error with a status and code of Blob Storage.
 type blobError struct {
 	status  int
 	code    string
 	message string
-	header  http.Header // more to say, or nil
+	header  http.Header // additional headers, or nil
 }
 
 func (r *blobError) Error() string { return r.message }
@@ -50,13 +50,13 @@ func newBlobError(status int, code, format string, args ...any) error {
 	return &blobError{status: status, code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// notImplemented refuses what Azure has and this account does not.
+// notImplemented returns the error of a feature of Azure that this account does not support.
 func notImplemented(format string, args ...any) error {
 	return newBlobError(http.StatusNotImplemented, "NotImplemented", "the embedded account does not have "+format, args...)
 }
 
-// blobErrorOf says how an error is told to the client. What is wrong with the disk
-// is told as well, for on an account like this client and operator are near.
+// blobErrorOf returns the error to report to the client. Errors of the disk are included,
+// because the client of an emulated account is usually its operator.
 func blobErrorOf(err error) *blobError {
 	if r, ok := errors.AsType[*blobError](err); ok {
 		return r
@@ -68,7 +68,7 @@ func blobErrorOf(err error) *blobError {
 	return r
 }
 
-// errorAnswer turns an error into an answer.
+// errorAnswer converts an error to an answer.
 func errorAnswer(err error, head bool) *blobAnswer {
 	r := blobErrorOf(err)
 	type document struct {
@@ -78,20 +78,20 @@ func errorAnswer(err error, head bool) *blobAnswer {
 	}
 	a, err := withXML(r.status, document{Code: r.code, Message: r.message})
 	if err != nil {
-		a = newAnswer(http.StatusInternalServerError) // two strings always can be written
+		a = newAnswer(http.StatusInternalServerError) // two strings can always be encoded
 	}
 	for name, values := range r.header {
 		a.header[name] = values
 	}
 	a.header.Set("X-Ms-Error-Code", r.code)
-	if head || r.status == http.StatusNotModified { // has no body
+	if head || r.status == http.StatusNotModified { // the answer has no body
 		a.header.Del("Content-Type")
 		a.body, a.length = nil, 0
 	}
 	return a
 }
 
-// setCommonHeaders sets the headers that every answer has.
+// setCommonHeaders sets the headers of every answer.
 func (a *blobAnswer) setCommonHeaders(r *http.Request, id string) {
 	a.header.Set("Server", "MessageHub-Blob/1.0")
 	a.header.Set("X-Ms-Request-Id", id)
@@ -107,7 +107,7 @@ func (a *blobAnswer) setCommonHeaders(r *http.Request, id string) {
 	}
 }
 
-// A piece is a part of a content. It ends with the context it is read for.
+// A contentPart is a part of a content. Reading it fails when its context ends.
 type contentPart struct {
 	io.Reader
 	io.Closer
@@ -117,9 +117,9 @@ func newContentPart(ctx context.Context, c blobContent, offset, length int64) io
 	return contentPart{contextReader{ctx, io.NewSectionReader(c, offset, length)}, c}
 }
 
-// An ended reader stops when its context does.
+// A contextReader fails when its context ends.
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // that of the request whose body is read or answered
+	ctx context.Context //nolint:containedctx // of the request
 	r   io.Reader
 }
 

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// checkAuthorization refuses a request that the account's key has not signed, and that has no token which
-// is trusted.
+// checkAuthorization refuses a request unless it is signed with the account's key or has a
+// trusted token.
 func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if a.options.TrustTokens && kind == "Bearer" && credential != "" {
@@ -37,7 +37,7 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	if err != nil {
 		return forbiddenError("its signature is not base64")
 	}
-	// Clients do not agree on how headers are sorted.
+	// Clients sort headers in two ways.
 	for _, order := range []func(a, b string) int{strings.Compare, dashesLast} {
 		mac := hmac.New(sha256.New, a.key)
 		mac.Write([]byte(a.stringToSign(r, query, date, order)))
@@ -52,7 +52,7 @@ func forbiddenError(format string, args ...any) error {
 	return newBlobError(http.StatusForbidden, "AuthenticationFailed", "the request was refused: "+format, args...)
 }
 
-// stringToSign is what a client signs.
+// stringToSign returns the text that a client signs.
 func (a *Account) stringToSign(r *http.Request, query url.Values, date string, order func(a, b string) int) string {
 	length := ""
 	if r.ContentLength > 0 {
@@ -99,8 +99,8 @@ func canonicalQuery(query url.Values) []string {
 	return lines
 }
 
-// dashesLast is the order of Windows, in which some clients sort: dashes count
-// for nothing, and an underscore comes before digits.
+// dashesLast compares in the order of Windows, in which some clients sort: it ignores dashes,
+// and sorts underscores before digits.
 func dashesLast(a, b string) int {
 	return strings.Compare(weighed.Replace(a), weighed.Replace(b))
 }

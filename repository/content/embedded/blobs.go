@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"crypto/md5" //nolint:gosec // the protocol says so
+	"crypto/md5" //nolint:gosec // required by the protocol
 	"encoding/base64"
 	"errors"
 	"hash"
@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// putBlob writes a blob in one request.
+// putBlob writes a blob with one request.
 func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -24,9 +24,9 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
-		return nil, err // before the content has come, if that is soon enough
+		return nil, err // before the content is read, if possible
 	}
-	sum := md5.New() //nolint:gosec // the protocol says so
+	sum := md5.New() //nolint:gosec // required by the protocol
 	d, _, err := a.receiveBody(c, sum, "Content-Md5", "X-Ms-Blob-Content-Md5")
 	if err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 	return answered, err
 }
 
-// receiveBody makes a draft of the body of a call, and compares its MD5 with those
-// that the headers say. Nothing is left of it if it fails.
+// receiveBody stores the body of a call as a draft, and compares its MD5 with the claims of the
+// headers. If it fails, it removes the draft.
 func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ draftContent, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
@@ -76,10 +76,11 @@ func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ d
 	return d, n, d.finishWriting()
 }
 
-// errBroken is for a client that has gone, or counted wrongly.
+// errBroken reports that the client disconnected or sent a wrong length.
 var errBroken = newBlobError(400, "InvalidInput", "the content broke off before its end")
 
-// An arrivingBody tells what is wrong with a client from what is wrong with the disk.
+// An arrivingBody marks errors of reading the body, to distinguish them from errors of the
+// disk.
 type arrivingBody struct{ r io.Reader }
 
 func (b arrivingBody) Read(p []byte) (int, error) {
@@ -90,8 +91,8 @@ func (b arrivingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// publishVersion makes d the content of v, and v the version of the blob that a call
-// names, if its conditions hold.
+// publishVersion makes d the content of v, and v the version of the call's blob, if the
+// conditions of the call hold.
 func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, d draftContent) (*blobAnswer, error) {
 	lock := found.lockOf(c.blob)
 	lock.Lock()
@@ -121,7 +122,7 @@ func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, 
 	return answered, nil
 }
 
-// breakIfUnsettled ends all service if err says that nobody knows what is on disk.
+// breakIfUnsettled ends all service if err means that the state of the disk is unknown.
 func (a *Account) breakIfUnsettled(err error) error {
 	if _, ok := errors.AsType[unsettledError](err); ok {
 		a.breakDown(err)
@@ -193,7 +194,7 @@ func setMD5(h http.Header, name string, v *version) {
 	}
 }
 
-// deleteBlob removes a blob, and the blocks that wait to become its content.
+// deleteBlob removes a blob and its uncommitted blocks.
 func (a *Account) deleteBlob(c *blobCall) (*blobAnswer, error) {
 	found, err := a.findContainer(c)
 	if err != nil {

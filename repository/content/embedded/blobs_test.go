@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestAContainerIsMadeOnceAndHasProperties(t *testing.T) {
+func TestContainer_IsCreatedOnceAndHasProperties(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "made")
 		_, err := c.GetProperties(t.Context(), nil)
@@ -48,7 +48,7 @@ func TestAContainerIsMadeOnceAndHasProperties(t *testing.T) {
 	})
 }
 
-func TestABlobComesBackWithItsProperties(t *testing.T) {
+func TestBlob_IsReturnedWithItsProperties(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		began := time.Now().Add(-time.Second)
@@ -58,7 +58,7 @@ func TestABlobComesBackWithItsProperties(t *testing.T) {
 			HTTPHeaders: &blob.HTTPHeaders{
 				BlobContentType: &kind, BlobContentLanguage: &language, BlobContentDisposition: &how, BlobCacheControl: &cache, BlobContentMD5: sum[:],
 			},
-			Metadata:                map[string]*string{"A_b": &value, "a1": &value, "ab": &value}, // sorted in two ways by two clients
+			Metadata:                map[string]*string{"A_b": &value, "a1": &value, "ab": &value}, // clients sort these names in two ways
 			TransactionalValidation: blob.TransferValidationTypeMD5(sum[:]),
 		})
 		require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestABlobComesBackWithItsProperties(t *testing.T) {
 	})
 }
 
-func TestContentThatArrivesChangedIsRefused(t *testing.T) {
+func TestPutBlob_RefusesContentWithAWrongMD5(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		wrong := md5.Sum([]byte("else"))
@@ -126,7 +126,7 @@ type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errors.New("the connection broke") }
 
-func TestConditionsDecide(t *testing.T) {
+func TestConditions_DecideAboutEveryRequest(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		missing := uploadBlob(c, "x", "0", ifMatch(azcore.ETagAny))
@@ -174,7 +174,7 @@ func TestConditionsDecide(t *testing.T) {
 	})
 }
 
-func TestOfWritersWithOneEtagOneWins(t *testing.T) {
+func TestPutBlob_OneOfSeveralWritersWithOneEtagSucceeds(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		etag := putBlob(t, c, "x", "old")
@@ -196,7 +196,7 @@ func TestOfWritersWithOneEtagOneWins(t *testing.T) {
 	})
 }
 
-func TestARangeIsWhatWasAskedFor(t *testing.T) {
+func TestGetBlob_ReturnsTheRequestedRange(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		putBlob(t, c, "x", "0123456789")
@@ -237,7 +237,7 @@ func TestARangeIsWhatWasAskedFor(t *testing.T) {
 	})
 }
 
-func TestWhoReadsAnOldVersionReadsItToItsEnd(t *testing.T) {
+func TestGetBlob_ReadsAnOldVersionToItsEnd(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		data := make([]byte, 1<<20)
@@ -258,7 +258,7 @@ func TestWhoReadsAnOldVersionReadsItToItsEnd(t *testing.T) {
 	})
 }
 
-func TestAListGoesThroughAllNamesInOrder(t *testing.T) {
+func TestListBlobs_ListsAllNamesInOrder(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		want := []string{"a", "a.b", "a/1", "a/2", "a/3", "a/<&>\"'", "a/ x", "a/é", "ab"}

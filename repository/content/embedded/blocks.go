@@ -1,7 +1,7 @@
 package embedded
 
 import (
-	"crypto/md5" //nolint:gosec // the protocol says so
+	"crypto/md5" //nolint:gosec // required by the protocol
 	"encoding/base64"
 	"encoding/xml"
 	"io"
@@ -11,10 +11,10 @@ import (
 const (
 	maxBlockID   = 64      // bytes, before base64
 	maxBlockList = 50_000  // blocks
-	maxListBytes = 8 << 20 // of the document that lists them
+	maxListBytes = 8 << 20 // bytes of the document that lists blocks
 )
 
-// putBlock keeps a block until it is committed.
+// putBlock stores a block until it is committed.
 func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 	if _, err := a.findContainer(c); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 	if err := a.uploads.reserveBytes(reserved); err != nil {
 		return nil, err
 	}
-	sum := md5.New() //nolint:gosec // the protocol says so
+	sum := md5.New() //nolint:gosec // required by the protocol
 	d, n, err := a.receiveBody(c, sum, "Content-Md5")
 	if err == nil {
 		if err = a.uploads.addBlock(c.blobName(), id, stagedBlock{draftContent: d, size: n}); err != nil {
@@ -47,7 +47,7 @@ func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 	return answered, nil
 }
 
-// readBlockID returns the bytes of a block's id.
+// readBlockID decodes a block id.
 func readBlockID(text string) (string, error) {
 	id, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(id) == 0 || len(id) > maxBlockID {
@@ -56,7 +56,7 @@ func readBlockID(text string) (string, error) {
 	return string(id), nil
 }
 
-// putBlockList makes blocks the content of a blob, in the order of a list.
+// putBlockList commits blocks as the content of a blob, in the order of a list.
 func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -88,8 +88,8 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	return answered, err
 }
 
-// readBlockList reads the ids that a document lists, one at a time, so that a document
-// of very many takes no more memory than the most there may be.
+// readBlockList reads the ids in a document one at a time, so that a document with too many ids
+// uses limited memory.
 func readBlockList(c *blobCall) (ids []string, err error) {
 	if c.ContentLength > maxListBytes {
 		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
@@ -123,7 +123,7 @@ func readBlockList(c *blobCall) (ids []string, err error) {
 	}
 }
 
-// listedBlock reads the id in an element of a list.
+// listedBlock returns the id in an element of a list.
 func listedBlock(document *xml.Decoder, element *xml.StartElement) (string, error) {
 	switch element.Name.Local {
 	case "Latest", "Uncommitted":
@@ -143,7 +143,7 @@ func listedBlock(document *xml.Decoder, element *xml.StartElement) (string, erro
 	return id, nil
 }
 
-// assembleBlocks makes a draft of the blocks that ids name.
+// assembleBlocks concatenates the blocks with these ids to a draft.
 func (a *Account) assembleBlocks(c *blobCall, ids []string, blocks map[string]stagedBlock) (_ draftContent, err error) {
 	var total int64
 	for _, id := range ids {
@@ -182,6 +182,6 @@ func (b stagedBlock) copyTo(d draftContent) error {
 		return err
 	}
 	_, err = io.Copy(d, io.NewSectionReader(r, 0, b.size))
-	_ = r.Close() // only read
+	_ = r.Close() // read-only: no data can be lost
 	return err
 }

@@ -38,7 +38,7 @@ func commitBlockList(c *container.Client, name string, blocks ...string) error {
 	return err
 }
 
-func TestAStreamComesBackByteForByte(t *testing.T) {
+func TestUploadStream_IsReturnedUnchanged(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		data := make([]byte, 5<<20+17)
@@ -49,7 +49,7 @@ func TestAStreamComesBackByteForByte(t *testing.T) {
 	})
 }
 
-func TestBlocksBecomeABlobWhenTheyAreCommitted(t *testing.T) {
+func TestPutBlockList_MakesABlob(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		require.NoError(t, stageBlock(c, "x", "1", "one"))
@@ -83,7 +83,7 @@ func TestBlocksBecomeABlobWhenTheyAreCommitted(t *testing.T) {
 	})
 }
 
-func TestBlocksThatMakeNoSenseAreRefused(t *testing.T) {
+func TestPutBlock_RefusesInvalidBlocks(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		require.NoError(t, stageBlock(c, "x", "11", "one"))
@@ -108,7 +108,7 @@ func TestBlocksThatMakeNoSenseAreRefused(t *testing.T) {
 	})
 }
 
-func TestBlocksThatNobodyCommitsAreBoundedAndGoInTime(t *testing.T) {
+func TestUncommittedBlocks_AreBoundedAndExpire(t *testing.T) {
 	dir := t.TempDir()
 	var now atomic.Int64
 	now.Store(time.Now().Unix())
@@ -138,7 +138,7 @@ func TestBlocksThatNobodyCommitsAreBoundedAndGoInTime(t *testing.T) {
 	require.Empty(t, drafts)
 }
 
-func TestCommitsSideBySide(t *testing.T) {
+func TestPutBlockList_CommitsConcurrently(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newClient(t, a, "c-c")
 		done := make(chan error)
@@ -147,7 +147,7 @@ func TestCommitsSideBySide(t *testing.T) {
 				data := strings.Repeat(fmt.Sprint(w), 50_000)
 				_, err := c.NewBlockBlobClient("x").UploadStream(t.Context(), strings.NewReader(data), &blockblob.UploadStreamOptions{BlockSize: 10_000, Concurrency: 2})
 				if bloberror.HasCode(err, bloberror.InvalidBlockList) {
-					err = nil // another was written in between
+					err = nil // another version was written meanwhile
 				}
 				done <- err
 			}()

@@ -13,12 +13,12 @@ type BlobEvent struct {
 	Blob        string
 	ETag        string // quoted
 	ContentType string
-	Size        int64  // of a blob that was written
-	Sequencer   string // 48 hexadecimal digits; of two events of a blob, the later one has the greater one
+	Size        int64  // size of a written blob
+	Sequencer   string // 48 hexadecimal digits; ascending for the events of a blob
 	Time        time.Time
 }
 
-// A BlobEventType says what has happened to a blob.
+// A BlobEventType is the type of a BlobEvent.
 type BlobEventType string
 
 // The types of events, as Event Grid names them.
@@ -27,15 +27,15 @@ const (
 	BlobDeleted BlobEventType = "Microsoft.Storage.BlobDeleted"
 )
 
-// changeNumbers numbers the changes of an account. The numbers ascend with its clock, so that they need not
-// be stored: those of an account that is opened again are higher, unless its clock was set back to
+// changeNumbers numbers the changes of an account. The numbers ascend with the clock, so they
+// need not be stored: after reopening they are higher, unless the clock was set back to a time
 // before the last deletion.
 type changeNumbers struct {
 	mu   sync.Mutex
 	last int64
 }
 
-// startAfter makes the next numbers higher than those of the writes of blobs.
+// startAfter makes the next numbers higher than those of the stored blobs.
 func (n *changeNumbers) startAfter(blobs []*version) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,7 +52,8 @@ func (n *changeNumbers) nextSequencer(at time.Time) string {
 	return fmt.Sprintf("%048X", n.last)
 }
 
-// reportChange reports a change of the blob that a call names. The caller holds the lock of the name.
+// reportChange calls Options.Changed for a change of the call's blob. The caller holds the lock
+// of its name.
 func (a *Account) reportChange(typ BlobEventType, c *blobCall, v *version, at time.Time) {
 	if a.options.Changed == nil {
 		return

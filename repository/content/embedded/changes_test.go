@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An eventLog keeps what an account reports.
+// An eventLog records the events of an account.
 type eventLog struct {
 	mu     sync.Mutex
 	events []embedded.BlobEvent
@@ -28,7 +28,7 @@ func (l *eventLog) recordEvent(e embedded.BlobEvent) {
 	l.events = append(l.events, e)
 }
 
-// accountOptions returns those of an account that reports to l.
+// accountOptions returns the options of an account that reports to l.
 func (l *eventLog) accountOptions(dir string, clock func() time.Time) embedded.Options {
 	return embedded.Options{Dir: dir, Containers: []string{"c-c"}, Changed: l.recordEvent, Clock: clock}
 }
@@ -103,7 +103,7 @@ func TestEventsOfABlob_AreReportedInTheOrderOfTheirSequencers(t *testing.T) {
 					t.Error(err)
 				}
 				if i%2 == 0 {
-					_, _ = c.NewBlobClient(name).Delete(t.Context(), nil) // another writer may have been first
+					_, _ = c.NewBlobClient(name).Delete(t.Context(), nil) // another writer may have deleted it
 				}
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// conditions are what has to hold of a blob for a request to be carried out.
+// conditions are the conditions of a request on a blob.
 type conditions struct {
 	match, noneMatch                string // etags, or *
 	modifiedSince, notModifiedSince time.Time
@@ -32,8 +32,8 @@ func readConditions(h http.Header) (conditions, error) {
 	return c, nil
 }
 
-// checkWrite says whether a blob may be written or removed; nil is a blob that is not
-// there. With If-None-Match: * one that is there is a conflict of its own.
+// checkWrite returns an error unless a blob may be written or removed; v is nil if the blob
+// does not exist. An existing blob with If-None-Match: * has another error code.
 func (c conditions) checkWrite(v *version) error {
 	if v != nil && c.noneMatch == "*" {
 		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "there is such a blob already")
@@ -44,7 +44,7 @@ func (c conditions) checkWrite(v *version) error {
 	return nil
 }
 
-// checkRead says whether v may be read.
+// checkRead returns an error unless v may be read.
 func (c conditions) checkRead(v *version) error {
 	if c.doHold(v) {
 		return nil
@@ -59,12 +59,12 @@ func (c conditions) doHold(v *version) bool {
 	if v == nil {
 		return c.match == "" && c.notModifiedSince.IsZero()
 	}
-	modified := v.Modified.Truncate(time.Second) // as clients see it
+	modified := v.Modified.Truncate(time.Second) // in the precision that clients see
 	return (c.match == "" || c.match == "*" || sameETag(c.match, v.ETag)) &&
 		(c.noneMatch == "" || c.noneMatch != "*" && !sameETag(c.noneMatch, v.ETag)) &&
 		(c.modifiedSince.IsZero() || modified.After(c.modifiedSince)) &&
 		(c.notModifiedSince.IsZero() || !modified.After(c.notModifiedSince))
 }
 
-// sameETag compares as Azure does: some clients leave out the quotes.
+// sameETag compares etags as Azure does: some clients omit the quotes.
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

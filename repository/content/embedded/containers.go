@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// createContainer makes a container that is not there.
+// createContainer creates a container. It fails if the container exists.
 func (a *Account) createContainer(c *blobCall) (*blobAnswer, error) {
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (a *Account) makeContainer(name string, metadata map[string]string) error {
 	return a.index.addContainer(name, about, nil)
 }
 
-// getContainer answers GET and HEAD alike: neither has a body.
+// getContainer answers GET and HEAD of a container, neither of which has a body.
 func (a *Account) getContainer(c *blobCall) (*blobAnswer, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *Account) getContainer(c *blobCall) (*blobAnswer, error) {
 
 const maxResults = 5000 // blobs in one answer
 
-// listBlobs answers one page of a container's blobs, in the order of their names.
+// listBlobs answers with a page of a container's blobs, in the order of their names.
 func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
@@ -99,8 +99,8 @@ func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
 	return withXML(http.StatusOK, list)
 }
 
-// readInclude reports whether metadata is asked for. What an account does not
-// have can be asked for as well.
+// readInclude reports whether metadata is requested. It ignores requested features that this
+// account does not support, such as snapshots.
 func readInclude(query map[string][]string) (metadata bool, err error) {
 	for _, all := range query["include"] {
 		for what := range strings.SplitSeq(all, ",") {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestAnAccountOutlivesItsProcess(t *testing.T) {
+func TestAccount_SurvivesItsProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "if", "need", "be")
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c", "c-d"}})
 	c := newClient(t, a, "c-c")
@@ -29,7 +29,7 @@ func TestAnAccountOutlivesItsProcess(t *testing.T) {
 	require.ErrorContains(t, err, "another account uses this folder")
 	require.NoError(t, a.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "+unfinished", "leftover"), []byte("half"), 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // a crash came in between
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "half-made"), 0o700)) // left by a crash
 
 	a = openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	c = newClient(t, a, "c-c")
@@ -50,10 +50,10 @@ func TestAnAccountOutlivesItsProcess(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "half-made"))
 }
 
-func TestWhatIsTakenCanBeOpenedAgain(t *testing.T) {
+func TestOpen_ReadsPropertiesAtTheirLimits(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
-	long := strings.Repeat("<", 1<<10) // takes the most room
+	long := strings.Repeat("<", 1<<10) // takes the most bytes when encoded
 	headers := []string{"x-ms-blob-type: BlockBlob", "x-ms-meta-m: " + strings.Repeat(long, 8)[1:]}
 	for _, name := range []string{"content-type", "content-encoding", "content-language", "content-disposition", "cache-control"} {
 		headers = append(headers, "x-ms-blob-"+name+": "+long)
@@ -80,7 +80,7 @@ func statusOf(t *testing.T, a *embedded.Account, path string) int {
 	return status
 }
 
-func TestDamagedPropertiesAreFoundWhenTheAccountIsOpened(t *testing.T) {
+func TestOpen_FindsDamagedProperties(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	putBlob(t, newClient(t, a, "c-c"), "x", "content")
@@ -109,7 +109,7 @@ func TestDamagedPropertiesAreFoundWhenTheAccountIsOpened(t *testing.T) {
 	require.ErrorContains(t, err, "is missing")
 }
 
-func TestAnAccountThatCannotBeOpenedSaysWhy(t *testing.T) {
+func TestOpen_ReportsWhyItFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for says, o := range map[string]embedded.Options{

@@ -13,17 +13,16 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// The account that Azurite and its predecessors have.
+// The account of Azurite and its predecessors.
 const (
 	WellKnownAccount = "devstoreaccount1"
 	WellKnownKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
 
-// Options set up an Account. The zero value is an empty one in memory.
+// Options configure an Account. The zero value is an empty one in memory.
 type Options struct {
-	// Dir is the folder of the account. It is made if it does not exist, and
-	// belongs to this account alone. Without it all is kept in memory and
-	// forgotten by Close.
+	// Dir is the folder of the account. It is created if it does not exist, and must not be
+	// shared. Without Dir the data is in memory and Close discards it.
 	Dir string
 
 	// Claim says which data folder the account in Dir must belong to. Default: it is not
@@ -36,39 +35,37 @@ type Options struct {
 	// Key is the account's key in base64. Default: WellKnownKey.
 	Key string
 
-	// TrustTokens takes any token of Microsoft Entra ID for a good one, with all rights. It is
-	// not read.
+	// TrustTokens accepts every token of Microsoft Entra ID, with all rights. It does not
+	// verify tokens.
 	TrustTokens bool
 
-	// Containers are made when the account is opened, if they are not there.
+	// Containers are created when the account is opened, if they do not exist.
 	Containers []string
 
 	// MaxBlob bounds the bytes of one blob. Default: 1 GiB.
 	MaxBlob int64
 
-	// MaxUncommitted bounds the bytes of all blocks that are not committed.
-	// Default: 4 GiB.
+	// MaxUncommitted bounds the bytes of all uncommitted blocks. Default: 4 GiB.
 	MaxUncommitted int64
 
-	// MaxRequests bounds the requests at one time; one more is answered 503. A
-	// quarter of them is kept for Transport, so that those who come over the network
-	// cannot shut out the process that the account is part of. Default: 256.
+	// MaxRequests bounds the concurrent requests; further ones are answered with 503. A quarter of them is reserved for Transport, so that network clients cannot
+	// lock out the process itself. Default: 256.
 	MaxRequests int
 
-	// Clock gives the time of Last-Modified. Default: time.Now. The dates of
-	// requests are always checked against time.Now, as the client sets them.
+	// Clock provides the time of Last-Modified. Default: time.Now. The dates of requests are
+	// always checked against time.Now, as the client sets them.
 	Clock func() time.Time
 
-	// Changed is called after a blob was written or deleted, and must not block. The calls
-	// for one blob are in the order of their sequencers, and do not overlap. A crash may come
-	// between a change and its call. Default: nothing is called.
+	// Changed is called after a blob was written or deleted, and must not block. The calls for
+	// one blob are in the order of their sequencers, and do not overlap. A crash between a
+	// change and its call loses the call. Default: no call.
 	Changed func(BlobEvent)
 
-	// Logger is told what an operator should know. Default: nobody is.
+	// Logger receives the log. Default: no log.
 	Logger *slog.Logger
 }
 
-// An Account is one storage account. It is safe for use by many goroutines.
+// An Account is one storage account. It is safe for concurrent use.
 type Account struct {
 	options Options
 	key     []byte
@@ -79,11 +76,11 @@ type Account struct {
 
 	mu       sync.Mutex
 	closed   bool
-	broken   error          // why nothing is served any more
-	open     int            // requests
+	broken   error          // error that ended service
+	open     int            // number of running requests
 	requests sync.WaitGroup // grows only while mu is held and closed is false
 	closing  chan struct{}  // closed by Close
-	broke    chan error     // holds one
+	broke    chan error     // capacity 1
 }
 
 // ErrClosed reports a request after Close.
@@ -125,11 +122,11 @@ func Open(o Options) (*Account, error) {
 func newAccount(o Options, key []byte, s blobStore) *Account {
 	return &Account{
 		options: o, key: key, store: s, closing: make(chan struct{}), broke: make(chan error, 1),
-		uploads: blockUploads{most: o.MaxUncommitted, clock: o.Clock},
+		uploads: blockUploads{maxBytes: o.MaxUncommitted, clock: o.Clock},
 	}
 }
 
-// loadStored finds what is stored, and makes the containers that are to be there.
+// loadStored loads the stored blobs, and creates missing containers of Options.Containers.
 func (a *Account) loadStored() error {
 	if err := a.store.loadAll(func(container string, properties *version, blobs []*version) error {
 		a.changes.startAfter(blobs)
@@ -151,21 +148,21 @@ func (a *Account) loadStored() error {
 	return nil
 }
 
-// Name is the account's name.
+// Name returns the account's name.
 func (a *Account) Name() string { return a.options.Account }
 
 // Key is the account's key in base64.
 func (a *Account) Key() string { return a.options.Key }
 
-// Endpoint is the URL to give to a client that uses Transport.
+// Endpoint returns the URL for a client that uses Transport.
 func (a *Account) Endpoint() string { return a.endpointAt("http", "embedded.localhost") }
 
 func (a *Account) endpointAt(scheme, host string) string {
 	return scheme + "://" + host + "/" + a.options.Account
 }
 
-// ConnectionString is what clients connect with. An empty address is for those
-// that use Transport; others give the host and port of a listener.
+// ConnectionString returns the connection string for clients. Pass an empty address for clients
+// that use Transport, otherwise the host and port of a listener.
 func (a *Account) ConnectionString(address string) string {
 	return a.connectionString("http", cmp.Or(address, "embedded.localhost"))
 }
@@ -180,9 +177,9 @@ func (a *Account) connectionString(scheme, address string) string {
 		scheme, a.options.Account, a.options.Key, a.endpointAt(scheme, address))
 }
 
-// beginRequest counts a request as under way, unless there is a reason to refuse it, such as
-// that so many are.
-func (a *Account) beginRequest(most int) error {
+// beginRequest counts a running request. It returns an error if the account is closed or
+// broken, or if the limit is reached.
+func (a *Account) beginRequest(limit int) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -190,8 +187,8 @@ func (a *Account) beginRequest(most int) error {
 		return ErrClosed
 	case a.broken != nil:
 		return a.broken
-	case a.open >= most:
-		return newBlobError(503, "ServerBusy", "%d requests are under way, which is the most", a.open)
+	case a.open >= limit:
+		return newBlobError(503, "ServerBusy", "%d requests are running, which is the limit", a.open)
 	}
 	a.open++
 	a.requests.Add(1)
@@ -205,17 +202,17 @@ func (a *Account) endRequest() {
 	a.requests.Done()
 }
 
-// Broken yields an error, once, when the disk has failed and nothing is served any
-// more until the account is opened again.
+// Broken returns a channel that receives one error when the disk has failed. From then on no
+// request is served until the account is opened again.
 func (a *Account) Broken() <-chan error { return a.broke }
 
-// breakDown ends all service: err says that nobody knows what is on disk.
+// breakDown ends all service, because after err the state of the disk is unknown.
 func (a *Account) breakDown(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.broken == nil {
 		a.broke <- err
-		a.broken = errors.New("the disk failed; the log of the account says how") // which is not for everybody
+		a.broken = errors.New("the disk failed; the log of the account says how") // err is not for clients
 		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
 	}
 }
@@ -224,7 +221,7 @@ func (a *Account) breakDown(err error) {
 var ErrNoFolder = errors.New("the account is in memory and has no folder")
 
 // Hold keeps the files of blobs that are deleted from now on for [datafolder.Hold.Each], until
-// it is released. The blobs themselves are gone at once. An account in memory fails with
+// it is released. The blobs are deleted immediately. An account in memory fails with
 // ErrNoFolder.
 func (a *Account) Hold() (*datafolder.Hold, error) {
 	f, ok := a.store.(*folderStore)
@@ -234,11 +231,11 @@ func (a *Account) Hold() (*datafolder.Hold, error) {
 	return f.remover.Hold(f.root)
 }
 
-// Temporary names what a copy of the folder leaves out.
+// Temporary returns the names that a copy of the folder leaves out.
 func (a *Account) Temporary() []string { return []string{lockFile, unfinished} }
 
-// Close waits for the requests under way and closes the store. Blobs that are
-// being read can be read to their end. Closing twice does no harm.
+// Close waits for running requests and closes the store. Open readers of blobs stay valid.
+// Further calls have no effect.
 func (a *Account) Close() error {
 	a.mu.Lock()
 	closed := a.closed

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An account in memory, and the ordinary client, which finds it without a port.
+// An account in memory and the ordinary client, which needs no port.
 func Example() {
 	account, err := embedded.Open(embedded.Options{Containers: []string{"greetings"}})
 	if err != nil {

@@ -22,14 +22,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// A breaking file system fails the call that is the at-th from now on, and perhaps
-// all that follow.
+// A failingFiles file system fails the at-th next call, and optionally all later ones.
 type failingFiles struct {
 	systemFiles
 	left  int
 	still bool
-	count int    // of calls
-	what  string // failed first
+	count int    // number of calls
+	what  string // name of the first failed call
 }
 
 var errBreaking = errors.New("input/output error")
@@ -65,7 +64,7 @@ func (b *failingFiles) syncFile(*os.File) error {
 	if b.shouldFail("sync") {
 		return errBreaking
 	}
-	return nil // nobody takes the power away here
+	return nil // tests do not cut the power
 }
 
 func (b *failingFiles) renameFile(from, to string) error {
@@ -89,10 +88,10 @@ func (b *failingFiles) syncFolder(string) error {
 	return nil
 }
 
-// Every call to the disk fails once, for every kind of request: none that failed
-// has been answered with success or has done half of its work, and if the disk
-// could not be told to keep what it shows, nothing more is answered.
-func TestADiskThatFailsIsNeverCalledASuccess(t *testing.T) {
+// Every call to the disk fails once, for every kind of request. A request that failed was not
+// answered with success and had no partial effect. If a sync failed, no further request is
+// served.
+func TestFailingDisk_IsNeverASuccess(t *testing.T) {
 	for name, do := range map[string]func(*Account) (int, string){
 		"a new blob":   func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/new", "new") },
 		"an overwrite": func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old", "new") },
@@ -132,7 +131,7 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 	case !fired:
 		require.NotEqual(t, 500, status)
 	case disk.what == "remove" && status != 500:
-		// A draft that could not be removed goes when the account is opened.
+		// Opening the account removes a draft that could not be removed before.
 	case disk.what == "syncFolder" && code == "InternalError" && a.broken != nil:
 		for _, path := range []string{"/c-c/old", "/c-c/new", "/c-c"} {
 			status, _ := sendRequest(a, "GET", path, "")
@@ -174,7 +173,7 @@ func openOn(t *testing.T, dir string, disk *failingFiles) *Account {
 	return a
 }
 
-// readState is all that can be read.
+// readState returns all readable blobs.
 func readState(a *Account) string {
 	var all strings.Builder
 	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c?restype=container", "/c-d?restype=container"} {
@@ -221,7 +220,8 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 	return r
 }
 
-// signRequest signs as the account would check; that this is right, other clients show.
+// signRequest signs a request as the account checks it. Tests with other clients show that the
+// account is right.
 func signRequest(a *Account, r *http.Request, query url.Values) {
 	mac := hmac.New(sha256.New, a.key)
 	mac.Write([]byte(a.stringToSign(r, query, r.Header.Get("X-Ms-Date"), strings.Compare)))

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// A folder keeps each blob in a file of its own, whose name is a hash of the
-// blob's: no name leads out of it, and none is too long.
+// A folderStore keeps each blob in a separate file, named by a hash of the blob's name, so that
+// no name leads out of the folder or is too long.
 //
 //	+lock               held while the account is open
 //	+identity           id of the data folder that the account belongs to, if to any
@@ -37,8 +37,8 @@ const (
 	properties = "+"
 )
 
-// A fileSystem is how a folder writes, and what tests break. Names are below the
-// folder's root.
+// A fileSystem is the interface through which a folderStore writes, so that tests can inject
+// errors. Names are relative to the folder's root.
 type fileSystem interface {
 	createFile(name string) (*os.File, error)
 	writeFile(f *os.File, p []byte) (int, error)
@@ -73,7 +73,7 @@ func openFolder(dir string, claim datafolder.Claim, files func(*os.Root) fileSys
 	return f, nil
 }
 
-// removeDrafts empties the folder of drafts.
+// removeDrafts removes all drafts.
 func (f *folderStore) removeDrafts() error {
 	if err := errors.Join(f.root.RemoveAll(unfinished), datafolder.CleanHeld(f.root)); err != nil {
 		return err
@@ -135,11 +135,11 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 	if len(blobs) > 0 {
 		return fmt.Errorf("%s: the file %q is missing", container, properties)
 	}
-	return f.root.Remove(container) // a crash came between making it and its properties
+	return f.root.Remove(container) // a crash happened between creating it and writing its properties
 }
 
-// closeOthers takes the rights of other users from a folder that an earlier version has
-// made. A folder of another user, or on a file system without modes, stays as it is.
+// closeOthers removes the rights of other users on a folder that an earlier version has
+// created. It does not change a folder of another user, or on a file system without modes.
 func (f *folderStore) closeOthers(container string) error {
 	info, err := f.root.Stat(container)
 	if err != nil || info.Mode().Perm()&^datafolder.PrivateFolder == 0 {
@@ -179,7 +179,7 @@ func (f *folderStore) makeContainer(container string, about *version) error {
 		return err
 	}
 	if err := f.files.syncFolder("."); err != nil {
-		return err // without its properties it is no container, and goes when the account is opened
+		return err // without properties it is not a container; opening the account removes it
 	}
 	d, err := f.newDraft(0)
 	if err != nil {
@@ -225,7 +225,7 @@ func (f *folderStore) removeVersion(container string, v *version) error {
 
 func (f *folderStore) closeStore() error { return errors.Join(f.root.Close(), f.lock.Close()) }
 
-// A fileDraft is a file among the unfinished. It is open until done.
+// A fileDraft is an unfinished file. It is open until finishWriting.
 type fileDraft struct {
 	folder *folderStore
 	name   string
@@ -245,10 +245,10 @@ func (d *fileDraft) openDraft() (blobContent, error) { return d.folder.root.Open
 
 func (d *fileDraft) discardDraft() {
 	_ = d.file.Close()                    // it may be closed already
-	_ = d.folder.files.removeFile(d.name) // if that fails, opening the account does it
+	_ = d.folder.files.removeFile(d.name) // if that fails, the next opening removes it
 }
 
-// appendProperties appends the properties, and makes the file durable.
+// appendProperties appends the properties, and syncs the file.
 func (d *fileDraft) appendProperties(v *version) (err error) {
 	tail, err := encodeVersion(v)
 	if err != nil {
@@ -265,7 +265,7 @@ func (d *fileDraft) appendProperties(v *version) (err error) {
 	return d.folder.files.syncFile(file)
 }
 
-// systemFiles is the file system of the machine.
+// systemFiles is the file system of the operating system.
 type systemFiles struct{ root *os.Root }
 
 func onSystem(root *os.Root) fileSystem { return systemFiles{root} }

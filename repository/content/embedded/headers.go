@@ -33,7 +33,7 @@ func readMetadata(h http.Header) (map[string]string, error) {
 			metadata = map[string]string{}
 		}
 		metadata[name] = strings.Join(values, ",")
-		if !utf8.ValidString(metadata[name]) { // would not come back as it is
+		if !utf8.ValidString(metadata[name]) { // could not be returned unchanged
 			return nil, newBlobError(400, "InvalidMetadata", "the metadata %.60q is not UTF-8", name)
 		}
 		total += len(name) + len(metadata[name])
@@ -44,11 +44,11 @@ func readMetadata(h http.Header) (map[string]string, error) {
 	return metadata, nil
 }
 
-// storedHeaders are the properties of a blob that come back as headers.
+// storedHeaders are the properties of a blob that are returned as headers.
 var storedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Language", "Content-Disposition", "Cache-Control"}
 
-// readProperties reads what a write says of the blob. Put Blob may say it in the
-// request's own headers as well.
+// readProperties reads the properties of a blob from the headers of a write. own is true for
+// Put Blob, which may also set them in the standard headers of the request.
 func readProperties(h http.Header, own bool) (*version, error) {
 	v := &version{Headers: map[string]string{}}
 	for _, name := range storedHeaders {
@@ -74,7 +74,7 @@ func readProperties(h http.Header, own bool) (*version, error) {
 	return v, err
 }
 
-// readMD5 reads a header that holds an MD5, nil if it is not there.
+// readMD5 reads a header with an MD5. It returns nil without the header.
 func readMD5(h http.Header, name string) ([]byte, error) {
 	text := h.Get(name)
 	if text == "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// An index knows every version that is there. What it says and what the store
-// has agree while the lock of a name is held.
+// A blobIndex contains all versions. It agrees with the store whenever the lock of the name is
+// not held by a writer.
 type blobIndex struct {
-	making     sync.Mutex // held by whoever makes a container
+	making     sync.Mutex // held while a container is created
 	mu         sync.Mutex
 	containers map[string]*blobContainer
 }
@@ -25,8 +25,8 @@ type blobContainer struct {
 	about *version
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
-	// locks guard the blobs: whoever changes one, or opens its content, holds
-	// the lock of its name. Several names share one.
+	// locks guard the blobs: changing a blob or opening its content requires the lock of its
+	// name. Several names share a lock.
 	locks [64]sync.RWMutex
 }
 
@@ -53,7 +53,7 @@ func (i *blobIndex) findContainer(name string) (*blobContainer, bool) {
 	return c, ok
 }
 
-// addContainer adds what a store has loaded.
+// addContainer adds a loaded container.
 func (i *blobIndex) addContainer(name string, about *version, blobs []*version) error {
 	c := newBlobContainer(about)
 	for _, v := range blobs {
@@ -68,33 +68,33 @@ func (i *blobIndex) addContainer(name string, about *version, blobs []*version) 
 	return nil
 }
 
-// newETag returns an etag that nothing ever had.
+// newETag returns a new, unique etag.
 func newETag() string {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	_, _ = rand.Read(b[:]) // never fails, by its documentation
 	return fmt.Sprintf(`"0x8D%X"`, b)
 }
 
 var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 
 func checkContainer(name string) error {
-	const least, most = 3, 63
-	if len(name) < least || len(name) > most || !containerName.MatchString(name) {
+	const minLength, maxLength = 3, 63
+	if len(name) < minLength || len(name) > maxLength || !containerName.MatchString(name) {
 		return newBlobError(400, "InvalidResourceName",
-			"container %.70q: want %d to %d characters of a-z 0-9, with single dashes between them", name, least, most)
+			"container %.70q: want %d to %d characters of a-z 0-9, with single dashes between them", name, minLength, maxLength)
 	}
 	return nil
 }
 
-// checkBlob refuses names that a list could not tell.
+// checkBlob refuses names that the XML of a list cannot represent.
 func checkBlob(name string) error {
-	const most = 1024
+	const maxLength = 1024
 	inXML := func(r rune) bool { return r >= 0x20 && r != 0xFFFE && r != 0xFFFF && r != utf8.RuneError }
 	switch {
 	case name == "":
 		return newBlobError(400, "InvalidUri", "the blob's name is empty")
-	case utf8.RuneCountInString(name) > most:
-		return newBlobError(400, "InvalidUri", "the blob's name has more than %d characters", most)
+	case utf8.RuneCountInString(name) > maxLength:
+		return newBlobError(400, "InvalidUri", "the blob's name has more than %d characters", maxLength)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !inXML(r) }):
 		return newBlobError(400, "InvalidUri", "the blob's name %.70q has characters that a name cannot have", name)
 	}

@@ -38,8 +38,8 @@ func openAccount(t testing.TB, o embedded.Options) *embedded.Account {
 	return a
 }
 
-// eachAccount runs a test on an account in memory and on one in a folder, which has
-// a container "c" each.
+// eachAccount runs a test on an account in memory and on one in a folder. Both have a container
+// "c".
 func eachAccount(t *testing.T, test func(*testing.T, *embedded.Account)) {
 	t.Run("in memory", func(t *testing.T) { test(t, openAccount(t, embedded.Options{Containers: []string{"c-c"}})) })
 	t.Run("in a folder", func(t *testing.T) {
@@ -47,7 +47,7 @@ func eachAccount(t *testing.T, test func(*testing.T, *embedded.Account)) {
 	})
 }
 
-// newClient returns the ordinary client of a container, which tries everything once.
+// newClient returns the ordinary client of a container, without retries.
 func newClient(t testing.TB, a *embedded.Account, name string) *container.Client {
 	t.Helper()
 	key, err := blob.NewSharedKeyCredential(a.Name(), a.Key())
@@ -100,7 +100,7 @@ func uploadBlob(c *container.Client, name, data string, when *blob.AccessConditi
 	return err
 }
 
-// newSignedRequest makes a request of one's own, signed as the documentation says.
+// newSignedRequest returns a signed request with any path and headers.
 func newSignedRequest(t testing.TB, a *embedded.Account, method, path string, data string, headers ...string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path, bytes.NewReader([]byte(data)))
@@ -148,7 +148,7 @@ func signRequest(t testing.TB, a *embedded.Account, r *http.Request) {
 	r.Header.Set("Authorization", "SharedKey "+a.Name()+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
-// sendRequest sends a request and returns status, code and the answer.
+// sendRequest sends a request and returns the status, the error code and the answer.
 func sendRequest(t testing.TB, a *embedded.Account, r *http.Request) (int, string, *http.Response) {
 	t.Helper()
 	answer, err := a.Transport().Do(r)
@@ -157,7 +157,7 @@ func sendRequest(t testing.TB, a *embedded.Account, r *http.Request) (int, strin
 	return answer.StatusCode, answer.Header.Get("x-ms-error-code"), answer
 }
 
-// serveAccount serves an account on a port of its own.
+// serveAccount serves an account on a new port.
 func serveAccount(t testing.TB, a *embedded.Account) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A span is the part of a blob that a client asks for.
+// A span is the part of a blob that a client requests.
 type span struct {
 	from, length int64
-	whole        bool // no part was asked for
+	whole        bool // the whole blob was requested
 }
 
 // readSpan reads x-ms-range or Range, for a blob of some size.

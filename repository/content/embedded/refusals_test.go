@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-func TestOnlyTheKeyOpensTheAccount(t *testing.T) {
+func TestRequests_NeedTheKeyOfTheAccount(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	other := openAccount(t, embedded.Options{Key: "b3RoZXI=", Account: "other"})
 	const path = "/devstoreaccount1/c-c/x"
@@ -54,8 +54,8 @@ func signAt(t *testing.T, a *embedded.Account, r *http.Request, at time.Time) {
 	signRequest(t, a, r)
 }
 
-// Nothing that would change what a request means is passed over.
-func TestWhatTheAccountDoesNotHaveItRefuses(t *testing.T) {
+// Headers and parameters that would change the meaning of a request are refused.
+func TestUnsupportedRequests_AreRefused(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	const of, c, x = "/devstoreaccount1", "/devstoreaccount1/c-c", "/devstoreaccount1/c-c/x"
 	for _, tc := range []struct {

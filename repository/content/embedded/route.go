@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A call is a request that has been understood.
+// A blobCall is a parsed request.
 type blobCall struct {
 	*http.Request
 	query      url.Values
@@ -21,7 +21,7 @@ type blobCall struct {
 // blobName returns the name of the blob within the account.
 func (c *blobCall) blobName() string { return c.container + "/" + c.blob }
 
-// urlScheme returns that of the URL by which the client has called.
+// urlScheme returns the scheme of the URL that the client used.
 func (c *blobCall) urlScheme() string {
 	if c.TLS != nil {
 		return "https"
@@ -29,11 +29,11 @@ func (c *blobCall) urlScheme() string {
 	return "http"
 }
 
-// handleRequest answers a request, unless so many are under way. It fails only if the account
-// is closed.
-func (a *Account) handleRequest(r *http.Request, most int) (*blobAnswer, error) {
+// handleRequest answers a request, with 503 if limit requests are running. It fails only if the
+// account is closed.
+func (a *Account) handleRequest(r *http.Request, limit int) (*blobAnswer, error) {
 	id := strings.ToLower(rand.Text())
-	answered, err := a.answerRequest(r, most)
+	answered, err := a.answerRequest(r, limit)
 	if errors.Is(err, ErrClosed) {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (a *Account) handleRequest(r *http.Request, most int) (*blobAnswer, error) 
 	return answered, nil
 }
 
-func (a *Account) answerRequest(r *http.Request, most int) (*blobAnswer, error) {
-	if err := a.beginRequest(most); err != nil {
+func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error) {
+	if err := a.beginRequest(limit); err != nil {
 		return nil, err
 	}
 	defer a.endRequest()
@@ -56,7 +56,7 @@ func (a *Account) answerRequest(r *http.Request, most int) (*blobAnswer, error) 
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
-	var set http.Header // in the answer, by a link
+	var set http.Header // headers that a service SAS sets in the answer
 	if query.Has("sig") && r.Header.Get("Authorization") == "" {
 		set, err = a.authorizeLink(r, query)
 	} else {
@@ -83,7 +83,7 @@ func (a *Account) answerRequest(r *http.Request, most int) (*blobAnswer, error) 
 	return answered, nil
 }
 
-// parseRequest reads what all requests have.
+// parseRequest parses the parts that all requests have.
 func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, error) {
 	c := &blobCall{Request: r, query: query}
 	account, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -116,7 +116,7 @@ var knownParameters = []string{
 	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "blockid",
 }
 
-// knownHeaders are those that are heeded, and those that change nothing.
+// knownHeaders are the headers that are implemented, and those that may be ignored.
 var knownHeaders = []string{
 	"x-ms-date", "x-ms-version", "x-ms-client-request-id", "x-ms-return-client-request-id", "x-ms-useragent",
 	"x-ms-correlation-request-id", "x-ms-request-id", "x-ms-request-root-id",
@@ -125,7 +125,7 @@ var knownHeaders = []string{
 	"x-ms-blob-content-disposition", "x-ms-blob-cache-control",
 }
 
-// operationOf finds what a call asks for.
+// operationOf returns the operation of a call.
 func (a *Account) operationOf(c *blobCall) (func(*blobCall) (*blobAnswer, error), error) {
 	restype, comp := c.query.Get("restype"), c.query.Get("comp")
 	switch {

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	idleTimeout = time.Minute      // with a client that sends nothing, or takes nothing
-	maxArrival  = 15 * time.Minute // that a request may take to arrive
+	idleTimeout = time.Minute      // timeout for a client that does not send or read
+	maxArrival  = 15 * time.Minute // limit for the arrival of a request
 )
 
-// Handler serves the account over HTTP.
+// Handler returns a handler that serves the account over HTTP.
 func (a *Account) Handler() http.Handler {
-	most := a.options.MaxRequests - a.options.MaxRequests/4
+	limit := a.options.MaxRequests - a.options.MaxRequests/4
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		r.Body = readBody{r.Body, control, time.Now().Add(maxArrival)}
-		answered, err := a.handleRequest(r, most)
+		answered, err := a.handleRequest(r, limit)
 		if err != nil { // closed
 			answered = errorAnswer(err, r.Method == http.MethodHead)
 		}
@@ -44,22 +44,22 @@ func (a *Account) Handler() http.Handler {
 		}
 		defer func() { _ = answered.body.Close() }() // only read
 		if _, err := io.Copy(to, answered.body); err != nil {
-			panic(http.ErrAbortHandler) // a client that gets less than was said has to notice
+			panic(http.ErrAbortHandler) // the client must notice that the body is incomplete
 		}
 	})
 }
 
-// drainBody reads what is left of a body, if it is not too long: many clients look at
-// an answer only when they have sent everything.
+// drainBody reads the rest of a body, unless it is too long: many clients read an answer only
+// after they have sent the whole request.
 func drainBody(r *http.Request) {
-	const most = 16 << 20
-	if r.ContentLength <= most && r.Header.Get("Expect") == "" {
-		_, _ = io.CopyN(io.Discard, r.Body, most) // if it fails, the client has gone
+	const limit = 16 << 20
+	if r.ContentLength <= limit && r.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, r.Body, limit) // if it fails, the client has disconnected
 	}
 }
 
-// A readBody gives a client time again whenever it has sent something, but not for
-// ever: it keeps others from their turn.
+// A readBody extends the read deadline whenever the client has sent data, up to a limit,
+// because a running request occupies one of MaxRequests.
 type readBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -71,22 +71,22 @@ func (b readBody) Read(p []byte) (int, error) {
 	if deadline.After(b.until) {
 		deadline = b.until
 	}
-	_ = b.control.SetReadDeadline(deadline) // some writers have none
+	_ = b.control.SetReadDeadline(deadline) // some writers do not support it
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		_ = b.control.SetReadDeadline(time.Time{}) // or it would end what the answer takes
+		_ = b.control.SetReadDeadline(time.Time{}) // otherwise it would end the answer, too
 	}
 	return n, err
 }
 
-// A writtenBody gives a client time again whenever it has taken something.
+// A writtenBody extends the write deadline whenever the client has read data.
 type writtenBody struct {
 	io.Writer
 	control *http.ResponseController
 }
 
 func (b writtenBody) extendDeadline() {
-	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // some writers have none
+	_ = b.control.SetWriteDeadline(time.Now().Add(idleTimeout)) // some writers do not support it
 }
 
 func (b writtenBody) Write(p []byte) (int, error) {
@@ -94,32 +94,31 @@ func (b writtenBody) Write(p []byte) (int, error) {
 	return b.Writer.Write(p)
 }
 
-// A Door is what may differ between two ways into the same account.
+// A Door holds the settings in which two endpoints of one account may differ.
 type Door struct {
 	// TLS is for HTTPS. Default: plain HTTP.
 	TLS *tls.Config
 
-	// HTTP answers. Default: Account.Handler.
+	// HTTP is the handler. Default: Account.Handler.
 	HTTP http.Handler
 
 	// AnyHost accepts every Host header; the handler HTTP checks them instead.
 	// Default: on a loopback address only loopback names are accepted.
 	AnyHost bool
 
-	// MaxConnections bounds the connections at one time. Default: 1000, and half of the
-	// file descriptors of the process at most. When there are as many, the one that has
-	// been idle the longest is closed for a new one. If none is idle, the new one gets
-	// 503.
+	// MaxConnections bounds the number of connections. Default: 1000, but at most half of the
+	// file descriptors of the process. At the limit, a new connection replaces the one that has
+	// been idle the longest. If none is idle, the new one gets 503.
 	MaxConnections int
 }
 
-// wrongHost is the text of a rejection: the key of an emulator is no secret, so the
-// Host header is what keeps web pages out.
+// wrongHost is the text of a rejection. The key of an emulator is public, so only the check of
+// the Host header keeps web pages out.
 const wrongHost = "this account serves this machine only, by the names localhost and 127.0.0.1"
 
-// Serve serves clients that come to listener until ctx ends or the account is
-// closed, and then closes it and all connections. On a loopback address it answers
-// only by the names of this machine.
+// Serve serves the clients of listener until ctx ends or the account is closed. Then it closes
+// the listener and all connections. On a loopback address it accepts only loopback Host
+// headers.
 func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) error {
 	if d.HTTP == nil {
 		d.HTTP = a.Handler()
@@ -147,8 +146,8 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) erro
 	return err
 }
 
-// refuseOverLimit refuses what comes on connections over the limit of the listener, as
-// an account that is too busy.
+// refuseOverLimit refuses requests on connections over the limit of the listener, as a busy
+// account does.
 func refuseOverLimit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if connlimit.OverLimit(r.Context()) {

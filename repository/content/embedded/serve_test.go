@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// newNetworkClient returns an ordinary client that comes over the network.
+// newNetworkClient returns an ordinary client over the network.
 func newNetworkClient(t testing.TB, a *embedded.Account, address string) *azblob.Client {
 	t.Helper()
 	transport := &http.Transport{}
@@ -36,7 +36,7 @@ func newNetworkClient(t testing.TB, a *embedded.Account, address string) *azblob
 	return c
 }
 
-func TestClientsComeOverTheNetwork(t *testing.T) {
+func TestServe_ServesClientsOverTheNetwork(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		c := newNetworkClient(t, a, serveAccount(t, a))
 		data := strings.Repeat("0123456789", 500_000)
@@ -53,13 +53,13 @@ func TestClientsComeOverTheNetwork(t *testing.T) {
 		require.Equal(t, int64(len(data)), *about.ContentLength)
 		none := azcore.ETagAny
 		_, err = c.UploadBuffer(t.Context(), "c-c", "a b/æ", []byte(data), &azblob.UploadBufferOptions{AccessConditions: ifNoneMatch(none)})
-		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // is read, though not all was wanted
+		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // the answer is read, although the body was not needed
 		_, err = c.DownloadStream(t.Context(), "c-c", "none", nil)
 		requireRefused(t, err, 404, bloberror.BlobNotFound)
 	})
 }
 
-func TestALoopbackAddressServesThisMachineOnly(t *testing.T) {
+func TestServe_OnLoopbackRefusesOtherHosts(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	address := serveAccount(t, a)
 	transport := &http.Transport{}
@@ -81,7 +81,7 @@ func TestALoopbackAddressServesThisMachineOnly(t *testing.T) {
 	}
 }
 
-// sendRaw sends text and returns the first line that comes back.
+// sendRaw sends text and returns the first line of the answer.
 func sendRaw(t *testing.T, address, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -93,13 +93,13 @@ func sendRaw(t *testing.T, address, text string) string {
 	return line
 }
 
-func TestHeadersWithoutEndAreRefused(t *testing.T) {
+func TestServe_RefusesEndlessHeaders(t *testing.T) {
 	a := openAccount(t, embedded.Options{})
 	line := sendRaw(t, serveAccount(t, a), "GET / HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", 80_000)+"\r\n\r\n")
 	require.Contains(t, line, "431")
 }
 
-func TestAClientThatBreaksOffLeavesNothing(t *testing.T) {
+func TestPutBlob_InterruptedLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
 	address := serveAccount(t, a)
@@ -124,7 +124,7 @@ func TestAClientThatBreaksOffLeavesNothing(t *testing.T) {
 	require.Equal(t, 404, statusOf(t, a, "c-c/x"))
 }
 
-func TestMoreRequestsThanThereMayBeAreToldToWait(t *testing.T) {
+func TestMaxRequests_RefusesFurtherRequests(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 1})
 	c := newClient(t, a, "c-c")
 	arriving, reading, stop := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", "1", "x-ms-blob-type: BlockBlob"), make(chan struct{}), make(chan struct{})
@@ -146,7 +146,7 @@ func TestMoreRequestsThanThereMayBeAreToldToWait(t *testing.T) {
 	require.NoError(t, uploadBlob(c, "y", "1", nil))
 }
 
-// A waiting reader says that it is read, and yields a byte when it may.
+// A waitingReader reports that it is read, and blocks until it may return a byte.
 type waitingReader struct{ reading, stop chan struct{} }
 
 func (w *waitingReader) Read(p []byte) (int, error) {
@@ -156,7 +156,7 @@ func (w *waitingReader) Read(p []byte) (int, error) {
 	return 1, io.EOF
 }
 
-func TestTheNetworkLeavesRoomForTheProcess(t *testing.T) {
+func TestMaxRequests_ReservesAQuarterForTransport(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}, MaxRequests: 4})
 	c := newClient(t, a, "c-c")
 	stop := make(chan struct{})
@@ -181,7 +181,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	require.NoError(t, err)
 	served := make(chan error)
 	go func() { served <- a.Serve(context.Background(), l, embedded.Door{MaxConnections: 4}) }()
-	for range 12 { // each leaves a connection that is kept alive
+	for range 12 { // each leaves an idle connection
 		client := &http.Client{Transport: &http.Transport{}}
 		defer client.CloseIdleConnections()
 		resp, err := client.Get("http://" + l.Addr().String() + "/devstoreaccount1/c-c/x")
@@ -195,7 +195,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	require.NoError(t, <-served)
 }
 
-// A dripping client sends a byte whenever its time has nearly come.
+// A drippingReader is a client that sends a byte shortly before each deadline.
 type drippingReader struct {
 	recorder
 	deadline time.Time
@@ -216,7 +216,7 @@ func (d *drippingReader) Read(p []byte) (int, error) {
 	}
 }
 
-func TestAClientThatDripsIsCutOff(t *testing.T) {
+func TestServe_EndsSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 		r := newSignedRequest(t, a, "PUT", "/devstoreaccount1/c-c/x", strings.Repeat("x", 10_000), "x-ms-blob-type: BlockBlob")
@@ -229,7 +229,7 @@ func TestAClientThatDripsIsCutOff(t *testing.T) {
 	})
 }
 
-func TestAClosedAccountServesNobody(t *testing.T) {
+func TestClosedAccount_RefusesRequests(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -253,7 +253,7 @@ func (r *recorder) Header() http.Header         { return r.header }
 func (r *recorder) Write(p []byte) (int, error) { return len(p), nil }
 func (r *recorder) WriteHeader(status int)      { r.status = status }
 
-func TestARequestEndsWithItsContext(t *testing.T) {
+func TestRequest_EndsWithItsContext(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	c := newClient(t, a, "c-c")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// sharedAccess are the parameters of a service SAS, in the order in which they are signed; canonical names
-// and timestamps of snapshots are signed between them.
+// sharedAccess are the parameters of a service SAS, in the order in which they are signed. The
+// canonical name and the snapshot time are signed between them.
 var sharedAccess = []string{"sp", "st", "se", "si", "sip", "spr", "sv", "sr", "ses", "rscc", "rscd", "rsce", "rscl", "rsct", "sig"}
 
 // overrides are the headers that a service SAS sets in the answer, by its parameters.
@@ -19,11 +19,11 @@ var overrides = map[string]string{
 	"rscc": "Cache-Control", "rscd": "Content-Disposition", "rsce": "Content-Encoding", "rscl": "Content-Language", "rsct": "Content-Type",
 }
 
-// minSharedAccess is the version since which the scope of an encryption is signed.
+// minSharedAccess is the first version in which the encryption scope is signed.
 const minSharedAccess = "2020-12-06"
 
-// authorizeLink refuses a request unless its query is a service SAS, by which the account's key permits to
-// read one blob. It removes the SAS from query, and returns the headers that it sets.
+// authorizeLink refuses a request unless its query has a valid service SAS for reading one
+// blob. It removes the SAS from query, and returns the headers that the SAS sets.
 func (a *Account) authorizeLink(r *http.Request, query url.Values) (http.Header, error) {
 	for _, name := range sharedAccess {
 		if len(query[name]) > 1 {

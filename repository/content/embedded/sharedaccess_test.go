@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// linkTo returns the query of a link as the client of Azure signs it.
+// linkTo returns the query of a link, signed by Azure's client.
 func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureValues)) string {
 	t.Helper()
 	key, err := service.NewSharedKeyCredential(a.Name(), a.Key())
@@ -32,7 +32,7 @@ func linkTo(t *testing.T, a *embedded.Account, change func(*sas.BlobSignatureVal
 
 const linkedPath = "/devstoreaccount1/c-c/dir/a%20b+%C3%A9%25"
 
-// followLink makes a request that no key has signed.
+// followLink sends an unsigned request.
 func followLink(t *testing.T, a *embedded.Account, method, path, query string) (int, string, http.Header) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(a.Endpoint(), "/"+a.Name())+path+"?"+query, http.NoBody)
@@ -45,7 +45,7 @@ func followLink(t *testing.T, a *embedded.Account, method, path, query string) (
 	return answer.StatusCode, string(body), answer.Header
 }
 
-func TestALinkReadsOneBlob(t *testing.T) {
+func TestSharedAccess_ReadsOneBlob(t *testing.T) {
 	eachAccount(t, func(t *testing.T, a *embedded.Account) {
 		putBlob(t, newClient(t, a, "c-c"), "dir/a b+é%", "data")
 		link := linkTo(t, a, func(v *sas.BlobSignatureValues) {
@@ -68,7 +68,7 @@ func TestALinkReadsOneBlob(t *testing.T) {
 	})
 }
 
-func TestALinkPermitsNoMore(t *testing.T) {
+func TestSharedAccess_PermitsOnlyReading(t *testing.T) {
 	a := openAccount(t, embedded.Options{Containers: []string{"c-c"}})
 	c := newClient(t, a, "c-c")
 	putBlob(t, c, "dir/a b+é%", "data")
@@ -77,14 +77,14 @@ func TestALinkPermitsNoMore(t *testing.T) {
 	good := linkTo(t, a, plain)
 	parameters, err := url.ParseQuery(good)
 	require.NoError(t, err)
-	// with returns the good link with other parameters, under the signature that it has.
+	// with returns the valid link with changed parameters and the old signature.
 	with := func(change func(url.Values)) string {
 		q, err := url.ParseQuery(good)
 		require.NoError(t, err)
 		change(q)
 		return q.Encode()
 	}
-	// signed returns a link whose signature is right, by a client that asks for what it wants.
+	// signed returns a link with a valid signature, with any parameters.
 	signed := func(changes map[string]string) string {
 		q := url.Values{"sp": {"r"}, "se": {parameters.Get("se")}, "sv": {"2021-12-02"}, "sr": {"b"}}
 		for name, value := range changes {

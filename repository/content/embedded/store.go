@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A version is one content of a blob, with its properties. It never changes.
-// A container has one as well, without a name and without content.
+// A version is one content of a blob, with its properties. It is immutable. A container has a
+// version, too, without a name and content.
 type version struct {
 	Name     string            `json:"name"`
 	ETag     string            `json:"etag"`
@@ -22,7 +22,7 @@ type version struct {
 	data []byte // in memory only
 }
 
-// setProperties says in h what v is, but for its length.
+// setProperties sets the headers of v's properties, except its length.
 func (v *version) setProperties(h http.Header) {
 	h.Set("ETag", v.ETag)
 	h.Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))
@@ -31,62 +31,63 @@ func (v *version) setProperties(h http.Header) {
 	}
 }
 
-// A store keeps versions, by container and name.
+// A blobStore stores versions by container and name.
 type blobStore interface {
-	// loadAll tells of every container and all that is in it.
+	// loadAll calls found for every container with its blobs.
 	loadAll(found func(container string, properties *version, blobs []*version) error) error
 
-	// newDraft begins a content that nobody sees yet, which is said to have some size.
+	// newDraft starts a draft, which is invisible to readers. size is the announced size.
 	newDraft(size int64) (draftContent, error)
 
-	// makeContainer makes an empty container, durably.
+	// makeContainer creates an empty container durably.
 	makeContainer(container string, properties *version) error
 
-	// publishDraft makes d the content of v, in place of any other version of its
-	// name, durably, and sets v's size. Either way d is used up. If it fails with
-	// an unsettled error, nobody knows which version a power failure would leave.
+	// publishDraft makes d the content of v durably, replaces any other version of its name,
+	// and sets v's size. d must not be used afterwards, even if it fails. After an
+	// unsettledError it is unknown which version a power failure would leave.
 	publishDraft(container string, v *version, d draftContent) error
 
-	// openContent returns the content of v, which must be the version of its name.
+	// openContent returns the content of v, which must be the current version of its name.
 	openContent(container string, v *version) (blobContent, error)
 
-	// removeVersion removes the version of a name, durably. It may fail like publish.
+	// removeVersion removes the version of a name durably. It may fail like publishDraft.
 	removeVersion(container string, v *version) error
 
 	closeStore() error
 }
 
-// An unsettled error says that the disk shows a change that may not be durable.
+// An unsettledError reports that the disk shows a change that may not be durable.
 type unsettledError struct{ error }
 
 func (u unsettledError) Unwrap() error { return u.error }
 
-// A draft is content that is being written.
+// A draftContent is content that is being written.
 type draftContent interface {
 	io.Writer
-	// finishWriting says that all is written. It is called once.
+	// finishWriting ends writing. It is called once.
 	finishWriting() error
-	// openDraft returns what was written, after done.
+	// openDraft returns the written content, after finishWriting.
 	openDraft() (blobContent, error)
-	// discardDraft removes it.
+	// discardDraft removes the draft.
 	discardDraft()
 }
 
-// blobContent is read by whoever closes it, though its blob be overwritten.
+// blobContent is the content of a version. It stays readable until it is closed, even if the
+// blob is overwritten.
 type blobContent interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// memoryStore keeps nothing itself: versions carry their content.
+// memoryStore stores nothing itself: versions hold their content.
 type memoryStore struct{}
 
 func (memoryStore) loadAll(func(string, *version, []*version) error) error { return nil }
 
 func (memoryStore) newDraft(size int64) (draftContent, error) {
-	const most = 4 << 20 // taken before anything has come
+	const maxInitial = 4 << 20 // capacity before any data has arrived
 	d := new(memoryDraft)
-	d.Grow(int(min(size, most)))
+	d.Grow(int(min(size, maxInitial)))
 	return d, nil
 }
 

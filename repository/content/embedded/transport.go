@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// A Transport carries requests to an Account by a call, without a network. It is
-// what azcore calls a policy.Transporter.
+// A Transport passes requests to an Account without a network. It implements policy.Transporter
+// of azcore.
 type Transport struct{ account *Account }
 
-// Transport returns the way to this account.
+// Transport returns a Transport to this account.
 func (a *Account) Transport() *Transport { return &Transport{account: a} }
 
-// Do answers req. It starts no goroutine.
+// Do executes req. It starts no goroutine.
 //
-// If the context of req ends before the answer is there, Do returns its error
-// although the account may have done what was asked, as with a network.
+// If the context of req ends before the answer is there, Do returns its error although the
+// account may have executed the request, as with a network.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
@@ -51,8 +51,8 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// asReceived returns req as a server would see it: the headers in their canonical
-// form, whatever the client wrote, and a body that ends where it says.
+// asReceived returns req as a server would receive it: with canonical headers, and a body of
+// the announced length.
 func asReceived(req *http.Request) *http.Request {
 	r := req.Clone(req.Context())
 	r.Header = make(http.Header, len(req.Header))

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// blockUploads are the blocks that have been put and not been committed, by the blob
-// they are for. Writing a blob forgets all that were put for it.
+// blockUploads are the uncommitted blocks, by blob. Writing a blob drops its uncommitted
+// blocks.
 type blockUploads struct {
-	most  int64
-	clock func() time.Time
-	locks [64]sync.Mutex // guard the blocks of a blob; several blobs share one
+	maxBytes int64
+	clock    func() time.Time
+	locks    [64]sync.Mutex // guard the blocks of a blob; several blobs share a lock
 
-	mu    sync.Mutex // taken last
-	blobs map[string]*uploadBlob
-	bytes int64 // of all blocks, and of those that are arriving
-	count int   // of all blocks
+	mu    sync.Mutex // locked after all others
+	blobs map[string]*pendingUpload
+	bytes int64 // bytes of all blocks, including those that are arriving
+	count int   // number of all blocks
 	swept time.Time
 }
 
 const (
-	maxBlocks   = 100_000   // in the account
-	uploadLasts = time.Hour // after its last block; Azure gives a week
+	maxBlocks   = 100_000   // limit of the account
+	uploadLasts = time.Hour // time after the last block; a week on Azure
 )
 
-// An upload is the blocks for one blob, by their ids, which all have one length.
-type uploadBlob struct {
+// An upload holds the blocks of one blob, by id. All ids have the same length.
+type pendingUpload struct {
 	blocks  map[string]stagedBlock
 	touched time.Time
 }
 
-// A block is a draft with its length.
+// A stagedBlock is a draft with its length.
 type stagedBlock struct {
 	draftContent
 	size int64
@@ -42,12 +42,12 @@ func (u *blockUploads) lockOf(blob string) *sync.Mutex {
 	return &u.locks[maphash.String(seed, blob)%uint64(len(u.locks))]
 }
 
-// reserveBytes makes room for a block of n bytes, which add or cancel takes up.
+// reserveBytes reserves n bytes for a block, until addBlock or cancelReservation.
 func (u *blockUploads) reserveBytes(n int64) error {
 	u.sweepExpired()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.bytes+n > u.most || u.count >= maxBlocks {
+	if u.bytes+n > u.maxBytes || u.count >= maxBlocks {
 		return newBlobError(http.StatusServiceUnavailable, "ServerBusy",
 			"%d blocks with %d bytes wait to be committed; there is room again as they are, or %s after the last of a blob", u.count, u.bytes, uploadLasts)
 	}
@@ -56,7 +56,7 @@ func (u *blockUploads) reserveBytes(n int64) error {
 	return nil
 }
 
-// cancelReservation gives up what was reserved.
+// cancelReservation releases a reservation.
 func (u *blockUploads) cancelReservation(n int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,8 +64,7 @@ func (u *blockUploads) cancelReservation(n int64) {
 	u.count--
 }
 
-// addBlock adds a block, for which room has been reserved, in place of another with
-// its id.
+// addBlock adds a block for which bytes were reserved. It replaces a block with the same id.
 func (u *blockUploads) addBlock(blob, id string, b stagedBlock) error {
 	lock := u.lockOf(blob)
 	lock.Lock()
@@ -85,18 +84,18 @@ func (u *blockUploads) replaceBlock(blob, id string, b stagedBlock) (old stagedB
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.blobs == nil {
-		u.blobs = map[string]*uploadBlob{}
+		u.blobs = map[string]*pendingUpload{}
 	}
 	up := u.blobs[blob]
 	if up == nil {
-		up = &uploadBlob{blocks: map[string]stagedBlock{}}
+		up = &pendingUpload{blocks: map[string]stagedBlock{}}
 		u.blobs[blob] = up
 	}
 	for other := range up.blocks {
 		if len(other) != len(id) {
 			return stagedBlock{}, newBlobError(400, "InvalidBlobOrBlock", "the block ids of a blob all have one length")
 		}
-		break // they have
+		break // the ids have this length
 	}
 	old = up.blocks[id]
 	up.blocks[id] = b
@@ -104,13 +103,13 @@ func (u *blockUploads) replaceBlock(blob, id string, b stagedBlock) (old stagedB
 	return old, nil
 }
 
-// commitBlocks calls write with the blocks of a blob. If that succeeds, they are gone.
+// commitBlocks calls write with the blocks of a blob, and drops them if write succeeds.
 func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlock) error) error {
 	lock := u.lockOf(blob)
 	lock.Lock()
 	defer lock.Unlock()
 	u.mu.Lock()
-	var blocks map[string]stagedBlock // changes only under the lock that is held
+	var blocks map[string]stagedBlock // guarded by the lock of the blob
 	if up := u.blobs[blob]; up != nil {
 		blocks = up.blocks
 	}
@@ -122,7 +121,7 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	return nil
 }
 
-// dropBlocks forgets the blocks of a blob.
+// dropBlocks drops the blocks of a blob.
 func (u *blockUploads) dropBlocks(blob string) {
 	lock := u.lockOf(blob)
 	lock.Lock()
@@ -130,7 +129,7 @@ func (u *blockUploads) dropBlocks(blob string) {
 	u.forgetLocked(blob)
 }
 
-// forgetLocked is for whoever holds the lock of the blob.
+// forgetLocked drops the blocks of a blob whose lock the caller holds.
 func (u *blockUploads) forgetLocked(blob string) {
 	u.mu.Lock()
 	up := u.blobs[blob]
@@ -145,7 +144,7 @@ func (u *blockUploads) forgetLocked(blob string) {
 	}
 }
 
-// sweepExpired forgets, now and then, blocks that nobody will commit any more.
+// sweepExpired drops expired blocks, at intervals.
 func (u *blockUploads) sweepExpired() {
 	const often = time.Minute
 	now := u.clock()
@@ -165,7 +164,7 @@ func (u *blockUploads) sweepExpired() {
 	}
 }
 
-// clearAll forgets everything.
+// clearAll drops all blocks.
 func (u *blockUploads) clearAll() {
 	u.mu.Lock()
 	var all []string

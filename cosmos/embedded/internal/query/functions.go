@@ -9,11 +9,11 @@ import (
 // arguments.
 const unlimitedArguments = math.MaxInt32
 
-// A function takes from least to most arguments. It has a value for all arguments: undefined
+// A function takes from minArgs to maxArgs arguments. It has a value for all arguments: undefined
 // where Cosmos DB documents that, or if an argument has a wrong type.
 type function struct {
-	least, most int
-	fn          func(args []Value) Value
+	minArgs, maxArgs int
+	fn               func(args []Value) Value
 }
 
 // functionSteps count the work of the functions that do more than read each argument once.
@@ -35,12 +35,12 @@ func collectFunctions(tables ...map[string]function) map[string]function {
 }
 
 // argumentCounts returns the minimum and maximum number of arguments of a function.
-func argumentCounts(name string) (least, most int, ok bool) {
+func argumentCounts(name string) (minArgs, maxArgs int, ok bool) {
 	if isAggregate(name) {
 		return 1, 1, true
 	}
 	if f, ok := functions[name]; ok {
-		return f.least, f.most, true
+		return f.minArgs, f.maxArgs, true
 	}
 	f, ok := specialArguments[name]
 	return f[0], f[1], ok

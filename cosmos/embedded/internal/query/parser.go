@@ -242,7 +242,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 }
 
 func (p *queryParser) parseCall(t lexToken, name string) (exprNode, error) {
-	least, most, ok := argumentCounts(name)
+	minArgs, maxArgs, ok := argumentCounts(name)
 	if !ok {
 		return nil, &Error{t.at, "function " + name + " is not supported here"}
 	}
@@ -250,13 +250,13 @@ func (p *queryParser) parseCall(t lexToken, name string) (exprNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(args) < least || len(args) > most {
-		want := fmt.Sprint(least)
+	if len(args) < minArgs || len(args) > maxArgs {
+		want := fmt.Sprint(minArgs)
 		switch {
-		case most == unlimitedArguments:
+		case maxArgs == unlimitedArguments:
 			want += " or more"
-		case most > least:
-			want += fmt.Sprintf(" to %d", most)
+		case maxArgs > minArgs:
+			want += fmt.Sprintf(" to %d", maxArgs)
 		}
 		return nil, &Error{t.at, fmt.Sprintf("function %s takes %s arguments here, found %d", name, want, len(args))}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// generateScalars generates values of every type that holds no others.
+// generateScalars generates values of every scalar type.
 func generateScalars() *rapid.Generator[any] {
 	return rapid.OneOf(
 		rapid.Just[any](nil),
@@ -40,7 +40,7 @@ func generateScalars() *rapid.Generator[any] {
 	)
 }
 
-// generateValues generates values that hold others, down to some depth.
+// generateValues generates compound values up to a depth.
 func generateValues(depth int) *rapid.Generator[any] {
 	if depth == 0 {
 		return generateScalars()
@@ -72,20 +72,20 @@ func generateValues(depth int) *rapid.Generator[any] {
 	)
 }
 
-func TestEveryValueComesBackAsItWas(t *testing.T) {
+func TestValues_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := generateValues(3).Draw(t, "value")
 		encoded := amqp.Append(nil, v)
 		back, err := amqp.Unmarshal(encoded)
 		require.NoError(t, err)
-		require.Equal(t, encoded, amqp.Append(nil, back), "%#v", v) // bytes, since NaN is not equal to itself
+		require.Equal(t, encoded, amqp.Append(nil, back), "%#v", v) // compares bytes, because NaN is not equal to itself
 		skipped, err := amqp.NewDecoder(append(encoded, 1)).Skip()
 		require.NoError(t, err)
 		require.Equal(t, encoded, skipped)
 	})
 }
 
-func TestEveryPerformativeComesBackAsItWas(t *testing.T) {
+func TestPerformatives_RoundTrip(t *testing.T) {
 	one, two, second := uint32(1), uint32(2), amqp.ReceiverSecond
 	channel, yes := uint16(7), true
 	reason := &amqp.Error{Condition: amqp.NotFound, Description: "no", Info: amqp.Map{{Key: amqp.Symbol("a"), Value: "b"}}}
@@ -114,8 +114,8 @@ func TestEveryPerformativeComesBackAsItWas(t *testing.T) {
 	}
 }
 
-// A peer may say more of a source than a server understands; it wants that back.
-func TestASourceIsEchoedWithWhatIsNotUnderstood(t *testing.T) {
+// A source may have fields that a server does not interpret; the server must echo them.
+func TestSource_IsEchoedWithUnknownFields(t *testing.T) {
 	source := amqp.Described{Descriptor: uint64(0x28), Value: amqp.List{
 		"address", uint32(1), amqp.Symbol("never"), uint32(5), nil,
 		amqp.Map{{Key: amqp.Symbol("node"), Value: "x"}},
@@ -143,7 +143,7 @@ func bytesOfSource(t *testing.T, attach []byte) any {
 	return v.(amqp.Described).Value.(amqp.List)[5]
 }
 
-func TestWhatPromisesMoreThanItHoldsIsRefused(t *testing.T) {
+func TestDecode_RefusesSizesBeyondTheInput(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"nothing":                           {},
 		"an unknown constructor":            {0x3f},
@@ -165,7 +165,7 @@ func TestWhatPromisesMoreThanItHoldsIsRefused(t *testing.T) {
 	}
 }
 
-func TestDeepNestingIsRefused(t *testing.T) {
+func TestDecode_RefusesDeepNesting(t *testing.T) {
 	described := append(bytes.Repeat([]byte{0, 0x40}, 1_000_000), 0x40)
 	_, err := amqp.Unmarshal(described)
 	require.ErrorContains(t, err, "deep")
@@ -182,8 +182,8 @@ func TestDeepNestingIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "deep")
 }
 
-// Elements that take no room would let a small frame ask for much memory.
-func TestManyEmptyElementsAreRefusedWhereverTheyAre(t *testing.T) {
+// Elements of size zero would let a small frame allocate much memory.
+func TestDecode_BoundsElementsOfSizeZero(t *testing.T) {
 	list := amqp.List{}
 	nulls := amqp.Array{Of: 0x40, Values: make([]any, 1000)}
 	for range 4 {
@@ -195,7 +195,7 @@ func TestManyEmptyElementsAreRefusedWhereverTheyAre(t *testing.T) {
 	require.ErrorContains(t, err, "take no room")
 }
 
-func TestAFrameOfAnImpossibleSizeIsRefusedBeforeItIsRead(t *testing.T) {
+func TestReadFrame_RefusesInvalidSizes(t *testing.T) {
 	for _, size := range []uint32{0, 7, 65537, 1 << 31, math.MaxUint32} {
 		head := binary.BigEndian.AppendUint32(nil, size)
 		_, err := amqp.ReadFrame(bytes.NewReader(append(head, 2, 0, 0, 0)), 65536)
@@ -207,7 +207,7 @@ func TestAFrameOfAnImpossibleSizeIsRefusedBeforeItIsRead(t *testing.T) {
 	require.ErrorContains(t, err, "whose header has 20")
 }
 
-func TestSectionsOfAMessageKeepTheirBytes(t *testing.T) {
+func TestSplit_KeepsTheBytesOfSections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s amqp.Sections
 		if rapid.Bool().Draw(t, "header") {
@@ -238,7 +238,7 @@ func TestSectionsOfAMessageKeepTheirBytes(t *testing.T) {
 	})
 }
 
-func TestSectionsInTheWrongOrderAreRefused(t *testing.T) {
+func TestSplit_RefusesSectionsInTheWrongOrder(t *testing.T) {
 	section := func(code byte) []byte { return []byte{0, 0x53, code, 0x40} }
 	for name, b := range map[string][]byte{
 		"the header behind the body": append(section(0x77), section(0x70)...),
@@ -302,7 +302,7 @@ func FuzzReadingAnythingEnds(f *testing.F) {
 	})
 }
 
-func TestAFrameIsToldInOneLine(t *testing.T) {
+func TestDescribe_WritesOneLine(t *testing.T) {
 	count := uint32(7)
 	for want, p := range map[string]amqp.Performative{
 		"empty": nil,

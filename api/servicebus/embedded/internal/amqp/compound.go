@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// openCompound starts reading the contents b of a compound value, and returns how
-// many elements are to come.
+// openCompound returns a Decoder of the contents b of a compound value, and the number of its
+// elements.
 func (d *Decoder) openCompound(code byte, b []byte) (*Decoder, uint32, error) {
 	inner := &Decoder{b: b, depth: d.depth, empty: d.empty}
 	if code>>4 == 0xc || code>>4 == 0xe {
@@ -102,7 +102,7 @@ func (d *Decoder) readArray(code byte, b []byte) (any, error) {
 		}
 	}
 	switch array.Of >> 4 {
-	case 0xa, 0xc, 0xe: // so that it is encoded with room for any size
+	case 0xa, 0xc, 0xe: // so that its encoding fits values of any size
 		array.Of += 0x10
 	}
 	return array, inner.checkEnd()

@@ -9,11 +9,10 @@ import (
 )
 
 const (
-	// MaxNesting is how deep values may lie in one another.
+	// MaxNesting is the maximum nesting of values.
 	MaxNesting = 32
 
-	// maxEmpty bounds the elements of arrays that take no room on the wire, in
-	// all that a Decoder reads.
+	// maxEmpty bounds the array elements of size zero that a Decoder reads in total.
 	maxEmpty = 4096
 )
 
@@ -22,21 +21,20 @@ var (
 	errNested = fmt.Errorf("amqp: values lie more than %d deep in one another", MaxNesting)
 )
 
-// A Decoder reads values one after the other from a slice. Binary values that
-// it returns share the memory of that slice.
+// A Decoder reads consecutive values from a slice. Binary values share the memory of the slice.
 type Decoder struct {
 	b     []byte
 	depth int
-	empty *int // elements that took no room, so far
+	empty *int // elements of size zero so far
 }
 
-// NewDecoder reads from b.
+// NewDecoder returns a Decoder of b.
 func NewDecoder(b []byte) *Decoder { return &Decoder{b: b, empty: new(int)} }
 
-// Rest returns what has not been read.
+// Rest returns the unread bytes.
 func (d *Decoder) Rest() []byte { return d.b }
 
-// Unmarshal reads the one value that b holds.
+// Unmarshal decodes b, which must hold one value.
 func Unmarshal(b []byte) (any, error) {
 	d := NewDecoder(b)
 	v, err := d.Value()
@@ -86,8 +84,8 @@ func (d *Decoder) takeBytes(n uint64) ([]byte, error) {
 	return b, nil
 }
 
-// takeContents takes what follows a constructor: a fixed number of bytes, or a size
-// of 1 or 4 bytes and as many as that says. The upper half of code tells which.
+// takeContents returns the bytes after a constructor: a fixed number of bytes, or the bytes
+// after a size of 1 or 4 bytes. The upper half of code determines which.
 func (d *Decoder) takeContents(code byte) ([]byte, error) {
 	switch code >> 4 {
 	case 0x4:
@@ -118,7 +116,7 @@ func (d *Decoder) takeContents(code byte) ([]byte, error) {
 	return nil, fmt.Errorf("amqp: no type has the constructor 0x%02x", code)
 }
 
-// Skip passes over the next value and returns its bytes.
+// Skip skips the next value and returns its bytes.
 func (d *Decoder) Skip() ([]byte, error) {
 	start := d.b
 	if err := d.skipValue(0); err != nil {
@@ -146,7 +144,7 @@ func (d *Decoder) skipValue(depth int) error {
 	return err
 }
 
-// readBody reads what follows a constructor.
+// readBody decodes the value after a constructor.
 func (d *Decoder) readBody(code byte) (any, error) {
 	b, err := d.takeContents(code)
 	if err != nil {
@@ -174,7 +172,7 @@ func (d *Decoder) readBody(code byte) (any, error) {
 	return readScalar(code, b)
 }
 
-// readScalar reads a value of fixed width.
+// readScalar decodes a value of fixed width.
 func readScalar(code byte, b []byte) (any, error) {
 	switch code {
 	case codeNull:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Describe writes a performative in one line, for people.
+// Describe formats a performative as one line of text.
 func Describe(p Performative) string {
 	if p == nil {
 		return "empty"
@@ -22,7 +22,7 @@ func Describe(p Performative) string {
 	return b.String()
 }
 
-// String is the address, and the filter if there is one.
+// String returns the address and the filter, if any.
 func (s *Source) String() string {
 	if s.Filter == nil {
 		return s.Address
@@ -30,10 +30,10 @@ func (s *Source) String() string {
 	return fmt.Sprintf("%s%v", s.Address, s.Filter)
 }
 
-// String is the address.
+// String returns the address.
 func (t *Target) String() string { return t.Address }
 
-// String says what it is.
+// String returns "coordinator".
 func (*Coordinator) String() string { return "coordinator" }
 
 func fieldText(v reflect.Value) string {

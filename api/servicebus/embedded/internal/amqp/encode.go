@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// Append appends the encoding of v to b. A value whose type is none of AMQP is
-// a mistake of the program, and panics.
+// Append appends the encoding of v to b. It panics if v has a type that AMQP does not have.
 func Append(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -34,11 +33,11 @@ func Append(b []byte, v any) []byte {
 	case uint64:
 		return appendUlong(b, v)
 	case int32:
-		if v == int32(int8(v)) { //nolint:gosec // that is the question
+		if v == int32(int8(v)) { //nolint:gosec // the conversion is the test
 			return append(b, codeSmallInt, byte(v)) //nolint:gosec // the same bits
 		}
 	case int64:
-		if v == int64(int8(v)) { //nolint:gosec // that is the question
+		if v == int64(int8(v)) { //nolint:gosec // the conversion is the test
 			return append(b, codeSmallLong, byte(v)) //nolint:gosec // the same bits
 		}
 	case string:
@@ -68,7 +67,7 @@ func appendUlong(b []byte, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, codeUlong), v)
 }
 
-// codeOf returns the constructor that fits every value of the type of v.
+// codeOf returns the constructor for all values of the type of v.
 func codeOf(v any) byte {
 	switch v.(type) {
 	case nil:
@@ -123,8 +122,8 @@ func codeOf(v any) byte {
 	panic(fmt.Sprintf("amqp: %T is no type of AMQP", v))
 }
 
-// appendBody appends what follows the constructor code, which is one that codeOf
-// returns, or that an Array may have.
+// appendBody appends the bytes after the constructor code, which must be a result of codeOf or
+// the constructor of an Array.
 func appendBody(b []byte, code byte, v any) []byte {
 	switch code {
 	case codeNull, codeTrue, codeFalse, codeUint0, codeUlong0, codeList0:
@@ -137,11 +136,11 @@ func appendBody(b []byte, code byte, v any) []byte {
 		}
 		return append(b, 0)
 	case []byte:
-		return append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...) //nolint:gosec // below the largest message
+		return append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...) //nolint:gosec // smaller than the largest message
 	case string:
-		return append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...) //nolint:gosec // below the largest message
+		return append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...) //nolint:gosec // smaller than the largest message
 	case Symbol:
-		return append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...) //nolint:gosec // below the largest message
+		return append(binary.BigEndian.AppendUint32(b, uint32(len(v))), v...) //nolint:gosec // smaller than the largest message
 	case List:
 		return appendElements(b, len(v), func(b []byte) []byte {
 			for _, e := range v {
@@ -171,7 +170,7 @@ func appendBody(b []byte, code byte, v any) []byte {
 	return appendFixed(b, code, v)
 }
 
-// appendFixed appends a value of fixed width, in as many bytes as code says.
+// appendFixed appends a value of the fixed width of code.
 func appendFixed(b []byte, code byte, v any) []byte {
 	var bits uint64
 	switch v := v.(type) {
@@ -219,13 +218,13 @@ func appendFixed(b []byte, code byte, v any) []byte {
 	return binary.BigEndian.AppendUint64(b, bits)
 }
 
-// appendElements appends size, count and elements of a compound value, both in 4
-// bytes; the size is known at the end.
+// appendElements appends size, count and elements of a compound value. Size and count have 4
+// bytes; the size is filled in at the end.
 func appendElements(b []byte, count int, elements func([]byte) []byte) []byte {
 	at := len(b)
 	b = binary.BigEndian.AppendUint32(append(b, 0, 0, 0, 0), uint32(count)) //nolint:gosec // elements in memory
 	b = elements(b)
-	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4)) //nolint:gosec // below the largest message
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4)) //nolint:gosec // smaller than the largest message
 	return b
 }
 
@@ -234,7 +233,7 @@ func appendList(b []byte, v List) []byte {
 		return append(b, codeList0)
 	}
 	at := len(b)
-	b = append(b, codeList8, 0, byte(len(v))) //nolint:gosec // compact corrects it
+	b = append(b, codeList8, 0, byte(len(v))) //nolint:gosec // fixSizes corrects it
 	for _, e := range v {
 		b = Append(b, e)
 	}
@@ -243,15 +242,15 @@ func appendList(b []byte, v List) []byte {
 
 func appendMap(b []byte, v Map) []byte {
 	at := len(b)
-	b = append(b, codeMap8, 0, byte(2*len(v))) //nolint:gosec // compact corrects it
+	b = append(b, codeMap8, 0, byte(2*len(v))) //nolint:gosec // fixSizes corrects it
 	for _, e := range v {
 		b = Append(Append(b, e.Key), e.Value)
 	}
 	return fixSizes(b, at, 2*len(v), codeMap32)
 }
 
-// fixSizes completes the compound value that starts at at with room for short
-// sizes, and makes room for long ones if it has to.
+// fixSizes fills in size and count of the compound value at index at, which has room for short
+// ones. If they are long, it moves the elements.
 func fixSizes(b []byte, at, count int, long byte) []byte {
 	size := len(b) - at - 2
 	if size <= math.MaxUint8 && count <= math.MaxUint8 {
@@ -262,7 +261,7 @@ func fixSizes(b []byte, at, count int, long byte) []byte {
 	b = append(b, make([]byte, more)...)
 	copy(b[at+9:], b[at+3:len(b)-more])
 	b[at] = long
-	binary.BigEndian.PutUint32(b[at+1:], uint32(size+3)) //nolint:gosec // below the largest message
+	binary.BigEndian.PutUint32(b[at+1:], uint32(size+3)) //nolint:gosec // smaller than the largest message
 	binary.BigEndian.PutUint32(b[at+5:], uint32(count))  //nolint:gosec // elements in memory
 	return b
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// fieldReader reads the fields of a list one after the other. Those that are not
-// there are null; the first of the wrong type is the error.
+// fieldReader reads the fields of a list in order. Missing fields are null. The error names the
+// first field of a wrong type.
 type fieldReader struct {
 	list List
 	at   int
@@ -48,7 +48,7 @@ func fieldOr[T any](f *fieldReader, fallback T) T {
 	return fallback
 }
 
-// requiredField reads a field that has to be there.
+// requiredField reads a field that must not be null.
 func requiredField[T any](f *fieldReader) T {
 	v := optionalField[T](f)
 	if v == nil {
@@ -83,7 +83,7 @@ func errorField(f *fieldReader) *Error {
 	return e
 }
 
-// zeroAsNull is v, or null if v is the zero value.
+// zeroAsNull returns v, or null if v is the zero value.
 func zeroAsNull[T comparable](v T) any {
 	if v == *new(T) {
 		return nil
@@ -91,7 +91,7 @@ func zeroAsNull[T comparable](v T) any {
 	return v
 }
 
-// pointerValue is what v points to, or null.
+// pointerValue returns the value that v points to, or null.
 func pointerValue[T any](v *T) any {
 	if v == nil {
 		return nil
@@ -249,7 +249,7 @@ func (m *Mechanisms) readFields(f *fieldReader) {
 	}
 }
 
-func (*Init) typeCode() uint64 { return descInit }
+func (*Init) typeCode() uint64   { return descInit }
 func (i *Init) listFields() List { return List{i.Mechanism, i.Response, zeroAsNull(i.Hostname)} }
 
 func (i *Init) readFields(f *fieldReader) {

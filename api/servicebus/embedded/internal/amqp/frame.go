@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// What a frame is for.
+// The types of frames.
 const (
 	FrameAMQP byte = 0
 	FrameSASL byte = 1
@@ -15,11 +15,11 @@ const (
 const (
 	frameHeader = 8
 
-	// MinMaxFrameSize is the frame size that every peer must take.
+	// MinMaxFrameSize is the frame size that every peer must accept.
 	MinMaxFrameSize = 512
 )
 
-// A Header is the first thing a peer sends: which protocol, and its version.
+// A Header is the first data of a peer: the protocol and its version.
 type Header [8]byte
 
 // The protocol headers.
@@ -28,16 +28,15 @@ var (
 	HeaderSASL = Header{'A', 'M', 'Q', 'P', 3, 1, 0, 0}
 )
 
-// A Frame is one unit of the wire. An empty Body keeps a connection alive.
+// A Frame is an AMQP frame. A frame with an empty Body keeps a connection alive.
 type Frame struct {
 	Type    byte
 	Channel uint16
 	Body    []byte
 }
 
-// ReadFrame reads the next frame, which must not be larger than largest. The
-// body is memory of its own. A size that is not possible is an *Error of
-// condition FramingError, found before memory is taken.
+// ReadFrame reads the next frame, which must not be larger than largest. The body is newly
+// allocated. An invalid size is an *Error with condition FramingError, before any allocation.
 func ReadFrame(r io.Reader, largest uint32) (Frame, error) {
 	var head [frameHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -58,7 +57,7 @@ func ReadFrame(r io.Reader, largest uint32) (Frame, error) {
 	return Frame{Type: head[5], Channel: binary.BigEndian.Uint16(head[6:]), Body: body[skip-frameHeader:]}, nil
 }
 
-// AppendFrame appends a frame whose body is p, if there is one, and payload.
+// AppendFrame appends a frame with p, unless it is nil, and payload as its body.
 func AppendFrame(b []byte, kind byte, channel uint16, p Performative, payload []byte) []byte {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0, frameHeader/4, kind, byte(channel>>8), byte(channel)) //nolint:gosec // both halves
@@ -66,6 +65,6 @@ func AppendFrame(b []byte, kind byte, channel uint16, p Performative, payload []
 		b = AppendPerformative(b, p)
 	}
 	b = append(b, payload...)
-	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at)) //nolint:gosec // no larger than the peer's frames
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at)) //nolint:gosec // not larger than the peer's frames
 	return b
 }

@@ -18,9 +18,8 @@ const (
 	sectionFooter                = 0x78
 )
 
-// Sections are the parts of a message, each with its descriptor and exactly as
-// it was sent. A section that is not there is nil. Body holds all data or
-// sequence sections, or the one value.
+// Sections are the sections of a message, each with its descriptor and exactly as it was sent.
+// A missing section is nil. Body holds all data or sequence sections, or the value section.
 type Sections struct {
 	Header, DeliveryAnnotations, MessageAnnotations []byte
 	Properties, ApplicationProperties, Body, Footer []byte
@@ -28,7 +27,7 @@ type Sections struct {
 
 var errSections = errors.New("amqp: the sections of a message are out of order")
 
-// Split finds the sections of a message. They share the memory of b.
+// Split splits a message into its sections, which share the memory of b.
 func Split(b []byte) (Sections, error) {
 	var s Sections
 	d := NewDecoder(b)
@@ -65,7 +64,7 @@ func Split(b []byte) (Sections, error) {
 			if s.Body == nil {
 				body = at
 			}
-			end := at + len(section) // behind the one before, if there is one
+			end := at + len(section) // after the previous section, if any
 			s.Body = b[body:end:end]
 		}
 	}
@@ -74,7 +73,7 @@ func Split(b []byte) (Sections, error) {
 
 func isBody(code uint64) bool { return code >= sectionData && code <= sectionValue }
 
-// sectionCode looks at the descriptor of the next section.
+// sectionCode reads the descriptor of the next section.
 func sectionCode(d *Decoder) (uint64, error) {
 	b := d.b
 	var code uint64
@@ -103,7 +102,7 @@ type MessageHeader struct {
 	DeliveryCount uint32
 }
 
-// Properties is the section that nobody may change on the way.
+// Properties is the section that brokers must not change.
 type Properties struct {
 	MessageID, CorrelationID         any // string, uint64, UUID or binary
 	UserID                           []byte
@@ -161,7 +160,7 @@ func sectionMap(b []byte, code uint64) (Map, error) {
 	return m, nil
 }
 
-// ReadHeader reads the header; the zero value if there is none.
+// ReadHeader decodes the header. Without a header it returns the zero value.
 func (s *Sections) ReadHeader() (MessageHeader, error) {
 	f, err := sectionList(s.Header, sectionHeader)
 	if err != nil {
@@ -171,7 +170,7 @@ func (s *Sections) ReadHeader() (MessageHeader, error) {
 	return h, f.err
 }
 
-// ReadProperties reads the properties; the zero value if there are none.
+// ReadProperties decodes the properties. Without properties it returns the zero value.
 func (s *Sections) ReadProperties() (Properties, error) {
 	f, err := sectionList(s.Properties, sectionProperties)
 	if err != nil {
@@ -188,8 +187,8 @@ func (s *Sections) ReadProperties() (Properties, error) {
 	return p, f.err
 }
 
-// messageID reads an identifier. Some senders write texts where symbols belong
-// and the other way round, but not here.
+// messageID reads an identifier. Unlike in other fields, symbols are not accepted as strings
+// here.
 func messageID(f *fieldReader) any {
 	switch v := f.nextField().(type) {
 	case nil, string, uint64, UUID, []byte:
@@ -245,12 +244,12 @@ func makeSection(code byte, v any) []byte {
 	return Append([]byte{codeDescribed, codeSmallUlong, code}, v)
 }
 
-// SetHeader writes the header anew.
+// SetHeader replaces the header.
 func (s *Sections) SetHeader(h MessageHeader) {
 	s.Header = makeSection(sectionHeader, trimNulls(List{h.Durable, pointerValue(h.Priority), pointerValue(h.TTL), h.FirstAcquirer, h.DeliveryCount}))
 }
 
-// SetProperties writes the properties anew.
+// SetProperties replaces the properties.
 func (s *Sections) SetProperties(p Properties) {
 	list := List{
 		p.MessageID, nil, zeroAsNull(p.To), zeroAsNull(p.Subject), zeroAsNull(p.ReplyTo), p.CorrelationID, zeroAsNull(Symbol(p.ContentType)), zeroAsNull(Symbol(p.ContentEncoding)),
@@ -262,20 +261,20 @@ func (s *Sections) SetProperties(p Properties) {
 	s.Properties = makeSection(sectionProperties, trimNulls(list))
 }
 
-// SetDeliveryAnnotations writes the delivery annotations anew.
+// SetDeliveryAnnotations replaces the delivery annotations.
 func (s *Sections) SetDeliveryAnnotations(m Map) {
 	s.DeliveryAnnotations = makeSection(sectionDeliveryAnnotations, m)
 }
 
-// SetMessageAnnotations writes the message annotations anew.
+// SetMessageAnnotations replaces the message annotations.
 func (s *Sections) SetMessageAnnotations(m Map) {
 	s.MessageAnnotations = makeSection(sectionMessageAnnotations, m)
 }
 
-// SetApplicationProperties writes the application properties anew.
+// SetApplicationProperties replaces the application properties.
 func (s *Sections) SetApplicationProperties(m Map) {
 	s.ApplicationProperties = makeSection(sectionApplicationProperties, m)
 }
 
-// SetValue makes v the body.
+// SetValue sets the body to v.
 func (s *Sections) SetValue(v any) { s.Body = makeSection(sectionValue, v) }

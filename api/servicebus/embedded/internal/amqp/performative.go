@@ -20,7 +20,7 @@ const (
 	ReceiverSecond  uint8 = 1
 )
 
-// Descriptors of performatives, and of what they carry.
+// Descriptors of performatives and of the values in them.
 const (
 	descOpen        = 0x10
 	descBegin       = 0x11
@@ -53,7 +53,7 @@ type Performative interface {
 	readFields(*fieldReader)
 }
 
-// Optional numbers are pointers, nil if they are not there.
+// Optional numbers are pointers, which are nil if the field is missing.
 
 // Open is the first frame of each side.
 type Open struct {
@@ -85,7 +85,7 @@ type Attach struct {
 	Properties                     Map
 }
 
-// Flow tells the state of a session, and of a link if it has a Handle.
+// Flow reports the state of a session, and of a link if it has a Handle.
 type Flow struct {
 	NextIncomingID                                 *uint32
 	IncomingWindow, NextOutgoingID, OutgoingWindow uint32
@@ -94,7 +94,7 @@ type Flow struct {
 	Drain, Echo                                    bool
 }
 
-// Transfer carries a message, or a part of one.
+// Transfer contains a message, or a part of one.
 type Transfer struct {
 	Handle         uint32
 	DeliveryID     *uint32
@@ -109,7 +109,7 @@ type Transfer struct {
 	Batchable      bool
 }
 
-// Disposition tells the state of deliveries.
+// Disposition reports the state of deliveries.
 type Disposition struct {
 	Role      bool
 	First     uint32
@@ -132,17 +132,17 @@ type End struct{ Error *Error }
 // Close ends a connection.
 type Close struct{ Error *Error }
 
-// Mechanisms offers ways to prove who one is.
+// Mechanisms lists the SASL mechanisms of the server.
 type Mechanisms struct{ Names []Symbol }
 
-// Init chooses one of them.
+// Init chooses a mechanism.
 type Init struct {
 	Mechanism Symbol
 	Response  []byte
 	Hostname  string
 }
 
-// Outcome answers an Init: 0 is welcome, 1 is not.
+// Outcome answers an Init: 0 accepts the peer, 1 rejects it.
 type Outcome struct{ Code uint8 }
 
 // AppendPerformative appends the encoding of p to b.
@@ -155,8 +155,8 @@ func AppendPerformative(b []byte, p Performative) []byte {
 	return appendList(b, fields)
 }
 
-// ReadPerformative reads the performative at the start of a frame's body, and
-// returns what follows it.
+// ReadPerformative decodes the performative at the start of a frame's body, and returns the
+// rest of the body.
 func ReadPerformative(b []byte) (Performative, []byte, error) {
 	d := NewDecoder(b)
 	v, err := d.Value()

@@ -2,22 +2,22 @@ package amqp
 
 // The states of a delivery. Any of them may be the outcome of one.
 type (
-	// Accepted says that the message arrived and is now the receiver's.
+	// Accepted means that the receiver has taken the message.
 	Accepted struct{}
 
-	// Rejected says that the message cannot be accepted, and why.
+	// Rejected means that the message is invalid, with the reason.
 	Rejected struct{ Error *Error }
 
-	// Released says that the message was not touched.
+	// Released means that the message was not processed.
 	Released struct{}
 
-	// Modified says that the message was not accepted, and what to change.
+	// Modified means that the message was not accepted, and lists changes to it.
 	Modified struct {
 		DeliveryFailed, UndeliverableHere bool
 		Annotations                       Map
 	}
 
-	// OtherState is a state that only transactions and resumed links have.
+	// OtherState is a state of transactions or resumed links.
 	OtherState struct{ Value Described }
 )
 

@@ -2,22 +2,21 @@ package amqp
 
 import "fmt"
 
-// An Error says what is wrong by a condition that programs understand, and a
-// description for people.
+// An Error is an AMQP error: a condition for programs, and a description for people.
 type Error struct {
 	Condition   Symbol
 	Description string
 	Info        Map
 }
 
-// Errorf makes an Error.
+// Errorf returns an Error with a formatted description.
 func Errorf(condition Symbol, format string, args ...any) *Error {
 	return &Error{Condition: condition, Description: fmt.Sprintf(format, args...)}
 }
 
 func (e *Error) Error() string { return string(e.Condition) + ": " + e.Description }
 
-// Conditions that the specification names.
+// Conditions of the specification.
 const (
 	InternalError         Symbol = "amqp:internal-error"
 	NotFound              Symbol = "amqp:not-found"
@@ -49,7 +48,7 @@ type Source struct {
 	Timeout      uint32
 	Dynamic      bool
 	Filter       Map
-	rest         List // what a server only echoes
+	rest         List // fields that a server only echoes
 }
 
 // A Target is where the messages of a link go to.
@@ -65,8 +64,8 @@ type Target struct {
 // A Coordinator is the target of a link that controls transactions.
 type Coordinator struct{ Capabilities any }
 
-// Of the fields of a source and a target the first five are understood, and the
-// filter of a source; the others are echoed.
+// The first five fields of a source or target and the filter of a source are interpreted; the
+// others are echoed.
 const (
 	filterField  = 7
 	sourceFields = 11
@@ -140,7 +139,7 @@ func encodeTerminus(v any) any {
 	return nil
 }
 
-// resizeList is a copy of list with n elements.
+// resizeList returns a copy of list with n elements.
 func resizeList(list List, n int) List {
 	c := make(List, n)
 	copy(c, list)

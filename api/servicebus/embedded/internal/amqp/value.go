@@ -1,8 +1,7 @@
 package amqp
 
-// The types of AMQP that Go has as well stand for themselves: nil, bool, uint8
-// to uint64, int8 to int64, float32, float64, string, and []byte for binary.
-// These are the others.
+// Values of AMQP types that Go also has are nil, bool, uint8 to uint64, int8 to int64, float32,
+// float64, string, and []byte for binary. The other types are these.
 type (
 	// A Symbol is a word of the protocol, in ASCII.
 	Symbol string
@@ -16,7 +15,7 @@ type (
 	// A Char is one character of Unicode.
 	Char uint32
 
-	// Decimal32 is a decimal number of 4 bytes, which is kept, not computed with.
+	// Decimal32 is a decimal number of 4 bytes, which is only passed on.
 	Decimal32 [4]byte
 	// Decimal64 is a decimal number of 8 bytes.
 	Decimal64 [8]byte
@@ -26,26 +25,26 @@ type (
 	// A List holds values of any type.
 	List []any
 
-	// A Map keeps its entries in the order of the wire.
+	// A Map keeps the order of its entries.
 	Map []Entry
 
 	// An Entry is one key of a Map, and its value.
 	Entry struct{ Key, Value any }
 
-	// An Array holds values of one type, all encoded by the constructor Of. A
-	// Descriptor that is not nil describes every one of them.
+	// An Array holds values of one type, all encoded by the constructor Of. A Descriptor that
+	// is not nil applies to each of them.
 	Array struct {
 		Of         byte
 		Descriptor any
 		Values     []any
 	}
 
-	// A Described value has a meaning besides its type.
+	// A Described value is a value with a descriptor.
 	Described struct{ Descriptor, Value any }
 )
 
-// Get returns the value of the entry whose key is name, as a string or as a
-// symbol; nil if there is none.
+// Get returns the value of the entry whose key is name, as a string or symbol. It returns nil
+// without such an entry.
 func (m Map) Get(name string) any {
 	for _, e := range m {
 		switch key := e.Key.(type) {
@@ -73,7 +72,7 @@ func (m Map) Set(name Symbol, value any) Map {
 	return append(m, Entry{name, value})
 }
 
-// Constructors: the byte in front of a value that says how it is encoded.
+// Constructors: the byte before a value that determines its encoding.
 const (
 	codeDescribed  = 0x00
 	codeNull       = 0x40
@@ -117,7 +116,7 @@ const (
 	codeArray32    = 0xf0
 )
 
-// constructors are those that elements of an array may have.
+// constructors are the constructors that array elements may have.
 var constructors = []byte{
 	codeNull, codeTrue, codeFalse, codeUint0, codeUlong0, codeList0,
 	codeUbyte, codeByte, codeSmallUint, codeSmallUlong, codeSmallInt, codeSmallLong, codeBool,
@@ -127,7 +126,7 @@ var constructors = []byte{
 	codeList8, codeMap8, codeList32, codeMap32, codeArray8, codeArray32,
 }
 
-// Constructors of arrays that servers make.
+// Constructors of arrays that servers send.
 const (
 	// OfTimestamp makes an Array of Timestamp.
 	OfTimestamp byte = codeTimestamp

@@ -2,14 +2,14 @@
 // documents that the management clients of Service Bus read and write.
 //
 //	GET    /$namespaceinfo                  the namespace
-//	GET    /$Resources/queues, …/topics     all of them, by pages
-//	GET    /<entity>                        one, with its counts
-//	PUT    /<entity>                        make it, or with If-Match change it
+//	GET    /$Resources/queues, …/topics     all queues or topics, in pages
+//	GET    /<entity>                        the entity, with its counts
+//	PUT    /<entity>                        create the entity, or update it with If-Match
 //	DELETE /<entity>
 //
 // where an entity is a queue, a topic, <topic>/Subscriptions/<name>, or a rule:
-// <subscription>/Rules/<name>. It keeps nothing; the bus does. A failure is
-// answered with a status and an Error document, and has changed nothing.
+// <subscription>/Rules/<name>. All state is in the bus. A failed request is answered with a
+// status and an Error document, and has no effect.
 package atom
 
 import (
@@ -26,19 +26,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// A Handler answers for one namespace.
+// A Handler serves one namespace.
 type Handler struct {
 	Bus         *bus.Bus
 	Keys        sas.Keys
 	Clock       bus.Clock
-	Open        bool // nobody has to show a token
-	TrustTokens bool // tokens that are no shared access signatures are good
+	Open        bool // no token is required
+	TrustTokens bool // tokens other than shared access signatures are accepted
 
 	// Authorized is called for each request that has a valid token, if set.
 	Authorized func(*http.Request)
 }
 
-// A failure is an answer that is none of success.
+// A statusError is an error with the HTTP status of the answer.
 type statusError struct {
 	status int
 	text   string
@@ -87,7 +87,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients look for it as it is, and attributes stand between double quotes
+	text = bytes.ReplaceAll(text, []byte("&#39;"), []byte("'")) // clients look for a plain apostrophe, and attributes are in double quotes
 	w.Header().Set("Content-Type", "application/xml; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) //nolint:gosec // escaped by xml.Marshal; the client may be gone
@@ -128,7 +128,7 @@ func (h *Handler) serveRequest(r *http.Request) (status int, document any, err e
 	return h.serveEntity(r, host, path)
 }
 
-// cutLast divides a path around the last occurrence of a folder, in any case.
+// cutLast splits a path at the last occurrence of a folder, regardless of case.
 func cutLast(path, folder string) (parent, name string, found bool) {
 	i := strings.LastIndex(strings.ToLower(path), folder)
 	if i < 1 {
@@ -141,10 +141,10 @@ func cutLast(path, folder string) (parent, name string, found bool) {
 	return path[:i], strings.TrimPrefix(rest, "/"), true
 }
 
-// A page says which part of a list is wanted.
+// A pageRange is the requested part of a list.
 type pageRange struct{ skip, top int }
 
-// defaultTop is how long a list is unless the client says.
+// defaultTop is the default length of a list.
 const defaultTop = 100
 
 func parseTarget(r *http.Request) (string, pageRange, error) {
@@ -164,13 +164,13 @@ func parseTarget(r *http.Request) (string, pageRange, error) {
 	return strings.Trim(r.URL.Path, "/"), p, nil
 }
 
-// itemsOn returns the part of all that is on the page.
+// itemsOn returns the items of a page.
 func itemsOn[T any](p pageRange, all []T) []T {
 	all = all[min(p.skip, len(all)):]
 	return all[:min(p.top, len(all))]
 }
 
-// readDescription reads the description in the entry that a client sent.
+// readDescription decodes the description in the entry that a client sent.
 func readDescription(r *http.Request) (*description, error) {
 	const largest = 1 << 20
 	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, largest))
@@ -188,7 +188,7 @@ func readDescription(r *http.Request) (*description, error) {
 	return e.Content.Description, nil
 }
 
-// awaitResult returns what an operation of the bus says when it is done.
+// awaitResult waits for an operation of the bus and returns its error.
 func awaitResult(r *http.Request, operation func(done func(error))) error {
 	answer := make(chan error, 1)
 	operation(func(err error) { answer <- err })

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// checkToken wants a good token, with the right to manage. What does not exist
-// is told to everybody who has a good token.
+// checkToken requires a valid token with the right to manage. With any valid token, a missing
+// entity is reported as missing.
 func (h *Handler) checkToken(r *http.Request, path string) error {
 	token := r.Header.Get("Authorization")
 	if h.Open || h.TrustTokens && token != "" && !strings.HasPrefix(token, "SharedAccessSignature ") {
@@ -35,7 +35,7 @@ func (h *Handler) reportAuthorized(r *http.Request) {
 	}
 }
 
-// missingRight says which right is missing, in the words of the service.
+// missingRight returns the error of a missing right, with the text of the service.
 func (h *Handler) missingRight(method, path string) error {
 	if folder, operation := operationOn(method, path); folder != "" {
 		return newStatusError(http.StatusUnauthorized, "401 SubCode=40100: Unauthorized : Unauthorized access for '%s' operation on endpoint '%s'", operation, path)
@@ -52,7 +52,7 @@ func (h *Handler) missingRight(method, path string) error {
 	return newStatusError(http.StatusUnauthorized, "Manage,EntityRead claims required for this operation.")
 }
 
-// operationOn names what is done to a subscription or a rule.
+// operationOn names the operation on a subscription or a rule.
 func operationOn(method, path string) (folder, operation string) {
 	for _, kind := range []struct{ folder, one, all string }{
 		{"/rules", "Rule", "EnumerateRules"},

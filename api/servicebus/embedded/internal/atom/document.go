@@ -49,11 +49,11 @@ type namespaceInfo struct {
 	NamespaceType string
 }
 
-// A description is that of a queue, a topic, a subscription or a rule: what it
-// is stands in its name. What is not there is nil.
+// A description describes a queue, a topic, a subscription or a rule; its element name is the
+// kind. Missing members are nil.
 type description struct {
 	XMLName  xml.Name
-	Instance string `xml:"xmlns:i,attr,omitempty"` // what the prefix i stands for
+	Instance string `xml:"xmlns:i,attr,omitempty"` // namespace of the prefix i
 
 	LockDuration                              *string          `xml:",omitempty"`
 	MaxSizeInMegabytes                        *int64           `xml:",omitempty"`
@@ -92,8 +92,8 @@ type description struct {
 	Name   *string            `xml:",omitempty"`
 }
 
-// countDetails have a namespace of their own. Some clients look for it by its
-// declaration and for the elements by their prefix.
+// countDetails have another namespace. Some clients search for its declaration, and for the
+// elements by their prefix.
 type countDetails struct {
 	Space                          string `xml:"xmlns:d2p1,attr"`
 	ActiveMessageCount             int64  `xml:"d2p1:ActiveMessageCount"`
@@ -103,8 +103,8 @@ type countDetails struct {
 	TransferDeadLetterMessageCount int64  `xml:"d2p1:TransferDeadLetterMessageCount"`
 }
 
-// A typeName says which kind of filter, action or value an element is. It is
-// read by its namespace, and written with the prefix that clients look for.
+// A typeName is the type of a filter, action or value element. It is decoded by its namespace,
+// and encoded with the prefix that clients look for.
 type typeName string
 
 // MarshalXMLAttr implements xml.MarshalerAttr.
@@ -150,10 +150,10 @@ type propertyEntry struct {
 
 type typedValue struct {
 	Type typeName `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
-	// The space is what the prefix in Type stands for.
+	// The namespace of the prefix in Type.
 	Space string `xml:"xmlns:d6p1,attr,omitempty"`
 	Text  string `xml:",chardata"`
 }
 
-// formatTime is how times are written.
+// formatTime formats a time.
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }

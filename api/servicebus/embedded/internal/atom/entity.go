@@ -15,7 +15,7 @@ const (
 	megabyte = 1 << 20
 	kilobyte = 1 << 10
 
-	// defaultWindow is that of duplicate detection.
+	// defaultWindow is the default window of duplicate detection.
 	defaultWindow = 10 * time.Minute
 )
 
@@ -85,7 +85,7 @@ func (h *Handler) putEntity(r *http.Request, host, path string) (int, any, error
 	return status, h.entityEntry(host, e), nil
 }
 
-// setIfGiven sets to what from says, if it says anything.
+// setIfGiven sets *to to *from, unless from is nil.
 func setIfGiven[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
@@ -132,7 +132,7 @@ func (d *description) applyTo(e *bus.Entity) error {
 			return newStatusError(http.StatusBadRequest, "SubCode=40000. %s %q: %v", span.name, *span.text, err)
 		}
 		if *span.text == duration.Longest {
-			length = 0 // for ever
+			length = 0 // no limit
 		}
 		*span.to = length
 	}
@@ -147,7 +147,7 @@ func (d *description) applyTo(e *bus.Entity) error {
 	return nil
 }
 
-// entityPath takes the path of an entity out of what may be a URL.
+// entityPath returns the path of an entity from a path or URL.
 func entityPath(s string) string {
 	if _, rest, found := strings.Cut(s, "://"); found {
 		_, s, _ = strings.Cut(rest, "/")
@@ -157,7 +157,7 @@ func entityPath(s string) string {
 
 // entityEntry describes an entity, with its counts.
 func (h *Handler) entityEntry(host string, e bus.Entity) atomEntry {
-	counts, _ := h.Bus.Counts(e.Path) // deleted in between: it is empty
+	counts, _ := h.Bus.Counts(e.Path) // deleted meanwhile: the counts are zero
 	title, name := e.Path, "QueueDescription"
 	ttl, window := duration.Longest, duration.Format(defaultWindow)
 	if e.DefaultTTL > 0 {
@@ -212,7 +212,7 @@ func (h *Handler) entityEntry(host string, e bus.Entity) atomEntry {
 	}
 }
 
-// forwardURL sets to the URL of an entity, if one is named.
+// forwardURL replaces the path of an entity by its URL, unless it is empty.
 func forwardURL(to **string, host, path string) {
 	if path != "" {
 		url := host + path
@@ -228,7 +228,7 @@ func (h *Handler) countFilters(topic string) (sql, correlation *int) {
 		if !strings.HasPrefix(strings.ToLower(e.Path), prefix) {
 			continue
 		}
-		rules, _ := h.Bus.Rules(e.Path) // deleted in between: it has none
+		rules, _ := h.Bus.Rules(e.Path) // deleted meanwhile: no rules
 		for _, r := range rules {
 			if r.Filter.Correlation != nil {
 				*correlation++

@@ -125,7 +125,7 @@ func readRule(name string, f *filterDescription, a *actionDescription) (bus.Rule
 	return rule, err
 }
 
-// ruleEntry describes a rule of the subscription at a URL.
+// ruleEntry describes a rule of the subscription at url.
 func ruleEntry(url string, rule bus.Rule) atomEntry {
 	f := &filterDescription{}
 	always, never := "1=1", "1=0"
@@ -151,7 +151,7 @@ func ruleEntry(url string, rule bus.Rule) atomEntry {
 	}}}
 }
 
-// usedParameters returns those of the parameters that an expression names.
+// usedParameters returns the parameters that an expression uses.
 func usedParameters(expression string, parameters map[string]any) map[string]any {
 	used := map[string]any{}
 	for name, value := range parameters {
@@ -162,7 +162,7 @@ func usedParameters(expression string, parameters map[string]any) map[string]any
 	return used
 }
 
-// readValues reads values of the types that filters know.
+// readValues decodes values of the types that filters support.
 func (p *properties) readValues() (map[string]any, error) {
 	if p == nil || len(p.List) == 0 {
 		return nil, nil
@@ -197,8 +197,8 @@ func (p *properties) readValues() (map[string]any, error) {
 	return values, nil
 }
 
-// writeValues writes values with their types, whose prefix has four letters: some
-// clients count.
+// writeValues encodes values with their types. The prefix of a type has four letters, because
+// some clients depend on its length.
 func writeValues(values map[string]any) *properties {
 	if len(values) == 0 {
 		return nil

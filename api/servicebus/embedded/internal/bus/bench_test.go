@@ -31,7 +31,7 @@ func openDisk(b *testing.B, dir string) *Bus {
 	return bus
 }
 
-// kilobyteMessage is a message of about 1 KB.
+// kilobyteMessage returns a message of about 1 KB.
 func kilobyteMessage(session int) Message {
 	m := Message{Sections: make([]byte, 1000)}
 	if session >= 0 {
@@ -99,8 +99,8 @@ func BenchmarkReceiveAndCompleteOver64Sessions(b *testing.B) {
 	b.ReportMetric(float64(rounds)/time.Since(began).Seconds(), "msg/s")
 }
 
-// consumeAll completes all messages, each session one at a time; every worker
-// goes on to the next session after some.
+// consumeAll completes all messages, one at a time in each session. Every worker changes to the
+// next session after perSession messages.
 func consumeAll(b *testing.B, bus *Bus, workers, total, perSession int) {
 	c := &sessionDrainer{b: b, bus: bus, left: total, perSession: perSession, over: make(chan struct{})}
 	for range workers {
@@ -124,7 +124,7 @@ func (c *sessionDrainer) drainNext() {
 	took := 0
 	options := ReceiverOptions{Deliver: func(d Delivery) {
 		c.bus.Settle("q", []LockToken{d.Token}, Settlement{}, func(err error) {
-			if err != nil && !errors.Is(err, ErrClosed) { // a few are under way at the end
+			if err != nil && !errors.Is(err, ErrClosed) { // a few are running at the end
 				c.b.Error(err)
 			}
 			if took++; took == c.perSession {
@@ -151,7 +151,7 @@ func (c *sessionDrainer) countCompleted() {
 	}
 }
 
-// BenchmarkSingleSend reports how long single sends take, at 1,000/s.
+// BenchmarkSingleSend reports the latency of single sends at 1,000/s.
 func BenchmarkSingleSend(b *testing.B) {
 	bus := onDisk(b)
 	require.NoError(b, awaitDone(func(done func(error)) {
@@ -179,8 +179,8 @@ func BenchmarkSingleSend(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
-// BenchmarkMillionWaiting reports what waiting messages cost: memory, and the
-// speed of those who go on sending and receiving. BUS_WAITING sets how many.
+// BenchmarkMillionWaiting reports the cost of waiting messages: memory, and the speed of
+// sending and receiving. BUS_WAITING sets their number.
 func BenchmarkMillionWaiting(b *testing.B) {
 	waiting := 1_000_000
 	if s := os.Getenv("BUS_WAITING"); s != "" {

@@ -14,17 +14,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// Options are what a Bus needs besides its store. Codec is required; the zero
-// values of the others are good.
+// Options configure a Bus. Codec is required; the zero values of the others are the defaults in
+// the comments.
 type Options struct {
 	Codec Codec
 	Clock Clock     // the time package
 	Rand  io.Reader // crypto/rand; for lock tokens and message ids
 
-	Version string // of the program, for the format of a new store
+	Version string // version of the program, stored with the format
 }
 
-// A Clock tells the time, and calls back when a while has passed.
+// A Clock provides the time and timers.
 type Clock interface {
 	// Now is time.Now.
 	Now() time.Time
@@ -33,51 +33,51 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
-// A Timer is what a Clock started.
+// A Timer is a timer of a Clock.
 type Timer interface {
-	// Stop says whether it kept f from running.
+	// Stop is that of [time.Timer].
 	Stop() bool
 }
 
-// A Bus is one namespace. It is safe for use by many goroutines.
+// A Bus is one namespace. It is safe for concurrent use.
 //
-// Methods with a done call it exactly once, from the same place as Deliver and
-// Lost: in order, one at a time, not under a lock of the bus. They call it
-// when what they did, and all that it rests on, is committed.
+// Methods with a done parameter call it exactly once, from the same goroutine as Deliver and
+// Lost: in order, one at a time, without holding the lock of the bus. They call it when their
+// changes, and all data on which the result depends, are committed.
 type Bus struct {
 	clock Clock
 	rand  io.Reader
 	codec Codec
 
-	outbox *callQueue
-	timers sync.WaitGroup // set and not yet run
-	wake   chan struct{}  // holds one: something is pending
-	ended  chan struct{}  // closed when the committing goroutine has ended
-	broke  chan error     // holds one: why there is no service any more
+	callbacks *callQueue
+	timers    sync.WaitGroup // pending timers
+	wake      chan struct{}  // capacity 1: signals pending writes
+	ended     chan struct{}  // closed when the committing goroutine has ended
+	broke     chan error     // capacity 1: the error that ended service
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards the fields below
 	journal   *journal
-	broken    error // of the first commit that failed
+	broken    error // error of the first failed commit
 	closed    bool
 	deadlines deadlines
-	order     uint64 // of the newest deadline
+	order     uint64 // order of the newest deadline
 	timer     Timer
 	timerAt   time.Time
 	entities  map[string]*entity // by lower-case path
-	purges    []uint32           // deleted entities with remains
+	purges    []uint32           // numbers of deleted entities whose data is not removed yet
 	newest    uint32             // the newest entity number
 	locks     map[LockToken]*messageLock
-	changed   map[*messageQueue]struct{} // whose counters are to be written
+	changed   map[*messageQueue]struct{} // queues whose counters must be written
 }
 
-// Open reads the entities of a store, which stays the caller's to close. It
-// starts two goroutines, which end with Close.
+// Open reads the entities of a store. It starts two goroutines, which end with Close. The
+// caller closes the store.
 func Open(store disk.Store, o Options) (*Bus, error) {
 	if o.Codec == nil {
 		return nil, fmt.Errorf("%w: a codec is required", ErrInvalid)
 	}
 	b := &Bus{
-		clock: o.Clock, rand: o.Rand, codec: o.Codec, outbox: newCallQueue(),
+		clock: o.Clock, rand: o.Rand, codec: o.Codec, callbacks: newCallQueue(),
 		wake: make(chan struct{}, 1), ended: make(chan struct{}), broke: make(chan error, 1),
 		journal: newJournal(store), entities: map[string]*entity{},
 		locks: map[LockToken]*messageLock{}, changed: map[*messageQueue]struct{}{},
@@ -94,16 +94,16 @@ func Open(store disk.Store, o Options) (*Bus, error) {
 	if err := b.loadEntities(); err != nil {
 		return nil, err
 	}
-	go b.outbox.runCalls()
+	go b.callbacks.runCalls()
 	go b.commitAll()
 	b.lockAndCatchUp()
 	b.scheduleAndUnlock()
 	return b, nil
 }
 
-// Close answers what is under way and calls Lost of all receivers. It must not
-// be called from a done, Deliver or Lost, and returns when the last of these
-// has. Closing twice does no harm.
+// Close completes running operations and calls Lost of all receivers. It returns when all calls
+// of done, Deliver and Lost have returned, and must not be called from one of them. Further
+// calls have no effect.
 func (b *Bus) Close() error {
 	b.mu.Lock()
 	first := !b.closed
@@ -116,11 +116,11 @@ func (b *Bus) Close() error {
 	b.mu.Unlock()
 	<-b.ended
 	b.timers.Wait()
-	b.outbox.closeAndWait()
+	b.callbacks.closeAndWait()
 	return nil
 }
 
-// lockAndCatchUp begins an operation, after all that is due before it.
+// lockAndCatchUp locks the bus and runs all deadlines that have passed.
 func (b *Bus) lockAndCatchUp() {
 	b.mu.Lock()
 	if b.checkUsable() == nil {
@@ -128,8 +128,7 @@ func (b *Bus) lockAndCatchUp() {
 	}
 }
 
-// scheduleAndUnlock ends an operation: what it changed is on its way to the store, what it
-// has to say to those outside.
+// scheduleAndUnlock ends an operation: it starts the commit of its writes and unlocks the bus.
 func (b *Bus) scheduleAndUnlock() {
 	if b.journal.failure != nil {
 		b.breakDown(b.journal.failure)
@@ -137,12 +136,12 @@ func (b *Bus) scheduleAndUnlock() {
 	if len(b.journal.pending.writes) > 0 && !b.closed {
 		select {
 		case b.wake <- struct{}{}:
-		default: // it is awake
+		default: // it was signaled already
 		}
 	}
 	b.setTimer()
 	b.mu.Unlock()
-	b.outbox.callRemaining()
+	b.callbacks.callRemaining()
 }
 
 func (b *Bus) checkUsable() error {
@@ -152,8 +151,8 @@ func (b *Bus) checkUsable() error {
 	return b.broken
 }
 
-// runOperation runs one operation and answers it. An operation that fails must not have
-// written anything.
+// runOperation runs one operation and calls done. An operation that fails must not have written
+// anything.
 func (b *Bus) runOperation(done func(error), operation func() error) {
 	b.lockAndCatchUp()
 	err := b.checkUsable()
@@ -169,21 +168,21 @@ func (b *Bus) runOperation(done func(error), operation func() error) {
 	b.scheduleAndUnlock()
 }
 
-// replyCommitted has call made when all that was written so far is committed: nobody
-// learns of what a crash could still undo, a refusal because of it included.
+// replyCommitted makes call when all writes so far are committed. So a result, including an
+// error, never depends on data that a crash could lose.
 func (b *Bus) replyCommitted(call func(broken error)) {
 	if !b.journal.replyOnceCommitted(call) {
-		b.outbox.addCall(func() { call(nil) })
+		b.callbacks.addCall(func() { call(nil) })
 	}
 }
 
-// commitAll commits one generation after the other until the bus is closed.
+// commitAll commits generations until the bus is closed.
 func (b *Bus) commitAll() {
 	defer close(b.ended)
 	for range b.wake {
 		b.commitPending()
 	}
-	b.commitPending() // what came in last
+	b.commitPending() // the last writes
 }
 
 func (b *Bus) commitPending() {
@@ -208,11 +207,11 @@ func (b *Bus) commitPending() {
 func (b *Bus) answerGeneration(g *generation) {
 	broken := b.broken
 	for _, reply := range g.replies {
-		b.outbox.addCall(func() { reply(broken) })
+		b.callbacks.addCall(func() { reply(broken) })
 	}
 }
 
-// leaveCommitted looks at what became visible with a commit.
+// leaveCommitted serves the lanes and queues that a commit has changed.
 func (b *Bus) leaveCommitted(g *generation) {
 	b.journal.endCommit(g)
 	if b.checkUsable() == nil {
@@ -229,11 +228,11 @@ func (b *Bus) leaveCommitted(g *generation) {
 	b.scheduleAndUnlock()
 }
 
-// Broken yields an error, once, when nothing is accepted or settled any more.
+// Broken returns a channel that receives one error when service has ended.
 func (b *Bus) Broken() <-chan error { return b.broke }
 
-// breakDown ends all service: after a failed commit nobody knows what is
-// stored, and what is in memory may be ahead of it.
+// breakDown ends all service: after a failed commit it is unknown what is stored, and memory
+// may be ahead of it.
 func (b *Bus) breakDown(err error) {
 	if b.broken != nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMessagesComeInTheOrderTheyWereSentAndOnce(t *testing.T) {
+func TestQueue_DeliversInOrderAndOnce(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	w.sendBatch("q", textMessage("a"), textMessage("b"))
@@ -26,7 +26,7 @@ func TestMessagesComeInTheOrderTheyWereSentAndOnce(t *testing.T) {
 	require.Empty(t, w.newReceiver("q", PeekLock).takeDeliveries(10))
 }
 
-func TestReceiversWithCreditTakeTurns(t *testing.T) {
+func TestReceivers_WithCreditAlternate(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	a, b := w.newReceiver("q", ReceiveAndDelete), w.newReceiver("q", ReceiveAndDelete)
@@ -38,7 +38,7 @@ func TestReceiversWithCreditTakeTurns(t *testing.T) {
 	require.EqualValues(t, 1, w.countsOf("q").Active)
 }
 
-func TestDrainGivesBackTheCreditThatIsLeft(t *testing.T) {
+func TestDrain_ReturnsTheRemainingCredit(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	w.sendBatch("q", textMessage("a"))
@@ -51,7 +51,7 @@ func TestDrainGivesBackTheCreditThatIsLeft(t *testing.T) {
 	require.Equal(t, []string{"a"}, c.takeBodies(0))
 }
 
-func TestAClosedReceiverKeepsItsLocksUntilTheyExpire(t *testing.T) {
+func TestClosedReceiver_KeepsItsLocksUntilTheyExpire(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", LockDuration: time.Minute})
 	w.sendBatch("q", textMessage("a"), textMessage("b"))
@@ -68,7 +68,7 @@ func TestAClosedReceiverKeepsItsLocksUntilTheyExpire(t *testing.T) {
 	require.Equal(t, start.Add(2*time.Minute), d.LockedUntil)
 }
 
-func TestADeadLetterSaysWhyAndWhereItWas(t *testing.T) {
+func TestDeadLetter_HasItsReasonAndSource(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "Orders"})
 	w.sendBatch("orders", messageWith("a", map[string]any{"kept": 1}))
@@ -89,7 +89,7 @@ func TestADeadLetterSaysWhyAndWhereItWas(t *testing.T) {
 	require.Zero(t, w.countsOf("orders"))
 }
 
-func TestPropertiesThatCannotBeReadDoNotKeepAMessage(t *testing.T) {
+func TestUndecodableProperties_DoNotBlockAMessage(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	m := textMessage("a")
@@ -100,7 +100,7 @@ func TestPropertiesThatCannotBeReadDoNotKeepAMessage(t *testing.T) {
 	require.Equal(t, "poison", w.newReceiver("q/$DeadLetterQueue", PeekLock).takeOne().propertyOf("DeadLetterReason"))
 }
 
-func TestAnAbandonedMessageCarriesTheNewPropertiesAndOneMoreCount(t *testing.T) {
+func TestAbandon_MergesPropertiesAndCounts(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", MaxDeliveryCount: 3})
 	w.sendBatch("q", textMessage("a"), textMessage("b"))
@@ -119,7 +119,7 @@ func TestAnAbandonedMessageCarriesTheNewPropertiesAndOneMoreCount(t *testing.T) 
 	require.Equal(t, int64(2), d.propertyOf("try"))
 }
 
-func TestTheNextSessionIsTheOneWithTheOldestMessage(t *testing.T) {
+func TestNextSession_HasTheOldestMessage(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	w.sendBatch("s", inSession("b", "1"), inSession("", "2"), inSession("a", "3"), inSession("b", "4"))
@@ -132,7 +132,7 @@ func TestTheNextSessionIsTheOneWithTheOldestMessage(t *testing.T) {
 	require.Equal(t, []string{"b:[1 4]", ":[2]", "a:[3]"}, order)
 }
 
-func TestWhoWaitsForASessionGetsTheFirstThatBecomesFree(t *testing.T) {
+func TestAcceptSession_WaitsForTheFirstFreeSession(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	var granted []string
@@ -163,7 +163,7 @@ func TestWhoWaitsForASessionGetsTheFirstThatBecomesFree(t *testing.T) {
 	require.Equal(t, "b", granted[3], "a free session with a message")
 }
 
-func TestASessionThatWasReleasedIsNotEndedByItsFormerLock(t *testing.T) {
+func TestSession_IsNotEndedByItsFormerLock(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true, LockDuration: time.Minute})
 	w.holdSession("s", "a").Close()
@@ -179,7 +179,7 @@ func TestASessionThatWasReleasedIsNotEndedByItsFormerLock(t *testing.T) {
 	require.Equal(t, []error{ErrSessionLockLost}, c.lost)
 }
 
-func TestASessionKeepsItsStateUntilItIsCleared(t *testing.T) {
+func TestSession_KeepsItsStateUntilItIsCleared(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	w.holdSession("s", "")
@@ -203,7 +203,7 @@ func TestASessionKeepsItsStateUntilItIsCleared(t *testing.T) {
 	require.Nil(t, state())
 }
 
-func TestSessionsAreListedInPages(t *testing.T) {
+func TestSessions_AreListedInPages(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	w.sendBatch("s", inSession("c", "1"), inSession("a", "2"), inSession("", "3"), inSession("a", "4"))
@@ -223,7 +223,7 @@ func TestSessionsAreListedInPages(t *testing.T) {
 	require.Equal(t, []string{"b"}, changed)
 }
 
-func TestAMessageSentTwiceWithinTheWindowIsStoredOnce(t *testing.T) {
+func TestDuplicateDetection_StoresAMessageOnce(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", DuplicateWindow: time.Minute})
 	w.sendBatch("q", textMessage("a"), textMessage("a"), textMessage("b"))
@@ -239,7 +239,7 @@ func TestAMessageSentTwiceWithinTheWindowIsStoredOnce(t *testing.T) {
 	require.Zero(t, w.countKeys(tableDuplicate)+w.countKeys(tableForget), "ids are forgotten")
 }
 
-func TestAScheduledMessageIsEnqueuedWhenItIsDue(t *testing.T) {
+func TestScheduledMessage_IsEnqueuedWhenItIsDue(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	later := textMessage("later")
@@ -261,7 +261,7 @@ func TestAScheduledMessageIsEnqueuedWhenItIsDue(t *testing.T) {
 		[]any{d.SequenceNumber, d.EnqueuedSequenceNumber, d.EnqueuedAt, d.ExpiresAt})
 }
 
-func TestManyMessagesThatExpireAtOnceDoNotPileUpInMemory(t *testing.T) {
+func TestExpiry_OfManyMessagesUsesBoundedMemory(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", DefaultTTL: time.Minute, DeadLetterOnExpiry: true, MaxBytes: 1 << 40})
 	batch := make([]Message, 100)
@@ -288,7 +288,7 @@ func TestManyMessagesThatExpireAtOnceDoNotPileUpInMemory(t *testing.T) {
 	require.Equal(t, Counts{DeadLetter: 3000, Bytes: w.countsOf("q").Bytes}, w.countsOf("q"))
 }
 
-func TestABatchIsStoredAsAWholeOrNotAtAll(t *testing.T) {
+func TestBatch_IsStoredCompletely(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true, MaxMessageBytes: 10})
 	large := inSession("a", "0123456789x")
@@ -304,7 +304,7 @@ func TestABatchIsStoredAsAWholeOrNotAtAll(t *testing.T) {
 	require.Zero(t, w.countsOf("s"))
 }
 
-func TestAFullEntityRefusesUntilThereIsRoom(t *testing.T) {
+func TestFullEntity_AcceptsMessagesWhenThereIsRoom(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", MaxBytes: 1000})
 	send := func() error {
@@ -319,7 +319,7 @@ func TestAFullEntityRefusesUntilThereIsRoom(t *testing.T) {
 	require.NoError(t, send())
 }
 
-func TestForwardingPassesOnUntilItCannot(t *testing.T) {
+func TestForwarding_EndsInATransferDeadLetter(t *testing.T) {
 	w := newFixture(t)
 	for i := range 6 {
 		w.createEntity(Entity{Path: fmt.Sprint("q", i), ForwardTo: fmt.Sprint("q", i+1)})
@@ -341,7 +341,7 @@ func TestForwardingPassesOnUntilItCannot(t *testing.T) {
 	require.Equal(t, []any{"dead", "why", "from", int64(1)}, []any{string(d.Sections), d.propertyOf("DeadLetterReason"), d.DeadLetterSource, d.EnqueuedSequenceNumber})
 }
 
-func TestForwardingInACircleEnds(t *testing.T) {
+func TestForwarding_InACycleEnds(t *testing.T) {
 	w := newFixture(t)
 	for _, topic := range []string{"t", "u"} {
 		w.createEntity(Entity{Path: topic, Kind: Topic})
@@ -356,7 +356,7 @@ func TestForwardingInACircleEnds(t *testing.T) {
 	require.EqualValues(t, 1, w.countsOf("a").TransferDeadLetter+w.countsOf("b").TransferDeadLetter)
 }
 
-func TestEachSubscriptionGetsWhatItsRulesMake(t *testing.T) {
+func TestSubscription_StoresTheCopiesOfItsRules(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})
 	rules := map[string][]Rule{
@@ -401,7 +401,7 @@ func TestEachSubscriptionGetsWhatItsRulesMake(t *testing.T) {
 	require.EqualValues(t, 1, d.EnqueuedSequenceNumber)
 }
 
-func TestAMessageWithoutSessionIsADeadLetterOfASubscriptionWithSessions(t *testing.T) {
+func TestSubscription_WithSessionsRejectsOtherMessages(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})
 	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription, RequiresSession: true})
@@ -410,7 +410,7 @@ func TestAMessageWithoutSessionIsADeadLetterOfASubscriptionWithSessions(t *testi
 	require.Equal(t, "Session ID is null.", w.newReceiver("t/subscriptions/s/$DeadLetterQueue", PeekLock).takeOne().propertyOf("DeadLetterReason"))
 }
 
-func TestADeletedEntityLeavesNothing(t *testing.T) {
+func TestDelete_RemovesAllKeys(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})
 	w.createEntity(Entity{Path: "t/Subscriptions/s", Kind: Subscription})
@@ -434,7 +434,7 @@ func TestADeletedEntityLeavesNothing(t *testing.T) {
 	require.Zero(t, w.countsOf("t"))
 }
 
-func TestADisabledEntityRefusesWhatItsStatusSays(t *testing.T) {
+func TestDisabledEntity_RefusesByItsStatus(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	c := w.newReceiver("q", PeekLock)
@@ -452,7 +452,7 @@ func TestADisabledEntityRefusesWhatItsStatusSays(t *testing.T) {
 	require.Equal(t, []error{ErrDisabled}, c.lost)
 }
 
-func TestAnEntityThatMakesNoSenseIsRefused(t *testing.T) {
+func TestCreate_RefusesInvalidEntities(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	for name, e := range map[string]Entity{
@@ -473,7 +473,7 @@ func TestAnEntityThatMakesNoSenseIsRefused(t *testing.T) {
 	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Update(Entity{Path: "q", RequiresSession: true}, done) }), ErrInvalid)
 }
 
-func TestAStoredMessageIsTheMessage(t *testing.T) {
+func TestMessageRecord_RoundTrips(t *testing.T) {
 	id := "s"
 	m := Message{
 		ID: "1", SessionID: &id, PartitionKey: "2", Subject: "3", To: "4", ReplyTo: "5", ReplyToSessionID: "6", CorrelationID: "7",

@@ -14,19 +14,19 @@ import (
 // Format is the number of the layout of a store.
 const Format = 1
 
-// storeFormat is the format of a store.
+// storeFormat returns the format of a store.
 func storeFormat(version string) *disk.Format {
 	key := []byte{tableMeta, 'f'}
 	return &disk.Format{Number: Format, Version: version, Key: key, IsNew: func(s disk.State) bool { return s.Get(key) == nil }}
 }
 
-// An entityRecord is how an entity is stored.
+// An entityRecord is the stored form of an entity.
 type entityRecord struct {
 	Number uint32
 	Config Entity
 }
 
-// loadEntities reads what a former bus left in the store.
+// loadEntities reads the entities in the store.
 func (b *Bus) loadEntities() error {
 	j := b.journal
 	var damaged error
@@ -63,7 +63,7 @@ func (b *Bus) loadEntities() error {
 	return j.failure
 }
 
-// registerEntity makes an entity known; a subscription needs its topic.
+// registerEntity adds an entity to the bus. A subscription needs its topic.
 func (b *Bus) registerEntity(e *entity) bool {
 	name := strings.ToLower(e.config.Path)
 	if e.config.Kind == Subscription {
@@ -82,16 +82,15 @@ func (b *Bus) registerEntity(e *entity) bool {
 func (b *Bus) storeEntity(e *entity) {
 	record, err := json.Marshal(entityRecord{e.number, e.config})
 	if err != nil {
-		b.journal.failure = err // cannot be: it has no such fields
+		b.journal.failure = err // unreachable: it has no such fields
 	}
 	b.journal.putKey(entityKey(strings.ToLower(e.config.Path)), record)
 }
 
-// purgeStep bounds what one commit removes of a deleted entity.
+// purgeStep bounds the keys of a deleted entity that one commit removes.
 const purgeStep = 1000
 
-// purgeSome removes a part of what deleted entities left. The commit of that
-// calls for the next part.
+// purgeSome removes a part of the data of deleted entities. Its commit triggers the next part.
 func (b *Bus) purgeSome() {
 	if len(b.purges) == 0 {
 		return

@@ -18,11 +18,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A failingStore fails one commit, before or after it took place, and as disk
-// promises, all later ones.
+// A failingStore fails one commit, before or after it is executed, and all later ones, as
+// package disk promises.
 type failingStore struct {
 	disk.Store
-	left  int // commits until then
+	left  int // commits until the failure
 	after bool
 	full  bool
 }
@@ -42,7 +42,7 @@ func (s *failingStore) Update(ctx context.Context, fn func(disk.Tx) error) error
 	return disk.ErrBroken
 }
 
-// A client knows which messages the bus said it has, and which it may have.
+// A crashClient records which messages the bus has confirmed, and which it may have stored.
 type crashClient struct {
 	sent, maybeSent map[string]bool
 	done, maybeDone map[string]bool
@@ -50,8 +50,7 @@ type crashClient struct {
 	lost            error
 }
 
-// runUntilBroken runs a short life of a client until the bus breaks, and notes what was
-// answered.
+// runUntilBroken sends and receives until the bus breaks, and records the answers.
 func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken error) {
 	note := func(sure, maybe map[string]bool, ids []string, err error) error {
 		for _, id := range ids {
@@ -95,7 +94,7 @@ func (c *crashClient) runUntilBroken(t *testing.T, b *Bus, round int) (broken er
 	return nil
 }
 
-// checkReopened looks at what a new bus finds.
+// checkReopened checks the messages in a reopened bus.
 func (c *crashClient) checkReopened(t *testing.T, b *Bus) {
 	found := map[string]int{}
 	for _, path := range []string{"q", "q/$DeadLetterQueue"} {
@@ -118,9 +117,9 @@ func (c *crashClient) checkReopened(t *testing.T, b *Bus) {
 	require.EqualValues(t, len(found), counts.Active+counts.DeadLetter)
 }
 
-func TestACommitThatFailsAnywhereLosesAndResurrectsNothing(t *testing.T) {
+func TestFailedCommit_LosesAndResurrectsNoMessage(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for at := 2; ; at++ { // the first one creates the queue
+		for at := 2; ; at++ { // the first commit creates the queue
 			store := disk.NewMemory()
 			faulty := &failingStore{Store: store, left: at, after: after, full: at%2 == 0}
 			b, err := Open(faulty, Options{Codec: jsonCodec{}, Clock: newClock()})
@@ -155,8 +154,8 @@ func TestACommitThatFailsAnywhereLosesAndResurrectsNothing(t *testing.T) {
 
 const childFolder = "BUS_TEST_CHILD_FOLDER"
 
-// sendUntilKilled is the process that is killed: it sends, completes, and
-// prints what was answered.
+// sendUntilKilled is the child process: it sends and completes messages and prints the
+// confirmed operations until it is killed.
 func sendUntilKilled(dir string) {
 	store, err := disk.Open(dir)
 	panicOn(err)
@@ -208,7 +207,7 @@ func panicOn(err error) {
 	}
 }
 
-func TestAKilledProcessLosesAndResurrectsNothing(t *testing.T) {
+func TestKill_LosesAndResurrectsNoMessage(t *testing.T) {
 	dir := t.TempDir()
 	inStore := func(use func(b *Bus)) {
 		store, err := disk.Open(dir)
@@ -255,7 +254,7 @@ func TestAKilledProcessLosesAndResurrectsNothing(t *testing.T) {
 	}
 }
 
-// killChild kills the child after it has said a number of things.
+// killChild kills the child after it has printed a number of lines.
 func killChild(t *testing.T, dir string, after int, said map[string]map[string]bool) {
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), childFolder+"="+dir)
@@ -279,7 +278,7 @@ func killChild(t *testing.T, dir string, after int, said map[string]map[string]b
 	require.Error(t, child.Wait(), "it was killed")
 }
 
-func TestWhoComesTooOftenIsAskedToWait(t *testing.T) {
+func TestSend_IsBusyWhileManyWritesWait(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", MaxBytes: 1 << 40})
 	slow := &slowStore{Store: w.store, proceed: make(chan struct{})}
@@ -320,7 +319,7 @@ func (s *slowStore) Update(ctx context.Context, fn func(disk.Tx) error) error {
 	return s.Store.Update(ctx, fn)
 }
 
-func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
+func TestAnswers_WaitForTheCommit(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", DuplicateWindow: time.Minute})
 	w.sendBatch("q", textMessage("old"))
@@ -342,7 +341,7 @@ func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
 	b.Settle("q", []LockToken{old.Token}, Settlement{}, note("completed"))
 	b.Settle("q", []LockToken{old.Token}, Settlement{}, note("again"))
 	r.AddCredit(1)
-	b.outbox.waitIdle()
+	b.callbacks.waitIdle()
 	seen, err := b.Peek("q", PeekOptions{Max: 9})
 	require.NoError(t, err)
 	require.Len(t, seen, 1, "only what is committed")
@@ -356,7 +355,7 @@ func TestNobodyLearnsOfWhatIsNotCommitted(t *testing.T) {
 	w.openBus()
 }
 
-func TestTheBusRunsInABubbleOnTheTimeOfItsOwn(t *testing.T) {
+func TestBus_RunsInASynctestBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := Open(disk.NewMemory(), Options{Codec: jsonCodec{}})
 		require.NoError(t, err)
@@ -377,7 +376,7 @@ func TestTheBusRunsInABubbleOnTheTimeOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestCloseAnswersAndTellsAllWhoWait(t *testing.T) {
+func TestClose_AnswersAllWaitingRequests(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	w.createEntity(Entity{Path: "s", RequiresSession: true})

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A deadline is something to do at a time.
+// A deadline is a function that runs at a time.
 type deadline struct {
 	at    time.Time
 	run   func()
-	order uint64 // of those at one time, the one that was set first
-	index int    // in the heap; -1: not in it
+	order uint64 // order among deadlines with the same time
+	index int    // index in the heap; -1: not in the heap
 }
 
-// deadlines is a heap with the earliest first.
+// deadlines is a heap, the earliest first.
 type deadlines []*deadline
 
 func (d deadlines) Len() int { return len(d) }
@@ -49,7 +49,7 @@ func (b *Bus) addDeadline(at time.Time, run func()) *deadline {
 	return d
 }
 
-// moveDeadline changes the time of a deadline, also of one that has run.
+// moveDeadline changes the time of a deadline. One that has run is scheduled again.
 func (b *Bus) moveDeadline(d *deadline, at time.Time) {
 	b.order++
 	d.at, d.order = at, b.order
@@ -60,16 +60,15 @@ func (b *Bus) moveDeadline(d *deadline, at time.Time) {
 	}
 }
 
-// cancelDeadline is also good for a nil deadline.
+// cancelDeadline removes a deadline, which may be nil.
 func (b *Bus) cancelDeadline(d *deadline) {
 	if d != nil && d.index >= 0 {
 		heap.Remove(&b.deadlines, d.index)
 	}
 }
 
-// catchUp runs the deadlines that have passed, but not those that are set
-// meanwhile: one that sets itself anew, because there is more to do, gives back
-// the lock in between.
+// catchUp runs the deadlines that have passed, but not those that are added meanwhile. So a
+// deadline that reschedules itself, because it has more work, releases the lock in between.
 func (b *Bus) catchUp() {
 	now, newest := b.clock.Now(), b.order
 	for len(b.deadlines) > 0 && !b.deadlines[0].at.After(now) && b.deadlines[0].order <= newest {
@@ -77,8 +76,8 @@ func (b *Bus) catchUp() {
 	}
 }
 
-// setTimer has the clock call back for the earliest deadline. A timer that is set
-// for an earlier time is left alone: it finds nothing due, and arms again.
+// setTimer sets a timer for the earliest deadline. It keeps a timer that fires earlier, which
+// then finds no passed deadline and sets a new timer.
 func (b *Bus) setTimer() {
 	if len(b.deadlines) == 0 || b.closed {
 		return

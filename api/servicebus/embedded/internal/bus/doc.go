@@ -1,7 +1,6 @@
-// Package bus is the state machine of a Service Bus-compatible broker: queues,
-// topics with topic subscriptions, sessions, locks, dead letters. It knows no
-// wire. A message is its encoded sections, kept as they came, beside the few
-// properties that decide where it goes.
+// Package bus is the state machine of a Service Bus-compatible broker: queues, topics with
+// subscriptions, sessions, locks, dead letters. It does not depend on the wire protocol. A
+// message has its encoded sections, unchanged, and the few properties that the bus uses.
 //
 //	Send ─▶ topic ─▶ rules ─┐
 //	Send ─────────────────▶ queue ─▶ lane ─▶ Receiver ─▶ Settle ─▶ gone
@@ -10,38 +9,34 @@
 //
 // # What it promises
 //
-//   - Order: a queue, or a session of one, hands out the free message with the
-//     lowest sequence number. A message that comes back stands at its old place.
-//   - A message is locked by one receiver at a time, and a session held by one.
-//   - A batch is stored as a whole or not at all; so is whatever one operation
-//     does: the copies in all subscriptions, or the way to the dead letters.
-//   - Nobody is answered, a refusal included, and no message handed out, before
-//     what that rests on is committed. After kill -9 all that was answered is
-//     there, and nothing that was settled comes back.
-//   - Memory does not grow with what waits, but with what is locked, with
-//     receivers, and with entities.
+//   - Order: a queue, or a session of one, delivers the unlocked message with the lowest
+//     sequence number. A message that is returned keeps its position.
+//   - A message is locked by one receiver at a time, and a session is held by one.
+//   - A batch is stored completely or not at all. The same holds for all changes of one
+//     operation, such as the copies in all subscriptions, or the move to the dead letters.
+//   - An operation is answered, and a message delivered, only after the data on which it
+//     depends is committed. After kill -9 all confirmed writes are there, and settled messages
+//     do not return.
+//   - Memory grows with locked messages, receivers and entities, but not with waiting messages.
 //
 // # How
 //
-// The store holds every message once and, as keys, every order it is needed in:
-// the table in keys.go is the whole layout. Memory holds locks, receivers and
-// how far each lane has got. One mutex guards it. An operation changes memory
-// and the journal, which is the store with what is still on its way to it on
-// top; one goroutine commits what has collected, all of it with one sync, and
-// then the answers go out through the outbox. Everything that has a time is in
-// one heap of deadlines, with one timer for the first.
+// The store holds every message once and, as keys, every order in which messages are needed;
+// the tables are in keys.go. Memory holds locks, receivers and the position of each lane,
+// guarded by one mutex. An operation changes memory and the journal, which combines the store
+// with uncommitted writes. One goroutine commits the collected writes with one sync; then the
+// call queue sends the answers. All timed actions are in one heap of deadlines, with a timer
+// for the first.
 //
 // # What a failure leaves behind
 //
-// A restart forgets locks and held sessions: their messages are free, with the
-// counts they had. When a commit fails, memory is ahead of what is stored and
-// nobody knows by how much; every operation is then refused with an error that
-// is disk.ErrBroken, receivers end with it, and opening the store again finds
-// a consistent state.
+// A restart releases all locks and held sessions; delivery counts stay. When a commit fails,
+// memory is ahead of the store by an unknown amount. Every operation then fails with
+// disk.ErrBroken, and so do receivers. Opening the store again finds a consistent state.
 //
 // # What it leaves to others
 //
-// Who may do what, encodings, credit on the wire, and creating entities on
-// first use. Messages that are already in an entity stay when it begins to
-// forward. Entities are not deleted for being idle. There are no transactions.
+// Authorization, encodings, credit on the wire, and creating entities on first use. Messages
+// that are already in an entity stay when forwarding is enabled. Idle entities are not deleted.
+// Transactions are not supported.
 package bus

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// An entity is a queue, a topic or a topic subscription. What is scheduled for
-// a topic waits in its main queue.
+// An entity is a queue, a topic or a topic subscription. Scheduled messages of a topic wait in
+// its main queue.
 type entity struct {
 	config  Entity
 	number  uint32
@@ -19,9 +19,9 @@ type entity struct {
 
 	main, deadLetters, transfers *messageQueue
 
-	topic         *entity         // of a subscription
-	subscriptions []*entity       // of a topic, by path
-	rules         []*compiledRule // of a subscription, by name
+	topic         *entity         // topic of a subscription
+	subscriptions []*entity       // subscriptions of a topic, by path
+	rules         []*compiledRule // rules of a subscription, by name
 }
 
 func newEntity(config Entity, number uint32) *entity {
@@ -40,8 +40,8 @@ const (
 	subscriptions = "/subscriptions/"
 )
 
-// Create makes an entity. A subscription begins with one rule, which lets all
-// pass. It fails with ErrExists, or with ErrNotFound without its topic.
+// Create creates an entity. A new subscription has one rule, which matches all messages. It
+// fails with ErrExists, or with ErrNotFound if a subscription's topic is missing.
 func (b *Bus) Create(config Entity, done func(error)) {
 	b.runOperation(done, func() error {
 		if err := config.fillDefaults(); err != nil {
@@ -68,8 +68,8 @@ func (b *Bus) Create(config Entity, done func(error)) {
 	})
 }
 
-// Update changes an entity, but not its kind and whether it has sessions.
-// Receivers of an entity that is no longer received from end with ErrDisabled.
+// Update changes the settings of an entity except its kind and RequiresSession. If the entity
+// can no longer be received from, its receivers end with ErrDisabled.
 func (b *Bus) Update(config Entity, done func(error)) {
 	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(config.Path)]
@@ -95,8 +95,8 @@ func (b *Bus) Update(config Entity, done func(error)) {
 	})
 }
 
-// Delete removes an entity with its messages, and a topic with its
-// subscriptions. Receivers end with ErrNotFound.
+// Delete removes an entity with its messages; a topic also loses its subscriptions. Receivers
+// end with ErrNotFound.
 func (b *Bus) Delete(path string, done func(error)) {
 	b.runOperation(done, func() error {
 		e := b.entities[strings.ToLower(path)]
@@ -130,8 +130,7 @@ func (b *Bus) eraseEntity(e *entity) {
 	b.purges = append(b.purges, e.number)
 }
 
-// Entity returns the configuration of an entity, also by the path of one of its
-// dead-letter queues.
+// Entity returns the configuration of an entity. path may be one of its dead-letter queues.
 func (b *Bus) Entity(path string) (Entity, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -153,7 +152,7 @@ func (b *Bus) Entities() []Entity {
 	return all
 }
 
-// fillDefaults fills in the defaults, and refuses what makes no sense.
+// fillDefaults sets the defaults, and refuses invalid settings.
 func (c *Entity) fillDefaults() error {
 	c.LockDuration = cmp.Or(c.LockDuration, time.Minute)
 	c.MaxDeliveryCount = cmp.Or(c.MaxDeliveryCount, 10)

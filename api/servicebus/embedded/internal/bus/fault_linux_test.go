@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk/disktest"
 )
 
-func TestADiskThatFailsEndsServiceAndLosesNothingThatWasAnswered(t *testing.T) {
+func TestFailingDisk_EndsServiceAndLosesNoConfirmedWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
 		device string
 		want   error
@@ -37,7 +37,7 @@ func TestADiskThatFailsEndsServiceAndLosesNothingThatWasAnswered(t *testing.T) {
 			require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.Send("q", []Message{textMessage("late")}, done) }), disk.ErrBroken)
 			require.NoError(t, w.bus.Close())
 			require.ErrorIs(t, c.lost[0], disk.ErrBroken)
-			_ = store.Close() // its file was replaced
+			_ = store.Close() // its file was replaced, so an error is expected
 
 			w.store, err = disk.Open(dir)
 			require.NoError(t, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestMain makes histories longer than is usual: it takes a few steps until
-// something interesting is locked, expired or forwarded. The command line wins.
+// TestMain makes histories longer than rapid's default, because it takes some steps until
+// messages are locked, expired or forwarded. Flags on the command line take precedence.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childFolder); dir != "" {
 		sendUntilKilled(dir)
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// jsonCodec stands in for the encoding of the wire.
+// jsonCodec replaces the encoding of the wire.
 type jsonCodec struct{}
 
 func (jsonCodec) Decode(section []byte) (map[string]any, error) {
@@ -71,7 +71,7 @@ func (c jsonCodec) Merge(section []byte, changes map[string]any, remove []string
 	return json.Marshal(values)
 }
 
-// manualClock moves when it is told to, and then calls back before it returns.
+// manualClock advances by Advance, which calls the functions of timers before it returns.
 type manualClock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -113,7 +113,7 @@ func (t *manualTimer) Stop() bool {
 	return true
 }
 
-// Advance moves the clock to each timer in turn, and then to the end.
+// Advance moves the clock to each timer in order, and then to the end.
 func (c *manualClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	end := c.now.Add(d)
@@ -135,8 +135,8 @@ func (c *manualClock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
-// A world is a bus with what a test needs around it. Its methods answer when
-// all that they caused is committed and delivered.
+// A busFixture is a bus with its store and clock. Its methods return when all effects are
+// committed and delivered.
 type busFixture struct {
 	t     tester
 	bus   *Bus
@@ -168,14 +168,13 @@ func (w *busFixture) restartBus() {
 	w.openBus()
 }
 
-// advanceTime lets time pass.
+// advanceTime advances the time.
 func (w *busFixture) advanceTime(d time.Duration) {
 	w.clock.Advance(d)
 	w.waitSettled()
 }
 
-// waitSettled waits until nothing is on its way: each look at the journal can
-// bring more.
+// waitSettled waits until no writes and calls are pending. Each may cause others.
 func (w *busFixture) waitSettled() {
 	b := w.bus
 	for {
@@ -189,13 +188,13 @@ func (w *busFixture) waitSettled() {
 		})
 		b.scheduleAndUnlock()
 		if <-quiet {
-			b.outbox.waitIdle()
+			b.callbacks.waitIdle()
 			return
 		}
 	}
 }
 
-// awaitDone waits for the done of an operation.
+// awaitDone runs an operation and returns the error passed to done.
 func awaitDone(operation func(done func(error))) error {
 	answered := make(chan error, 1)
 	operation(func(err error) { answered <- err })
@@ -233,7 +232,7 @@ func messageWith(body string, values map[string]any) Message {
 	return m
 }
 
-// A consumer is a receiver that keeps what it gets.
+// A testConsumer is a receiver that keeps its deliveries.
 type testConsumer struct {
 	w    *busFixture
 	path string
@@ -287,7 +286,7 @@ func (w *busFixture) holdSession(path, id string) *testConsumer {
 	return c
 }
 
-// takeDeliveries asks for up to n messages more and returns what is there now.
+// takeDeliveries requests up to n messages and returns the delivered ones.
 func (c *testConsumer) takeDeliveries(n int) []Delivery {
 	c.w.t.Helper()
 	c.AddCredit(n)
@@ -353,7 +352,7 @@ func (d Delivery) propertyOf(name string) any {
 	return values[name]
 }
 
-// countKeys counts the keys of a table in the store.
+// countKeys returns the number of keys in a table of the store.
 func (w *busFixture) countKeys(table byte) (n int) {
 	require.NoError(w.t, w.store.View(func(r disk.Reader) error {
 		r.Scan([]byte{table}, []byte{table + 1}, func(_, _ []byte) bool { n++; return true })

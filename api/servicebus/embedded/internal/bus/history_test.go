@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// The durations differ in their milliseconds, and every step takes one, so
-// that no two events fall on the same instant but those of one batch.
+// The durations differ in their milliseconds, and every step takes one, so that only events of
+// one batch have the same time.
 const (
 	duplicateWindow = 61*time.Second + 300*time.Millisecond
 	oddTTL          = 17*time.Second + 450*time.Millisecond
@@ -29,18 +29,18 @@ var modelled = []Entity{
 	{Path: "t/subscriptions/some", Kind: Subscription, LockDuration: 30 * time.Second, MaxDeliveryCount: 10, DefaultTTL: oddTTL},
 }
 
-// A history is one random run of the bus beside the model.
+// A busHistory runs random operations on the bus and the model.
 type busHistory struct {
 	*rapid.T
 	*busFixture
 	model   *busModel
-	paths   []string // of the entities that are used
+	paths   []string // paths of the used entities
 	bodies  int
-	holders map[string]*testConsumer // of sessions
+	holders map[string]*testConsumer // consumers by session
 	plain   map[string]*testConsumer // by path
 }
 
-func TestAnyHistoryGivesWhatTheModelSays(t *testing.T) {
+func TestHistory_EqualsThatOfTheModel(t *testing.T) {
 	for _, paths := range [][]string{
 		{"plain", "sessions", "t", "t/subscriptions/all", "t/subscriptions/some"}, {"sessions"}, {"plain"}, {"t", "t/subscriptions/some"},
 	} {
@@ -90,7 +90,7 @@ func (h *busHistory) startRun() {
 	}
 }
 
-// usedPaths leaves out the entities that are not used.
+// usedPaths returns the paths that the history uses.
 func (h *busHistory) usedPaths(paths ...string) []string {
 	return slices.DeleteFunc(paths, func(p string) bool {
 		p, _, _ = strings.Cut(p, "/$")
@@ -98,7 +98,7 @@ func (h *busHistory) usedPaths(paths ...string) []string {
 	})
 }
 
-// passMillisecond keeps what happens apart.
+// passMillisecond gives each step a different time.
 func (h *busHistory) passMillisecond() { h.advanceBoth(time.Millisecond) }
 
 func (h *busHistory) advanceBoth(d time.Duration) {
@@ -160,7 +160,7 @@ func (h *busHistory) receiveSome(r *rapid.T) {
 	}
 }
 
-// lockedMessages are all messages that are locked, in the order of the model.
+// lockedMessages returns all locked messages, in the order of the model.
 func (h *busHistory) lockedMessages() (queues []*modelQueue, messages []*modelMessage) {
 	for _, q := range h.model.sortedQueues() {
 		for _, x := range q.messages {
@@ -316,7 +316,7 @@ func (h *busHistory) restartAll(r *rapid.T) {
 	h.startRun()
 }
 
-// compareAll compares all that the bus holds.
+// compareAll compares all messages and counts.
 func (h *busHistory) compareAll(r *rapid.T) {
 	h.waitSettled()
 	for id, c := range h.holders {

@@ -14,10 +14,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestTheFileHoldsWhatWasAnsweredAtAnyTime copies the file after every answer,
-// as it is while the bus runs, and opens the copy: that is what a kill at this
-// time leaves.
-func TestTheFileHoldsWhatWasAnsweredAtAnyTime(t *testing.T) {
+// TestFile_HoldsConfirmedWritesAtAnyTime copies the file of the running bus after every
+// answer, and opens the copy: a kill at this time would leave this file.
+func TestFile_HoldsConfirmedWritesAtAnyTime(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()
 	store, err := disk.Open(dir)
@@ -66,7 +65,7 @@ func (w *busFixture) someStep(random *rand.Rand, i int) {
 	}
 }
 
-// describeAll describes all that a bus holds.
+// describeAll describes all messages and states of a bus.
 func (w *busFixture) describeAll(b *Bus) string {
 	var s strings.Builder
 	for _, e := range b.Entities() {

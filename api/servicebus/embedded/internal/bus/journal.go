@@ -9,40 +9,38 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A write is one changed key that is not committed yet; a nil value stands for
-// a deletion.
+// A write is an uncommitted write of one key. A nil value is a deletion.
 type write struct {
 	key, value []byte
 	generation uint64
 }
 
-// A generation is what one commit takes in: the writes, and what waits for
-// them to be durable.
+// A generation is the content of one commit: the writes, and the calls and lanes that wait for
+// them.
 type generation struct {
 	number  uint64
 	writes  []*write
 	bytes   int
 	replies []func(broken error)
-	lanes   map[*deliveryLane]struct{} // to look at again when it is committed
-	queues  map[*messageQueue]struct{} // whose waiting receivers and chores to look at
+	lanes   map[*deliveryLane]struct{} // lanes to serve after the commit
+	queues  map[*messageQueue]struct{} // queues whose waiting receivers and maintenance to serve
 }
 
 func newGeneration(number uint64) *generation {
 	return &generation{number: number, lanes: map[*deliveryLane]struct{}{}, queues: map[*messageQueue]struct{}{}}
 }
 
-// A journal is the store with the writes that are on their way to it on top:
-// whoever reads it sees what was written before, committed or not. Writes
-// collect in the pending generation while the one before is being committed,
-// so one sync serves all that came in during the last.
+// A journal combines the store with uncommitted writes: a read sees all earlier writes,
+// committed or not. Writes collect in the pending generation while the previous one is being
+// committed, so one sync commits all writes that arrived during the last.
 //
-// All methods but save run under the lock of the bus.
+// All methods except saveGeneration are called under the lock of the bus.
 type journal struct {
 	store    disk.Store
-	writes   *btree.BTreeG[*write] // the newest of each key
+	writes   *btree.BTreeG[*write] // the newest write of each key
 	pending  *generation
-	flushing *generation // nil: nothing is being committed
-	failure  error       // of reading; then nothing that was read can be trusted
+	flushing *generation // nil: no commit is running
+	failure  error       // error of a read, after which no result of a read is reliable
 }
 
 func newJournal(store disk.Store) *journal {
@@ -63,8 +61,8 @@ func (j *journal) putKey(key, value []byte) {
 
 func (j *journal) removeKey(key []byte) { j.putKey(key, nil) }
 
-// waitsFor returns the generation that the newest value of key is committed
-// with, nil if it is durable already.
+// waitsFor returns the generation that contains the newest value of key, nil if it is
+// committed.
 func (j *journal) waitsFor(key []byte) *generation {
 	w, waits := j.writes.Get(&write{key: key})
 	switch {
@@ -77,7 +75,7 @@ func (j *journal) waitsFor(key []byte) *generation {
 	}
 }
 
-// getValue returns the value of key, which must not be changed, or nil.
+// getValue returns the value of key, which must not be modified, or nil.
 func (j *journal) getValue(key []byte) []byte {
 	if w, ok := j.writes.Get(&write{key: key}); ok {
 		return w.value
@@ -98,14 +96,14 @@ func (j *journal) viewStore(fn func(disk.Reader)) {
 	}
 }
 
-// scanRange visits the pairs with from <= key < to until visit returns false. What
-// visit gets is valid until it returns, and it must not use the journal.
+// scanRange visits the pairs with from <= key < to until visit returns false. Keys and values
+// are valid until visit returns, which must not use the journal.
 func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool) {
 	mine := j.writes.Iter()
 	more := mine.Seek(&write{key: from})
 	going := true
-	// give visits my writes that lie before key, and says whether one of them
-	// stands for key itself.
+	// give visits the uncommitted writes before key, and reports whether there is one of key
+	// itself.
 	give := func(key []byte) (replaced bool) {
 		for going && more {
 			w := mine.Item()
@@ -144,8 +142,8 @@ func (j *journal) firstKey(from, to []byte) []byte {
 	return found
 }
 
-// replyOnceCommitted calls reply once all that was written so far is committed, or with
-// why it never will be. It returns false if nothing is under way.
+// replyOnceCommitted calls reply when all writes so far are committed, or with the error if the
+// commit fails. It returns false if there are no uncommitted writes.
 func (j *journal) replyOnceCommitted(reply func(broken error)) bool {
 	g := j.pending
 	if len(g.writes) == 0 && len(g.replies) == 0 {
@@ -158,7 +156,8 @@ func (j *journal) replyOnceCommitted(reply func(broken error)) bool {
 	return true
 }
 
-// beginCommit begins the commit of the pending generation; nil if it is empty.
+// beginCommit starts the commit of the pending generation. It returns nil if the generation is
+// empty.
 func (j *journal) beginCommit() *generation {
 	g := j.pending
 	if len(g.writes) == 0 {
@@ -168,7 +167,7 @@ func (j *journal) beginCommit() *generation {
 	return g
 }
 
-// saveGeneration commits a generation. It runs without the lock of the bus.
+// saveGeneration commits a generation. It is called without the lock of the bus.
 func (j *journal) saveGeneration(g *generation) error {
 	return j.store.Update(context.Background(), func(tx disk.Tx) error {
 		for _, w := range g.writes {
@@ -182,8 +181,7 @@ func (j *journal) saveGeneration(g *generation) error {
 	})
 }
 
-// endCommit ends the commit: what was written is in the store, and need not be
-// kept here.
+// endCommit ends the commit, and drops its writes, which are in the store now.
 func (j *journal) endCommit(g *generation) {
 	for _, w := range g.writes {
 		if now, ok := j.writes.Get(w); ok && now.generation <= g.number {

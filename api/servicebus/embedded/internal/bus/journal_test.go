@@ -12,10 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestAJournalReadsLikeAMapWhateverIsCommitted takes the commits apart: what
-// was written is seen at once, and stays seen while it is being saved and
-// after.
-func TestAJournalReadsLikeAMapWhateverIsCommitted(t *testing.T) {
+// TestJournal_ReadsLikeAMap runs the steps of commits separately: writes are
+// visible immediately, while they are being saved, and afterwards.
+func TestJournal_ReadsLikeAMap(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		j := newJournal(disk.NewMemory())
 		model, durable := map[string]string{}, map[string]string{}
@@ -37,7 +36,7 @@ func TestAJournalReadsLikeAMapWhateverIsCommitted(t *testing.T) {
 				}
 			case 4:
 				if saving != nil {
-					require.NoError(r, j.saveGeneration(saving)) // readers see both, for a moment
+					require.NoError(r, j.saveGeneration(saving)) // for a moment, the writes are in the store and in the journal
 				}
 			case 5:
 				if saving != nil {
@@ -53,14 +52,14 @@ func TestAJournalReadsLikeAMapWhateverIsCommitted(t *testing.T) {
 				require.Equal(r, durable[k], value, "what waits for nothing is durable")
 			}
 			from, to := key.Draw(r, "from"), key.Draw(r, "to")
-			most := rapid.IntRange(1, 12).Draw(r, "most")
+			limit := rapid.IntRange(1, 12).Draw(r, "most")
 			var got, want []string
 			j.scanRange([]byte(from), []byte(to), func(k, v []byte) bool {
 				got = append(got, string(k)+"="+string(v))
-				return len(got) < most
+				return len(got) < limit
 			})
 			for _, k := range slices.Sorted(maps.Keys(model)) {
-				if k >= from && k < to && len(want) < most {
+				if k >= from && k < to && len(want) < limit {
 					want = append(want, k+"="+model[k])
 				}
 			}
@@ -70,7 +69,7 @@ func TestAJournalReadsLikeAMapWhateverIsCommitted(t *testing.T) {
 	})
 }
 
-func TestAnAnswerWaitsForWhatIsOnItsWay(t *testing.T) {
+func TestReplyOnceCommitted_WaitsForPendingWrites(t *testing.T) {
 	j := newJournal(disk.NewMemory())
 	called := 0
 	count := func(error) { called++ }

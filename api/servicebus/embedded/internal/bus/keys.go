@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// The tables of the store. A key is the byte of its table, the id of the queue
-// where it belongs to one, and the rest; numbers are big endian, so that keys
-// are in the order of what they stand for.
+// The tables of the store. A key is the byte of its table, the id of the queue if it belongs to
+// one, and the rest; numbers are big-endian, so that keys sort by them.
 const (
 	tableMeta      = 'a' // format and counters of the bus itself
 	tableEntity    = 'e' // path -> entityRecord
@@ -20,20 +19,20 @@ const (
 	tableSchedule  = 's' // queue, time, sequence number
 	tableExpiry    = 't' // queue, time, sequence number
 	tableDuplicate = 'i' // queue, message id -> until, sequence number
-	tableForget    = 'o' // queue, time, message id: when to forget it
+	tableForget    = 'o' // queue, time, message id: when a tableDuplicate entry ends
 	tableState     = 'z' // queue, session -> time of change, state
 	tableRule      = 'r' // queue, name -> rule
-	tablePurge     = 'x' // number of a deleted entity that has remains
+	tablePurge     = 'x' // number of a deleted entity whose data is not removed yet
 )
 
-// tablesOfQueue are those whose keys begin with the id of a queue.
+// tablesOfQueue are the tables whose keys begin with the id of a queue.
 var tablesOfQueue = []byte{
 	tableCounters, tableMessage, tableLane, tableHead, tableDeferred, tableSchedule,
 	tableExpiry, tableDuplicate, tableForget, tableState, tableRule,
 }
 
-// A queueID is the number of an entity, which is not used again as long as
-// anything of it is left, and which of its queues it is.
+// A queueID is the number of an entity and the part of its queue. A number is not reused while
+// data of its entity remains.
 type queueID [5]byte
 
 func idOf(entity uint32, p queuePart) (id queueID) {
@@ -53,7 +52,7 @@ func messageKey(id queueID, seq int64) []byte {
 
 func headKey(id queueID, seq int64) []byte { return appendNumber(newKey(tableHead, id, 8), seq) }
 
-// sessionKey is for the tables of lanes and deferred messages.
+// sessionKey returns a key of tableLane or tableDeferred.
 func sessionKey(table byte, id queueID, session string, seq int64) []byte {
 	return appendNumber(sessionPrefix(table, id, session), seq)
 }
@@ -84,16 +83,16 @@ func ruleKey(id queueID, name string) []byte {
 
 func entityKey(name string) []byte { return append([]byte{tableEntity}, name...) }
 
-// timeOf reads the time of a timeKey or forgetKey.
+// timeOf returns the time in a timeKey or forgetKey.
 func timeOf(k []byte) time.Time { return time.UnixMilli(readNumber(k[6:])).UTC() }
 
-// lastNumber reads the sequence number that a key ends with.
+// lastNumber returns the sequence number at the end of a key.
 func lastNumber(k []byte) int64 { return readNumber(k[len(k)-8:]) }
 
-// sessionOf reads the session of a sessionKey.
+// sessionOf returns the session in a sessionKey.
 func sessionOf(k []byte) string { return string(k[8 : len(k)-8]) }
 
-// appendNumber writes a number that is not negative.
+// appendNumber appends a number, which must not be negative.
 func appendNumber(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(max(0, n)))
 }
@@ -105,14 +104,14 @@ func readNumber(b []byte) int64 {
 	return int64(binary.BigEndian.Uint64(b) & math.MaxInt64)
 }
 
-// appendText writes a length of two bytes and the text, so that no text is the
-// beginning of another.
+// appendText appends a length of two bytes and the text, so that no encoded text is a prefix of
+// another.
 func appendText(b []byte, s string) []byte {
-	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // limited where it comes in
+	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // limited by checkMessage
 	return append(b, s...)
 }
 
-// endOfPrefix is the end of the range of all keys that begin with prefix.
+// endOfPrefix returns the end of the range of keys with a prefix.
 func endOfPrefix(prefix []byte) []byte {
 	end := append([]byte{}, prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -120,5 +119,5 @@ func endOfPrefix(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
-	return nil // not reached: no table is 0xff
+	return nil // unreachable: no table is 0xff
 }

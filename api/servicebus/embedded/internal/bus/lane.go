@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// A lane is the order in which messages are handed out: that of one held
-// session, or of a whole queue without sessions. The order itself is in the
-// store. A lane knows how far it has got, which messages before that came
-// back, and who wants more.
+// A deliveryLane delivers messages in order: those of one held session, or of a queue without
+// sessions. The order is in the store. A lane keeps its position, the returned messages before
+// it, and the receivers with credit.
 type deliveryLane struct {
 	queue    *messageQueue
 	name     string
-	cursor   int64     // no message from here on was handed out, unless it was fetched by its number
-	returned sequences // before the cursor, and free again
+	cursor   int64     // messages from here on were not delivered, except by sequence number
+	returned sequences // unlocked messages before the cursor
 	locks    map[*messageLock]struct{}
 	ready    list.List // of *Receiver with credit, longest waiting first
 	members  map[*Receiver]struct{}
@@ -29,7 +28,7 @@ func (b *Bus) openLane(q *messageQueue, name string) *deliveryLane {
 	return l
 }
 
-// handOut hands out messages as long as there are some and somebody wants them.
+// handOut delivers messages while there are messages and receivers with credit.
 func (b *Bus) handOut(l *deliveryLane) {
 	for b.journal.failure == nil {
 		front := l.ready.Front()
@@ -50,8 +49,8 @@ func (b *Bus) handOut(l *deliveryLane) {
 	}
 }
 
-// nextFree takes the next free message of a lane, and leaves expired ones behind. A
-// message that is not committed yet holds up those behind it.
+// nextFree returns the next unlocked message of a lane, and skips expired ones. A message that
+// is not committed yet blocks those after it.
 func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 	for b.journal.failure == nil {
 		seq, again := int64(0), len(l.returned) > 0
@@ -74,8 +73,8 @@ func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 		}
 		m, p, there := b.readMessage(l.queue, seq)
 		switch {
-		case !there || m.State != Active: // it expired since it came back
-		case l.queue.locked[seq] != nil: // it was fetched by its number, and comes back if it is not settled
+		case !there || m.State != Active: // it expired after it was returned
+		case l.queue.locked[seq] != nil: // it was received by its number, and is returned unless it is settled
 		case hasExpired(&m, b.clock.Now()):
 			b.expireMessage(l.queue, m, p)
 		default:
@@ -85,7 +84,7 @@ func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 	return Message{}, messageRef{}, false
 }
 
-// giveBack makes a message of the lane free again.
+// giveBack returns a message to the lane.
 func (b *Bus) giveBack(l *deliveryLane, seq int64) {
 	heap.Push(&l.returned, seq)
 	b.handOut(l)
@@ -95,7 +94,7 @@ func hasExpired(m *Message, now time.Time) bool {
 	return !m.ExpiresAt.IsZero() && !m.ExpiresAt.After(now)
 }
 
-// sequences is a heap with the lowest number first.
+// sequences is a heap, the lowest number first.
 type sequences []int64
 
 func (s sequences) Len() int           { return len(s) }

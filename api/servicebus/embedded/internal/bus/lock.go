@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A lock is the right to settle one message. Locks live in memory only: after
-// a restart all messages are free, with the counts they had.
+// A messageLock is the right to settle one message. Locks are only in memory: a restart
+// releases all of them; delivery counts stay.
 type messageLock struct {
 	token    LockToken
 	queue    *messageQueue
-	lane     *deliveryLane // nil: the message is deferred and belongs to no lane
+	lane     *deliveryLane // nil: the message is deferred, and so in no lane
 	place    messageRef
 	until    time.Time
-	deadline *deadline // nil: the lock lives as long as that of its session
+	deadline *deadline // nil: the lock ends with that of the session
 }
 
 func (b *Bus) lockMessage(q *messageQueue, l *deliveryLane, p messageRef) *messageLock {
@@ -30,8 +30,7 @@ func (b *Bus) lockMessage(q *messageQueue, l *deliveryLane, p messageRef) *messa
 	return k
 }
 
-// removeLock forgets a lock, and leaves it to the caller what becomes of the
-// message.
+// removeLock removes a lock. The caller decides about the message.
 func (b *Bus) removeLock(k *messageLock) {
 	b.cancelDeadline(k.deadline)
 	delete(b.locks, k.token)
@@ -41,7 +40,7 @@ func (b *Bus) removeLock(k *messageLock) {
 	}
 }
 
-// expireLock gives back a message whose lock expired: that counts as a delivery.
+// expireLock returns a message whose lock expired, which counts as a failed delivery.
 func (b *Bus) expireLock(k *messageLock) {
 	if m, ok := b.unlockAndRead(k); ok {
 		b.abandonMessage(k, m)
@@ -58,7 +57,7 @@ func (b *Bus) unlockAndRead(k *messageLock) (Message, bool) {
 	return m, ok
 }
 
-// heldLocks finds all tokens in a queue, or none.
+// heldLocks returns the locks of all tokens, or an error.
 func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error) {
 	q, err := b.findQueue(path)
 	if err != nil {
@@ -76,8 +75,7 @@ func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error)
 	return held, nil
 }
 
-// RenewLocks locks messages for another lock duration from now on, all of them
-// or none.
+// RenewLocks renews the locks of all tokens for a lock duration from now on, or of none.
 func (b *Bus) RenewLocks(path string, tokens []LockToken, done func([]time.Time, error)) {
 	var until []time.Time
 	b.runOperation(func(err error) { done(until, err) }, func() error {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// findEntity finds an entity and which of its queues a path means.
+// findEntity returns the entity and the queue part of a path.
 func (b *Bus) findEntity(path string) (*entity, queuePart, error) {
 	if err := b.checkUsable(); err != nil {
 		return nil, 0, err
@@ -23,7 +23,7 @@ func (b *Bus) findEntity(path string) (*entity, queuePart, error) {
 	return e, p, nil
 }
 
-// findQueue returns the queue that a path means.
+// findQueue returns the queue of a path.
 func (b *Bus) findQueue(path string) (*messageQueue, error) {
 	e, p, err := b.findEntity(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Bus) findQueue(path string) (*messageQueue, error) {
 	return e.listQueues()[p], nil
 }
 
-// findReceivable is find, unless the entity's status forbids to receive.
+// findReceivable is findQueue, but fails if the entity's status forbids receiving.
 func (b *Bus) findReceivable(path string) (*messageQueue, error) {
 	q, err := b.findQueue(path)
 	if err == nil && !q.entity.canReceive() {
@@ -53,8 +53,8 @@ func (e *entity) canSend() bool {
 	return e.config.Status != StatusDisabled && e.config.Status != StatusSendDisabled
 }
 
-// Counts returns what an entity holds; of a topic, what all subscriptions hold
-// and what is scheduled for it.
+// Counts returns the numbers of messages of an entity. Those of a topic are the sum of its
+// subscriptions and its scheduled messages.
 func (b *Bus) Counts(path string) (Counts, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()

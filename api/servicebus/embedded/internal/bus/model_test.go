@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// A model is the bus told once more, in the plainest way: lists that are
-// searched from front to back, nothing stored, nothing on its way.
+// A busModel is a simple model of the bus: lists that are searched from the front, without a
+// store and pending writes.
 type busModel struct {
 	now    time.Time
 	queues map[string]*modelQueue // by lower-case path, dead letters included
-	order  int                    // of locks
-	seen   map[string]time.Time   // ids sent to the topic, until when
-	topic  int64                  // its newest sequence number
-	held   []*modelMessage        // scheduled for the topic
+	order  int                    // counter for the order of locks
+	seen   map[string]time.Time   // ids sent to the topic, with the end of their duplicate window
+	topic  int64                  // newest sequence number of the topic
+	held   []*modelMessage        // scheduled messages of the topic
 }
 
 type modelQueue struct {
@@ -24,8 +24,8 @@ type modelQueue struct {
 	config   Entity
 	last     int64
 	messages []*modelMessage
-	sessions map[string]time.Time // held until
-	grave    *modelQueue          // nil: this is one
+	sessions map[string]time.Time // held sessions, with the end of the lock
+	grave    *modelQueue          // dead letters; nil: this queue has dead letters
 }
 
 type modelMessage struct {
@@ -38,7 +38,7 @@ type modelMessage struct {
 	ttl                    time.Duration
 	reason                 any
 	locked                 bool
-	until                  time.Time // of a lock that is not a session's
+	until                  time.Time // end of a message's lock
 	order                  int
 	token                  LockToken
 }
@@ -89,7 +89,7 @@ func (q *modelQueue) findMessage(want func(*modelMessage) bool) *modelMessage {
 	return q.messages[i]
 }
 
-// arriveMessage stores a message in a queue now.
+// arriveMessage stores a message in a queue.
 func (m *busModel) arriveMessage(q *modelQueue, x modelMessage) {
 	x.state, x.expires = Active, time.Time{}
 	ttl := x.ttl
@@ -132,7 +132,7 @@ func (m *busModel) sendMessage(path string, id string, x modelMessage) {
 	}
 }
 
-// takeMessage locks the first free message of a queue or of a session.
+// takeMessage locks the first unlocked message of a queue or of a session.
 func (m *busModel) takeMessage(q *modelQueue, session *string) *modelMessage {
 	x := q.findMessage(func(x *modelMessage) bool {
 		return x.state == Active && !x.locked && (session == nil || x.session == *session)
@@ -151,7 +151,7 @@ func (m *busModel) lockMessage(q *modelQueue, x *modelMessage) {
 	}
 }
 
-// nextSession finds the free session with the oldest active message.
+// nextSession returns the free session with the oldest active message.
 func (q *modelQueue) nextSession() (string, bool) {
 	x := q.findMessage(func(x *modelMessage) bool {
 		_, held := q.sessions[x.session]
@@ -213,7 +213,7 @@ func (m *busModel) releaseSession(q *modelQueue, session string) {
 	m.expireAll(q)
 }
 
-// forgetLocks forgets all locks.
+// forgetLocks releases all locks.
 func (m *busModel) forgetLocks() {
 	for _, q := range m.sortedQueues() {
 		clear(q.sessions)
@@ -224,7 +224,7 @@ func (m *busModel) forgetLocks() {
 	}
 }
 
-// expireAll ends what expired while it was locked, the oldest first.
+// expireAll expires messages whose time ended while they were locked, the oldest first.
 func (m *busModel) expireAll(q *modelQueue) {
 	for _, x := range slices.SortedStableFunc(slices.Values(q.messages), func(a, b *modelMessage) int { return a.expires.Compare(b.expires) }) {
 		m.expireMessage(q, x)
@@ -240,7 +240,7 @@ func (m *busModel) sortedQueues() []*modelQueue {
 	return all
 }
 
-// advanceTime lets time pass from one event to the next.
+// advanceTime advances the time from one event to the next.
 func (m *busModel) advanceTime(d time.Duration) {
 	end := m.now.Add(d)
 	for {
@@ -290,7 +290,7 @@ func (m *busModel) loseSession(q *modelQueue, session string) {
 	}
 }
 
-// describeQueue describes what a queue holds.
+// describeQueue describes the messages of a queue.
 func (q *modelQueue) describeQueue() string {
 	var s strings.Builder
 	for _, x := range q.messages {

@@ -16,10 +16,10 @@ const (
 	maxSequences = 1000
 )
 
-// Peek returns committed messages from a sequence number on, without locking
-// them: active ones, deferred ones and scheduled ones. With a session id it
-// passes over those scheduled. It may return fewer than asked, but none only
-// if there are none. An expired message is there as long as it is locked.
+// Peek returns committed messages from a sequence number on, without locking them: active,
+// deferred and scheduled ones. With a session id it skips scheduled ones. It may return fewer
+// messages than requested, but returns an empty slice only if no message is left. An expired
+// message is included while it is locked.
 func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 	b.lockAndCatchUp()
 	q, err := b.findQueue(path)
@@ -27,7 +27,7 @@ func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := peekResult{queue: q, most: min(max(o.Max, 0), maxPeek)}
+	p := peekResult{queue: q, limit: min(max(o.Max, 0), maxPeek)}
 	err = b.journal.store.View(func(r disk.Reader) error {
 		if o.SessionID == nil {
 			p.addAll(r, o.From)
@@ -41,13 +41,13 @@ func (b *Bus) Peek(path string, o PeekOptions) ([]Message, error) {
 
 type peekResult struct {
 	queue    *messageQueue
-	most     int
+	limit    int
 	bytes    int
 	messages []Message
 	failure  error
 }
 
-// addRecord takes in a record, and says whether there is room for more.
+// addRecord adds a record, and reports whether there is room for more.
 func (p *peekResult) addRecord(record []byte) bool {
 	m, err := decodeMessage(bytes.Clone(record))
 	if err != nil {
@@ -56,16 +56,16 @@ func (p *peekResult) addRecord(record []byte) bool {
 	}
 	p.messages = append(p.messages, m)
 	p.bytes += len(record)
-	return len(p.messages) < p.most && p.bytes < maxPeekBytes
+	return len(p.messages) < p.limit && p.bytes < maxPeekBytes
 }
 
 func (p *peekResult) addAll(r disk.Reader, from int64) {
-	if p.most > 0 {
+	if p.limit > 0 {
 		r.Scan(messageKey(p.queue.id, from), endOfPrefix(newKey(tableMessage, p.queue.id, 0)), func(_, v []byte) bool { return p.addRecord(v) })
 	}
 }
 
-// addSession merges the active and the deferred messages of a session.
+// addSession adds the active and the deferred messages of a session, merged by number.
 func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 	var sequences []int64
 	for _, table := range []byte{tableLane, tableDeferred} {
@@ -73,21 +73,20 @@ func (p *peekResult) addSession(r disk.Reader, session string, from int64) {
 		r.Scan(sessionKey(table, p.queue.id, session, from), endOfPrefix(sessionPrefix(table, p.queue.id, session)), func(k, _ []byte) bool {
 			sequences = append(sequences, lastNumber(k))
 			found++
-			return found < p.most
+			return found < p.limit
 		})
 	}
 	slices.Sort(sequences)
 	for _, seq := range sequences {
-		if v := r.Get(messageKey(p.queue.id, seq)); v == nil || len(p.messages) == p.most || !p.addRecord(v) {
+		if v := r.Get(messageKey(p.queue.id, seq)); v == nil || len(p.messages) == p.limit || !p.addRecord(v) {
 			return
 		}
 	}
 }
 
-// ReceiveDeferred hands out deferred messages by their sequence numbers, all
-// of them or, with ErrNotFound, none. In an entity with sessions the session
-// has to be held. Among dead letters it hands out those that are not deferred,
-// too: there may be very many in front of the one that is wanted.
+// ReceiveDeferred delivers deferred messages by their sequence numbers. It fails with
+// ErrNotFound unless all of them exist. In an entity with sessions the session must be held.
+// Dead letters need not be deferred, because there may be many before the wanted one.
 func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *string, done func([]Delivery, error)) {
 	var out []Delivery
 	b.runOperation(func(err error) { done(out, err) }, func() error {
@@ -128,7 +127,7 @@ func (b *Bus) ReceiveDeferred(path string, wanted []int64, mode Mode, session *s
 	})
 }
 
-// canFetch reports whether a message can be fetched by its number.
+// canFetch reports whether a message can be received by its number.
 func (q *messageQueue) canFetch(m *Message) bool {
 	return m.State == Deferred || q.part == deadLetterPart && m.State == Active
 }
@@ -148,8 +147,8 @@ func (b *Bus) deferredOf(path string, session *string) (*messageQueue, *delivery
 	return q, q.lanes[*session], nil
 }
 
-// Sessions lists sessions: those with active messages, or, with a time, those
-// whose state changed since.
+// Sessions lists the sessions with active messages or, if since is set, those whose state
+// changed after it.
 func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, error) {
 	b.lockAndCatchUp()
 	q, err := b.sessionQueue(path)
@@ -157,21 +156,21 @@ func (b *Bus) Sessions(path string, since time.Time, skip, top int) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	found, most := []string{}, min(max(top, 0), maxPeek)
+	found, limit := []string{}, min(max(top, 0), maxPeek)
 	err = b.journal.store.View(func(r disk.Reader) error {
 		if !since.IsZero() {
 			prefix := newKey(tableState, q.id, 0)
 			r.Scan(prefix, endOfPrefix(prefix), func(k, v []byte) bool {
 				if readNumber(v) >= since.UnixMilli() {
-					if skip--; skip < 0 && len(found) < most {
+					if skip--; skip < 0 && len(found) < limit {
 						found = append(found, string(k[len(prefix):]))
 					}
 				}
-				return len(found) < most
+				return len(found) < limit
 			})
 			return nil
 		}
-		for from := newKey(tableLane, q.id, 0); len(found) < most; {
+		for from := newKey(tableLane, q.id, 0); len(found) < limit; {
 			var session *string
 			r.Scan(from, endOfPrefix(newKey(tableLane, q.id, 0)), func(k, _ []byte) bool {
 				s := sessionOf(k)

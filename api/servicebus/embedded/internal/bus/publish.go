@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus/filter"
 )
 
-// publishCopies gives each subscription of a topic the copies that its rules make.
+// publishCopies stores, in each subscription of a topic, the copies that its rules make.
 func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
 	b.assignNumber(topic, &m)
 	v := &messageView{message: &m, codec: b.codec}
@@ -26,8 +26,8 @@ func (b *Bus) publishCopies(topic *entity, m Message, hops int) {
 	}
 }
 
-// makeCopies makes one copy for all rules without an action that match, and one
-// for each with an action. A rule that fails makes none.
+// makeCopies makes one copy if any rules without an action match, and one for each matching
+// rule with an action. A rule that fails makes no copy.
 func (e *entity) makeCopies(v *messageView) (copies []Message, failure error) {
 	plain := false
 	for _, r := range e.rules {
@@ -97,14 +97,14 @@ func (c *Correlation) isMatch(v *messageView) bool {
 	return true
 }
 
-// A view is a message as filters and actions see it. Its application
-// properties are decoded when they are first asked for.
+// A messageView is a message for filters and actions. Its application properties are decoded at
+// their first use.
 type messageView struct {
 	message    *Message
 	codec      Codec
 	properties map[string]any
-	failure    error // of decoding
-	used       bool  // somebody asked for them
+	failure    error // error of decoding
+	used       bool  // the properties were used
 
 	changes map[string]any
 	removed []string
@@ -142,7 +142,7 @@ func (v *messageView) System(name string) any {
 	case "ScheduledEnqueueTimeUtc":
 		return valueIfSet(m.ScheduledFor, !m.ScheduledFor.IsZero())
 	case "SequenceNumber":
-		return m.EnqueuedSequenceNumber // the one in the topic: no other is given yet
+		return m.EnqueuedSequenceNumber // the number in the topic: it has no other yet
 	case "DeliveryCount":
 		return int64(m.DeliveryCount)
 	}
@@ -156,7 +156,7 @@ func valueIfSet(value any, is bool) any {
 	return nil
 }
 
-// textField is the field that a system property of type string stands for.
+// textField returns the field of a system property of type string.
 func (m *Message) textField(name string) *string {
 	switch name {
 	case "ContentType":

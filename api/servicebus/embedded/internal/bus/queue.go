@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A part says which queue of an entity one is.
+// A queuePart identifies a queue of an entity.
 type queuePart byte
 
 const (
@@ -16,9 +16,8 @@ const (
 	transferPart // dead letters of forwarding
 )
 
-// A queue is one sequence of messages: of an entity itself, or of its dead
-// letters. Its messages are in the store; in memory there are only numbers,
-// and what is locked or waited for.
+// A messageQueue is one sequence of messages: of an entity itself, or of its dead letters. Its
+// messages are in the store; memory holds only numbers, locks and waiting receivers.
 type messageQueue struct {
 	id     queueID
 	entity *entity
@@ -30,24 +29,23 @@ type messageQueue struct {
 	scheduled int64
 	bytes     int64
 
-	lanes       map[string]*deliveryLane // those in memory: of held sessions, or the only one
+	lanes       map[string]*deliveryLane // lanes in memory: of held sessions, or the only lane
 	locked      map[int64]*messageLock
-	waiting     list.List // of *sessionWaiter: for the next session
-	overdue     []byte    // up to here, messages that expired are gone or locked
-	maintenance *deadline // when a message becomes due or expires, or an id can be forgotten
+	waiting     list.List // of *sessionWaiter: requests for the next session
+	overdue     []byte    // key up to which expired messages are removed or locked
+	maintenance *deadline // next time at which a message is due or expires, or a message id is removed
 }
 
 func newQueue(e *entity, p queuePart) *messageQueue {
 	return &messageQueue{id: idOf(e.number, p), entity: e, part: p, lanes: map[string]*deliveryLane{}, locked: map[int64]*messageLock{}}
 }
 
-// hasSessions says that messages are received by session. Dead letters are not.
+// hasSessions reports whether messages are received by session. Dead letters are not.
 func (q *messageQueue) hasSessions() bool {
 	return q.part == mainPart && q.entity.config.RequiresSession
 }
 
-// laneOf names the lane of a message: its session, or the one lane of a queue
-// without sessions.
+// laneOf returns the name of a message's lane: its session, or "" in a queue without sessions.
 func (q *messageQueue) laneOf(m *Message) string {
 	if q.hasSessions() && m.SessionID != nil {
 		return *m.SessionID
@@ -55,13 +53,13 @@ func (q *messageQueue) laneOf(m *Message) string {
 	return ""
 }
 
-// A place is what has to be known of a stored message to take it out.
+// A messageRef holds the values that are needed to remove a stored message.
 type messageRef struct {
 	seq   int64
 	lane  string
 	state State
 	size  int64
-	until time.Time // when it expires; zero: never
+	until time.Time // time of expiry; zero: never
 }
 
 func (q *messageQueue) refOf(m *Message, size int) messageRef {
@@ -85,7 +83,7 @@ func (b *Bus) insertMessage(q *messageQueue, m Message) int64 {
 	return p.seq
 }
 
-// addToTable enters a message into the table of its state.
+// addToTable adds a message to the table of its state.
 func (b *Bus) addToTable(q *messageQueue, p messageRef, due time.Time) {
 	switch p.state {
 	case Scheduled:
@@ -105,7 +103,7 @@ func (b *Bus) addToTable(q *messageQueue, p messageRef, due time.Time) {
 	}
 }
 
-// removeFromTable is the reverse; due counts for scheduled messages only.
+// removeFromTable reverses addToTable. due is used only for scheduled messages.
 func (b *Bus) removeFromTable(q *messageQueue, p messageRef, due time.Time) {
 	switch p.state {
 	case Scheduled:
@@ -127,7 +125,7 @@ func (b *Bus) removeFromTable(q *messageQueue, p messageRef, due time.Time) {
 	}
 }
 
-// removeMessage takes a message out of a queue.
+// removeMessage removes a message from a queue.
 func (b *Bus) removeMessage(q *messageQueue, p messageRef, due time.Time) {
 	b.journal.removeKey(messageKey(q.id, p.seq))
 	b.removeFromTable(q, p, due)
@@ -138,8 +136,7 @@ func (b *Bus) removeMessage(q *messageQueue, p messageRef, due time.Time) {
 	b.changed[q] = struct{}{}
 }
 
-// replaceMessage stores a message that changed where it is, and returns its new
-// place.
+// replaceMessage stores a changed message under its number, and returns its new messageRef.
 func (b *Bus) replaceMessage(q *messageQueue, p messageRef, m *Message) messageRef {
 	record := encodeMessage(m)
 	b.journal.putKey(messageKey(q.id, p.seq), record)
@@ -154,7 +151,7 @@ func (b *Bus) replaceMessage(q *messageQueue, p messageRef, m *Message) messageR
 	return p
 }
 
-// readMessage returns a stored message, and false if there is none.
+// readMessage returns a stored message, and false if it does not exist.
 func (b *Bus) readMessage(q *messageQueue, seq int64) (Message, messageRef, bool) {
 	record := b.journal.getValue(messageKey(q.id, seq))
 	if record == nil {
@@ -168,11 +165,11 @@ func (b *Bus) readMessage(q *messageQueue, seq int64) (Message, messageRef, bool
 	return m, q.refOf(&m, len(record)), true
 }
 
-// firstOf returns the first active message of a lane, 0 if there is none.
+// firstOf returns the number of the first active message of a lane, or 0.
 func (b *Bus) firstOf(q *messageQueue, lane string) int64 { return b.nextOf(q, lane, 0) }
 
-// nextOf returns the first active message of a lane from a sequence number on,
-// 0 if there is none.
+// nextOf returns the number of the first active message of a lane from a sequence number on, or
+// 0.
 func (b *Bus) nextOf(q *messageQueue, lane string, from int64) int64 {
 	prefix := sessionPrefix(tableLane, q.id, lane)
 	k := b.journal.firstKey(appendNumber(prefix[:len(prefix):len(prefix)], from), endOfPrefix(prefix))
@@ -182,7 +179,7 @@ func (b *Bus) nextOf(q *messageQueue, lane string, from int64) int64 {
 	return lastNumber(k)
 }
 
-// notifyLane has a lane and its queue looked at again after the next commit.
+// notifyLane schedules a lane and its queue to be served after the next commit.
 func (b *Bus) notifyLane(q *messageQueue, lane string) {
 	if l := q.lanes[lane]; l != nil {
 		b.journal.pending.lanes[l] = struct{}{}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Receiver takes messages of one queue, or of one session that it holds.
+// A Receiver receives messages of one queue, or of one session that it holds.
 type Receiver struct {
 	bus     *Bus
 	options ReceiverOptions
@@ -15,14 +15,14 @@ type Receiver struct {
 	// Guarded by the lock of the bus.
 	lane   *deliveryLane
 	credit int
-	turn   *list.Element // its place among those with credit
+	turn   *list.Element // its element among the receivers with credit
 	closed bool
-	until  time.Time // a session's lock
-	lock   *deadline // of a session
+	until  time.Time // end of a session's lock
+	lock   *deadline // deadline of a session's lock
 }
 
-// Receive starts a receiver of an entity without sessions. It gets nothing
-// before it has credit.
+// Receive starts a receiver of an entity without sessions. It receives no messages before it
+// has credit.
 func (b *Bus) Receive(path string, o ReceiverOptions) (*Receiver, error) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -46,8 +46,7 @@ func (b *Bus) addReceiver(q *messageQueue, name string, o ReceiverOptions) *Rece
 	return r
 }
 
-// AddCredit allows n more messages to be handed out. A negative n takes back
-// what is left of the credit, at most.
+// AddCredit allows n more deliveries. A negative n takes back credit, down to zero.
 func (r *Receiver) AddCredit(n int) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -65,8 +64,7 @@ func (r *Receiver) AddCredit(n int) {
 	b.handOut(r.lane)
 }
 
-// Drain takes back the credit and says how much was left, after all that was
-// handed out before.
+// Drain takes back the credit and reports how much was left, after all earlier deliveries.
 func (r *Receiver) Drain(done func(left int)) {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -77,7 +75,7 @@ func (r *Receiver) Drain(done func(left int)) {
 	b.replyCommitted(func(error) { done(left) })
 }
 
-// leaveReady takes the receiver out of the turn.
+// leaveReady removes the receiver from the receivers with credit.
 func (r *Receiver) leaveReady() {
 	if r.turn != nil {
 		r.lane.ready.Remove(r.turn)
@@ -85,9 +83,9 @@ func (r *Receiver) leaveReady() {
 	}
 }
 
-// Close ends the receiver. What it has locked of a queue stays locked until it
-// is settled or the lock expires; a session is free again, with its messages
-// as they were. Deliveries already on their way may still arrive.
+// Close ends the receiver. Messages that it has locked in a queue stay locked until they are
+// settled or the lock expires. A session is released, with its messages unchanged. Deliveries
+// that are already queued may still be made.
 func (r *Receiver) Close() {
 	b := r.bus
 	b.lockAndCatchUp()
@@ -97,7 +95,7 @@ func (r *Receiver) Close() {
 	}
 }
 
-// leaveLane takes a receiver from its lane, and gives back a session.
+// leaveLane removes a receiver from its lane, and releases its session.
 func (b *Bus) leaveLane(r *Receiver) {
 	r.closed = true
 	r.credit = 0
@@ -108,25 +106,25 @@ func (b *Bus) leaveLane(r *Receiver) {
 	}
 }
 
-// endReceiver ends a receiver that did not ask for it.
+// endReceiver ends a receiver and calls its Lost.
 func (b *Bus) endReceiver(r *Receiver, why error) {
 	b.leaveLane(r)
 	if r.options.Lost != nil {
-		b.outbox.addCall(func() { r.options.Lost(why) })
+		b.callbacks.addCall(func() { r.options.Lost(why) })
 	}
 }
 
-// SessionID returns the id of the session that is held.
+// SessionID returns the id of the held session.
 func (r *Receiver) SessionID() string { return r.session }
 
-// LockedUntil returns when the lock of the session ends unless it is renewed.
+// LockedUntil returns the end of the session's lock.
 func (r *Receiver) LockedUntil() time.Time {
 	r.bus.mu.Lock()
 	defer r.bus.mu.Unlock()
 	return r.until
 }
 
-// deliverMessage gives a message to a receiver: locked, or removed before it goes out.
+// deliverMessage delivers a message to a receiver: locked, or removed from the queue.
 func (b *Bus) deliverMessage(r *Receiver, m Message, p messageRef) {
 	if r.options.Mode == ReceiveAndDelete {
 		b.removeMessage(r.lane.queue, p, time.Time{})
@@ -142,10 +140,10 @@ func (b *Bus) deliverMessage(r *Receiver, m Message, p messageRef) {
 	if r.lane.queue.hasSessions() {
 		d.LockedUntil = r.until
 	}
-	b.outbox.addCall(func() { r.options.Deliver(d) })
+	b.callbacks.addCall(func() { r.options.Deliver(d) })
 }
 
-// endReceivers tells all who wait for something that nothing more will come.
+// endReceivers ends all receivers and waiting session requests.
 func (b *Bus) endReceivers(why error) {
 	for _, e := range b.entities {
 		for _, q := range e.listQueues() {

@@ -10,8 +10,8 @@ import (
 
 var errRecord = fmt.Errorf("%w: a stored message cannot be read", disk.ErrDamaged)
 
-// A stored message: its numbers, its texts, and the sections, each with its
-// length. A reader of an older version finds out by the first byte.
+// A stored message has its numbers, its texts, and the sections, each with its length. The
+// first byte is the version of this encoding.
 const recordVersion = 1
 
 const (
@@ -49,7 +49,7 @@ func encodeMessage(m *Message) []byte {
 	return append(b, m.Sections...)
 }
 
-// decodeMessage keeps parts of b.
+// decodeMessage decodes a message, which shares the memory of b.
 func decodeMessage(b []byte) (Message, error) {
 	if len(b) > 0 && b[0] > recordVersion {
 		return Message{}, fmt.Errorf("%w: a message has version %d, this version reads %d", disk.ErrFormat, b[0], recordVersion)
@@ -63,7 +63,7 @@ func decodeMessage(b []byte) (Message, error) {
 	m.SequenceNumber, m.EnqueuedSequenceNumber = r.readNumber(), r.readNumber()
 	m.EnqueuedAt, m.ExpiresAt, m.ScheduledFor = r.readTime(), r.readTime(), r.readTime()
 	m.TTL = time.Duration(r.readNumber())
-	m.DeliveryCount, m.State = uint32(r.readNumber()), State(r.readNumber()) //nolint:gosec // as they were written
+	m.DeliveryCount, m.State = uint32(r.readNumber()), State(r.readNumber()) //nolint:gosec // as they were encoded
 	session := r.readText()
 	if flags&flagSession != 0 {
 		m.SessionID = &session

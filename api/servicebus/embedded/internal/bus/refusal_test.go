@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-func TestWhatAnEntityIsNotForIsRefused(t *testing.T) {
+func TestEntity_RefusesOperationsOfOtherKinds(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	w.createEntity(Entity{Path: "s", RequiresSession: true})
@@ -81,7 +81,7 @@ func TestWhatAnEntityIsNotForIsRefused(t *testing.T) {
 	require.Equal(t, []string{"2"}, held.takeBodies(9), "nothing of that did harm")
 }
 
-func TestForwardingSaysWhyItFailed(t *testing.T) {
+func TestForwarding_ReportsWhyItFailed(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "off", Status: StatusSendDisabled})
 	w.createEntity(Entity{Path: "small", MaxMessageBytes: 1})
@@ -97,7 +97,7 @@ func TestForwardingSaysWhyItFailed(t *testing.T) {
 	}
 }
 
-func TestPeekLooksAtOneSessionOrAll(t *testing.T) {
+func TestPeek_ReadsOneSessionOrAll(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "s", RequiresSession: true})
 	w.sendBatch("s", inSession("a", "1"), inSession("b", "2"), inSession("a", "3"), inSession("a", "4"), inSession("", "5"))
@@ -128,7 +128,7 @@ func TestPeekLooksAtOneSessionOrAll(t *testing.T) {
 	}
 }
 
-func TestADeferredMessageIsReceivedByItsNumberAlone(t *testing.T) {
+func TestDeferredMessage_IsReceivedOnlyByItsNumber(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q"})
 	w.sendBatch("q", textMessage("a"), textMessage("b"))
@@ -145,8 +145,8 @@ func TestADeferredMessageIsReceivedByItsNumberAlone(t *testing.T) {
 	require.Zero(t, w.countsOf("q"))
 }
 
-// A receiver gets it only when it is free, in its place, and once.
-func TestADeadLetterIsReceivedByItsNumber(t *testing.T) {
+// A receiver receives it only when it is unlocked, in its order, and once.
+func TestDeadLetter_IsReceivedByItsNumber(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "q", LockDuration: time.Minute})
 	w.sendBatch("q", textMessage("a"), textMessage("b"), textMessage("c"))
@@ -184,7 +184,7 @@ func TestADeadLetterIsReceivedByItsNumber(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, dead.takeBodies(9))
 }
 
-func TestADamagedStoreIsNotServed(t *testing.T) {
+func TestOpen_RefusesADamagedStore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		table byte
 		value string
@@ -229,7 +229,7 @@ func TestADamagedStoreIsNotServed(t *testing.T) {
 	}
 }
 
-func TestACodecIsRequired(t *testing.T) {
+func TestOpen_RequiresACodec(t *testing.T) {
 	_, err := Open(disk.NewMemory(), Options{})
 	require.ErrorIs(t, err, ErrInvalid)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// DefaultRule is the name of the rule that a new subscription has.
+// DefaultRule is the name of the rule of a new subscription.
 const DefaultRule = "$Default"
 
 const (
@@ -19,11 +19,11 @@ const (
 	maxRuleName = 50
 )
 
-// A rule is a Rule ready to use.
+// A compiledRule is a Rule with parsed texts.
 type compiledRule struct {
 	Rule
 	condition *filter.Condition // of an SQL filter
-	action    *filter.Action    // nil: none
+	action    *filter.Action    // nil: no action
 }
 
 func compileRule(r Rule) (*compiledRule, error) {
@@ -54,7 +54,7 @@ func compileRule(r Rule) (*compiledRule, error) {
 	return made, nil
 }
 
-// AddRule adds a rule to a subscription; it fails with ErrExists.
+// AddRule adds a rule to a subscription. It fails with ErrExists if the name is in use.
 func (b *Bus) AddRule(subscription string, r Rule, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.findSubscription(subscription)
@@ -70,7 +70,7 @@ func (b *Bus) AddRule(subscription string, r Rule, done func(error)) {
 	})
 }
 
-// DeleteRule removes a rule. A subscription without rules gets nothing.
+// DeleteRule removes a rule. A subscription without rules receives no messages.
 func (b *Bus) DeleteRule(subscription, name string, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.findSubscription(subscription)
@@ -134,8 +134,8 @@ func (e *entity) enlistRule(r *compiledRule) {
 	slices.SortFunc(e.rules, func(a, b *compiledRule) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// A ruleRecord is how a rule is stored: values whose types have to be kept are
-// encoded like application properties.
+// A ruleRecord is the stored form of a rule. Values whose types matter are encoded like
+// application properties.
 type ruleRecord struct {
 	Rule       Rule
 	Parameters []byte

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits on what comes in.
+// Limits of input.
 const (
 	maxID       = 128 // bytes of a message or session id
 	maxPath     = 260
@@ -22,8 +22,8 @@ const (
 	nullMessage = "Session enabled entity doesn't allow a message whose session identifier is null."
 )
 
-// Send stores a batch in a queue or topic, as a whole or not at all. Messages
-// that are scheduled wait until they are due.
+// Send stores a batch in a queue or topic, completely or not at all. Scheduled messages wait
+// until they are due.
 func (b *Bus) Send(path string, batch []Message, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.checkBatch(path, batch)
@@ -44,8 +44,8 @@ func (b *Bus) Send(path string, batch []Message, done func(error)) {
 	})
 }
 
-// Schedule is Send that answers with the sequence numbers by which the
-// messages can be cancelled until they are due.
+// Schedule is Send, but passes done the sequence numbers by which the messages can be cancelled
+// until they are due.
 func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) {
 	var sequences []int64
 	b.runOperation(func(err error) { done(sequences, err) }, func() error {
@@ -68,8 +68,8 @@ func (b *Bus) Schedule(path string, batch []Message, done func([]int64, error)) 
 	})
 }
 
-// CancelScheduled removes messages that are not due yet, all or, with
-// ErrNotFound, none.
+// CancelScheduled removes messages that are not due yet. It fails with ErrNotFound, and removes
+// no message, unless all of them are scheduled.
 func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) {
 	b.runOperation(done, func() error {
 		e, _, err := b.findEntity(path)
@@ -95,10 +95,10 @@ func (b *Bus) CancelScheduled(path string, sequences []int64, done func(error)) 
 	})
 }
 
-// storedNow is the time as it is stored.
+// storedNow returns the time in the precision in which it is stored.
 func (b *Bus) storedNow() time.Time { return b.clock.Now().UTC().Truncate(time.Millisecond) }
 
-// checkBatch says whether a batch can be stored.
+// checkBatch returns the entity of a path, or an error if the batch cannot be stored.
 func (b *Bus) checkBatch(path string, batch []Message) (*entity, error) {
 	e, part, err := b.findEntity(path)
 	switch {
@@ -143,7 +143,7 @@ func (e *entity) checkMessage(m *Message) error {
 
 func (m *Message) sizeInBytes() int64 { return int64(len(m.ApplicationProperties) + len(m.Sections)) }
 
-// clearBusFields clears what only the bus says.
+// clearBusFields clears the fields that only the bus sets.
 func (b *Bus) clearBusFields(m *Message) {
 	m.SequenceNumber, m.EnqueuedSequenceNumber, m.DeliveryCount, m.State = 0, 0, 0, Active
 	m.EnqueuedAt, m.ExpiresAt, m.DeadLetterSource, m.Rewritten = time.Time{}, time.Time{}, "", false
@@ -162,8 +162,8 @@ func (b *Bus) storeScheduled(e *entity, m Message) int64 {
 	return b.insertMessage(e.main, m)
 }
 
-// routeMessage stores a message where the entity wants it to go: in its queue, with
-// its subscriptions, or in another entity.
+// routeMessage stores a message in the entity's queue, in its subscriptions, or in the entity
+// to which it forwards.
 func (b *Bus) routeMessage(e *entity, m Message, hops int) {
 	m.TTL = minPositive(m.TTL, e.config.DefaultTTL)
 	switch {
@@ -189,8 +189,8 @@ func minPositive(a, b time.Duration) time.Duration {
 	return a
 }
 
-// assignNumber gives a message its first sequence number, in an entity that does not
-// keep it.
+// assignNumber assigns a message its first sequence number, in an entity that does not store
+// it.
 func (b *Bus) assignNumber(e *entity, m *Message) {
 	if m.EnqueuedSequenceNumber == 0 {
 		e.main.last++
@@ -199,8 +199,8 @@ func (b *Bus) assignNumber(e *entity, m *Message) {
 	}
 }
 
-// forwardMessage passes a message on to another entity. One that cannot be passed on
-// becomes a dead letter of forwarding.
+// forwardMessage forwards a message to another entity. If that fails, the message becomes a
+// transfer dead letter.
 func (b *Bus) forwardMessage(from *entity, to string, m Message, hops int) {
 	b.assignNumber(from, &m)
 	target := b.entities[strings.ToLower(to)]

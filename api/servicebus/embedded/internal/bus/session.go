@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// DefaultSessionTimeout is how long a request for the next session waits.
+	// DefaultSessionTimeout is the default timeout of a request for the next session.
 	DefaultSessionTimeout = time.Minute
-	// MaxSessionState is the limit of a session's state.
+	// MaxSessionState is the maximum size of a session's state.
 	MaxSessionState = 256 << 10
 )
 
-// A sessionWaiter waits for the next session with a message.
+// A sessionWaiter is a request that waits for the next session with a message.
 type sessionWaiter struct {
 	queue    *messageQueue
 	options  ReceiverOptions
@@ -26,12 +26,12 @@ type sessionWaiter struct {
 	deadline *deadline
 }
 
-// AcceptSession locks a session: the one asked for, even if it has no message,
-// or the next one that has. It fails with ErrSessionLocked in the first case
-// and with ErrTimeout in the second.
+// AcceptSession locks a session: the requested one, even without messages, or the next one with
+// a message. It fails with ErrSessionLocked if the requested session is held, and with
+// ErrTimeout if no session became available.
 //
-// cancel gives up waiting: done is then called with ErrTimeout, if it has not
-// been called. Who no longer wants what done brings has to close it.
+// cancel stops waiting: done is called with ErrTimeout, unless it was called before. The caller
+// must close a Receiver that it no longer needs.
 func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions, done func(*Receiver, error)) (cancel func()) {
 	b.lockAndCatchUp()
 	defer b.scheduleAndUnlock()
@@ -61,10 +61,10 @@ func (b *Bus) AcceptSession(path string, want SessionRequest, o ReceiverOptions,
 	return func() {}
 }
 
-// refuseWaiter ends a wait, unless it is over.
+// refuseWaiter ends a wait, unless it has ended.
 func (b *Bus) refuseWaiter(w *sessionWaiter, why error) {
 	if b.removeWaiter(w) {
-		b.outbox.addCall(func() { w.done(nil, why) })
+		b.callbacks.addCall(func() { w.done(nil, why) })
 	}
 }
 
@@ -82,10 +82,10 @@ func (b *Bus) grantSession(q *messageQueue, id string, o ReceiverOptions, done f
 	r := b.addReceiver(q, id, o)
 	r.until = b.clock.Now().Add(q.entity.config.LockDuration)
 	r.lock = b.addDeadline(r.until, func() { b.loseSession(r) })
-	b.outbox.addCall(func() { done(r, nil) })
+	b.callbacks.addCall(func() { done(r, nil) })
 }
 
-// grantSessions serves those who wait for the next session, in their order.
+// grantSessions serves the requests that wait for the next session, in their order.
 func (b *Bus) grantSessions(q *messageQueue) {
 	for q.waiting.Len() > 0 && b.journal.failure == nil {
 		id, ok := b.nextSession(q)
@@ -98,9 +98,8 @@ func (b *Bus) grantSessions(q *messageQueue) {
 	}
 }
 
-// nextSession finds the free session with the oldest message that can be
-// handed out. It passes over the held ones, which are as many as there are
-// receivers.
+// nextSession returns the free session with the oldest message that can be delivered. It skips
+// held sessions, of which there are as many as receivers.
 func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 	from, to := headKey(q.id, 0), endOfPrefix(newKey(tableHead, q.id, 0))
 	for {
@@ -123,9 +122,9 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 				return id, true
 			}
 			if !ok {
-				return "", false // a fault that the journal knows of
+				return "", false // the journal has recorded the error
 			}
-			b.expireMessage(q, m, p) // and the next message of the session is its head
+			b.expireMessage(q, m, p) // the next message of the session becomes its head
 			continue
 		}
 		g.queues[q] = struct{}{}
@@ -133,8 +132,8 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 	}
 }
 
-// freeSession gives back a session with its messages as they are. Those that
-// expired meanwhile are left to the chores.
+// freeSession releases a session with its messages unchanged. Maintenance expires those whose
+// time has passed.
 func (b *Bus) freeSession(r *Receiver) {
 	b.cancelDeadline(r.lock)
 	q, now := r.lane.queue, b.clock.Now()
@@ -149,8 +148,8 @@ func (b *Bus) freeSession(r *Receiver) {
 	b.grantSessions(q)
 }
 
-// loseSession ends a session whose lock expired: to its messages that is a
-// delivery that failed.
+// loseSession ends a session whose lock expired, which counts as a failed delivery of its
+// locked messages.
 func (b *Bus) loseSession(r *Receiver) {
 	for _, k := range r.lane.sortedLocks() {
 		b.expireLock(k)
@@ -194,7 +193,7 @@ func (b *Bus) heldSession(path, id string) (*messageQueue, *Receiver, error) {
 	return q, r, nil
 }
 
-// RenewSession locks a session for another lock duration from now on.
+// RenewSession renews the lock of a session for a lock duration from now on.
 func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 	var until time.Time
 	b.runOperation(func(err error) { done(until, err) }, func() error {
@@ -209,7 +208,7 @@ func (b *Bus) RenewSession(path, id string, done func(time.Time, error)) {
 	})
 }
 
-// SessionState returns the state of a session, nil if it has none.
+// SessionState returns the state of a session, or nil.
 func (b *Bus) SessionState(path, id string, done func([]byte, error)) {
 	var state []byte
 	b.runOperation(func(err error) { done(state, err) }, func() error {
@@ -224,7 +223,7 @@ func (b *Bus) SessionState(path, id string, done func([]byte, error)) {
 	})
 }
 
-// SetSessionState keeps a state with a session; an empty one is none.
+// SetSessionState sets the state of a session. An empty state removes it.
 func (b *Bus) SetSessionState(path, id string, state []byte, done func(error)) {
 	b.runOperation(done, func() error {
 		q, _, err := b.heldSession(path, id)

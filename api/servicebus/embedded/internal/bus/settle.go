@@ -12,13 +12,14 @@ const (
 	ReasonForwarding = "ForwardingFailed"
 )
 
-// The application properties that say why a message is a dead letter.
+// The application properties with the reason of a dead letter.
 const (
 	propertyReason      = "DeadLetterReason"
 	propertyDescription = "DeadLetterErrorDescription"
 )
 
-// Settle ends the locks of all tokens, or, with ErrLockLost, of none.
+// Settle settles the messages of all tokens. It fails with ErrLockLost, and settles no message,
+// unless all locks are held.
 func (b *Bus) Settle(path string, tokens []LockToken, how Settlement, done func(error)) {
 	b.runOperation(done, func() error {
 		held, err := b.heldLocks(path, tokens)
@@ -59,7 +60,7 @@ func (b *Bus) settleLock(k *messageLock, how Settlement) {
 	}
 }
 
-// abandonMessage counts a failed delivery; among dead letters nothing is counted.
+// abandonMessage counts a failed delivery, except of a dead letter, and returns the message.
 func (b *Bus) abandonMessage(k *messageLock, m Message) {
 	counted := k.queue.part == mainPart
 	if counted {
@@ -74,7 +75,7 @@ func (b *Bus) abandonMessage(k *messageLock, m Message) {
 	b.freeMessage(k, &m)
 }
 
-// freeMessage puts an unlocked message back at its place, unless its time is over.
+// freeMessage returns an unlocked message to its position, unless it has expired.
 func (b *Bus) freeMessage(k *messageLock, m *Message) {
 	switch {
 	case hasExpired(m, b.clock.Now()):
@@ -84,8 +85,8 @@ func (b *Bus) freeMessage(k *messageLock, m *Message) {
 	}
 }
 
-// moveToDeadLetters moves a message to where the dead letters of its queue go. A dead
-// letter stays where it is, with the new reason.
+// moveToDeadLetters moves a message to the dead letters of its queue. A message that is a dead
+// letter already stays, with the new reason.
 func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason, description string) {
 	grave := q.entity.deadLetters
 	if q.part == transferPart {
@@ -95,8 +96,8 @@ func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason
 	b.storeDeadLetter(grave, q, m, 0, reason, description)
 }
 
-// storeDeadLetter stores a message among the dead letters of a queue's entity, or passes
-// it on to where these go. hops is how often it was passed on so far.
+// storeDeadLetter stores a message in the dead letters of a queue's entity, or forwards it if
+// dead letters are forwarded. hops is the number of times it was forwarded so far.
 func (b *Bus) storeDeadLetter(grave, from *messageQueue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {
@@ -120,8 +121,8 @@ func (b *Bus) storeDeadLetter(grave, from *messageQueue, m Message, hops int, re
 	b.insertMessage(grave, m)
 }
 
-// mergeProperties changes the application properties of a message. Those that cannot be
-// read give way, or a message with them could never leave its queue.
+// mergeProperties changes the application properties of a message. It replaces properties that
+// cannot be decoded, because otherwise the message could not leave its queue.
 func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	if len(changes) == 0 {
 		return
@@ -129,7 +130,7 @@ func (b *Bus) mergeProperties(m *Message, changes map[string]any) {
 	merged, err := b.codec.Merge(m.ApplicationProperties, changes, nil)
 	if err != nil {
 		if merged, err = b.codec.Merge(nil, changes, nil); err != nil {
-			return // a value that has no encoding
+			return // a value without an encoding
 		}
 	}
 	m.ApplicationProperties = merged

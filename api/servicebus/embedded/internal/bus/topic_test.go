@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// newSubscribed makes a topic with one subscription that has only these rules.
+// newSubscribed creates a topic with one subscription that has only these rules.
 func newSubscribed(t *testing.T, rules ...Rule) *busFixture {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})
@@ -29,7 +29,7 @@ func fullMessage() Message {
 	return m
 }
 
-func TestAFilterSeesThePropertiesOfTheMessage(t *testing.T) {
+func TestFilter_ReadsThePropertiesOfTheMessage(t *testing.T) {
 	for condition, want := range map[string]bool{
 		"sys.MessageId = 'id-x' AND sys.SessionId = 'session' AND sys.PartitionKey = 'session'":                 true,
 		"sys.Label = 'subject' AND sys.Subject = 'subject' AND sys.To = 'to' AND sys.ReplyTo = 'reply'":         true,
@@ -44,7 +44,7 @@ func TestAFilterSeesThePropertiesOfTheMessage(t *testing.T) {
 	}
 }
 
-func TestACorrelationAsksForAllThatItNames(t *testing.T) {
+func TestCorrelation_RequiresAllItsValues(t *testing.T) {
 	all := Correlation{
 		CorrelationID: "correlation", MessageID: "id-x", To: "to", ReplyTo: "reply", Subject: "subject", SessionID: "session",
 		ReplyToSessionID: "reply session", ContentType: "type",
@@ -63,7 +63,7 @@ func TestACorrelationAsksForAllThatItNames(t *testing.T) {
 	require.EqualValues(t, 1, w.countsOf("t/subscriptions/s").Active)
 }
 
-func TestAnActionSetsWhatItMay(t *testing.T) {
+func TestAction_SetsTheAllowedProperties(t *testing.T) {
 	set := []string{"ContentType", "CorrelationId", "ReplyTo", "ReplyToSessionId", "SessionId", "Subject", "To", "PartitionKey"}
 	var action strings.Builder
 	for _, name := range set {
@@ -90,7 +90,7 @@ func TestAnActionSetsWhatItMay(t *testing.T) {
 	}
 }
 
-func TestPropertiesThatCannotBeReadFailTheFiltersThatNeedThem(t *testing.T) {
+func TestUndecodableProperties_FailFiltersThatReadThem(t *testing.T) {
 	for _, r := range []Rule{
 		{Name: "r", Filter: Filter{SQL: "a = 1"}},
 		{Name: "r", Filter: Filter{Correlation: &Correlation{Properties: map[string]any{"a": 1}}}},
@@ -104,7 +104,7 @@ func TestPropertiesThatCannotBeReadFailTheFiltersThatNeedThem(t *testing.T) {
 	}
 }
 
-func TestPropertiesThatCannotBeReadDoNotMatterToOtherFilters(t *testing.T) {
+func TestUndecodableProperties_DoNotAffectOtherFilters(t *testing.T) {
 	w := newSubscribed(t, Rule{Name: "a", Filter: Filter{SQL: "a = 1"}}, Rule{Name: "b", Filter: Filter{SQL: "sys.To IS NULL"}})
 	m := textMessage("x")
 	m.ApplicationProperties = []byte("garbage")
@@ -112,7 +112,7 @@ func TestPropertiesThatCannotBeReadDoNotMatterToOtherFilters(t *testing.T) {
 	require.EqualValues(t, 1, w.countsOf("t/subscriptions/s").Active)
 }
 
-func TestARuleThatMakesNoSenseIsRefused(t *testing.T) {
+func TestAddRule_RefusesInvalidRules(t *testing.T) {
 	w := newSubscribed(t)
 	w.createEntity(Entity{Path: "q"})
 	add := func(path string, r Rule) error {
@@ -139,7 +139,7 @@ func TestARuleThatMakesNoSenseIsRefused(t *testing.T) {
 	require.ErrorIs(t, awaitDone(func(done func(error)) { w.bus.DeleteRule("t", "r", done) }), ErrNotAllowed)
 }
 
-func TestADisabledSubscriptionGetsNothing(t *testing.T) {
+func TestDisabledSubscription_ReceivesNoMessages(t *testing.T) {
 	w := newFixture(t)
 	w.createEntity(Entity{Path: "t", Kind: Topic})
 	w.createEntity(Entity{Path: "t/Subscriptions/on", Kind: Subscription})

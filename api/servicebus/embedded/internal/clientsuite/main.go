@@ -1,18 +1,16 @@
-// Command clientsuite runs the tests that ship with the Go clients, those of
-// the modules that go.mod pins, against the emulator, and prints how many
-// passed:
+// Command clientsuite runs the tests of the Go clients, in the module versions of go.mod,
+// against the emulator, and prints how many passed:
 //
 //	azservicebus         its live tests: package root, internal and admin
 //	go-amqp              its integration tests
 //
-// The live tests want amqps://localhost:5671 and https://localhost:443, so each
-// runs in a network of its own, with an emulator of its own, where all ports
-// are free; this needs Linux. The modules are copied out of the module cache,
-// which is read-only. One line is changed: the credential is one that needs no
+// The live tests connect to amqps://localhost:5671 and https://localhost:443, so each test runs
+// in an isolated network with a separate emulator; this needs Linux. The modules are copied
+// from the module cache, which is read-only. One line is changed: the credential does not need
 // Azure.
 //
-// The exit status is 0 if all tests passed but those that are known not to, and
-// why. Arguments, if any, are the names of the tests to run.
+// The exit status is 0 if all tests passed except the known failures, which have a reason.
+// Arguments, if any, are the names of the tests to run.
 package main
 
 import (
@@ -35,7 +33,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) > 1 && os.Args[1] == insideFlag {
-		os.Exit(runInside(ctx, os.Args[2:])) //nolint:gocritic // nothing is left to be done
+		os.Exit(runInside(ctx, os.Args[2:])) //nolint:gocritic // no deferred call is lost
 	}
 	if err := runSuites(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "clientsuite:", err)
@@ -71,15 +69,15 @@ func runSuites(ctx context.Context, only []string) (err error) {
 	return nil
 }
 
-// newCommand runs in dir, and says on stderr what it has to say.
+// newCommand returns a command that runs in dir and writes to stderr.
 func newCommand(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // what this program says
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // arguments of this program
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd
 }
 
-// A verdict is what became of one test.
+// A testResult is the result of one test.
 type testResult int
 
 const (
@@ -88,8 +86,8 @@ const (
 	failed
 )
 
-// runTests runs the tests of a suite and prints how many passed. It returns how
-// many failed that should not.
+// runTests runs the tests of a suite and prints how many passed. It returns the number of
+// unexpected failures.
 func (s *suite) runTests(ctx context.Context, dir, emulator string, only []string) (unexplained int, err error) {
 	binary, names, err := s.compileTests(ctx, dir)
 	if err != nil {
@@ -101,7 +99,7 @@ func (s *suite) runTests(ctx context.Context, dir, emulator string, only []strin
 	verdicts := make([]testResult, len(names))
 	outputs := make([]string, len(names))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(4 * runtime.NumCPU()) // most of them wait most of the time
+	g.SetLimit(4 * runtime.NumCPU()) // tests mostly wait
 	for i, name := range names {
 		g.Go(func() error {
 			verdicts[i], outputs[i] = s.runIsolated(ctx, emulator, binary, name)
@@ -132,7 +130,7 @@ func (s *suite) runTests(ctx context.Context, dir, emulator string, only []strin
 	return unexplained, nil
 }
 
-// runIsolated runs one test in a network of its own.
+// runIsolated runs one test in an isolated network.
 func (s *suite) runIsolated(ctx context.Context, emulator, binary, name string) (testResult, string) {
 	self, err := os.Executable()
 	if err != nil {

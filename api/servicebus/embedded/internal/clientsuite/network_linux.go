@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isolateNetwork lets cmd run in a network of its own, in which it may do all.
+// isolateNetwork lets cmd run in a new network namespace, in which it has all rights.
 func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
@@ -19,8 +19,8 @@ func isolateNetwork(cmd *exec.Cmd) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
 }
 
-// writeHosts gives the name localhost an address of its own: one of the tests
-// wants nothing to listen on 127.0.0.1.
+// writeHosts gives the name localhost another address, because one of the tests requires that
+// no server listens on 127.0.0.1.
 func writeHosts(hosts string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return err
@@ -28,13 +28,13 @@ func writeHosts(hosts string) error {
 	return unix.Mount(hosts, "/etc/hosts", "", unix.MS_BIND, "")
 }
 
-// enableLoopback switches on the one interface that a new network has.
+// enableLoopback enables the only interface of a new network namespace.
 func enableLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unix.Close(socket) }() // nothing was written to it
+	defer func() { _ = unix.Close(socket) }() // no data is lost
 	request, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err

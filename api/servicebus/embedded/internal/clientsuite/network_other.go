@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// isolateNetwork does nothing: there are no networks of one's own here.
+// isolateNetwork does nothing: isolated networks need Linux.
 func isolateNetwork(*exec.Cmd) {}
 
 func writeHosts(string) error { return nil }

@@ -15,14 +15,14 @@ import (
 type suite struct {
 	id, name string
 	module   string
-	folder   string                    // of the package, in the module
-	prepare  func(copied string) error // changes the copy
+	folder   string                    // folder of the package in the module
+	prepare  func(copied string) error // modifies the copy
 	wanted   func(test string) bool
 
 	emulator []string // flags
 	environ  func(trust string) []string
 
-	known map[string]string // tests that cannot pass, and why
+	known map[string]string // tests that cannot pass, with the reason
 }
 
 const azservicebus = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
@@ -48,18 +48,18 @@ var suites = []*suite{
 	},
 }
 
-// localhost is the address of that name in the networks of the tests.
+// localhost is the address of that name in the isolated networks.
 const localhost = "127.0.0.2"
 
-// The keys of the live tests, as their test-resources.bicep has them.
-const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // of an emulator that nobody else can reach
+// The keys of the live tests, as in their test-resources.bicep.
+const secret = "c2VjcmV0IG9mIHRoZSBsaXZlIHRlc3Rz" //nolint:gosec // of an emulator in an isolated network
 
 var live = []string{
 	"--listen", localhost + ":5671", "--listen", localhost + ":443", "--tls", "--trust-tokens", "--key", secret,
 	"--add-key", "NoManage=" + secret + ":send+listen", "--add-key", "SendOnly=" + secret + ":send", "--add-key", "ListenOnly=" + secret + ":listen",
 }
 
-// liveEntities are those that the live tests do not make themselves.
+// liveEntities are the entities that the live tests expect to exist.
 const liveEntities = `{"Queues": [
 	{"Name": "testQueue", "Properties": {"LockDuration": "PT5M"}},
 	{"Name": "testQueueWithSessions", "Properties": {"LockDuration": "PT5M", "RequiresSession": true}}]}`
@@ -79,8 +79,8 @@ func liveEnviron(trust string) []string {
 	}
 }
 
-// localCredential makes the tests take the client library's own fake credential
-// where they would log in to Azure.
+// localCredential makes the tests use the client library's fake credential and not log in to
+// Azure.
 func localCredential(copied string) error {
 	file := filepath.Join(copied, "internal", "test", "test_helpers.go")
 	text, err := os.ReadFile(file)
@@ -91,11 +91,10 @@ func localCredential(copied string) error {
 	if bytes.Equal(patched, text) {
 		return errors.New("the line that makes a credential is not where it was; look at internal/test/test_helpers.go")
 	}
-	return os.WriteFile(file, patched, 0o600) //nolint:gosec // our own copy
+	return os.WriteFile(file, patched, 0o600) //nolint:gosec // a copy of this program
 }
 
-// adminGaps are settings that the emulator does not have, and so does not claim
-// to have kept.
+// adminGaps are settings that the emulator does not support, and therefore does not return.
 var adminGaps = map[string]string{
 	"TestAdminClient_QueueWithMaxValues":            "deleting idle entities, rules of access to one entity, partitions",
 	"TestAdminClient_CreateQueue_Standard":          "deleting idle entities, partitions",
@@ -107,7 +106,7 @@ var adminGaps = map[string]string{
 	"TestAdminClient_Forwarding":                    "the scheme of a forwarding URL, which is answered as https",
 }
 
-// integrationTests are those of integration_test.go, which alone need a broker.
+// integrationTests reports whether a test is in integration_test.go; only these need a broker.
 func integrationTests(test string) bool {
 	switch test {
 	case "TestMultipleSessionsOpenClose", "TestDialWithCancelledContext", "TestNewSessionWithCancelledContext",
@@ -120,7 +119,7 @@ func integrationTests(test string) bool {
 
 // compileTests copies the module, builds the tests of the package, and lists them.
 func (s *suite) compileTests(ctx context.Context, dir string) (binary string, names []string, err error) {
-	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", s.module) //nolint:gosec // named above
+	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", s.module) //nolint:gosec // constants of this file
 	list.Stderr = os.Stderr
 	found, err := list.Output()
 	if err != nil {
@@ -157,7 +156,7 @@ func (s *suite) compileTests(ctx context.Context, dir string) (binary string, na
 	return binary, names, nil
 }
 
-// copyModule copies a folder of the module cache so that it can be written to.
+// copyModule copies a folder of the module cache and makes the copy writable.
 func copyModule(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
@@ -167,8 +166,8 @@ func copyModule(to, from string) error {
 			return err
 		}
 		if entry.IsDir() {
-			return os.Chmod(path, 0o700) //nolint:gosec // a folder of our own
+			return os.Chmod(path, 0o700) //nolint:gosec // a folder of this program
 		}
-		return os.Chmod(path, 0o600) //nolint:gosec // a folder of our own
+		return os.Chmod(path, 0o600) //nolint:gosec // a folder of this program
 	})
 }

@@ -1,4 +1,4 @@
-// Package duration writes and reads durations as XML does: PT1M30S, P14D.
+// Package duration formats and parses durations of XML, such as PT1M30S and P14D.
 package duration
 
 import (
@@ -13,9 +13,8 @@ const day = 24 * time.Hour
 
 var errFormat = errors.New("want a duration such as PT30S, PT5M or P14D")
 
-// Parse reads a duration. One that is longer than Go can say, such as the
-// longest of .NET, is the longest of Go. Years and months have no fixed length
-// and are refused.
+// Parse parses a duration. A duration beyond the range of Go, such as the maximum of .NET,
+// becomes the maximum of Go. Years and months have no fixed length and are refused.
 func Parse(s string) (time.Duration, error) {
 	rest, found := strings.CutPrefix(s, "P")
 	if !found || rest == "" {
@@ -36,7 +35,7 @@ func Parse(s string) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// addUnits adds numbers that are followed by their units.
+// addUnits adds up numbers that are followed by their units.
 func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 	total := 0.0
 	for s != "" {
@@ -49,17 +48,17 @@ func addUnits(s string, units map[byte]time.Duration) (float64, error) {
 		if !known || err != nil {
 			return 0, errFormat
 		}
-		delete(units, s[n]) // each at most once
+		delete(units, s[n]) // each unit at most once
 		total += number * float64(unit)
 		s = s[n+1:]
 	}
 	return total, nil
 }
 
-// Longest is how .NET writes the longest duration, which means for ever.
+// Longest is the maximum duration of .NET, which means no limit.
 const Longest = "P10675199DT2H48M5.4775807S"
 
-// Format writes a duration that is not negative.
+// Format formats a duration, which must not be negative.
 func Format(d time.Duration) string {
 	if d == 0 {
 		return "PT0S"

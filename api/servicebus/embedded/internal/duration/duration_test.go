@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/duration"
 )
 
-func TestDurationsAreReadAsXMLWritesThem(t *testing.T) {
+func TestParse_ReadsXMLDurations(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"PT30S": 30 * time.Second, "PT1M": time.Minute, "PT1H30M": 90 * time.Minute, "P14D": 14 * 24 * time.Hour, "P1W": 7 * 24 * time.Hour,
 		"P1DT12H": 36 * time.Hour, "PT0.5S": 500 * time.Millisecond, "PT0S": 0, duration.Longest: math.MaxInt64,
@@ -26,7 +26,7 @@ func TestDurationsAreReadAsXMLWritesThem(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrittenIsReadAgain(t *testing.T) {
+func TestFormat_RoundTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := time.Duration(rapid.Int64Range(0, int64(1000*24*time.Hour/time.Millisecond)).Draw(t, "ms")) * time.Millisecond
 		got, err := duration.Parse(duration.Format(d))

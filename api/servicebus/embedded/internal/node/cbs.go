@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// attachTokens accepts a link to or from $cbs, one of each on a connection.
+// attachTokens accepts a link to or from $cbs. A connection can have one of each.
 func (p *peer) attachTokens(l *server.Link) {
 	direction := 0
 	if l.PeerSends() {
@@ -42,7 +42,7 @@ func (p *peer) attachTokens(l *server.Link) {
 	})
 }
 
-// putToken remembers what a token proves.
+// putToken stores the Claim of a token.
 func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 	token, _ := r.value.(string)
 	audience, _ := r.properties.Get("name").(string)
@@ -68,8 +68,8 @@ func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 		}
 	}
 	p.mu.Lock()
-	const most = 10_000 // tokens of one connection
-	full := len(p.claims) >= most
+	const maxTokens = 10_000 // limit of tokens on a connection
+	full := len(p.claims) >= maxTokens
 	if !full {
 		p.claims[sas.Path(audience)] = claim
 	}

@@ -23,13 +23,12 @@ const (
 )
 
 const (
-	// lockLostText is what clients' tests look for.
+	// lockLostText is a text that the tests of clients expect.
 	lockLostText = "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue"
 	statusGone   = 410
 )
 
-// refusals is the one place where an error of the bus becomes a condition for
-// links, and a status for requests.
+// refusals maps each error of the bus to a condition for links and a status for requests.
 var refusals = []struct {
 	err       error
 	condition amqp.Symbol
@@ -49,8 +48,8 @@ var refusals = []struct {
 	{bus.ErrClosed, serverBusy, 503},
 }
 
-// conditionOf says by condition and status what err means to a client. What is not
-// the client's doing is an internal error: it may try again.
+// conditionOf returns the condition and status of err. An error that the client did not cause
+// is an internal error, which clients retry.
 func conditionOf(err error) (*amqp.Error, int32) {
 	var said *amqp.Error
 	if errors.As(err, &said) {

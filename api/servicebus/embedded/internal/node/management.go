@@ -39,7 +39,7 @@ type manager struct {
 	path string
 }
 
-// operations are all that can be asked for, with the right that each needs.
+// operations are all operations, with the right that each needs.
 var operations = map[string]struct {
 	needs sas.Rights
 	do    func(*manager, clientRequest, func(requestReply))
@@ -75,7 +75,7 @@ func (m *manager) handleRequest(r clientRequest, done func(requestReply)) {
 
 func (m *manager) busOf() *bus.Bus { return m.peer.namespace.Bus }
 
-// newReply makes a reply of a value or an error.
+// newReply returns a reply with a value, or with an error.
 func newReply(value amqp.Map, err error) requestReply {
 	if err != nil {
 		return errorReply(err)
@@ -185,8 +185,8 @@ func (m *manager) peekMessages(r clientRequest, done func(requestReply)) {
 	}
 }
 
-// readMessages reads messages a few at a time, until there are as many as asked for, or
-// as much as fits into an answer.
+// readMessages reads messages in small steps, until it has as many as requested, or as many as
+// fit into an answer.
 func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 	const page = 16
 	var list amqp.List
@@ -215,11 +215,10 @@ func (m *manager) readMessages(o bus.PeekOptions) (amqp.List, error) {
 }
 
 const (
-	// maxAnswer is how many bytes of messages an answer has, unless one
-	// message is larger.
+	// maxAnswer bounds the bytes of messages in an answer, unless the first message is larger.
 	maxAnswer = 1 << 20
 
-	// maxFetched is how many messages can be fetched by number at a time.
+	// maxFetched bounds the messages of one request that names sequence numbers.
 	maxFetched = 250
 )
 

@@ -102,7 +102,7 @@ func (m *manager) listRules(r clientRequest, done func(requestReply)) {
 	done(newReply(amqp.Map{{Key: "rules", Value: list}}, nil))
 }
 
-// describeRule writes a rule as clients read it.
+// describeRule encodes a rule for clients.
 func describeRule(rule bus.Rule) amqp.Described {
 	action := amqp.Described{Descriptor: describedNoAction, Value: amqp.List{}}
 	if rule.Action != "" {
@@ -132,7 +132,7 @@ func describeFilter(f bus.Filter) amqp.Described {
 	return amqp.Described{Descriptor: describedTrue, Value: amqp.List{}}
 }
 
-// textOrNull is s, or null.
+// textOrNull returns s, or null if it is empty.
 func textOrNull(s string) any {
 	if s == "" {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// Message annotations of Service Bus. Clients insist on their types.
+// Message annotations of Service Bus. Clients require these types.
 const (
 	sequenceNumber         amqp.Symbol = "x-opt-sequence-number"         // long
 	enqueuedSequenceNumber amqp.Symbol = "x-opt-enqueue-sequence-number" // long
@@ -27,11 +27,10 @@ const (
 	lockToken              amqp.Symbol = "x-opt-lock-token"              //nolint:gosec // a name; uuid, of deliveries
 )
 
-// batchFormat is the message format of a batch: every data section of it is one
-// whole message.
+// batchFormat is the message format of a batch, in which every data section is a message.
 const batchFormat = 0x80013700
 
-// decodeMessage turns a message as it was sent into one of the bus.
+// decodeMessage converts a received message to a message of the bus.
 func decodeMessage(encoded []byte) (bus.Message, error) {
 	s, err := amqp.Split(encoded)
 	if err != nil {
@@ -77,10 +76,10 @@ func decodeMessage(encoded []byte) (bus.Message, error) {
 	return m, nil
 }
 
-// checkReadable reports why the client for Go cannot read a message. AMQP has values that it
-// does not know, such as decimals, at which it ends its link, each time that the message
-// is delivered; and keys of maps by which it ends its process. Nothing and nobody would
-// get past such a message, so it is not let in.
+// checkReadable returns an error if the client for Go cannot decode a message. It does not
+// support some AMQP values, such as decimals: it ends its link whenever such a message is
+// delivered. Some map keys make it panic. Such a message would block its queue, so it is
+// refused.
 func checkReadable(encoded []byte) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -90,8 +89,8 @@ func checkReadable(encoded []byte) (err error) {
 	return new(client.Message).UnmarshalBinary(encoded)
 }
 
-// readAnnotations reads the sender's annotations. Values of a wrong type would make
-// receivers fail, so they are not let in.
+// readAnnotations reads the sender's annotations. It refuses values of a wrong type, at which
+// receivers would fail.
 func readAnnotations(m *bus.Message, annotations amqp.Map) error {
 	for _, e := range annotations {
 		fits := true
@@ -111,7 +110,7 @@ func readAnnotations(m *bus.Message, annotations amqp.Map) error {
 	return nil
 }
 
-// decodeBatch turns the payload of a transfer into messages.
+// decodeBatch decodes the payload of a transfer.
 func decodeBatch(format uint32, payload []byte) ([]bus.Message, error) {
 	if format != batchFormat {
 		m, err := decodeMessage(payload)
@@ -138,7 +137,7 @@ func decodeBatch(format uint32, payload []byte) ([]bus.Message, error) {
 	return messages, nil
 }
 
-// idText is the text of a message id or a correlation id of any type.
+// idText returns the text of a message id or correlation id of any type.
 func idText(id any) string {
 	switch id := id.(type) {
 	case string:
@@ -153,8 +152,7 @@ func idText(id any) string {
 	return ""
 }
 
-// encodeMessage turns a message of the bus into one for a client. A lock that is
-// none has the zero token.
+// encodeMessage encodes a message of the bus for a client. Without a lock, the token is zero.
 func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
 	s, err := amqp.Split(m.Sections)
 	if err != nil {
@@ -186,12 +184,12 @@ func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte
 		s.SetDeliveryAnnotations(deliveryAnnotations.Set(lockToken, amqp.UUID(token)))
 	}
 	s.ApplicationProperties = m.ApplicationProperties
-	const room = 256 // for what the bus adds
+	const room = 256 // bytes of the annotations that are added
 	return s.Append(make([]byte, 0, len(m.Sections)+len(m.ApplicationProperties)+room)), nil
 }
 
-// ensureProperties makes sure that the message has properties, with an id in them, and
-// writes what a rule has changed.
+// ensureProperties adds missing properties with a message id, and the fields that a rule has
+// changed.
 func ensureProperties(s *amqp.Sections, m *bus.Message) error {
 	p, err := s.ReadProperties()
 	if err != nil {
@@ -213,8 +211,8 @@ func ensureProperties(s *amqp.Sections, m *bus.Message) error {
 	return nil
 }
 
-// addAnnotations adds what the bus knows to the sender's annotations, in place of
-// what the sender may have claimed to know.
+// addAnnotations adds the annotations of the bus. They replace annotations of the sender with
+// the same names.
 func addAnnotations(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 	annotations := make(amqp.Map, 0, len(sent)+6)
 	for _, e := range sent {
@@ -240,7 +238,7 @@ func addAnnotations(sent amqp.Map, m *bus.Message, until time.Time) amqp.Map {
 	return annotations
 }
 
-// deliveryTag is the delivery tag of a lock: its token in the byte order of .NET.
+// deliveryTag returns the delivery tag of a lock: its token in the byte order of .NET.
 func deliveryTag(t bus.LockToken) []byte {
 	return []byte{t[3], t[2], t[1], t[0], t[5], t[4], t[7], t[6], t[8], t[9], t[10], t[11], t[12], t[13], t[14], t[15]}
 }

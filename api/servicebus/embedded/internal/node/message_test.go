@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-func TestAMessageKeepsWhatTheBusDoesNotOwn(t *testing.T) {
+func TestMessage_KeepsForeignSections(t *testing.T) {
 	group, priority := "session", uint8(100)
 	var sent amqp.Sections
 	sent.SetHeader(amqp.MessageHeader{Durable: true, Priority: &priority})
@@ -62,7 +62,7 @@ func TestAMessageKeepsWhatTheBusDoesNotOwn(t *testing.T) {
 	require.Equal(t, []byte{4, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, deliveryTag(token), "the byte order of .NET")
 }
 
-func TestWhatARuleChangedWins(t *testing.T) {
+func TestRewrittenFields_TakePrecedence(t *testing.T) {
 	var sent amqp.Sections
 	sent.SetProperties(amqp.Properties{MessageID: "id", Subject: "old", ContentEncoding: "zip"})
 	m, err := decodeMessage(sent.Append(nil))
@@ -77,7 +77,7 @@ func TestWhatARuleChangedWins(t *testing.T) {
 	require.Equal(t, amqp.Properties{MessageID: "id", Subject: "new", CorrelationID: "c", ContentEncoding: "zip"}, p)
 }
 
-func TestAnnotationsThatWouldBreakReceiversAreNotLetIn(t *testing.T) {
+func TestDecode_RefusesAnnotationsOfAWrongType(t *testing.T) {
 	for _, key := range []amqp.Symbol{scheduledTime, partitionKey} {
 		var sent amqp.Sections
 		sent.SetMessageAnnotations(amqp.Map{{Key: key, Value: true}})
@@ -88,9 +88,9 @@ func TestAnnotationsThatWouldBreakReceiversAreNotLetIn(t *testing.T) {
 	}
 }
 
-// TestWhatWouldBeTheEndOfAClientIsNotLetIn sends what AMQP allows, or a broker might
-// overlook, and what the client for Go ends its link or its process at.
-func TestWhatWouldBeTheEndOfAClientIsNotLetIn(t *testing.T) {
+// TestDecode_RefusesMessagesThatClientsCannotRead sends messages that are valid AMQP, but at which the
+// client for Go ends its link or panics.
+func TestDecode_RefusesMessagesThatClientsCannotRead(t *testing.T) {
 	binary := amqp.Map{{Key: []byte("k"), Value: int32(1)}}
 	property := func(v any) func(*amqp.Sections) {
 		return func(s *amqp.Sections) { s.SetApplicationProperties(amqp.Map{{Key: "k", Value: v}}) }
@@ -124,7 +124,7 @@ func TestWhatWouldBeTheEndOfAClientIsNotLetIn(t *testing.T) {
 	}
 }
 
-func TestEachStateOfADeliveryMeansOneSettlement(t *testing.T) {
+func TestSettlementOf_MapsEachDeliveryState(t *testing.T) {
 	changes := amqp.Map{{Key: amqp.Symbol("n"), Value: int64(1)}}
 	for name, tc := range map[string]struct {
 		state  any
@@ -154,7 +154,7 @@ func TestEachStateOfADeliveryMeansOneSettlement(t *testing.T) {
 	}
 }
 
-func TestPropertiesAreMergedInPlace(t *testing.T) {
+func TestMerge_KeepsTheOrderOfProperties(t *testing.T) {
 	var s amqp.Sections
 	s.SetApplicationProperties(amqp.Map{{Key: "a", Value: int8(1)}, {Key: "b", Value: amqp.Symbol("x")}, {Key: "c", Value: amqp.Timestamp(1000)}})
 	read, err := Codec{}.Decode(s.ApplicationProperties)
@@ -174,8 +174,7 @@ func TestPropertiesAreMergedInPlace(t *testing.T) {
 	}
 }
 
-// Whatever a client sends as a message or as a request, it is refused or it can
-// be handed out.
+// Any message or request of a client is either refused or can be delivered.
 func FuzzMessagesAndRequests(f *testing.F) {
 	var s amqp.Sections
 	group := "s"

@@ -14,18 +14,18 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/sas"
 )
 
-// A Namespace is what all connections share.
+// A Namespace is the state that all connections share.
 type Namespace struct {
 	Bus    *bus.Bus
 	Keys   sas.Keys
 	Clock  bus.Clock
 	Logger *slog.Logger
 
-	Open        bool // nobody has to show a token
-	TrustTokens bool // a token that is no shared access signature gives all rights, unread
-	Create      bool // queues and topic subscriptions come to be when they are first used
+	Open        bool // no token is required
+	TrustTokens bool // other tokens than shared access signatures grant all rights, unchecked
+	Create      bool // queues and topic subscriptions are created when they are first used
 
-	// SendCredit is how many messages a sender may send ahead.
+	// SendCredit is the credit of senders.
 	SendCredit uint32
 }
 
@@ -52,7 +52,7 @@ func (n *Namespace) claimOf(user string) sas.Claim {
 	return sas.Claim{}
 }
 
-// ensureEntity calls done once the entity exists, or cannot be made.
+// ensureEntity calls done when the entity exists or could not be created.
 func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	base := entityOf(path)
 	_, err := n.Bus.Entity(base)
@@ -80,7 +80,7 @@ func (n *Namespace) ensureEntity(path string, sessions bool, done func(error)) {
 	})
 }
 
-// Parts of addresses. Case does not matter in any of them.
+// Parts of addresses, which are compared regardless of case.
 const (
 	cbs           = "$cbs"
 	management    = "/$management"
@@ -89,12 +89,12 @@ const (
 	subscriptions = "/Subscriptions/"
 )
 
-// maxAddress is the longest address of a link, and audience of a token, in
-// bytes. Paths of entities are much shorter.
+// maxAddress bounds the address of a link and the audience of a token, in bytes. Paths of
+// entities are much shorter.
 const maxAddress = 2 << 10
 
-// addressOf takes the path out of an address, which may be a URL, and writes
-// the word in the middle of a subscription as the bus does.
+// addressOf returns the path of an address, which may be a URL. The word Subscriptions in it
+// gets the case that the bus uses.
 func addressOf(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		_, address, _ = strings.Cut(rest, "/")
@@ -106,7 +106,7 @@ func addressOf(address string) string {
 	return address
 }
 
-// cutSuffix is strings.CutSuffix in any case.
+// cutSuffix is strings.CutSuffix regardless of case.
 func cutSuffix(s, suffix string) (string, bool) {
 	if i := len(s) - len(suffix); i >= 0 && strings.EqualFold(s[i:], suffix) {
 		return s[:i], true
@@ -114,7 +114,7 @@ func cutSuffix(s, suffix string) (string, bool) {
 	return s, false
 }
 
-// entityOf is the entity that a path is part of.
+// entityOf returns the entity to which a path belongs.
 func entityOf(path string) string {
 	path, _ = cutSuffix(path, management)
 	path, _ = cutSuffix(path, deadLetters)
@@ -122,26 +122,25 @@ func entityOf(path string) string {
 	return path
 }
 
-// A peer is one connection: what it may do, and what belongs together on it.
+// A peer is the state of one connection: its rights and its related links.
 type peer struct {
 	namespace *Namespace
 	conn      *server.Conn
 
-	replyBytes atomic.Int64 // of all replies that wait for credit
+	replyBytes atomic.Int64 // bytes of all replies that wait for credit
 
 	mu       sync.Mutex
-	claims   map[string]sas.Claim  // by the path they are for
-	cbsLinks [2]int                // to and from $cbs
-	replies  map[string]*replyLink // by the addresses to which replies can be sent
-	sessions map[string]string     // by the name of the link that holds it
+	claims   map[string]sas.Claim  // claims by their path
+	cbsLinks [2]int                // number of links to and from $cbs
+	replies  map[string]*replyLink // links by the addresses to which replies can be sent
+	sessions map[string]string     // sessions by the name of the link that holds them
 }
 
 // Disconnected implements server.Peer.
 func (p *peer) Disconnected() {}
 
-// hasRight reports whether the peer has a right on what stands at a path: by a token for
-// that path, such as one for the dead letters alone, or by one for the entity that
-// it is part of.
+// hasRight reports whether the peer has a right on a path, by a token for that path, such as
+// one for the dead letters only, or for the entity to which the path belongs.
 func (p *peer) hasRight(path string, want sas.Rights) bool {
 	if p.namespace.Open {
 		return true
@@ -192,7 +191,7 @@ func (p *peer) Attach(l *server.Link) {
 	}
 }
 
-// requireRight refuses the link unless the peer has one of the rights.
+// requireRight reports whether the peer has one of the rights, and refuses the link otherwise.
 func (p *peer) requireRight(l *server.Link, path string, rights ...sas.Rights) bool {
 	for _, want := range rights {
 		if p.hasRight(path, want) {
@@ -212,7 +211,7 @@ func notFound(path string) *amqp.Error {
 }
 
 func parseMilliseconds(v any) (time.Duration, bool) {
-	const most = 24 * time.Hour
+	const maxDuration = 24 * time.Hour
 	var ms uint64
 	switch v := v.(type) {
 	case uint32:
@@ -226,5 +225,5 @@ func parseMilliseconds(v any) (time.Duration, bool) {
 	default:
 		return 0, false
 	}
-	return time.Duration(min(ms, uint64(most.Milliseconds()))) * time.Millisecond, true //nolint:gosec // bounded
+	return time.Duration(min(ms, uint64(maxDuration.Milliseconds()))) * time.Millisecond, true //nolint:gosec // bounded
 }

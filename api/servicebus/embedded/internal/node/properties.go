@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// Codec reads and changes encoded application properties for the bus.
+// Codec decodes and changes encoded application properties for the bus.
 type Codec struct{}
 
 var _ bus.Codec = Codec{}
@@ -30,7 +30,7 @@ func (Codec) Decode(section []byte) (map[string]any, error) {
 	return decoded, nil
 }
 
-// Merge implements bus.Codec. What stays keeps its place and its type.
+// Merge implements bus.Codec. Unchanged properties keep their position and type.
 func (Codec) Merge(section []byte, changes map[string]any, remove []string) ([]byte, error) {
 	m, err := applicationProperties(section)
 	if err != nil {
@@ -66,7 +66,7 @@ func applicationProperties(section []byte) (amqp.Map, error) {
 	return s.ReadApplicationProperties()
 }
 
-// toFilterValue turns a value of AMQP into one that filters understand, if they do.
+// toFilterValue converts an AMQP value to a type that filters support, if there is one.
 func toFilterValue(v any) any {
 	switch v := v.(type) {
 	case int8:
@@ -91,7 +91,7 @@ func toFilterValue(v any) any {
 	return v
 }
 
-// toWireValue turns a value of the bus into one of AMQP that every client can read.
+// toWireValue converts a value of the bus to an AMQP value that every client can read.
 func toWireValue(v any) (any, error) {
 	switch v := v.(type) {
 	case time.Time:

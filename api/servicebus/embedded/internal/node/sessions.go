@@ -14,14 +14,14 @@ const (
 	lockedUntilUTC amqp.Symbol = "com.microsoft:locked-until-utc"
 )
 
-// A filter is how a client asked for a session. Some describe the value, some
-// do not, and each wants its own form back.
+// A sessionRequest is the session filter of a client. Some clients describe its value, others
+// do not, and each expects its own form in the answer.
 type sessionRequest struct {
 	id         *string // nil for the next session that is free
 	descriptor any
 }
 
-// sessionFilterOf looks for a session filter in what a client wants.
+// sessionFilterOf returns the session filter of an attach.
 func sessionFilterOf(a *amqp.Attach) (f sessionRequest, found bool) {
 	source, ok := a.Source.(*amqp.Source)
 	if !ok || source == nil {
@@ -43,8 +43,7 @@ func sessionFilterOf(a *amqp.Attach) (f sessionRequest, found bool) {
 	return f, false
 }
 
-// grantedSource is the source to be sent back: what was asked for, with the session
-// that was given.
+// grantedSource returns the source of the answer: the requested one, with the granted session.
 func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
 	source := *a.Source.(*amqp.Source) // sessionFilterOf found the filter in it
 	source.Filter = append(amqp.Map(nil), source.Filter...)
@@ -56,7 +55,7 @@ func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
 	return &source
 }
 
-// acceptSession waits for a session, and accepts the link when it has one.
+// acceptSession waits for a session, and then accepts the link.
 func (o *senderLink) acceptSession(f sessionRequest) {
 	want := bus.SessionRequest{ID: f.id, Timeout: sessionTimeout}
 	if patience, ok := parseMilliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
@@ -79,7 +78,7 @@ func (o *senderLink) acceptSession(f sessionRequest) {
 	o.link.WhenGone(cancel)
 }
 
-// recordSession notes that the link holds a session, for requests that name the link.
+// recordSession records that the link holds a session, for requests that name the link.
 func (o *senderLink) recordSession(id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +91,7 @@ func (o *senderLink) recordSession(id string) {
 	o.peer.sessions[o.link.Name] = id
 }
 
-// toTicks is a time as .NET counts it: in steps of 100 ns since the year 1.
+// toTicks converts a time to ticks of .NET: steps of 100 ns since the year 1.
 func toTicks(t time.Time) int64 {
 	const untilUnixEpoch = 62_135_596_800
 	return (t.Unix()+untilUnixEpoch)*10_000_000 + int64(t.Nanosecond())/100

@@ -9,9 +9,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// Some clients describe the filter and some do not; each understands only its
-// own form.
-func TestAGrantedSessionIsToldInTheFormThatWasAsked(t *testing.T) {
+// Some clients describe the filter and others do not; each understands only its own form.
+func TestGrantedSource_HasTheFormOfTheRequest(t *testing.T) {
 	described := func(v any) any { return amqp.Described{Descriptor: uint64(0x137000000C), Value: v} }
 	text := func(s string) *string { return &s }
 	other := amqp.Entry{Key: amqp.Symbol("other"), Value: "x"}
@@ -41,12 +40,12 @@ func TestAGrantedSessionIsToldInTheFormThatWasAsked(t *testing.T) {
 	require.False(t, found)
 }
 
-func TestTimesAreToldAsDotNetCountsThem(t *testing.T) {
+func TestTicks_AreThoseOfDotNet(t *testing.T) {
 	require.EqualValues(t, 621_355_968_000_000_000, toTicks(time.Unix(0, 0)))
 	require.EqualValues(t, 630_822_816_000_000_001, toTicks(time.Date(2000, 1, 1, 0, 0, 0, 100, time.UTC)))
 }
 
-func TestAnAddressIsUnderstoodInEveryForm(t *testing.T) {
+func TestAddressOf_ReadsEveryForm(t *testing.T) {
 	for address, want := range map[string]string{
 		"q":                                     "q",
 		"/q/":                                   "q",

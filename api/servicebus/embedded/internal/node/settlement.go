@@ -5,7 +5,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 )
 
-// settlementOf says what a state of a delivery means, and the answer to it.
+// settlementOf returns the settlement that a delivery state means, and the state to answer.
 func settlementOf(state any) (how bus.Settlement, answer any) {
 	switch state := state.(type) {
 	case amqp.Accepted:
@@ -29,7 +29,7 @@ func settlementOf(state any) (how bus.Settlement, answer any) {
 		if state.Error.Condition != deadLetterAsked && how.Reason == "" {
 			how.Reason, how.Description = string(state.Error.Condition), state.Error.Description
 		}
-		return how, amqp.Rejected{} // an error in it would say that it failed
+		return how, amqp.Rejected{} // with an error it would mean that the settlement failed
 	}
 	return bus.Settlement{Outcome: bus.Release}, amqp.Released{}
 }
@@ -40,7 +40,7 @@ const (
 	descriptionProperty = "DeadLetterErrorDescription"
 )
 
-// stringMap turns a map whose keys are texts of either type into a Go map.
+// stringMap converts a map whose keys are strings or symbols to a Go map.
 func stringMap(m amqp.Map) map[string]any {
 	if len(m) == 0 {
 		return nil

@@ -1,10 +1,10 @@
-// Package sas checks shared access signatures: tokens by which a client proves
-// that it knows a key, for one resource, until some time.
+// Package sas checks shared access signatures: tokens that prove that a client knows a key, for
+// one resource, until an expiry time.
 //
 //	SharedAccessSignature sr=<resource>&sig=<signature>&se=<expiry>&skn=<name>
 //
-// The resource is a URL. Only its path counts here: a namespace may be reached
-// by many hosts. A token for a path is good for all below it.
+// The resource is a URL. Only its path is compared, because a namespace may have several hosts.
+// A token for a path is valid for all paths below it.
 package sas
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Rights are what a key allows. Manage includes the others.
+// Rights are the rights of a key.
 type Rights uint8
 
 // The rights.
@@ -43,22 +43,21 @@ type Key struct {
 	Rights Rights
 }
 
-// A Claim is what a token or a key proves.
+// A Claim is the access that a token or a key grants.
 type Claim struct {
 	Path    string // lower case, without slashes at its ends; empty for all
 	Rights  Rights
 	Expires time.Time // zero for never
 }
 
-// Covers reports whether the claim allows want on path at that time.
+// Covers reports whether the claim grants want on path at time now.
 func (c Claim) Covers(path string, want Rights, now time.Time) bool {
 	path = Path(path)
 	within := c.Path == "" || path == c.Path || strings.HasPrefix(path, c.Path+"/")
 	return within && c.Rights.Has(want) && (c.Expires.IsZero() || now.Before(c.Expires))
 }
 
-// Path is the form in which paths are compared: that of a URL, or of an
-// address.
+// Path returns the path of a URL or address in the form in which paths are compared.
 func Path(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		_, address, _ = strings.Cut(rest, "/")
@@ -67,8 +66,8 @@ func Path(address string) string {
 	return strings.ToLower(strings.Trim(address, "/"))
 }
 
-// resourcePath is the path of a token's resource: what follows its host, which
-// may stand without a scheme.
+// resourcePath returns the path of a token's resource: the part after its host. The scheme may
+// be missing.
 func resourcePath(resource string) string {
 	if _, rest, found := strings.Cut(resource, "://"); found {
 		resource = rest
@@ -89,17 +88,17 @@ func (r Rights) String() string {
 	return strings.Join(names, ",")
 }
 
-// Keys are those of one namespace.
+// Keys are the keys of one namespace.
 type Keys []Key
 
-// Why a token is not good. The texts are those that clients look for.
+// Reasons why a token is invalid. Clients look for these texts.
 var (
 	ErrMalformed = errors.New("MalformedToken: the token is no shared access signature")
 	ErrSignature = errors.New("InvalidSignature: the token has an invalid signature")
 	ErrExpired   = errors.New("ExpiredToken: The token is expired")
 )
 
-// Login returns what the holder of a key may do.
+// Login returns the Claim of a client that knows a key.
 func (k Keys) Login(name, secret string) (Claim, bool) {
 	for _, key := range k {
 		if key.Name == name && subtle.ConstantTimeCompare([]byte(key.Secret), []byte(secret)) == 1 {
@@ -109,7 +108,7 @@ func (k Keys) Login(name, secret string) (Claim, bool) {
 	return Claim{}, false
 }
 
-// Check returns what the token proves.
+// Check verifies a token and returns its Claim.
 func (k Keys) Check(token string, now time.Time) (Claim, error) {
 	fields, found := strings.CutPrefix(token, "SharedAccessSignature ")
 	if !found {
@@ -149,14 +148,14 @@ func (k Keys) Check(token string, now time.Time) (Claim, error) {
 	return Claim{}, ErrSignature
 }
 
-// Sign makes a token.
+// Sign returns a token.
 func (k Key) Sign(resource string, expires time.Time) string {
 	sr := url.QueryEscape(strings.ToLower(resource))
 	se := strconv.FormatInt(expires.Unix(), 10)
 	return "SharedAccessSignature sr=" + sr + "&sig=" + url.QueryEscape(signResource(k.Secret, sr, se)) + "&se=" + se + "&skn=" + url.QueryEscape(k.Name)
 }
 
-// signResource signs the resource as it stands in the token.
+// signResource signs the resource in the encoding of the token.
 func signResource(secret, resource, expiry string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(resource + "\n" + expiry))

@@ -14,14 +14,14 @@ var (
 	key = sas.Key{Name: "name", Secret: "secret", Rights: sas.Send | sas.Listen}
 )
 
-// The signature is that of another implementation: openssl dgst -hmac.
-func TestASignatureIsThatOfTheService(t *testing.T) {
+// The expected signature is that of openssl dgst -hmac.
+func TestSign_EqualsTheServiceSignature(t *testing.T) {
 	token := "SharedAccessSignature sr=sb%3a%2f%2fhost%2fq&sig=%2F%2BaqrAI2TEtEx8lGzQbASKNV%2FXtFkAMX5ZktVQXC%2FmE%3D&se=1700003600&skn=name"
 	_, err := sas.Keys{key}.Check(token, now)
 	require.NoError(t, err)
 }
 
-func TestATokenProvesWhatItsKeyAllows(t *testing.T) {
+func TestCheck_ReturnsTheRightsOfTheKey(t *testing.T) {
 	claim, err := sas.Keys{{Name: "other", Secret: "x"}, key}.Check(key.Sign("amqps://Host:5671/Queue/", now.Add(time.Hour)), now)
 	require.NoError(t, err)
 	require.Equal(t, sas.Claim{Path: "queue", Rights: sas.Send | sas.Listen, Expires: now.Add(time.Hour)}, claim)
@@ -36,7 +36,7 @@ func TestATokenProvesWhatItsKeyAllows(t *testing.T) {
 	require.Equal(t, "Listen,Send", whole.Rights.String())
 }
 
-func TestABadTokenIsRefused(t *testing.T) {
+func TestCheck_RefusesInvalidTokens(t *testing.T) {
 	good := key.Sign("sb://host/q", now.Add(time.Hour))
 	for name, tc := range map[string]struct {
 		token string

@@ -60,8 +60,8 @@ func (c *Conn) limitAnonymousTime() (stop func()) {
 	}
 }
 
-// abortConn ends the connection for a reason that does not let the peer continue:
-// it sends a close, and ignores everything until the peer's close. The caller holds c.mu.
+// abortConn ends the connection because of an error: it sends a close, and ignores all input
+// until the peer's close. The caller holds c.mu.
 func (c *Conn) abortConn(why *amqp.Error) {
 	if c.aborted != nil {
 		return
@@ -83,9 +83,9 @@ func (c *Conn) stopReading() {
 	c.room.Broadcast()
 }
 
-// reserveFrame accounts for the next frame of an anonymous connection if it is large. The
-// open has agreed on Options.MaxFrameSize for the whole connection, so a frame of that
-// size is accepted before a token too, unless all connections buffer their limit.
+// reserveFrame accounts for the next frame of an anonymous connection if it is large. The open
+// performative set Options.MaxFrameSize for the whole connection, so a frame of that size is
+// accepted even before a token, unless all connections together have reached their limit.
 func (c *Conn) reserveFrame(largest uint32) error {
 	head, err := c.in.Peek(4)
 	if err != nil {
@@ -112,8 +112,7 @@ func memoryExhausted() *amqp.Error {
 	return amqp.Errorf(amqp.ResourceLimitExceeded, "the connections of the namespace buffer more than the limit; read the messages that were requested, and reconnect")
 }
 
-// maxLinks, maxSessions and maxDetaching return the limits that hold now. The
-// caller holds c.mu.
+// maxLinks, maxSessions and maxDetaching return the current limits. The caller holds c.mu.
 func (c *Conn) maxLinks() int {
 	if !c.authorized {
 		return min(c.options.MaxLinks, anonymousLinks)

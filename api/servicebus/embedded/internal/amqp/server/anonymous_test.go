@@ -97,7 +97,7 @@ func TestConn_LimitsAnonymousPeers(t *testing.T) {
 		want   amqp.Symbol
 	}{
 		"frames": {func(p *peer) {
-			p.writeBytes([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the head of one with a byte more than 64 KB
+			p.writeBytes([]byte{0, 1, 0, 1, 2, 0, 0, 0}) // the header of a frame that is one byte larger than 64 KB
 		}, amqp.FramingError},
 		"sessions": {func(p *peer) {
 			for channel := range uint16(63) {
@@ -162,7 +162,7 @@ func TestRefuse_FreesTheHandleWithTheDetach(t *testing.T) {
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
 	p.beginSession(0, 100)
-	for range 100 { // more than may wait for a detach
+	for range 100 { // more than the limit of links that wait for a detach
 		require.Equal(t, amqp.UnauthorizedAccess, p.attachRefused(0, "a"))
 		p.detachLink(0)
 	}
@@ -198,8 +198,8 @@ func TestAttach_RefusesMoreLinksThanAllConnectionsMayHave(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// An anonymousReceiver accepts links and messages without authorizing the connection, as
-// the bus does with $cbs.
+// An anonymousReceiver accepts links and messages without authorizing the connection, as the
+// namespace does with $cbs.
 type anonymousReceiver struct{ testApplication }
 
 func (a anonymousReceiver) Connected(*server.Conn) server.Peer { return a }
@@ -257,12 +257,12 @@ func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 			p.beginSession(0, 10_000)
 			p.attachReceiver(0, 0)
 			expectFrame[*amqp.Attach](p)
-			p.giveCredit(0, 0, 0, 1_000_000, false) // and reads nothing more
+			p.giveCredit(0, 0, 0, 1_000_000, false) // and does not read any further
 			peers = append(peers, p)
 			synctest.Wait()
 		}
 		require.Less(t, totals.Use().Memory, int64(100_000+64_000+10*8_000), "without the limit: 640,000")
-		for range 20 { // a peer that reads is served
+		for range 20 { // a peer that reads is still served
 			expectFrame[*amqp.Transfer](peers[9])
 		}
 		for _, p := range peers {
@@ -283,14 +283,13 @@ func TestConn_EndsWhenAllBuffersAreExhausted(t *testing.T) {
 	expectFrame[*amqp.Attach](p)
 	handle, credit := uint32(0), uint32(1000)
 	p.sendFrame(0, &amqp.Flow{IncomingWindow: 1, Handle: &handle, LinkCredit: &credit}, nil)
-	expectFrame[*amqp.Transfer](p) // the others wait for the window
+	expectFrame[*amqp.Transfer](p) // the other transfers wait for the window
 	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Close](p).Error.Condition)
 	p.closePeer()
 	require.Zero(t, totals.Use())
 }
 
-// A hastySender sends messages without regard to buffer limits, as the bus sends
-// messages that were requested.
+// A hastySender ignores buffer limits, as the bus does for messages that were requested.
 type hastySender struct{ link *server.Link }
 
 func (s *hastySender) Ready(bool) {

@@ -15,7 +15,7 @@ import (
 
 var connections atomic.Uint64
 
-// A Conn is one connection. Its methods are safe for use by many goroutines.
+// A Conn is one connection. Its methods are safe for concurrent use.
 type Conn struct {
 	ID      uint64 // unique in the process
 	User    string // as proven by SASL PLAIN; empty for an anonymous peer
@@ -26,14 +26,14 @@ type Conn struct {
 	in      *bufio.Reader
 
 	mu         sync.Mutex
-	room       *sync.Cond // on mu: the outbox was written, a delivery settled, or the end
-	out        writeBuffer
-	heartbeat  time.Duration // what the peer wants to hear something within
-	frameSize  uint32        // the largest that the peer takes
+	room       *sync.Cond // on mu: signaled when the outbox was written, a delivery was settled, or the connection ended
+	out        outbox
+	heartbeat  time.Duration // time in which the peer expects a frame
+	frameSize  uint32        // largest frame that the peer accepts
 	opened     bool
 	authorized bool
-	over       bool        // nothing more will be read
-	aborted    *amqp.Error // if set, all that is read is ignored, except a close
+	over       bool        // reading has ended
+	aborted    *amqp.Error // if set, all input except a close is ignored
 	closeSent  bool
 	sessions   map[uint16]*peerSession
 	links      int
@@ -45,7 +45,7 @@ type Conn struct {
 	reading    int // bytes of a large frame that is read before the peer is authorized
 	accounted  int // bytes of all these and of the outbox that Totals knows of
 	hungry     map[*Link]struct{}
-	afterFrame []func() // what to call once mu is free
+	afterFrame []func() // functions to call after mu is unlocked
 }
 
 func newConn(nc net.Conn, o Options) *Conn {
@@ -58,7 +58,7 @@ func newConn(nc net.Conn, o Options) *Conn {
 	return c
 }
 
-// serveConn serves the connection until it is over.
+// serveConn serves the connection until it ends.
 func (c *Conn) serveConn() error {
 	var writing sync.WaitGroup
 	writing.Add(1)
@@ -79,13 +79,13 @@ func (c *Conn) serveConn() error {
 		return aborted
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return nil // gone without a word, or closed by this side
+		return nil // disconnected, or closed by this side
 	}
 	return err
 }
 
-// finishConn ends all links and lets the writer write the rest. It returns why the
-// connection was aborted, if it was.
+// finishConn ends all links and waits until the writer has written the rest. It returns the
+// error with which the connection was aborted, if any.
 func (c *Conn) finishConn() error {
 	c.mu.Lock()
 	c.over = true
@@ -101,14 +101,14 @@ func (c *Conn) finishConn() error {
 	clear(c.sessions)
 	c.out.sealed = true
 	c.out.wakeWriter()
-	c.unlockAndCall() // unlocks
+	c.unlockAndCall() // this unlocks c.mu
 	if c.peer != nil {
 		c.peer.Disconnected()
 	}
 	return err
 }
 
-// releaseBuffers returns to the totals what was buffered for the peer.
+// releaseBuffers subtracts the buffers of the connection from the totals.
 func (c *Conn) releaseBuffers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *Conn) releaseBuffers() {
 	c.updateTotals()
 }
 
-// shutDown sends a close, and lets reading end soon.
+// shutDown sends a close, and limits the time of further reads.
 func (c *Conn) shutDown(why *amqp.Error) {
 	c.sendClose(why)
 	c.mu.Lock()
@@ -135,10 +135,10 @@ func (c *Conn) sendClose(why *amqp.Error) {
 	c.emitFrame(0, &amqp.Close{Error: why}, nil)
 }
 
-// callLater calls f once the state is not locked any more. The caller holds c.mu.
+// callLater calls f after c.mu is unlocked. The caller holds c.mu.
 func (c *Conn) callLater(f func()) { c.afterFrame = append(c.afterFrame, f) }
 
-// unlockAndCall unlocks c.mu and makes the calls that were put off.
+// unlockAndCall unlocks c.mu and makes the deferred calls.
 func (c *Conn) unlockAndCall() {
 	calls := c.afterFrame
 	c.afterFrame = nil
@@ -197,8 +197,8 @@ func (c *Conn) readFrame() (amqp.Frame, error) {
 	return frame, err
 }
 
-// prepareRead sets the deadline of the next read and returns the largest frame
-// that is taken. It holds c.mu meanwhile: a deadline of stopReading stays.
+// prepareRead sets the deadline of the next read and returns the maximum frame size. It holds
+// c.mu, so that it does not replace the deadline of stopReading.
 func (c *Conn) prepareRead() (largest uint32, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -214,8 +214,8 @@ func (c *Conn) isOver() bool {
 	return c.over
 }
 
-// waitForRoom waits while the peer does not take what it asked for, or the
-// application is busy with what the peer sent. It reports false at the end.
+// waitForRoom waits while the peer does not read, or the application has not settled the peer's
+// messages. It returns false when the connection ends.
 func (c *Conn) waitForRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,14 +223,14 @@ func (c *Conn) waitForRoom() bool {
 	for !c.over && c.out.failed == nil && (isFull() || c.unsettled > c.bufferLimit(c.options.InBuffer)) {
 		c.room.Wait()
 	}
-	return c.out.failed == nil && !isFull() // a peer that does not read has no answer to a close
+	return c.out.failed == nil && !isFull() // a peer that does not read cannot answer a close
 }
 
-// handleFrame executes a performative that came in a frame of size bytes.
+// handleFrame executes a performative from a frame of size bytes.
 func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, size int) (closed bool, err error) {
 	c.mu.Lock()
 	defer c.unlockAndCall()
-	c.reading = 0 // what remains of the frame is accounted for by what it says
+	c.reading = 0 // the memory of the frame is now accounted for by its contents
 	if _, isClose := p.(*amqp.Close); c.aborted != nil && !isClose {
 		return false, nil
 	}
@@ -248,8 +248,8 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	}
 	s := c.sessions[channel]
 	if s == nil {
-		// Azure's client for Go ends a session that it has given up, also before it has begun it. That
-		// costs nothing, and the connection may carry other work.
+		// Azure's client for Go ends a session that it no longer needs even before it has begun
+		// it. This is ignored, because the connection may serve other sessions.
 		if _, isEnd := p.(*amqp.End); isEnd || c.closeSent {
 			return false, nil
 		}
@@ -267,8 +267,7 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	return false, nil
 }
 
-// hungryWithRoom returns the links that wait for room, if there is some now.
-// The caller holds c.mu.
+// hungryWithRoom returns the links that wait for room and now have some. The caller holds c.mu.
 func (c *Conn) hungryWithRoom() []*Link {
 	if len(c.hungry) == 0 || c.out.size() > c.bufferLimit(c.options.OutBuffer)/2 {
 		return nil

@@ -21,7 +21,7 @@ func acceptReceivers(with testReceiver) testApplication {
 	}
 }
 
-func TestWhoSpeaksSomethingElseIsToldWhatWouldBeUnderstood(t *testing.T) {
+func TestHandshake_NamesTheSupportedProtocol(t *testing.T) {
 	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
 	p.writeBytes([]byte("GET / HT"))
 	require.Equal(t, amqp.HeaderSASL, p.readHeader())
@@ -30,7 +30,7 @@ func TestWhoSpeaksSomethingElseIsToldWhatWouldBeUnderstood(t *testing.T) {
 	require.ErrorContains(t, <-p.ended, "not AMQP 1.0")
 }
 
-func TestGarbageEndsTheConnectionWithAReason(t *testing.T) {
+func TestConn_EndsWithAReasonAfterInvalidInput(t *testing.T) {
 	frame := func(body ...byte) []byte {
 		return append(binary.BigEndian.AppendUint32(nil, uint32(8+len(body))), append([]byte{2, 0, 0, 0}, body...)...)
 	}
@@ -58,7 +58,7 @@ func TestGarbageEndsTheConnectionWithAReason(t *testing.T) {
 	}
 }
 
-func TestAFaultCostsNoMoreThanWhatContainsIt(t *testing.T) {
+func TestProtocolError_EndsTheSmallestUnit(t *testing.T) {
 	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
@@ -70,7 +70,7 @@ func TestAFaultCostsNoMoreThanWhatContainsIt(t *testing.T) {
 
 	p.sendFrame(0, newTransfer(5, 0, false), []byte("to nobody"))
 	require.Equal(t, amqp.UnattachedHandle, expectFrame[*amqp.End](p).Error.Condition)
-	p.sendFrame(0, &amqp.Flow{}, nil) // was on its way, and is ignored
+	p.sendFrame(0, &amqp.Flow{}, nil) // was sent before the end arrived, and is ignored
 	p.sendFrame(0, &amqp.End{}, nil)
 
 	p.beginSession(0, 100) // the channel is free again
@@ -82,11 +82,11 @@ func TestAFaultCostsNoMoreThanWhatContainsIt(t *testing.T) {
 	p.sendFrame(0, newTransfer(0, 1, false), []byte("was on its way"))
 	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
 
-	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine")) // the other session has noticed nothing
+	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine")) // the other session is not affected
 	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 }
 
-func TestTheEndOfASessionThatNeverBeganIsIgnored(t *testing.T) {
+func TestEnd_OfASessionThatNeverBeganIsIgnored(t *testing.T) {
 	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
@@ -95,12 +95,12 @@ func TestTheEndOfASessionThatNeverBeganIsIgnored(t *testing.T) {
 	expectFrame[*amqp.Attach](p)
 	expectFrame[*amqp.Flow](p)
 	p.sendFrame(0, &amqp.End{}, nil)
-	p.beginSession(0, 100) // it has no answer, and the channel is free
+	p.beginSession(0, 100) // the server does not answer it, and the channel is free
 	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine"))
 	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
 }
 
-func TestATransferWithoutCreditEndsTheLink(t *testing.T) {
+func TestTransfer_WithoutCreditEndsTheLink(t *testing.T) {
 	held := make(chan *server.Delivery, 100)
 	p := serveTest(t, t.Context(), acceptReceivers(func(d *server.Delivery) { held <- d }), server.Options{})
 	defer p.closePeer()
@@ -109,14 +109,14 @@ func TestATransferWithoutCreditEndsTheLink(t *testing.T) {
 	p.attachSender(0, 0)
 	expectFrame[*amqp.Attach](p)
 	require.EqualValues(t, 10, *expectFrame[*amqp.Flow](p).LinkCredit)
-	for id := range uint32(10) { // none is settled, so no credit is given
+	for id := range uint32(10) { // no message is settled, so no credit is granted
 		p.sendFrame(0, newTransfer(0, id, false), []byte("x"))
 	}
 	p.sendFrame(0, newTransfer(0, 10, false), []byte("x"))
 	require.Equal(t, amqp.TransferLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 
-func TestAFloodOfLinksIsRefused(t *testing.T) {
+func TestConn_BoundsLinks(t *testing.T) {
 	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{MaxLinks: 3})
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
@@ -139,7 +139,7 @@ func TestAFloodOfLinksIsRefused(t *testing.T) {
 	require.Equal(t, amqp.HandleInUse, expectFrame[*amqp.End](p).Error.Condition)
 }
 
-func TestPartsOfMessagesAreBounded(t *testing.T) {
+func TestConn_BoundsPartlyReceivedMessages(t *testing.T) {
 	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{InBuffer: 2000})
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
@@ -153,9 +153,9 @@ func TestPartsOfMessagesAreBounded(t *testing.T) {
 	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 
-// A peer that asks for much and reads nothing takes bounded memory, and is cut
-// off after a while.
-func TestAPeerThatNeverReadsIsCutOff(t *testing.T) {
+// A peer that requests messages and does not read them uses bounded memory, and is disconnected
+// after a timeout.
+func TestConn_EndsIfThePeerNeverReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := &testSender{payload: make([]byte, 10_000), settled: true, left: 1_000_000}
 		p := serveTest(t, context.Background(), func(l *server.Link) {
@@ -177,9 +177,8 @@ func TestAPeerThatNeverReadsIsCutOff(t *testing.T) {
 	})
 }
 
-// A peer that floods the server with requests, and reads no answers, is not
-// read from any more.
-func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
+// The server stops reading from a peer that sends many requests and does not read the answers.
+func TestConn_StopsReadingFromAPeerThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{OutBuffer: 1000, Patience: time.Minute})
 		p.openPeer(amqp.Open{})
@@ -188,7 +187,7 @@ func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
 		p.attachSender(0, handle)
 		expectFrame[*amqp.Attach](p)
 		written := 0
-		for { // each asks for an answer
+		for { // each requests an answer
 			_, err := p.Write(amqp.AppendFrame(nil, 0, 0, &amqp.Flow{Handle: &handle, Echo: true}, nil))
 			if err != nil {
 				break
@@ -200,7 +199,7 @@ func TestWhoDoesNotReadIsNotReadFrom(t *testing.T) {
 	})
 }
 
-func TestASilentPeerIsCutOffAndALivelyOneIsNot(t *testing.T) {
+func TestIdleTimeout_EndsOnlySilentPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{IdleTimeOut: 10 * time.Second})
 		p.openPeer(amqp.Open{IdleTimeOut: 8000})
@@ -219,7 +218,7 @@ func TestASilentPeerIsCutOffAndALivelyOneIsNot(t *testing.T) {
 	})
 }
 
-func TestAHandshakeIsNotWaitedForForEver(t *testing.T) {
+func TestHandshake_HasATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{Patience: 5 * time.Second})
 		p.writeBytes(amqp.HeaderAMQP[:])
@@ -230,7 +229,7 @@ func TestAHandshakeIsNotWaitedForForEver(t *testing.T) {
 	})
 }
 
-func TestStoppingTellsThePeer(t *testing.T) {
+func TestConn_ClosesWithAReasonWhenStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	p := serveTest(t, ctx, acceptReceivers(acceptAll), server.Options{})
 	p.openPeer(amqp.Open{})

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// largestSASL is the size of frames until the peer has said who it is.
+// largestSASL is the maximum frame size during SASL.
 const largestSASL = 4096
 
 // negotiate agrees on the protocol and opens the connection.
@@ -31,7 +31,7 @@ func (c *Conn) negotiate() error {
 		}
 	}
 	if header != amqp.HeaderAMQP {
-		c.writeRaw(amqp.HeaderSASL[:]) // says what would be understood
+		c.writeRaw(amqp.HeaderSASL[:]) // names the supported protocol
 		return fmt.Errorf("the peer speaks %q, not AMQP 1.0", header[:])
 	}
 	c.writeRaw(amqp.HeaderAMQP[:])
@@ -55,7 +55,7 @@ func (c *Conn) readHeader() (h amqp.Header, err error) {
 	return h, err
 }
 
-// writeRaw writes what is no AMQP frame.
+// writeRaw writes bytes that are not an AMQP frame.
 func (c *Conn) writeRaw(b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *Conn) authenticateSASL() error {
 	return nil
 }
 
-// isAccepted reports whether the peer may come in. An anonymous one may: it shows
+// isAccepted reports whether the peer may connect. An anonymous peer may, because it presents
 // its tokens later.
 func (c *Conn) isAccepted(init *amqp.Init) bool {
 	if init.Mechanism != "PLAIN" {
@@ -110,7 +110,7 @@ func (c *Conn) openConn(p *amqp.Open) error {
 	}
 	c.mu.Lock()
 	c.frameSize = max(p.MaxFrameSize, amqp.MinMaxFrameSize)
-	c.frameSize = min(c.frameSize, 1<<20) // larger ones bring nothing
+	c.frameSize = min(c.frameSize, 1<<20) // larger frames have no advantage
 	c.heartbeat = time.Duration(p.IdleTimeOut) * time.Millisecond / 2
 	c.opened = true
 	c.emitFrame(0, &amqp.Open{

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// testApplication authorizes every connection and decides about links by a function.
+// testApplication authorizes every connection and passes links to a function.
 type testApplication func(*server.Link)
 
 func (a testApplication) Connected(c *server.Conn) server.Peer {
@@ -24,16 +24,15 @@ func (a testApplication) Connected(c *server.Conn) server.Peer {
 func (a testApplication) Attach(l *server.Link) { a(l) }
 func (a testApplication) Disconnected()         {}
 
-// testReceiver takes deliveries by a function.
+// testReceiver passes deliveries to a function.
 type testReceiver func(*server.Delivery)
 
 func (r testReceiver) Delivered(d *server.Delivery) { r(d) }
 
-// acceptAll accepts every message at once.
+// acceptAll accepts every message immediately.
 func acceptAll(d *server.Delivery) { d.Settle(amqp.Accepted{}) }
 
-// testSender offers as many messages as there is room for, and keeps what comes
-// back.
+// testSender sends messages as long as there is room, and records their outcomes.
 type testSender struct {
 	mu       sync.Mutex
 	link     *server.Link
@@ -66,12 +65,12 @@ func (s *testSender) Disposed(m *server.Sent, state any, settled bool) {
 	}
 }
 
-// A peer is the other side, which says what the test wants.
+// A peer is a client that sends the frames of a test.
 type peer struct {
 	net.Conn
 	t     testing.TB
 	in    *bufio.Reader
-	ended chan error // what Serve returned
+	ended chan error // result of Serve
 }
 
 func serveTest(t testing.TB, ctx context.Context, app testApplication, o server.Options) *peer {
@@ -100,7 +99,7 @@ func (p *peer) writeBytes(b []byte) {
 	require.NoError(p.t, err)
 }
 
-// openPeer does the handshake, without SASL.
+// openPeer performs the handshake without SASL.
 func (p *peer) openPeer(o amqp.Open) {
 	p.t.Helper()
 	p.writeBytes(amqp.HeaderAMQP[:])
@@ -125,7 +124,7 @@ func (p *peer) sendFrame(channel uint16, performative amqp.Performative, payload
 	p.writeBytes(amqp.AppendFrame(nil, amqp.FrameAMQP, channel, performative, payload))
 }
 
-// readFrame returns what comes next, without empty frames.
+// readFrame returns the next frame that is not empty.
 func (p *peer) readFrame() (amqp.Performative, []byte) {
 	p.t.Helper()
 	for {
@@ -139,14 +138,14 @@ func (p *peer) readFrame() (amqp.Performative, []byte) {
 	}
 }
 
-// sentCount is how many messages were sent.
+// sentCount returns the number of sent messages.
 func (s *testSender) sentCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent
 }
 
-// expectFrame wants the next frame to be of one kind.
+// expectFrame reads the next frame, which must be of type P.
 func expectFrame[P amqp.Performative](p *peer) P {
 	p.t.Helper()
 	performative, _ := p.readFrame()
@@ -155,7 +154,7 @@ func expectFrame[P amqp.Performative](p *peer) P {
 	return got
 }
 
-// expectClose wants the connection to end with a close for that reason.
+// expectClose expects a close with a condition, and the end of the connection.
 func (p *peer) expectClose(condition amqp.Symbol) {
 	p.t.Helper()
 	c := expectFrame[*amqp.Close](p)
@@ -166,7 +165,7 @@ func (p *peer) expectClose(condition amqp.Symbol) {
 	<-p.ended
 }
 
-// beginSession starts a session that takes window transfers.
+// beginSession starts a session with a window.
 func (p *peer) beginSession(channel uint16, window uint32) {
 	p.t.Helper()
 	p.sendFrame(channel, &amqp.Begin{IncomingWindow: window, OutgoingWindow: 100, HandleMax: 255}, nil)
@@ -186,7 +185,7 @@ func (p *peer) attachReceiver(channel uint16, handle uint32) {
 	p.sendFrame(channel, &amqp.Attach{Name: "r", Handle: handle, Role: amqp.RoleReceiver, Source: &amqp.Source{Address: "a"}}, nil)
 }
 
-// giveCredit lets the server send n messages in all.
+// giveCredit grants credit for n messages in total.
 func (p *peer) giveCredit(channel uint16, handle, seen, n uint32, drain bool) {
 	p.t.Helper()
 	next := uint32(0)

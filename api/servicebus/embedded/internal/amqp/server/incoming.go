@@ -6,21 +6,20 @@ import "github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 type Delivery struct {
 	Tag     []byte
 	Format  uint32
-	Settled bool // by the peer: it does not want to know what becomes of it
+	Settled bool // settled by the peer, which expects no outcome
 	Payload []byte
-	State   any // only of transactions
+	State   any // set only with transactions
 
 	link *Link
 	id   uint32
-	size int // bytes of its frames, or of the memory that its parts take together
+	size int // bytes of its frames, or of the memory of its parts
 	done bool
 }
 
-// maxTag is the longest tag of a delivery in bytes, by the specification.
+// maxTag is the maximum length of a delivery tag in bytes, by the specification.
 const maxTag = 32
 
-// receiveTransfer takes a message, or a part of one, which came in a frame of
-// frameSize bytes.
+// receiveTransfer receives a message, or a part of one, in a frame of frameSize bytes.
 func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) {
 	d, fault := l.deliveryOf(p)
 	if fault != nil {
@@ -64,7 +63,7 @@ func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) 
 	l.conn.callLater(func() { l.receiver.Delivered(d) })
 }
 
-// deliveryOf returns the one that a transfer begins or continues.
+// deliveryOf returns the delivery that a transfer starts or continues.
 func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	d := l.assembled
 	switch {
@@ -91,7 +90,7 @@ func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	return d, nil
 }
 
-// topUpCredit gives new credit once half of it is used, and reports whether it did.
+// topUpCredit grants new credit when half of it is used, and reports whether it did.
 func (l *Link) topUpCredit() bool {
 	if l.state != attached || l.credit+l.busy > l.window/2 {
 		return false
@@ -101,15 +100,15 @@ func (l *Link) topUpCredit() bool {
 	return true
 }
 
-// finishDelivery makes room for another message.
+// finishDelivery releases the resources of a message.
 func (l *Link) finishDelivery() {
 	l.busy--
 	l.topUpCredit()
 }
 
-// Settle tells the peer what became of the message, and that this is the end of it,
-// also where the peer has asked to settle first: so does Service Bus, and clients wait
-// for it. Only the first call counts.
+// Settle reports the outcome of the message to the peer and settles it, even if the peer has
+// asked to settle first: Service Bus does so, and clients wait for it. Only the first call has
+// an effect.
 func (d *Delivery) Settle(state any) {
 	l := d.link
 	c := l.conn

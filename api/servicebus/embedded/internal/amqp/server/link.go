@@ -9,16 +9,16 @@ import (
 type linkState int
 
 const (
-	waiting  linkState = iota // for the application to decide
-	attached                  // both ways
-	over                      // nothing more happens
+	waiting  linkState = iota // the application has not decided
+	attached                  // both sides are attached
+	over                      // the link has ended
 )
 
-// A Link is one that the peer has attached. Its methods are safe for use by
-// many goroutines, do not block, and do nothing once the link is gone.
+// A Link is a link that the peer has attached. Its methods are safe for concurrent use, do not
+// block, and have no effect after the link has ended.
 type Link struct {
-	// Wants is what the peer asked for. It is not to be changed, and it is nil
-	// once the link is accepted: an attach may be much larger than a link.
+	// Wants is the attach of the peer. It must not be modified, and is nil after the link was
+	// accepted, because an attach may be much larger than a link.
 	Wants *amqp.Attach
 
 	// Name is the name that the peer gave to the link.
@@ -34,20 +34,20 @@ type Link struct {
 
 	deliveryCount, credit uint32
 
-	// Where the peer sends.
+	// Fields of a link on which the peer sends.
 	receiver  Receiver
 	maxSize   uint64
-	window    uint32    // how many messages it may send ahead
-	busy      uint32    // how many are with the application
-	assembled *Delivery // of which only a part has come
+	window    uint32    // maximum number of unsettled messages
+	busy      uint32    // messages that the application has not settled
+	assembled *Delivery // delivery of which only a part was received
 
-	// Where the server sends.
+	// Fields of a link on which the server sends.
 	sender    Sender
 	draining  bool
 	unsettled int
 }
 
-// PeerSends reports the direction: whether the application receives.
+// PeerSends reports whether the peer sends and the application receives.
 func (l *Link) PeerSends() bool { return l.role == amqp.RoleSender }
 
 // WhenGone calls f when the link has ended, or now if it has.
@@ -69,12 +69,12 @@ const (
 	// maxLinkName is the longest name of a link in bytes.
 	maxLinkName = 1 << 10
 
-	// decodedFactor is how many times larger than its frame an attach may be in
-	// memory: an element of a list takes one byte or more of the frame.
+	// decodedFactor bounds the memory of an attach in relation to its frame: an element of a
+	// list takes at least one byte of the frame.
 	decodedFactor = 16
 )
 
-// attachLink starts a link, which came in a frame of size bytes.
+// attachLink starts a link from an attach in a frame of size bytes.
 func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 	switch {
 	case size > maxAttach:
@@ -111,12 +111,12 @@ func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 	return nil
 }
 
-// Terms are how the application accepts a link.
+// Terms are the parameters with which the application accepts a link.
 type Terms struct {
-	Source, Target any // as in Wants unless set
+	Source, Target any // default: as in Wants
 	Properties     amqp.Map
 	MaxMessageSize uint64 // of a link on which the peer sends
-	Credit         uint32 // how many messages the peer may send ahead
+	Credit         uint32 // credit of the peer
 }
 
 // Receive accepts a link on which the peer sends.
@@ -149,13 +149,13 @@ func (l *Link) Send(t Terms, s Sender) {
 	l.session.emitFrame(a, nil)
 	early, drain := l.credit > 0 || l.draining, l.draining
 	l.conn.mu.Unlock()
-	if early { // the peer did not wait for the answer
+	if early { // the peer sent a flow before the answer
 		s.Ready(drain)
 	}
 }
 
-// releaseUndecided releases what only the decision about the link needs. The caller
-// holds c.mu.
+// releaseUndecided releases the memory that is needed only until the link is accepted or
+// refused. The caller holds c.mu.
 func (l *Link) releaseUndecided() {
 	l.conn.undecided -= l.size
 	l.size = 0
@@ -164,7 +164,7 @@ func (l *Link) releaseUndecided() {
 	}
 }
 
-// attachAnswer echoes what was asked, but for the terms.
+// attachAnswer returns the answer to an attach: its echo with the terms.
 func (l *Link) attachAnswer(t Terms) *amqp.Attach {
 	a := &amqp.Attach{
 		Name: l.Wants.Name, Handle: l.handle, Role: !l.Wants.Role,
@@ -191,7 +191,7 @@ func (l *Link) Refuse(why *amqp.Error) {
 
 func (l *Link) sendRefusal(why *amqp.Error) {
 	a := l.attachAnswer(Terms{})
-	if l.Wants.Role == amqp.RoleReceiver { // it gets nothing from nowhere
+	if l.Wants.Role == amqp.RoleReceiver { // a refusal has a null source or target
 		a.Source = nil
 		first := uint32(0)
 		a.InitialDeliveryCount = &first
@@ -211,8 +211,8 @@ func (l *Link) Detach(why *amqp.Error) {
 	l.conn.unlockAndCall()
 }
 
-// sendDetach sends a detach. Of the link only its handle is kept, until the peer
-// sends its own detach.
+// sendDetach sends a detach. Only the handle of the link is kept until the peer sends its own
+// detach.
 func (l *Link) sendDetach(why *amqp.Error) {
 	s, c := l.session, l.conn
 	l.removeLink()
@@ -232,7 +232,7 @@ func (l *Link) removeLink() {
 	l.conn.options.Totals.links.Add(-1)
 }
 
-// handleDetach is the peer's: it ends the link, or answers the end of it.
+// handleDetach handles a detach of the peer, which ends the link or confirms its end.
 func (s *peerSession) handleDetach(p *amqp.Detach) *amqp.Error {
 	if s.isLeaving(p.Handle) {
 		delete(s.leaving, p.Handle)
@@ -248,7 +248,7 @@ func (s *peerSession) handleDetach(p *amqp.Detach) *amqp.Error {
 	return nil
 }
 
-// reportGone forgets what the link was about, and tells those who want to know.
+// reportGone releases the resources of the link, and calls the functions that wait for its end.
 func (l *Link) reportGone() {
 	if l.state == over {
 		return
@@ -285,10 +285,10 @@ func (l *Link) reportGone() {
 	l.whenGone = nil
 }
 
-// applyFlow learns the state of the link at the peer.
+// applyFlow applies the state of the link at the peer.
 func (l *Link) applyFlow(p *amqp.Flow) {
 	if l.role == amqp.RoleSender {
-		if p.DeliveryCount != nil && l.state == attached { // it may have given up credit
+		if p.DeliveryCount != nil && l.state == attached { // the peer may have used up credit by a drain
 			l.credit -= min(l.credit, distance(*p.DeliveryCount, l.deliveryCount))
 			l.deliveryCount = *p.DeliveryCount
 		}
@@ -298,7 +298,7 @@ func (l *Link) applyFlow(p *amqp.Flow) {
 		return
 	}
 	if p.LinkCredit != nil {
-		seen := uint32(0) // the initial count
+		seen := uint32(0) // the initial delivery count
 		if p.DeliveryCount != nil {
 			seen = *p.DeliveryCount
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// offerMessages offers messages on links on which the peer receives.
+// offerMessages returns an application that sends messages on links on which the peer receives.
 func offerMessages(source *testSender) testApplication {
 	return func(l *server.Link) {
 		source.link = l
@@ -18,7 +18,7 @@ func offerMessages(source *testSender) testApplication {
 	}
 }
 
-func TestALongMessageTravelsInParts(t *testing.T) {
+func TestTransfer_SplitsLongMessages(t *testing.T) {
 	got := make(chan []byte, 1)
 	long := bytes.Repeat([]byte("0123456789"), 300)
 	p := serveTest(t, t.Context(), func(l *server.Link) {
@@ -63,7 +63,7 @@ func TestALongMessageTravelsInParts(t *testing.T) {
 	require.Equal(t, long, whole)
 }
 
-func TestNoMoreIsSentThanTheWindowTakes(t *testing.T) {
+func TestLink_SendsWithinTheWindow(t *testing.T) {
 	source := &testSender{payload: []byte("x"), settled: true, left: 5}
 	p := serveTest(t, t.Context(), offerMessages(source), server.Options{})
 	defer p.closePeer()
@@ -76,7 +76,7 @@ func TestNoMoreIsSentThanTheWindowTakes(t *testing.T) {
 	for range 2 {
 		expectFrame[*amqp.Transfer](p)
 	}
-	// An echo comes back behind the two: nothing was sent in between.
+	// The echo follows the two transfers: no other frame was sent.
 	p.sendFrame(0, &amqp.Flow{IncomingWindow: 2, Echo: true}, nil)
 	require.EqualValues(t, 2, expectFrame[*amqp.Flow](p).NextOutgoingID)
 	next := uint32(2)
@@ -86,7 +86,7 @@ func TestNoMoreIsSentThanTheWindowTakes(t *testing.T) {
 	}
 }
 
-func TestDrainingUsesUpTheCredit(t *testing.T) {
+func TestDrain_UsesUpTheCredit(t *testing.T) {
 	source := &testSender{payload: []byte("x"), settled: true, left: 3}
 	p := serveTest(t, t.Context(), offerMessages(source), server.Options{})
 	defer p.closePeer()
@@ -104,7 +104,7 @@ func TestDrainingUsesUpTheCredit(t *testing.T) {
 	require.EqualValues(t, 10, *f.DeliveryCount)
 }
 
-func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T) {
+func TestSettlement_IsImmediateForIncomingMessages(t *testing.T) {
 	source := &testSender{payload: []byte("x"), left: 5}
 	p := serveTest(t, t.Context(), func(l *server.Link) {
 		if l.PeerSends() {
@@ -124,7 +124,7 @@ func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T
 	p.sendFrame(0, newTransfer(0, 0, false), []byte("x"))
 	require.True(t, expectFrame[*amqp.Disposition](p).Settled, "although the peer would have settled first")
 	require.EqualValues(t, 2, *expectFrame[*amqp.Flow](p).LinkCredit)
-	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // does no harm
+	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleSender, First: 0, Settled: true}, nil) // has no effect
 
 	p.attachReceiver(0, 1)
 	expectFrame[*amqp.Attach](p)
@@ -132,7 +132,7 @@ func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T
 	for range 5 {
 		expectFrame[*amqp.Transfer](p)
 	}
-	last := uint32(4_000_000_000) // a range may be much larger than what there is
+	last := uint32(4_000_000_000) // a range may be much larger than the number of deliveries
 	p.sendFrame(0, &amqp.Disposition{Role: amqp.RoleReceiver, First: 0, Last: &last, State: amqp.Released{}}, nil)
 	settled := map[uint32]bool{}
 	for range 5 {
@@ -144,10 +144,10 @@ func TestWhatThePeerSendsIsSettledAtOnceAndWhatItReceivesInTwoSteps(t *testing.T
 	require.Len(t, settled, 5)
 }
 
-func TestALinkThatIsGivenUpBeforeItIsAnsweredIsGone(t *testing.T) {
+func TestLink_DetachedBeforeItsAnswerIsGone(t *testing.T) {
 	gone := make(chan *server.Link, 1)
 	p := serveTest(t, t.Context(), func(l *server.Link) {
-		l.WhenGone(func() { gone <- l }) // and says nothing yet
+		l.WhenGone(func() { gone <- l }) // and does not decide yet
 	}, server.Options{})
 	defer p.closePeer()
 	p.openPeer(amqp.Open{})
@@ -156,7 +156,7 @@ func TestALinkThatIsGivenUpBeforeItIsAnsweredIsGone(t *testing.T) {
 	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
 	expectFrame[*amqp.Detach](p)
 	l := <-gone
-	l.Send(server.Terms{}, &testSender{}) // too late: nothing happens
+	l.Send(server.Terms{}, &testSender{}) // too late: no effect
 	l.Refuse(amqp.Errorf(amqp.NotFound, "nor now"))
 	again := false
 	l.WhenGone(func() { again = true })
@@ -167,7 +167,7 @@ func TestALinkThatIsGivenUpBeforeItIsAnsweredIsGone(t *testing.T) {
 	<-gone
 }
 
-func TestNamesAndPasswordsAreChecked(t *testing.T) {
+func TestSASL_ChecksNamesAndPasswords(t *testing.T) {
 	for name, tc := range map[string]struct {
 		init amqp.Init
 		want uint8

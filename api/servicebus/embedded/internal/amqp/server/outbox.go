@@ -7,20 +7,20 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An outbox holds the bytes that wait to be written. Its fields are guarded by
-// the connection's mutex.
-type writeBuffer struct {
+// An outbox holds the bytes that wait to be written. Its fields are guarded by the connection's
+// mutex.
+type outbox struct {
 	waiting []byte
-	spare   []byte        // written already, its memory to be used again
+	spare   []byte        // memory of a written chunk, for reuse
 	writing int           // bytes handed to the socket
 	wake    chan struct{} // holds one
-	sealed  bool          // nothing more comes: write the rest and end
+	sealed  bool          // no more frames follow: write the rest and end
 	failed  error
 }
 
-func (b *writeBuffer) size() int { return len(b.waiting) + b.writing }
+func (b *outbox) size() int { return len(b.waiting) + b.writing }
 
-func (b *writeBuffer) wakeWriter() {
+func (b *outbox) wakeWriter() {
 	select {
 	case b.wake <- struct{}{}:
 	default:
@@ -40,8 +40,8 @@ func (c *Conn) emitFrame(channel uint16, p amqp.Performative, payload []byte) {
 	c.out.wakeWriter()
 }
 
-// runWriter is the goroutine that writes until the outbox is sealed and empty, or
-// the peer takes no more.
+// runWriter is the goroutine that writes until the outbox is sealed and empty, or a write
+// fails.
 func (c *Conn) runWriter(done *sync.WaitGroup) {
 	defer done.Done()
 	const never = time.Duration(1<<63 - 1)
@@ -70,7 +70,7 @@ func (c *Conn) runWriter(done *sync.WaitGroup) {
 		case <-c.out.wake:
 		case <-beat.C:
 			c.mu.Lock()
-			c.emitFrame(0, nil, nil) // an empty frame says that this side is alive
+			c.emitFrame(0, nil, nil) // an empty frame shows that this side is alive
 			c.mu.Unlock()
 		}
 	}
@@ -87,7 +87,8 @@ func (c *Conn) prepareWrite() error {
 	return c.nc.SetWriteDeadline(time.Now().Add(patience))
 }
 
-// nextChunk takes all that waits, and says how long to wait if that is nothing.
+// nextChunk takes all waiting bytes. If there are none, every is the time until the next
+// heartbeat.
 func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +98,7 @@ func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	return chunk, c.out.sealed, c.heartbeat
 }
 
-// recordWritten accounts for a chunk that was written, and lets those go on who waited
-// for room.
+// recordWritten accounts for a written chunk, and wakes the goroutines that wait for room.
 func (c *Conn) recordWritten(err error) {
 	c.mu.Lock()
 	const worthKeeping = 256 << 10
@@ -108,7 +108,7 @@ func (c *Conn) recordWritten(err error) {
 	}
 	if err != nil {
 		c.out.failed = err
-		_ = c.nc.Close() // so that reading ends
+		_ = c.nc.Close() // ends reading
 	}
 	c.updateTotals()
 	c.room.Broadcast()

@@ -10,7 +10,7 @@ type Outgoing struct {
 	Format  uint32
 	Settled bool
 	Payload []byte
-	Note    any // for the application to know it again
+	Note    any // for the application, to recognize the message
 }
 
 // A Sent is a message that the peer has not settled yet.
@@ -21,8 +21,8 @@ type Sent struct {
 	id   uint32
 }
 
-// Room says how many messages the link takes now. If that is 0 although the
-// peer has given credit, Sender.Ready is called when it is not any more.
+// Room returns how many messages the link accepts now. If it is 0 although the peer has granted
+// credit, Sender.Ready is called when there is room.
 func (l *Link) Room() int {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -40,8 +40,7 @@ func (l *Link) roomLocked() int {
 	return min(int(l.credit), l.conn.options.MaxUnsettled-l.unsettled)
 }
 
-// Credit is what the peer has given and not got yet, whether there is room or
-// not.
+// Credit returns the unused credit of the peer, whether there is room or not.
 func (l *Link) Credit() int {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -51,9 +50,8 @@ func (l *Link) Credit() int {
 	return int(l.credit)
 }
 
-// Transfer sends a message, and reports whether there was credit for it. A
-// message that is worth sending may be sent when there is no room: only what
-// has not been asked for yet has to wait.
+// Transfer sends a message, and reports whether there was credit for it. It may be called
+// without room for messages that were already requested elsewhere.
 func (l *Link) Transfer(m Outgoing) bool {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()
@@ -70,7 +68,7 @@ func (l *Link) Transfer(m Outgoing) bool {
 		l.unsettled++
 	}
 	t := &amqp.Transfer{Handle: l.handle, DeliveryID: &id, DeliveryTag: m.Tag, MessageFormat: &m.Format, Settled: &m.Settled}
-	const overhead = 64 // of a frame, besides the tag
+	const overhead = 64 // bytes of a frame, besides the tag
 	largest := int(l.conn.frameSize) - overhead - len(m.Tag)
 	for payload := m.Payload; ; {
 		n := min(len(payload), largest)
@@ -91,7 +89,7 @@ func (l *Link) Transfer(m Outgoing) bool {
 	}
 }
 
-// Settle ends what the peer has begun to settle, and tells it the outcome.
+// Settle completes a settlement that the peer has begun, and reports the outcome.
 func (s *Sent) Settle(state any) {
 	l := s.Link
 	l.conn.mu.Lock()
@@ -104,8 +102,8 @@ func (s *Sent) Settle(state any) {
 	l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleSender, First: s.id, Settled: true, State: state}, nil)
 }
 
-// Drained tells the peer that there is nothing more now: what is left of its
-// credit is gone.
+// Drained uses up the remaining credit, which tells the peer that no more messages are
+// available.
 func (l *Link) Drained() {
 	l.conn.mu.Lock()
 	defer l.conn.mu.Unlock()

@@ -11,71 +11,68 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// An Application is what a server serves.
+// An Application decides what a server does.
 type Application interface {
-	// Connected is called once for each connection that was opened.
+	// Connected is called once for each opened connection.
 	Connected(c *Conn) Peer
 }
 
-// A Peer is the application's side of one connection. Its methods must not
-// block.
+// A Peer is the application's part of one connection. Its methods must not block.
 type Peer interface {
-	// Attach decides about a link that the other side wants. It calls, at
-	// once or later, exactly one of the link's methods Receive, Send and
-	// Refuse.
+	// Attach accepts or refuses a link of the client. It calls, during the call or later,
+	// exactly one of the link's methods Receive, Send and Refuse.
 	Attach(l *Link)
 
-	// Disconnected tells that the connection is over. All of its links are
-	// gone by then.
+	// Disconnected reports the end of the connection. All of its links have ended before.
 	Disconnected()
 }
 
-// A Receiver takes what the other side sends on a link.
+// A Receiver receives the messages of a link.
 type Receiver interface {
-	// Delivered hands over a message, which must be settled, now or later.
+	// Delivered passes a message to the application, which must settle it, during the call or
+	// later.
 	Delivered(d *Delivery)
 }
 
-// A Sender sends to the other side on a link.
+// A Sender sends messages on a link.
 type Sender interface {
-	// Ready tells that Link.Room may have changed. If drain is true, the
-	// other side wants to have what there is now: after sending that, the
-	// Sender calls Link.Drained.
+	// Ready reports that Link.Room may have changed. If drain is true, the Sender sends the
+	// available messages and then calls Link.Drained.
 	Ready(drain bool)
 
-	// Disposed tells what the other side makes of a message. If settled is
-	// false, it waits for Sent.Settle. Either way there may be room then.
+	// Disposed reports the client's outcome of a message. If settled is false, the client waits
+	// for Sent.Settle. In both cases there may be room afterwards.
 	Disposed(s *Sent, state any, settled bool)
 }
 
-// Options set up connections. The zero value is good.
+// Options configure connections. The zero value has the defaults.
 type Options struct {
 	ContainerID  string
-	MaxFrameSize uint32        // largest frame taken; default 64 KB
+	MaxFrameSize uint32        // largest accepted frame; default 64 KB
 	MaxSessions  int           // of a connection; default 4096
 	MaxLinks     int           // of a connection; default 8192
 	MaxDetaching int           // links of a connection that ended and whose detach by the peer is awaited; default 1024
 	MaxUnsettled int           // of a link on which the server sends; default 65536
 	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
-	Patience     time.Duration // with a peer that takes or says nothing when it should; default 1 min
+	Patience     time.Duration // timeout for a peer that must read or send; default 1 min
 	OutBuffer    int           // bytes waiting to be written; default 1 MB
 	InBuffer     int           // bytes of messages not yet settled; default 4 MB
 	TokenTimeout time.Duration // the application must call Conn.Authorize within that time; default 10 s
 
-	// Totals bounds what all connections use that share it. Default: totals of
-	// this connection alone.
+	// Totals limits the sum over the connections that share it. Default: Totals of this
+	// connection only.
 	Totals *Totals
 
 	// Authorized is called when the application has called Conn.Authorize, if set.
 	Authorized func()
 
-	// Authenticate checks a name and a password. Default: any are right.
+	// Authenticate checks a name and a password. Default: all are valid.
 	Authenticate func(name, password string) bool
 
-	// Frames is told of every frame, if set.
+	// Frames is called for every frame, if set.
 	Frames func(connection uint64, out bool, channel uint16, p amqp.Performative, payload int)
 
-	// Logger is told of connections that end in error.
+	// Logger logs connections that end with an error.
 	Logger *slog.Logger
 }
 
@@ -98,8 +95,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Serve speaks AMQP on nc until either side closes the connection or ctx ends,
-// and closes nc. The error says what went wrong, if anything did.
+// Serve serves AMQP on nc until either side closes the connection or ctx ends, and closes nc.
+// It returns nil if the connection ended without an error.
 func Serve(ctx context.Context, nc net.Conn, app Application, o Options) error {
 	c := newConn(nc, o.withDefaults())
 	c.app = app

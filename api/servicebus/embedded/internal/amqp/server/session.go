@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// incomingWindow is how many transfers the peer may send ahead.
+	// incomingWindow is the session window of the peer, in transfers.
 	incomingWindow = 5000
 
 	// handleMax is the largest handle of a link.
 	handleMax = 4095
 )
 
-// A session is one of the peer's. Both sides use the same channel number for
-// it, and the same handle for a link, since the peer starts them all. Its
-// fields are guarded by the connection's mutex.
+// A peerSession is a session that the peer has begun. Both sides use the same channel number
+// for it, and the same handle for a link, because the peer starts all of them. Its fields are
+// guarded by the connection's mutex.
 type peerSession struct {
 	conn    *Conn
 	channel uint16
@@ -24,12 +24,12 @@ type peerSession struct {
 	leaving map[uint32]struct{} // handles of links that have ended and whose detach by the peer is awaited
 	ending  bool                // an end was sent, and the end of the peer is awaited
 
-	nextIncoming, nextOutgoing   uint32 // ids of transfers
-	incomingLeft, outgoingWindow uint32 // how many transfers may still come, and go
+	nextIncoming, nextOutgoing   uint32 // ids of the next transfers
+	incomingLeft, outgoingWindow uint32 // remaining transfers of both windows
 	nextDelivery                 uint32
 
 	pending []pendingFrame   // transfers that wait for the window
-	sent    map[uint32]*Sent // messages to the peer that it has not settled
+	sent    map[uint32]*Sent // messages that the peer has not settled
 }
 
 type pendingFrame struct {
@@ -64,8 +64,7 @@ func (c *Conn) beginSession(channel uint16, p *amqp.Begin) error {
 	return nil
 }
 
-// handleFrame executes a performative that came in a frame of size bytes.
-// An error ends the session.
+// handleFrame executes a performative from a frame of size bytes. An error ends the session.
 func (s *peerSession) handleFrame(p amqp.Performative, payload []byte, size int) *amqp.Error {
 	switch p := p.(type) {
 	case *amqp.Attach:
@@ -91,14 +90,14 @@ func (s *peerSession) emitFrame(p amqp.Performative, payload []byte) {
 	s.conn.emitFrame(s.channel, p, payload)
 }
 
-// endWithFault ends the session because of a fault of the peer.
+// endWithFault ends the session because of an error of the peer.
 func (s *peerSession) endWithFault(fault *amqp.Error) {
 	s.endLinks()
 	s.ending = true
 	s.emitFrame(&amqp.End{Error: fault}, nil)
 }
 
-// endLinks ends all links without a word.
+// endLinks ends all links without a detach.
 func (s *peerSession) endLinks() {
 	for _, l := range s.links {
 		l.reportGone()
@@ -108,7 +107,7 @@ func (s *peerSession) endLinks() {
 	clear(s.links)
 	s.conn.detaching -= len(s.leaving)
 	clear(s.leaving)
-	s.pending = nil // gone has subtracted their bytes
+	s.pending = nil // reportGone has subtracted their bytes
 	clear(s.sent)
 }
 
@@ -119,13 +118,13 @@ func (s *peerSession) removeSession() {
 	s.conn.options.Totals.sessions.Add(-1)
 }
 
-// isLeaving reports whether the peer may not know yet that a link has ended.
+// isLeaving reports whether a link has ended and the peer has not confirmed it.
 func (s *peerSession) isLeaving(handle uint32) bool {
 	_, leaving := s.leaving[handle]
 	return leaving
 }
 
-// applyFlow learns how much the peer takes: of the session, and of one link.
+// applyFlow applies the windows and credit of the peer, for the session and for one link.
 func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
 	next := uint32(0) // the peer has not seen our begin yet
 	if p.NextIncomingID != nil {
@@ -150,7 +149,7 @@ func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
 	return nil
 }
 
-// distance is how far a is ahead of b, 0 if it is behind: ids wrap around.
+// distance returns how far a is ahead of b, or 0 if it is not: ids wrap around.
 func distance(a, b uint32) uint32 {
 	if d := a - b; d <= math.MaxInt32 {
 		return d
@@ -158,7 +157,7 @@ func distance(a, b uint32) uint32 {
 	return 0
 }
 
-// sendFlow tells the state of the session, and of l if that is not nil.
+// sendFlow sends the state of the session, and of l if it is not nil.
 func (s *peerSession) sendFlow(l *Link) {
 	s.incomingLeft = incomingWindow
 	f := &amqp.Flow{
@@ -196,7 +195,7 @@ func (s *peerSession) emitTransfer(f pendingFrame) {
 	s.emitFrame(f.transfer, f.payload)
 }
 
-// receiveTransfer takes a message, or a part of one.
+// receiveTransfer receives a message, or a part of one.
 func (s *peerSession) receiveTransfer(p *amqp.Transfer, payload []byte, size int) *amqp.Error {
 	if s.incomingLeft == 0 {
 		return amqp.Errorf(amqp.WindowViolation, "more than %d transfers in a window", incomingWindow)

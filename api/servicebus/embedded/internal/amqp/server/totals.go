@@ -5,21 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// TotalLimits are the limits of what connections use together. A zero limit
-// has its default.
+// TotalLimits are limits for the sum over connections. A zero limit has its default.
 type TotalLimits struct {
 	Sessions int   // default 65,536
 	Links    int   // default 65,536
 	Memory   int64 // bytes that connections buffer; default 128 MB
 }
 
-// Totals counts what connections use together. It is safe for concurrent use.
+// Totals counts the resources of several connections. It is safe for concurrent use.
 type Totals struct {
 	limits                  TotalLimits
 	sessions, links, memory atomic.Int64
 }
 
-// NewTotals returns Totals without any use.
+// NewTotals returns Totals with no resources in use.
 func NewTotals(limits TotalLimits) *Totals {
 	limits.Sessions = cmp.Or(limits.Sessions, 1<<16)
 	limits.Links = cmp.Or(limits.Links, 1<<16)
@@ -27,7 +26,7 @@ func NewTotals(limits TotalLimits) *Totals {
 	return &Totals{limits: limits}
 }
 
-// Use is what connections use at one time.
+// Use holds the resources in use at one time.
 type Use struct {
 	Sessions, Links, Memory int64
 }
@@ -49,13 +48,12 @@ func tryAcquire(n *atomic.Int64, limit int) bool {
 func (t *Totals) isScarce() bool    { return t.memory.Load() > t.limits.Memory }
 func (t *Totals) isExhausted() bool { return t.memory.Load() > 2*t.limits.Memory }
 
-// While memory is scarce, a connection buffers 1/scarceShare of what it may
-// otherwise. It waits only for progress of its own: for the peer to read, and
-// for the application to settle.
+// While memory is scarce, a connection may buffer 1/scarceShare of its limit. It waits only for
+// its own progress: for the peer to read, and for the application to settle.
 const scarceShare = 16
 
-// updateTotals adds the change of what the connection buffers to the totals. The
-// caller holds c.mu.
+// updateTotals adds the change of the connection's buffers to the totals. The caller holds
+// c.mu.
 func (c *Conn) updateTotals() {
 	used := c.out.size() + c.unsettled + c.partial + c.pending + c.undecided + c.reading
 	if delta := used - c.accounted; delta != 0 {
@@ -64,8 +62,8 @@ func (c *Conn) updateTotals() {
 	}
 }
 
-// bufferLimit returns how many of limit bytes the connection may buffer now.
-// The caller holds c.mu.
+// bufferLimit returns how many of limit bytes the connection may currently buffer. The caller
+// holds c.mu.
 func (c *Conn) bufferLimit(limit int) int {
 	switch {
 	case !c.authorized:
@@ -76,9 +74,9 @@ func (c *Conn) bufferLimit(limit int) int {
 	return limit
 }
 
-// endIfExhausted ends the connection if all connections together buffer twice
-// what they may, and this one more than its share. Messages that were asked for
-// before memory became scarce can have this effect. The caller holds c.mu.
+// endIfExhausted ends the connection if all connections together buffer twice their limit, and
+// this one more than its share. This can happen with messages that were requested before memory
+// became scarce. The caller holds c.mu.
 func (c *Conn) endIfExhausted() {
 	if c.options.Totals.isExhausted() && c.accounted > c.options.OutBuffer {
 		c.abortConn(memoryExhausted())

@@ -1,17 +1,16 @@
-// Package filter is the language of topic subscriptions: conditions that choose
-// messages, and actions that change them on the way.
+// Package filter implements the language of topic subscriptions: conditions that select
+// messages, and actions that change them.
 //
 //	sys.Label LIKE 'order-%' AND (Priority > 3 OR EXISTS(Customer))
 //	SET sys.Label = 'urgent'; SET Priority = Priority + 1; REMOVE Note
 //
-// A name without a scope is an application property (user.), one with sys. is a
-// property of the message itself. Logic has three values, as in SQL: what
-// concerns a property that is not there is unknown, and a message passes only
-// if its condition is true.
+// A name without a scope is an application property (user.); a name with sys. is a property of
+// the message itself. Logic has three values, as in SQL: a comparison with a missing property
+// is unknown, and a message matches only if its condition is true.
 //
-// A text is parsed once into a Condition or an Action, which are safe for use
-// by many goroutines and never change. Values are string, bool, int64,
-// float64, time.Time, []byte and nil; others compare with nothing.
+// A text is parsed into a Condition or an Action, which are immutable and safe for concurrent
+// use. Values are string, bool, int64, float64, time.Time, []byte and nil; comparisons with
+// values of other types are unknown.
 package filter
 
 import (
@@ -21,43 +20,42 @@ import (
 	"time"
 )
 
-// MaxLength is how long a condition or an action can be, in bytes. It bounds
-// how deep one can nest as well.
+// MaxLength is the maximum length of a condition or an action, in bytes. It also bounds the
+// nesting.
 const MaxLength = 1024
 
 var (
-	// ErrSyntax reports a text that is not of the language: correct it.
+	// ErrSyntax reports a syntax error: correct the text.
 	ErrSyntax = errors.New("the expression is not valid")
 	// ErrEvaluate reports a message for which an expression has no value.
 	ErrEvaluate = errors.New("the expression cannot be evaluated")
 )
 
-// A Message is what conditions look at.
+// A Message is the input of conditions.
 type Message interface {
 	// Property returns an application property.
 	Property(name string) (value any, there bool)
 
-	// System returns a property of the message by the name that Canonical
-	// gives it, nil if it is not set.
+	// System returns a property of the message by its canonical name, nil if it is not set.
 	System(name string) any
 }
 
-// A Target is what actions change.
+// A Target is the message that actions change.
 type Target interface {
 	Message
 
 	// SetProperty sets an application property.
 	SetProperty(name string, value any)
 
-	// RemoveProperty removes an application property, if it is there.
+	// RemoveProperty removes an application property, if it exists.
 	RemoveProperty(name string)
 
-	// SetSystem sets a property of the message; nil removes it. It fails
-	// if the property has another type, or is not for actions to change.
+	// SetSystem sets a property of the message; nil removes it. It fails if the property has
+	// another type, or must not be changed by actions.
 	SetSystem(name string, value any) error
 }
 
-// A Condition chooses messages.
+// A Condition selects messages.
 type Condition struct{ root evaluator }
 
 // An Action changes messages.
@@ -68,8 +66,8 @@ type actionStep struct {
 	value    evaluator // nil: remove it
 }
 
-// ParseCondition reads a condition. Parameters are named with their @, and
-// stand where the text has that name.
+// ParseCondition parses a condition. The names of parameters include their @; each is replaced
+// by its value in the text.
 func ParseCondition(text string, parameters map[string]any) (*Condition, error) {
 	p, err := newParser(text, parameters)
 	if err != nil {
@@ -79,7 +77,7 @@ func ParseCondition(text string, parameters map[string]any) (*Condition, error) 
 	return &Condition{root}, p.checkEnd()
 }
 
-// ParseAction reads SET and REMOVE statements, separated by ; or by a comma.
+// ParseAction parses SET and REMOVE statements, separated by semicolons or commas.
 func ParseAction(text string, parameters map[string]any) (*Action, error) {
 	p, err := newParser(text, parameters)
 	if err != nil {
@@ -109,13 +107,13 @@ func ParseAction(text string, parameters map[string]any) (*Action, error) {
 	return a, p.checkEnd()
 }
 
-// Match says whether the condition is true of a message.
+// Match reports whether the condition is true for a message.
 func (c *Condition) Match(m Message) (bool, error) {
 	v, err := c.root(m)
 	return err == nil && v == true, err
 }
 
-// Apply changes a message; a failure leaves it as the steps before did.
+// Apply changes a message. If a step fails, the changes of the earlier steps remain.
 func (a *Action) Apply(t Target) error {
 	for _, s := range a.steps {
 		if s.value == nil {
@@ -151,13 +149,13 @@ var systemNames = func() map[string]string {
 	return names
 }()
 
-// Canonical returns the one name of a system property, whatever the case.
+// Canonical returns the canonical name of a system property, regardless of case.
 func Canonical(name string) (string, bool) {
 	n, ok := systemNames[strings.ToLower(name)]
 	return n, ok
 }
 
-// Normalize turns the numbers of Go into those of the language.
+// Normalize converts numbers of Go types to int64 or float64.
 func Normalize(v any) any {
 	switch n := v.(type) {
 	case int:

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A note is a message with both kinds of properties.
+// A testMessage is a message with both kinds of properties.
 type testMessage struct{ user, system map[string]any }
 
 func (n testMessage) Property(name string) (any, bool)   { v, ok := n.user[name]; return v, ok }
@@ -39,7 +39,7 @@ func sampleMessage() testMessage {
 
 var parameters = map[string]any{"@p": 5, "@from": noon, "@list": "hello"}
 
-func TestAConditionIsTrueFalseOrUnknown(t *testing.T) {
+func TestCondition_IsTrueFalseOrUnknown(t *testing.T) {
 	const yes, no, unknown = "true", "false", "unknown"
 	for text, want := range map[string]string{
 		"1=1": yes, "TRUE": yes, "false": no, "NULL": unknown, "t": yes, "s": unknown, "user.t": yes, "not t": no,
@@ -77,7 +77,7 @@ func TestAConditionIsTrueFalseOrUnknown(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOfTheLanguageIsRefused(t *testing.T) {
+func TestParse_RefusesInvalidTexts(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "n =", "= 5", "n = 5 AND", "n = 5)", "(n = 5", "n == 5", "n IS 5", "n NOT 5", "n IN 5", "n IN ()", "n IN (1", "n LIKE", "n LIKE 'a' ESCAPE",
 		"'open", "[open", `"open`, "sys.Nothing = 1", "other.n = 1", "sys. = 1", "n.s = 1", "@unknown = 1", "@ = 1", "EXISTS n", "EXISTS(1)", "NEWID(1)", "property(n)",
@@ -92,7 +92,7 @@ func TestWhatIsNotOfTheLanguageIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoValueIsAnError(t *testing.T) {
+func TestEvaluate_FailsWithoutAValue(t *testing.T) {
 	for _, text := range []string{"n / 0 = 1", "n % 0 = 1", "s * 2 = 1", "t + 1 = 2", "s LIKE 'a' ESCAPE 'ab'", "n IN (1, n / 0)", "n / 0 IN (1)", "t AND n / 0 = 1", "NOT n / 0 = 1", "n / 0 IS NULL", "1 = n / 0", "n / 0 LIKE 'a'"} {
 		c, err := ParseCondition(text, nil)
 		require.NoError(t, err, text)
@@ -102,14 +102,14 @@ func TestWhatHasNoValueIsAnError(t *testing.T) {
 	}
 }
 
-func TestTheFaultIsNamedWithItsPlace(t *testing.T) {
+func TestParseError_NamesThePosition(t *testing.T) {
 	_, err := ParseCondition("n = 5 AND\nsys.Colour = 'red'", nil)
 	require.ErrorContains(t, err, "there is no property sys.Colour")
 	_, err = ParseCondition("n = 5 5", nil)
 	require.ErrorContains(t, err, "at byte 6: expected nothing more, found 5")
 }
 
-func TestAnActionChangesWhatItNames(t *testing.T) {
+func TestAction_ChangesTheNamedProperties(t *testing.T) {
 	m := sampleMessage()
 	a, err := ParseAction("SET n = n + @p; SET sys.label = s + '-' + sys.Label, REMOVE user.t SET fresh = NULL; REMOVE sys.To;", parameters)
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestAnActionChangesWhatItNames(t *testing.T) {
 	}
 }
 
-func TestNumbersOfAnyTypeAreEqualByValue(t *testing.T) {
+func TestEqual_ComparesNumbersByValue(t *testing.T) {
 	for _, n := range []any{int(3), int8(3), int16(3), int32(3), int64(3), uint(3), uint8(3), uint16(3), uint32(3), uint64(3), float32(3), 3.0} {
 		require.True(t, Equal(n, 3), "%T", n)
 	}

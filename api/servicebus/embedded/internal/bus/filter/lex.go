@@ -11,13 +11,13 @@ type tokenKind int
 
 const (
 	endToken     tokenKind = iota
-	wordToken              // a name, or a word of the language
+	wordToken              // a name or a keyword
 	quotedToken            // a name in brackets or double quotes
 	stringToken            // 'text'
 	numberToken            // 1, 1.5, 1E3, 0x1F
 	paramToken             // @name
 	symbolToken            // an operator, a comma, a parenthesis
-	unknownToken           // no part of the language
+	unknownToken           // not part of the language
 )
 
 type filterToken struct {
@@ -26,7 +26,7 @@ type filterToken struct {
 	at   int
 }
 
-// readToken reads the token at a position, and returns where it ends.
+// readToken reads the token at a position, and returns its end.
 func readToken(s string, at int) (filterToken, int, error) {
 	for at < len(s) {
 		r, size := utf8.DecodeRuneInString(s[at:])
@@ -63,8 +63,8 @@ func readToken(s string, at int) (filterToken, int, error) {
 	return filterToken{kind: unknownToken}, at, fmt.Errorf("%w: at byte %d: %q has no meaning", ErrSyntax, at, s[at])
 }
 
-// readQuoted reads up to the closing character, which stands for itself when it is
-// doubled.
+// readQuoted reads up to the closing character. A doubled closing character is part of the
+// text.
 func readQuoted(s string, at int, closing byte, kind tokenKind) (filterToken, int, error) {
 	var text strings.Builder
 	for i := at + 1; i < len(s); i++ {

@@ -2,7 +2,7 @@ package filter
 
 import "fmt"
 
-// likeEvaluator is unknown unless all sides are texts.
+// likeEvaluator returns the evaluator of LIKE. It is unknown unless all operands are texts.
 func likeEvaluator(left, pattern, escape evaluator) evaluator {
 	if escape == nil {
 		escape = constantValue("")
@@ -52,8 +52,8 @@ func parsePattern(s string, escapes []rune) []rune {
 	return pattern
 }
 
-// matchWildcards matches with one step back to the last %, which is enough: what came
-// before it matched as early as it could.
+// matchWildcards matches a text. It backtracks only to the last %, because the part before it
+// matched as early as possible.
 func matchWildcards(s, pattern []rune) bool {
 	i, p := 0, 0
 	star, mark := -1, 0

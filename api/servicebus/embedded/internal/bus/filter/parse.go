@@ -7,19 +7,18 @@ import (
 	"strings"
 )
 
-// A node is a part of an expression: it gives the value for a message. An
-// unknown truth is nil, like a value that is not there.
+// An evaluator returns the value of an expression for a message. Unknown and missing values are
+// nil.
 type evaluator func(Message) (any, error)
 
-// A property is a name with its scope.
+// A propertyName is a name with its scope.
 type propertyName struct {
 	name   string
 	system bool
 }
 
-// A parser reads by recursive descent, one method for each level of
-// precedence. After a failure it goes on with harmless results until end
-// reports it.
+// A filterParser is a recursive descent parser, with a method for each precedence. After an
+// error it continues with dummy results until checkEnd returns the error.
 type filterParser struct {
 	text       string
 	at         int
@@ -216,7 +215,7 @@ func (p *filterParser) parsePrimary() evaluator {
 	}
 }
 
-// parseNamed reads what begins with a name: a constant, a function or a property.
+// parseNamed parses a constant, a function or a property, which begin with a name.
 func (p *filterParser) parseNamed(t filterToken) evaluator {
 	if t.kind == wordToken {
 		switch strings.ToUpper(t.text) {
@@ -255,7 +254,7 @@ func (p *filterParser) parseNamed(t filterToken) evaluator {
 	return propertyValue(of)
 }
 
-// parseProperty reads a name with its scope, if it has one.
+// parseProperty parses a name with its scope, if it has one.
 func (p *filterParser) parseProperty() propertyName {
 	name := p.parseName()
 	if !p.takeSymbol(".") {

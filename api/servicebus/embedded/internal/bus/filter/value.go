@@ -40,14 +40,14 @@ func isNull(of evaluator, want bool) evaluator {
 	}
 }
 
-// logicalAnd is AND: false wins over unknown.
+// logicalAnd is AND: false takes precedence over unknown.
 func logicalAnd(left, right evaluator) evaluator { return newLogical(left, right, false) }
 
-// logicalOr is OR: true wins over unknown.
+// logicalOr is OR: true takes precedence over unknown.
 func logicalOr(left, right evaluator) evaluator { return newLogical(left, right, true) }
 
-// newLogical is decided by one side that has the value winner. What is no truth
-// value is unknown.
+// newLogical returns winner if one operand has this value. Operands that are not bool are
+// unknown.
 func newLogical(left, right evaluator, winner bool) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
@@ -75,7 +75,7 @@ func logicalNot(of evaluator) evaluator {
 	}
 }
 
-// evaluateBoth evaluates both sides.
+// evaluateBoth evaluates both operands.
 func evaluateBoth(left, right evaluator, then func(l, r any) (any, error)) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)
@@ -113,14 +113,14 @@ func newComparison(op string, left, right evaluator) evaluator {
 	})
 }
 
-// Equal says whether two values are of one type and the same, numbers of
-// different types included.
+// Equal reports whether two values have the same type and are equal. Numbers of different types
+// are compared by value.
 func Equal(a, b any) bool {
 	order, ok := orderOf(Normalize(a), Normalize(b))
 	return ok && order == 0
 }
 
-// orderOf compares two values of one type.
+// orderOf compares two values of the same type.
 func orderOf(l, r any) (order int, ok bool) {
 	switch a := l.(type) {
 	case string:
@@ -157,7 +157,7 @@ func orderOf(l, r any) (order int, ok bool) {
 	return 0, false
 }
 
-// newArithmetic has no value where one side has none. Texts can be added.
+// newArithmetic is nil if an operand is nil. Addition also concatenates texts.
 func newArithmetic(op string, left, right evaluator) evaluator {
 	return evaluateBoth(left, right, func(l, r any) (any, error) {
 		if l == nil || r == nil {
@@ -225,7 +225,8 @@ func computeFloats(op string, a, b float64) any {
 	}
 }
 
-// matchesAny is true if one matches, else unknown if one is unknown, else false.
+// matchesAny is true if left equals an item of list, otherwise unknown if an item is unknown,
+// otherwise false.
 func matchesAny(left evaluator, list []evaluator) evaluator {
 	return func(m Message) (any, error) {
 		l, err := left(m)

@@ -8,20 +8,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp/server"
 )
 
-// maxReplies bounds the replies that wait for credit on one link, and
-// maxReplyBytes those on one connection. Before a token the links of $cbs are
-// the only ones, and their replies are few.
+// maxReplies bounds the replies that wait for credit on a link, and maxReplyBytes their bytes
+// on a connection. Before a token there are only the links of $cbs, which have few replies.
 const maxReplies, maxAnonymousReplies, maxReplyBytes = 1000, 16, 4 << 20
 
-// requestCredit is how many requests may be sent ahead.
+// requestCredit is the credit for requests.
 const requestCredit = 100
 
-// A request is a message that is to be answered.
+// A clientRequest is a message that requires a reply.
 type clientRequest struct {
 	operation  string
-	properties amqp.Map // of the application
+	properties amqp.Map // application properties
 	value      any
-	arguments  amqp.Map // value, if it is a map
+	arguments  amqp.Map // value of the message, if it is a map
 	id         any
 	replyTo    string
 }
@@ -51,7 +50,7 @@ func readRequest(payload []byte) (clientRequest, error) {
 	return r, nil
 }
 
-// A reply answers a request. What is not text is in value.
+// A requestReply is the reply to a request.
 type requestReply struct {
 	status      int32
 	description string
@@ -59,14 +58,14 @@ type requestReply struct {
 	value       any
 }
 
-// errorReply makes a reply of an error.
+// errorReply returns the reply of an error.
 func errorReply(err error) requestReply {
 	e, status := conditionOf(err)
 	return requestReply{status: status, description: e.Description, condition: e.Condition}
 }
 
-// encodeReply writes a reply. The names of its properties are those of tokens, or
-// those of management: clients look for one or the other.
+// encodeReply encodes a reply. The names of its properties are those of $cbs and those of
+// management, because clients look for one of them.
 func (r requestReply) encodeReply(id any, status, description, condition string) []byte {
 	var s amqp.Sections
 	s.SetProperties(amqp.Properties{CorrelationID: id})
@@ -79,10 +78,10 @@ func (r requestReply) encodeReply(id any, status, description, condition string)
 	return s.Append(nil)
 }
 
-// A requestLink takes requests; handle answers each exactly once.
+// A requestLink receives requests. handle replies to each exactly once.
 type requestLink struct {
 	peer   *peer
-	node   string // the address that it is about
+	node   string // address of the requests
 	handle func(clientRequest, func(requestReply))
 	names  [3]string
 }
@@ -103,9 +102,8 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 	})
 }
 
-// sendReply sends a reply on the link that was made for it. Some clients name it
-// by the link's target, others by its name, and older ones not at all: their link's
-// target is the node, too.
+// sendReply sends a reply on the client's reply link. Some clients name this link by its
+// target, others by its name. Older ones do not name it; the target of their link is the node.
 func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	replyTo = cmp.Or(replyTo, node)
 	p.mu.Lock()
@@ -114,17 +112,17 @@ func (p *peer) sendReply(node, replyTo string, payload []byte) bool {
 	return to != nil && to.addReply(payload)
 }
 
-// replyLink sends answers on a link, when there is credit for them.
+// replyLink sends replies on a link, when there is credit for them.
 type replyLink struct {
 	peer    *peer
 	link    *server.Link
 	mu      sync.Mutex
 	waiting [][]byte
-	size    int // of all that wait
+	size    int // bytes of the waiting replies
 	gone    bool
 }
 
-// attachReplies accepts a link on which replies to requests to node are sent.
+// attachReplies accepts a link for the replies to requests to node.
 func (p *peer) attachReplies(l *server.Link, node string) {
 	r := &replyLink{peer: p, link: l}
 	names := []string{node + "\x00" + l.Name}
@@ -165,7 +163,7 @@ func (r *replyLink) addReply(payload []byte) bool {
 	return !isFull
 }
 
-// resizeWaiting changes the size of what waits by n bytes. The caller holds r.mu.
+// resizeWaiting changes the size of the waiting replies by n bytes. The caller holds r.mu.
 func (r *replyLink) resizeWaiting(n int) {
 	r.size += n
 	r.peer.replyBytes.Add(int64(n))

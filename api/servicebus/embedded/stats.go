@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/amqp"
 )
 
-// usageMeter counts what goes on.
+// usageMeter counts frames and messages.
 type usageMeter struct {
 	connections, closed         atomic.Int64
 	refused, replaced           atomic.Int64
@@ -16,14 +16,14 @@ type usageMeter struct {
 	transferredIn, transferdOut atomic.Int64
 }
 
-// Stats are counts since the namespace was opened, and what there is now.
+// Stats are counts since the namespace was opened, and current numbers.
 type Stats struct {
 	Connections                 int64 // now
-	Refused, Replaced           int64 // connections of the network, because others had all places
+	Refused, Replaced           int64 // network connections, because all slots were taken
 	Links, Sessions             int64 // of AMQP, now
 	Buffered                    int64 // bytes that all connections buffer, now
 	FramesIn, FramesOut         int64
-	TransfersIn, TransfersOut   int64 // frames that carry messages
+	TransfersIn, TransfersOut   int64 // frames with messages
 	BytesIn, BytesOut           int64 // of messages
 	Entities                    int
 	Active, Scheduled, Deferred int64 // messages now, in all entities
@@ -54,7 +54,7 @@ func (n *Namespace) Stats() Stats {
 	return s
 }
 
-// frameObserver counts frames, and tells of them where that is wanted.
+// frameObserver returns a function that counts frames and calls Options.Frames.
 func (n *Namespace) frameObserver() func(uint64, bool, uint16, amqp.Performative, int) {
 	return func(connection uint64, out bool, channel uint16, p amqp.Performative, payload int) {
 		frames, transfers, bytes, arrow := &n.meter.framesIn, &n.meter.transfersIn, &n.meter.transferredIn, "<-"

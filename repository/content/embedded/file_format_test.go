@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNoBitOfTheStoredPropertiesMayFlip(t *testing.T) {
+func TestFlippedBit_OfStoredPropertiesIsFound(t *testing.T) {
 	v := &version{
 		Name: "a/b", ETag: newETag(), Created: time.Unix(1, 0).UTC(), Modified: time.Unix(2, 0).UTC(),
 		Headers: map[string]string{"Content-Type": "application/xml"}, MD5: []byte("0123456789abcdef"), Metadata: map[string]string{"a": "b"}, size: 7,

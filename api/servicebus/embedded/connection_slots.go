@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// connectionSlots bounds the connections at one time. Its fields are guarded by the
-// mutex of the namespace.
+// connectionSlots bounds the number of connections. Its fields are guarded by the mutex of the
+// namespace.
 type connectionSlots struct {
 	limit, networkLimit int
 	used, network       int
 	full                clock.Interval
-	anonymous           *list.List // of *place: connections of the network without a valid token, oldest first
+	anonymous           *list.List // of *connectionSlot: network connections without a valid token, oldest first
 }
 
 func newConnectionSlots(limit, networkLimit int) connectionSlots {
@@ -29,8 +29,7 @@ func (p *connectionSlots) isFullToNetwork() bool { return p.isFull() || p.networ
 // errFull is the error of Dial when all connections are taken.
 var errFull = errors.New("too many connections")
 
-// beginOwn counts a connection of this process. The caller calls release at its
-// end.
+// beginOwn counts a connection of this process. The caller calls release when it ends.
 func (n *Namespace) beginOwn() (release func(), err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,18 +49,18 @@ func (n *Namespace) beginOwn() (release func(), err error) {
 	}, nil
 }
 
-// A place is held by one connection of the network.
+// A connectionSlot belongs to one network connection.
 type connectionSlot struct {
 	namespace *Namespace
 	closeConn func()
-	anonymous *list.Element // nil once the connection has presented a valid token, or is replaced
+	anonymous *list.Element // nil after the connection has presented a valid token or was replaced
 	freed     bool
 	ended     sync.Once
 }
 
-// beginNetwork counts a connection of the network, which closeConn closes. If
-// all are taken, the oldest one without a valid token is closed and replaced.
-// The result is nil if none exists.
+// beginNetwork counts a network connection, which closeConn closes. If all slots are taken, it
+// closes and replaces the oldest connection without a valid token. It returns nil if no such
+// connection exists.
 func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 	n.mu.Lock()
 	if n.closed {
@@ -97,8 +96,7 @@ func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 	return p
 }
 
-// freeSlot lets another connection take the place. The caller holds the mutex of
-// the namespace.
+// freeSlot releases the slot. The caller holds the mutex of the namespace.
 func (p *connectionSlot) freeSlot() {
 	if p.freed {
 		return
@@ -109,8 +107,8 @@ func (p *connectionSlot) freeSlot() {
 	p.namespace.places.network--
 }
 
-// forgetAnonymous keeps the connection from being replaced. The caller holds the
-// mutex of the namespace.
+// forgetAnonymous prevents the connection from being replaced. The caller holds the mutex of
+// the namespace.
 func (p *connectionSlot) forgetAnonymous() {
 	if p.anonymous != nil {
 		p.namespace.places.anonymous.Remove(p.anonymous)

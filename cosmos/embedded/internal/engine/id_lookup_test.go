@@ -89,7 +89,7 @@ func TestQuery_FindsWhatALoopFinds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var condition func(depth int) string
 		condition = func(depth int) string {
-			number := func(most int) int { return rapid.IntRange(0, most).Draw(r, "number") }
+			number := func(limit int) int { return rapid.IntRange(0, limit).Draw(r, "number") }
 			switch kind := rapid.IntRange(0, 8).Draw(r, "kind"); {
 			case kind < 2:
 				return fmt.Sprintf("c.id = '%d'", number(110))

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// withoutRetries lets a client tell of the first refusal.
+// withoutRetries makes a client return the first refusal.
 func withoutRetries(n *embedded.Namespace) *azservicebus.ClientOptions {
 	o := clientDialing(n.Dial)
 	o.RetryOptions.MaxRetries = -1
@@ -54,7 +54,7 @@ func requireCode(t *testing.T, want azservicebus.Code, err error) {
 	require.Equal(t, want, said.Code, "%v", err)
 }
 
-func TestAKeyAllowsWhatItsRightsSay(t *testing.T) {
+func TestKey_GrantsItsRights(t *testing.T) {
 	sender := embedded.Key{Name: "sender", Secret: "secret of the sender", Rights: embedded.Send}
 	listener := embedded.Key{Name: "listener", Secret: "secret of the listener", Rights: embedded.Listen}
 	n := openNamespace(t, embedded.Options{Entities: queues("q"), Keys: []embedded.Key{{Name: "all", Secret: "s", Rights: embedded.All}, sender, listener}})
@@ -67,7 +67,7 @@ func TestAKeyAllowsWhatItsRightsSay(t *testing.T) {
 	requireCode(t, azservicebus.CodeUnauthorizedAccess, trySend(t, connectAs(t, n, embedded.Key{Name: "nobody", Secret: "s"}), "q"))
 }
 
-func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
+func TestToken_IsValidForItsTimeAndPath(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q", "other")})
 	key := embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey}
 	with := func(resource string, expires time.Time) *azservicebus.Client {
@@ -86,8 +86,8 @@ func TestATokenIsGoodForItsTimeAndItsPath(t *testing.T) {
 	require.NoError(t, trySend(t, newClient(t, openNamespace(t, embedded.Options{Anonymous: true, CreateOnUse: true})), "q"), "where nobody has to show a token")
 }
 
-// A client that opens nothing but the dead letters has a token for nothing else.
-func TestTheDeadLettersCanBeReadByAClientOfTheirOwn(t *testing.T) {
+// A client that opens only the dead letters has a token only for them.
+func TestDeadLetters_AreReadableWithTheirOwnToken(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := newClient(t, n)
 	sendBodies(t, c, "q", "poison")
@@ -102,7 +102,7 @@ func TestTheDeadLettersCanBeReadByAClientOfTheirOwn(t *testing.T) {
 	require.NoError(t, dead.CompleteMessage(t.Context(), receiveOne(t, dead), nil))
 }
 
-func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {
+func TestMissingEntity_IsNotFound(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
 	requireCode(t, azservicebus.CodeNotFound, trySend(t, c, "nowhere"))
@@ -110,7 +110,7 @@ func TestAnEntityThatIsNotThereIsNotFound(t *testing.T) {
 	require.NoError(t, trySend(t, c, "q"), "the client goes on")
 }
 
-func TestAMessageThatIsTooLargeIsRefusedAndOthersGoOn(t *testing.T) {
+func TestSend_RefusesALargeMessageAndContinues(t *testing.T) {
 	entities := queues("q")
 	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 4
 	c := newClient(t, openNamespace(t, embedded.Options{Entities: entities}))
@@ -121,7 +121,7 @@ func TestAMessageThatIsTooLargeIsRefusedAndOthersGoOn(t *testing.T) {
 	require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte("small")}, nil))
 }
 
-func TestAFullQueueRefusesUntilItIsReceivedFrom(t *testing.T) {
+func TestFullQueue_AcceptsMessagesAfterAReceive(t *testing.T) {
 	entities := queues("q", "other")
 	entities.Queues[0].Properties.MaxSizeInMegabytes = 1
 	n := openNamespace(t, embedded.Options{Entities: entities})
@@ -148,7 +148,7 @@ func TestAFullQueueRefusesUntilItIsReceivedFrom(t *testing.T) {
 	require.NoError(t, s.SendMessage(t.Context(), large, nil), "there is room again")
 }
 
-func TestADeletedEntityEndsItsReceivers(t *testing.T) {
+func TestDelete_EndsTheReceivers(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c := connectAs(t, n, embedded.Key{Name: embedded.WellKnownKeyName, Secret: embedded.WellKnownKey})
 	sendBodies(t, c, "q", "a")
@@ -162,7 +162,7 @@ func TestADeletedEntityEndsItsReceivers(t *testing.T) {
 	requireCode(t, azservicebus.CodeNotFound, trySend(t, c, "q"))
 }
 
-func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
+func TestClose_EndsTheConnectionsOfClients(t *testing.T) {
 	n, err := embedded.Open(embedded.Options{Entities: queues("q")})
 	require.NoError(t, err)
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), withoutRetries(n))
@@ -170,7 +170,7 @@ func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
 	failed := make(chan error, 1)
-	waiting, err := n.Dial(t.Context()) // and never says a word
+	waiting, err := n.Dial(t.Context()) // and never sends anything
 	require.NoError(t, err)
 	go func() {
 		for {
@@ -186,7 +186,7 @@ func TestClosingTheNamespaceEndsItsClients(t *testing.T) {
 	_ = c.Close(t.Context())
 }
 
-func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
+func TestClient_RecoversFromADroppedConnection(t *testing.T) {
 	n := openNamespace(t, embedded.Options{Entities: queues("q")})
 	c, err := azservicebus.NewClientFromConnectionString(n.ConnectionString(""), &azservicebus.ClientOptions{
 		NewWebSocketConn: clientDialing(n.Dial).NewWebSocketConn, RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond},
@@ -201,7 +201,7 @@ func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
 		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: []byte{byte(i)}}, nil))
 		n.DropConnections()
 		var got []*azservicebus.ReceivedMessage
-		for len(got) == 0 { // a call that loses its link returns nothing
+		for len(got) == 0 { // a call that loses its link returns no messages
 			got, err = r.ReceiveMessages(t.Context(), 1, nil)
 			require.NoError(t, err)
 		}
@@ -211,9 +211,9 @@ func TestAClientRecoversWhenItsConnectionIsDropped(t *testing.T) {
 	}
 }
 
-// A client that asks for large messages and never reads them costs bounded
-// memory, and so does one that never reads the answers to its requests.
-func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
+// A client that requests large messages and does not read them uses bounded memory, and so does
+// a client that does not read the replies to its requests.
+func TestClient_ThatNeverReadsUsesBoundedMemory(t *testing.T) {
 	entities := queues("q")
 	entities.Queues[0].Properties.MaxMessageSizeInKilobytes = 1024
 	n := openNamespace(t, embedded.Options{Dir: t.TempDir(), Entities: entities})
@@ -234,16 +234,16 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	require.NoError(t, err)
 	before := heapAlloc()
 	stuck.stickAfter(2 * size)
-	defer stuck.unstick() // or the bus would wait a minute for it
+	defer stuck.unstick() // otherwise closing would wait a minute for it
 	receiver, err := session.NewReceiver(t.Context(), "q", &amqp.ReceiverOptions{Credit: count})
 	require.NoError(t, err)
 	_, err = receiver.Receive(t.Context(), nil)
 	require.NoError(t, err)
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
-	_, err = r.PeekMessages(t.Context(), 50, nil) // others are served meanwhile
+	_, err = r.PeekMessages(t.Context(), 50, nil) // others are still served
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { // the client may still hold what it has been told
+	require.Eventually(t, func() bool { // the client may still hold received data
 		return heapAlloc()-before < count*size/3
 	}, time.Minute, 10*time.Millisecond)
 	stuck.unstick()
@@ -251,11 +251,11 @@ func TestAClientThatNeverReadsCostsBoundedMemory(t *testing.T) {
 	_ = conn.Close()
 }
 
-// A stuckConn reads so many bytes, and then nothing until it is free.
+// A stuckConn reads a number of bytes, then blocks until unstick.
 type stuckConn struct {
 	net.Conn
 	stuck   atomic.Bool
-	left    atomic.Int64 // bytes, once it is to be stuck
+	left    atomic.Int64 // remaining bytes, after stickAfter
 	until   chan struct{}
 	unstick func()
 }

@@ -10,11 +10,10 @@ import (
 	"path/filepath"
 )
 
-// insideFlag says that the process is in a network of its own.
+// insideFlag marks the process in an isolated network.
 const insideFlag = "-inside"
 
-// runInside runs one test against an emulator of its own, and returns the exit
-// status.
+// runInside runs one test against a new emulator, and returns the exit status.
 func runInside(ctx context.Context, args []string) int {
 	if len(args) != 4 {
 		fmt.Println("want a suite, an emulator, the tests, and the name of one")
@@ -56,7 +55,7 @@ func (s *suite) runWithEmulator(ctx context.Context, emulator, binary, name stri
 	if s.module == azservicebus {
 		args = append(args, "--cert", trust)
 	}
-	server := exec.CommandContext(ctx, emulator, args...) //nolint:gosec // what this program built
+	server := exec.CommandContext(ctx, emulator, args...) //nolint:gosec // built by this program
 	said, err := server.StderrPipe()
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func (s *suite) runWithEmulator(ctx context.Context, emulator, binary, name stri
 	}
 	defer func() {
 		_ = server.Process.Kill()
-		_ = server.Wait() // it was killed
+		_ = server.Wait() // it was killed, so its error means nothing
 	}()
 	if ready, err := bufio.NewReader(said).ReadString('\n'); err != nil || ready != "ready\n" {
 		return fmt.Errorf("the emulator did not start: %s (%w)", ready, err)

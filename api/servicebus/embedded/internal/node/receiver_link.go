@@ -38,7 +38,7 @@ func (p *peer) attachSender(l *server.Link, path string) {
 	})
 }
 
-// maxBatch is the largest batch, also where single messages may be larger.
+// maxBatch is the maximum size of a batch, even if single messages may be larger.
 const maxBatch = 1 << 20
 
 func entityRefusal(path string, err error) *amqp.Error {
@@ -49,7 +49,7 @@ func entityRefusal(path string, err error) *amqp.Error {
 	return e
 }
 
-// An intake brings what a client sends to the bus.
+// A receiverLink passes a client's messages to the bus.
 type receiverLink struct {
 	namespace *Namespace
 	path      string
@@ -75,7 +75,7 @@ func (i *receiverLink) Delivered(d *server.Delivery) {
 			d.Settle(rejectedState(err))
 			i.link.Detach(notFound(i.path))
 		default:
-			// Nothing but rejected is a failure to all clients.
+			// Only rejected is a failure for all clients.
 			d.Settle(rejectedState(err))
 		}
 	})

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// maintenanceStep bounds what one turn of a queue's chores takes on.
+	// maintenanceStep bounds the messages of one maintenance run of a queue.
 	maintenanceStep = 256
-	// maintenanceBytes is how much may wait for the disk when one begins.
+	// maintenanceBytes bounds the bytes that wait for the disk when a run starts.
 	maintenanceBytes = 8 << 20
 )
 
-// scheduleMaintenance has the chores of a queue done at a time, or earlier. What is overdue
-// stands behind all else that is.
+// scheduleMaintenance schedules the maintenance of a queue at a time or earlier. An overdue run
+// comes after the other overdue deadlines.
 func (b *Bus) scheduleMaintenance(q *messageQueue, at time.Time) {
 	if q.entity.deleted {
 		return
@@ -29,7 +29,7 @@ func (b *Bus) scheduleMaintenance(q *messageQueue, at time.Time) {
 	}
 }
 
-// scheduleFirst looks up when the next chore is due.
+// scheduleFirst schedules maintenance for the first due key of a queue.
 func (b *Bus) scheduleFirst(q *messageQueue) {
 	for _, table := range []byte{tableSchedule, tableExpiry, tableForget} {
 		if k := b.journal.firstKey(q.firstDue(table), endOfPrefix(newKey(table, q.id, 0))); k != nil {
@@ -38,8 +38,8 @@ func (b *Bus) scheduleFirst(q *messageQueue) {
 	}
 }
 
-// firstDue is where to look for what is due. Expired messages that were locked
-// are passed over: they expire when their lock ends.
+// firstDue returns the first key of a time table to process. It skips expired messages that are
+// locked: they expire when their lock ends.
 func (q *messageQueue) firstDue(table byte) []byte {
 	if table == tableExpiry && q.overdue != nil {
 		return q.overdue
@@ -47,8 +47,8 @@ func (q *messageQueue) firstDue(table byte) []byte {
 	return newKey(table, q.id, 0)
 }
 
-// runMaintenance lets scheduled messages in, takes expired ones out, and forgets ids
-// that no longer count as duplicates. It does not run ahead of the disk.
+// runMaintenance enqueues scheduled messages that are due, expires messages, and removes
+// message ids after the duplicate window. It pauses while many writes wait for the disk.
 func (b *Bus) runMaintenance(q *messageQueue) {
 	if g := b.journal.pending; g.bytes > maintenanceBytes {
 		g.queues[q] = struct{}{}
@@ -72,7 +72,7 @@ func (b *Bus) eachDue(q *messageQueue, table byte, do func(q *messageQueue, key 
 	}
 }
 
-// activateScheduled enqueues a scheduled message, as if it was sent now.
+// activateScheduled enqueues a scheduled message as if it were sent now.
 func (b *Bus) activateScheduled(q *messageQueue, k []byte) {
 	m, p, ok := b.readMessage(q, lastNumber(k))
 	if !ok || m.State != Scheduled {
@@ -96,7 +96,7 @@ func (b *Bus) expireActive(q *messageQueue, k []byte) {
 	}
 }
 
-// expireMessage removes a message whose time is over, or makes it a dead letter.
+// expireMessage removes an expired message, or makes it a dead letter.
 func (b *Bus) expireMessage(q *messageQueue, m Message, p messageRef) {
 	if q.entity.config.DeadLetterOnExpiry {
 		b.moveToDeadLetters(q, m, p, ReasonExpired, "The message expired and was dead lettered.")
@@ -105,9 +105,9 @@ func (b *Bus) expireMessage(q *messageQueue, m Message, p messageRef) {
 	b.removeMessage(q, p, time.Time{})
 }
 
-// recordDuplicate remembers the id of a message where duplicates are detected. For a
-// duplicate it returns the sequence number that a cancellation would need, or
-// one that nothing has.
+// recordDuplicate records the id of a message if the entity detects duplicates. For a duplicate
+// it returns the sequence number of the scheduled original, or a number that no message has;
+// otherwise 0.
 func (b *Bus) recordDuplicate(e *entity, m *Message) int64 {
 	if e.config.DuplicateWindow == 0 {
 		return 0

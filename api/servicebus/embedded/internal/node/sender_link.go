@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	// askAhead and askBytes bound how much a link asks the bus for at a time.
-	// What the bus has handed out is in memory until the client takes it.
+	// askAhead and askBytes bound the messages that a link requests from the bus at a time.
+	// Delivered messages are in memory until the client reads them.
 	askAhead, askBytes = 64, 1 << 20
 
-	// askFirst is how much it asks for while the size of messages is unknown.
+	// askFirst is the number that it requests while the size of messages is unknown.
 	askFirst = 4
 
-	// sessionTimeout is how long a client waits for a session unless it says.
+	// sessionTimeout is the default timeout of a client that waits for a session.
 	sessionTimeout = time.Minute
 )
 
-// An outlet brings messages of the bus to a client.
+// A senderLink sends messages of the bus to a client.
 type senderLink struct {
 	peer *peer
 	link *server.Link
 	path string
 	mode bus.Mode
-	// session is set when the messages are those of one session, which has
-	// the lock in place of each message.
+	// session is set if the messages are those of one session, which is locked in place of each
+	// message.
 	session *string
 
 	mu       sync.Mutex
 	from     *bus.Receiver
-	window   int            // how much to ask for, by the size of what came last
-	asked    int            // of the bus, and not here yet
-	held     []bus.Delivery // here, but the client takes no more at the moment
+	window   int            // number of messages to request, by the size of the last ones
+	asked    int            // messages requested from the bus and not delivered yet
+	held     []bus.Delivery // deliveries that wait for credit or room
 	draining bool
-	asking   bool // a drain of the bus is under way
+	asking   bool // a drain of the bus is running
 	gone     bool
 }
 
@@ -73,7 +73,7 @@ func (p *peer) attachReceiver(l *server.Link, path string) {
 	})
 }
 
-// checkReceivable says why nothing can be received in the way that is asked for.
+// checkReceivable returns an error if the entity cannot be received from in the requested way.
 func checkReceivable(e bus.Entity, path string, wantsSession bool) error {
 	sessions := e.RequiresSession && strings.EqualFold(entityOf(path), path) // dead letters have none
 	switch {
@@ -104,7 +104,8 @@ func (o *senderLink) acceptReceiver() {
 	}
 }
 
-// beginReceiving takes the receiver, and gives it back if nobody waits for it any more.
+// beginReceiving stores the receiver, or closes it if the link has ended. It reports whether
+// the link continues.
 func (o *senderLink) beginReceiving(r *bus.Receiver) bool {
 	o.mu.Lock()
 	gone := o.gone
@@ -116,8 +117,8 @@ func (o *senderLink) beginReceiving(r *bus.Receiver) bool {
 	return !gone
 }
 
-// closeReceiver gives back what the client has not got. A message whose lock it holds
-// stays locked; a session does not.
+// closeReceiver returns the messages that were not sent to the client. Messages that the client
+// has locked stay locked; a session is released.
 func (o *senderLink) closeReceiver() {
 	o.mu.Lock()
 	o.gone = true
@@ -143,13 +144,13 @@ func (o *senderLink) giveBack(d bus.Delivery) {
 	}
 }
 
-// endReceiving is called by the bus when nothing more comes.
+// endReceiving is called by the bus when the receiver has ended.
 func (o *senderLink) endReceiving(err error) {
 	e, _ := conditionOf(err)
 	o.link.Detach(e)
 }
 
-// holdDelivery is called by the bus with a message that was asked for.
+// holdDelivery is called by the bus with a requested message.
 func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.mu.Lock()
 	o.asked--
@@ -165,8 +166,8 @@ func (o *senderLink) holdDelivery(d bus.Delivery) {
 	o.sendAndRequest()
 }
 
-// sendAndRequest sends what is held, and asks the bus for more. The bus may answer
-// before its method returns, so it is called with o.mu free.
+// sendAndRequest sends held messages and requests more from the bus. The bus may answer before
+// its method returns, so it is called without o.mu.
 func (o *senderLink) sendAndRequest() {
 	o.mu.Lock()
 	o.sendHeld()
@@ -181,7 +182,7 @@ func (o *senderLink) sendAndRequest() {
 	}
 }
 
-// sendHeld sends what is held, as far as there is credit. The caller holds o.mu.
+// sendHeld sends held messages while there is credit. The caller holds o.mu.
 func (o *senderLink) sendHeld() {
 	for len(o.held) > 0 {
 		d := o.held[0]
@@ -205,8 +206,8 @@ func (o *senderLink) sendHeld() {
 	o.held = nil
 }
 
-// nextRequest says how much to ask the bus for, and whether to take back then what it
-// does not have. The caller holds o.mu.
+// nextRequest returns the number of messages to request from the bus, and whether to drain the
+// bus afterwards. The caller holds o.mu.
 func (o *senderLink) nextRequest() (want int, drain bool) {
 	if o.gone || o.asking || o.from == nil {
 		return 0, false
@@ -216,13 +217,14 @@ func (o *senderLink) nextRequest() (want int, drain bool) {
 		want = 0
 	}
 	o.asked += want
-	if o.draining && (o.asked > 0 || o.link.Credit() == 0) { // else there is no room: Ready tells when there is
+	if o.draining && (o.asked > 0 || o.link.Credit() == 0) { // otherwise there is no room, and Ready is called when there is
 		o.asking, drain = true, true
 	}
 	return want, drain
 }
 
-// recordDrained is called by the bus with what it could not use of what was asked.
+// recordDrained is called by the bus with the number of requested messages that it does not
+// have.
 func (o *senderLink) recordDrained(left int) {
 	o.mu.Lock()
 	o.asking = false

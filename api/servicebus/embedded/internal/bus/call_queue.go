@@ -2,10 +2,9 @@ package bus
 
 import "sync"
 
-// An outbox makes the calls to those outside, in order and one at a time. They
-// are added under the lock of the bus, and made without it by a goroutine of
-// their own, so that no commit waits for what others do in them. A call may
-// use the bus; what that has to say follows in its turn.
+// A callQueue makes the calls of callbacks, in order and one at a time. Calls are added under
+// the lock of the bus, and made without it by a separate goroutine, so that commits do not wait
+// for them. A callback may use the bus; the calls that result from it are queued.
 type callQueue struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -28,7 +27,7 @@ func (o *callQueue) addCall(call func()) {
 	o.changed.Broadcast()
 }
 
-// runCalls makes calls until close.
+// runCalls makes calls until closeAndWait.
 func (o *callQueue) runCalls() {
 	defer close(o.ended)
 	o.mu.Lock()
@@ -44,7 +43,7 @@ func (o *callQueue) runCalls() {
 	}
 }
 
-// makeCalls makes the calls there are. It gives back the lock meanwhile.
+// makeCalls makes the queued calls. It releases the lock meanwhile.
 func (o *callQueue) makeCalls() {
 	calls := o.calls
 	o.calls, o.calling = nil, true
@@ -57,7 +56,7 @@ func (o *callQueue) makeCalls() {
 	o.changed.Broadcast()
 }
 
-// closeAndWait returns when all calls are made.
+// closeAndWait returns when all calls have returned.
 func (o *callQueue) closeAndWait() {
 	o.mu.Lock()
 	o.closed = true
@@ -66,7 +65,7 @@ func (o *callQueue) closeAndWait() {
 	<-o.ended
 }
 
-// callRemaining makes the calls that refuse what came after close.
+// callRemaining makes the calls that were added after closeAndWait, which refuse operations.
 func (o *callQueue) callRemaining() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +74,7 @@ func (o *callQueue) callRemaining() {
 	}
 }
 
-// waitIdle returns when there is nothing to call.
+// waitIdle returns when no calls are queued or running.
 func (o *callQueue) waitIdle() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

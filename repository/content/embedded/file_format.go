@@ -15,15 +15,15 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/checksum"
 )
 
-// A file ends with its properties, so that content can be written before they
-// are known:
+// The properties are at the end of a file, so that content can be written before they are
+// known:
 //
 //	content | properties, JSON | CRC-32C of these, 4 bytes | their length, 4 bytes | magic
 const (
 	magic      = magicName + "01"
 	magicName  = "MHBLOB" // followed by the number of the format
 	tailLength = 8 + len(magic)
-	maxJSON    = 128 << 10 // a name, headers and metadata at their limits take 84 KB, six bytes for each of some characters
+	maxJSON    = 128 << 10 // name, headers and metadata at their limits take 84 KB, because some characters take six bytes
 )
 
 // ErrFormat reports a folder, or a file in it, that a newer version of the program wrote.
@@ -33,11 +33,10 @@ var ErrFormat = errors.New("it was written by a newer version; open it with that
 const FileFormat = 1
 
 // A folder of a newer format has the file formatFile with its number and, on the next line, the
-// version of the program that wrote it. One without has format 1.
+// version of the program that wrote it. A folder without this file has format 1.
 const formatFile = "+format"
 
-// checkFormat fails with ErrFormat if a folder has another format than this version
-// reads. It changes nothing.
+// checkFormat fails with ErrFormat if a folder has a format that this version does not read.
 func checkFormat(root *os.Root) error {
 	text, err := root.ReadFile(formatFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,17 +56,17 @@ func checkFormat(root *os.Root) error {
 	}
 }
 
-// encodeVersion returns what follows the content of v.
+// encodeVersion returns the bytes that follow the content of v.
 func encodeVersion(v *version) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxJSON { // it could not be read again, and nothing beside it
+	if len(text) > maxJSON { // opening the account would fail
 		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)
 	}
 	tail := binary.BigEndian.AppendUint32(nil, checksum.Compute(text))
-	tail = binary.BigEndian.AppendUint32(tail, uint32(len(text))) //nolint:gosec // far below
+	tail = binary.BigEndian.AppendUint32(tail, uint32(len(text))) //nolint:gosec // bounded by maxJSON
 	return slices.Concat(text, tail, []byte(magic)), nil
 }
 
@@ -93,8 +92,8 @@ func readVersion(root *os.Root, name string) (*version, error) {
 }
 
 func decodeVersion(r io.ReaderAt, length int64) (*version, error) {
-	const most = 4 << 10 // read at once; few need more
-	last := make([]byte, min(length, most))
+	const tailBytes = 4 << 10 // read with one call; few files need more
+	last := make([]byte, min(length, tailBytes))
 	if _, err := r.ReadAt(last, length-int64(len(last))); err != nil {
 		return nil, err
 	}
