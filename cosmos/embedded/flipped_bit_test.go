@@ -82,7 +82,8 @@ func openAndCheck(t *testing.T, image []byte, want map[string]string) string {
 	return "harmless"
 }
 
-// rowOf finds the value of a document's row of some kind, in all pages that have or had it.
+// rowOf visits the value of a document's row of one kind, in all pages that contain it,
+// including unused pages.
 func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value []byte)) {
 	t.Helper()
 	found := 0

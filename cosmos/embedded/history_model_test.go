@@ -108,7 +108,7 @@ var documents = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v gave %+v", in, out) },
 }
 
-// applyAll executes all steps, or none of them.
+// applyAll executes all steps, or has no effect.
 func (s historyState) applyAll(steps []historyStep) (historyState, []stepResult) {
 	after, out := s, make([]stepResult, len(steps))
 	for i, one := range steps {

@@ -40,7 +40,7 @@ func (s storedItem) hasExpired(now time.Time) bool {
 
 type itemKey struct{ pk, id string }
 
-// A containerModel is cloned for a batch, which is applied completely or not at all.
+// A containerModel is cloned for a batch, which is applied completely or has no effect.
 type containerModel struct {
 	items map[itemKey]storedItem
 	count int // number of writes, which defines the orders

@@ -18,8 +18,8 @@ const webSocketPath = "/$servicebus/websocket"
 const (
 	maxHeaderBytes = 64 << 10
 	maxBodyBytes   = 1 << 20
-	requestTimeout = time.Minute // to send a request, and to read its answer
-	idleTimeout    = time.Minute // between requests
+	requestTimeout = time.Minute // limit for sending a request and reading its answer
+	idleTimeout    = time.Minute // limit between requests
 )
 
 // slotKey is the key of a request's connectionSlot in its context.

@@ -20,11 +20,11 @@ type usageMeter struct {
 type Stats struct {
 	Connections                 int64 // now
 	Refused, Replaced           int64 // network connections, because all slots were taken
-	Links, Sessions             int64 // of AMQP, now
+	Links, Sessions             int64 // current AMQP links and sessions
 	Buffered                    int64 // bytes that all connections buffer, now
 	FramesIn, FramesOut         int64
 	TransfersIn, TransfersOut   int64 // frames with messages
-	BytesIn, BytesOut           int64 // of messages
+	BytesIn, BytesOut           int64 // bytes of messages
 	Entities                    int
 	Active, Scheduled, Deferred int64 // messages now, in all entities
 	DeadLetters                 int64

@@ -36,7 +36,7 @@ var temporaryErrors = []error{
 type Options struct {
 	Logger *slog.Logger   // required
 	Server string         // what the log calls the server, such as "the bus"
-	Random func() float64 // for jitter, from 0 to 1; default: that of math/rand
+	Random func() float64 // random numbers from 0 to 1 for jitter; default: those of math/rand
 }
 
 // Retry returns a listener that retries the temporary errors of l. Each consecutive error
@@ -82,7 +82,7 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) logAndWait(err error) {
 	l.failures++
 	if l.logged.TryStart(time.Now()) {
-		l.opts.Logger.Warn("cannot accept connections to "+l.opts.Server+"; retrying", "address", l.Addr().String(), "failures", l.failures, "error", err) //nolint:sloglint // each server has a text of its own
+		l.opts.Logger.Warn("cannot accept connections to "+l.opts.Server+"; retrying", "address", l.Addr().String(), "failures", l.failures, "error", err) //nolint:sloglint // the text names the server
 		l.failures = 0
 	}
 	l.delay = min(max(2*l.delay, minDelay), maxDelay)

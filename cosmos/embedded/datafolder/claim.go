@@ -35,7 +35,7 @@ const (
 // A Claim says which store may be opened in a folder. The zero value is the claim of a
 // store that belongs to no data folder: everything is allowed, and no id is written.
 type Claim struct {
-	ID string // of the data folder
+	ID string // id of the data folder
 
 	folder  string
 	store   string

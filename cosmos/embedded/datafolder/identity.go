@@ -21,7 +21,7 @@ const IdentityFormat = 1
 type Store struct {
 	Name string
 	File string // file without which the store holds nothing; "": the folder suffices
-	Used bool   // by the process that opens the data folder
+	Used bool   // the process that opens the data folder uses it
 }
 
 // An Identity distinguishes a data folder from others, and a store that was lost from one
@@ -77,7 +77,7 @@ func (i *Identity) IsNew() bool { return i.isNew && !i.adopts }
 // version.
 func (i *Identity) IsAdopted() bool { return i.adopts }
 
-// Claim returns what a store must be to belong to the folder.
+// Claim returns the claim that a store of this folder must fit.
 func (i *Identity) Claim(store string) Claim {
 	if i == nil {
 		return Claim{}

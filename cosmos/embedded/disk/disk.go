@@ -12,8 +12,8 @@
 //     commit with others.
 //   - A View sees whole updates only, and every update that was answered
 //     before the View began.
-//   - The file survives the death of the process at any instant: an answered
-//     update is there, an unanswered one is there as a whole or not at all.
+//   - The file survives the death of the process at any instant: an answered update is there,
+//     an unanswered one is there completely or not.
 //
 // When a commit fails, it is unknown what reached the disk. The store then refuses every later
 // update with ErrBroken and does not retry. Opening the file again finds a consistent state,

@@ -9,12 +9,12 @@ import (
 // A Format describes the layout of an engine's data in a store. Its number is stored, beside
 // the version of the program that wrote that layout, so that an older program can name it.
 type Format struct {
-	Number  uint64 // of the layout that this program reads and writes
+	Number  uint64 // number of the layout that this program reads and writes
 	Version string // of this program; "": it is not stored
-	Key     []byte // of the number; keys that begin with it belong to the format
+	Key     []byte // key of the number; keys that begin with it belong to the format
 
 	IsNew func(State) bool // the engine has not stored anything
-	Steps map[uint64]Step  // by the format that they start from; each leads to the next format
+	Steps map[uint64]Step  // steps by the format that they start from; each leads to the next format
 }
 
 // A Step changes a part of a store from one format to the next, from a position on, and returns the

@@ -24,7 +24,7 @@ func newTree() *tree {
 // memoryStore holds every state as an immutable tree. An update works on a copy,
 // which costs only the nodes it touches, and publishes it when it succeeds.
 type memoryStore struct {
-	writing sync.Mutex // held for a whole update: they are serial
+	writing sync.Mutex // held for a whole update, because updates are serial
 
 	mu     sync.Mutex // guards the fields below, never held while fn runs
 	states []*tree    // the newest last

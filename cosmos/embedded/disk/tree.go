@@ -33,7 +33,7 @@ type treeChecker struct {
 	pageSize int64
 	pages    uint64              // ids from this number on are not in use
 	seen     []uint64            // a bit for each page
-	buffers  [deepestTree][]byte // for one page of each depth
+	buffers  [deepestTree][]byte // a buffer for one page at each depth
 }
 
 func wrongTree(format string, args ...any) error {
@@ -142,8 +142,8 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 type element struct {
 	key   []byte
 	flags uint32 // of a leaf
-	value []byte // of a leaf, if flags is not 0
-	child uint64 // of a branch
+	value []byte // value of a leaf element, if flags is not 0
+	child uint64 // page id in a branch element
 }
 
 func (p *treePage) elementAt(i int) (e element, err error) {

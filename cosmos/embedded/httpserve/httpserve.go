@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	headerTimeout = time.Minute     // to send the header of a request
-	idleTimeout   = 2 * time.Minute // between requests; clients close idle connections sooner
+	headerTimeout = time.Minute     // limit for the header of a request
+	idleTimeout   = 2 * time.Minute // limit between requests; clients close idle connections sooner
 )
 
 // Options of Serve.

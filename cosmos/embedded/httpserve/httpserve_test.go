@@ -90,8 +90,8 @@ func slowHandler(d time.Duration) http.Handler {
 	})
 }
 
-// stopDuringRequest ends Serve a second after a request began. It returns the status of
-// its answer, 0 if there is none, and how long Serve took to end.
+// stopDuringRequest ends Serve a second after a request began. It returns the status of its
+// answer, or 0 without an answer, and how long Serve took to end.
 func stopDuringRequest(t *testing.T, opts httpserve.Options) (status int, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -11,7 +11,7 @@ import (
 // A Census is what Check counted.
 type Census struct {
 	Databases, Containers, Documents int
-	Bytes                            int64 // of documents
+	Bytes                            int64 // bytes of all documents
 	Problems                         int
 }
 

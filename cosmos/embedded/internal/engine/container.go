@@ -27,7 +27,7 @@ type Container struct {
 	ID       string
 	Database string
 	RID      string
-	JSON     []byte // with its system properties
+	JSON     []byte // JSON with the system properties
 	ETag     string
 
 	number   uint32
@@ -42,7 +42,7 @@ type Container struct {
 	unique   []uniqueKey // unique keys besides the id
 
 	hierarchical bool // the components of a key are hashed separately
-	keyVersion   int  // of the hash
+	keyVersion   int  // version of the hash
 
 	clock func() time.Time // used by conditions with the current time
 

@@ -23,8 +23,8 @@ type Options struct {
 	StrictIndex bool                 // charge a query in a partition with a scan if the partition key is not indexed
 	RangeBytes  int64                // bytes that a physical partition holds; 0: 50 GB
 	Committed   func([]Change)       // called in the order of the commits; may be nil
-	Limits      query.Limits         // of a query page; zero: query.DefaultLimits
-	Version     string               // of the program, for the format of a new store
+	Limits      query.Limits         // limits of a query page; zero: query.DefaultLimits
+	Version     string               // version of the program, stored with the format of a new store
 }
 
 // A Change is a document after a commit.
@@ -45,7 +45,7 @@ type Engine struct {
 	lag         func() time.Duration
 	tell        func([]Change)
 	lagging     sync.Mutex
-	commits     []time.Time // of the last commits, guarded by lagging
+	commits     []time.Time // times of the last commits, guarded by lagging
 	identity    uint64
 	rangeBytes  int64
 	limits      query.Limits

@@ -13,7 +13,7 @@ type Error struct {
 	Message   string
 	Charge    Charge
 
-	RetryAfter time.Duration // of a 429
+	RetryAfter time.Duration // retry delay of a 429
 }
 
 func (e *Error) Error() string { return e.Message }

@@ -12,7 +12,7 @@ import (
 // errRolledBack rolls back the transaction of a failed batch. The results hold the reason.
 var errRolledBack = errors.New("rolled back")
 
-// Write executes all of ops in one logical partition, or none of them.
+// Write executes ops atomically in one logical partition.
 func (e *Engine) Write(ctx context.Context, c *Container, pk Partition, ops []Op, consistency Consistency) (WriteResult, error) {
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyAll(pk, ops) })
 }
@@ -63,7 +63,7 @@ type writeTransaction struct {
 	version uint64   // number of the newest write so far
 	grown   int64    // bytes of added documents minus those of removed ones
 	broken  error    // error of an unreadable document
-	changes []Change // for Options.Committed
+	changes []Change // changes to pass to Options.Committed
 	out     WriteResult
 }
 

@@ -2,7 +2,7 @@ package query
 
 // An aggregate is one call of an aggregate function in SELECT.
 type aggregate struct {
-	function string // in upper case
+	function string // name of the function in upper case
 	arg      expr
 	slot     int // slot of its result
 }

@@ -98,14 +98,14 @@ type selectNode struct {
 	distinct bool
 	top      *countNode
 	star     bool
-	value    exprNode // of SELECT VALUE
+	value    exprNode // expression of SELECT VALUE
 	columns  []columnNode
 	sources  []sourceNode
 	where    exprNode
 	groupBy  []exprNode
 	orderAt  int // position of ORDER
 	orderBy  []orderNode
-	offset   *countNode // with limit
+	offset   *countNode // set together with limit
 	limit    *countNode
 }
 

@@ -57,7 +57,7 @@ import "fmt"
 
 // An Error reports the position at which a query is invalid or unsupported.
 type Error struct {
-	Position int // in bytes from the start of the text
+	Position int // offset in bytes from the start of the text
 	Reason   string
 }
 

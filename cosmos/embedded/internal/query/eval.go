@@ -16,7 +16,7 @@ func (q *Query) Extract(doc []byte, slots *Slots) {
 // Holds reports whether the condition is true for the document that Extract has read.
 func (q *Query) Holds(slots *Slots) bool { return allTrue(q.document, slots) }
 
-// Orders returns the paths of ORDER BY, none if there is no such clause.
+// Orders returns the paths of ORDER BY, or nil.
 func (q *Query) Orders() []Order { return q.orders }
 
 // Offset returns the number of results to skip.

@@ -22,7 +22,7 @@ type Query struct {
 	document  []expr  // conditions that need only the document; all must be true
 	orders    []Order // none: the order of insertion
 	offset    int
-	limit     int  // of TOP or LIMIT
+	limit     int  // limit of TOP or LIMIT, or NoLimit
 	constant  bool // there is no FROM
 	extra     int  // slots before those of the paths
 	paths     []rawjson.Path

@@ -9,15 +9,15 @@ import (
 // Slots hold the state of one evaluation of a query: the raw JSON of its aliases, keys,
 // aggregates and paths, and the work done so far. See Query for the order of the values.
 //
-// Expressions return values, not errors, because nearly none of them can fail and they are
-// evaluated for every document. A failure is recorded here instead: evaluation stops, and its
-// results are invalid.
+// Expressions return values, not errors, because few of them can fail and they are evaluated
+// for every document. A failure is recorded here instead: evaluation stops, and its results are
+// invalid.
 type Slots struct {
 	values [][]byte
 
 	ctx     context.Context //nolint:containedctx // of the evaluation
 	limits  Limits
-	steps   int   // of the current document
+	steps   int   // steps of the current document
 	earlier int64 // steps of the documents before it
 	check   int   // number of steps at which ctx is checked next
 	held    int64 // bytes kept between documents

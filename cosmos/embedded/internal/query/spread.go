@@ -12,8 +12,8 @@ type Spread struct {
 	Text       string      // query for one partition; "": the original text
 	Value      bool        // SELECT VALUE
 	Distinct   string      // "None", "Ordered" if equal results are adjacent, else "Unordered"
-	Top        *int        // without Offset and Limit
-	Offset     *int        // with Limit
+	Top        *int        // TOP; without Offset and Limit
+	Offset     *int        // OFFSET; together with Limit
 	Limit      *int        //
 	Orders     []Order     // the client merges sorted results …
 	OrderTexts []string    // … by these expressions

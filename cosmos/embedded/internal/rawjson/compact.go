@@ -156,8 +156,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// isPlainASCII reports whether all eight bytes are printable ASCII other than a quote or a
-// backslash. A true result is exact; a false one may be wrong.
+// isPlainASCII reports whether all eight bytes are ASCII without quotes, backslashes and
+// control characters. A true result is reliable; a false one may be wrong.
 func isPlainASCII(w uint64) bool {
 	quote, escape := w^(ones*'"'), w^(ones*'\\')
 	return ((w-ones*0x20)&^w|(quote-ones)&^quote|(escape-ones)&^escape|w)&highs == 0

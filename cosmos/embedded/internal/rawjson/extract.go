@@ -22,7 +22,7 @@ type Extractor struct {
 
 // A pathNode is a location in a document that lies on a path.
 type pathNode struct {
-	slots []int // of the paths that end here
+	slots []int // slots of the paths that end here
 	steps []Step
 	next  []*pathNode
 	at    map[Step]int // index by step, if there are many steps

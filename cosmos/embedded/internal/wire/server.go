@@ -31,7 +31,7 @@ type Server struct {
 
 // Options configure a Server.
 type Options struct {
-	Key         string // of the account, in base64
+	Key         string // key of the account, in base64
 	Consistency string // the account's default level
 	Throttle    *physics.Throttle
 	Delayer     *physics.Delayer

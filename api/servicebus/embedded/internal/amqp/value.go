@@ -128,14 +128,14 @@ var constructors = []byte{
 
 // Constructors of arrays that servers send.
 const (
-	// OfTimestamp makes an Array of Timestamp.
+	// OfTimestamp is the constructor of arrays of Timestamp.
 	OfTimestamp byte = codeTimestamp
-	// OfLong makes an Array of int64.
+	// OfLong is the constructor of arrays of int64.
 	OfLong byte = codeLong
-	// OfUUID makes an Array of UUID.
+	// OfUUID is the constructor of arrays of UUID.
 	OfUUID byte = codeUUID
-	// OfString makes an Array of string.
+	// OfString is the constructor of arrays of string.
 	OfString byte = codeString32
-	// OfSymbol makes an Array of Symbol.
+	// OfSymbol is the constructor of arrays of Symbol.
 	OfSymbol byte = codeSymbol32
 )

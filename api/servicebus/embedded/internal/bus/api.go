@@ -123,7 +123,7 @@ type Entity struct {
 	MaxDeliveryCount       uint32        // 10
 	DefaultTTL             time.Duration // none
 	DeadLetterOnExpiry     bool
-	DeadLetterOnFilterFail bool          // of subscriptions: messages for which the filter fails become dead letters
+	DeadLetterOnFilterFail bool          // for subscriptions: messages whose filter fails become dead letters
 	DuplicateWindow        time.Duration // 0: no duplicate detection
 	MaxBytes               int64         // 1 GiB, including dead letters; the limit of a topic includes its subscriptions
 	MaxMessageBytes        int64         // 256 KiB
@@ -220,7 +220,7 @@ const (
 type Settlement struct {
 	Outcome     Outcome
 	Properties  map[string]any // merged into the application properties; ignored with Complete and Release
-	Reason      string         // of DeadLetter
+	Reason      string         // with DeadLetter
 	Description string         // of DeadLetter
 }
 

@@ -12,8 +12,8 @@
 //   - Order: a queue, or a session of one, delivers the unlocked message with the lowest
 //     sequence number. A message that is returned keeps its position.
 //   - A message is locked by one receiver at a time, and a session is held by one.
-//   - A batch is stored completely or not at all. The same holds for all changes of one
-//     operation, such as the copies in all subscriptions, or the move to the dead letters.
+//   - A batch is stored atomically. The same holds for all changes of one operation, such as
+//     the copies in all subscriptions, or the move to the dead letters.
 //   - An operation is answered, and a message delivered, only after the data on which it
 //     depends is committed. After kill -9 all confirmed writes are there, and settled messages
 //     do not return.

@@ -194,7 +194,7 @@ func (w *busFixture) waitSettled() {
 	}
 }
 
-// awaitDone runs an operation and returns the error passed to done.
+// awaitDone runs an operation and returns the error that it passes to done.
 func awaitDone(operation func(done func(error))) error {
 	answered := make(chan error, 1)
 	operation(func(err error) { answered <- err })

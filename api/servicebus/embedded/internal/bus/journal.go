@@ -132,7 +132,7 @@ func (j *journal) scanRange(from, to []byte, visit func(key, value []byte) bool)
 	give(to)
 }
 
-// firstKey returns the first key of a range, nil if there is none.
+// firstKey returns the first key of a range, or nil.
 func (j *journal) firstKey(from, to []byte) []byte {
 	var found []byte
 	j.scanRange(from, to, func(key, _ []byte) bool {

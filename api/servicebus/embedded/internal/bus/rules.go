@@ -22,7 +22,7 @@ const (
 // A compiledRule is a Rule with parsed texts.
 type compiledRule struct {
 	Rule
-	condition *filter.Condition // of an SQL filter
+	condition *filter.Condition // parsed condition of an SQL filter
 	action    *filter.Action    // nil: no action
 }
 

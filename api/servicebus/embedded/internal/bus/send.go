@@ -15,15 +15,15 @@ const (
 	maxEntities = 10_000
 	maxTexts    = 64 << 10 // bytes of all other texts of a message
 	maxPending  = 64 << 20 // bytes that wait for the disk
-	maxHops     = 4        // of forwarding
+	maxHops     = 4        // limit of forwarding steps
 	longestTTL  = 100 * 365 * 24 * time.Hour
 	hopsReason  = "MaxTransferHopCountExceeded"
 	nullReason  = "Session ID is null."
 	nullMessage = "Session enabled entity doesn't allow a message whose session identifier is null."
 )
 
-// Send stores a batch in a queue or topic, completely or not at all. Scheduled messages wait
-// until they are due.
+// Send stores a batch in a queue or topic atomically. Scheduled messages wait until they are
+// due.
 func (b *Bus) Send(path string, batch []Message, done func(error)) {
 	b.runOperation(done, func() error {
 		e, err := b.checkBatch(path, batch)

@@ -18,7 +18,7 @@ var connections atomic.Uint64
 // A Conn is one connection. Its methods are safe for concurrent use.
 type Conn struct {
 	ID      uint64 // unique in the process
-	User    string // as proven by SASL PLAIN; empty for an anonymous peer
+	User    string // user that SASL PLAIN has verified; empty for an anonymous peer
 	options Options
 	app     Application
 	peer    Peer

@@ -17,14 +17,14 @@ const (
 // A Link is a link that the peer has attached. Its methods are safe for concurrent use, do not
 // block, and have no effect after the link has ended.
 type Link struct {
-	// Wants is the attach of the peer. It must not be modified, and is nil after the link was
-	// accepted, because an attach may be much larger than a link.
+	// Wants is the attach of the peer. It must not be modified, and is nil after the link
+	// was accepted, because an attach may be much larger than a link.
 	Wants *amqp.Attach
 
 	// Name is the name that the peer gave to the link.
 	Name string
 
-	role     bool // of the peer
+	role     bool // role of the peer
 	conn     *Conn
 	session  *peerSession
 	handle   uint32
@@ -115,7 +115,7 @@ func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 type Terms struct {
 	Source, Target any // default: as in Wants
 	Properties     amqp.Map
-	MaxMessageSize uint64 // of a link on which the peer sends
+	MaxMessageSize uint64 // for a link on which the peer sends
 	Credit         uint32 // credit of the peer
 }
 

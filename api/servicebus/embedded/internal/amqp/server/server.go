@@ -49,10 +49,10 @@ type Sender interface {
 type Options struct {
 	ContainerID  string
 	MaxFrameSize uint32        // largest accepted frame; default 64 KB
-	MaxSessions  int           // of a connection; default 4096
-	MaxLinks     int           // of a connection; default 8192
+	MaxSessions  int           // sessions of a connection; default 4096
+	MaxLinks     int           // links of a connection; default 8192
 	MaxDetaching int           // links of a connection that ended and whose detach by the peer is awaited; default 1024
-	MaxUnsettled int           // of a link on which the server sends; default 65536
+	MaxUnsettled int           // unsettled messages of a link on which the server sends; default 65536
 	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
 	Patience     time.Duration // timeout for a peer that must read or send; default 1 min
 	OutBuffer    int           // bytes waiting to be written; default 1 MB
