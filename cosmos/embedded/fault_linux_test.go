@@ -36,7 +36,7 @@ func TestFailingDisk_StopsWritesAndLosesNoConfirmedWrite(t *testing.T) {
 			require.Equal(t, want, readAccount(t, c), "reading goes on, without the write that failed")
 			files.Become(t, filepath.Join(dir, disk.FileName)) // the disk works again
 			_, err = c.CreateItem(t.Context(), pk, newDoc("d", 1), nil)
-			require.ErrorContains(t, err, "takes no more writes", "it is not tried again")
+			require.ErrorContains(t, err, "accepts no writes", "it is not tried again")
 			_ = engine.Close() // its file was replaced
 
 			engine, err = embedded.Open(embedded.Options{Dir: copyOf(t, dir)})

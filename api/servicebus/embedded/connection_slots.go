@@ -90,7 +90,7 @@ func (n *Namespace) beginNetwork(closeConn func()) *connectionSlot {
 		n.meter.refused.Add(1)
 	}
 	if logs {
-		n.options.Logger.Warn("clients of the bus have all connections that they may have; new ones replace those without a valid token, or are closed",
+		n.options.Logger.Warn("network clients of the bus have reached their limit of connections; new connections replace those without a valid token, or are closed",
 			"limit", n.options.MaxNetworkConnections, "replaced", n.meter.replaced.Load(), "refused", n.meter.refused.Load())
 	}
 	return p

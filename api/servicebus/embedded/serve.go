@@ -33,7 +33,7 @@ type Door struct {
 
 // wrongHost is the text of a rejection. The key of an emulator is public, so only the check of
 // the Host header keeps web pages out.
-const wrongHost = "this namespace serves this machine only, by the names localhost and 127.0.0.1"
+const wrongHost = "this namespace accepts only requests to localhost and 127.0.0.1"
 
 // Serve serves the clients of listener until ctx ends. Then it closes the listener and its
 // connections. On a loopback address it accepts only loopback Host headers over HTTP.

@@ -132,7 +132,7 @@ func TestOpen_FindsDamagedPages(t *testing.T) {
 			})
 			return image
 		},
-		"not where it says": func(image []byte) []byte {
+		"another id": func(image []byte) []byte {
 			eachPage(image, leafFlag, func(page, _ []byte) { page[0] ^= 1 })
 			return image
 		},

@@ -33,7 +33,7 @@ var (
 	// ErrClosed reports the use of a store after Close.
 	ErrClosed = errors.New("the store is closed")
 	// ErrBroken reports an update after a commit failed.
-	ErrBroken = errors.New("the store takes no more writes since a commit failed; restart to open it again")
+	ErrBroken = errors.New("the store accepts no writes since a commit failed; restart to open it again")
 	// ErrFull reports that the disk has no room for a commit.
 	ErrFull = errors.New("the disk is full; make room and restart")
 	// ErrLocked reports that another engine has the folder open.

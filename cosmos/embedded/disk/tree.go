@@ -120,7 +120,7 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 	}
 	flags, overflow := binary.LittleEndian.Uint16(b[8:]), uint64(binary.LittleEndian.Uint32(b[12:]))
 	if binary.LittleEndian.Uint64(b) != id || overflow >= largestPage || id+overflow >= c.pages {
-		return nil, wrongTree("page %d is not where it says", id)
+		return nil, wrongTree("page %d has another id", id)
 	}
 	for i := id; i <= id+overflow; i++ {
 		if c.seen[i/64]&(1<<(i%64)) != 0 {

@@ -52,7 +52,7 @@ func newBlobError(status int, code, format string, args ...any) error {
 
 // notImplemented returns the error of a feature of Azure that this account does not support.
 func notImplemented(format string, args ...any) error {
-	return newBlobError(http.StatusNotImplemented, "NotImplemented", "the embedded account does not have "+format, args...)
+	return newBlobError(http.StatusNotImplemented, "NotImplemented", "the embedded account does not support "+format, args...)
 }
 
 // blobErrorOf returns the error to report to the client. Errors of the disk are included,

@@ -27,7 +27,7 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 		return forbiddenError("its date is missing, or more than %s off this machine's clock", skew)
 	}
 	if kind != "SharedKey" {
-		return forbiddenError("it is not signed with SharedKey, the only way there is")
+		return forbiddenError("it is not signed with SharedKey, which is required")
 	}
 	name, signature, _ := strings.Cut(credential, ":")
 	if name != a.options.Account {

@@ -44,7 +44,7 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ draftContent, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
-		return nil, 0, newBlobError(http.StatusLengthRequired, "MissingContentLengthHeader", "the length of the content is not said")
+		return nil, 0, newBlobError(http.StatusLengthRequired, "MissingContentLengthHeader", "the length of the content is missing")
 	case c.ContentLength > a.options.MaxBlob:
 		return nil, 0, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the content has %d bytes, more than %d", c.ContentLength, a.options.MaxBlob)
 	}
@@ -77,7 +77,7 @@ func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ d
 }
 
 // errBroken reports that the client disconnected or sent a wrong length.
-var errBroken = newBlobError(400, "InvalidInput", "the content broke off before its end")
+var errBroken = newBlobError(400, "InvalidInput", "the content ended before its length")
 
 // An arrivingBody marks errors of reading the body, to distinguish them from errors of the
 // disk.
@@ -231,4 +231,4 @@ func (a *Account) removeBlob(c *blobCall, found *blobContainer) error {
 	return nil
 }
 
-func blobNotFound() error { return newBlobError(404, "BlobNotFound", "there is no such blob") }
+func blobNotFound() error { return newBlobError(404, "BlobNotFound", "the blob does not exist") }

@@ -21,7 +21,7 @@ func readConditions(h http.Header) (conditions, error) {
 		}
 		var err error
 		if *t, err = http.ParseTime(text); err != nil {
-			return c, newBlobError(400, "InvalidHeaderValue", "header %s: %q is no date", name, text)
+			return c, newBlobError(400, "InvalidHeaderValue", "header %s: %q is not a date", name, text)
 		}
 	}
 	for name, value := range map[string]string{"If-Match": c.match, "If-None-Match": c.noneMatch} {
@@ -36,7 +36,7 @@ func readConditions(h http.Header) (conditions, error) {
 // does not exist. An existing blob with If-None-Match: * has another error code.
 func (c conditions) checkWrite(v *version) error {
 	if v != nil && c.noneMatch == "*" {
-		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "there is such a blob already")
+		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "the blob exists already")
 	}
 	if !c.doHold(v) {
 		return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")

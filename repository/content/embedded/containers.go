@@ -33,7 +33,7 @@ func (a *Account) makeContainer(name string, metadata map[string]string) error {
 	a.index.making.Lock()
 	defer a.index.making.Unlock()
 	if _, ok := a.index.findContainer(name); ok {
-		return newBlobError(http.StatusConflict, "ContainerAlreadyExists", "there is a container %s already", name)
+		return newBlobError(http.StatusConflict, "ContainerAlreadyExists", "container %s exists already", name)
 	}
 	now := a.options.Clock().UTC()
 	about := &version{ETag: newETag(), Created: now, Modified: now, Metadata: metadata}
@@ -83,7 +83,7 @@ func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
 	}
 	from, err := base64.URLEncoding.DecodeString(list.Marker)
 	if err != nil {
-		return nil, newBlobError(400, "InvalidQueryParameterValue", "the marker is none that a list has told")
+		return nil, newBlobError(400, "InvalidQueryParameterValue", "the marker is not one of a list")
 	}
 	found.blobs.Ascend(&version{Name: max(string(from), list.Prefix)}, func(v *version) bool {
 		switch {

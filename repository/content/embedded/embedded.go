@@ -212,7 +212,7 @@ func (a *Account) breakDown(err error) {
 	defer a.mu.Unlock()
 	if a.broken == nil {
 		a.broke <- err
-		a.broken = errors.New("the disk failed; the log of the account says how") // err is not for clients
+		a.broken = errors.New("the disk failed; see the log of the account") // err is not for clients
 		a.options.Logger.Error("blob storage stops: the disk failed; open the account again", "error", err)
 	}
 }

@@ -86,7 +86,7 @@ func readVersion(root *os.Root, name string) (*version, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is damaged; move it away to go on without it: %w", name, err)
+		return nil, fmt.Errorf("%s is damaged; move it away to open the account without it: %w", name, err)
 	}
 	return v, nil
 }

@@ -39,7 +39,7 @@ func (a *Account) handleRequest(r *http.Request, limit int) (*blobAnswer, error)
 	}
 	if err != nil {
 		if r := blobErrorOf(err); r.status == http.StatusInternalServerError {
-			a.options.Logger.Error("blob storage cannot do as asked", "request", id, "error", err)
+			a.options.Logger.Error("blob storage cannot serve a request", "request", id, "error", err)
 		}
 		answered = errorAnswer(err, r.Method == http.MethodHead)
 	}
@@ -98,13 +98,13 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 	}
 	for name := range query {
 		if !slices.Contains(knownParameters, name) {
-			return nil, newBlobError(400, "UnsupportedQueryParameter", "the embedded account does not have the query parameter %.40q", name)
+			return nil, newBlobError(400, "UnsupportedQueryParameter", "the embedded account does not support the query parameter %.40q", name)
 		}
 	}
 	for name := range r.Header {
 		lower := strings.ToLower(name)
 		if strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) && !slices.Contains(knownHeaders, lower) {
-			return nil, newBlobError(400, "UnsupportedHeader", "the embedded account does not have the header %.60s", name)
+			return nil, newBlobError(400, "UnsupportedHeader", "the embedded account does not support the header %.60s", name)
 		}
 	}
 	var err error
@@ -170,7 +170,7 @@ func (a *Account) findContainer(c *blobCall) (*blobContainer, error) {
 	}
 	found, ok := a.index.findContainer(c.container)
 	if !ok {
-		return nil, newBlobError(404, "ContainerNotFound", "there is no container %s", c.container)
+		return nil, newBlobError(404, "ContainerNotFound", "container %s does not exist", c.container)
 	}
 	return found, nil
 }

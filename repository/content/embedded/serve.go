@@ -114,7 +114,7 @@ type Door struct {
 
 // wrongHost is the text of a rejection. The key of an emulator is public, so only the check of
 // the Host header keeps web pages out.
-const wrongHost = "this account serves this machine only, by the names localhost and 127.0.0.1"
+const wrongHost = "this account accepts only requests to localhost and 127.0.0.1"
 
 // Serve serves the clients of listener until ctx ends or the account is closed. Then it closes
 // the listener and all connections. On a loopback address it accepts only loopback Host
@@ -154,7 +154,7 @@ func refuseOverLimit(next http.Handler) http.Handler {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("X-Ms-Error-Code", "ServerBusy")
-			http.Error(w, "this account has as many connections as it may have", http.StatusServiceUnavailable)
+			http.Error(w, "this account has reached its limit of connections", http.StatusServiceUnavailable)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -33,13 +33,13 @@ func (a *Account) authorizeLink(r *http.Request, query url.Values) (http.Header,
 	get := query.Get
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead, get("sr") != "b", get("sp") != "r", query.Has("comp"), query.Has("restype"):
-		return nil, forbiddenError("shared access signatures of this account permit to read one blob (sr=b, sp=r) and no more")
+		return nil, forbiddenError("shared access signatures of this account permit only reading one blob (sr=b, sp=r)")
 	case get("sv") < minSharedAccess:
 		return nil, forbiddenError("its shared access signature has the version %.20q; want one from %s on", get("sv"), minSharedAccess)
 	case query.Has("si") || query.Has("sip") || query.Has("ses") || query.Has("skoid"):
-		return nil, forbiddenError("its shared access signature has a policy, a range of addresses, an encryption scope or a user, which this account does not have")
+		return nil, forbiddenError("its shared access signature has a policy, a range of addresses, an encryption scope or a user, which this account does not support")
 	case get("spr") != "" && get("spr") != "https" && get("spr") != "https,http", get("spr") == "https" && r.TLS == nil:
-		return nil, forbiddenError("its shared access signature is for https alone")
+		return nil, forbiddenError("its shared access signature is for https only")
 	}
 	if err := checkLinkTimes(get("st"), get("se")); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func checkLinkTimes(st, se string) error {
 		}
 	}
 	if end, err := time.Parse(time.RFC3339, se); err != nil || !now.Before(end) {
-		return forbiddenError("its shared access signature has expired, or does not say when it does")
+		return forbiddenError("its shared access signature has expired, or has no expiry time")
 	}
 	return nil
 }

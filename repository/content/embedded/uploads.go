@@ -49,7 +49,7 @@ func (u *blockUploads) reserveBytes(n int64) error {
 	defer u.mu.Unlock()
 	if u.bytes+n > u.maxBytes || u.count >= maxBlocks {
 		return newBlobError(http.StatusServiceUnavailable, "ServerBusy",
-			"%d blocks with %d bytes wait to be committed; there is room again as they are, or %s after the last of a blob", u.count, u.bytes, uploadLasts)
+			"%d blocks with %d bytes are not committed, which is the limit; commit them, or wait until %s after the last block of a blob", u.count, u.bytes, uploadLasts)
 	}
 	u.bytes += n
 	u.count++

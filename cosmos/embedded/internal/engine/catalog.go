@@ -22,7 +22,7 @@ func (e *Engine) loadCatalog(tx disk.Tx) error {
 		tx.Scan([]byte(prefix), endOfPrefix([]byte(prefix)), func(key, value []byte) bool {
 			var r resourceRecord
 			if len(value) < 4 || binary.BigEndian.Uint32(value) != checksum.Compute(value[4:]) {
-				broken = fmt.Errorf("the record of %q is not what was written", key)
+				broken = fmt.Errorf("the record of %q is damaged", key)
 			} else if broken = json.Unmarshal(slices.Clone(value[4:]), &r); broken == nil {
 				broken = read(key, r)
 			}

@@ -81,7 +81,7 @@ func (k *accountChecker) scanKeys(kind byte, visit func(rest, value []byte)) (n 
 
 func (k *accountChecker) checkDocument(rest, value []byte) {
 	if len(rest) < 2+8 || int(binary.BigEndian.Uint16(rest)) != len(rest)-10 {
-		k.report("a document lies under a key that is none: %x", rest)
+		k.report("a document has an invalid key: %x", rest)
 		return
 	}
 	pk, seq := Partition(rest[2:len(rest)-8]), decodeNumber(rest[len(rest)-8:])
@@ -99,14 +99,14 @@ func (k *accountChecker) checkDocument(rest, value []byte) {
 	}
 	id := documentID(doc)
 	if entry := k.r.Get(idKey(k.c.number, pk, id)); decodeNumber(entry) != seq {
-		k.report("partition %s, document %q: the id index does not lead to it", pk, id)
+		k.report("partition %s, document %q: the id index has no entry for it", pk, id)
 	}
 	if entry := k.r.Get(changeKey(k.c.number, s.version)); !bytes.Equal(entry, append(appendNumber(seq), pk...)) {
 		k.report("partition %s, document %q: it is not in the change feed", pk, id)
 	}
 	for _, key := range k.c.uniqueEntries(pk, doc) {
 		if decodeNumber(k.r.Get(key)) != seq {
-			k.report("partition %s, document %q: its unique key is not taken", pk, id)
+			k.report("partition %s, document %q: its unique key has no entry", pk, id)
 		}
 	}
 }
@@ -117,18 +117,18 @@ func (k *accountChecker) checkIDEntry(rest, value []byte) {
 		n = int(binary.BigEndian.Uint16(rest))
 	}
 	if n == 0 || len(rest) < 2+n || k.r.Get(documentKey(k.c.number, Partition(rest[2:2+n]), decodeNumber(value))) == nil {
-		k.report("an entry of the id index leads nowhere: %q", rest)
+		k.report("an entry of the id index refers to no document: %q", rest)
 	}
 }
 
 func (k *accountChecker) checkChangeEntry(rest, value []byte) {
 	if len(value) < 8 {
-		k.report("an entry of the change feed is none: %x", rest)
+		k.report("an entry of the change feed is invalid: %x", rest)
 		return
 	}
 	s := readStored(nil, k.r.Get(documentKey(k.c.number, Partition(value[8:]), decodeNumber(value[:8]))))
 	if s.version != decodeNumber(rest) {
-		k.report("partition %s: an entry of the change feed leads nowhere", value[8:])
+		k.report("partition %s: an entry of the change feed refers to no document", value[8:])
 	}
 }
 
@@ -138,6 +138,6 @@ func (k *accountChecker) checkUniqueEntry(rest, value []byte) {
 		n = int(binary.BigEndian.Uint16(rest))
 	}
 	if n == 0 || len(rest) < 2+n || k.r.Get(documentKey(k.c.number, Partition(rest[2:2+n]), decodeNumber(value))) == nil {
-		k.report("a unique key is taken by nobody: %x", rest)
+		k.report("the entry of a unique key refers to no document: %x", rest)
 	}
 }

@@ -204,7 +204,7 @@ func parseDefinition(raw []byte) (*definition, error) {
 func (d *definition) checkExpiry() error {
 	p, err := parsePolicy(d.Indexing)
 	if err == nil && p.none && d.DefaultTTL != nil {
-		return badRequest("container %q: defaultTtl needs an index; indexingMode none has none", d.ID)
+		return badRequest("container %q: defaultTtl needs an index, which indexingMode none excludes", d.ID)
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) 
 		return twice == ""
 	})
 	if twice != "" {
-		return nil, badRequest("the property %s is there twice", twice)
+		return nil, badRequest("the property %s occurs twice", twice)
 	}
 	if !found {
 		return doc, nil
@@ -259,7 +259,7 @@ func (c *Container) newDamageError(s storedDocument) error {
 		place = fmt.Sprintf("partition %s, number %d", pk, decodeNumber(s.key[n-8:]))
 	}
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, %s: the document is not what was written to it; "+
-		"the check command lists all such places, and deleting the document or restoring the folder from a copy mends this one",
+		"the check command lists all such places, and deleting the document or restoring the folder from a copy repairs this one",
 		disk.ErrDamaged, c.Database, c.ID, place)}
 }
 

@@ -126,7 +126,7 @@ func ignoreConflict(err error) error {
 
 func (i *Importer) addDocument(ctx context.Context, body []byte) error {
 	if i.container == nil {
-		return badRequest("a document comes before the container that it is of")
+		return badRequest("a document comes before its container")
 	}
 	compact, err := rawjson.Compact(nil, body)
 	if err != nil {

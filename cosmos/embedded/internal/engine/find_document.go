@@ -31,14 +31,14 @@ func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint6
 }
 
 func (c *Container) damagedIndex(pk Partition, id string) error {
-	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index does not lead to document %q; "+
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index entry of document %q is wrong; "+
 		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
 }
 
 // damagedEntry returns the error of an index entry that refers to a document with another id.
 func (c *Container) damagedEntry(pk Partition, seq uint64) error {
-	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index leads to document number %d "+
-		"in place of another; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
+	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index refers to document number %d "+
+		"that has another id; restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, seq)}
 }
 
 // hasID reports whether id is the id of a document.

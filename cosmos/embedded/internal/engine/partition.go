@@ -79,7 +79,7 @@ func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 	pk, size := []byte{'['}, 0
 	for i, v := range values {
 		if size += len(v.Text); size > maxPartitionKey {
-			return "", badRequest("the partition key value has more than %d bytes, which are the most that are allowed", maxPartitionKey)
+			return "", badRequest("the partition key value has more than %d bytes, which is the limit", maxPartitionKey)
 		}
 		if i > 0 {
 			pk = append(pk, ',')

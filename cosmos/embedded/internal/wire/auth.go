@@ -40,7 +40,7 @@ func (s *Server) checkSignature(r *serverRequest) error {
 	}
 	date := r.Header.Get("x-ms-date")
 	if !hmac.Equal([]byte(signature), []byte(s.signRequest(r, date))) {
-		return unauthorizedError("the signature does not fit the account key; check the key, and that the request was not changed on its way")
+		return unauthorizedError("the signature does not fit the account key; check the key, and that the request was not changed in transit")
 	}
 	at, err := http.ParseTime(date)
 	if err != nil {

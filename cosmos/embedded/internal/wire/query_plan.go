@@ -29,7 +29,7 @@ func (s *Server) servePlan(r *serverRequest, c *engine.Container) (Response, err
 	has := strings.Split(strings.ReplaceAll(r.Header.Get("x-ms-cosmos-supported-query-features"), " ", ""), ",")
 	for _, feature := range needs {
 		if !slices.Contains(has, feature) {
-			return Response{}, badRequest("the query needs a client that can put the results of several partitions together, and this one does not say that it supports %s; "+
+			return Response{}, badRequest("the query needs a client that can combine the results of several partitions, but this one does not announce that it supports %s; "+
 				"scope the query to one partition key", feature)
 		}
 	}

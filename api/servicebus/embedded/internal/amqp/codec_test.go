@@ -192,7 +192,7 @@ func TestDecode_BoundsElementsOfSizeZero(t *testing.T) {
 	_, err := amqp.Unmarshal(amqp.Append(nil, list))
 	require.NoError(t, err)
 	_, err = amqp.Unmarshal(amqp.Append(nil, append(list, nulls)))
-	require.ErrorContains(t, err, "take no room")
+	require.ErrorContains(t, err, "size zero")
 }
 
 func TestReadFrame_RefusesInvalidSizes(t *testing.T) {

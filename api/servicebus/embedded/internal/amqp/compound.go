@@ -88,7 +88,7 @@ func (d *Decoder) readArray(code byte, b []byte) (any, error) {
 	case array.Of>>4 != 4 && uint64(count) > uint64(len(inner.b)):
 		return nil, errShort
 	case array.Of>>4 == 4 && (count > maxEmpty || *d.empty+int(count) > maxEmpty):
-		return nil, fmt.Errorf("amqp: more than %d elements take no room", maxEmpty)
+		return nil, fmt.Errorf("amqp: more than %d elements have size zero", maxEmpty)
 	case array.Of>>4 == 4:
 		*d.empty += int(count)
 	}

@@ -18,7 +18,7 @@ const (
 
 var (
 	errShort  = errors.New("amqp: the value goes beyond its end")
-	errNested = fmt.Errorf("amqp: values lie more than %d deep in one another", MaxNesting)
+	errNested = fmt.Errorf("amqp: values are nested more than %d levels deep", MaxNesting)
 )
 
 // A Decoder reads consecutive values from a slice. Binary values share the memory of the slice.

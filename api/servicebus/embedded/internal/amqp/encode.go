@@ -119,7 +119,7 @@ func codeOf(v any) byte {
 	case Array:
 		return codeArray32
 	}
-	panic(fmt.Sprintf("amqp: %T is no type of AMQP", v))
+	panic(fmt.Sprintf("amqp: %T is not an AMQP type", v))
 }
 
 // appendBody appends the bytes after the constructor code, which must be a result of codeOf or

@@ -88,7 +88,7 @@ func sectionCode(d *Decoder) (uint64, error) {
 		code, _ = v.(uint64)
 	}
 	if code < sectionHeader || code > sectionFooter {
-		return 0, errors.New("amqp: a message has a part that is no section of one")
+		return 0, errors.New("amqp: a message has a part that is not a section")
 	}
 	return code, nil
 }
@@ -122,7 +122,7 @@ func readSection(b []byte, code uint64) (any, error) {
 	}
 	described, ok := v.(Described)
 	if !ok || described.Descriptor != any(code) {
-		return nil, fmt.Errorf("amqp: the section 0x%x is not there", code)
+		return nil, fmt.Errorf("amqp: the section 0x%x is missing", code)
 	}
 	return described.Value, nil
 }

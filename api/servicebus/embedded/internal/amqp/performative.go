@@ -177,7 +177,7 @@ func ReadPerformative(b []byte) (Performative, []byte, error) {
 	}
 	list, ok := described.Value.(List)
 	if !ok {
-		return nil, nil, fmt.Errorf("amqp: performative 0x%x is no list", code)
+		return nil, nil, fmt.Errorf("amqp: performative 0x%x is not a list", code)
 	}
 	f := &fieldReader{list: list}
 	p.readFields(f)

@@ -183,7 +183,7 @@ func readDescription(r *http.Request) (*description, error) {
 		} `xml:"content"`
 	}
 	if err := xml.Unmarshal(text, &e); err != nil || e.Content.Description == nil {
-		return nil, newStatusError(http.StatusBadRequest, "SubCode=40000. the body is no entry with a description: %v", err)
+		return nil, newStatusError(http.StatusBadRequest, "SubCode=40000. the body is not an entry with a description: %v", err)
 	}
 	return e.Content.Description, nil
 }

@@ -58,7 +58,7 @@ func (h *Handler) putEntity(r *http.Request, host, path string) (int, any, error
 	case "SubscriptionDescription":
 		e.Kind = bus.Subscription
 	default:
-		return 0, nil, newStatusError(http.StatusBadRequest, "SubCode=40000. a %s describes no entity", d.XMLName.Local)
+		return 0, nil, newStatusError(http.StatusBadRequest, "SubCode=40000. a %s does not describe an entity", d.XMLName.Local)
 	}
 	if updating && d.RequiresSession != nil && *d.RequiresSession != e.RequiresSession {
 		return 0, nil, newStatusError(http.StatusBadRequest, "SubCode=40000. The value for the RequiresSession property of an existing %s cannot be changed", strings.TrimSuffix(d.XMLName.Local, "Description"))

@@ -31,7 +31,7 @@ var (
 	// ErrTooLarge reports a message or session state beyond its limit.
 	ErrTooLarge = errors.New("too large")
 	// ErrBusy reports that too many writes wait for the disk: pause, then retry.
-	ErrBusy = errors.New("too much waits to be written; try again in a moment")
+	ErrBusy = errors.New("too many writes are pending; try again in a moment")
 	// ErrClosed reports the use of a bus after Close.
 	ErrClosed = errors.New("the bus is closed")
 )

@@ -165,7 +165,7 @@ func (c *Entity) fillDefaults() error {
 	case len(name) == 0 || len(name) > maxPath || strings.Contains(name, "$") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/"):
 		return fmt.Errorf("%w: a path has 1 to %d bytes, no $, and no / at its ends", ErrInvalid, maxPath)
 	case isSub != (c.Kind == Subscription) || isSub && (topic == "" || sub == "" || strings.Contains(sub, "/")):
-		return fmt.Errorf("%w: the path of a subscription, and of nothing else, is topic/Subscriptions/name", ErrInvalid)
+		return fmt.Errorf("%w: only the path of a subscription has the form topic/Subscriptions/name", ErrInvalid)
 	case c.Kind != Queue && c.Kind != Topic && c.Kind != Subscription:
 		return fmt.Errorf("%w: kind %q; use queue, topic or subscription", ErrInvalid, c.Kind)
 	case !slices.Contains([]Status{StatusActive, StatusDisabled, StatusSendDisabled, StatusReceiveDisabled}, c.Status):

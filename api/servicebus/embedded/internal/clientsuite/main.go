@@ -44,7 +44,7 @@ func main() {
 
 func runSuites(ctx context.Context, only []string) (err error) {
 	if runtime.GOOS != "linux" {
-		return errors.New("the tests want ports of their own, which only Linux can give them")
+		return errors.New("the tests need isolated networks, which only Linux has")
 	}
 	dir, err := os.MkdirTemp("", "clientsuite-")
 	if err != nil {

@@ -12,4 +12,4 @@ func isolateNetwork(*exec.Cmd) {}
 
 func writeHosts(string) error { return nil }
 
-func enableLoopback() error { return errors.New("networks of their own are only to be had on Linux") }
+func enableLoopback() error { return errors.New("isolated networks need Linux") }

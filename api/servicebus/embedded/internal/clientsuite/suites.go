@@ -89,7 +89,7 @@ func localCredential(copied string) error {
 	}
 	patched := bytes.Replace(text, []byte("credential.New(nil)"), []byte("&credential.Fake{}, error(nil)"), 1)
 	if bytes.Equal(patched, text) {
-		return errors.New("the line that makes a credential is not where it was; look at internal/test/test_helpers.go")
+		return errors.New("the line that creates a credential was not found in internal/test/test_helpers.go")
 	}
 	return os.WriteFile(file, patched, 0o600) //nolint:gosec // a copy of this program
 }

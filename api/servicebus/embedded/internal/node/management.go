@@ -63,7 +63,7 @@ func (m *manager) handleRequest(r clientRequest, done func(requestReply)) {
 	op, known := operations[r.operation]
 	switch {
 	case !known:
-		done(requestReply{status: 501, description: "the operation " + r.operation + " is not to be had here", condition: operationUnknown})
+		done(requestReply{status: 501, description: "the operation " + r.operation + " is not supported", condition: operationUnknown})
 	case !m.peer.hasRight(m.path, op.needs):
 		done(requestReply{status: 401, description: unauthorizedError(m.path, op.needs).Description, condition: amqp.UnauthorizedAccess})
 	case r.arguments == nil:
@@ -84,7 +84,7 @@ func newReply(value amqp.Map, err error) requestReply {
 }
 
 func missingArgument(argument string) requestReply {
-	return requestReply{status: 400, description: "the argument " + argument + " is missing, or has a type that it cannot have", condition: argumentError}
+	return requestReply{status: 400, description: "the argument " + argument + " is missing, or has a wrong type", condition: argumentError}
 }
 
 // elementsOf returns the elements of an array or a list.

@@ -156,7 +156,7 @@ func idText(id any) string {
 func encodeMessage(m *bus.Message, token bus.LockToken, until time.Time) ([]byte, error) {
 	s, err := amqp.Split(m.Sections)
 	if err != nil {
-		return nil, fmt.Errorf("message %d is not what was stored: %w", m.SequenceNumber, err)
+		return nil, fmt.Errorf("message %d is damaged: %w", m.SequenceNumber, err)
 	}
 	h, err := s.ReadHeader()
 	if err != nil {

@@ -162,7 +162,7 @@ func (p *peer) Attach(l *server.Link) {
 	if l.PeerSends() {
 		target, ok := l.Wants.Target.(*amqp.Target)
 		if !ok || target == nil {
-			l.Refuse(amqp.Errorf(amqp.NotImplemented, "transactions are not to be had here"))
+			l.Refuse(amqp.Errorf(amqp.NotImplemented, "transactions are not supported"))
 			return
 		}
 		address = addressOf(target.Address)

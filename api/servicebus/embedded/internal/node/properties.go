@@ -100,7 +100,7 @@ func toWireValue(v any) (any, error) {
 		amqp.Symbol, amqp.Timestamp, amqp.UUID:
 		return v, nil
 	}
-	return nil, fmt.Errorf("%w: a %T is no property of a message", bus.ErrInvalid, v)
+	return nil, fmt.Errorf("%w: a %T is not a valid property", bus.ErrInvalid, v)
 }
 
 func toTimestamp(t time.Time) amqp.Timestamp    { return amqp.Timestamp(t.UnixMilli()) }

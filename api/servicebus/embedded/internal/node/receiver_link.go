@@ -23,7 +23,7 @@ func (p *peer) attachSender(l *server.Link, path string) {
 		e, err := p.namespace.Bus.Entity(path)
 		switch {
 		case err == nil && e.Kind == bus.Subscription:
-			err = amqp.Errorf(amqp.NotAllowed, "a subscription takes no messages; send to its topic")
+			err = amqp.Errorf(amqp.NotAllowed, "a subscription cannot be sent to; send to its topic")
 		case err == nil && (e.Status == bus.StatusDisabled || e.Status == bus.StatusSendDisabled):
 			err = bus.ErrDisabled
 		}
@@ -59,7 +59,7 @@ type receiverLink struct {
 // Delivered implements server.Receiver.
 func (i *receiverLink) Delivered(d *server.Delivery) {
 	if d.State != nil {
-		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotImplemented, "transactions are not to be had here")})
+		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotImplemented, "transactions are not supported")})
 		return
 	}
 	messages, err := decodeBatch(d.Format, d.Payload)

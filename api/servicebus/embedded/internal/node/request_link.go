@@ -98,7 +98,7 @@ func (q *requestLink) Delivered(d *server.Delivery) {
 			d.Settle(amqp.Accepted{})
 			return
 		}
-		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotFound, "no link takes the reply to %q, or too many replies wait on it", r.replyTo)})
+		d.Settle(amqp.Rejected{Error: amqp.Errorf(amqp.NotFound, "no link is attached for replies to %q, or too many replies wait on it", r.replyTo)})
 	})
 }
 

@@ -189,7 +189,7 @@ func (c *Conn) readFrame() (amqp.Frame, error) {
 		if c.isOver() {
 			return frame, io.EOF
 		}
-		return frame, amqp.Errorf(amqp.ResourceLimitExceeded, "nothing came for %v, twice what was agreed", 2*c.options.IdleTimeOut)
+		return frame, amqp.Errorf(amqp.ResourceLimitExceeded, "no frame was received for %v, twice the agreed timeout", 2*c.options.IdleTimeOut)
 	}
 	if err == nil && frame.Type != amqp.FrameAMQP {
 		return frame, amqp.Errorf(amqp.FramingError, "a frame of type %d", frame.Type)

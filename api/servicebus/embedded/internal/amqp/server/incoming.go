@@ -40,7 +40,7 @@ func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) 
 		l.sendDetach(amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
 		return
 	case p.More && l.conn.partial > l.conn.bufferLimit(l.conn.options.InBuffer):
-		l.sendDetach(amqp.Errorf(amqp.ResourceLimitExceeded, "too many messages of which only a part has come"))
+		l.sendDetach(amqp.Errorf(amqp.ResourceLimitExceeded, "too many partly received messages"))
 		return
 	}
 	l.conn.partial -= d.size
@@ -68,7 +68,7 @@ func (l *Link) deliveryOf(p *amqp.Transfer) (*Delivery, *amqp.Error) {
 	d := l.assembled
 	switch {
 	case l.state != attached || l.receiver == nil:
-		return nil, amqp.Errorf(amqp.NotAllowed, "a transfer on a link that takes none")
+		return nil, amqp.Errorf(amqp.NotAllowed, "a transfer on a link on which the server sends")
 	case d != nil && p.DeliveryID != nil && *p.DeliveryID != d.id:
 		return nil, amqp.Errorf(amqp.InvalidField, "message %d begins before message %d is complete", *p.DeliveryID, d.id)
 	case d == nil && l.credit == 0:
