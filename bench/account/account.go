@@ -153,7 +153,7 @@ func (a *Account) Unmetered() *Line {
 	if a.engine == nil {
 		return a.Line()
 	}
-	return &Line{next: a.engine.TransportOf(embedded.Door{Unmetered: true})}
+	return &Line{next: a.engine.TransportOf(embedded.EndpointOptions{Unmetered: true})}
 }
 
 // Connection is the hub's way over l to a database of the account.

@@ -120,7 +120,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 			Dir: e.data, Version: version, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, StrictIndex: e.strictIndex, RangeBytes: e.rangeBytes,
 			QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
 		},
-		Door: embedded.Door{Gateway: gateway, Advertise: e.advertise}, TLS: e.tls, CertFile: e.cert,
+		Endpoint: embedded.EndpointOptions{Gateway: gateway, Advertise: e.advertise}, TLS: e.tls, CertFile: e.cert,
 		MaxStale: e.stale, MaxLag: e.lag, Seed: e.latency.Seed,
 		Sweep: e.sweep, LogRequests: e.logRequests,
 	}

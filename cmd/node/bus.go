@@ -181,7 +181,7 @@ func (b *bus) serve(ctx context.Context) error {
 	if b.door == nil {
 		return nil
 	}
-	if err := b.own.Serve(ctx, b.door, embedded.Door{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
+	if err := b.own.Serve(ctx, b.door, embedded.ServeOptions{TLS: b.tls, TLSOnly: b.tls != nil}); err != nil {
 		return fmt.Errorf("serve the bus on %s: %w", b.door.Addr(), err)
 	}
 	return nil

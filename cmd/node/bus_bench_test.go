@@ -61,7 +61,7 @@ func newPipeline(b *testing.B) *pipeline {
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- namespace.Serve(ctx, listener, bus.Door{}) }()
+	go func() { served <- namespace.Serve(ctx, listener, bus.ServeOptions{}) }()
 	b.Cleanup(func() {
 		cancel()
 		require.NoError(b, <-served)

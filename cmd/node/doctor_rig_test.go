@@ -109,7 +109,7 @@ func (d *doctored) serveBus(namespace *bus.Namespace) string {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- namespace.Serve(ctx, listener, bus.Door{HTTP: gated(&d.refuseQueues, namespace.Handler())})
+		served <- namespace.Serve(ctx, listener, bus.ServeOptions{HTTP: gated(&d.refuseQueues, namespace.Handler())})
 	}()
 	d.Cleanup(func() { stop(); require.NoError(d, <-served) })
 	return listener.Addr().String()

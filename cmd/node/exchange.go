@@ -110,7 +110,7 @@ func (e *exchange) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
 	}
-	if err := e.own.Serve(ctx, e.door, embedded.Door{TLS: e.tls, MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
+	if err := e.own.Serve(ctx, e.door, embedded.ServeOptions{TLS: e.tls, MaxConnections: planDescriptors(connlimit.FileLimit()).blobs}); err != nil {
 		return fmt.Errorf("serve the exchange on %s: %w", e.door.Addr(), err)
 	}
 	return nil

@@ -104,11 +104,11 @@ func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservi
 	cfg = settings("")
 	cfg.Data, cfg.InMemory = t.TempDir(), false
 	connection := namespace.ConnectionString(onLoopback(t, func(ctx context.Context, l net.Listener) error {
-		return namespace.Serve(ctx, l, bus.Door{})
+		return namespace.Serve(ctx, l, bus.ServeOptions{})
 	}))
 	cfg.ServiceBus.Connection = config.Secret(connection)
 	cfg.Blob.Endpoint = "http://" + onLoopback(t, func(ctx context.Context, l net.Listener) error {
-		return account.Serve(ctx, l, blobs.Door{})
+		return account.Serve(ctx, l, blobs.ServeOptions{})
 	}) + "/" + account.Name()
 	cfg.Blob.Key = config.Secret(s.blob)
 	cfg.Cosmos.Endpoint = "http://" + onLoopback(t, func(ctx context.Context, l net.Listener) error {

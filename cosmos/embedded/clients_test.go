@@ -134,9 +134,9 @@ func TestToken_OfAnEmulatorOnlyIsAccepted(t *testing.T) {
 	}
 }
 
-func TestDoor_DecidesWhichIDsAreAccepted(t *testing.T) {
+func TestEndpointOptions_DecidesWhichIDsAreAccepted(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{})
-	do := func(d embedded.Door, method, path, link, body string) int {
+	do := func(d embedded.EndpointOptions, method, path, link, body string) int {
 		req := signedRequest(t, engine, method, path, "docs", link, body, "x-ms-documentdb-partitionkey", `["p"]`)
 		answer := httptest.NewRecorder()
 		engine.HandlerOf(d).ServeHTTP(answer, req)
@@ -158,7 +158,7 @@ func TestDoor_DecidesWhichIDsAreAccepted(t *testing.T) {
 		{embedded.Compute, "d ", [3]int{201, 200, 204}},
 		{embedded.Compute, "d/\\#e%20\n", [3]int{201, 200, 204}},
 	} {
-		d := embedded.Door{Gateway: tc.gateway}
+		d := embedded.EndpointOptions{Gateway: tc.gateway}
 		body, err := json.Marshal(map[string]string{"id": tc.id, "pk": "p"})
 		require.NoError(t, err)
 		path, link := docsPath+"/"+url.PathEscape(tc.id), containerLink+"/docs/"+tc.id
@@ -167,7 +167,7 @@ func TestDoor_DecidesWhichIDsAreAccepted(t *testing.T) {
 	}
 	req := signedRequest(t, engine, "GET", "/", "", "", "")
 	answer := httptest.NewRecorder()
-	engine.HandlerOf(embedded.Door{Advertise: "127.0.0.1:8081"}).ServeHTTP(answer, req)
+	engine.HandlerOf(embedded.EndpointOptions{Advertise: "127.0.0.1:8081"}).ServeHTTP(answer, req)
 	require.Equal(t, http.StatusOK, answer.Code)
 	require.Contains(t, answer.Body.String(), `"databaseAccountEndpoint":"http://127.0.0.1:8081/"`)
 }

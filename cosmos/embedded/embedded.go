@@ -316,10 +316,10 @@ func (e *Engine) Check(report func(problem string)) (Census, error) {
 
 // Handler returns a handler that serves the account over HTTP. The account document names the
 // host of the request.
-func (e *Engine) Handler() http.Handler { return e.HandlerOf(Door{}) }
+func (e *Engine) Handler() http.Handler { return e.HandlerOf(EndpointOptions{}) }
 
 // HandlerOf is Handler with the settings of d.
-func (e *Engine) HandlerOf(d Door) http.Handler {
+func (e *Engine) HandlerOf(d EndpointOptions) http.Handler {
 	handler := e.server.Handler(d)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !e.beginRequest() {
@@ -331,7 +331,7 @@ func (e *Engine) HandlerOf(d Door) http.Handler {
 	})
 }
 
-// A Gateway decides which document ids can be used through a Door.
+// A Gateway decides which document ids can be used through an endpoint.
 type Gateway = wire.Gateway
 
 // The gateways. Azure accepts documents with ids that its routing gateway cannot address
@@ -342,8 +342,8 @@ const (
 	Compute = wire.Compute
 )
 
-// A Door holds the settings in which two endpoints of one account may differ.
-type Door = wire.Door
+// EndpointOptions are the settings in which two endpoints of one account may differ.
+type EndpointOptions = wire.EndpointOptions
 
 // beginRequest counts a running request, unless the engine is closed.
 func (e *Engine) beginRequest() bool {

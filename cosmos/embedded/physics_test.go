@@ -48,12 +48,12 @@ func TestThrottle_LimitsAPartitionToItsShare(t *testing.T) {
 	}
 }
 
-func TestDoor_UnmeteredUsesNoThroughput(t *testing.T) {
+func TestEndpointOptions_UnmeteredUsesNoThroughput(t *testing.T) {
 	engine, _ := openEngine(t, embedded.Options{
 		Throttle: true, Clock: func() time.Time { return time.Unix(1_700_000_000, 0) },
 		Latency: &embedded.Latency{Base: time.Hour, Sleep: func(context.Context, time.Duration) { t.Error("an unmetered request waits for nothing") }},
 	})
-	c := containerOver(t, engine, engine.TransportOf(embedded.Door{Unmetered: true}))
+	c := containerOver(t, engine, engine.TransportOf(embedded.EndpointOptions{Unmetered: true}))
 	large := fmt.Appendf(nil, `{"id":"a","pk":"p","data":"%0100000d"}`, 1)
 	for range 100 {
 		_, err := c.UpsertItem(t.Context(), pk, large, nil)

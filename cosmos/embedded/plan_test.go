@@ -17,8 +17,8 @@ import (
 // features are some of the features that the client for Node supports.
 const features = "Aggregate, Distinct, MultipleOrderBy, OffsetAndLimit, OrderBy, Top, GroupBy, MultipleAggregates, NonValueAggregate"
 
-// newSpread creates container wide with 24 documents in four physical partitions.
-func newSpread(t *testing.T) *embedded.Engine {
+// newPartitionedEngine creates container wide with 24 documents in four physical partitions.
+func newPartitionedEngine(t *testing.T) *embedded.Engine {
 	t.Helper()
 	engine, _ := openEngine(t, embedded.Options{})
 	answer, body := sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls", "colls", "dbs/db",
@@ -76,8 +76,8 @@ func rewrittenText(t *testing.T, engine *embedded.Engine, query string) string {
 	return strings.Replace(plan.QueryInfo.RewrittenQuery, "{documentdb-formattableorderbyquery-filter}", "true", 1)
 }
 
-func TestSpreadQuery_SortsInEachPhysicalPartition(t *testing.T) {
-	engine := newSpread(t)
+func TestCrossPartitionQuery_SortsInEachPhysicalPartition(t *testing.T) {
+	engine := newPartitionedEngine(t)
 	var all []int
 	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT VALUE c.n FROM c WHERE c.n > 3 ORDER BY c.n DESC")) {
 		require.NotEmpty(t, part)
@@ -99,8 +99,8 @@ func TestSpreadQuery_SortsInEachPhysicalPartition(t *testing.T) {
 	require.Len(t, all, 20)
 }
 
-func TestSpreadQuery_AggregatesInEachPhysicalPartition(t *testing.T) {
-	engine := newSpread(t)
+func TestCrossPartitionQuery_AggregatesInEachPhysicalPartition(t *testing.T) {
+	engine := newPartitionedEngine(t)
 	total := 0
 	for _, part := range eachRange(t, engine, rewrittenText(t, engine, "SELECT VALUE COUNT(1) FROM c")) {
 		var r [][]struct{ Item int }
@@ -123,7 +123,7 @@ func TestSpreadQuery_AggregatesInEachPhysicalPartition(t *testing.T) {
 }
 
 func TestQueryPlan_IsPartOfTheRefusal(t *testing.T) {
-	engine := newSpread(t)
+	engine := newPartitionedEngine(t)
 	answer, body := askQuery(t, engine, "SELECT TOP 1 * FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-query-enablecrosspartition", "true")
 	require.Equal(t, 400, answer.StatusCode)
 	require.Equal(t, "1004", answer.Header.Get("x-ms-substatus"))
@@ -141,7 +141,7 @@ func TestQueryPlan_IsPartOfTheRefusal(t *testing.T) {
 }
 
 func TestOrderedQuery_ContinuesWithAnotherResumeFilter(t *testing.T) {
-	engine := newSpread(t)
+	engine := newPartitionedEngine(t)
 	text := rewrittenText(t, engine, "SELECT VALUE c.n FROM c ORDER BY c.n")
 	at := []string{"x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", "0", "x-ms-max-item-count", "2"}
 	answer, body := askQuery(t, engine, text, at...)
@@ -156,7 +156,7 @@ func TestOrderedQuery_ContinuesWithAnotherResumeFilter(t *testing.T) {
 }
 
 func TestContainer_KeepsItsHashVersion(t *testing.T) {
-	engine := newSpread(t)
+	engine := newPartitionedEngine(t)
 	const link = "dbs/db/colls/wide"
 	body := `{"id":"wide","partitionKey":{"paths":["/pk"]},"defaultTtl":9}`
 	answer, text := sendRequest(t, engine, signedRequest(t, engine, "PUT", "/"+link, "colls", link, body))
@@ -167,7 +167,7 @@ func TestContainer_KeepsItsHashVersion(t *testing.T) {
 }
 
 func TestQuery_ReadsAPartOfAPhysicalPartition(t *testing.T) {
-	engine := newSpread(t)
+	engine := newPartitionedEngine(t)
 	read := func(id int, low, high string) (int, []json.RawMessage) {
 		answer, body := askQuery(t, engine, "SELECT VALUE c.id FROM c", "x-ms-documentdb-isquery", "true", "x-ms-documentdb-partitionkeyrangeid", fmt.Sprint(id),
 			"x-ms-read-key-type", "EffectivePartitionKeyRange", "x-ms-start-epk", low, "x-ms-end-epk", high)

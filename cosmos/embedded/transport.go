@@ -14,15 +14,15 @@ var ErrClosed = errors.New("the embedded engine is closed")
 // A Transport passes requests to an Engine without a network. It implements policy.Transporter
 // of azcore.
 type Transport struct {
-	engine *Engine
-	door   Door
+	engine   *Engine
+	endpoint EndpointOptions
 }
 
 // Transport returns a Transport to this engine.
-func (e *Engine) Transport() *Transport { return e.TransportOf(Door{}) }
+func (e *Engine) Transport() *Transport { return e.TransportOf(EndpointOptions{}) }
 
 // TransportOf is Transport with the settings of d.
-func (e *Engine) TransportOf(d Door) *Transport { return &Transport{engine: e, door: d} }
+func (e *Engine) TransportOf(d EndpointOptions) *Transport { return &Transport{engine: e, endpoint: d} }
 
 // Do executes req. It starts no goroutine.
 //
@@ -37,7 +37,7 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		return nil, ErrClosed
 	}
 	defer t.engine.requests.Done()
-	answer := t.engine.server.Serve(req, t.door) //nolint:contextcheck // the request carries it
+	answer := t.engine.server.Serve(req, t.endpoint) //nolint:contextcheck // the request carries it
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func overTCP(t testing.TB, account *embedded.Account) content.BlobOptions {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- account.Serve(t.Context(), listener, embedded.Door{}) }() // ends before the test's clean-up
+	go func() { served <- account.Serve(t.Context(), listener, embedded.ServeOptions{}) }() // ends before the test's clean-up
 	t.Cleanup(func() { require.NoError(t, <-served) })
 	o, err := content.ParseConnection(account.ConnectionString(listener.Addr().String()))
 	require.NoError(t, err)

@@ -81,7 +81,7 @@ func TestServe_RetriesTemporaryErrorsOfAccept(t *testing.T) {
 		l := newFailingListener(syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED, syscall.EMFILE)
 		ctx, cancel := context.WithCancel(context.Background())
 		served, began := make(chan error, 1), time.Now()
-		go func() { served <- n.Serve(ctx, l, embedded.Door{}) }()
+		go func() { served <- n.Serve(ctx, l, embedded.ServeOptions{}) }()
 		answers(t, l)
 		require.Equal(t, 75*time.Millisecond, time.Since(began), "5, 10, 20 and 40 ms")
 		require.Equal(t, 1, strings.Count(log.String(), "cannot accept connections"), log.String())
@@ -102,7 +102,7 @@ func TestServe_StopsDuringTheDelayOfAccept(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5500*time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		require.NoError(t, n.Serve(ctx, newFailingListener(errs...), embedded.Door{}))
+		require.NoError(t, n.Serve(ctx, newFailingListener(errs...), embedded.ServeOptions{}))
 		require.Equal(t, 5500*time.Millisecond, time.Since(began), "a delay is up to a second")
 		require.NoError(t, n.Close())
 	})
@@ -111,5 +111,5 @@ func TestServe_StopsDuringTheDelayOfAccept(t *testing.T) {
 func TestServe_FailsWithOtherErrorsOfAccept(t *testing.T) {
 	n := openNamespace(t, embedded.Options{})
 	broken := errors.New("the listener is broken")
-	require.ErrorIs(t, n.Serve(t.Context(), newFailingListener(broken), embedded.Door{}), broken)
+	require.ErrorIs(t, n.Serve(t.Context(), newFailingListener(broken), embedded.ServeOptions{}), broken)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/embedded"
 )
 
-// loopback serves a durable namespace on a port of loopback, and makes clients
-// of it: what is measured includes TCP and fsync.
+// loopback serves a durable namespace on a loopback port, and returns a function that creates
+// clients. The measurements include TCP and fsync.
 func loopback(b *testing.B, entities embedded.Entities) func() *azservicebus.Client {
 	b.Helper()
 	n := openNamespace(b, embedded.Options{Dir: b.TempDir(), Entities: entities})
@@ -28,7 +28,7 @@ func loopback(b *testing.B, entities embedded.Entities) func() *azservicebus.Cli
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- n.Serve(ctx, listener, embedded.Door{}) }()
+	go func() { served <- n.Serve(ctx, listener, embedded.ServeOptions{}) }()
 	b.Cleanup(func() {
 		cancel()
 		require.NoError(b, <-served)

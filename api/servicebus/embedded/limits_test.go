@@ -154,7 +154,7 @@ func TestServe_EndsConnectionsThatSayNothing(t *testing.T) {
 				l := newFailingListener()
 				ctx, cancel := context.WithCancel(context.Background())
 				served := make(chan error, 1)
-				go func() { served <- n.Serve(ctx, l, embedded.Door{}) }()
+				go func() { served <- n.Serve(ctx, l, embedded.ServeOptions{}) }()
 				client, server := net.Pipe()
 				l.conns <- server
 				began := time.Now()

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// A Door holds the settings in which two endpoints of one namespace may differ.
-type Door struct {
+// ServeOptions are the settings in which two endpoints of one namespace may differ.
+type ServeOptions struct {
 	// TLS enables TLS. Clients may connect with or without it, unless TLSOnly is set: the first
 	// byte of a connection shows which.
 	TLS *tls.Config
@@ -37,7 +37,7 @@ const wrongHost = "this namespace accepts only requests to localhost and 127.0.0
 
 // Serve serves the clients of listener until ctx ends. Then it closes the listener and its
 // connections. On a loopback address it accepts only loopback Host headers over HTTP.
-func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) error {
+func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d ServeOptions) error {
 	if d.HTTP == nil {
 		d.HTTP = n.Handler()
 	}
@@ -49,10 +49,10 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 	defer cancel()
 	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // ends ctx with the namespace
 	defer stop()
-	s := &serveCall{namespace: n, door: d, ctx: ctx, web: newConnQueue(listener.Addr())}
-	if s.door.TLS != nil {
-		s.door.TLS = s.door.TLS.Clone()
-		s.door.TLS.NextProtos = []string{"http/1.1"}
+	s := &serveCall{namespace: n, options: d, ctx: ctx, web: newConnQueue(listener.Addr())}
+	if s.options.TLS != nil {
+		s.options.TLS = s.options.TLS.Clone()
+		s.options.TLS.NextProtos = []string{"http/1.1"}
 	}
 	web := n.httpServer(ctx, d.HTTP, &s.running)
 	s.running.Go(func() { _ = web.Serve(s.web) }) // ends with Close
@@ -72,7 +72,7 @@ func (n *Namespace) Serve(ctx context.Context, listener net.Listener, d Door) er
 // serveCall is the state of one call of Serve.
 type serveCall struct {
 	namespace *Namespace
-	door      Door
+	options   ServeOptions
 	ctx       context.Context //nolint:containedctx // of the call
 	web       *connQueue
 	running   sync.WaitGroup
@@ -112,13 +112,13 @@ func (s *serveCall) serveConn(nc *slotConn) {
 	_ = nc.SetReadDeadline(deadline)
 	c := &peekedConn{Conn: nc, in: bufio.NewReader(nc), place: nc.place}
 	first, err := c.in.Peek(1)
-	if err == nil && first[0] == tlsHandshake && s.door.TLS != nil {
+	if err == nil && first[0] == tlsHandshake && s.options.TLS != nil {
 		_ = nc.SetWriteDeadline(deadline)
-		secure := tls.Server(c, s.door.TLS)
+		secure := tls.Server(c, s.options.TLS)
 		c = &peekedConn{Conn: secure, in: bufio.NewReader(secure), place: nc.place}
 		first, err = c.in.Peek(1)
 		_ = nc.SetWriteDeadline(time.Time{})
-	} else if s.door.TLSOnly {
+	} else if s.options.TLSOnly {
 		err = errors.Join(err, errors.New("without TLS"))
 	}
 	s.forgetConn(nc)

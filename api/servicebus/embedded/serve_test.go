@@ -30,7 +30,7 @@ func serveTLS(t testing.TB, n *embedded.Namespace) (address string, secure *tls.
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- n.Serve(ctx, listener, embedded.Door{TLS: borrowed.TLS}) }()
+	go func() { served <- n.Serve(ctx, listener, embedded.ServeOptions{TLS: borrowed.TLS}) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-served)

@@ -124,7 +124,7 @@ func (s *site) serves() func() (*azservicebus.Client, error) {
 	require.NoError(s, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- s.bus.Load().Serve(ctx, listener, embedded.Door{}) }()
+	go func() { served <- s.bus.Load().Serve(ctx, listener, embedded.ServeOptions{}) }()
 	s.Cleanup(func() {
 		cancel()
 		require.NoError(s, <-served)

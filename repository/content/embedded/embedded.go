@@ -167,7 +167,7 @@ func (a *Account) ConnectionString(address string) string {
 	return a.connectionString("http", cmp.Or(address, "embedded.localhost"))
 }
 
-// TLSConnectionString is ConnectionString for the address of a listener with Door.TLS.
+// TLSConnectionString is ConnectionString for the address of a listener with ServeOptions.TLS.
 func (a *Account) TLSConnectionString(address string) string {
 	return a.connectionString("https", address)
 }

@@ -20,7 +20,7 @@ type blobIndex struct {
 	containers map[string]*blobContainer
 }
 
-// A container is a container of blobs, in the order of their names.
+// A blobContainer is a container of blobs, in the order of their names.
 type blobContainer struct {
 	about *version
 	blobs *btree.BTreeG[*version] // safe for concurrent use

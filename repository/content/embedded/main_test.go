@@ -163,7 +163,7 @@ func serveAccount(t testing.TB, a *embedded.Account) (address string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- a.Serve(t.Context(), l, embedded.Door{}) }()
+	go func() { served <- a.Serve(t.Context(), l, embedded.ServeOptions{}) }()
 	t.Cleanup(func() { require.NoError(t, <-served) }) // the context of the test has ended
 	return l.Addr().String()
 }

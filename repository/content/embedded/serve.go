@@ -94,8 +94,8 @@ func (b writtenBody) Write(p []byte) (int, error) {
 	return b.Writer.Write(p)
 }
 
-// A Door holds the settings in which two endpoints of one account may differ.
-type Door struct {
+// ServeOptions are the settings in which two endpoints of one account may differ.
+type ServeOptions struct {
 	// TLS is for HTTPS. Default: plain HTTP.
 	TLS *tls.Config
 
@@ -119,7 +119,7 @@ const wrongHost = "this account accepts only requests to localhost and 127.0.0.1
 // Serve serves the clients of listener until ctx ends or the account is closed. Then it closes
 // the listener and all connections. On a loopback address it accepts only loopback Host
 // headers.
-func (a *Account) Serve(ctx context.Context, listener net.Listener, d Door) error {
+func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptions) error {
 	if d.HTTP == nil {
 		d.HTTP = a.Handler()
 	}

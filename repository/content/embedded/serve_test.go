@@ -180,7 +180,7 @@ func TestServe_ClosesIdleConnectionsForNewOnes(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error)
-	go func() { served <- a.Serve(context.Background(), l, embedded.Door{MaxConnections: 4}) }()
+	go func() { served <- a.Serve(context.Background(), l, embedded.ServeOptions{MaxConnections: 4}) }()
 	for range 12 { // each leaves an idle connection
 		client := &http.Client{Transport: &http.Transport{}}
 		defer client.CloseIdleConnections()
@@ -234,7 +234,7 @@ func TestClosedAccount_RefusesRequests(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error)
-	go func() { served <- a.Serve(context.Background(), l, embedded.Door{}) }()
+	go func() { served <- a.Serve(context.Background(), l, embedded.ServeOptions{}) }()
 	require.NoError(t, a.Close())
 	require.NoError(t, <-served, "Close ends it")
 	_, err = a.Transport().Do(newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c/x", ""))

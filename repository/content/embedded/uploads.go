@@ -26,7 +26,7 @@ const (
 	uploadLasts = time.Hour // time after the last block; a week on Azure
 )
 
-// An upload holds the blocks of one blob, by id. All ids have the same length.
+// A pendingUpload holds the blocks of one blob, by id. All ids have the same length.
 type pendingUpload struct {
 	blocks  map[string]stagedBlock
 	touched time.Time

@@ -48,7 +48,7 @@ func serve(t *testing.T) azure.Options {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	served := make(chan error, 1)
-	go func() { served <- account.Serve(t.Context(), listener, embedded.Door{}) }() // ends before the test's clean-up
+	go func() { served <- account.Serve(t.Context(), listener, embedded.ServeOptions{}) }() // ends before the test's clean-up
 	t.Cleanup(func() { require.NoError(t, <-served) })
 	return azure.Options{Endpoint: "http://" + listener.Addr().String() + "/" + account.Name(), Key: account.Key()}
 }

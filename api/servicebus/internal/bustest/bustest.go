@@ -97,7 +97,7 @@ func ServeTCP(b testing.TB, n *embedded.Namespace) func() (*azservicebus.Client,
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- n.Serve(ctx, listener, embedded.Door{}) }()
+	go func() { served <- n.Serve(ctx, listener, embedded.ServeOptions{}) }()
 	b.Cleanup(func() {
 		cancel()
 		require.NoError(b, <-served)

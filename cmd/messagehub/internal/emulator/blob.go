@@ -74,15 +74,15 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	return account.Serve(ctx, listener, door)
 }
 
-func (b *Blob) door() (embedded.Door, error) {
+func (b *Blob) door() (embedded.ServeOptions, error) {
 	if !b.TLS {
-		return embedded.Door{}, nil
+		return embedded.ServeOptions{}, nil
 	}
 	cert, err := selfSigned(b.Engine.Dir, b.CertFile, b.Listen)
 	if err != nil {
-		return embedded.Door{}, err
+		return embedded.ServeOptions{}, err
 	}
-	return embedded.Door{TLS: cert.Config()}, nil
+	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
 // blobHandler returns the routes of the account and of health.

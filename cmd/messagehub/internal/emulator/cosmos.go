@@ -21,7 +21,7 @@ type Cosmos struct {
 
 	Listen   string           // HOST:PORT
 	Engine   embedded.Options // Run sets its Stale and Lag
-	Door     embedded.Door
+	Endpoint embedded.EndpointOptions
 	TLS      bool   // serve HTTPS, with a self-signed certificate
 	CertFile string // receives the certificate; "": no file
 
@@ -67,7 +67,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	}
 	scheme := "http"
 	options := httpserve.Options{
-		Handler: c.checkHosts(listener.Addr(), c.handler(engine.HandlerOf(c.Door))), Server: "the account",
+		Handler: c.checkHosts(listener.Addr(), c.handler(engine.HandlerOf(c.Endpoint))), Server: "the account",
 		Logger:    c.Logger,
 		MaxHeader: http.DefaultMaxHeaderBytes, // continuation tokens hold values of documents
 		Grace:     stopLimit, CancelAfter: queryGrace,
@@ -108,7 +108,7 @@ func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	if !c.TLS {
 		return nil, nil //nolint:nilnil // plain HTTP has none
 	}
-	return selfSigned(c.Engine.Dir, c.CertFile, cmp.Or(c.Door.Advertise, c.Listen))
+	return selfSigned(c.Engine.Dir, c.CertFile, cmp.Or(c.Endpoint.Advertise, c.Listen))
 }
 
 // queryGrace is how long requests may take before they are cancelled, once the

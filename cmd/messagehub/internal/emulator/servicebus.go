@@ -84,7 +84,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	served := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		door.HTTP = b.checkHosts(listener.Addr(), handler)
-		go func(door embedded.Door) { served <- namespace.Serve(ctx, listener, door) }(door)
+		go func(door embedded.ServeOptions) { served <- namespace.Serve(ctx, listener, door) }(door)
 	}
 	shown := namespace.ConnectionString(listeners[0].Addr().String())
 	if b.key() != embedded.WellKnownKey {
@@ -126,15 +126,15 @@ func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	return o, nil
 }
 
-func (b *ServiceBus) door() (embedded.Door, error) {
+func (b *ServiceBus) door() (embedded.ServeOptions, error) {
 	if !b.TLS {
-		return embedded.Door{}, nil
+		return embedded.ServeOptions{}, nil
 	}
 	cert, err := selfSigned(b.Engine.Dir, b.CertFile, b.Listen...)
 	if err != nil {
-		return embedded.Door{}, err
+		return embedded.ServeOptions{}, err
 	}
-	return embedded.Door{TLS: cert.Config()}, nil
+	return embedded.ServeOptions{TLS: cert.Config()}, nil
 }
 
 // listenAll listens on all addresses, or on none.

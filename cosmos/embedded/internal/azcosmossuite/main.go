@@ -136,19 +136,19 @@ func serveAccount(ctx context.Context, dir string) (trust string, stop func() er
 		}
 		return errors.Join(append(errs, engine.Close())...)
 	}
-	for _, door := range []struct {
+	for _, endpoint := range []struct {
 		address string
-		embedded.Door
+		embedded.EndpointOptions
 	}{
 		// The emulator of Azure advertises the address, not the name.
-		{"127.0.0.1:8081", embedded.Door{Gateway: embedded.Routing, Advertise: "127.0.0.1:8081"}},
-		{"127.0.0.1:8903", embedded.Door{Gateway: embedded.Compute, Advertise: "127.0.0.1:8903"}},
+		{"127.0.0.1:8081", embedded.EndpointOptions{Gateway: embedded.Routing, Advertise: "127.0.0.1:8081"}},
+		{"127.0.0.1:8903", embedded.EndpointOptions{Gateway: embedded.Compute, Advertise: "127.0.0.1:8903"}},
 	} {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", door.address)
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", endpoint.address)
 		if err != nil {
 			return "", nil, errors.Join(err, stop())
 		}
-		server := &http.Server{Handler: engine.HandlerOf(door.Door), TLSConfig: cert.Config(), ReadHeaderTimeout: time.Minute}
+		server := &http.Server{Handler: engine.HandlerOf(endpoint.EndpointOptions), TLSConfig: cert.Config(), ReadHeaderTimeout: time.Minute}
 		servers = append(servers, server)
 		go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
 	}

@@ -51,9 +51,10 @@
 //     after the first continue where the last one ended.
 //
 // The charge is that of a service that indexes every path that the policy includes. It does not
-// depend on the documents that the engine read: a document is charged if it is a result or, if
-// a part of the condition has no index, if the indexed part holds for it. With ORDER BY c.id,
-// such a query therefore reads its whole range for every page, and is charged for it.
+// depend on the documents that the engine read: a document is charged if it is a result. If a
+// part of the condition has no index, every document is charged for which the indexed part
+// holds. With ORDER BY c.id, such a query therefore reads its whole range for every page, and
+// is charged for it.
 //
 // There is no index of other paths. The default policy of Cosmos DB indexes every path, which
 // would store an entry for each value of each document. Ten more entries for a document of ten

@@ -222,11 +222,11 @@ func readStored(key, b []byte) storedDocument {
 	}
 	return storedDocument{
 		version: binary.BigEndian.Uint64(b),
-		changed: int64(binary.BigEndian.Uint64(b[8:])), //nolint:gosec // as header wrote it
+		changed: int64(binary.BigEndian.Uint64(b[8:])), //nolint:gosec // as writeHeader wrote it
 		terms:   int(binary.BigEndian.Uint32(b[16:])),
 		user:    int(binary.BigEndian.Uint32(b[20:])),
 		size:    int(binary.BigEndian.Uint32(b[24:])),
-		ttl:     int32(binary.BigEndian.Uint32(b[28:])), //nolint:gosec // as header wrote it
+		ttl:     int32(binary.BigEndian.Uint32(b[28:])), //nolint:gosec // as writeHeader wrote it
 		sum:     binary.BigEndian.Uint32(b[sumAt:]),
 		summed:  b[:sumAt],
 		small:   b[headerSize:],

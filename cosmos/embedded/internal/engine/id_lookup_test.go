@@ -80,8 +80,8 @@ func TestQuery_ReadsOnlyWhatItsConditionNames(t *testing.T) {
 	}
 }
 
-// TestQuery_FindsWhatALoopFinds compares pages of documents for which a random
-// condition is true, which may name their ids, with a loop over all documents.
+// TestQuery_FindsWhatALoopFinds compares the pages of queries with a loop over all documents.
+// The random conditions may name ids.
 func TestQuery_FindsWhatALoopFinds(t *testing.T) {
 	e, c := newFilledContainer(t)
 	everything, _ := readAllPages(t, e, c, "SELECT * FROM c", "", -1)

@@ -17,7 +17,7 @@ func (e *Engine) Write(ctx context.Context, c *Container, pk Partition, ops []Op
 	return e.runWrite(ctx, c, consistency, func(w *writeTransaction) error { return w.applyAll(pk, ops) })
 }
 
-// A Placed is an operation in a logical partition.
+// A PlacedOp is an operation in a logical partition.
 type PlacedOp struct {
 	Op
 	Partition Partition

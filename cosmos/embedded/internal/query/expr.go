@@ -39,7 +39,7 @@ type constantExpr struct{ value Value }
 
 func (e constantExpr) evalRow(*Slots) Value { return e.value }
 
-// A property is a path into the document.
+// A pathExpr is a path into the document.
 type pathExpr struct{ slot int }
 
 func (e pathExpr) evalRow(slots *Slots) Value   { return slots.parseValue(slots.values[e.slot]) }

@@ -51,7 +51,7 @@ func staticTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (e
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return constantExpr{form(c.start)}, nil }
 }
 
-// A regex is RegexMatch(text, pattern, modifiers).
+// A regexExpr is RegexMatch(text, pattern, modifiers).
 type regexExpr struct {
 	at    int
 	args  []expr

@@ -20,7 +20,7 @@ const ownerNotFound = 1003
 func (s *Server) serveData(r *serverRequest) (Response, error) {
 	s.requests.Add(1)
 	answer, err := s.routeData(r)
-	if s.delayer != nil && !r.door.Unmetered {
+	if s.delayer != nil && !r.endpoint.Unmetered {
 		s.delayer.Delay(r.Context(), max(0, r.ContentLength)+int64(len(answer.Body)))
 	}
 	return answer, err
@@ -29,7 +29,7 @@ func (s *Server) serveData(r *serverRequest) (Response, error) {
 // admitRequest admits a request to a physical partition, or to all of them if at is nil, unless
 // a budget is used up.
 func (s *Server) admitRequest(r *serverRequest, c *engine.Container, at *engine.Range) error {
-	if s.throttle == nil || r.door.Unmetered {
+	if s.throttle == nil || r.endpoint.Unmetered {
 		return nil
 	}
 	budgets := s.engine.Budgets(c, at)
@@ -194,7 +194,7 @@ func (s *Server) operationResponse(r *serverRequest, result engine.Result, token
 }
 
 func (s *Server) recordCharge(r *serverRequest, charge engine.Charge) {
-	if s.throttle != nil && !r.door.Unmetered {
+	if s.throttle != nil && !r.endpoint.Unmetered {
 		s.throttle.Spend(r.budgets, int64(charge))
 	}
 	s.charged.Add(int64(charge))

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// A fuzzed is an account with a container, called without a network.
+// A testAccount is an account with a container, called without a network.
 type testAccount struct{ s *Server }
 
 func newTestAccount(t testing.TB) testAccount {
@@ -40,7 +40,7 @@ func (f testAccount) sendRequest(t testing.TB, method, path, body string, header
 	segments, err := splitPath(r.URL)
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "type=master&ver=1.0&sig="+f.s.signRequest(&serverRequest{Request: r, segments: segments}, date))
-	return f.s.Serve(r, Door{})
+	return f.s.Serve(r, EndpointOptions{})
 }
 
 // FuzzEtagHeader sends any If-Match: the document is replaced if the value is its etag, a star

@@ -54,8 +54,8 @@ func (s *Server) serveAccount(r *serverRequest) (Response, error) {
 	if host == "" {
 		host = r.URL.Host
 	}
-	if r.door.Advertise != "" {
-		host = r.door.Advertise
+	if r.endpoint.Advertise != "" {
+		host = r.endpoint.Advertise
 	}
 	locations := func(names []string) []map[string]string {
 		list := make([]map[string]string, len(names))

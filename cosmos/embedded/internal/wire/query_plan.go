@@ -43,9 +43,9 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 	if err != nil {
 		return nil, nil, err
 	}
-	spread := query.Spread{Value: request.Query.SelectsValue(), Distinct: "None"}
+	plan := query.CrossPartitionPlan{Value: request.Query.SelectsValue(), Distinct: "None"}
 	if !alone {
-		if spread, err = request.Query.Spread(); err != nil {
+		if plan, err = request.Query.CrossPartition(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -54,10 +54,10 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 		list = append(list, map[string]any{"min": reach.Min, "max": reach.Max, "isMinInclusive": true, "isMaxInclusive": reach.Min == reach.Max})
 	}
 	directions, aliases, sums := []string{}, []string{}, map[string]any{}
-	for _, order := range spread.Orders {
+	for _, order := range plan.Orders {
 		directions = append(directions, map[bool]string{false: "Ascending", true: "Descending"}[order.Descending])
 	}
-	for _, column := range spread.Columns {
+	for _, column := range plan.Columns {
 		aliases = append(aliases, column.Name)
 		sums[column.Name] = nil
 		if column.Aggregate != "" {
@@ -67,15 +67,15 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 	body, err = json.Marshal(map[string]any{
 		"partitionedQueryExecutionInfoVersion": 2,
 		"queryInfo": map[string]any{
-			"distinctType": spread.Distinct, "top": spread.Top, "offset": spread.Offset, "limit": spread.Limit,
-			"orderBy": directions, "orderByExpressions": nonNil(spread.OrderTexts),
-			"groupByExpressions": nonNil(spread.GroupTexts), "groupByAliases": aliases,
-			"aggregates": nonNil(spread.Aggregates), "groupByAliasToAggregateType": sums,
-			"rewrittenQuery": spread.Text, "hasSelectValue": spread.Value, "hasNonStreamingOrderBy": false,
+			"distinctType": plan.Distinct, "top": plan.Top, "offset": plan.Offset, "limit": plan.Limit,
+			"orderBy": directions, "orderByExpressions": nonNil(plan.OrderTexts),
+			"groupByExpressions": nonNil(plan.GroupTexts), "groupByAliases": aliases,
+			"aggregates": nonNil(plan.Aggregates), "groupByAliasToAggregateType": sums,
+			"rewrittenQuery": plan.Text, "hasSelectValue": plan.Value, "hasNonStreamingOrderBy": false,
 		},
 		"queryRanges": list,
 	})
-	return body, spread.Needs(), err
+	return body, plan.Needs(), err
 }
 
 // nonNil returns list, or an empty list for nil, so that its JSON is [] and not null.

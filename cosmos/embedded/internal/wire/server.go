@@ -69,7 +69,7 @@ type Response struct {
 }
 
 // Handler returns a handler that serves the account through d.
-func (s *Server) Handler(d Door) http.Handler {
+func (s *Server) Handler(d EndpointOptions) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := s.Serve(r, d) //nolint:contextcheck // the request carries it
 		for name, values := range answer.Header {
@@ -85,7 +85,7 @@ func (s *Server) Handler(d Door) http.Handler {
 // A serverRequest is a request while the server processes it.
 type serverRequest struct {
 	*http.Request
-	door     Door
+	endpoint EndpointOptions
 	segments []string         // segments of the path, unescaped
 	budgets  []physics.Budget // budgets that pay for the charge
 	advice   string           // query plan for the body of a refusal
@@ -93,8 +93,8 @@ type serverRequest struct {
 }
 
 // Serve answers a request to d.
-func (s *Server) Serve(r *http.Request, d Door) Response {
-	req := &serverRequest{Request: r, door: d, answer: http.Header{
+func (s *Server) Serve(r *http.Request, d EndpointOptions) Response {
+	req := &serverRequest{Request: r, endpoint: d, answer: http.Header{
 		"Content-Type":        {"application/json"},
 		"X-Ms-Activity-Id":    {activityID(r)},
 		"X-Ms-Gatewayversion": {"version=embedded"},

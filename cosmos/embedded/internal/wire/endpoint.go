@@ -21,8 +21,8 @@ const (
 	Compute
 )
 
-// A Door holds the settings in which two endpoints of one account may differ.
-type Door struct {
+// EndpointOptions are the settings in which two endpoints of one account may differ.
+type EndpointOptions struct {
 	Gateway Gateway
 
 	// Advertise is the host and port in the account document, to which clients send all further
@@ -30,7 +30,7 @@ type Door struct {
 	Advertise string
 
 	// Unmetered exempts requests from throttling and latency, and from the charges that count
-	// against the throughput. A benchmark fills an account through such a door before it
+	// against the throughput. A benchmark fills an account through such an endpoint before it
 	// measures.
 	Unmetered bool
 }
@@ -41,7 +41,7 @@ var escaped = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 // runs before the signature is checked: the real gateway also answers such a request with
 // unauthorized.
 func (r *serverRequest) checkAddress() error {
-	if r.door.Gateway != Routing || len(r.segments) != 6 || r.segments[4] != "docs" {
+	if r.endpoint.Gateway != Routing || len(r.segments) != 6 || r.segments[4] != "docs" {
 		return nil
 	}
 	id := r.segments[5]
@@ -55,4 +55,4 @@ func (r *serverRequest) checkAddress() error {
 }
 
 // anyID reports whether documents may have ids that some gateways cannot address.
-func (r *serverRequest) anyID() bool { return r.door.Gateway != Strict }
+func (r *serverRequest) anyID() bool { return r.endpoint.Gateway != Strict }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSpread_IsWhatClientsExpect(t *testing.T) {
+func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 	const filter = "{documentdb-formattableorderbyquery-filter}"
 	params := map[string]Value{"@n": {Kind: Number, Num: 3}}
 	for _, tc := range []struct{ query, text, needs string }{
@@ -41,7 +41,7 @@ func TestSpread_IsWhatClientsExpect(t *testing.T) {
 		{"SELECT VALUE c.a FROM c GROUP BY c.a", `SELECT [{"item": c["a"]}] AS groupByItems, c["a"] AS payload FROM c AS c GROUP BY c["a"]`, "GroupBy"},
 		{"SELECT VALUE COUNT(1) FROM c GROUP BY c.a", `SELECT [{"item": c["a"]}] AS groupByItems, [{"item": COUNT(1)}] AS payload FROM c AS c GROUP BY c["a"]`, "Aggregate GroupBy"},
 	} {
-		s, err := mustParse(t, tc.query, params).Spread()
+		s, err := mustParse(t, tc.query, params).CrossPartition()
 		require.NoError(t, err, tc.query)
 		require.Equal(t, tc.text, s.Text, tc.query)
 		require.Equal(t, tc.needs, strings.Join(s.Needs(), " "), tc.query)
@@ -50,19 +50,19 @@ func TestSpread_IsWhatClientsExpect(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"SELECT VALUE COUNT(1) + 1 FROM c", "SELECT VALUE {n: COUNT(1)} FROM c", "SELECT c.a, -SUM(c.b) AS s FROM c GROUP BY c.a"} {
-		_, err := mustParse(t, query, nil).Spread()
+		_, err := mustParse(t, query, nil).CrossPartition()
 		require.ErrorContains(t, err, "an expression of aggregates", query)
 	}
 }
 
-func TestSpread_ReportsWhetherEqualResultsAreAdjacent(t *testing.T) {
+func TestCrossPartition_ReportsWhetherEqualResultsAreAdjacent(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT c.a FROM c ORDER BY c.a": "None", "SELECT DISTINCT c.a FROM c": "Unordered",
 		"SELECT DISTINCT c.a FROM c ORDER BY c.a": "Ordered", "SELECT DISTINCT VALUE c.a FROM c ORDER BY c.a": "Ordered",
 		"SELECT DISTINCT c.b, c.a FROM c ORDER BY c.a, c.b": "Ordered", "SELECT DISTINCT c.a, c.b FROM c ORDER BY c.a": "Unordered",
 		"SELECT DISTINCT c.a FROM c ORDER BY c.b": "Unordered", "SELECT DISTINCT * FROM c ORDER BY c.b": "Unordered",
 	} {
-		s, err := mustParse(t, query, nil).Spread()
+		s, err := mustParse(t, query, nil).CrossPartition()
 		require.NoError(t, err, query)
 		require.Equal(t, want, s.Distinct, query)
 	}
@@ -70,7 +70,7 @@ func TestSpread_ReportsWhetherEqualResultsAreAdjacent(t *testing.T) {
 
 func TestSameOrder_IgnoresOnlyTheResumeFilter(t *testing.T) {
 	params := map[string]Value{"@n": {Kind: Number, Num: 3}}
-	s, err := mustParse(t, "SELECT c.a FROM c WHERE c.b = @n ORDER BY c.a", params).Spread()
+	s, err := mustParse(t, "SELECT c.a FROM c WHERE c.b = @n ORDER BY c.a", params).CrossPartition()
 	require.NoError(t, err)
 	base := func(text, filter string, params map[string]Value) string {
 		return mustParse(t, strings.Replace(text, orderFilter, filter, 1), params).SameOrder()

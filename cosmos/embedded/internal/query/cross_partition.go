@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A Spread tells a client how to execute a query whose results depend on documents of several
+// A CrossPartitionPlan tells a client how to execute a query whose results depend on documents of several
 // physical partitions: it sends Text to each of them and combines the results. Names and forms
 // are those of the query plans of Cosmos DB.
-type Spread struct {
+type CrossPartitionPlan struct {
 	Text       string      // query for one partition; "": the original text
 	Value      bool        // SELECT VALUE
 	Distinct   string      // "None", "Ordered" if equal results are adjacent, else "Unordered"
@@ -34,8 +34,8 @@ const orderFilter = "{documentdb-formattableorderbyquery-filter}"
 // aggregateNames are the names of aggregates in query plans.
 var aggregateNames = map[string]string{"COUNT": "Count", "SUM": "Sum", "MIN": "Min", "MAX": "Max", "AVG": "Average"}
 
-// Needs returns the features that a client needs to execute the spread.
-func (s Spread) Needs() []string {
+// Needs returns the features that a client needs to execute the plan.
+func (s CrossPartitionPlan) Needs() []string {
 	needs := map[string]bool{
 		"OrderBy": len(s.Orders) > 0, "MultipleOrderBy": len(s.Orders) > 1, "Distinct": s.Distinct != "None",
 		"Top": s.Top != nil, "OffsetAndLimit": s.Limit != nil, "GroupBy": len(s.GroupTexts) > 0, "Aggregate": len(s.Aggregates) > 0,
@@ -51,11 +51,11 @@ func (s Spread) Needs() []string {
 	return slices.Sorted(maps.Keys(needs))
 }
 
-// Spread derives the spread of the query. It fails if the results of partitions cannot be
+// CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
 // combined: if an expression contains aggregates.
-func (q *Query) Spread() (Spread, error) {
+func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
-	s := Spread{Value: n.value != nil, Distinct: "None", Orders: q.orders}
+	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
 	if q.Simple() {
 		return s, nil
 	}
@@ -70,7 +70,7 @@ func (q *Query) Spread() (Spread, error) {
 	}
 	if n.distinct {
 		s.Distinct = "Unordered"
-		if n.sortsByAll(s.OrderTexts) {
+		if n.isSortedByAll(s.OrderTexts) {
 			s.Distinct = "Ordered"
 		}
 	}
@@ -79,11 +79,11 @@ func (q *Query) Spread() (Spread, error) {
 		// A partition's part of a group is not a result yet, so OFFSET and LIMIT do not apply
 		// to it.
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
-		if err := n.spreadGroups(&s); err != nil {
+		if err := n.addGroupKeys(&s); err != nil {
 			return s, err
 		}
 	case len(q.orders) > 0:
-		n.spreadOrder()
+		n.addSortKeys()
 	}
 	if n.limit != nil { // the results that OFFSET skips may be in another partition
 		n.limit = &countNode{n: q.offset + q.limit}
@@ -96,9 +96,9 @@ func (q *Query) Spread() (Spread, error) {
 	return s, nil
 }
 
-// sortsByAll reports whether SELECT and ORDER BY have the same expressions, so that equal
+// isSortedByAll reports whether SELECT and ORDER BY have the same expressions, so that equal
 // results are adjacent.
-func (n *selectNode) sortsByAll(orders []string) bool {
+func (n *selectNode) isSortedByAll(orders []string) bool {
 	selected := map[string]bool{}
 	if n.value != nil {
 		selected[printNode(n.value)] = true
@@ -139,8 +139,8 @@ func itemNodes(list []exprNode) exprNode {
 	return a
 }
 
-// spreadOrder adds the sort key to each result.
-func (n *selectNode) spreadOrder() {
+// addSortKeys adds the sort key to each result.
+func (n *selectNode) addSortKeys() {
 	var keys []exprNode
 	for _, o := range n.orderBy {
 		keys = append(keys, o.path)
@@ -164,10 +164,10 @@ func (n *selectNode) spreadOrder() {
 	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
 }
 
-// orderedNames are the properties of the results of spreadOrder.
+// orderedNames are the properties of the results of addSortKeys.
 var orderedNames = []string{"_rid", "orderByItems", "payload"}
 
-// SameOrder returns the text of a query that spreadOrder built, without the condition for
+// SameOrder returns the text of a query that addSortKeys built, without the condition for
 // resuming, and "" for any other query. A continuation token is valid for all queries with the
 // same SameOrder.
 func (q *Query) SameOrder() string {
@@ -182,9 +182,9 @@ func (q *Query) SameOrder() string {
 	return p.String()
 }
 
-// spreadGroups adds the key to each result, and replaces aggregates by partial aggregates that
+// addGroupKeys adds the key to each result, and replaces aggregates by partial aggregates that
 // can be combined.
-func (n *selectNode) spreadGroups(s *Spread) error {
+func (n *selectNode) addGroupKeys(s *CrossPartitionPlan) error {
 	for _, key := range n.groupBy {
 		s.GroupTexts = append(s.GroupTexts, printNode(key))
 	}
