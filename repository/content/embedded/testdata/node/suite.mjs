@@ -1,5 +1,5 @@
-// Microsoft's client for Node, which signs requests in a way of its own, against
-// the emulator. AZURE_STORAGE_CONNECTION_STRING says where that is.
+// Tests of the emulator with Microsoft's client for Node, which signs requests
+// differently. AZURE_STORAGE_CONNECTION_STRING is that of the emulator.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
@@ -17,7 +17,7 @@ const failsWith = (status, code) => (err) => {
   return true;
 };
 
-test("a container is made once", async () => {
+test("a container is created once", async () => {
   await assert.rejects(container.create(), failsWith(409, "ContainerAlreadyExists"));
   assert.equal((await container.createIfNotExists()).succeeded, false);
   assert.equal(await container.exists(), true);
@@ -36,7 +36,7 @@ test("50 MB are uploaded in blocks and downloaded", async () => {
   assert.equal(sum(Buffer.concat(all)), sum(data));
 });
 
-test("a blob comes back with its properties, by any name", async () => {
+test("a blob is returned with its properties, with any name", async () => {
   for (const name of ["a/b c/æ%?#+&.xml", "日本", "x//y", "~'()*!"]) {
     const blob = container.getBlockBlobClient(name);
     await blob.upload("0123456789", 10, {
@@ -55,7 +55,7 @@ test("a blob comes back with its properties, by any name", async () => {
   }
 });
 
-test("conditions decide", async () => {
+test("conditions decide about requests", async () => {
   const blob = container.getBlockBlobClient("conditions");
   const { etag } = await blob.upload("1", 1, { conditions: { ifNoneMatch: "*" } });
   await assert.rejects(blob.upload("2", 1, { conditions: { ifNoneMatch: "*" } }), failsWith(409, "BlobAlreadyExists"));
@@ -75,7 +75,7 @@ test("blobs are listed in pages", async () => {
   assert.deepEqual(found.flat(), names);
 });
 
-test("what is not there is refused by its code", async () => {
+test("missing blobs are refused with their error code", async () => {
   const blob = container.getBlockBlobClient("refused");
   await blob.upload("1", 1);
   await assert.rejects(blob.setMetadata({ a: "1" }), failsWith(501, "NotImplemented"));

@@ -1,6 +1,6 @@
-// Microsoft's client for Node, which asks for query plans, merges what
-// partitions answer and sends bulk batches, against the emulator.
-// COSMOS_ENDPOINT says where that is and COSMOS_KEY is its key.
+// Tests of the emulator with Microsoft's client for Node, which requests query
+// plans, merges the results of partitions and sends bulk batches.
+// COSMOS_ENDPOINT is the URL of the emulator, and COSMOS_KEY its key.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { BulkOperationType, ChangeFeedStartFrom, ConsistencyLevel, CosmosClient, PartitionKeyKind, PatchOperationType } from "@azure/cosmos";
@@ -88,7 +88,7 @@ test("throughput is read and replaced, and offers are listed", async () => {
   assert.equal((await database.readOffer()).resource, undefined);
 });
 
-test("the account tells its regions and consistency", async () => {
+test("the account document has regions and consistency", async () => {
   const { resource } = await client.getDatabaseAccount();
   assert.equal(resource.consistencyPolicy, ConsistencyLevel.Session);
   assert.ok(resource.writableLocations.length > 0);
@@ -121,7 +121,7 @@ test("an item is created, read, replaced, upserted and deleted", async () => {
   await assert.rejects(item.replace({ id: "a", pk: "p" }), failsWith(404));
 });
 
-test("an item without id gets one, and partition keys may be anything", async () => {
+test("an item without id gets one, and partition keys may have any type", async () => {
   const c = await container("keys");
   const { resource } = await c.items.create({ pk: "p" });
   assert.match(resource.id, /^[0-9a-f-]{36}$/);
@@ -150,7 +150,7 @@ test("etags decide: 412 for a stale one, 304 for a known one", async () => {
   await item.delete(when(next.etag));
 });
 
-test("of many writers with the same etag one wins", async () => {
+test("one of many writers with the same etag succeeds", async () => {
   const c = await container("race");
   const { etag } = await c.items.create({ id: "a", pk: "p" });
   const tries = await Promise.allSettled([...Array(20).keys()].map((n) => c.item("a", "p").replace({ id: "a", pk: "p", n }, { accessCondition: { type: "IfMatch", condition: etag } })));
@@ -158,7 +158,7 @@ test("of many writers with the same etag one wins", async () => {
   for (const t of tries.filter((t) => t.status === "rejected")) assert.equal(t.reason.code, 412);
 });
 
-test("a patch does each of its operations, if its condition holds", async () => {
+test("a patch executes its operations if its condition holds", async () => {
   const c = await container("patches");
   await c.items.create({ id: "a", pk: "p", n: 1, list: [1], gone: true });
   const item = c.item("a", "p");
@@ -175,12 +175,12 @@ test("a patch does each of its operations, if its condition holds", async () => 
   assert.equal((await item.patch({ condition: "from c where c.n = 5", operations })).resource.n, 6);
 });
 
-test("time to live is of a container and of an item", async () => {
+test("time to live is set by a container and by an item", async () => {
   const c = await container("expiring", { defaultTtl: -1 });
   assert.equal((await c.read()).resource.defaultTtl, -1);
   await c.items.create({ id: "stays", pk: "p" });
   const { resource } = await c.items.create({ id: "goes", pk: "p", ttl: 1 });
-  // _ts counts whole seconds: until the next but one the item has to be gone.
+  // _ts has whole seconds: the item must be gone within two seconds.
   const end = Date.now() + 20_000;
   let answer;
   do {
@@ -192,7 +192,7 @@ test("time to live is of a container and of an item", async () => {
   await assert.rejects(c.items.create({ id: "b", pk: "p", ttl: 0 }), failsWith(400));
 });
 
-test("errors carry what a client acts on", async () => {
+test("errors have the fields that clients use", async () => {
   await assert.rejects(database.container("nowhere").items.create({ id: "a" }), failsWith(404));
   const gone = await container("gone");
   await gone.items.create({ id: "a", pk: "p" });
@@ -207,7 +207,7 @@ test("errors carry what a client acts on", async () => {
   stranger.dispose();
 });
 
-test("what is written can be read at once in the same session, and at every weaker level", async () => {
+test("a session reads its own writes, also at weaker levels", async () => {
   const c = await container("sessions");
   const { headers } = await c.items.create({ id: "a", pk: "p", n: 0 });
   for (let n = 1; n <= 20; n++) {
@@ -225,7 +225,7 @@ test("what is written can be read at once in the same session, and at every weak
 
 // ---- batches and bulk
 
-test("a transactional batch happens as a whole", async () => {
+test("a transactional batch is executed completely", async () => {
   const c = await container("batches");
   await c.items.create({ id: "old", pk: "p", n: 1 });
   const { result, code } = await c.items.batch(
@@ -245,7 +245,7 @@ test("a transactional batch happens as a whole", async () => {
   assert.ok(result.every((r) => r.requestCharge > 0));
 });
 
-test("a transactional batch of which one operation fails does nothing", async () => {
+test("a transactional batch with a failing operation has no effect", async () => {
   const c = await container("failing");
   const { result, code } = await c.items.batch(
     [
@@ -262,7 +262,7 @@ test("a transactional batch of which one operation fails does nothing", async ()
 
 const upserts = (count) => [...Array(count).keys()].map((n) => ({ operationType: BulkOperationType.Upsert, partitionKey: `p${n % 20}`, resourceBody: { id: `i${n}`, pk: `p${n % 20}`, n } }));
 
-test("bulk operations reach every partition, each for itself", async () => {
+test("bulk operations reach every partition independently", async () => {
   const c = await container("bulk", {}, { offerThroughput: 30000 });
   const results = await c.items.executeBulkOperations(upserts(250));
   assert.equal(results.length, 250);
@@ -282,7 +282,7 @@ test("bulk operations reach every partition, each for itself", async () => {
   assert.equal((await c.item("i4", "p4").read()).resource.n, 104);
 });
 
-test("the older bulk call works as well", async () => {
+test("the older bulk call works, too", async () => {
   const c = await container("oldbulk", {}, { offerThroughput: 30000 });
   const operations = upserts(150);
   const results = await c.items.bulk(operations);
@@ -293,7 +293,7 @@ test("the older bulk call works as well", async () => {
 
 // ---- queries
 
-test("a query within one partition key does all that the language has", async () => {
+test("a query within one partition key supports the whole language", async () => {
   const scoped = (query, parameters) => all({ query, parameters }, { partitionKey: "p3" });
   const mine = items.filter((i) => i.pk === "p3");
   assert.deepEqual((await scoped("SELECT * FROM c WHERE c.n > @n", [{ name: "@n", value: 20 }])).map((r) => r.n).sort(by((n) => n)), [27, 39, 51]);
@@ -316,7 +316,7 @@ test("the container has several physical partitions, and a query reaches all of 
   ]);
 });
 
-test("ORDER BY merges what partitions sort", async () => {
+test("ORDER BY merges the sorted results of partitions", async () => {
   const ns = items.map((i) => i.n);
   for (const maxItemCount of [undefined, 1, 7, 100]) {
     assert.deepEqual(await all("SELECT VALUE c.n FROM c ORDER BY c.n", { maxItemCount }), ns);
@@ -337,7 +337,7 @@ test("ORDER BY two paths uses a composite index", async () => {
   await assert.rejects(spread.items.query("SELECT VALUE c.id FROM c ORDER BY c.team ASC, c.n DESC").fetchAll(), failsWith(400));
 });
 
-test("aggregates are put together", async () => {
+test("aggregates of partitions are combined", async () => {
   const one = async (query, want) => assert.deepEqual(await all(query), want, query);
   await one("SELECT VALUE COUNT(1) FROM c", [60]);
   await one("SELECT VALUE SUM(c.n) FROM c", [1770]);
@@ -353,7 +353,7 @@ test("aggregates are put together", async () => {
   await one("SELECT COUNT(1), SUM(c.n) FROM c WHERE c.n < 3", [{ $1: 3, $2: 3 }]);
 });
 
-test("GROUP BY puts groups together", async () => {
+test("GROUP BY combines the groups of partitions", async () => {
   const groups = async (query, want) => assert.deepEqual((await all(query)).sort(by((r) => JSON.stringify(r))), want, query);
   await groups("SELECT c.team, COUNT(1) AS count, SUM(c.n) AS sum, MIN(c.n) AS least, AVG(c.n) AS mean FROM c GROUP BY c.team", [
     { team: "ants", count: 20, sum: 570, least: 0, mean: 28.5 },
@@ -368,7 +368,7 @@ test("GROUP BY puts groups together", async () => {
   assert.equal((await all("SELECT c.half, COUNT(1) AS count FROM c GROUP BY c.half OFFSET 5 LIMIT 10")).length, 10);
 });
 
-test("DISTINCT gives each result once", async () => {
+test("DISTINCT returns each result once", async () => {
   assert.deepEqual((await all("SELECT DISTINCT VALUE c.team FROM c")).sort(), teams);
   assert.deepEqual((await all("SELECT DISTINCT c.team FROM c")).map((r) => r.team).sort(), teams);
   assert.deepEqual(await all("SELECT DISTINCT VALUE c.team FROM c ORDER BY c.team DESC"), [...teams].reverse());
@@ -378,7 +378,7 @@ test("DISTINCT gives each result once", async () => {
   assert.equal((await all("SELECT DISTINCT TOP 2 VALUE c.team FROM c")).length, 2);
 });
 
-test("TOP, OFFSET and LIMIT cut what was put together", async () => {
+test("TOP, OFFSET and LIMIT apply to the combined results", async () => {
   for (const maxItemCount of [undefined, 1, 3]) {
     assert.deepEqual(await all("SELECT TOP 5 VALUE c.n FROM c ORDER BY c.n DESC", { maxItemCount }), [59, 58, 57, 56, 55]);
     assert.deepEqual(await all("SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 10 LIMIT 5", { maxItemCount }), [10, 11, 12, 13, 14]);
@@ -388,12 +388,12 @@ test("TOP, OFFSET and LIMIT cut what was put together", async () => {
   }
 });
 
-test("what cannot be put together is refused", async () => {
+test("queries that cannot be combined are refused", async () => {
   await assert.rejects(all("SELECT VALUE COUNT(1) + 1 FROM c"), failsWith(400));
   await assert.rejects(all("SELECT MAX(c.n) - MIN(c.n) AS width FROM c GROUP BY c.team"), failsWith(400));
 });
 
-test("queries go on from continuation tokens", async () => {
+test("queries continue from continuation tokens", async () => {
   const got = [];
   let continuationToken;
   do {
@@ -407,7 +407,7 @@ test("queries go on from continuation tokens", async () => {
   assert.ok((await pages(spread.items.query("SELECT * FROM c WHERE c.pk = 'p1'", { maxItemCount: 2 }))).length >= 3);
 });
 
-test("ordered queries go on from continuation tokens, in another iterator", async () => {
+test("ordered queries continue from continuation tokens in another iterator", async () => {
   for (const [query, want] of [
     ["SELECT VALUE c.n FROM c ORDER BY c.n DESC", items.map((i) => i.n).reverse()],
     ["SELECT VALUE c.n FROM c ORDER BY c.team", null],
@@ -422,17 +422,17 @@ test("ordered queries go on from continuation tokens, in another iterator", asyn
       got.push(...(page.resources ?? []));
       continuationToken = page.continuationToken;
       assert.ok(got.length <= 60, query);
-      // The client goes on giving tokens when a limit is reached.
+      // The client still returns tokens after a limit is reached.
     } while (continuationToken && JSON.parse(continuationToken).limit !== 0);
     if (want) assert.deepEqual(got, want, query);
     else assert.deepEqual([...got].sort(by((n) => n)), items.map((i) => i.n), query);
   }
 });
 
-// A client that meets a split while it reads results of a query asks the old
-// partition again and again; one that starts from a token finds the new ones, if
-// the query is ordered: with the token of any other it may give results twice.
-test("ordered queries and change feeds go on after physical partitions split", async () => {
+// If a partition splits while the client reads the results of a query, the client
+// repeats requests to the old partition. A client that starts from a token finds
+// the new partitions, but only for ordered queries; others may return duplicates.
+test("ordered queries and change feeds continue after physical partitions split", async () => {
   const c = await container("splitting", {}, { offerThroughput: 20000 });
   await Promise.all(items.map((item) => c.items.create(item)));
   const ordered = "SELECT VALUE c.n FROM c ORDER BY c.n";
@@ -465,7 +465,7 @@ test("ordered queries and change feeds go on after physical partitions split", a
   assert.deepEqual(changed.map((i) => i.n).sort(by((n) => n)), all);
 });
 
-test("query metrics and charges are told", async () => {
+test("query metrics and charges are returned", async () => {
   const page = await spread.items.query("SELECT * FROM c WHERE c.n < 30", { populateQueryMetrics: true, partitionKey: "p1" }).fetchNext();
   assert.ok(page.requestCharge > 2);
   assert.equal(page.queryMetrics["0"].outputDocumentCount, 3);
@@ -497,7 +497,7 @@ async function changes(c, options) {
   return { got, token };
 }
 
-test("the change feed gives the latest of every item, from where it stopped", async () => {
+test("the change feed continues with the latest version of every item", async () => {
   const c = await container("feed", {}, { offerThroughput: 30000 });
   await c.items.executeBulkOperations(upserts(60));
   const whole = await changes(c, { maxItemCount: 10, changeFeedStartFrom: ChangeFeedStartFrom.Beginning() });
@@ -516,7 +516,7 @@ test("the change feed gives the latest of every item, from where it stopped", as
 
 // ---- hierarchical partition keys
 
-test("a hierarchical key addresses items and, by its first parts, many of them", async () => {
+test("a hierarchical key addresses an item and, by its first parts, several", async () => {
   const partitionKey = { paths: ["/tenant", "/user"], kind: PartitionKeyKind.MultiHash, version: 2 };
   const { container: c } = await database.containers.create({ id: "levels", partitionKey }, { offerThroughput: 20000 });
   for (let n = 0; n < 24; n++) await c.items.create({ id: `i${n}`, tenant: `t${n % 3}`, user: `u${n % 4}`, n });
@@ -534,9 +534,9 @@ test("a hierarchical key addresses items and, by its first parts, many of them",
   assert.equal(code, 200);
 });
 
-// ---- what the emulator does not have
+// ---- unsupported features
 
-test("stored procedures, triggers, functions and users are refused, and nothing is pretended", async () => {
+test("stored procedures, triggers, functions and users are refused", async () => {
   const c = await container("refused");
   await assert.rejects(c.scripts.storedProcedures.create({ id: "s", body: "function() {}" }), failsWith(400));
   await assert.rejects(c.scripts.triggers.create({ id: "t", body: "function() {}", triggerType: "Pre", triggerOperation: "All" }), failsWith(400));

@@ -1,6 +1,6 @@
-// Microsoft's client for Node, which brings an AMQP engine of its own, against
-// the emulator. SERVICEBUS_CONNECTION_STRING says where that is; its entities
-// are those of entities.json.
+// Tests of the emulator with Microsoft's client for Node, which has another AMQP
+// implementation. SERVICEBUS_CONNECTION_STRING is that of the emulator; its
+// entities are those of entities.json.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ServiceBusAdministrationClient, ServiceBusClient } from "@azure/service-bus";
@@ -40,7 +40,7 @@ test("a message is sent, received and completed", async () => {
   await receiver.close();
 });
 
-test("a batch arrives whole and in order", async () => {
+test("a batch arrives completely and in order", async () => {
   const sender = client.createSender("plain");
   const batch = await sender.createMessageBatch();
   for (let i = 0; i < 50; i++) assert.ok(batch.tryAddMessage({ body: i }));
@@ -51,7 +51,7 @@ test("a batch arrives whole and in order", async () => {
   await receiver.close();
 });
 
-test("an abandoned message comes again, and becomes a dead letter in the end", async () => {
+test("an abandoned message is delivered again, and finally becomes a dead letter", async () => {
   await send("plain", { body: "poison" });
   const receiver = client.createReceiver("plain");
   for (const count of [0, 1, 2]) {
@@ -104,7 +104,7 @@ test("a lock is renewed", async () => {
   await receiver.close();
 });
 
-test("a scheduled message comes at its time, a cancelled one never", async () => {
+test("a scheduled message is delivered at its time, a cancelled one is not", async () => {
   const sender = client.createSender("plain");
   const at = new Date(Date.now() + 1500);
   const [wanted, unwanted] = await sender.scheduleMessages([{ body: "wanted" }, { body: "unwanted" }], at);
@@ -136,7 +136,7 @@ test("a session has one receiver, an order, a state and a lock", async () => {
   await session.close();
 });
 
-test("the next session is one with messages", async () => {
+test("the next session has messages", async () => {
   await send("sessions", { body: "b1", sessionId: "b" });
   const session = await client.acceptNextSession("sessions");
   assert.equal(session.sessionId, "b");
@@ -145,7 +145,7 @@ test("the next session is one with messages", async () => {
   await session.close();
 });
 
-test("a subscription gets what its rules let through", async () => {
+test("a subscription receives the messages that its rules match", async () => {
   await send("news", { body: "r", applicationProperties: { colour: "red" } }, { body: "g", applicationProperties: { colour: "green" } });
   const all = client.createReceiver("news", "all", { receiveMode: "receiveAndDelete" });
   assert.deepEqual(bodies(await receiveAll(all, 2)), ["r", "g"]);
@@ -167,7 +167,7 @@ test("rules are added, listed and removed", async () => {
   await manager.deleteRule("big");
 });
 
-test("subscribe hands over messages as they come", async () => {
+test("subscribe receives messages as they arrive", async () => {
   const receiver = client.createReceiver("plain");
   const got = [];
   const done = new Promise((resolve, reject) => {
@@ -188,7 +188,7 @@ test("subscribe hands over messages as they come", async () => {
   await left.close();
 });
 
-test("a message that is sent twice is stored once", async () => {
+test("a duplicate message is stored once", async () => {
   await send("once", { body: 1, messageId: "same" }, { body: 2, messageId: "other" });
   await send("once", { body: 3, messageId: "same" });
   const receiver = client.createReceiver("once", { receiveMode: "receiveAndDelete" });
@@ -227,7 +227,7 @@ test("entities and rules are managed over HTTPS", async () => {
   await admin.deleteQueue("made/here");
 });
 
-test("an entity that is not there is not found", async () => {
+test("a missing entity is not found", async () => {
   const sender = client.createSender("nowhere");
   await assert.rejects(sender.sendMessages({ body: 1 }), { code: "MessagingEntityNotFound" });
   await sender.close();
