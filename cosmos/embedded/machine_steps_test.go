@@ -200,7 +200,7 @@ func (m *machine) readChanges(r *rapid.T) {
 func (m *machine) sweepBoth(r *rapid.T) {
 	removed, err := m.engine.Sweep(context.Background())
 	require.NoError(r, err)
-	require.Equal(r, m.containerModel.sweepExpired(), removed)
+	require.Equal(r, m.sweepExpired(), removed)
 }
 
 // splitOnce splits the container once, rarely, because ranges never merge.

@@ -250,8 +250,8 @@ func (n *Namespace) DropConnections() {
 	n.dropped = make(chan struct{})
 }
 
-// untilDropped returns a context that ends with the next call of DropConnections.
-func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, release func()) {
+// withDropCancel returns a context that ends with the next call of DropConnections.
+func (n *Namespace) withDropCancel(ctx context.Context) (_ context.Context, release func()) {
 	n.mu.Lock()
 	dropped := n.dropped
 	n.mu.Unlock()
@@ -273,7 +273,7 @@ func (n *Namespace) untilDropped(ctx context.Context) (_ context.Context, releas
 // serveAMQP serves one AMQP connection. The client must present a valid token within
 // tokenTimeout; then it calls authorized, if that is not nil.
 func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout time.Duration, authorized func()) {
-	ctx, release := n.untilDropped(ctx)
+	ctx, release := n.withDropCancel(ctx)
 	defer release()
 	n.meter.connections.Add(1)
 	defer n.meter.closed.Add(1)

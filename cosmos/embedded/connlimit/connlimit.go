@@ -150,7 +150,7 @@ func (l *Limiter) addConn(nc net.Conn) *conn {
 	if !c.addr.IsLoopback() && c.address.open >= l.opts.PerAddress {
 		c.over = !l.closeOldest(&c.address.idle, 0) && !l.closeOldest(&c.address.fresh, headerTime)
 	}
-	if !c.over && l.inUse() >= l.opts.Limit {
+	if !c.over && l.countInUse() >= l.opts.Limit {
 		c.over = !l.closeOldest(&l.idle, 0) && !l.closeOldest(&l.fresh, headerTime)
 	}
 	l.open[nc] = c
@@ -185,8 +185,8 @@ func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	return c
 }
 
-// inUse returns the connections under the limit that are not being closed.
-func (l *Limiter) inUse() int { return len(l.open) - l.over.Len() }
+// countInUse returns the connections under the limit that are not being closed.
+func (l *Limiter) countInUse() int { return len(l.open) - l.over.Len() }
 
 // setState records the new state of a connection.
 func (l *Limiter) setState(nc net.Conn, state http.ConnState) {
@@ -230,12 +230,12 @@ func (l *Limiter) closeOldest(conns *list.List, age time.Duration) bool {
 func (l *Limiter) closeConn(c *conn) {
 	l.stats.Closed++
 	l.removeConn(c)
-	_ = belowTLS(c.Conn).Close() // the server's next read fails
+	_ = unwrapTLS(c.Conn).Close() // the server's next read fails
 }
 
-// belowTLS returns the connection below those of TLS. Closing a TLS connection writes to it,
+// unwrapTLS returns the connection below those of TLS. Closing a TLS connection writes to it,
 // which blocks for seconds if its client does not read; the limiter would block, too.
-func belowTLS(c net.Conn) net.Conn {
+func unwrapTLS(c net.Conn) net.Conn {
 	for {
 		outer, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {

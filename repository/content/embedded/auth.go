@@ -38,7 +38,7 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 		return forbiddenError("its signature is not base64")
 	}
 	// Clients sort headers in two ways.
-	for _, order := range []func(a, b string) int{strings.Compare, dashesLast} {
+	for _, order := range []func(a, b string) int{strings.Compare, compareWindows} {
 		mac := hmac.New(sha256.New, a.key)
 		mac.Write([]byte(a.stringToSign(r, query, date, order)))
 		if hmac.Equal(given, mac.Sum(nil)) {
@@ -99,9 +99,9 @@ func canonicalQuery(query url.Values) []string {
 	return lines
 }
 
-// dashesLast compares in the order of Windows, in which some clients sort: it ignores dashes,
+// compareWindows compares in the order of Windows, in which some clients sort: it ignores dashes,
 // and sorts underscores before digits.
-func dashesLast(a, b string) int {
+func compareWindows(a, b string) int {
 	return strings.Compare(weighed.Replace(a), weighed.Replace(b))
 }
 

@@ -125,7 +125,7 @@ func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, 
 // breakIfUnsettled ends all service if err means that the state of the disk is unknown.
 func (a *Account) breakIfUnsettled(err error) error {
 	if _, ok := errors.AsType[unsettledError](err); ok {
-		a.breakDown(err)
+		a.endService(err)
 	}
 	return err
 }

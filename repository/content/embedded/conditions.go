@@ -38,7 +38,7 @@ func (c conditions) checkWrite(v *version) error {
 	if v != nil && c.noneMatch == "*" {
 		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "the blob exists already")
 	}
-	if !c.doHold(v) {
+	if !c.areMet(v) {
 		return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
 	}
 	return nil
@@ -46,7 +46,7 @@ func (c conditions) checkWrite(v *version) error {
 
 // checkRead returns an error unless v may be read.
 func (c conditions) checkRead(v *version) error {
-	if c.doHold(v) {
+	if c.areMet(v) {
 		return nil
 	}
 	if c.match == "" && c.notModifiedSince.IsZero() {
@@ -55,16 +55,16 @@ func (c conditions) checkRead(v *version) error {
 	return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
 }
 
-func (c conditions) doHold(v *version) bool {
+func (c conditions) areMet(v *version) bool {
 	if v == nil {
 		return c.match == "" && c.notModifiedSince.IsZero()
 	}
 	modified := v.Modified.Truncate(time.Second) // in the precision that clients see
-	return (c.match == "" || c.match == "*" || sameETag(c.match, v.ETag)) &&
-		(c.noneMatch == "" || c.noneMatch != "*" && !sameETag(c.noneMatch, v.ETag)) &&
+	return (c.match == "" || c.match == "*" || isSameETag(c.match, v.ETag)) &&
+		(c.noneMatch == "" || c.noneMatch != "*" && !isSameETag(c.noneMatch, v.ETag)) &&
 		(c.modifiedSince.IsZero() || modified.After(c.modifiedSince)) &&
 		(c.notModifiedSince.IsZero() || !modified.After(c.notModifiedSince))
 }
 
-// sameETag compares etags as Azure does: some clients omit the quotes.
-func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
+// isSameETag compares etags as Azure does: some clients omit the quotes.
+func isSameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

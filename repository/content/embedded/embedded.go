@@ -108,7 +108,7 @@ func Open(o Options) (*Account, error) {
 	}
 	var s blobStore = memoryStore{}
 	if o.Dir != "" {
-		if s, err = openFolder(o.Dir, o.Claim, onSystem); err != nil {
+		if s, err = openFolder(o.Dir, o.Claim, newSystemFiles); err != nil {
 			return nil, fmt.Errorf("open the blobs in %s: %w", o.Dir, err)
 		}
 	}
@@ -206,8 +206,8 @@ func (a *Account) endRequest() {
 // request is served until the account is opened again.
 func (a *Account) Broken() <-chan error { return a.broke }
 
-// breakDown ends all service, because after err the state of the disk is unknown.
-func (a *Account) breakDown(err error) {
+// endService ends all service, because after err the state of the disk is unknown.
+func (a *Account) endService(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.broken == nil {

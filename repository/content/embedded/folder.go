@@ -102,7 +102,7 @@ func (f *folderStore) loadAll(found func(string, *version, []*version) error) er
 }
 
 func (f *folderStore) loadContainer(container string, found func(string, *version, []*version) error) error {
-	if err := f.closeOthers(container); err != nil {
+	if err := f.restrictMode(container); err != nil {
 		return err
 	}
 	root, err := f.root.OpenRoot(container)
@@ -138,9 +138,9 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 	return f.root.Remove(container) // a crash happened between creating it and writing its properties
 }
 
-// closeOthers removes the rights of other users on a folder that an earlier version has
+// restrictMode removes the rights of other users on a folder that an earlier version has
 // created. It does not change a folder of another user, or on a file system without modes.
-func (f *folderStore) closeOthers(container string) error {
+func (f *folderStore) restrictMode(container string) error {
 	info, err := f.root.Stat(container)
 	if err != nil || info.Mode().Perm()&^datafolder.PrivateFolder == 0 {
 		return err
@@ -268,7 +268,7 @@ func (d *fileDraft) appendProperties(v *version) (err error) {
 // systemFiles is the file system of the operating system.
 type systemFiles struct{ root *os.Root }
 
-func onSystem(root *os.Root) fileSystem { return systemFiles{root} }
+func newSystemFiles(root *os.Root) fileSystem { return systemFiles{root} }
 
 func (s systemFiles) createFile(name string) (*os.File, error) {
 	return s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)

@@ -60,7 +60,7 @@ func runTests(ctx context.Context, only []string) (passed int, failed []string, 
 	if err != nil {
 		return 0, nil, err
 	}
-	names, err := emulatorTests(filepath.Join(dir, "azcosmos"))
+	names, err := findEmulatorTests(filepath.Join(dir, "azcosmos"))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -98,8 +98,8 @@ func compileSuite(ctx context.Context, dir string) (string, error) {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// emulatorTests finds the tests that need an emulator.
-func emulatorTests(module string) ([]string, error) {
+// findEmulatorTests finds the tests that need an emulator.
+func findEmulatorTests(module string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(module, "emulator_cosmos_*_test.go"))
 	if err != nil {
 		return nil, err

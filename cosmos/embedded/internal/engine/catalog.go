@@ -244,7 +244,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 			return nil, notFound("container", d.ID)
 		case old != nil && (!slices.Equal(old.keyText, d.PartitionKey.Paths) || old.keyVersion != d.PartitionKey.hashVersion()):
 			return nil, badRequest("the partition key of container %q cannot be changed", d.ID)
-		case old != nil && !sameKeys(old.unique, d.UniqueKeys):
+		case old != nil && !hasSameKeys(old.unique, d.UniqueKeys):
 			return nil, badRequest("the unique keys of container %q cannot be changed", d.ID)
 		case old != nil && checkETag(ifMatch, old.ETag) != nil:
 			return nil, checkETag(ifMatch, old.ETag)

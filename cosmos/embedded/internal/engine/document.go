@@ -53,7 +53,7 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if err != nil {
 		return Document{}, badRequest("%v", err)
 	}
-	doc, err := withoutSystem(text[headerSize:])
+	doc, err := removeSystemMembers(text[headerSize:])
 	if err != nil {
 		return Document{}, err
 	}
@@ -67,7 +67,7 @@ func (c *Container) ParseDocument(body []byte, anyID bool) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	pk, err := c.partitionIn(doc)
+	pk, err := c.extractPartition(doc)
 	if err != nil {
 		return Document{}, err
 	}
@@ -95,9 +95,9 @@ func isMetadata(name []byte) bool {
 	return isSystem(name)
 }
 
-// withoutSystem removes the system properties of a compact object. A client sends them when it
+// removeSystemMembers removes the system properties of a compact object. A client sends them when it
 // writes back a document that it has read.
-func withoutSystem(doc []byte) ([]byte, error) { return removeMembers(doc, isSystem) }
+func removeSystemMembers(doc []byte) ([]byte, error) { return removeMembers(doc, isSystem) }
 
 func removeMembers(doc []byte, isSystem func(name []byte) bool) ([]byte, error) {
 	if len(doc) == 0 || doc[0] != '{' {

@@ -59,7 +59,7 @@ func FuzzPatch(f *testing.F) {
 		id, _, err := readIDAndTTL(patched)
 		require.NoError(t, err)
 		require.Equal(t, "x", id)
-		pk, err := c.partitionIn(patched)
+		pk, err := c.extractPartition(patched)
 		require.NoError(t, err)
 		require.Equal(t, Partition(`["p"]`), pk)
 		_ = c.policy.countTerms(patched)

@@ -97,8 +97,8 @@ func (c *Container) partitionOf(values []query.Value) (Partition, error) {
 	return Partition(pk), nil
 }
 
-// partitionIn extracts the partition key from a document.
-func (c *Container) partitionIn(doc []byte) (Partition, error) {
+// extractPartition extracts the partition key from a document.
+func (c *Container) extractPartition(doc []byte) (Partition, error) {
 	slots := make([][]byte, c.keys.Slots())
 	c.keys.Extract(doc, slots)
 	values := make([]query.Value, len(slots))

@@ -186,15 +186,15 @@ func (p *policy) checkOrder(orders []query.Order) error {
 	if len(orders) == 1 && !p.isIndexed(orders[0].Path) {
 		return badRequest("The index path corresponding to the specified order-by item is excluded.")
 	}
-	if len(orders) < 2 || slices.ContainsFunc(p.composites, func(c []composite) bool { return servesOrder(c, orders) }) {
+	if len(orders) < 2 || slices.ContainsFunc(p.composites, func(c []composite) bool { return hasOrder(c, orders) }) {
 		return nil
 	}
 	return badRequest("The order by query does not have a corresponding composite index that it can be served from.")
 }
 
-// servesOrder reports whether a composite index has the paths of orders, all in the same or all
+// hasOrder reports whether a composite index has the paths of orders, all in the same or all
 // in the opposite direction.
-func servesOrder(index []composite, orders []query.Order) bool {
+func hasOrder(index []composite, orders []query.Order) bool {
 	if len(index) != len(orders) {
 		return false
 	}

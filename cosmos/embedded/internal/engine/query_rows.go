@@ -134,14 +134,14 @@ func (r *pageBuilder) fillCollected() {
 // them, and so does a composite index.
 func (p *policy) planQuery(q *query.Query) query.Plan {
 	plan := q.Plan(p.isIndexed)
-	if orders := q.Orders(); len(orders) == 1 && !p.namesPath(orders[0].Path) {
+	if orders := q.Orders(); len(orders) == 1 && !p.hasPath(orders[0].Path) {
 		return q.OnlySorted(plan)
 	}
 	return plan
 }
 
-// namesPath reports whether the policy names path itself, not only a parent of it.
-func (p *policy) namesPath(path rawjson.Path) bool {
+// hasPath reports whether the policy names path itself, not only a parent of it.
+func (p *policy) hasPath(path rawjson.Path) bool {
 	at := p.root
 	for _, step := range path {
 		name := step.Name

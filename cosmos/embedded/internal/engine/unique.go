@@ -55,7 +55,7 @@ func (p *uniquePolicy) parseKeys() ([]uniqueKey, error) {
 	return keys, nil
 }
 
-func sameKeys(have []uniqueKey, want *uniquePolicy) bool {
+func hasSameKeys(have []uniqueKey, want *uniquePolicy) bool {
 	if want == nil {
 		return len(have) == 0
 	}

@@ -56,7 +56,7 @@ func (t *Throttle) Admit(budgets []Budget) (wait time.Duration) {
 	defer t.mu.Unlock()
 	now := t.clock()
 	for _, b := range budgets {
-		if left := t.refilled(b, now).left; left <= 0 {
+		if left := t.refillBudget(b, now).left; left <= 0 {
 			wait = max(wait, time.Duration(-left/max(1, b.PerSecond/1e6)+1)*time.Microsecond)
 		}
 	}
@@ -70,7 +70,7 @@ func (t *Throttle) Spend(budgets []Budget, charge int64) {
 	now := t.clock()
 	for i, b := range budgets {
 		part := charge / int64(len(budgets)-i)
-		f := t.refilled(b, now)
+		f := t.refillBudget(b, now)
 		f.left -= part
 		f.recordSpent(now, part)
 		charge -= part
@@ -84,7 +84,7 @@ func (t *Throttle) Busiest(budgets []Budget) (part float64) {
 	defer t.mu.Unlock()
 	now := t.clock()
 	for _, b := range budgets {
-		f := t.refilled(b, now)
+		f := t.refillBudget(b, now)
 		f.recordSpent(now, 0)
 		part = max(part, float64(f.highest)/float64(b.PerSecond))
 	}
@@ -97,7 +97,7 @@ func (t *Throttle) Spare(b Budget, charge int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock()
-	f := t.refilled(b, now)
+	f := t.refillBudget(b, now)
 	if f.left < b.PerSecond/2 {
 		return false
 	}
@@ -106,8 +106,8 @@ func (t *Throttle) Spare(b Budget, charge int64) bool {
 	return true
 }
 
-// refilled returns the state of a budget, refilled up to now.
-func (t *Throttle) refilled(b Budget, now time.Time) *budgetState {
+// refillBudget returns the state of a budget, refilled up to now.
+func (t *Throttle) refillBudget(b Budget, now time.Time) *budgetState {
 	f := t.funds[b.Key]
 	if f == nil {
 		f = &budgetState{left: b.PerSecond, at: now}

@@ -55,10 +55,10 @@ func (p Predicate) Holds(v Value) bool {
 	if p.In != nil {
 		return false
 	}
-	return p.Low.allowsValue(v, 1) && p.High.allowsValue(v, -1)
+	return p.Low.isWithin(v, 1) && p.High.isWithin(v, -1)
 }
 
-func (b *Bound) allowsValue(v Value, side int) bool {
+func (b *Bound) isWithin(v Value, side int) bool {
 	if b == nil {
 		return true
 	}
@@ -78,12 +78,12 @@ func (q *Query) Analyze() Analysis {
 		}
 	}
 	a.Predicates = all.list
-	a.NeedsDocument = !a.Exact || !q.Counts() || !q.countsRows()
+	a.NeedsDocument = !a.Exact || !q.Counts() || !q.isRowCount()
 	return a
 }
 
-// countsRows reports whether every aggregate is of a constant.
-func (q *Query) countsRows() bool {
+// isRowCount reports whether every aggregate is of a constant.
+func (q *Query) isRowCount() bool {
 	for _, a := range q.group.aggregates {
 		if c, ok := a.arg.(constantExpr); !ok || c.value.Kind == Undefined {
 			return false

@@ -77,7 +77,7 @@ func pathKey(path rawjson.Path) string {
 	return string(key)
 }
 
-func samePath(a, b rawjson.Path) bool {
+func isSamePath(a, b rawjson.Path) bool {
 	if len(a) != len(b) {
 		return false
 	}

@@ -14,7 +14,7 @@ func (q *Query) Extract(doc []byte, slots *Slots) {
 }
 
 // Holds reports whether the condition is true for the document that Extract has read.
-func (q *Query) Holds(slots *Slots) bool { return allTrue(q.document, slots) }
+func (q *Query) Holds(slots *Slots) bool { return areAllTrue(q.document, slots) }
 
 // Orders returns the paths of ORDER BY, or nil.
 func (q *Query) Orders() []Order { return q.orders }

@@ -62,7 +62,7 @@ func lexQuery(src string) ([]lexToken, error) {
 		if i == len(src) {
 			return append(tokens, lexToken{kind: tokenEnd, at: i}), nil
 		}
-		t, end, err := lexOne(src, i)
+		t, end, err := readToken(src, i)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ var symbols = []string{
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", ":", "?", "*", "/", "%", "+", "-", "~", "&", "|", "^",
 }
 
-func lexOne(src string, at int) (lexToken, int, error) {
+func readToken(src string, at int) (lexToken, int, error) {
 	switch b := src[at]; {
 	case isLetter(b):
 		end := wordEnd(src, at)

@@ -73,7 +73,7 @@ type likePart struct {
 	ranges [][2]rune // first and last
 }
 
-func (p likePart) matchesRune(r rune) bool {
+func (p likePart) isMatch(r rune) bool {
 	if p.single {
 		return true
 	}
@@ -158,7 +158,7 @@ func likeMatches(text []rune, parts []likePart, slots *Slots) bool {
 		case p < len(parts) && parts[p].any:
 			backText, backPart = t, p
 			p++
-		case p < len(parts) && parts[p].matchesRune(text[t]):
+		case p < len(parts) && parts[p].isMatch(text[t]):
 			t++
 			p++
 		case backPart >= 0:

@@ -158,13 +158,13 @@ func (p *queryParser) parseSubquery(t lexToken, kind string) (exprNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	if clause, at := beyondSubquery(body); clause != "" {
+	if clause, at := unsupportedClause(body); clause != "" {
 		return nil, &Error{at, clause + " is not supported in a subquery"}
 	}
 	return subqueryNode{textPosition(t.at), kind, body}, p.expectToken(")")
 }
 
-func beyondSubquery(s *selectNode) (clause string, at int) {
+func unsupportedClause(s *selectNode) (clause string, at int) {
 	switch {
 	case s.top != nil:
 		return "TOP", s.top.textOffset()

@@ -95,10 +95,10 @@ func (q *Query) indexedPart(e expr, indexed func(rawjson.Path) bool) (part index
 
 // Loads reports whether the indexed part of the condition is true, so that the document must be
 // loaded.
-func (p Plan) Loads(slots *Slots) bool { return allTrue(p.indexed, slots) }
+func (p Plan) Loads(slots *Slots) bool { return areAllTrue(p.indexed, slots) }
 
 // Keeps reports whether the rest of the condition is true, too.
-func (p Plan) Keeps(slots *Slots) bool { return allTrue(p.rest, slots) }
+func (p Plan) Keeps(slots *Slots) bool { return areAllTrue(p.rest, slots) }
 
 // IndexOnly reports whether indexes answer the whole condition.
 func (p Plan) IndexOnly() bool { return len(p.rest) == 0 && !p.perRow }
@@ -113,7 +113,7 @@ func (q *Query) OnlySorted(p Plan) Plan {
 	return p
 }
 
-func allTrue(conditions []expr, slots *Slots) bool {
+func areAllTrue(conditions []expr, slots *Slots) bool {
 	for _, c := range conditions {
 		if !slots.spendSteps(1) || !c.evalRow(slots).IsTrue() {
 			return false
@@ -152,7 +152,7 @@ func (q *Query) findEquality(list []expr, path rawjson.Path) (Value, bool) {
 		if !is || c.op != "=" {
 			continue
 		}
-		if slot, v, ok := pathAndConstant(c); ok && samePath(q.paths[slot-q.extra], path) {
+		if slot, v, ok := pathAndConstant(c); ok && isSamePath(q.paths[slot-q.extra], path) {
 			return v, true
 		}
 	}

@@ -217,7 +217,7 @@ func (s *selection) eachRow(slots *Slots, visit func() bool) {
 		if i < len(s.sources) {
 			return s.sources[i].bindValues(slots, func() bool { return from(i + 1) })
 		}
-		return slots.spendSteps(1) && (!allTrue(s.where, slots) || visit())
+		return slots.spendSteps(1) && (!areAllTrue(s.where, slots) || visit())
 	}
 	from(0)
 }

@@ -40,7 +40,7 @@ func (s *Server) serveBatch(r *serverRequest, c *engine.Container) (Response, er
 	if err != nil {
 		return Response{}, err
 	}
-	ops, at, err := parseBatch(r.Context(), c, pk, body, r.anyID())
+	ops, at, err := parseBatch(r.Context(), c, pk, body, r.allowsAnyID())
 	var wrong *engine.Error
 	if err != nil && (at < 0 || !errors.As(err, &wrong)) {
 		return Response{}, err

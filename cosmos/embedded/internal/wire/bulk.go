@@ -36,7 +36,7 @@ func (s *Server) serveBulk(r *serverRequest, c *engine.Container) (Response, err
 	var ops []engine.PlacedOp
 	var places []int // indexes of ops in the results
 	for i, part := range parts {
-		op, err := parsePlaced(r.Context(), c, at, part, r.anyID())
+		op, err := parsePlaced(r.Context(), c, at, part, r.allowsAnyID())
 		var wrong *engine.Error
 		switch {
 		case errors.As(err, &wrong):

@@ -116,7 +116,7 @@ func (s *Server) writeDocument(r *serverRequest, c *engine.Container, op engine.
 		if err != nil {
 			return Response{}, err
 		}
-		if err := fillOp(r.Context(), c, pk, &op, body, r.anyID()); err != nil {
+		if err := fillOp(r.Context(), c, pk, &op, body, r.allowsAnyID()); err != nil {
 			return Response{}, err
 		}
 	}

@@ -54,5 +54,5 @@ func (r *serverRequest) checkAddress() error {
 	return nil
 }
 
-// anyID reports whether documents may have ids that some gateways cannot address.
-func (r *serverRequest) anyID() bool { return r.endpoint.Gateway != Strict }
+// allowsAnyID reports whether documents may have ids that some gateways cannot address.
+func (r *serverRequest) allowsAnyID() bool { return r.endpoint.Gateway != Strict }

@@ -131,7 +131,7 @@ func (b *Bus) lockAndCatchUp() {
 // scheduleAndUnlock ends an operation: it starts the commit of its writes and unlocks the bus.
 func (b *Bus) scheduleAndUnlock() {
 	if b.journal.failure != nil {
-		b.breakDown(b.journal.failure)
+		b.endService(b.journal.failure)
 	}
 	if len(b.journal.pending.writes) > 0 && !b.closed {
 		select {
@@ -197,10 +197,10 @@ func (b *Bus) commitPending() {
 		err := b.journal.saveGeneration(g)
 		b.mu.Lock()
 		if err != nil {
-			b.breakDown(err)
+			b.endService(err)
 		}
 		b.answerGeneration(g)
-		b.leaveCommitted(g)
+		b.serveCommitted(g)
 	}
 }
 
@@ -211,8 +211,8 @@ func (b *Bus) answerGeneration(g *generation) {
 	}
 }
 
-// leaveCommitted serves the lanes and queues that a commit has changed.
-func (b *Bus) leaveCommitted(g *generation) {
+// serveCommitted serves the lanes and queues that a commit has changed.
+func (b *Bus) serveCommitted(g *generation) {
 	b.journal.endCommit(g)
 	if b.checkUsable() == nil {
 		b.catchUp()
@@ -231,9 +231,9 @@ func (b *Bus) leaveCommitted(g *generation) {
 // Broken returns a channel that receives one error when service has ended.
 func (b *Bus) Broken() <-chan error { return b.broke }
 
-// breakDown ends all service: after a failed commit it is unknown what is stored, and memory
+// endService ends all service: after a failed commit it is unknown what is stored, and memory
 // may be ahead of it.
-func (b *Bus) breakDown(err error) {
+func (b *Bus) endService(err error) {
 	if b.broken != nil {
 		return
 	}

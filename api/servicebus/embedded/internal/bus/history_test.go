@@ -102,7 +102,7 @@ func (h *busHistory) usedPaths(paths ...string) []string {
 func (h *busHistory) passMillisecond() { h.advanceBoth(time.Millisecond) }
 
 func (h *busHistory) advanceBoth(d time.Duration) {
-	h.busFixture.advanceTime(d)
+	h.advanceTime(d)
 	h.model.advanceTime(d)
 }
 

@@ -61,9 +61,9 @@ func (j *journal) putKey(key, value []byte) {
 
 func (j *journal) removeKey(key []byte) { j.putKey(key, nil) }
 
-// waitsFor returns the generation that contains the newest value of key, nil if it is
+// pendingGeneration returns the generation that contains the newest value of key, nil if it is
 // committed.
-func (j *journal) waitsFor(key []byte) *generation {
+func (j *journal) pendingGeneration(key []byte) *generation {
 	w, waits := j.writes.Get(&write{key: key})
 	switch {
 	case !waits:

@@ -48,7 +48,7 @@ func TestJournal_ReadsLikeAMap(t *testing.T) {
 			value, there := model[k]
 			require.Equal(r, there, j.getValue([]byte(k)) != nil)
 			require.Equal(r, value, string(j.getValue([]byte(k))))
-			if j.waitsFor([]byte(k)) == nil {
+			if j.pendingGeneration([]byte(k)) == nil {
 				require.Equal(r, durable[k], value, "what waits for nothing is durable")
 			}
 			from, to := key.Draw(r, "from"), key.Draw(r, "to")

@@ -62,7 +62,7 @@ func (b *Bus) nextFree(l *deliveryLane) (Message, messageRef, bool) {
 		if seq == 0 {
 			return Message{}, messageRef{}, false
 		}
-		if g := b.journal.waitsFor(messageKey(l.queue.id, seq)); g != nil && b.journal.getValue(messageKey(l.queue.id, seq)) != nil {
+		if g := b.journal.pendingGeneration(messageKey(l.queue.id, seq)); g != nil && b.journal.getValue(messageKey(l.queue.id, seq)) != nil {
 			g.lanes[l] = struct{}{}
 			return Message{}, messageRef{}, false
 		}

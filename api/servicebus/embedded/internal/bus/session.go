@@ -115,7 +115,7 @@ func (b *Bus) nextSession(q *messageQueue) (id string, found bool) {
 			return "", false
 		}
 		seq := lastNumber(head)
-		g := b.journal.waitsFor(messageKey(q.id, seq))
+		g := b.journal.pendingGeneration(messageKey(q.id, seq))
 		if g == nil {
 			m, p, ok := b.readMessage(q, seq)
 			if ok && !hasExpired(&m, b.clock.Now()) {

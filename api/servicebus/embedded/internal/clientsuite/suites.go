@@ -30,21 +30,21 @@ const azservicebus = "github.com/Azure/azure-sdk-for-go/sdk/messaging/azserviceb
 var suites = []*suite{
 	{
 		id: "root", name: "azservicebus live tests", module: azservicebus, folder: ".",
-		prepare: localCredential, emulator: live, environ: liveEnviron,
+		prepare: localCredential, emulator: live, environ: liveEnvironment,
 	},
 	{
 		id: "internal", name: "azservicebus/internal live tests", module: azservicebus, folder: "internal",
-		prepare: localCredential, emulator: live, environ: liveEnviron,
+		prepare: localCredential, emulator: live, environ: liveEnvironment,
 	},
 	{
 		id: "admin", name: "azservicebus/admin live tests", module: azservicebus, folder: "admin",
-		prepare: localCredential, emulator: live, environ: liveEnviron, known: adminGaps,
+		prepare: localCredential, emulator: live, environ: liveEnvironment, known: adminGaps,
 	},
 	{
 		id: "amqp", name: "go-amqp integration tests", module: "github.com/Azure/go-amqp", folder: ".",
 		emulator: []string{"--listen", "127.0.0.1:5672", "--anonymous", "--create-on-use"},
 		environ:  func(string) []string { return []string{"AMQP_BROKER_ADDR=amqp://127.0.0.1:5672"} },
-		wanted:   integrationTests,
+		wanted:   isIntegrationTest,
 	},
 }
 
@@ -64,7 +64,7 @@ const liveEntities = `{"Queues": [
 	{"Name": "testQueue", "Properties": {"LockDuration": "PT5M"}},
 	{"Name": "testQueueWithSessions", "Properties": {"LockDuration": "PT5M", "RequiresSession": true}}]}`
 
-func liveEnviron(trust string) []string {
+func liveEnvironment(trust string) []string {
 	connection := func(key string) string {
 		return "Endpoint=sb://localhost/;SharedAccessKeyName=" + key + ";SharedAccessKey=" + secret
 	}
@@ -106,8 +106,8 @@ var adminGaps = map[string]string{
 	"TestAdminClient_Forwarding":                    "the scheme of a forwarding URL, which is answered as https",
 }
 
-// integrationTests reports whether a test is in integration_test.go; only these need a broker.
-func integrationTests(test string) bool {
+// isIntegrationTest reports whether a test is in integration_test.go; only these need a broker.
+func isIntegrationTest(test string) bool {
 	switch test {
 	case "TestMultipleSessionsOpenClose", "TestDialWithCancelledContext", "TestNewSessionWithCancelledContext",
 		"TestConcurrentSessionsOpenClose", "TestReceiverModeFirst", "TestSenderExactlyOnce", "TestReceivingLotsOfSettledMessages",

@@ -103,12 +103,12 @@ func (c *Conn) reserveFrame(largest uint32) error {
 	c.reading = int(size)
 	c.updateTotals()
 	if c.options.Totals.isScarce() {
-		return memoryExhausted()
+		return memoryError()
 	}
 	return nil
 }
 
-func memoryExhausted() *amqp.Error {
+func memoryError() *amqp.Error {
 	return amqp.Errorf(amqp.ResourceLimitExceeded, "the connections of the namespace buffer more than the limit; read the messages that were requested, and reconnect")
 }
 

@@ -267,8 +267,8 @@ func (c *Conn) handleFrame(channel uint16, p amqp.Performative, payload []byte, 
 	return false, nil
 }
 
-// hungryWithRoom returns the links that wait for room and now have some. The caller holds c.mu.
-func (c *Conn) hungryWithRoom() []*Link {
+// linksWithRoom returns the links that wait for room and now have some. The caller holds c.mu.
+func (c *Conn) linksWithRoom() []*Link {
 	if len(c.hungry) == 0 || c.out.size() > c.bufferLimit(c.options.OutBuffer)/2 {
 		return nil
 	}

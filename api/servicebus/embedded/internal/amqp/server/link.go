@@ -101,7 +101,7 @@ func (s *peerSession) attachLink(p *amqp.Attach, size int) *amqp.Error {
 		l.sendRefusal(amqp.Errorf(amqp.ResourceLimitExceeded, "more than %d links on all connections", totals.limits.Links))
 		return nil
 	case totals.isScarce() && c.undecided > c.bufferLimit(c.options.InBuffer):
-		l.sendRefusal(memoryExhausted())
+		l.sendRefusal(memoryError())
 		return nil
 	}
 	if p.Role == amqp.RoleSender && p.InitialDeliveryCount != nil {

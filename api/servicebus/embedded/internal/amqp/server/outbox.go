@@ -112,7 +112,7 @@ func (c *Conn) recordWritten(err error) {
 	}
 	c.updateTotals()
 	c.room.Broadcast()
-	ready := c.hungryWithRoom()
+	ready := c.linksWithRoom()
 	c.mu.Unlock()
 	for _, l := range ready {
 		l.sender.Ready(false)

@@ -183,7 +183,7 @@ func (s *peerSession) sendPending() {
 	}
 	if s.pending = s.pending[n:]; len(s.pending) == 0 {
 		s.pending = nil
-		for _, l := range s.conn.hungryWithRoom() {
+		for _, l := range s.conn.linksWithRoom() {
 			s.conn.callLater(func() { l.sender.Ready(false) })
 		}
 	}

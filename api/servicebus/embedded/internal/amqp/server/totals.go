@@ -79,6 +79,6 @@ func (c *Conn) bufferLimit(limit int) int {
 // became scarce. The caller holds c.mu.
 func (c *Conn) endIfExhausted() {
 	if c.options.Totals.isExhausted() && c.accounted > c.options.OutBuffer {
-		c.abortConn(memoryExhausted())
+		c.abortConn(memoryError())
 	}
 }
