@@ -76,7 +76,7 @@ type callHistory struct {
 	etags *etagBook
 
 	time  atomic.Int64 // counts the beginnings and ends of calls
-	value atomic.Int64 // value of the last write; every write has another value
+	value atomic.Int64 // value of the last write; every write has a new value
 
 	mu    sync.Mutex
 	calls []porcupine.Operation

@@ -69,8 +69,8 @@ type machine struct {
 	c       *azcosmos.ContainerClient
 	etags   map[azcore.ETag]bool // etags that were returned for a write
 
-	token   *string // position of the change feed …
-	fed     int     // … after this write of the model
+	token   *string // continuation token of the change feed
+	fed     int     // write of the model at which the token continues
 	offered int32   // current throughput
 }
 

@@ -168,7 +168,7 @@ func (l *Limiter) addConn(nc net.Conn) *conn {
 }
 
 // resumeConn moves the entry of a connection to the one that resumes it. It returns nil if nc
-// resumes none. The entry stays active: the request of nc has been read.
+// does not resume a connection. The entry stays active: the request of nc has been read.
 func (l *Limiter) resumeConn(nc net.Conn) *conn {
 	resumed, ok := nc.(ResumedConn)
 	if !ok {

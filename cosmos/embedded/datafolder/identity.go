@@ -24,9 +24,9 @@ type Store struct {
 	Used bool   // the process that opens the data folder uses it
 }
 
-// An Identity distinguishes a data folder from others, and a store that was lost from one
-// that never existed: the file lists the stores that exist, and each store carries the id.
-// A nil Identity is that of no folder; its claims are not checked.
+// An Identity distinguishes a data folder from others, and a store that was lost from one that
+// never existed: the file lists the stores that exist, and each store carries the id. The
+// claims of a nil Identity are not checked.
 //
 // The order of writes makes every crash distinguishable from a loss:
 //
@@ -35,9 +35,8 @@ type Store struct {
 //     has not been used, and is opened as a new one;
 //  3. the name of the store in the file. A listed store is never made again.
 //
-// A folder without the file that holds stores without an id is one of an earlier
-// version. Its stores are adopted once: the file lists them as adopting until each
-// carries the id.
+// An earlier version has neither the file nor ids in the stores. Such stores are adopted once:
+// the file lists them as adopting until each has the id.
 type Identity struct {
 	Format  int
 	ID      string

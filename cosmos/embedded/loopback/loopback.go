@@ -10,10 +10,10 @@
 //	IsHost           yes         yes                yes           no
 //	IsDestination    yes         yes                no            no
 //
-// A name below localhost is accepted as a Host header, as development servers do:
-// RFC 6761 reserves these names and browsers resolve them to loopback, so that no web
-// page of another machine has one. It is no safe destination for a secret: not every
-// resolver follows the RFC, and one that does not asks the network.
+// A name below localhost is accepted as a Host header, as development servers do: RFC 6761
+// reserves these names and browsers resolve them to loopback, so that no web page of another
+// machine has one. It is not a safe destination for a secret, because a resolver that does not
+// follow the RFC asks the network.
 package loopback
 
 import (
@@ -46,9 +46,9 @@ func IsDestination(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// CheckHost returns a handler that rejects requests for other hosts than this machine
-// and hosts with 421 and the text refusal. On an address that other machines can reach
-// it returns next, because a web page gains nothing there.
+// CheckHost returns a handler that accepts only requests for this machine and for hosts. It
+// rejects others with 421 and the text refusal. If other machines can reach addr, it returns
+// next, because a web page gains nothing there.
 func CheckHost(addr net.Addr, next http.Handler, refusal string, hosts ...string) http.Handler {
 	if !IsAddr(addr) {
 		return next

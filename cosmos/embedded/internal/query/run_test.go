@@ -20,7 +20,7 @@ func mustParse(t testing.TB, text string, params map[string]Value) *Query {
 	return q
 }
 
-// mustCompact is JSON as the engine stores it.
+// mustCompact returns JSON as the engine stores it.
 func mustCompact(t testing.TB, text string) []byte {
 	t.Helper()
 	raw, err := rawjson.Compact(nil, []byte(text))

@@ -168,8 +168,8 @@ func (b *Bus) runOperation(done func(error), operation func() error) {
 	b.scheduleAndUnlock()
 }
 
-// replyCommitted makes call when all writes so far are committed. So a result, including an
-// error, never depends on data that a crash could lose.
+// replyCommitted calls call when all writes so far are committed, so that a result, including
+// an error, never depends on data that a crash could lose.
 func (b *Bus) replyCommitted(call func(broken error)) {
 	if !b.journal.replyOnceCommitted(call) {
 		b.callbacks.addCall(func() { call(nil) })

@@ -75,7 +75,8 @@ func (b *Bus) heldLocks(path string, tokens []LockToken) ([]*messageLock, error)
 	return held, nil
 }
 
-// RenewLocks renews the locks of all tokens for a lock duration from now on, or of none.
+// RenewLocks renews the locks of all tokens for a lock duration from now on. It fails, and
+// renews no lock, unless all are held.
 func (b *Bus) RenewLocks(path string, tokens []LockToken, done func([]time.Time, error)) {
 	var until []time.Time
 	b.runOperation(func(err error) { done(until, err) }, func() error {
