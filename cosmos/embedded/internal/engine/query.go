@@ -116,8 +116,8 @@ type pageBuilder struct {
 	page   Page
 
 	skip    int    // results of a JOIN that OFFSET skips
-	partial uint64 // the document within which the page ends …
-	row     int    // … and the number of its results on the page
+	partial uint64 // the document within which the page ends
+	row     int    // number of results of partial on the page
 
 	broken   error  // error of an unreadable document, which ends the query
 	brokenAt uint64 // sequence number of that document if it is damaged, else 0

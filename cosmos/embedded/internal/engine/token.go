@@ -18,10 +18,10 @@ type pagePosition struct {
 	given   int           // number of results on all pages so far, for TOP and LIMIT
 	ordered bool          // the query has ORDER BY
 	keys    []query.Value // sort key of the last document
-	inOrder bool          // the order is the order of insertion …
-	written uint64        // … up to this write in the partition
-	partial uint64        // document within which the page ended, or 0 …
-	row     int           // … and the number of its results on the page
+	inOrder bool          // the order is that of insertion, up to the write written
+	written uint64        // number of a write in the partition, with inOrder
+	partial uint64        // document within which the page ended, or 0
+	row     int           // number of results of partial on the page
 }
 
 type tokenJSON struct {

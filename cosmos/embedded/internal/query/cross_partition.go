@@ -15,8 +15,8 @@ type CrossPartitionPlan struct {
 	Top        *int        // TOP; without Offset and Limit
 	Offset     *int        // OFFSET; together with Limit
 	Limit      *int        //
-	Orders     []Order     // the client merges sorted results …
-	OrderTexts []string    // … by these expressions
+	Orders     []Order     // orders by which the client merges the results
+	OrderTexts []string    // expressions of Orders
 	GroupTexts []string    // expressions of GROUP BY
 	Aggregates []string    // the aggregate of SELECT VALUE, such as "Count"
 	Columns    []SumColumn // columns of SELECT without VALUE, if it groups or aggregates
