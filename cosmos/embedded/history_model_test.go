@@ -44,7 +44,7 @@ func TestHistoryModel_RefusesImpossibleHistories(t *testing.T) {
 				tc.calls[i].Return = math.MaxInt64
 			}
 		}
-		assert.Equal(t, tc.want, porcupine.CheckOperationsTimeout(documents, tc.calls, patience), name)
+		assert.Equal(t, tc.want, porcupine.CheckOperationsTimeout(documents, tc.calls, checkTimeout), name)
 	}
 }
 

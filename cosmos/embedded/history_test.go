@@ -21,9 +21,9 @@ import (
 // then searches for a serial order of their calls in which a simple model returns the same
 // answers, and in which no call precedes one that had ended when it began.
 const (
-	clients  = 5
-	calls    = 8 // calls of each client
-	patience = 2 * time.Minute
+	clients      = 5
+	calls        = 8 // calls of each client
+	checkTimeout = 2 * time.Minute
 )
 
 // TestConcurrentClients_SeeASerialOrder compares whole answers: status, value and etag of
@@ -55,10 +55,10 @@ func TestConcurrentClients_SeeASerialOrder(t *testing.T) {
 				for n := range where.histories {
 					h := &callHistory{c: c, pk: fmt.Sprint("p", n), etags: etags}
 					h.runClients(uint64(n))
-					switch porcupine.CheckOperationsTimeout(documents, h.calls, patience) {
+					switch porcupine.CheckOperationsTimeout(documents, h.calls, checkTimeout) {
 					case porcupine.Ok:
 					case porcupine.Unknown:
-						t.Fatalf("history %d: no verdict within %v", n, patience)
+						t.Fatalf("history %d: no verdict within %v", n, checkTimeout)
 					case porcupine.Illegal:
 						t.Fatalf("history %d has no order:\n%s", n, h)
 					}

@@ -115,9 +115,9 @@ type Options struct {
 	// IdleTimeOut is the time in which a client must send something. Default: 4 minutes.
 	IdleTimeOut time.Duration
 
-	// Patience is the timeout for the handshake, and for a client that does not read. Default:
+	// StallTimeout is the timeout for the handshake, and for a client that does not read. Default:
 	// 1 minute.
-	Patience time.Duration
+	StallTimeout time.Duration
 
 	// Frames is called with a line of text for every AMQP frame. Default: it is not called.
 	Frames func(line string)
@@ -278,7 +278,7 @@ func (n *Namespace) serveAMQP(ctx context.Context, nc net.Conn, tokenTimeout tim
 	n.meter.connections.Add(1)
 	defer n.meter.closed.Add(1)
 	_ = server.Serve(ctx, nc, n.node, server.Options{ // package server logs errors
-		ContainerID: "messagehub", IdleTimeOut: n.options.IdleTimeOut, Patience: n.options.Patience, Logger: n.options.Logger,
+		ContainerID: "messagehub", IdleTimeOut: n.options.IdleTimeOut, StallTimeout: n.options.StallTimeout, Logger: n.options.Logger,
 		Authenticate: func(name, password string) bool {
 			_, known := n.node.Keys.Login(name, password)
 			return known || n.options.Anonymous

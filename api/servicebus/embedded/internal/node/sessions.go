@@ -58,8 +58,8 @@ func (f sessionRequest) grantedSource(a *amqp.Attach, id string) *amqp.Source {
 // acceptSession waits for a session, and then accepts the link.
 func (o *senderLink) acceptSession(f sessionRequest) {
 	want := bus.SessionRequest{ID: f.id, Timeout: sessionTimeout}
-	if patience, ok := parseMilliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
-		want.Timeout = patience
+	if timeout, ok := parseMilliseconds(o.link.Wants.Properties.Get(timeoutWanted)); ok {
+		want.Timeout = timeout
 	}
 	cancel := o.peer.namespace.Bus.AcceptSession(o.path, want, o.receiverOptions(), func(r *bus.Receiver, err error) {
 		if err != nil {

@@ -246,7 +246,7 @@ func TestConn_BuffersLessWhileMemoryIsScarce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		totals := server.NewTotals(server.TotalLimits{Memory: 100_000})
 		source := &testSender{payload: make([]byte, 1000), settled: true, left: 1_000_000}
-		o := server.Options{OutBuffer: 64_000, Patience: time.Hour, Totals: totals}
+		o := server.Options{OutBuffer: 64_000, StallTimeout: time.Hour, Totals: totals}
 		var peers []*peer
 		for range 10 {
 			p := serveTest(t, context.Background(), func(l *server.Link) {

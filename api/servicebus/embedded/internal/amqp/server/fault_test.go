@@ -161,7 +161,7 @@ func TestConn_EndsIfThePeerNeverReads(t *testing.T) {
 		p := serveTest(t, context.Background(), func(l *server.Link) {
 			source.link = l
 			l.Send(server.Terms{}, source)
-		}, server.Options{OutBuffer: 100_000, Patience: time.Minute})
+		}, server.Options{OutBuffer: 100_000, StallTimeout: time.Minute})
 		p.openPeer(amqp.Open{})
 		p.beginSession(0, 1000)
 		p.attachReceiver(0, 0)
@@ -180,7 +180,7 @@ func TestConn_EndsIfThePeerNeverReads(t *testing.T) {
 // The server stops reading from a peer that sends many requests and does not read the answers.
 func TestConn_StopsReadingFromAPeerThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{OutBuffer: 1000, Patience: time.Minute})
+		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{OutBuffer: 1000, StallTimeout: time.Minute})
 		p.openPeer(amqp.Open{})
 		p.beginSession(0, 1000)
 		handle := uint32(0)
@@ -220,7 +220,7 @@ func TestIdleTimeout_EndsOnlySilentPeers(t *testing.T) {
 
 func TestHandshake_HasATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{Patience: 5 * time.Second})
+		p := serveTest(t, context.Background(), acceptReceivers(acceptAll), server.Options{StallTimeout: 5 * time.Second})
 		p.writeBytes(amqp.HeaderAMQP[:])
 		began := time.Now()
 		require.Error(t, <-p.ended)

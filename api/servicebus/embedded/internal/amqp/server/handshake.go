@@ -15,7 +15,7 @@ const largestSASL = 4096
 
 // negotiate agrees on the protocol and opens the connection.
 func (c *Conn) negotiate() error {
-	if err := c.nc.SetReadDeadline(time.Now().Add(c.options.Patience)); err != nil {
+	if err := c.nc.SetReadDeadline(time.Now().Add(c.options.StallTimeout)); err != nil {
 		return err
 	}
 	header, err := c.readHeader()

@@ -80,11 +80,11 @@ func (c *Conn) runWriter(done *sync.WaitGroup) {
 func (c *Conn) prepareWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	patience := c.options.Patience
+	timeout := c.options.StallTimeout
 	if c.aborted != nil {
-		patience = closeTimeout
+		timeout = closeTimeout
 	}
-	return c.nc.SetWriteDeadline(time.Now().Add(patience))
+	return c.nc.SetWriteDeadline(time.Now().Add(timeout))
 }
 
 // nextChunk takes all waiting bytes. If there are none, every is the time until the next

@@ -54,7 +54,7 @@ type Options struct {
 	MaxDetaching int           // links of a connection that ended and whose detach by the peer is awaited; default 1024
 	MaxUnsettled int           // unsettled messages of a link on which the server sends; default 65536
 	IdleTimeOut  time.Duration // the peer must send within that time; default 4 min
-	Patience     time.Duration // timeout for a peer that must read or send; default 1 min
+	StallTimeout time.Duration // timeout for a peer that must read or send; default 1 min
 	OutBuffer    int           // bytes waiting to be written; default 1 MB
 	InBuffer     int           // bytes of messages not yet settled; default 4 MB
 	TokenTimeout time.Duration // the application must call Conn.Authorize within that time; default 10 s
@@ -84,7 +84,7 @@ func (o Options) withDefaults() Options {
 	o.MaxDetaching = cmp.Or(o.MaxDetaching, 1024)
 	o.MaxUnsettled = cmp.Or(o.MaxUnsettled, 1<<16)
 	o.IdleTimeOut = cmp.Or(o.IdleTimeOut, 4*time.Minute)
-	o.Patience = cmp.Or(o.Patience, time.Minute)
+	o.StallTimeout = cmp.Or(o.StallTimeout, time.Minute)
 	o.OutBuffer = cmp.Or(o.OutBuffer, 1<<20)
 	o.InBuffer = cmp.Or(o.InBuffer, 4<<20)
 	o.TokenTimeout = cmp.Or(o.TokenTimeout, 10*time.Second)
