@@ -22,7 +22,7 @@ type committedDoc struct {
 }
 
 // TestCommitted_IsCalledInTheOrderOfTheCommits has real goroutines patch the same documents.
-// The callback takes no lock: the race detector finds calls that overlap, and the etags, which
+// The callback does not lock: the race detector finds calls that overlap, and the etags, which
 // ascend with every commit, show calls that are out of order.
 func TestCommitted_IsCalledInTheOrderOfTheCommits(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {

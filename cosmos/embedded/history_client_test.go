@@ -13,7 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// A historyClient remembers what it last saw of each document.
+// A historyClient keeps the version of each document that it saw last.
 type historyClient struct {
 	*callHistory
 	random *rand.Rand

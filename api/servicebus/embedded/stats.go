@@ -72,7 +72,8 @@ func (n *Namespace) frameObserver() func(uint64, bool, uint16, amqp.Performative
 	}
 }
 
-// DeadLetters returns the number of dead letters of a queue, and false if there is no such queue.
+// DeadLetters returns the number of dead letters of a queue, and false if the queue does not
+// exist.
 func (n *Namespace) DeadLetters(queue string) (int64, bool) {
 	counts, err := n.bus.Counts(queue)
 	return counts.DeadLetter, err == nil

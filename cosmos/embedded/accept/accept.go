@@ -35,7 +35,7 @@ var temporaryErrors = []error{
 // Options of a listener that retries.
 type Options struct {
 	Logger *slog.Logger   // required
-	Server string         // what the log calls the server, such as "the bus"
+	Server string         // name of the server in the log, such as "the bus"
 	Random func() float64 // random numbers from 0 to 1 for jitter; default: those of math/rand
 }
 

@@ -1,10 +1,10 @@
 // Package connlimit bounds the connections of an http.Server, so that idle clients
 // cannot use up the file descriptors of the process.
 //
-// A server at its limit still accepts. To make room it closes the connection that has
-// been idle the longest, or one that has not sent a request in time. If no such connection exists,
-// the new connection is one of a few over the limit: [OverLimit] reports it to the
-// handler, which refuses all requests but those of probes.
+// A server at its limit still accepts. To make room it closes the connection that has been idle
+// the longest, or one that has not sent a request in time. If no such connection exists, the
+// new connection is one of a few over the limit: [OverLimit] reports it to the handler, which
+// refuses all requests except those of probes.
 //
 //	accept ─▶ under the limit? ─▶ serve
 //	              │ no
@@ -51,7 +51,7 @@ type Limiter struct {
 	stats     Stats
 }
 
-// Stats count what a Limiter has done.
+// Stats are counts of a Limiter.
 type Stats struct {
 	Open   int   // connections now
 	Closed int64 // connections that were closed to make room

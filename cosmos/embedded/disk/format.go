@@ -13,7 +13,7 @@ type Format struct {
 	Version string // of this program; "": it is not stored
 	Key     []byte // key of the number; keys that begin with it belong to the format
 
-	IsNew func(State) bool // the engine has not stored anything
+	IsNew func(State) bool // reports that the engine has stored no data yet
 	Steps map[uint64]Step  // steps by the format that they start from; each leads to the next format
 }
 

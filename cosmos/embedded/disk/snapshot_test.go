@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reopenSnapshot returns what the file of a snapshot holds.
+// reopenSnapshot returns the content of a snapshot's file.
 func reopenSnapshot(t testing.TB, s *Snapshot) map[string]string {
 	t.Helper()
 	var b bytes.Buffer

@@ -138,7 +138,7 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 	return p, nil
 }
 
-// An element is what a page has for one key.
+// An element is the entry of one key in a page.
 type element struct {
 	key   []byte
 	flags uint32 // of a leaf

@@ -32,7 +32,7 @@ type Options struct {
 	Handler http.Handler // required
 	TLS     *tls.Config  // default: without TLS
 	Logger  *slog.Logger // default: discards
-	Server  string       // what the log calls the server, such as "the account"
+	Server  string       // name of the server in the log, such as "the account"
 
 	// MaxConnections bounds the connections at one time. At the limit, the one that has
 	// been idle the longest is closed for a new one; if none is idle, connlimit.OverLimit

@@ -155,8 +155,8 @@ func errorOfEnd(end int) error {
 	return nil
 }
 
-// Unquote returns the text of a JSON string. The result is a part of b where
-// b has no escapes. ok is false if b is no string.
+// Unquote returns the text of a JSON string. The result is a part of b where b has no escapes.
+// ok is false if b is not a string.
 func Unquote(b []byte) (text []byte, ok bool) {
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
 		return nil, false
