@@ -8,9 +8,9 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// remembered is how many past states a memory store keeps for ViewPast. They
-// share what they have in common.
-const remembered = 64
+// maxPastStates is the number of past states that a memory store keeps for ViewPast. They share
+// unchanged nodes.
+const maxPastStates = 64
 
 type pair struct{ key, value []byte }
 
@@ -46,8 +46,8 @@ func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {
 		m.mu.Unlock()
 		return ErrClosed
 	}
-	// Copy marks the nodes of the original as shared. It is only reached
-	// here, under both locks; readers do not look at that mark.
+	// Copy marks the nodes of the original as shared. Only this line writes the marks, under
+	// both locks, and readers do not read them.
 	next := m.states[len(m.states)-1].Copy()
 	m.mu.Unlock()
 
@@ -64,8 +64,8 @@ func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {
 func (m *memoryStore) publishState(next *tree) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.states) > remembered {
-		m.states = append(m.states[:0:0], m.states[len(m.states)-remembered:]...)
+	if len(m.states) > maxPastStates {
+		m.states = append(m.states[:0:0], m.states[len(m.states)-maxPastStates:]...)
 	}
 	m.states = append(m.states, next)
 }
