@@ -12,8 +12,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// A blobIndex contains all versions. It agrees with the store whenever the lock of the name is
-// not held by a writer.
+// A blobIndex contains all versions. While the lock of a name is held, index and store agree
+// about it.
 type blobIndex struct {
 	making     sync.Mutex // held while a container is created
 	mu         sync.Mutex

@@ -35,7 +35,7 @@ type Clock interface {
 
 // A Timer is a timer of a Clock.
 type Timer interface {
-	// Stop is that of [time.Timer].
+	// Stop reports whether it has prevented f from running.
 	Stop() bool
 }
 

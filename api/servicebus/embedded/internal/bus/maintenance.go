@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// maintenanceStep bounds the messages of one maintenance run of a queue.
+	// maintenanceStep bounds the keys of each table in one maintenance run of a queue.
 	maintenanceStep = 256
 	// maintenanceBytes bounds the bytes that wait for the disk when a run starts.
 	maintenanceBytes = 8 << 20
@@ -38,8 +38,8 @@ func (b *Bus) scheduleFirst(q *messageQueue) {
 	}
 }
 
-// firstDue returns the first key of a time table to process. It skips expired messages that are
-// locked: they expire when their lock ends.
+// firstDue returns the key at which the search for due keys of a table starts. It skips expired
+// messages that are locked: they expire when their lock ends.
 func (q *messageQueue) firstDue(table byte) []byte {
 	if table == tableExpiry && q.overdue != nil {
 		return q.overdue

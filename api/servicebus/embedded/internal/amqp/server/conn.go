@@ -84,8 +84,8 @@ func (c *Conn) serveConn() error {
 	return err
 }
 
-// finishConn ends all links and waits until the writer has written the rest. It returns the
-// error with which the connection was aborted, if any.
+// finishConn ends all links and seals the outbox, so that the writer ends after it has written
+// the rest. It returns the error with which the connection was aborted, if any.
 func (c *Conn) finishConn() error {
 	c.mu.Lock()
 	c.over = true
@@ -215,7 +215,7 @@ func (c *Conn) isOver() bool {
 }
 
 // waitForRoom waits while the peer does not read, or the application has not settled the peer's
-// messages. It returns false when the connection ends.
+// messages. It returns false if a write has failed or the outbox is still full.
 func (c *Conn) waitForRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -100,7 +100,7 @@ func (l *Link) topUpCredit() bool {
 	return true
 }
 
-// finishDelivery releases the resources of a message.
+// finishDelivery ends a delivery and makes room for another one.
 func (l *Link) finishDelivery() {
 	l.busy--
 	l.topUpCredit()
