@@ -72,7 +72,7 @@ type conn struct {
 	over    bool
 
 	in, own, overIn *list.Element
-	lists           [2]*list.List // lists that contain the elements in and own
+	lists           [2]*list.List // the lists of the elements in and own
 }
 
 // New returns a Limiter.

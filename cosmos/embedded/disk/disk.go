@@ -83,7 +83,7 @@ type Tx interface {
 	OnCommit(fn func())
 }
 
-// A Store is safe for use by many goroutines.
+// A Store is safe for concurrent use.
 type Store interface {
 	// Update runs fn and commits its writes, or returns the error of fn and changes nothing. fn
 	// may run in another goroutine.

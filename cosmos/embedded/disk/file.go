@@ -73,7 +73,7 @@ func (f *fileStore) enqueue(u *queuedUpdate) error {
 // runWriter commits until the channel is closed and empty.
 func (f *fileStore) runWriter() {
 	defer close(f.done)
-	debug.SetPanicOnFault(true) // of this goroutine, in which only bbolt's mapped file can fault
+	debug.SetPanicOnFault(true) // affects this goroutine, in which only bbolt's mapped file can fault
 	var broken error
 	for first := range f.updates {
 		waiting := f.gatherUpdates(first)

@@ -32,7 +32,7 @@ type memoryStore struct {
 	views  sync.WaitGroup
 }
 
-// NewMemory returns an empty store that forgets all when it is dropped.
+// NewMemory returns an empty store in memory.
 func NewMemory() Store { return &memoryStore{states: []*tree{newTree()}} }
 
 func (m *memoryStore) Update(ctx context.Context, fn func(Tx) error) error {

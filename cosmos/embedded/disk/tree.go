@@ -81,7 +81,7 @@ type treePage struct {
 	id     uint64
 	leaf   bool
 	count  int
-	length int64  // of the page with its overflow
+	length int64  // length of the page with its overflow
 	first  []byte // the part before the overflow
 	at     int64
 	file   io.ReaderAt
