@@ -33,7 +33,7 @@ public static class Domain
 
     // Answer waits for one request of the hub and answers it. Call it again and again,
     // several at a time: a ServiceBusException with the reason ServiceTimeout says that
-    // nobody has asked.
+    // no request waits.
     public static async Task Answer(ServiceBusClient bus, string queue, BlobContainerClient container,
         Func<DataBundleRequestContract, List<Guid>, Task<Stream>> make)
     {
@@ -70,7 +70,7 @@ public static class Domain
         if (message == null) return;
         var notice = DequeueContract.Parser.ParseFrom(message.Body.ToArray());
         await take(message.MessageId, notice.MarketOperator, notice.DataAvailableNotificationReferenceId);
-        await receiver.CompleteMessageAsync(message); // if take throws, it comes again when its lock is over
+        await receiver.CompleteMessageAsync(message); // if take throws, it comes again when its lock has expired
     }
 
     // EventIds reads a list of ids, 16 bytes each: Guid has just this order.

@@ -53,7 +53,7 @@ public final class Domain {
     }
 
     // answer waits for one request of the hub and answers it. Call it again and again,
-    // in several threads: a timeout of acceptNextSession says that nobody has asked.
+    // in several threads: a timeout of acceptNextSession says that no request waits.
     public static void answer(String connection, String queue, BlobContainerClient container, Maker maker) throws Exception {
         try (ServiceBusSessionReceiverClient sessions =
                  new ServiceBusClientBuilder().connectionString(connection).sessionReceiver().queueName(queue).disableAutoComplete().buildClient();
@@ -88,7 +88,7 @@ public final class Domain {
         for (ServiceBusReceivedMessage message : receiver.receiveMessages(1, Duration.ofSeconds(60))) {
             Contract.DequeueContract notice = Contract.DequeueContract.parseFrom(message.getBody().toBytes());
             taker.take(message.getMessageId(), notice.getMarketOperator(), notice.getDataAvailableNotificationReferenceId());
-            receiver.complete(message); // if take throws, it comes again when its lock is over
+            receiver.complete(message); // if take throws, it comes again when its lock has expired
         }
     }
 

@@ -29,7 +29,7 @@ export async function send(sender, event) {
 }
 
 // answer waits for one request of the hub and answers it. Call it again and again,
-// several at a time: what throws ServiceTimeout found nobody asking.
+// several at a time: what throws ServiceTimeout found no request.
 export async function answer(bus, queue, container, make) {
   const session = await bus.acceptNextSession(queue, { skipParsingBodyAsJson: true });
   try {
@@ -65,7 +65,7 @@ export async function hear(receiver, take) {
   if (!message) return;
   const notice = decode("DequeueContract", message.body);
   await take(message.messageId, notice.marketOperator, notice.DataAvailableNotificationReferenceId);
-  await receiver.completeMessage(message); // if take throws, it comes again when its lock is over
+  await receiver.completeMessage(message); // if take throws, it comes again when its lock has expired
 }
 
 // eventIds reads a list of ids: 16 bytes each, the first three groups reversed.

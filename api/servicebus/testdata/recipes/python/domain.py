@@ -31,8 +31,8 @@ def send(sender, event):
 
 
 # answer waits for one request of the hub and answers it. Call it again and again, in
-# several threads: azure.servicebus.exceptions.OperationTimeoutError says that nobody
-# has asked.
+# several threads: azure.servicebus.exceptions.OperationTimeoutError says that
+# no request waits.
 def answer(bus, queue, container, make):
     with bus.get_queue_receiver(queue, session_id=NEXT_AVAILABLE_SESSION) as session:
         messages = session.receive_messages(max_message_count=1, max_wait_time=5)
@@ -62,7 +62,7 @@ def hear(receiver, take):
     for message in receiver.receive_messages(max_message_count=1, max_wait_time=60):
         notice = contract.DequeueContract.FromString(b"".join(message.body))
         take(message.message_id, notice.marketOperator, notice.DataAvailableNotificationReferenceId)
-        receiver.complete_message(message)  # if take raises, it comes again when its lock is over
+        receiver.complete_message(message)  # if take raises, it comes again when its lock has expired
 
 
 # event_ids reads a list of ids: 16 bytes each, the first three groups reversed.
