@@ -4,7 +4,7 @@
 FUZZTIME     = 20s
 BENCH        = .
 CRASH_RUNS   = 10
-CRASH_POINTS = 50
+CRASH_SITES = 50
 ARGS         =
 MUTANTS      =
 SEEDS        =
@@ -20,7 +20,7 @@ help: ## print this page
 	@echo
 	@echo '  ARGS          flags for run, such as ARGS="--in-memory"'
 	@echo '  BENCH         which of benchmarks, a regular expression; all by default'
-	@echo '  CRASH_POINTS  how often crash-points kills at each; $(CRASH_POINTS) by default'
+	@echo '  CRASH_SITES   how often crash-sites kills at each; $(CRASH_SITES) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
 	@echo '  SEEDS         how many test, prove and prove-long try; 8, 500, 50,000 by default'
@@ -112,16 +112,16 @@ survey-figures: ## the survey of 10,000 and 100,000 mailboxes: cost, lag, Peeks 
 production-day: ## deploy three hubs to the emulators, upgrade, back up, lose all disks, restore; 10,000 events
 	MESSAGEHUB_DAY_EVENTS=667 go test ./cmd/messagehub -run TestADayInProduction -count 1 -v
 
-crash-points: ## kill a hub before and after every step, often; may be broken off (CRASH_POINTS)
-	MESSAGEHUB_CRASH_POINTS='$(CRASH_POINTS)' MESSAGEHUB_CRASH_POINTS_FILE='$(CURDIR)/bin/crash-points.jsonl' \
-		go test ./bench/simulate/crashpoint -run TestEveryCrashPoint -count 1 -v -timeout 24h
+crash-sites: ## kill a hub before and after every step, often; may be broken off (CRASH_SITES)
+	MESSAGEHUB_CRASH_SITES='$(CRASH_SITES)' MESSAGEHUB_CRASH_SITES_FILE='$(CURDIR)/bin/crash-sites.jsonl' \
+		go test ./bench/simulate/crashsites -run TestEveryCrashSite -count 1 -v -timeout 24h
 
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
-small-worlds: ## every interleaving of small scenarios, into bench/simulate/smallworld/RESULTS.md
-	MESSAGEHUB_SMALL_WORLDS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
-		go test ./bench/simulate/smallworld -run TestEverySmallWorld -count 1 -v -timeout 12h
+explore: ## every interleaving of small scenarios, into bench/simulate/explorer/RESULTS.md
+	MESSAGEHUB_EXPLORER_RESULTS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
+		go test ./bench/simulate/explorer -run TestEveryScenario -count 1 -v -timeout 12h
 
 model: ## every state of the model of small Saves, and mutations, into bench/model/smallsaves/RESULTS.md
 	go run ./bench/model/smallsaves/explore -results bench/model/smallsaves/RESULTS.md
@@ -191,4 +191,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-points crash-images small-worlds model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-sites crash-images explore model error-branches campaign mutants conformance-azcosmos conformance-servicebus test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures

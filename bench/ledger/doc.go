@@ -12,7 +12,7 @@
 //	H7  a bundle is not received again by a Peek that began after its Dequeue was answered
 //
 // The rules are named as in the design of the hub. The demo, the crash tests, the
-// simulation, package crashpoint and the conformance suite of stores share this judgement.
+// simulation, package crashsites and the conformance suite of stores share this judgement.
 // Each reads the bodies itself, because each sends events of its own form, and adds the
 // rules that only its own load can check: what operators may change, and what domains must
 // be notified of.

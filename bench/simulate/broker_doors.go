@@ -5,14 +5,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
 // A door is what the clients of a consumer have seen of its bundles. It is guarded by
 // pushWorld.pmu. Each call is compared with the calls that had ended when it began. In the end,
-// package doors looks for an order of all of them.
+// package consumerhistory looks for an order of all of them.
 type door struct {
 	bundles map[string]*seenBundle
 	order   []string // of their dequeues

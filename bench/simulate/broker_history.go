@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/messagehub/messagehub/bench/simulate/doors"
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/consumerhistory"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 )
@@ -101,12 +101,12 @@ func (c *brokerConsumer) notePeek(client int, began int64, b *broker.Bundle, err
 // noteDequeue notes the answer to a Dequeue.
 func (c *brokerConsumer) noteDequeue(client int, began int64, bundle string, err error) {
 	c.settleCalls()
-	outcome := doors.Unknown
+	outcome := consumerhistory.Unknown
 	switch {
 	case err == nil:
-		outcome = doors.Done
+		outcome = consumerhistory.Done
 	case domain.KindOf(err) == domain.NotFound:
-		outcome = doors.NotFound
+		outcome = consumerhistory.NotFound
 	}
 	c.history.Dequeue(client, began, c.w.now(), bundle, outcome)
 }
@@ -117,11 +117,11 @@ func (w *brokerWorld) judgeHistories() error {
 	for _, channel := range w.channels {
 		for _, c := range channel.consumers {
 			c.settleCalls()
-			switch v := c.history.Check(w.now(), doors.Options{StaleReads: w.plan.consistency != "Strong"}); v {
-			case doors.Legal:
+			switch v := c.history.Check(w.now(), consumerhistory.Options{StaleReads: w.plan.consistency != "Strong"}); v {
+			case consumerhistory.Legal:
 				w.reached("a history of both doors was explained")
-			case doors.Skipped: // it is too long
-			case doors.Illegal, doors.GaveUp:
+			case consumerhistory.Skipped: // it is too long
+			case consumerhistory.Illegal, consumerhistory.GaveUp:
 				return fmt.Errorf("P15, P20: the history of %s has no explanation (%v):\n%s", c.name, v, &c.history)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
-	"github.com/messagehub/messagehub/bench/simulate/doors"
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/consumerhistory"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/delivery"
@@ -98,7 +98,7 @@ type brokerConsumer struct {
 	before, answered map[int]int64
 	door             door // guarded by pushWorld.pmu
 
-	history doors.Recorder
+	history consumerhistory.Recorder
 	pending []*notedCall // guarded by pushWorld.pmu
 }
 

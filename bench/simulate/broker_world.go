@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/subscribe"

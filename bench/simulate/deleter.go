@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
-	"github.com/messagehub/messagehub/bench/simulate/truth"
+	"github.com/messagehub/messagehub/bench/simulate/invariants"
 )
 
 // A deleter is a rule of the storage account that is wrong: now and then it deletes content that a
@@ -88,7 +88,7 @@ func (x *deleter) deletes() error {
 	if err != nil {
 		return err
 	}
-	x.w.judges[containers.Truth].(*truth.Observer).Deleted(name)
+	x.w.judges[containers.Invariants].(*invariants.Observer).Deleted(name)
 	x.w.ledger.judge.Deleting(body)
 	if _, err := blob.Delete(x.w.ctx, nil); err != nil {
 		return err

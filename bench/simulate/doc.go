@@ -28,7 +28,7 @@
 //
 // # What must hold
 //
-// After every commit of the engine, [truth.Observer] compares the documents with the
+// After every commit of the engine, [invariants.Observer] compares the documents with the
 // invariants H1 to H9 and L9. Package containers lists the containers of the hub with their
 // judges; a request or a commit of any other container fails the run. A [referenceLedger]
 // keeps what the parties saw: a bundle that is handed out twice is the same to the byte and
@@ -55,7 +55,7 @@
 // share the shards of an account, on lines like those of hubs, and receivers that they call
 // through api/webhook by connections in the bubble. Receivers hang, drip, redirect, reset and
 // lie about their length; one may end every node that calls it with a certain message. After
-// every commit, package truth/push holds the documents to the rules P1 to P8 of the push side;
+// every commit, package invariants/push holds the documents to the rules P1 to P8 of the push side;
 // the world holds P9, P11 and P12, and in the end P1 and P5. The numbers of its faults begin at
 // a million.
 //
@@ -71,9 +71,9 @@
 // consumers; consumers are put while messages are broadcast with two priorities, some of them with
 // the id of their producer and again; the consumers are called and fail, and some fetch bundles
 // besides; operators re-trigger what is dead; a token is replaced. After every commit, package
-// truth/push holds P13, P15, P18 and P20, too. The world holds P15 at each call, P18 and P19 at each
+// invariants/push holds P13, P15, P18 and P20, too. The world holds P15 at each call, P18 and P19 at each
 // message that a consumer gets, P20 at each bundle, and in the end compares what nodes answer about
-// messages, jobs and dead letters with what has happened. Package doors looks for an order of the calls,
+// messages, jobs and dead letters with what has happened. Package consumerhistory looks for an order of the calls,
 // Peeks and Dequeues of each consumer by which no message came by both doors. The numbers of its faults begin at two
 // millions.
 //
@@ -92,7 +92,7 @@
 // of domain/watch, the relay of changes, and a store of bundles with its courier. Writers put, replace
 // and delete documents of clients by both nodes; actors take bundles, which an operator may open again;
 // owners create watches on both, replace their callbacks, read and delete them. Receivers also redirect
-// to themselves. After every commit, packages truth and truth/push hold P14 and the rule of notices. The
+// to themselves. After every commit, package invariants and invariants/push hold P14 and the rule of notices. The
 // world holds P18 at each creation and each call, W-13 at each answer and W-16 at each call, and in the
 // end that each change is in the stream of its resource once, and each counter exact. The numbers of its
 // faults begin at four millions.
@@ -106,7 +106,7 @@
 // die within a crawl. In half of them users patch current rows, and in a third nodes forget what is older
 // than six hours; then all of that comes again two weeks later.
 //
-// After every commit, package truth/objects holds L1 to L8 and L10. In the end, the current state is that
+// After every commit, package invariants/objects holds L1 to L8 and L10. In the end, the current state is that
 // of the bucket if all events were reported and no clock was wrong, or if one crawl has followed all that
 // was reported; a crawl then finds no difference. After a last crawl it is that of the bucket in each world. The
 // counts are those of the deliveries that were answered; one that was not answered may have been counted or
@@ -121,6 +121,6 @@
 // nearly always.
 //
 // What this leaves to others: the disk (crash images of the engines' own tests), the
-// real process (package crashpoint), all orders of few requests (package smallworld),
+// real process (package crashsites), all orders of few requests (package explorer),
 // the network under HTTP and AMQP.
 package simulate

@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
-	"github.com/messagehub/messagehub/bench/simulate/truth"
-	"github.com/messagehub/messagehub/bench/simulate/truth/objects"
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
@@ -15,12 +15,12 @@ type judge interface {
 
 // newJudges returns the judges that package containers names.
 func newJudges(w *world) map[containers.Judge]judge {
-	observer := truth.New(w.plan.capacity)
+	observer := invariants.New(w.plan.capacity)
 	observer.Reached = w.reached
 	ofObjects := objects.New()
 	ofObjects.Reached = w.reached
 	return map[containers.Judge]judge{
-		containers.Truth: observer, containers.TruthPush: push.New(push.Witness{Reached: w.reached}), containers.TruthObjects: ofObjects,
+		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Witness{Reached: w.reached}), containers.InvariantsObjects: ofObjects,
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/jsonpatch"
-	"github.com/messagehub/messagehub/bench/simulate/truth/objects"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"

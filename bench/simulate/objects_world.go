@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
-	"github.com/messagehub/messagehub/bench/simulate/truth/objects"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -120,7 +120,7 @@ func newObjectWorld(o *Options) (*objectWorld, error) {
 	}
 	l := &objectWorld{world: w, d: newDice(o.Seed, objectUses+501), plan: newObjectPlan(newDice(o.Seed, objectUses+502)), source: memory.NewSource(objectBucket)}
 	l.clock.shift = time.Until(objecttest.FirstMoment.Add(time.Hour))
-	l.observer = w.judges[containers.TruthObjects].(*objects.Observer)
+	l.observer = w.judges[containers.InvariantsObjects].(*objects.Observer)
 	if l.plan.retention > 0 {
 		l.observer.Forgets = func() (rows, dead time.Time) {
 			latest := l.clock.now().Add(maxObjectSkew)

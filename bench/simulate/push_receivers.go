@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/repository"

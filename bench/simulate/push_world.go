@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/cosmos/client"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
@@ -69,7 +69,7 @@ func newPushWorld(o *Options, uses uint64, faults int) (*pushWorld, error) {
 	w.shelf, w.plan.vandal, w.plan.receivers, w.numbers = nil, false, false, faults
 	w.weather.lasts = 150 + p.d.n(600)
 	p.segments = []int64{0, 0, 2000}[p.d.n(3)]
-	p.observer = w.judges[containers.TruthPush].(*push.Observer)
+	p.observer = w.judges[containers.InvariantsPush].(*push.Observer)
 	p.observer.SetWitness(push.Witness{
 		Matches: p.matches, Accepted: p.hasAccepted, Calls: p.calls,
 		Budget: func(string) int { return p.attempts }, Reached: w.reached,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/domain"
 )
 

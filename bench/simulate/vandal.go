@@ -319,7 +319,7 @@ func (v *vandal) damageObject(name string) string {
 func (v *vandal) drop(string) string {
 	v.w.bare.Store(true)
 	v.w.setsRight()
-	all := slices.DeleteFunc(containers.All(), func(c containers.Container) bool { return c.Judge != containers.Truth })
+	all := slices.DeleteFunc(containers.All(), func(c containers.Container) bool { return c.Judge != containers.Invariants })
 	c := all[v.d.n(len(all))].Name
 	err := v.door.drop(context.WithoutCancel(v.w.ctx), c)
 	v.w.shelf.forget(c)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
-	"github.com/messagehub/messagehub/bench/simulate/truth"
-	"github.com/messagehub/messagehub/bench/simulate/truth/push"
+	"github.com/messagehub/messagehub/bench/simulate/invariants"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
@@ -23,7 +23,7 @@ import (
 type watchWorld struct {
 	*pushWorld
 	base      domain.ResourceBase
-	bundles   *truth.Observer
+	bundles   *invariants.Observer
 	documents []domain.Resource
 	retention time.Duration // of bundles
 
@@ -69,7 +69,7 @@ func newWatchWorld(o *Options) (*watchWorld, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watchWorld{pushWorld: p, bundles: p.judges[containers.Truth].(*truth.Observer), drafts: make(map[string]*watchDraft), watches: make(map[string]*observedWatch)}
+	w := &watchWorld{pushWorld: p, bundles: p.judges[containers.Invariants].(*invariants.Observer), drafts: make(map[string]*watchDraft), watches: make(map[string]*observedWatch)}
 	p.watches, p.course, p.unfinished = w, w.changeWhileOwnersAct, w.unpublished
 	p.weather.lasts = 300 + p.d.n(1000)
 	w.retention = []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute}[p.d.n(3)]

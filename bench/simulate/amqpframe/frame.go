@@ -1,8 +1,8 @@
 // Package amqpframe reads the frames of AMQP 1.0 that a process and its namespace exchange.
 //
-// The simulation and package crashpoint stand between a hub and its bus. The simulation
+// The simulation and package crashsites stand between a hub and its bus. The simulation
 // names what a chunk of a connection carries ([Names]) and lets it through when its turn
-// comes; crashpoint follows links and deliveries ([Deframer]) to end a process at a step.
+// comes; crashsites follows links and deliveries ([Deframer]) to end a process at a step.
 // The package asks for no more than the AMQP of a client that works, and skips what it does
 // not know.
 package amqpframe

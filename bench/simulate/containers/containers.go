@@ -2,7 +2,7 @@
 // the package that judges its documents.
 //
 // All observers of a simulation work from this list: the names of requests (package steps),
-// the invariants (package truth), what a corruptor finds and damages, and the small worlds.
+// the invariants (package invariants), what a corruptor finds and damages, and the small worlds.
 // A hub that uses a container which is not listed fails the run, so that no document is
 // stored unseen. Whoever adds a container adds an entry here, and gives the simulation the
 // judge that the entry names.
@@ -19,10 +19,10 @@ type Judge string
 
 // The judges.
 const (
-	Truth     Judge = "truth"      // package bench/simulate/truth
-	TruthPush Judge = "truth/push" // package bench/simulate/truth/push
+	Invariants     Judge = "invariants"      // package bench/simulate/invariants
+	InvariantsPush Judge = "invariants/push" // package bench/simulate/invariants/push
 
-	TruthObjects Judge = "truth/objects" // package bench/simulate/truth/objects
+	InvariantsObjects Judge = "invariants/objects" // package bench/simulate/invariants/objects
 )
 
 // A Container is one in which hubs store documents.
@@ -51,12 +51,12 @@ const Objects = "objects"
 // All returns every container, in an order that stays.
 func All() []Container {
 	return []Container{
-		{Catalog, "partitionKey", Truth},
-		{Cabinet, "partitionKey", Truth},
-		{Bundles, "recipient", Truth},
-		{Streams, "partitionKey", TruthPush},
-		{Cursors, "partitionKey", TruthPush},
-		{Objects, "partitionKey", TruthObjects},
+		{Catalog, "partitionKey", Invariants},
+		{Cabinet, "partitionKey", Invariants},
+		{Bundles, "recipient", Invariants},
+		{Streams, "partitionKey", InvariantsPush},
+		{Cursors, "partitionKey", InvariantsPush},
+		{Objects, "partitionKey", InvariantsObjects},
 	}
 }
 

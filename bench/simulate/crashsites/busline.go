@@ -1,0 +1,204 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/messagehub/messagehub/bench/simulate/amqpframe"
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// The steps between a hub and its bus. "Before" a message that comes is before the
+// hub has seen it, "after" is when the hub comes back for more; "before" one that
+// goes is before the bus has seen it, "after" is when the bus has accepted it.
+const (
+	receive steps.Name = "receive" // an event is taken from the bus
+	settle  steps.Name = "settle"  // and done with
+	ask     steps.Name = "ask"     // a domain is asked for content
+	hear    steps.Name = "hear"    // and answers
+	tell    steps.Name = "tell"    // a domain is told that its bundle is in safe hands
+)
+
+// comes names what the hub receives from a queue, goes what it sends there.
+func comes(queue string) steps.Name {
+	switch {
+	case strings.HasPrefix(queue, "dataavailable"):
+		return receive
+	case strings.HasSuffix(queue, "-reply"):
+		return hear
+	}
+	return steps.Other
+}
+
+func goes(queue string) steps.Name {
+	switch {
+	case strings.HasSuffix(queue, "-dequeue"):
+		return tell
+	case strings.HasPrefix(queue, "$"), strings.HasSuffix(queue, "-reply"), strings.HasPrefix(queue, "dataavailable"):
+		return steps.Other
+	}
+	return ask
+}
+
+// A passage is told of each step that comes by.
+type passage interface {
+	before(step steps.Name)
+	after(step steps.Name)
+}
+
+// A busLine is a connection to the bus that tells of the steps that are taken on it.
+type busLine struct {
+	net.Conn
+	fuse passage
+
+	mu      sync.Mutex
+	out, in amqpframe.Deframer
+	channel map[uint64]uint64     // ours, by that of the bus
+	queues  map[linkEnd]string    // by the end of the link from which messages come
+	first   map[linkEnd]uint64    // the delivery whose frames are on their way
+	waiting map[delivery]waitsFor // for what the other side says of them
+	taken   []steps.Name          // what the hub has been given, and not come back for more
+}
+
+// A linkEnd is one of the two ends of a link, which is where messages come from.
+type linkEnd struct {
+	ours            bool
+	channel, handle uint64 // of our session, and as the side that sends calls it
+}
+
+// A delivery is numbered by the side that sends it.
+type delivery struct {
+	ours        bool
+	channel, id uint64
+}
+
+type waitsFor struct {
+	step    steps.Name
+	settled bool // the hub has said that it is done with it
+}
+
+func newBusLine(conn net.Conn, fuse passage) *busLine {
+	return &busLine{
+		Conn: conn, fuse: fuse, channel: make(map[uint64]uint64), queues: make(map[linkEnd]string),
+		first: make(map[linkEnd]uint64), waiting: make(map[delivery]waitsFor),
+	}
+}
+
+func (l *busLine) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	for _, f := range l.out.Feed(p) {
+		l.goes(&f)
+	}
+	l.mu.Unlock()
+	return l.Conn.Write(p)
+}
+
+func (l *busLine) Read(p []byte) (int, error) {
+	l.mu.Lock()
+	for _, step := range l.taken {
+		l.fuse.after(step)
+	}
+	l.taken = nil
+	l.mu.Unlock()
+	n, err := l.Conn.Read(p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range l.in.Feed(p[:n]) {
+		l.comes(&f)
+	}
+	return n, err
+}
+
+// The fields of the performatives, by their places.
+const (
+	remoteChannel = 0 // of begin
+
+	linkHandle, linkRole, linkSource, linkTarget = 1, 2, 5, 6 // of attach
+
+	transferHandle, transferID, transferMore = 0, 1, 5
+
+	dispositionRole, dispositionFirst, dispositionLast, dispositionState = 0, 1, 2, 4
+)
+
+// goes takes in what the hub sends.
+func (l *busLine) goes(f *amqpframe.Frame) {
+	switch f.Code {
+	case amqpframe.Attach:
+		if isReceiver := amqpframe.IsTrue(f.Field(linkRole)); !isReceiver {
+			l.queues[linkEnd{true, f.Channel, amqpframe.Number(f.Field(linkHandle))}] = amqpframe.Queue(f.Field(linkTarget))
+		}
+	case amqpframe.Transfer:
+		if queue, d, done := l.transfer(f, true, f.Channel); done {
+			step := goes(queue)
+			l.fuse.before(step)
+			l.waiting[d] = waitsFor{step: step}
+		}
+	case amqpframe.Disposition:
+		state, _, _ := amqpframe.Described(f.Field(dispositionState))
+		if isReceiver := amqpframe.IsTrue(f.Field(dispositionRole)); !isReceiver || state != amqpframe.Accepted {
+			return
+		}
+		for _, d := range deliveries(f, false, f.Channel) {
+			if w, ok := l.waiting[d]; ok && w.step == receive && !w.settled {
+				l.fuse.before(settle)
+				l.waiting[d] = waitsFor{receive, true}
+			}
+		}
+	}
+}
+
+// comes takes in what the bus sends.
+func (l *busLine) comes(f *amqpframe.Frame) {
+	if f.Code == amqpframe.Begin {
+		l.channel[f.Channel] = amqpframe.Number(f.Field(remoteChannel))
+		return
+	}
+	channel := l.channel[f.Channel]
+	switch f.Code {
+	case amqpframe.Attach:
+		if isReceiver := amqpframe.IsTrue(f.Field(linkRole)); !isReceiver {
+			l.queues[linkEnd{false, channel, amqpframe.Number(f.Field(linkHandle))}] = amqpframe.Queue(f.Field(linkSource))
+		}
+	case amqpframe.Transfer:
+		if queue, d, done := l.transfer(f, false, channel); done {
+			step := comes(queue)
+			l.fuse.before(step)
+			l.waiting[d] = waitsFor{step: step}
+			l.taken = append(l.taken, step)
+		}
+	case amqpframe.Disposition:
+		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // the bus speaks as the receiver of what is ours
+		for _, d := range deliveries(f, ours, channel) {
+			w := l.waiting[d]
+			switch {
+			case ours:
+				l.fuse.after(w.step)
+			case w.settled:
+				l.fuse.after(settle)
+			}
+			delete(l.waiting, d)
+		}
+	}
+}
+
+// transfer reports of a frame of a message which it is, and whether it is the last.
+func (l *busLine) transfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
+	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}
+	if id := f.Field(transferID); len(id) > 0 && id[0] != 0x40 {
+		l.first[end] = amqpframe.Number(id)
+	}
+	return l.queues[end], delivery{ours, channel, l.first[end]}, !amqpframe.IsTrue(f.Field(transferMore))
+}
+
+// deliveries are those that a disposition is about.
+func deliveries(f *amqpframe.Frame, ours bool, channel uint64) (about []delivery) {
+	first := amqpframe.Number(f.Field(dispositionFirst))
+	last := max(first, amqpframe.Number(f.Field(dispositionLast)))
+	for id := first; id <= last && id < first+10_000; id++ {
+		about = append(about, delivery{ours, channel, id})
+	}
+	return about
+}

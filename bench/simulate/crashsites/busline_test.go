@@ -1,0 +1,94 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/stretchr/testify/require"
+
+	servicebus "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// watched is a passage that looks on.
+type watched func(step steps.Name, when When)
+
+func (w watched) before(step steps.Name) { w(step, Before) }
+func (w watched) after(step steps.Name)  { w(step, After) }
+
+// A client of the bus receives, settles and sends, and a line tells each by its name
+// and in its order, whatever else goes over the connection.
+func TestALineTellsWhatAClientDoes(t *testing.T) {
+	var setup servicebus.Entities
+	for _, name := range []string{"dataavailable", "charges", "charges-reply", "charges-dequeue"} {
+		setup.Queues = append(setup.Queues, servicebus.QueueSetup{Name: name})
+	}
+	bus, err := servicebus.Open(servicebus.Options{Entities: setup})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, bus.Close()) }()
+	client := func(wrap func(net.Conn) net.Conn) *azservicebus.Client {
+		c, err := azservicebus.NewClientFromConnectionString(bus.ConnectionString(""), &azservicebus.ClientOptions{
+			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+				conn, err := bus.Dial(ctx)
+				return wrap(conn), err
+			},
+		})
+		require.NoError(t, err)
+		return c
+	}
+	send := func(c *azservicebus.Client, queue string) {
+		s, err := c.NewSender(queue, nil)
+		require.NoError(t, err)
+		require.NoError(t, s.SendMessage(t.Context(), &azservicebus.Message{Body: make([]byte, 200_000)}, nil)) // of several frames
+		require.NoError(t, s.Close(t.Context()))
+	}
+	other := client(func(conn net.Conn) net.Conn { return conn })
+	send(other, "dataavailable")
+	send(other, "charges-reply")
+	require.NoError(t, other.Close(t.Context()))
+
+	var mu sync.Mutex
+	var seen []string
+	hub := client(func(conn net.Conn) net.Conn {
+		return newBusLine(conn, watched(func(step steps.Name, when When) {
+			mu.Lock()
+			defer mu.Unlock()
+			if step != steps.Other && step != "" {
+				seen = append(seen, string(step)+" "+string(when))
+			}
+		}))
+	})
+	take := func(queue string) {
+		r, err := hub.NewReceiverForQueue(queue, nil)
+		require.NoError(t, err)
+		got, err := r.ReceiveMessages(t.Context(), 1, nil)
+		require.NoError(t, err)
+		require.NoError(t, r.CompleteMessage(t.Context(), got[0], nil))
+		require.NoError(t, r.Close(t.Context()))
+	}
+	take("dataavailable")
+	send(hub, "charges")
+	take("charges-reply")
+	send(hub, "charges-dequeue")
+	require.NoError(t, hub.Close(t.Context()))
+	mu.Lock()
+	defer mu.Unlock()
+	// A client may settle a message before it reads on, which is when the message counts as received.
+	var begun []steps.Name
+	for i, step := range seen {
+		name, isBefore := strings.CutSuffix(step, " before")
+		if !isBefore {
+			continue
+		}
+		begun = append(begun, steps.Name(name))
+		require.Contains(t, seen[i:], name+" after")
+	}
+	require.Equal(t, []steps.Name{receive, settle, ask, hear, tell}, begun)
+	require.Len(t, seen, 2*len(begun))
+}

@@ -1,0 +1,232 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A record is what came of one world. A campaign is a file of them, a line each, so
+// that it can be broken off at any time and gone on with.
+type record struct {
+	Commit  string
+	Place   place
+	Stage   stage
+	Seed    uint64
+	Kills   []kill
+	Missed  []string `json:",omitempty"`
+	Events  int
+	Bundles int
+	Mended  int64
+	Seconds float64
+	Failed  string `json:",omitempty"`
+}
+
+type kill struct {
+	Step  string
+	When  When
+	Times int
+}
+
+// A campaign counts the deaths after which all was well.
+type campaign struct {
+	file   string
+	target int // for each cell
+
+	mu      sync.Mutex
+	records []record
+	counts  map[cell]int
+}
+
+// openCampaign reads what there is of a campaign.
+func openCampaign(file string, target int) (*campaign, error) {
+	c := &campaign{file: file, target: target, counts: make(map[cell]int)}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for line := range bytes.Lines(text) {
+		var r record
+		if err := json.Unmarshal(line, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w; mend or remove the file", file, err)
+		}
+		c.take(&r)
+	}
+	return c, nil
+}
+
+func (c *campaign) take(r *record) {
+	c.records = append(c.records, *r)
+	if r.Failed != "" {
+		return
+	}
+	for _, k := range r.Kills {
+		c.counts[cellOf(r.Place, r.Stage, k)] += k.Times
+	}
+}
+
+func cellOf(p place, s stage, k kill) cell {
+	for _, c := range cells(p, s) {
+		if string(c.Step) == k.Step && c.When == k.When {
+			return c
+		}
+	}
+	return cell{} // which is not asked for any more
+}
+
+// wanted are the cells at which a hub has not died often enough.
+func (c *campaign) wanted(p place, s stage) (wanted []cell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cell := range cells(p, s) {
+		if c.counts[cell] < c.target {
+			wanted = append(wanted, cell)
+		}
+	}
+	return wanted
+}
+
+// add writes a record down, and returns how many deaths there were of how many.
+func (c *campaign) add(r *record) (done, of int, err error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.take(r)
+	file, err := os.OpenFile(c.file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = file.Write(append(line, '\n'))
+	for _, p := range []place{embedded, apart} {
+		for _, s := range stages {
+			for _, cell := range cells(p, s) {
+				done += min(c.counts[cell], c.target)
+				of += c.target
+			}
+		}
+	}
+	return done, of, errors.Join(err, file.Close())
+}
+
+// report is the campaign as a page.
+func (c *campaign) report() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var commits []string
+	var kills, events, bundles, worlds int
+	var mended int64
+	var seconds float64
+	var failed []string
+	for i := range c.records {
+		r := &c.records[i]
+		if !slices.Contains(commits, r.Commit) {
+			commits = append(commits, r.Commit)
+		}
+		if r.Failed != "" {
+			failed = append(failed, fmt.Sprintf("%s, %s, seed %d", r.Place, r.Stage, r.Seed))
+			continue
+		}
+		for _, k := range r.Kills {
+			kills += k.Times
+		}
+		worlds++
+		events, bundles, mended, seconds = events+r.Events, bundles+r.Bundles, mended+r.Mended, seconds+r.Seconds
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Crash points
+
+`+"`make crash-sites`"+` wrote this; do not edit it. What it means stands in doc.go.
+
+- commit: %s
+- machine: %d cores, %s/%s
+- Go: %s
+- %d deaths by SIGKILL in %d worlds, %.0f s of work, %.2f s for each
+- %d events in %d bundles: nothing lost, no event in two bundles, order kept; every world was drained
+- checks: no damage; %d hints repaired, and nothing found after that
+- worlds that failed: %s
+
+How often a hub has died just before and just after each step:
+
+| step | embedded, before | after | apart, before | after |
+|---|---|---|---|---|
+`, strings.Join(commits, ", "), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
+		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, orNone(failed))
+	for _, s := range stages {
+		all := stepsOf(apart, s)
+		if len(all) == 0 { // the stages of objects are in one place
+			all = stepsOf(embedded, s)
+		}
+		for _, step := range all {
+			name := string(step)
+			switch s {
+			case living, pushing, storing:
+			case marking:
+				name += ", of deleted content"
+			case crawling:
+				name += ", of a crawl"
+			case patching:
+				name += ", of a patch"
+			case forgetting:
+				name += ", of a retention"
+			case relaying:
+				name += ", of the topic"
+			case sweeping:
+				name += ", of a sweep"
+			case watching:
+				name += ", of watches"
+			case tailing:
+				name += ", with tails"
+			}
+			fmt.Fprintf(&b, "| %s |", name)
+			for _, p := range []place{embedded, apart} {
+				for _, when := range []When{Before, After} {
+					text := "-"
+					if slices.Contains(stepsOf(p, s), step) {
+						text = fmt.Sprint(c.counts[cell{p, s, step, when}])
+					}
+					fmt.Fprintf(&b, " %s |", text)
+				}
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func orNone(all []string) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, "; ")
+}
+
+// commit is the one that is tested, as far as git knows when it is first asked.
+var commit = sync.OnceValue(func() string {
+	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	changed, err := exec.Command("git", "status", "--porcelain", "--", ":/*.go", ":/go.mod").Output()
+	text := strings.TrimSpace(string(out))
+	if err == nil && len(changed) > 0 {
+		text += " and changes"
+	}
+	return text
+})

@@ -1,0 +1,143 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// A place is where engine, bus and content of a hub are.
+type place string
+
+const (
+	embedded place = "embedded" // in the process that dies
+	apart    place = "apart"    // in processes of their own, which live on
+)
+
+// A stage is what goes on while a process is killed.
+type stage string
+
+const (
+	living   stage = "living"   // events come, by HTTP and by the bus, and are fetched
+	sweeping stage = "sweeping" // what was acknowledged is removed, and nothing comes
+	tailing  stage = "tailing"  // as living, and heads have tails: small Saves and flushes
+	pushing  stage = "pushing"  // events are published, and receivers called
+	watching stage = "watching" // watched documents change, and watches come and go
+	storing  stage = "storing"  // events of objects are stored
+
+	marking    stage = "marking"    // as living, and the content of open bundles is deleted
+	crawling   stage = "crawling"   // objects are compared with a store
+	patching   stage = "patching"   // attributes of objects are changed
+	forgetting stage = "forgetting" // rows of objects are removed by sweeps
+	relaying   stage = "relaying"   // changes of objects are published to their topic
+)
+
+var stages = []stage{living, tailing, sweeping, pushing, watching, storing, marking, crawling, patching, forgetting, relaying}
+
+// isOfObjects reports whether the process that dies is a node that stores objects, and no hub.
+func (s stage) isOfObjects() bool {
+	return s == storing || s == crawling || s == patching || s == forgetting || s == relaying
+}
+
+// A cell is one point at which a process is to be killed.
+type cell struct {
+	Place place
+	Stage stage
+	Step  steps.Name
+	When  When
+}
+
+func (c cell) String() string { return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When) }
+
+// stepsOf are the steps that a hub takes in a place at a stage. Where reads may be
+// old, as in an account, a Peek proves what it has read; and only there another
+// process may have to be asked for the head.
+func stepsOf(p place, s stage) []steps.Name {
+	if s == sweeping {
+		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
+	}
+	if s == tailing {
+		return []steps.Name{steps.Flush, steps.Count, steps.Reserve, steps.Commit}
+	}
+	if s == pushing {
+		all := []steps.Name{
+			steps.Append, steps.ReadStream, steps.Define, steps.CreateCursor, steps.ReadShard, steps.ReadCursor,
+			steps.ReadRetries, steps.ListRetry, steps.Settle,
+		}
+		if p == apart {
+			all = append(all, steps.Beat, steps.ReadNodes, steps.Assign)
+		}
+		return all
+	}
+	if s == watching {
+		return []steps.Name{
+			steps.Mark, steps.StoreWatch, steps.CreateCursor, steps.ReadCursor, steps.Change, steps.Append, steps.RemoveChange,
+			steps.Settle, steps.DeleteWatch, steps.Cancel, steps.Retire, steps.Unlist,
+		}
+	}
+	if s.isOfObjects() {
+		return stepsOfObjects(p, s)
+	}
+	if s == marking {
+		if p == apart {
+			return nil // the content is deleted from the folder of the hub
+		}
+		return []steps.Name{steps.MarkGone, ask, hear, steps.Answer}
+	}
+	all := []steps.Name{
+		receive, steps.ReadHead, steps.Reserve, steps.Insert, steps.Count, steps.Point, steps.Commit, settle,
+		steps.Claim, steps.Bar, steps.Clear, steps.Seal, steps.LeaveFilter,
+		steps.ReadGates, steps.ReadEntry, steps.ReadDrawers, steps.ReadPages, steps.Mend, steps.OpenBundle,
+		ask, hear, steps.Answer,
+		steps.ReadBundle, steps.Dequeue, steps.Position, steps.Repoint, tell, steps.Deliver,
+	}
+	if p == apart {
+		all = append(all, steps.Want, steps.Prove, keep, share)
+	}
+	return all
+}
+
+// stepsOfObjects are those of a node that stores objects. Its engine is its own.
+func stepsOfObjects(p place, s stage) []steps.Name {
+	switch {
+	case p == apart:
+		return nil
+	case s == crawling:
+		return []steps.Name{
+			steps.StartJob, steps.ClaimJob, steps.ReadObjects, steps.CreateObjects, steps.Spill, steps.MoveJob, steps.ReadJobs, steps.EndJob,
+		}
+	case s == patching:
+		return []steps.Name{steps.ReadSpilled, steps.Spill, steps.Amend, steps.StartJob, steps.ClaimJob, steps.MoveJob, steps.EndJob}
+	case s == relaying:
+		return []steps.Name{steps.CreateObjects, steps.UpdateObjects, steps.Append, steps.RemoveChange}
+	case s == forgetting:
+		return []steps.Name{steps.ReadSweep, steps.MoveSweep, steps.ReadSpilled, steps.Forget}
+	}
+	return []steps.Name{
+		steps.ReadShards, steps.StoreShards, steps.ReadObjects, steps.ReadSpilled, steps.CreateObjects, steps.UpdateObjects, steps.Spill,
+	}
+}
+
+// cells are all points of a place at a stage.
+func cells(p place, s stage) (all []cell) {
+	for _, step := range stepsOf(p, s) {
+		for _, when := range []When{Before, After} {
+			all = append(all, cell{p, s, step, when})
+		}
+	}
+	return all
+}
+
+// leadsTo says where a process has to die for the next one to come to a step: what
+// only mends is done only where something was left undone.
+func leadsTo(step steps.Name) (steps.Name, bool) {
+	switch {
+	case slices.Contains([]steps.Name{steps.Claim, steps.Bar, steps.Clear, steps.Want}, step):
+		return steps.Count, true
+	case step == steps.Mend:
+		return steps.Repoint, true
+	}
+	return "", false
+}

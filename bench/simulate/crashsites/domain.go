@@ -1,0 +1,157 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/bench/ledger"
+	blobs "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+const blobKey = blobs.WellKnownKey
+
+// A busDomain sends events over the bus, makes content when it is asked, and hears
+// what was fetched.
+type busDomain struct {
+	load   *load
+	random *rand.Rand
+	batch  []domainclient.Event // on its way; to be sent again if that is broken off
+	http   *http.Client
+	silent bool // it sends nothing
+
+	parts   sync.WaitGroup // all that it does
+	sending sync.WaitGroup // what must not go on twice at a time, for it keeps an order
+	leave   context.CancelFunc
+
+	mu   sync.Mutex
+	errs []error
+}
+
+// attend begins to be the domain at a bus and an account, until ctx ends or it
+// leaves.
+func (d *busDomain) attend(ctx context.Context, bus, account string) error {
+	key, err := container.NewSharedKeyCredential(blobs.WellKnownAccount, blobKey)
+	if err != nil {
+		return err
+	}
+	exchange, err := container.NewClientWithSharedKeyCredential(account+"/messagehub-exchange", key,
+		&container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: d.http}})
+	if err != nil {
+		return err
+	}
+	c, err := domainclient.New(domainclient.Options{
+		Origin: request, Form: domainclient.JSON, EventsPerMessage: 2,
+		Connect: domainclient.ConnectionString(bus), Exchange: exchange,
+	})
+	if err != nil {
+		return err
+	}
+	ctx, d.leave = context.WithCancel(ctx)
+	part := func(run func() error) {
+		d.parts.Go(func() {
+			if err := run(); err != nil && ctx.Err() == nil { // what was broken off says nothing
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.errs = append(d.errs, err)
+			}
+		})
+	}
+	part(func() error { return c.Serve(ctx, content) })
+	part(func() error {
+		return c.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
+			d.load.ledger.noticed(n.ID)
+			return nil
+		})
+	})
+	d.sending.Add(1)
+	part(func() error {
+		sent := func() error {
+			defer d.sending.Done()
+			if d.silent {
+				return nil
+			}
+			return d.send(ctx, c)
+		}()
+		<-ctx.Done()
+		_ = c.Close(context.WithoutCancel(ctx)) // of a connection that may be lost
+		return sent
+	})
+	return nil
+}
+
+// attends reports whether the domain is at work.
+func (d *busDomain) attends() bool { return d.leave != nil }
+
+// breakOff ends the work, and waits until nothing is sent any more. The rest may
+// take its time to say farewell to a bus that is gone.
+func (d *busDomain) breakOff() {
+	if d.leave != nil {
+		d.leave()
+		d.leave = nil
+	}
+	d.sending.Wait()
+}
+
+// dismiss ends the work, and returns what has gone wrong before that.
+func (d *busDomain) dismiss() error {
+	d.breakOff()
+	d.parts.Wait()
+	err := errors.Join(d.errs...)
+	d.errs = nil
+	return err
+}
+
+// send sends batches to all actors, each until the bus has taken it.
+func (d *busDomain) send(ctx context.Context, c *domainclient.Client) error {
+	for {
+		if d.batch == nil {
+			ready := d.load.hasRoom(ctx, actors...)
+			if len(ready) == 0 {
+				return nil
+			}
+			for range 3 {
+				actor := ready[d.random.IntN(len(ready))]
+				id := newID(d.random)
+				d.load.ledger.Send(ledger.Event{Recipient: actor, ID: id, Cabinet: request, Sender: sendsOverBus})
+				d.batch = append(d.batch, domainclient.Event{
+					ID: uuid.MustParse(id), Recipient: actor, ContentType: "data", DocumentType: "E66",
+					SupportsBundling: true, Weight: 1,
+				})
+			}
+		}
+		if _, err := c.Send(ctx, d.batch); err != nil {
+			return fmt.Errorf("send over the bus: %w", err)
+		}
+		d.batch = nil
+	}
+}
+
+// content is the ids of the events of a bundle, as a JSON array.
+func content(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+	ids, err := r.EventIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]struct {
+		ID string `json:"id"`
+	}, len(ids))
+	for i, id := range ids {
+		events[i].ID = id.String()
+	}
+	body, err := json.Marshal(events)
+	return bytes.NewReader(body), err
+}

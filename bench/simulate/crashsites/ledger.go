@@ -1,0 +1,119 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/messagehub/messagehub/bench/ledger"
+)
+
+// The senders of a crashLedger.
+const (
+	sendsOverHTTP = iota
+	sendsOverBus
+)
+
+// A crashLedger is a ledger of what the load sends and fetches. Each actor has one client,
+// so bundles are received in the order in which they were handed out. It also knows the
+// notices that are due, and notifies those who wait for a change.
+//
+// It is safe for concurrent use.
+type crashLedger struct {
+	*ledger.Ledger
+
+	mu      sync.Mutex
+	open    map[[2]string]string // bundles that were received last, by actor and cabinet
+	told    map[string][]string  // by actor: bundles of which the domain is to be notified
+	heard   map[string]bool      // notices, by the domain's name for the bundle
+	changed chan struct{}        // closed, and replaced, with each change
+}
+
+func newLedger() *crashLedger {
+	return &crashLedger{
+		Ledger: ledger.New(ledger.Options{InOrder: true}), open: make(map[[2]string]string),
+		told: make(map[string][]string), heard: make(map[string]bool), changed: make(chan struct{}),
+	}
+}
+
+// peeked notes a bundle that actor received by a request that began at the moment asked,
+// and returns what is wrong with it.
+func (l *crashLedger) peeked(actor, id string, body []byte, asked ledger.Moment) error {
+	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
+		var lines []struct {
+			ID       string `json:"id"`
+			Sequence int64  `json:"sequence"` // in a manifest
+		}
+		if err := json.Unmarshal(body, &lines); err != nil {
+			return nil, fmt.Errorf("its body is no list of events: %.200q, %w", body, err)
+		}
+		all := make([]ledger.Element, len(lines))
+		for i, line := range lines {
+			all[i] = ledger.Element{ID: line.ID, Sequence: line.Sequence}
+		}
+		return all, nil
+	})
+	if err != nil || !isNew {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := [2]string{actor, l.Bundle(actor, id).Cabinet}
+	if before := l.open[key]; before != "" {
+		return l.Report("bundle %s of %s: bundle %s of %s is still open", id, actor, before, key[1])
+	}
+	l.open[key] = id
+	return nil
+}
+
+// dequeued notes that a Dequeue was answered.
+func (l *crashLedger) dequeued(actor, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.Confirm(actor, id, false)
+	b := l.Bundle(actor, id)
+	delete(l.open, [2]string{actor, b.Cabinet})
+	if b.Cabinet == request {
+		l.told[actor] = append(l.told[actor], id)
+	}
+	l.notify()
+}
+
+// noticed notes that the domain was notified of a bundle, by its name for it.
+func (l *crashLedger) noticed(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard[name] = true
+	l.notify()
+}
+
+// notify wakes all who wait for a change. The caller holds mu.
+func (l *crashLedger) notify() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// outstanding returns how many events of some actors, or of all, are not confirmed, and a
+// channel that is closed with the next change.
+func (l *crashLedger) outstanding(actors ...string) (n int, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Outstanding(actors...), l.changed
+}
+
+// untold returns the bundles of which the domain is still to be notified, by its names for
+// them, and a channel that is closed with the next change.
+func (l *crashLedger) untold() (names []string, changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for actor, ids := range l.told {
+		l.told[actor] = slices.DeleteFunc(ids, func(id string) bool { return l.heard[id+"_"+actor] })
+		for _, id := range l.told[actor] {
+			names = append(names, id+"_"+actor)
+		}
+	}
+	return names, l.changed
+}

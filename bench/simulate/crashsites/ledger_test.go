@@ -1,0 +1,78 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/ledger"
+)
+
+func sentTo(actor, origin string, ids ...string) *crashLedger {
+	l := newLedger()
+	for _, id := range ids {
+		l.Send(ledger.Event{Recipient: actor, ID: id, Cabinet: origin})
+	}
+	return l
+}
+
+func TestLedgerAcceptsWhatIsRight(t *testing.T) {
+	l := sentTo("a", manifest, "1", "2", "3")
+	require.NoError(t, l.peeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
+	require.NoError(t, l.peeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
+	l.dequeued("a", "b1")
+	require.NoError(t, l.peeked("a", "b2", []byte(`[{"id":"3"}]`), l.Now()))
+	l.dequeued("a", "b2")
+	n, _ := l.outstanding("a")
+	require.Zero(t, n)
+	require.True(t, l.Check().OK())
+}
+
+func TestLedgerReportsWhatIsWrong(t *testing.T) {
+	const first = `[{"id":"1"},{"id":"2"}]`
+	for _, tc := range []struct {
+		wrong     string
+		bundles   []string
+		leaveOpen bool
+	}{
+		{wrong: "lost: a 3", bundles: []string{first}},
+		{wrong: "lost: a 1", bundles: []string{first}, leaveOpen: true},
+		{wrong: "duplicated: a 2", bundles: []string{first, `[{"id":"2"}]`}},
+		{wrong: "event 1 comes where event 0 should", bundles: []string{`[{"id":"2"}]`}},
+		{wrong: "event \"4\" was never sent to this actor", bundles: []string{`[{"id":"4"}]`}},
+		{wrong: "its body is no list of events", bundles: []string{""}},
+		{wrong: "it has no events", bundles: []string{"[]"}},
+		{wrong: "bundle b0 of TimeSeries is still open", bundles: []string{first, `[{"id":"3"}]`}, leaveOpen: true},
+	} {
+		l := sentTo("a", manifest, "1", "2", "3")
+		for i, body := range tc.bundles {
+			id := []string{"b0", "b1"}[i]
+			if err := l.peeked("a", id, []byte(body), l.Now()); err == nil && !tc.leaveOpen {
+				l.dequeued("a", id)
+			}
+		}
+		require.Contains(t, l.Check().Details(), tc.wrong)
+	}
+}
+
+func TestLedgerReportsABundleThatChangesOrComesBack(t *testing.T) {
+	l := sentTo("a", manifest, "1", "2")
+	require.NoError(t, l.peeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
+	require.ErrorContains(t, l.peeked("a", "b", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()), "not the same as before")
+	l.dequeued("a", "b")
+	require.ErrorContains(t, l.peeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()), "comes again after its Dequeue")
+}
+
+func TestLedgerKnowsTheNoticesThatAreDue(t *testing.T) {
+	l := sentTo("a", request, "1")
+	require.NoError(t, l.peeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
+	l.dequeued("a", "b")
+	untold, changed := l.untold()
+	require.Equal(t, []string{"b_a"}, untold)
+	l.noticed("b_a")
+	<-changed
+	untold, _ = l.untold()
+	require.Empty(t, untold)
+}

@@ -1,0 +1,275 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/bench/ledger"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+// load is those who send over HTTP and those who fetch. They hold out while the hub
+// dies under their hands.
+type load struct {
+	url    string
+	http   *http.Client
+	ledger *crashLedger
+	stop   chan struct{} // closed: no more is sent
+
+	content string // folder of the hub's content, from which that of open bundles is deleted; "": nothing is
+}
+
+// actors are so many that some always go on: where a hub has died in the middle of a
+// Save, the next one may have to wait for the lease.
+var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
+
+// room is how many events may be outstanding for an actor before more is sent. Half of
+// them have a drawer or two, so that bundles span some; the others have next to
+// nothing, and are seldom in the middle of a Save.
+func room(actor string) int {
+	if slices.Index(actors, actor)%2 == 0 {
+		return 12
+	}
+	return 1
+}
+
+var origins = []string{manifest, inline, request}
+
+// hasRoom waits until more may be sent to one of some actors, and returns those of
+// whom that is true: none if no more is to be sent.
+func (l *load) hasRoom(ctx context.Context, actors ...string) (ready []string) {
+	for {
+		select {
+		case <-l.stop:
+			return nil
+		case <-ctx.Done():
+			return nil
+		default:
+		}
+		_, changed := l.ledger.outstanding()
+		for _, actor := range actors {
+			if n, _ := l.ledger.outstanding(actor); n < room(actor) {
+				ready = append(ready, actor)
+			}
+		}
+		if len(ready) > 0 {
+			return ready
+		}
+		select {
+		case <-changed:
+		case <-l.stop:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// newID gives the id of an event.
+func newID(random *rand.Rand) string {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], random.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], random.Uint64())
+	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
+}
+
+// An announcement is an event as it is sent over HTTP.
+type announcement struct {
+	ID               string          `json:"id"`
+	Recipient        string          `json:"recipient"`
+	Origin           string          `json:"origin"`
+	ContentType      string          `json:"contentType"`
+	DocumentType     string          `json:"documentType"`
+	SupportsBundling bool            `json:"supportsBundling"`
+	Weight           int             `json:"weight"`
+	Payload          json.RawMessage `json:"payload,omitempty"`
+}
+
+// write sends batches for an actor, each until it is acknowledged.
+func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error {
+	for len(l.hasRoom(ctx, actor)) > 0 {
+		batch := make([]announcement, 1+random.IntN(5))
+		for i := range batch {
+			origin := origins[random.IntN(len(origins))]
+			e := announcement{
+				ID: newID(random), Recipient: actor, Origin: origin, ContentType: "data", DocumentType: "E66",
+				SupportsBundling: random.IntN(10) > 0, Weight: 1,
+			}
+			if origin != request {
+				e.Payload = fmt.Appendf(nil, `{"id":%q}`, e.ID)
+			}
+			l.ledger.Send(ledger.Event{Recipient: actor, ID: e.ID, Cabinet: origin, Sender: sendsOverHTTP})
+			batch[i] = e
+		}
+		body, err := json.Marshal(batch)
+		if err != nil {
+			return err
+		}
+		err = l.retry(ctx, func() error {
+			a, err := l.ask(ctx, http.MethodPost, "/v1/data-available", "", body)
+			if err != nil {
+				return err
+			}
+			var taken struct{ Accepted, Duplicates int }
+			if err := json.Unmarshal(a.body, &taken); err != nil || taken.Accepted+taken.Duplicates != len(batch) {
+				return l.ledger.Report("%d events were sent to %s, and answered %s", len(batch), actor, a.body)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act peeks and dequeues until ctx ends, or all was fetched and nothing more comes.
+func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <-chan struct{}) error {
+	for {
+		select {
+		case <-quiet:
+			if n, _ := l.ledger.outstanding(actor); n == 0 {
+				return nil
+			}
+		default:
+		}
+		id, err := l.peek(ctx, actor)
+		if err == nil && id != "" && l.content != "" && random.IntN(2) == 0 {
+			err = l.loseContent(ctx, actor, id, random.IntN(2) == 0)
+		}
+		if err == nil && id != "" && random.IntN(4) == 0 {
+			var again string
+			if again, err = l.peek(ctx, actor); err == nil && again != id {
+				err = l.ledger.Report("%s was given bundle %s and then, before its Dequeue, %q", actor, id, again)
+			}
+		}
+		if err == nil && id != "" {
+			err = l.dequeue(ctx, actor, id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
+	return l.peekOnce(ctx, actor, false)
+}
+
+// peekOnce peeks until that is answered. If all contents that are missing were reported, none may be found to be so.
+func (l *load) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
+	return id, l.retry(ctx, func() error {
+		asked := l.ledger.Now()
+		a, err := l.ask(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
+		if refused, is := errors.AsType[*refusal](err); is && areReported && bytes.Contains(refused.body, []byte("content-gone")) {
+			return l.ledger.Report("L9: %s is handed out a content that was reported to be deleted: %s", actor, refused.body)
+		}
+		if id = a.id; err != nil || id == "" {
+			return err
+		}
+		return l.ledger.peeked(actor, id, a.body, asked)
+	})
+}
+
+// dequeue repeats a Dequeue until it is answered. A 404 is right only after an
+// answer that may have been lost.
+func (l *load) dequeue(ctx context.Context, actor, id string) error {
+	lost := false
+	return l.retry(ctx, func() error {
+		_, err := l.ask(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
+		if refused, ok := errors.AsType[*refusal](err); ok && refused.status == http.StatusNotFound {
+			if !lost {
+				return l.ledger.Report("bundle %s of %s is 404, although it was given and never dequeued", id, actor)
+			}
+			err = nil
+		}
+		if err != nil {
+			lost = true
+			return err
+		}
+		l.ledger.dequeued(actor, id)
+		return nil
+	})
+}
+
+// retry tries until it works, or never will.
+func (l *load) retry(ctx context.Context, try func() error) error {
+	for {
+		err := try()
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if _, ok := errors.AsType[*ledger.Violation](err); ok {
+			return err
+		}
+		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {
+			return err
+		}
+		_ = clock.Sleep(ctx, 5*time.Millisecond) // the next try fails if ctx has ended
+	}
+}
+
+type answer struct {
+	id   string // of a bundle
+	body []byte
+}
+
+// A refusal is an answer that says no.
+type refusal struct {
+	status int
+	body   []byte
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("%d %s", r.status, r.body) }
+
+func (r *refusal) mayPass() bool {
+	switch r.status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+func (l *load) ask(ctx context.Context, method, path, actor string, body []byte) (a answer, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.url+path, bytes.NewReader(body))
+	if err != nil {
+		return a, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if strings.HasPrefix(path, "/v1/events") {
+		req.Header.Set("Content-Type", "application/cloudevents+json")
+	}
+	if path == objectEventsPath {
+		req.Header.Set("Authorization", "Bearer "+operatorToken)
+	}
+	if actor != "" {
+		req.Header.Set("X-Actor-Id", actor)
+	}
+	resp, err := l.http.Do(req)
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	if a.body, err = io.ReadAll(resp.Body); err != nil {
+		return answer{}, err
+	}
+	if resp.StatusCode/100 != 2 {
+		return answer{}, &refusal{resp.StatusCode, a.body}
+	}
+	a.id = resp.Header.Get("MessageId")
+	return a, nil
+}

@@ -1,0 +1,161 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A process is told what to be by its environment, and tells what it does on its
+// standard output.
+const (
+	ordersVariable = "CRASHPOINT_NODE"
+	firstWords     = "ready"
+	lastWords      = "dies"
+)
+
+// The origins, and how their content reaches an actor.
+const (
+	manifest = "TimeSeries"
+	inline   = "MeteringPoints"
+	request  = "Charges"
+)
+
+// drawerCapacity is so small that drawers are filled, sealed and left all the time.
+const drawerCapacity = 3
+
+// operatorToken is that of hubs which no other program reaches.
+const operatorToken = "token-of-the-operators" //nolint:gosec // it protects nothing
+
+// tailEvents is how many events a tail has at most, where there are any: so few that
+// tails are flushed all the time.
+const tailEvents = 2
+
+// orders are what a hub process is to be.
+type orders struct {
+	Data                  string
+	BusListen, BlobListen string // of an embedded hub
+
+	Cosmos, Bus, BusAddress, Blob string // where they are if they are apart
+
+	Retention, SweepEvery time.Duration
+
+	TailEvents int // of a cabinet in a head, at most
+
+	Step     steps.Name // at which it dies; "": none
+	When     When
+	Nth      int64
+	Sweeping bool
+	Push     bool          // it calls receivers
+	Objects  stage         // it is a node that stores objects, and no hub; "": it is one
+	Ahead    time.Duration // how far its clock is ahead, if it stores objects
+}
+
+// settings is what an operator would say.
+func (o *orders) settings() (config.Config, error) {
+	cfg := config.Default()
+	cfg.Data, cfg.BusListen, cfg.BlobListen, cfg.Retention = o.Data, o.BusListen, o.BlobListen, o.Retention
+	cfg.Cosmos.TailEvents = o.TailEvents
+	cfg.Push.InsecureHTTP, cfg.Push.Allow = true, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
+	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
+	cfg.Admin.Token = operatorToken
+	cfg.Objects.Queue = "" // no event of an object comes by the bus
+	if o.Cosmos != "" {
+		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
+		cfg.ServiceBus.Connection = config.Secret(o.Bus)
+		cfg.Blob.Endpoint, cfg.Blob.Key = o.Blob, blobKey
+	}
+	for name, mode := range map[string]domain.ContentMode{inline: domain.Inline, request: domain.Request} {
+		origin, err := domain.ParseOrigin(name)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Domains = append(cfg.Domains, config.Domain{Name: origin, Content: mode})
+	}
+	return cfg, nil
+}
+
+// options put the fuse on every way out of the hub.
+func (o *orders) options(listener net.Listener) node.Options {
+	f := &fuse{step: o.Step, when: o.When, sweeping: o.Sweeping, die: killed}
+	f.left.Store(o.Nth)
+	around := func(next policy.Transporter) policy.Transporter { return &transport{next, f} }
+	line := func(conn net.Conn) net.Conn { return newBusLine(conn, f) }
+	return node.Options{
+		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
+		PullOnly:          !o.Push,
+		ReadinessInterval: -1, // its reads would be steps at which the fuse may go off
+		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		WrapTransport:     around, WrapBus: line,
+		Transport: around(http.DefaultClient),
+		DialBus: func(ctx context.Context) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", o.BusAddress)
+			if err != nil {
+				return nil, err
+			}
+			return line(conn), nil
+		},
+	}
+}
+
+// beNode is the whole life of a process that is told to be a hub. Its listener is
+// file 3: it outlives the hub, so that whoever calls waits for the next one.
+func beNode(text string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var o orders
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return err
+	}
+	cfg, err := o.settings()
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(3, "listener")
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if o.Objects != "" {
+		return beObjectNode(ctx, &o, listener)
+	}
+	n, err := node.Open(ctx, cfg, o.options(listener))
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1) // who has started it is gone
+	}()
+	fmt.Println(firstWords, addressOf(n.BusAddr()), addressOf(n.BlobAddr()))
+	return n.Run(ctx)
+}
+
+func addressOf(a net.Addr) string {
+	if a == nil {
+		return "none"
+	}
+	return a.String()
+}

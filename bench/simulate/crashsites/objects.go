@@ -1,0 +1,244 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	"github.com/messagehub/messagehub/domain"
+)
+
+const (
+	objectSenders = 3
+	// sentKeys is the number of objects of a message. When all spill rows, one batch has no room for that,
+	// and is halved.
+	sentKeys = 24
+	// sentRounds is the number of rounds with one bucket.
+	sentRounds = 12
+)
+
+// lifeOfLease is longer than the lease of a job. The clock of each node is ahead of the one before by as much,
+// so that it resumes the jobs of a dead one at once.
+const lifeOfLease = 2 * time.Minute
+
+// store has the node die at each of the cells while it works for clients, each of which demands in the end that
+// what is stored is what it was answered.
+func (w *world) store(ctx context.Context, cells []cell) error {
+	w.orders.Objects, w.domain.silent = w.stage, true
+	stop := make(chan struct{})
+	all, ctx := errgroup.WithContext(ctx)
+	for _, work := range w.objectClients() {
+		all.Go(func() error { return work(ctx, stop) })
+	}
+	all.Go(func() error {
+		defer close(stop)
+		for _, c := range cells {
+			if err := w.cell(ctx, c); err != nil {
+				return err
+			}
+		}
+		return w.restart(ctx, cell{})
+	})
+	if err := all.Wait(); err != nil {
+		w.hub.kill()
+		return fmt.Errorf("%w\nthe node had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience)
+	defer cancel()
+	return w.hub.stop(ctx)
+}
+
+// objectClients are what the clients of a node do until a channel is closed.
+func (w *world) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
+	if w.stage == forgetting { // one: the retention depends on one clock
+		return append(all, (&sweepClient{w: w}).sweepUntil)
+	}
+	for i := range objectSenders {
+		switch w.stage {
+		case crawling:
+			all = append(all, (&crawlClient{w: w, number: i}).crawlUntil)
+		case relaying:
+			all = append(all, (&topicClient{w, i}).relayUntil)
+		case patching:
+			all = append(all, (&patchClient{w: w, number: i}).patchUntil)
+		default:
+			all = append(all, (&objectSender{w: w, number: i, deliveries: make(map[string]map[string]*deliveryCount)}).sendUntil)
+		}
+	}
+	return all
+}
+
+// sendEvents has a node store a message, and tries until it is answered. before is called before each attempt.
+func (w *world) sendEvents(ctx context.Context, path string, message []sentEvent, before func()) error {
+	body, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	err = w.load.retry(ctx, func() error {
+		before()
+		_, err := w.load.ask(ctx, http.MethodPost, path, "", body)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("send events to %s: %w", path, err)
+	}
+	return nil
+}
+
+// objectsOf returns the objects of a bucket, by their keys.
+func (w *world) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
+	err = w.load.retry(ctx, func() error {
+		a, err := w.load.ask(ctx, http.MethodGet, "/"+bucket, "", nil)
+		if err == nil {
+			of = make(map[string]storedObject)
+			err = json.Unmarshal(a.body, &of)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", bucket, err)
+	}
+	return of, nil
+}
+
+// awaitJob starts a job and returns it when it has ended.
+func (w *world) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
+	ask := func(method, path string, body []byte) error {
+		return w.load.retry(ctx, func() error {
+			a, err := w.load.ask(ctx, method, path, "", body)
+			if err == nil {
+				err = json.Unmarshal(a.body, &found)
+			}
+			return err
+		})
+	}
+	if err := ask(http.MethodPost, path, body); err != nil {
+		return found, fmt.Errorf("start a job by %s: %w", path, err)
+	}
+	for found.State == domain.JobRunning {
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // until the next look
+			return found, err
+		}
+		if err := ask(http.MethodGet, fmt.Sprintf("/jobs/%s/%s", found.Kind, found.ID), nil); err != nil {
+			return found, fmt.Errorf("read %s %s: %w", found.Kind, found.ID, err)
+		}
+	}
+	return found, nil
+}
+
+// A deliveryCount is how often an event was sent, and how often that was answered.
+type deliveryCount struct{ sent, answered int64 }
+
+// An objectSender sends the events of buckets of its own, one bucket after the other.
+type objectSender struct {
+	w          *world
+	number     int
+	deliveries map[string]map[string]*deliveryCount // by bucket and key, then by event
+}
+
+func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		bucket := fmt.Sprintf("bucket-%d-%d", s.number, n)
+		for round := 1; round <= sentRounds; round++ {
+			select {
+			case <-stop:
+				return s.compareAll(ctx)
+			default:
+			}
+			var newest []sentEvent
+			for key := range sentKeys {
+				newest = append(newest, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", 16*round)})
+			}
+			// One event comes late, and another one comes again, which may be spilled.
+			late := []sentEvent{
+				{"key-0", fmt.Sprintf("D@%04X", 16*(round/2)+1)},
+				{"key-1", fmt.Sprintf("C@%04X", 16*((round+1)/2))},
+			}
+			for _, message := range [][]sentEvent{newest, late} {
+				if err := s.send(ctx, bucket, message); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// send sends a message until it is answered.
+func (s *objectSender) send(ctx context.Context, bucket string, message []sentEvent) error {
+	err := s.w.sendEvents(ctx, "/"+bucket, message, func() {
+		for _, e := range message {
+			s.countOf(bucket, e).sent++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range message {
+		s.countOf(bucket, e).answered++
+	}
+	return nil
+}
+
+// countOf returns the deliveries of an event.
+func (s *objectSender) countOf(bucket string, e sentEvent) *deliveryCount {
+	object := bucket + "/" + e.Key
+	if s.deliveries[object] == nil {
+		s.deliveries[object] = make(map[string]*deliveryCount)
+	}
+	d := s.deliveries[object][e.Event]
+	if d == nil {
+		d = &deliveryCount{}
+		s.deliveries[object][e.Event] = d
+	}
+	return d
+}
+
+// compareAll compares what is stored with what was sent.
+func (s *objectSender) compareAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.w.patience)
+	defer cancel()
+	stored := make(map[string]map[string]storedObject) // by bucket and key
+	for object, events := range s.deliveries {
+		bucket, key, _ := strings.Cut(object, "/")
+		if stored[bucket] == nil {
+			of, err := s.w.objectsOf(ctx, bucket)
+			if err != nil {
+				return err
+			}
+			stored[bucket] = of
+		}
+		if err := compareObject(stored[bucket][key], events); err != nil {
+			return fmt.Errorf("object %s: %w", object, err)
+		}
+	}
+	return nil
+}
+
+// compareObject compares an object with the events that were sent.
+func compareObject(o storedObject, events map[string]*deliveryCount) error {
+	current := ""
+	for text, d := range events {
+		kind, sequencer, _ := strings.Cut(text, "@")
+		row := map[string]string{"C": "Created", "D": "Deleted"}[kind] + " " + sequencer
+		duplicates, isStored := o.Duplicates[row]
+		if n := duplicates + 1; !isStored && d.answered > 0 || isStored && (n < d.answered || n > d.sent) {
+			return fmt.Errorf("event %s was answered %d times and sent %d times; it is stored: %t, with %d duplicates", text, d.answered, d.sent, isStored, duplicates)
+		}
+		if isStored && kind == "C" { // no Deleted is the newest event
+			current = max(current, sequencer)
+		}
+	}
+	if len(o.Duplicates) > len(events) || o.Current != current {
+		return fmt.Errorf("it has %d rows and the current one %q, and was sent %d events, of which %q is the last one", len(o.Duplicates), o.Current, len(events), current)
+	}
+	return nil
+}

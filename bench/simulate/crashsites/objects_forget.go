@@ -1,0 +1,177 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+const (
+	objectRetention = domain.ObjectRetention(time.Hour)
+	sweptKeys       = 12
+	sweptRounds     = 6
+
+	// A bucket has a time of its own. In the middle of it, what was sent at its beginning is forgotten.
+	timeOfBucket = 30 * 24 * time.Hour
+	sweepAfter   = 15 * 24 * time.Hour
+	sweepPause   = 16 * time.Minute // between two attempts of a sweep: more than its lease
+)
+
+// A sweepClient has buckets swept, one after the other, and compares what is left with what a store in memory
+// has, which forgets by the same rules and never dies.
+type sweepClient struct {
+	w      *world
+	oracle *memory.Objects
+	bucket string
+	begin  time.Time
+	now    time.Time
+}
+
+func (c *sweepClient) sweepUntil(ctx context.Context, stop <-chan struct{}) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		c.bucket, c.begin = fmt.Sprint("swept-", n), objecttest.FirstMoment.Add(time.Duration(n)*timeOfBucket)
+		c.oracle = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: objectRetention, Clock: func() time.Time { return c.now }})
+		if err := c.sweepBucket(ctx); err != nil {
+			return fmt.Errorf("bucket %s: %w", c.bucket, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// sweepBucket has events stored, all that may be forgotten swept, and the events delivered again with a few
+// new ones. Every second object is dead, and goes whole.
+func (c *sweepClient) sweepBucket(ctx context.Context) error {
+	c.now = c.begin.Add(time.Minute)
+	var messages [][]sentEvent
+	for round := 1; round <= sweptRounds; round++ {
+		var message []sentEvent
+		for key := range sweptKeys {
+			kind := "C"
+			if round == sweptRounds && key%2 == 0 {
+				kind = "D"
+			}
+			message = append(message, c.event(key, kind, 16*round, c.begin.Add(time.Duration(round)*time.Second)))
+		}
+		messages = append(messages, message)
+	}
+	if err := c.send(ctx, messages...); err != nil {
+		return err
+	}
+	c.now = c.begin.Add(sweepAfter)
+	if err := c.sweep(ctx); err != nil {
+		return err
+	}
+	if err := c.send(ctx, messages...); err != nil {
+		return err
+	}
+	if err := c.send(ctx, []sentEvent{c.event(0, "C", 0x700, c.now), c.event(1, "C", 0x700, c.now)}); err != nil {
+		return err
+	}
+	return c.compare(ctx)
+}
+
+// event returns an event of a key at a time.
+func (c *sweepClient) event(key int, kind string, sequencer int, at time.Time) sentEvent {
+	return sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X+%d", kind, sequencer, int(at.Sub(objecttest.FirstMoment).Seconds()))}
+}
+
+// send sends messages, and has the store in memory ingest them once.
+func (c *sweepClient) send(ctx context.Context, messages ...[]sentEvent) error {
+	for _, message := range messages {
+		if err := c.w.sendEvents(ctx, c.addTime("/"+c.bucket), message, func() {}); err != nil {
+			return err
+		}
+		var reports []repository.ObjectReport
+		for _, s := range message {
+			name, err := domain.ParseObjectName(c.bucket, s.Key)
+			if err != nil {
+				return err
+			}
+			reports = append(reports, repository.ObjectReport{Name: name, ObjectEvent: parseSent(s.Event)})
+		}
+		if _, err := c.oracle.Ingest(ctx, reports); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addTime adds the time to a path.
+func (c *sweepClient) addTime(path string) string {
+	return fmt.Sprintf("%s?now=%d", path, c.now.Unix())
+}
+
+// sweep has all shards swept. An attempt that has died is resumed by a later one, and if its end was not
+// answered, none is due.
+func (c *sweepClient) sweep(ctx context.Context) error {
+	err := c.w.load.retry(ctx, func() error {
+		c.now = c.now.Add(sweepPause)
+		_, err := c.w.load.ask(ctx, http.MethodPost, c.addTime("/sweeps"), "", nil)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	shards, err := c.oracle.Shards(ctx)
+	if err != nil {
+		return err
+	}
+	for _, shard := range shards {
+		for page := (repository.SweptObjects{More: true}); page.More; {
+			if page, err = c.oracle.Forget(ctx, shard, page.After, 100); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compare compares the objects with those in memory.
+func (c *sweepClient) compare(ctx context.Context) error {
+	stored, err := c.w.objectsOf(ctx, c.bucket)
+	if err != nil {
+		return err
+	}
+	for key := range sweptKeys {
+		name, err := domain.ParseObjectName(c.bucket, fmt.Sprint("key-", key))
+		if err != nil {
+			return err
+		}
+		want, err := c.oracle.Object(ctx, name)
+		if err != nil && domain.KindOf(err) != domain.NotFound {
+			return err
+		}
+		var rows, got []string
+		for i := range want.Rows {
+			rows = append(rows, want.Rows[i].Type.String()+" "+want.Rows[i].SequencerText())
+		}
+		current := ""
+		if want.Current != nil {
+			current = want.Current.SequencerText()
+		}
+		o := stored[name.Key()]
+		for row := range o.Duplicates {
+			got = append(got, row)
+		}
+		slices.Sort(rows)
+		slices.Sort(got)
+		if !slices.Equal(got, rows) || o.Current != current {
+			return fmt.Errorf("L7: object %s has the rows %v and the current one %q; want %v and %q", name.Key(), got, o.Current, rows, current)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/api/jsonpatch"
+	"github.com/messagehub/messagehub/cosmos/client"
+	engine "github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// objectRows is the limit for the rows in an object: so few that rows are spilled all the time.
+const objectRows = 4
+
+// A sentEvent is an event of an object as it is sent to a node: in the form of a script of package
+// objecttest.
+type sentEvent struct {
+	Key   string `json:"key"`
+	Event string `json:"event"`
+}
+
+// A storedObject is an object as a node has stored it.
+type storedObject struct {
+	Current    string            `json:"current"`    // the text of its sequencer
+	Duplicates map[string]int64  `json:"duplicates"` // by the text of each row
+	Attributes map[string]string `json:"attributes"` // of those rows that have some
+}
+
+// beObjectNode is the whole life of a process that stores objects in an engine of its own, and does nothing
+// else.
+func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err error) {
+	own, err := engine.Open(engine.Options{Dir: filepath.Join(o.Data, "objects")}) //nolint:contextcheck // opening a folder cannot be cancelled
+	if err != nil {
+		return err
+	}
+	f := &fuse{step: o.Step, when: o.When, die: killed}
+	f.left.Store(o.Nth)
+	db, err := client.Connect(client.Connection{Endpoint: own.Endpoint(), Key: own.Key(), Transport: &transport{own.Transport(), f}})
+	if err == nil {
+		defer db.Close()
+		err = db.Provision(ctx, slices.Concat(objects.Containers(), push.Containers()))
+	}
+	if err != nil {
+		return errors.Join(err, own.Close())
+	}
+	d := newObjectDoor(db, o)
+	server := &http.Server{Handler: d.routes(), ReadHeaderTimeout: time.Minute}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1) // the process that has started it is gone
+	}()
+	go func() {
+		<-ctx.Done()
+		_ = server.Shutdown(context.WithoutCancel(ctx)) // the process ends
+	}()
+	var jobs sync.WaitGroup
+	if o.Objects == crawling || o.Objects == patching {
+		jobs.Go(func() { d.service.RunJobs(ctx) })
+	}
+	if d.relay != nil {
+		jobs.Go(func() { d.relay.Run(ctx) })
+	}
+	fmt.Println(firstWords)
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, own.Close())
+	}
+	jobs.Wait()
+	return own.Close()
+}
+
+// An objectDoor gives a store of objects to callers of HTTP.
+type objectDoor struct {
+	store   *objects.Store
+	service *ledger.Service
+	sweeper *ledger.Sweeper
+	ahead   time.Duration
+	now     atomic.Int64 // in seconds, if a request has set the clock
+
+	// nil, unless changes are published to the topic
+	relay   *publish.ObjectRelay
+	streams *push.Store
+}
+
+func newObjectDoor(db *client.Database, o *orders) *objectDoor {
+	d := &objectDoor{ahead: o.Ahead}
+	options := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: objectRows}, Clock: d.clock}
+	if o.Objects == forgetting {
+		options.Retention = objectRetention
+	}
+	options.Topic = o.Objects == relaying
+	d.store = objects.New(db, options)
+	if options.Topic {
+		d.openTopic(db)
+	}
+	useCases := ledger.Options{Clock: d.clock, JSONPatch: jsonpatch.Apply, CrawlPage: crawledPage}
+	d.service = ledger.New(ledger.Ports{Objects: d.store, Jobs: d.store, Source: crawledSource()}, useCases)
+	d.sweeper = ledger.NewSweeper(d.store, func(repository.ObjectShard, repository.ShardUsage) {}, useCases)
+	return d
+}
+
+func (d *objectDoor) clock() time.Time {
+	if now := d.now.Load(); now > 0 {
+		return time.Unix(now, 0)
+	}
+	return time.Now().Add(d.ahead)
+}
+
+func (d *objectDoor) routes() http.Handler {
+	routes := http.NewServeMux()
+	routes.HandleFunc("POST /{bucket}", d.ingest)
+	routes.HandleFunc("GET /{bucket}", d.list)
+	routes.HandleFunc("GET /{bucket}/topic", d.topic)
+	routes.HandleFunc("PATCH /{bucket}/{key}", d.patch)
+	routes.HandleFunc("POST /{bucket}/crawls", d.startCrawl)
+	routes.HandleFunc("POST /{bucket}/patches", d.startPatch)
+	routes.HandleFunc("GET /jobs/{kind}/{id}", d.job)
+	routes.HandleFunc("POST /sweeps", d.sweep)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if now, err := strconv.ParseInt(req.URL.Query().Get("now"), 10, 64); err == nil {
+			d.now.Store(now)
+		}
+		routes.ServeHTTP(w, req)
+	})
+}
+
+// refuse answers with an error. What the caller may repeat is 503.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusServiceUnavailable
+	switch domain.KindOf(err) {
+	case domain.Invalid:
+		status = http.StatusBadRequest
+	case domain.NotFound:
+		status = http.StatusNotFound
+	case domain.Damaged, domain.Unknown:
+		status = http.StatusInternalServerError
+	default:
+	}
+	http.Error(w, err.Error(), status)
+}
+
+// ingest stores the events of one message, and answers 503 unless all are stored.
+func (d *objectDoor) ingest(w http.ResponseWriter, req *http.Request) {
+	var sent []sentEvent
+	if err := json.NewDecoder(req.Body).Decode(&sent); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var reports []repository.ObjectReport
+	for _, s := range sent {
+		name, err := domain.ParseObjectName(req.PathValue("bucket"), s.Key)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		reports = append(reports, repository.ObjectReport{Name: name, ObjectEvent: parseSent(s.Event)})
+	}
+	results, err := d.store.Ingest(req.Context(), reports)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
+
+func parseSent(event string) domain.ObjectEvent { return objecttest.Calls("[" + event + "]")[0][0] }
+
+// patch applies a JSON Patch to the attributes of the row of an event, or of the current one.
+func (d *objectDoor) patch(w http.ResponseWriter, req *http.Request) {
+	name, err := domain.ParseObjectName(req.PathValue("bucket"), req.PathValue("key"))
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	id := ledger.RowID{Name: name}
+	if row := req.URL.Query().Get("row"); row != "" {
+		e := parseSent(row)
+		id.Row = e.ID()
+	}
+	text, err := io.ReadAll(req.Body)
+	var patch ledger.Patch
+	if err == nil {
+		patch, err = ledger.ParsePatch(text)
+	}
+	if err == nil {
+		_, err = d.service.Amend(req.Context(), id, patch)
+	}
+	if err != nil {
+		refuse(w, err)
+	}
+}
+
+// A startedJob is a job as a node knows it.
+type startedJob struct {
+	Kind   domain.JobKind   `json:"kind"`
+	ID     string           `json:"id"`
+	State  domain.JobState  `json:"state"`
+	Report string           `json:"report"`
+	Counts domain.JobCounts `json:"counts"`
+}
+
+func answerJob(w http.ResponseWriter, job *domain.Job, err error) {
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has gone needs no answer
+}
+
+// startCrawl starts a crawl of a bucket, or answers with the one that runs.
+func (d *objectDoor) startCrawl(w http.ResponseWriter, req *http.Request) {
+	job, err := d.service.StartCrawl(req.Context(), req.PathValue("bucket"), "")
+	if runs, is := errors.AsType[*repository.JobRunsError](err); is {
+		job, err = d.service.Job(req.Context(), runs.ID)
+	}
+	answerJob(w, &job, err)
+}
+
+// startPatch starts to patch all rows of a bucket.
+func (d *objectDoor) startPatch(w http.ResponseWriter, req *http.Request) {
+	patch, err := io.ReadAll(req.Body)
+	var job domain.Job
+	if err == nil {
+		query := map[string][]string{"bucket": {req.PathValue("bucket")}, "key": {"*"}, "currentState": {"false"}}
+		job, err = d.service.StartPatch(req.Context(), query, patch)
+	}
+	answerJob(w, &job, err)
+}
+
+func (d *objectDoor) job(w http.ResponseWriter, req *http.Request) {
+	id, err := domain.ParseJobID(domain.JobKind(req.PathValue("kind")), req.PathValue("id"))
+	var job domain.Job
+	if err == nil {
+		job, err = d.service.Job(req.Context(), id)
+	}
+	answerJob(w, &job, err)
+}
+
+// sweep sweeps all shards, if that is due.
+func (d *objectDoor) sweep(w http.ResponseWriter, req *http.Request) {
+	if err := d.sweeper.Sweep(req.Context()); err != nil {
+		refuse(w, err)
+	}
+}
+
+// list answers with all objects of a bucket, by their keys.
+func (d *objectDoor) list(w http.ResponseWriter, req *http.Request) {
+	const limit = 1000
+	all := make(map[string]storedObject)
+	page, err := d.store.List(req.Context(), repository.ObjectRange{Bucket: req.PathValue("bucket")}, limit)
+	for i := range page.Objects {
+		o := &page.Objects[i]
+		rows, failure := d.store.History(req.Context(), o.Name, domain.ObjectOrder{}, limit)
+		err = errors.Join(err, failure)
+		s := storedObject{Duplicates: make(map[string]int64), Attributes: make(map[string]string)}
+		if o.Current != nil {
+			s.Current = o.Current.SequencerText()
+		}
+		for k := range rows {
+			text := rows[k].Type.String() + " " + rows[k].SequencerText()
+			s.Duplicates[text] = rows[k].Duplicates
+			if rows[k].Attributes != "" {
+				s.Attributes[text] = rows[k].Attributes
+			}
+		}
+		if len(s.Duplicates) != len(rows) || o.Events != int64(len(rows)) {
+			err = errors.Join(err, fmt.Errorf("%s has %d rows, %d of them different, and counts %d", o.Name.Key(), len(rows), len(s.Duplicates), o.Events))
+		}
+		all[o.Name.Key()] = s
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(all) // a client that has gone needs no answer
+}

@@ -1,0 +1,114 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+const (
+	patchedKeys = 16 // with more rows than a job patches before it moves its cursor
+	singlyKeys  = 3  // of these, those whose rows are patched one by one, too
+)
+
+// A patchClient changes attributes of the objects of buckets of its own.
+type patchClient struct {
+	w      *world
+	number int
+}
+
+func (c *patchClient) patchUntil(ctx context.Context, stop <-chan struct{}) error {
+	for n := 0; ctx.Err() == nil; n++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		bucket := fmt.Sprintf("patched-%d-%d", c.number, n)
+		if err := c.patchBucket(ctx, bucket); err != nil {
+			return fmt.Errorf("bucket %s: %w", bucket, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// patchBucket adds an attribute after another one to a spilled row, and to the current row of some objects,
+// which an event replaces before the last one. Then a job adds one to all rows.
+func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
+	send := func(sequencers ...int) error {
+		var message []sentEvent
+		for key := range patchedKeys {
+			for _, s := range sequencers {
+				message = append(message, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", s)})
+			}
+		}
+		return c.w.sendEvents(ctx, "/"+bucket, message, func() {})
+	}
+	if err := send(0x10, 0x20, 0x30, 0x40, 0x50, 0x60); err != nil {
+		return err
+	}
+	for i, name := range []string{"a", "b", "c"} {
+		if i == 2 {
+			if err := send(0x70); err != nil {
+				return err
+			}
+		}
+		for key := range singlyKeys {
+			for _, row := range []string{"?row=C@0010", ""} {
+				if err := c.patch(ctx, fmt.Sprintf("/%s/key-%d%s", bucket, key, row), name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	// A job whose start was not answered may run, too. It finds what the other one has added.
+	found, err := c.w.awaitJob(ctx, "/"+bucket+"/patches", []byte(`[{"op":"add","path":"/d","value":1}]`))
+	switch {
+	case err != nil:
+		return err
+	case found.State != domain.JobCompleted:
+		return fmt.Errorf("the job has ended as %+v", found)
+	}
+	stored, err := c.w.objectsOf(ctx, bucket)
+	if err != nil {
+		return err
+	}
+	for key := range patchedKeys {
+		want := make(map[string]string)
+		for _, sequencer := range []string{"0010", "0020", "0030", "0040", "0050", "0060", "0070"} {
+			want["Created "+sequencer] = `{"d":1}`
+		}
+		if key < singlyKeys {
+			want["Created 0010"], want["Created 0060"], want["Created 0070"] = `{"a":1,"b":1,"c":1,"d":1}`, `{"a":1,"b":1,"d":1}`, `{"c":1,"d":1}`
+		}
+		if o := stored[fmt.Sprint("key-", key)]; !maps.Equal(o.Attributes, want) {
+			return fmt.Errorf("L10: object key-%d has the attributes %v, want %v", key, o.Attributes, want)
+		}
+	}
+	return nil
+}
+
+// patch adds an attribute until that is answered. A 400 is right only after an answer that may have been lost:
+// no patch replaces an attribute.
+func (c *patchClient) patch(ctx context.Context, path, name string) error {
+	body := fmt.Appendf(nil, `[{"op":"add","path":"/%s","value":1}]`, name)
+	lost := false
+	err := c.w.load.retry(ctx, func() error {
+		_, err := c.w.load.ask(ctx, http.MethodPatch, path, "", body)
+		if refused, is := errors.AsType[*refusal](err); is && refused.status == http.StatusBadRequest && lost {
+			return nil
+		}
+		lost = lost || err != nil
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("patch %s: %w", path, err)
+	}
+	return nil
+}

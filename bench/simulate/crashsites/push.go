@@ -1,0 +1,261 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+// pushRoom is the limit for the events that are published and not taken by all receivers.
+const pushRoom = 20
+
+// pushCalls is the limit for the calls to a receiver that are under way.
+const pushCalls = 16
+
+// push has the hub die at each of the cells while it calls receivers, and demands in the end
+// that each has taken each event.
+func (w *world) push(ctx context.Context, cells []cell) error {
+	w.orders.Push, w.domain.silent = true, true
+	receivers := newPushReceivers(2)
+	defer receivers.close()
+	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer down.Close()
+	if err := w.restart(ctx, cell{}); err != nil {
+		return err
+	}
+	subscriptions := make([]string, len(receivers.servers))
+	for i, server := range receivers.servers {
+		body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, server.URL)
+		a, err := w.load.ask(ctx, http.MethodPost, "/v1/subscriptions", pushOwner(i), body)
+		if err != nil {
+			return fmt.Errorf("subscribe: %w\n%s", err, w.hub.said())
+		}
+		var created struct{ UUID string }
+		if err := json.Unmarshal(a.body, &created); err != nil {
+			return fmt.Errorf("subscribe: %w", err)
+		}
+		subscriptions[i] = created.UUID
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	stop := make(chan struct{})
+	all.Go(func() error { return w.publish(ctx, receivers, stop) })
+	all.Go(func() error { return w.comeAndGo(ctx, down.URL, stop) })
+	all.Go(func() error {
+		defer close(stop)
+		for _, c := range cells {
+			if err := w.cell(ctx, c); err != nil {
+				return err
+			}
+		}
+		return w.restart(ctx, cell{})
+	})
+	err := all.Wait()
+	if err == nil {
+		ctx := context.WithoutCancel(ctx)
+		err = receivers.await(ctx, w.patience/6, len(w.died))
+		if errors.Is(err, context.DeadlineExceeded) {
+			if err = w.replayDead(ctx, subscriptions); err == nil {
+				err = receivers.await(ctx, 2*w.patience, len(w.died))
+			}
+		}
+	}
+	if err != nil {
+		w.hub.kill()
+		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+	}
+	return w.conclude(context.WithoutCancel(ctx))
+}
+
+// publish publishes events, each until it is accepted.
+func (w *world) publish(ctx context.Context, r *pushReceivers, stop <-chan struct{}) error {
+	for n := 0; r.hasRoom(ctx, stop); n++ {
+		body := fmt.Appendf(nil, `{"specversion":"1.0","id":"%d","source":"/world","type":"made","data":{"n":%d}}`, n, n)
+		err := w.load.retry(ctx, func() error {
+			_, err := w.load.ask(ctx, http.MethodPost, "/v1/events?topic=events", "publisher", body)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("publish event %d: %w", n, err)
+		}
+		r.accepted(fmt.Sprint(n))
+	}
+	return nil
+}
+
+func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
+
+// replayDead replays the dead letters of subscriptions, as their owners would. A hub that has died at several cells
+// with the same calls under way may have one: the hub takes the event for what ends it.
+func (w *world) replayDead(ctx context.Context, subscriptions []string) error {
+	for i, id := range subscriptions {
+		a, err := w.load.ask(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
+		if err != nil {
+			return fmt.Errorf("list dead letters: %w", err)
+		}
+		var found struct{ Deliveries []struct{ ID, Reason string } }
+		if err := json.Unmarshal(a.body, &found); err != nil {
+			return fmt.Errorf("list dead letters: %w", err)
+		}
+		for _, d := range found.Deliveries {
+			if d.Reason != "every node that called with it ended" {
+				return fmt.Errorf("%s is a dead letter, because %s", d.ID, d.Reason)
+			}
+			if _, err := w.load.ask(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
+				return fmt.Errorf("replay a dead letter: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// comeAndGo creates subscriptions whose receiver always fails, and deletes them after a while.
+// What a dead hub has created is left.
+func (w *world) comeAndGo(ctx context.Context, url string, stop <-chan struct{}) error {
+	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
+	for n := 0; ctx.Err() == nil; n++ {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		owner := fmt.Sprint("visitor-", n%50)
+		var created struct{ UUID string }
+		a, err := w.load.ask(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
+		if err == nil {
+			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
+				return fmt.Errorf("a subscription was created, and the answer is %s", a.body)
+			}
+			_ = clock.Sleep(ctx, 100*time.Millisecond) // until it was called; the request fails if ctx has ended
+			_, err = w.load.ask(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
+		}
+		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {
+			return fmt.Errorf("subscriptions that come and go: %w", err)
+		}
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop looks at the context
+	}
+	return nil
+}
+
+// pushReceivers are receivers that fail the first call with each event.
+type pushReceivers struct {
+	servers []*httptest.Server
+
+	mu      sync.Mutex
+	events  []string         // that were accepted
+	calls   []map[string]int // by receiver and event
+	changed chan struct{}    // closed with the next call
+}
+
+func newPushReceivers(n int) *pushReceivers {
+	r := &pushReceivers{changed: make(chan struct{})}
+	for i := range n {
+		r.calls = append(r.calls, make(map[string]int))
+		r.servers = append(r.servers, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			var n struct{ Event struct{ ID string } }
+			if json.NewDecoder(req.Body).Decode(&n) != nil || n.Event.ID == "" || !r.called(i, n.Event.ID) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		})))
+	}
+	return r
+}
+
+func (r *pushReceivers) close() {
+	for _, s := range r.servers {
+		s.Close()
+	}
+}
+
+// called notes a call, and reports whether it is to succeed.
+func (r *pushReceivers) called(i int, event string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls[i][event]++
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return r.calls[i][event] > 1
+}
+
+func (r *pushReceivers) accepted(event string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, event)
+}
+
+// left returns how many events some receiver has not taken.
+func (r *pushReceivers) left() (left int, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.events {
+		for _, calls := range r.calls {
+			if calls[e] < 2 {
+				left++
+				break
+			}
+		}
+	}
+	return left, r.changed
+}
+
+// hasRoom waits until more may be published. It returns false if no more is to be.
+func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool {
+	for {
+		left, changed := r.left()
+		select {
+		case <-stop:
+			return false
+		case <-ctx.Done():
+			return false
+		default:
+		}
+		if left < pushRoom {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-stop:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// await waits until all events are taken. After some deaths, no more calls may have been
+// repeated than were under way.
+func (r *pushReceivers) await(ctx context.Context, patience time.Duration, deaths int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		left, changed := r.left()
+		if left == 0 {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%d events were accepted and not taken: %w", left, ctx.Err())
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, calls := range r.calls {
+		sum := 0
+		for _, n := range calls {
+			sum += n
+		}
+		if limit := 2*len(calls) + deaths*pushCalls; sum > limit {
+			return fmt.Errorf("receiver %d was called %d times with %d events, want at most %d", i, sum, len(calls), limit)
+		}
+	}
+	return nil
+}

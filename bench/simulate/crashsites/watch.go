@@ -1,0 +1,299 @@
+//go:build unix
+
+package crashsites
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+const (
+	watchesPath = "/v1/_notifications/watch"
+	// watchedDocuments is the number of documents that are changed. Each has a watch that stays.
+	watchedDocuments = 2
+	// changeRoom is the limit for the changes of a document that its watch has not taken.
+	changeRoom = 10
+)
+
+// watch has the hub die at each of the cells while watched documents change, and demands in the end that
+// each watch has taken each change, and counts it once.
+func (w *world) watch(ctx context.Context, cells []cell) error {
+	w.orders.Push, w.domain.silent = true, true
+	receiver := newWatchReceiver()
+	defer receiver.server.Close()
+	if err := w.restart(ctx, cell{}); err != nil {
+		return err
+	}
+	documents := make([]*watchedDocument, watchedDocuments)
+	for i := range documents {
+		documents[i] = &watchedDocument{w: w, receiver: receiver, name: fmt.Sprint("document-", i), owner: fmt.Sprint("owner-", i)}
+		if err := documents[i].createWatch(ctx, documents[i].owner, receiver.server.URL+"/"+documents[i].name); err != nil {
+			return fmt.Errorf("watch %s: %w\n%s", documents[i].name, err, w.hub.said())
+		}
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	stop := make(chan struct{})
+	for _, d := range documents {
+		all.Go(func() error { return d.changeUntil(ctx, stop) })
+		all.Go(func() error { return d.watchAndLeave(ctx, stop) })
+	}
+	all.Go(func() error {
+		defer close(stop)
+		for _, c := range cells {
+			if err := w.cell(ctx, c); err != nil {
+				return err
+			}
+		}
+		return w.restart(ctx, cell{})
+	})
+	err := all.Wait()
+	for _, d := range documents {
+		if err == nil {
+			err = d.await(context.WithoutCancel(ctx), 2*w.patience)
+		}
+	}
+	if err != nil {
+		w.hub.kill()
+		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+	}
+	return w.conclude(context.WithoutCancel(ctx))
+}
+
+// A watchedDocument is a document that one writer changes, and its watch.
+type watchedDocument struct {
+	w           *world
+	receiver    *watchReceiver
+	name, owner string
+	changes     int // that were committed
+}
+
+func (d *watchedDocument) uri() string { return d.w.load.url + "/v1/resources/" + d.name }
+
+func (d *watchedDocument) createWatch(ctx context.Context, owner, callback string) error {
+	body := fmt.Appendf(nil, `{"resource":%q,"callback":%q}`, d.uri(), callback)
+	_, err := d.w.load.ask(ctx, http.MethodPost, watchesPath+"?absent=allow", owner, body)
+	return err
+}
+
+// changeUntil changes the document until stop is closed, and then once more: the hub that lives
+// publishes with that change those before it. Each version is put until it is there. The first one is a
+// creation, which is no change.
+func (d *watchedDocument) changeUntil(ctx context.Context, stop <-chan struct{}) error {
+	n := 0
+	for isLast := false; !isLast; n++ {
+		isLast = !d.receiver.hasRoom(ctx, d.name, n, stop)
+		err := d.w.load.retry(ctx, func() error { return d.put(ctx, n) })
+		if err != nil {
+			return fmt.Errorf("put version %d of %s: %w", n, d.name, err)
+		}
+		d.changes = n
+	}
+	return nil
+}
+
+// put stores a version, unless an earlier attempt has stored it.
+func (d *watchedDocument) put(ctx context.Context, n int) error {
+	path, body := "/v1/resources/"+d.name, fmt.Appendf(nil, `{"version":%d}`, n)
+	found, err := d.w.load.ask(ctx, http.MethodGet, path, d.owner, nil)
+	refused, isRefused := errors.AsType[*refusal](err)
+	switch {
+	case isRefused && refused.status == http.StatusNotFound && n == 0:
+	case err != nil:
+		return err
+	case string(found.body) == string(body):
+		return nil
+	}
+	_, err = d.w.load.ask(ctx, http.MethodPut, path, d.owner, body)
+	return err
+}
+
+// watchAndLeave creates watches whose receiver always fails, and deletes them after a while, those too of
+// which a dead hub did not answer.
+func (d *watchedDocument) watchAndLeave(ctx context.Context, stop <-chan struct{}) error {
+	visitor := "visitor-of-" + d.name
+	for ctx.Err() == nil {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		err := d.createWatch(ctx, visitor, d.receiver.server.URL+failingPath)
+		_ = clock.Sleep(ctx, 100*time.Millisecond) // until it was called; the request fails if ctx has ended
+		var found watchList
+		if err == nil {
+			found, err = d.list(ctx, visitor)
+		}
+		for _, one := range found.Items {
+			if err == nil {
+				_, err = d.w.load.ask(ctx, http.MethodDelete, watchesPath+"/"+one.ID, visitor, nil)
+			}
+		}
+		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() && refused.status != http.StatusNotFound {
+			return fmt.Errorf("watches that come and go: %w", err)
+		}
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop looks at the context
+	}
+	return nil
+}
+
+// A watchList is a list of watches.
+type watchList struct {
+	Items []struct {
+		ID        string `json:"id"`
+		Triggered int    `json:"count_triggered"`
+		Delivered int    `json:"count_delivered"`
+		Errored   int    `json:"count_errored"`
+	} `json:"items"`
+}
+
+func (d *watchedDocument) list(ctx context.Context, owner string) (found watchList, err error) {
+	a, err := d.w.load.ask(ctx, http.MethodGet, watchesPath, owner, nil)
+	if err == nil {
+		err = json.Unmarshal(a.body, &found)
+	}
+	return found, err
+}
+
+// await waits until the watch has taken all changes, and compares its counters with them.
+func (d *watchedDocument) await(ctx context.Context, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if !d.receiver.await(ctx, d.name, d.changes) {
+		return fmt.Errorf("the watch of %s has taken %d of %d changes", d.name, d.receiver.taken(d.name), d.changes)
+	}
+	for {
+		found, err := d.list(ctx, d.owner)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read the watch of %s: %w", d.name, err)
+		case len(found.Items) != 1:
+			return fmt.Errorf("%s has %d watches, want 1", d.owner, len(found.Items))
+		}
+		c := found.Items[0]
+		if c.Delivered == d.changes && c.Triggered == d.changes && c.Errored == 0 {
+			return d.receiver.check(d.name, d.changes, len(d.w.died))
+		}
+		if c.Triggered != d.changes || c.Delivered > d.changes || c.Errored > 0 {
+			return fmt.Errorf("%d changes of %s were committed, and its watch counts %+v", d.changes, d.name, c)
+		}
+		if err := clock.Sleep(ctx, 20*time.Millisecond); err != nil { // until the last calls are settled
+			return fmt.Errorf("%d changes of %s were committed, and its watch counts %+v: %w", d.changes, d.name, c, err)
+		}
+	}
+}
+
+// failingPath is that of receivers that always fail.
+const failingPath = "/fails"
+
+// A watchReceiver is called by the watches of documents, at a path with the name of each. Every fourth
+// notification fails at its first call.
+type watchReceiver struct {
+	server *httptest.Server
+
+	mu      sync.Mutex
+	calls   map[string]map[string]int  // by document and notification
+	took    map[string]map[string]bool // likewise
+	changed chan struct{}              // closed with the next call
+}
+
+func newWatchReceiver() *watchReceiver {
+	r := &watchReceiver{calls: make(map[string]map[string]int), took: make(map[string]map[string]bool), changed: make(chan struct{})}
+	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == failingPath || !r.takes(req.URL.Path[1:], req.Header.Get("Webhook-Id")) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	return r
+}
+
+// takes notes a call, and reports whether it succeeds.
+func (r *watchReceiver) takes(document, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.calls[document] == nil {
+		r.calls[document], r.took[document] = make(map[string]int), make(map[string]bool)
+	}
+	isFirst := r.calls[document][id] == 0
+	r.calls[document][id]++
+	if isFirst && len(r.calls[document])%4 == 0 {
+		return false
+	}
+	r.took[document][id] = true
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return true
+}
+
+func (r *watchReceiver) taken(document string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.took[document])
+}
+
+// hasRoom waits until a document may be changed for the nth time. It returns false if this is the
+// last change.
+func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, stop <-chan struct{}) bool {
+	for {
+		r.mu.Lock()
+		hasRoom, changed := n-len(r.took[document]) < changeRoom, r.changed
+		r.mu.Unlock()
+		select {
+		case <-stop:
+			return false
+		case <-ctx.Done():
+			return false
+		default:
+		}
+		if hasRoom {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-stop:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// await waits until n changes of a document were taken. It returns false if ctx ends before.
+func (r *watchReceiver) await(ctx context.Context, document string, n int) bool {
+	for {
+		r.mu.Lock()
+		taken, changed := len(r.took[document]), r.changed
+		r.mu.Unlock()
+		if taken >= n {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// check demands that as many notifications came as a document was changed, and that no more calls were
+// repeated after some deaths than were under way.
+func (r *watchReceiver) check(document string, changes, deaths int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sum := 0
+	for _, n := range r.calls[document] {
+		sum += n
+	}
+	limit := changes + changes/4 + deaths*pushCalls
+	if len(r.calls[document]) != changes || sum > limit {
+		return fmt.Errorf("%s was changed %d times, and its watch was called %d times with %d notifications, want at most %d calls", document, changes, sum, len(r.calls[document]), limit)
+	}
+	return nil
+}

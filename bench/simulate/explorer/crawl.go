@@ -1,0 +1,150 @@
+package explorer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/ledger"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A Crawl is what a crawl finds in the store, and what follows.
+type Crawl struct {
+	Listed  []repository.SourceObject // when the page is asked for: crawledAt
+	Rows    int                       // limit for those that it adds
+	Current string                    // of the object in the end: a part of its description; "": none
+}
+
+// crawledAt is the time of a crawl, by a clock that is ahead of that of the events by the whole margin. So it
+// is before events with +40, and after the others.
+func crawledAt() time.Time { return objecttest.FirstMoment.Add(30*time.Second + domain.ClockMargin) }
+
+// startedCrawl returns the job of a scenario, which its preparation starts.
+func startedCrawl() *domain.Job {
+	return &domain.Job{
+		ID: domain.NewJobID(domain.CrawlJob, crawledAt(), [10]byte{}), Bucket: "bucket", Request: "{}", State: domain.JobRunning, Started: crawledAt(),
+	}
+}
+
+// StartsCrawl stores the job of a crawl.
+func (m *Member) StartsCrawl() {
+	if err := m.objects.CreateJob(m.ctx, startedCrawl()); err != nil {
+		panic(err) // nothing else is under way
+	}
+}
+
+// endingJobs call ended when a node has saved a job for the last time.
+type endingJobs struct {
+	repository.Jobs
+	ended func()
+}
+
+// SaveJob implements repository.Jobs.
+func (j *endingJobs) SaveJob(ctx context.Context, job *domain.Job) error {
+	err := j.Jobs.SaveJob(ctx, job)
+	if job.State != domain.JobRunning || job.Attempts > 0 {
+		j.ended()
+	}
+	return err
+}
+
+// Crawls does the crawl that was started. Its leases and cursors are in memory: what is explored is how its
+// page meets events.
+func (m *Member) Crawls() {
+	source, job := memory.NewSource("bucket"), startedCrawl()
+	for _, o := range m.scenario.Crawl.Listed {
+		source.Put("bucket", o)
+	}
+	ctx, cancel := context.WithCancel(m.ctx)
+	defer cancel()
+	jobs := &endingJobs{memory.NewJobs(), cancel}
+	service := ledger.New(
+		ledger.Ports{Objects: m.objects, Jobs: jobs, Source: source},
+		ledger.Options{Clock: crawledAt, Random: seeded(uint64(m.name) + 500)},
+	)
+	err := jobs.CreateJob(ctx, job)
+	if err == nil {
+		service.RunJobs(ctx)
+		*job, err = service.Job(m.ctx, job.ID)
+	}
+	if err == nil && job.State != domain.JobCompleted {
+		err = domain.Errorf(domain.Unavailable, "the crawl has failed: %s", job.Report)
+	}
+	m.see(sight{what: "crawled", err: err})
+}
+
+func crawls() Party { return does("crawl", (*Member).Crawls) }
+
+// crawlScenarios returns those in which a page of a crawl meets events of the same object.
+func crawlScenarios() []*Scenario {
+	known := prepare(ingests(reports("key", "[C@10+10]")), (*Member).StartsCrawl)
+	versions := prepare(ingests(reports("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartsCrawl) // version 1 is spilled
+	isListed := []repository.SourceObject{{Key: "key", ObjectFacts: domain.ObjectFacts{ETag: "crawl"}}}
+	return []*Scenario{
+		{
+			Name: "object-crawl-made", Quick: true, Text: "a crawl does not list an object that is made just then; a crash, a lost reply",
+			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1, Current: "C@20+"},
+			Parties: []Party{crawls(), ingester("made", reports("key", "[C@20+40]"))},
+		},
+		{
+			Name: "object-crawl-deleted", Quick: true, Text: "a crawl lists an object that is deleted just then; a crash, a lost reply",
+			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Listed: isListed, Rows: 1},
+			Parties: []Party{crawls(), ingester("deleted", reports("key", "[D@20+40]"))},
+		},
+		{
+			Name: "object-crawl-late", Quick: true, Text: "the event comes late of what a crawl finds to be deleted; a crash, a lost reply",
+			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1},
+			Parties: []Party{crawls(), ingester("late", reports("key", "[D@20+20]"))},
+		},
+		{
+			Name: "object-crawl-late-stale", Quick: true, Text: "the same on a Session account, two stale reads",
+			Objects: true, Session: true, Stale: 2, Behind: 2, Prepare: known, Crawl: &Crawl{Rows: 1},
+			Parties: []Party{crawls(), ingester("late", reports("key", "[D@20+20]"))},
+		},
+		{
+			Name: "object-crawl-versions", Quick: true, Text: "a crawl finds that no version exists while late events delete two, one of them spilled; a crash, a lost reply",
+			Objects: true, Crashes: 1, Lost: 1, Prepare: versions, Crawl: &Crawl{Rows: 2},
+			Parties: []Party{crawls(), ingester("late", reports("key", "[D@50/3+20] [D@60/1+21]"))},
+		},
+	}
+}
+
+// judge demands that an object is current as the store has it, and has no more rows of the crawl than it may add.
+func (c *Crawl) judge(store *objects.Store, names []domain.ObjectName) error {
+	for _, name := range names {
+		text, err := describe(store, name)
+		if err != nil {
+			return err
+		}
+		if c.Current == "" && strings.Contains(text, "+") || !strings.Contains(text, c.Current) {
+			return fmt.Errorf("L3: object %s is %s, want the current row %q", name.Key(), text, c.Current)
+		}
+		o, err := store.Object(context.Background(), name)
+		if err != nil {
+			return err
+		}
+		rows, err := store.History(context.Background(), name, domain.ObjectOrder{}, 100)
+		if err != nil {
+			return err
+		}
+		generated := 0
+		for i := range rows {
+			if rows[i].IsGenerated() {
+				generated++
+			}
+			if rows[i].IsGenerated() && rows[i].Duplicates > 0 {
+				return fmt.Errorf("L5: a row of the crawl has %d duplicates: %s", rows[i].Duplicates, text)
+			}
+		}
+		if generated > c.Rows || o.Events != int64(len(rows)) {
+			return fmt.Errorf("L2: %d rows are of the crawl, which adds %d at most: %s", generated, c.Rows, text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package explorer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// A request is one that a party has under way.
+type request struct {
+	key       string // all that matters of it: equal keys, equal requests
+	name      steps.Name
+	method    string
+	path      string
+	header    http.Header
+	body      []byte
+	partition partition
+}
+
+// A partition is a logical one.
+type partition struct{ container, key string }
+
+// An answer is what a party gets to see of one, in canonical form.
+type answer struct {
+	key    string
+	status int
+	header http.Header
+	body   []byte
+}
+
+// lost is the answer of a connection that breaks.
+var lost = &answer{key: "reply lost"}
+
+const (
+	partitionHeader    = "X-Ms-Documentdb-Partitionkey"
+	continuationHeader = "X-Ms-Continuation"
+	etagHeader         = "Etag"
+	conditionHeader    = "If-Match"
+	anyTag             = "*" // the condition that a document exists
+)
+
+// changing are headers that differ from time to time and mean nothing here.
+var changing = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client-Request-Id", "X-Ms-Activity-Id", "X-Ms-Cosmos-Correlated-Activityid", "Content-Length"}
+
+// requestOf reads req.
+func requestOf(req *http.Request) (*request, error) {
+	if err := containers.Check(req); err != nil {
+		return nil, err
+	}
+	r := &request{name: steps.NameOf(req), method: req.Method, path: req.URL.Path, header: req.Header.Clone()}
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.body = body
+	}
+	for _, name := range changing {
+		r.header.Del(name)
+	}
+	r.partition.container, _ = containers.NameOf(req)
+	r.partition.key = header(r.header, partitionHeader)
+	if r.partition.key == "" {
+		return nil, fmt.Errorf("%s asks several partitions, which this explorer does not know how to order", r.name)
+	}
+	var key strings.Builder
+	fmt.Fprintf(&key, "%s %s\n", r.method, r.path)
+	for _, name := range slices.Sorted(maps.Keys(r.header)) {
+		fmt.Fprintf(&key, "%s: %s\n", name, strings.Join(r.header[name], ","))
+	}
+	key.Write(r.body)
+	r.key = key.String()
+	return r, nil
+}
+
+// header finds a header whatever the case that it was set in.
+func header(h http.Header, name string) string {
+	for key, values := range h {
+		if strings.EqualFold(key, name) && len(values) > 0 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// response makes what the client sees of an answer.
+func (a *answer) response(req *http.Request) *http.Response {
+	header := a.header.Clone()
+	header.Set("Content-Length", strconv.Itoa(len(a.body)))
+	return &http.Response{
+		StatusCode: a.status, Status: strconv.Itoa(a.status) + " " + http.StatusText(a.status),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(bytes.NewReader(a.body)), ContentLength: int64(len(a.body)), Request: req,
+	}
+}
+
+// countOf returns how many documents the answer to a query has.
+func countOf(body []byte) int {
+	var page struct{ Documents []json.RawMessage }
+	if json.Unmarshal(body, &page) != nil {
+		return 0
+	}
+	return len(page.Documents)
+}
+
+// answerOf reads what the engine says and makes it canonical: tag gives an etag its
+// canonical form, and a continuation token says how many documents, with those that
+// came before, were given.
+func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
+	a := &answer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
+	if etag := header(r.header, etagHeader); etag != "" {
+		a.header.Set(etagHeader, tag(etag))
+	}
+	if sub := header(r.header, "X-Ms-Substatus"); sub != "" {
+		a.header["x-ms-substatus"] = []string{sub}
+	}
+	switch {
+	case r.status >= http.StatusBadRequest:
+		a.body = []byte(`{"code":"` + strconv.Itoa(r.status) + `","message":""}`)
+	case len(r.body) > 0:
+		var err error
+		if a.body, err = canonical(r.body, tag); err != nil {
+			return nil, err
+		}
+	}
+	if header(r.header, continuationHeader) != "" {
+		a.header.Set(continuationHeader, strconv.Itoa(before+countOf(a.body)))
+	}
+	a.key = fmt.Sprintf("%d %v %s", a.status, a.header, a.body)
+	return a, nil
+}
+
+// system are the properties that the engine gives a document.
+var system = []string{"_rid", "_self", "_ts", "_attachments"}
+
+// canonical takes out of a JSON text what differs from time to time.
+func canonical(text []byte, tag func(string) string) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	clean(v, tag)
+	return json.Marshal(v)
+}
+
+func clean(v any, tag func(string) string) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			clean(item, tag)
+		}
+	case map[string]any:
+		for _, name := range system {
+			delete(v, name)
+		}
+		for name, item := range v {
+			text, isText := item.(string)
+			switch {
+			case isText && (name == "_etag" || strings.EqualFold(name, "etag") || strings.EqualFold(name, "ifMatch")):
+				v[name] = tag(text)
+			case name == "requestCharge":
+				v[name] = 1
+			default:
+				clean(item, tag)
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package explorer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// keeping returns a retention of seconds, and the time: that of the events of a preparation, or one at which
+// whole objects may go.
+func keeping(isPreparing bool) repository.ObjectKeeping {
+	at := objecttest.FirstMoment.Add(15 * 24 * time.Hour)
+	if isPreparing {
+		at = objecttest.FirstMoment.Add(5 * time.Second)
+	}
+	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
+}
+
+// forgettable returns the times before which rows may be forgotten by the retention.
+func forgettable() (rows, dead time.Time) {
+	k := keeping(false)
+	now := k.Clock()
+	return now.Add(-time.Duration(k.Retention)), now.Add(-domain.MinDeadRetention - time.Hour)
+}
+
+// forget forgets all that may be forgotten of the bucket of the scenarios, as a sweep does.
+func forget(ctx context.Context, s repository.ObjectSweeper) error {
+	page, err := s.Forget(ctx, repository.ObjectShard{Bucket: "bucket"}, "", 100)
+	if err == nil {
+		err = page.Failure
+	}
+	return err
+}
+
+// Forgets sweeps the objects.
+func (m *Member) Forgets() { m.see(sight{what: "forgot", err: forget(m.ctx, m.objects)}) }
+
+func forgets(name string) Party { return does(name, (*Member).Forgets) }
+
+// forgetScenarios returns those in which old rows are forgotten while events of their object come.
+func forgetScenarios() []*Scenario {
+	const isNew = "+1296000"                                                       // seconds: 15 days
+	old := prepare(ingests(reports("key", "[C@10+1] [C@20+2] [C@30+3] [C@40+4]"))) // 10 and 20 are spilled
+	dead := prepare(ingests(reports("key", "[C@10+1] [D@20+2]")))
+	return []*Scenario{
+		{
+			Name: "object-forget-late", Quick: true, Text: "a late event of an object comes while rows below and above it are forgotten; a crash, a lost reply",
+			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
+			Parties: []Party{forgets("forget"), ingester("late", reports("key", "[C@25+2]"))},
+		},
+		{
+			Name: "object-forget-again", Quick: true, Text: "a spilled row is forgotten while its event comes again, and a new one; a crash, a lost reply",
+			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
+			Parties: []Party{forgets("forget"), ingester("again", reports("key", "[C@10+1] [D@50"+isNew+"]"))},
+		},
+		{
+			Name: "object-forget-dead", Quick: true, Text: "a dead object goes whole while its first event comes again, and it is made again; a crash, a lost reply",
+			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: dead,
+			Parties: []Party{forgets("forget"), ingester("again", reports("key", "[C@10+1]"), reports("key", "[C@60"+isNew+"]"))},
+		},
+		{
+			Name: "object-forget-dead-stale", Quick: true, Text: "the same on a Session account, a stale read",
+			Objects: true, Forgets: true, Session: true, Stale: 1, Behind: 2, Prepare: dead,
+			Parties: []Party{forgets("forget"), ingester("again", reports("key", "[C@10+1]"), reports("key", "[C@60"+isNew+"]"))},
+		},
+		{
+			Name: "object-forget-forget", Quick: true, Text: "two nodes sweep at once while a late event comes; a crash, a lost reply",
+			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
+			Parties: []Party{forgets("forget a"), forgets("forget b"), ingester("late", reports("key", "[C@35/v+4]"))},
+		},
+	}
+}
+
+// judgeForgotten demands that new events are stored, and delivers all messages again. Nothing comes back of what
+// was forgotten. After another sweep, the objects have to be those of a node in memory.
+func (j *judge) judgeForgotten(s *state, store *objects.Store, messages [][]repository.ObjectReport) error {
+	if err := j.compareNew(s, store); err != nil {
+		return err
+	}
+	if err := deliver(store, messages); err != nil {
+		return err
+	}
+	name := objectName("key")
+	ctx := context.Background()
+	prepared, later := keeping(true), keeping(false)
+	clock := prepared.Clock
+	oracle := memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: prepared.Retention, Clock: func() time.Time { return clock() }})
+	for _, at := range j.events {
+		if err := deliver(oracle, [][]repository.ObjectReport{at.reports}); err != nil {
+			return err
+		}
+	}
+	rows, err := oracle.History(ctx, name, domain.ObjectOrder{}, 100)
+	if err != nil {
+		return err
+	}
+	clock = later.Clock
+	if err := forget(ctx, oracle); err != nil {
+		return err
+	}
+	if j.hasForgotten(s) {
+		if err := compareForgotten(store, oracle, name, rows); err != nil {
+			return err
+		}
+	}
+	for _, o := range []repository.ObjectLedger{store, oracle} {
+		if err := deliver(o, messages); err != nil {
+			return err
+		}
+		if err := forget(ctx, o); err != nil {
+			return err
+		}
+	}
+	return compareObject(store, oracle, name)
+}
+
+// compareNew demands that a store has the events that were answered and are not old.
+func (j *judge) compareNew(s *state, store *objects.Store) error {
+	k := keeping(false)
+	for i := range j.Parties {
+		for n, at := range s.nodes[i].saw {
+			if n >= len(j.Parties[i].Messages) || at.err != nil {
+				continue
+			}
+			for _, r := range at.reports {
+				if r.Time.Before(k.Clock().Add(-time.Duration(k.Retention))) {
+					continue
+				}
+				if _, err := store.Row(context.Background(), r.Name, r.ID()); err != nil {
+					return fmt.Errorf("L1: event %+v was answered: %w", r.ID(), err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// hasForgotten reports whether a party was answered that it has forgotten all that may be forgotten. A sweep
+// by stale reads has forgotten some of it.
+func (j *judge) hasForgotten(s *state) bool {
+	if j.Stale > 0 {
+		return false
+	}
+	for i := range j.Parties {
+		for _, at := range s.nodes[i].saw {
+			if at.what == "forgot" && at.err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compareForgotten demands that a store has none of the rows of a preparation that the oracle has forgotten.
+func compareForgotten(store *objects.Store, oracle *memory.Objects, name domain.ObjectName, rows []domain.ObjectRow) error {
+	for i := range rows {
+		if _, err := oracle.Row(context.Background(), name, rows[i].ID()); domain.KindOf(err) != domain.NotFound {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		switch _, err := store.Row(context.Background(), name, rows[i].ID()); {
+		case err == nil:
+			return fmt.Errorf("L7: row %+v was forgotten, and is there", rows[i].ID())
+		case domain.KindOf(err) != domain.NotFound:
+			return err
+		}
+	}
+	return nil
+}
+
+// compareObject demands that an object is the same in two stores, or in none of them.
+func compareObject(store, oracle repository.Objects, name domain.ObjectName) error {
+	var texts [2]string
+	for i, o := range []repository.Objects{store, oracle} {
+		text, err := describe(o, name)
+		if err != nil && domain.KindOf(err) != domain.NotFound {
+			return err
+		}
+		texts[i] = text
+	}
+	if texts[0] != texts[1] {
+		return fmt.Errorf("object %s is %q, want %q", name.Key(), texts[0], texts[1])
+	}
+	return nil
+}

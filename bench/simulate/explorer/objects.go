@@ -1,0 +1,55 @@
+package explorer
+
+import (
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// objectName returns the name of the object with a key, of the bucket of the scenarios.
+func objectName(key string) domain.ObjectName { return must(domain.ParseObjectName("bucket", key)) }
+
+// reports returns the events of a script of package objecttest as those of one object, in one message.
+func reports(key, script string) (all []repository.ObjectReport) {
+	for _, events := range objecttest.Calls(script) {
+		for _, e := range events {
+			e.Carrier.Message += script // which is the message
+			all = append(all, repository.ObjectReport{Name: objectName(key), ObjectEvent: e})
+		}
+	}
+	return all
+}
+
+// objectOptions returns the options of a store of objects. Two rows are in an object, so that most
+// decisions are about spilled ones. If rows are forgotten, all are old when the preparation is over.
+func (s *Scenario) objectOptions(random func() uint64, isPreparing bool) objects.Options {
+	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Topic: s.Topic, Clock: func() time.Time { return now }, Random: random}
+	if s.Forgets {
+		k := keeping(isPreparing)
+		o.Retention, o.Clock = k.Retention, k.Clock
+	}
+	return o
+}
+
+// Ingests delivers a message.
+func (m *Member) Ingests(message []repository.ObjectReport) {
+	results, err := m.objects.Ingest(m.ctx, message)
+	for _, r := range results {
+		if err == nil {
+			err = r.Err
+		}
+	}
+	m.see(sight{what: "ingested", reports: message, err: err})
+}
+
+// ingests returns what a member does that delivers messages.
+func ingests(messages ...[]repository.ObjectReport) func(*Member) {
+	return func(m *Member) {
+		for _, message := range messages {
+			m.Ingests(message)
+		}
+	}
+}

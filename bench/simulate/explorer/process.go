@@ -1,0 +1,208 @@
+package explorer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+)
+
+// A process is one life of a party.
+type process struct {
+	engine   *embedded.Engine
+	patience time.Duration
+	born     time.Time
+
+	mu       sync.Mutex
+	held     []*held
+	dead     bool
+	returned bool
+	err      error // of the explorer itself
+
+	activity chan struct{} // something has come up
+	finished sync.WaitGroup
+	cancel   context.CancelFunc
+	db       *client.Database
+
+	saw []sight
+}
+
+type held struct {
+	*request
+	reply chan *answer
+}
+
+var lives int // each has a host of its own, for the client keeps what it knows of one
+
+func (p *player) process() (*process, error) {
+	lives++
+	proc := &process{engine: p.engine, activity: make(chan struct{}, 1), patience: p.scenario.Wait, born: time.Now()}
+	db, err := client.Connect(client.Connection{
+		Endpoint: fmt.Sprintf("http://life-%d.localhost/", lives), Key: p.engine.Key(), Transport: proc,
+	})
+	if err != nil {
+		return nil, err
+	}
+	proc.db = db
+	ctx, cancel := context.WithCancel(context.Background())
+	proc.cancel = cancel
+	m := p.scenario.newMember(ctx, db, proc, p.scenario.optionsOf(p.party), byte(p.party)+1) //nolint:gosec // a small number
+	proc.finished.Add(1)
+	go func() {
+		defer proc.finished.Done()
+		p.scenario.Parties[p.party].Does(m)
+		proc.mu.Lock()
+		proc.returned = true
+		proc.mu.Unlock()
+		proc.wake()
+	}()
+	proc.settle()
+	return proc, nil
+}
+
+func (p *process) wake() {
+	select {
+	case p.activity <- struct{}{}:
+	default:
+	}
+}
+
+// settle returns when the party has come to a halt: it has something under way, or
+// is done. Its time passes only here.
+func (p *process) settle() {
+	for {
+		synctest.Wait()
+		p.mu.Lock()
+		halted := len(p.held) > 0 || p.returned
+		p.mu.Unlock()
+		if halted {
+			return
+		}
+		if p.patience > 0 {
+			<-time.After(p.patience)
+			continue
+		}
+		<-p.activity // the clock of the bubble goes on until something happens
+	}
+}
+
+func (p *process) isDone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.returned
+}
+
+// requests returns what is under way, in a fixed order.
+func (p *process) requests() []*request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []*request
+	for _, h := range p.held {
+		all = append(all, h.request)
+	}
+	slices.SortFunc(all, func(a, b *request) int { return strings.Compare(a.key, b.key) })
+	return slices.CompactFunc(all, func(a, b *request) bool { return a.key == b.key })
+}
+
+// isAt reports whether the party has come no further than h. While it waited, time
+// went on for the others, and a backoff of it may have ended, which in its own time
+// would have had to wait for the answer to what it has under way.
+func (p *process) isAt(h *history) bool {
+	return slices.EqualFunc(p.requests(), h.pending, func(a, b *request) bool { return a.key == b.key })
+}
+
+// find takes out the request of a key.
+func (p *process) find(key string) *held {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, h := range p.held {
+		if h.key == key {
+			p.held = slices.Delete(p.held, i, i+1)
+			return h
+		}
+	}
+	return nil
+}
+
+func (p *process) underWay() string {
+	var keys []string
+	for _, r := range p.requests() {
+		keys = append(keys, r.key)
+	}
+	return strings.Join(keys, "\n")
+}
+
+// kill ends the party: whatever it asks is refused, so that it gives up.
+func (p *process) kill() {
+	p.mu.Lock()
+	p.dead = true
+	for _, h := range p.held {
+		close(h.reply)
+	}
+	p.held = nil
+	p.mu.Unlock()
+	p.cancel()
+	p.finished.Wait()
+	p.db.Close()
+}
+
+var errDead = errors.New("this process is dead")
+
+// Do holds what the party asks for documents, and passes on the rest.
+func (p *process) Do(req *http.Request) (*http.Response, error) {
+	if !strings.Contains(req.URL.Path, "/docs") {
+		return p.engine.Transport().Do(req)
+	}
+	r, err := requestOf(req)
+	p.mu.Lock()
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	if p.dead || err != nil {
+		p.mu.Unlock()
+		return refusal.response(req), nil
+	}
+	h := &held{request: r, reply: make(chan *answer, 1)}
+	p.held = append(p.held, h)
+	p.mu.Unlock()
+	p.wake()
+	select {
+	case a, alive := <-h.reply:
+		switch {
+		case !alive:
+			return refusal.response(req), nil
+		case a == lost:
+			return nil, faulty.ErrLost
+		}
+		return a.response(req), nil
+	case <-req.Context().Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.held = slices.DeleteFunc(p.held, func(other *held) bool { return other == h })
+		return nil, errors.Join(errDead, req.Context().Err())
+	}
+}
+
+// refusal is what no operation tries again.
+var refusal = &answer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
+
+// seeded returns a source of randomness that repeats itself.
+func seeded(seed uint64) func() uint64 {
+	var mu sync.Mutex
+	source := rand.New(rand.NewPCG(seed, 7))
+	return func() uint64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return source.Uint64()
+	}
+}

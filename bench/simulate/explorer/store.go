@@ -1,0 +1,325 @@
+package explorer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// A store works out what requests do, each once for each content of the partition
+// that it is for. It has one engine, into which it loads the content in question.
+type store struct {
+	engine *embedded.Engine
+	told   []commit // by the engine, about the request that it is at
+
+	contents []*content
+	known    map[string]int // contents by what is in them
+	loaded   map[partition]*loading
+	effects  map[effectKey]*effect
+}
+
+// A content is all that a partition holds.
+type content struct {
+	id   int
+	docs map[string]doc
+}
+
+// A doc is a document without what the engine adds. One that is gone leaves how
+// often it was written, so that no etag is used twice.
+type doc struct {
+	json    string // "": it is gone
+	version int
+}
+
+// A commit is what the engine tells of one.
+type commit []embedded.Change
+
+// A loading is what the engine holds of a partition.
+type loading struct {
+	content *content
+	theirs  map[string]string // canonical etag to that of the engine
+	ours    map[string]string // and back
+}
+
+type effectKey struct {
+	content int
+	request string
+}
+
+// An effect is what a request does to a partition.
+type effect struct {
+	answer  *answer
+	after   int // content
+	changes commit
+}
+
+func newStore(o embedded.Options) (*store, error) {
+	s := &store{known: make(map[string]int), loaded: make(map[partition]*loading), effects: make(map[effectKey]*effect)}
+	var mu sync.Mutex // a preparation has several requests under way
+	o.Committed = func(changes []embedded.Change) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.told = append(s.told, changes)
+	}
+	var err error
+	if s.engine, err = embedded.Open(o); err != nil {
+		return nil, err
+	}
+	s.intern(&content{docs: map[string]doc{}}) // 0 is the empty one
+	return s, nil
+}
+
+// intern returns the number of c.
+func (s *store) intern(c *content) int {
+	var text strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
+		fmt.Fprintf(&text, "%q %d %s\n", id, c.docs[id].version, c.docs[id].json)
+	}
+	if id, ok := s.known[text.String()]; ok {
+		return id
+	}
+	c.id = len(s.contents)
+	s.contents = append(s.contents, c)
+	s.known[text.String()] = c.id
+	return c.id
+}
+
+// do has the engine carry out a request of its own.
+func (s *store) do(method, path string, h http.Header, body []byte) (*reply, error) {
+	return doOn(s.engine, method, path, h, body)
+}
+
+// A reply is what the engine says.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// doOn makes a request in the name of an emulator's user, so that it does not matter
+// when it was made.
+func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*reply, error) {
+	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // answered by a call
+	if err != nil {
+		return nil, err
+	}
+	req.Header = h.Clone()
+	req.Header.Set("Authorization", "type=aad&ver=1.0&sig=e30.e30."+base64.RawURLEncoding.EncodeToString([]byte(engine.Key())))
+	resp, err := engine.Transport().Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return &reply{resp.StatusCode, resp.Header, text}, err
+}
+
+// apply says what r does to a partition of content from. mutate, if given, changes
+// the request on its way.
+func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, error) {
+	key := effectKey{from, r.key}
+	if e := s.effects[key]; e != nil {
+		return e, nil
+	}
+	l, err := s.load(r.partition, s.contents[from])
+	if err != nil {
+		return nil, err
+	}
+	sent := *r
+	sent.header = r.header.Clone()
+	if mutate != nil {
+		mutate(&sent)
+	}
+	theirs := func(tag string) string {
+		if t, ok := l.theirs[tag]; ok {
+			return t
+		}
+		if tag == anyTag {
+			return tag
+		}
+		return `"00000000-0000-0000-0000-000000000000"` // of a document as it was before
+	}
+	if tag := sent.header.Get(conditionHeader); tag != "" {
+		sent.header.Set(conditionHeader, theirs(tag))
+	}
+	body := sent.body
+	if strings.EqualFold(header(sent.header, "x-ms-cosmos-is-batch-request"), "true") {
+		if body, err = canonical(body, theirs); err != nil {
+			return nil, err
+		}
+	}
+	given, more, err := s.goOn(&sent)
+	if err != nil {
+		return nil, err
+	}
+	if !more { // the page before was the last one after all
+		return s.noted(key, &effect{after: from, answer: nothingMore})
+	}
+	s.told = nil
+	resp, err := s.do(sent.method, sent.path, sent.header, body)
+	if err != nil {
+		return nil, err
+	}
+	e := &effect{after: from}
+	if len(s.told) > 0 {
+		if e.after, e.changes, err = s.take(l, s.told[0]); err != nil {
+			return nil, err
+		}
+	}
+	e.answer, err = answerOf(resp, given, func(tag string) string {
+		if t, ok := l.ours[tag]; ok {
+			return t
+		}
+		return tag
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.noted(key, e)
+}
+
+func (s *store) noted(key effectKey, e *effect) (*effect, error) {
+	s.effects[key] = e
+	return e, nil
+}
+
+// nothingMore is an empty result page, the last.
+var nothingMore = &answer{
+	key: "nothing more", status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"Documents":[],"_count":0}`),
+}
+
+// goOn gives a query that goes on behind so many documents the engine's own token for
+// that place, which is worth something only while the partition is loaded.
+func (s *store) goOn(r *request) (given int, more bool, err error) {
+	token := header(r.header, continuationHeader)
+	if token == "" {
+		return 0, true, nil
+	}
+	if given, err = strconv.Atoi(token); err != nil {
+		return 0, false, err
+	}
+	first := r.header.Clone()
+	first.Del(continuationHeader)
+	first.Set("X-Ms-Max-Item-Count", token)
+	resp, err := s.do(r.method, r.path, first, r.body)
+	if err != nil {
+		return 0, false, err
+	}
+	theirs := header(resp.header, continuationHeader)
+	r.header.Set(continuationHeader, theirs)
+	return given, theirs != "", nil
+}
+
+// take brings what is known of the partition that l is about up to a commit that the engine has told of.
+func (s *store) take(l *loading, told commit) (int, commit, error) {
+	next := &content{docs: maps.Clone(l.content.docs)}
+	changes := make(commit, 0, len(told))
+	for _, c := range told {
+		d := doc{version: next.docs[c.ID].version + 1}
+		if c.JSON != nil {
+			text, etag, err := stripped(c.JSON)
+			if err != nil {
+				return 0, nil, err
+			}
+			d.json = text
+			ours := fmt.Sprintf(`"%s:%d"`, c.ID, d.version)
+			l.theirs[ours], l.ours[etag] = etag, ours
+			c.JSON = []byte(text)
+		}
+		next.docs[c.ID] = d
+		changes = append(changes, c)
+	}
+	id := s.intern(next)
+	l.content = s.contents[id]
+	return id, changes, nil
+}
+
+// stripped is a document without what the engine adds, and its etag.
+func stripped(text []byte) (string, string, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return "", "", err
+	}
+	var etag string
+	if err := json.Unmarshal(fields["_etag"], &etag); err != nil {
+		return "", "", err
+	}
+	for _, name := range append(system, "_etag") {
+		delete(fields, name)
+	}
+	text, err := json.Marshal(fields)
+	return string(text), etag, err
+}
+
+// loadingOf returns what the engine holds of a partition.
+func (s *store) loadingOf(p partition) *loading {
+	l := s.loaded[p]
+	if l == nil {
+		l = &loading{content: s.contents[0], theirs: make(map[string]string), ours: make(map[string]string)}
+		s.loaded[p] = l
+	}
+	return l
+}
+
+// load sees to it that the engine holds c in partition p.
+func (s *store) load(p partition, c *content) (*loading, error) {
+	l := s.loadingOf(p)
+	if l.content == c {
+		return l, nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.content.docs)) {
+		if l.content.docs[id].json == "" || l.content.docs[id] == c.docs[id] {
+			continue
+		}
+		if err := remove(s.engine, p, id); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
+		d := c.docs[id]
+		if d.json == "" || d == l.content.docs[id] {
+			continue
+		}
+		s.told = nil
+		if err := create(s.engine, p, d.json); err != nil {
+			return nil, err
+		}
+		_, etag, err := stripped(s.told[0][0].JSON)
+		if err != nil {
+			return nil, err
+		}
+		ours := fmt.Sprintf(`"%s:%d"`, id, d.version)
+		l.theirs[ours], l.ours[etag] = etag, ours
+	}
+	l.content = c
+	return l, nil
+}
+
+func docsOf(p partition) string { return "/dbs/messagehub/colls/" + p.container + "/docs" }
+
+func create(engine *embedded.Engine, p partition, text string) error {
+	r, err := doOn(engine, http.MethodPost, docsOf(p), http.Header{partitionHeader: {p.key}}, []byte(text))
+	return r.mustBe(http.StatusCreated, err)
+}
+
+func remove(engine *embedded.Engine, p partition, id string) error {
+	r, err := doOn(engine, http.MethodDelete, docsOf(p)+"/"+id, http.Header{partitionHeader: {p.key}}, nil)
+	return r.mustBe(http.StatusNoContent, err)
+}
+
+func (r *reply) mustBe(status int, err error) error {
+	if err == nil && r.status != status {
+		err = fmt.Errorf("the engine answered %d: %s", r.status, r.body)
+	}
+	return err
+}

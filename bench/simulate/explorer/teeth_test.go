@@ -1,0 +1,194 @@
+package explorer
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// find returns a scenario by its name, to be changed.
+func find(t *testing.T, name string) *Scenario {
+	t.Helper()
+	for _, s := range Scenarios() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("there is no scenario %s", name)
+	return nil
+}
+
+var condition = regexp.MustCompile(`,?"ifMatch":"(\\.|[^"\\])*"`)
+
+// without takes the condition out of what a step writes.
+func without(names ...steps.Name) func(*request) {
+	return func(r *request) {
+		for _, name := range names {
+			if r.name == name {
+				r.header.Del(conditionHeader)
+				r.body = condition.ReplaceAll(r.body, nil)
+				r.body = bytes.ReplaceAll(r.body, []byte(" and c.sealed = false and c.count"), []byte(" and 0 <= c.count or c.count"))
+			}
+		}
+	}
+}
+
+var patchCondition = regexp.MustCompile(`"condition":"(\\.|[^"\\])*",?`)
+
+// withoutPatches takes the condition out of what a step patches, too.
+func withoutPatches(name steps.Name) func(*request) {
+	return func(r *request) {
+		without(name)(r)
+		if r.name == name {
+			r.body = patchCondition.ReplaceAll(r.body, nil)
+		}
+	}
+}
+
+// TestTheExplorerHasTeeth breaks the hub on its way to the store, and demands that
+// the explorer finds it.
+func TestTheExplorerHasTeeth(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		scenario string
+		change   func(*Scenario)
+		finds    string
+	}{
+		{
+			"no condition on the head", "save-save",
+			func(s *Scenario) { s.mutate = without(steps.Reserve, steps.Commit, steps.Claim, steps.Clear) }, "H3: ",
+		},
+		{
+			"no condition on the commit alone", "save-save",
+			func(s *Scenario) { s.mutate = without(steps.Commit) }, "H5: ",
+		},
+		{
+			"no condition on the claim alone", "save-save",
+			func(s *Scenario) { s.mutate = without(steps.Claim) }, "H5: ",
+		},
+		{
+			"no condition on a count", "save-crash-save-same",
+			func(s *Scenario) { s.mutate = without(steps.Count) }, "H8: ",
+		},
+		{
+			"no condition on the gate, when a bundle is opened", "peek-peek",
+			func(s *Scenario) {
+				s.Prepare = prepareSaves(list{events(1)}, taken, func(m *Member) { m.Saves(events(3)) })
+				s.mutate = without(steps.OpenBundle)
+			}, "H6: ",
+		},
+		{
+			"no condition on bundle and gate, when a bundle is dequeued", "dequeue-dequeue-lost",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Dequeue) }, "H7: ",
+		},
+		{
+			"an account that says Strong and shows an old gate", "dequeue-then-peek-stale",
+			func(s *Scenario) { s.Session = false }, "which had been dequeued",
+		},
+		{
+			"a bundle that is proved without a condition", "dequeue-then-peek-stale",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Prove) }, "is open, and gate.timeseries has",
+		},
+		{
+			"a rollback that does not seal", "save-save",
+			func(s *Scenario) {
+				s.mutate = func(r *request) {
+					if r.name == steps.Bar {
+						r.body = bytes.ReplaceAll(r.body, []byte("true"), []byte("false"))
+					}
+				}
+			}, "H8: ",
+		},
+		{
+			"a commit that is answered and not done", "save-dequeue",
+			func(s *Scenario) {
+				s.mutate = func(r *request) {
+					if r.name == steps.Commit {
+						r.method, r.body = http.MethodGet, nil
+					}
+				}
+			}, "was lost",
+		},
+		{
+			"no condition on a small Save", "tail-save-save",
+			func(s *Scenario) { s.mutate = without(steps.Commit) }, "H2: slot 1 of the tail",
+		},
+		{
+			"a page of a flush that is answered and not written", "tail-flush-flush",
+			func(s *Scenario) {
+				s.mutate = func(r *request) {
+					if r.name == steps.Flush {
+						r.method, r.body = http.MethodGet, nil
+					}
+				}
+			}, "H8: ",
+		},
+		{
+			"no condition on the count of a flush", "tail-flush-counted",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Count) }, "H8: ",
+		},
+		{
+			"no condition on the mark of deleted content", "content-gone-twice",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.MarkGone) }, "L9: ",
+		},
+		{
+			"no condition on an answer in place of deleted content", "content-gone-fetch-fetch",
+			func(s *Scenario) { s.mutate = withoutPatches(steps.Answer) }, "L9: ",
+		},
+		{
+			"no condition on a document that is watched meanwhile", "watch-put",
+			func(s *Scenario) { s.mutate = without(steps.PutDocument) }, "P14: ",
+		},
+		{
+			"no condition on a change", "put-put-publish",
+			func(s *Scenario) { s.mutate = without(steps.Change) }, "P14: ",
+		},
+		{
+			"no condition on an append to the stream", "publish-publish",
+			func(s *Scenario) { s.mutate = without(steps.Append) }, "P1: ",
+		},
+		{
+			"no condition on a settlement", "unwatch-serve-lost",
+			func(s *Scenario) { s.mutate = without(steps.Settle, steps.Cancel) }, "P5: ",
+		},
+		{
+			"a change that is removed before it is published", "publish-publish",
+			func(s *Scenario) {
+				s.mutate = func(r *request) {
+					if r.name == steps.Append {
+						r.method, r.body = http.MethodGet, nil
+					}
+				}
+			}, "P14: ",
+		},
+		{
+			"no condition on an object", "object-same",
+			func(s *Scenario) { s.mutate = without(steps.UpdateObjects) }, "L5: ",
+		},
+		{
+			"no condition on an object whose rows spill", "object-late-spill",
+			func(s *Scenario) { s.mutate = without(steps.Spill) }, "L5: ",
+		},
+		{
+			"no condition on an object whose rows are forgotten", "object-forget-again",
+			func(s *Scenario) { s.mutate = without(steps.Forget) }, "L5: ",
+		},
+		{
+			"no condition on an object that is crawled", "object-crawl-late",
+			func(s *Scenario) { s.mutate = without(steps.UpdateObjects, steps.Spill) }, "L5: ",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := find(t, tc.scenario)
+			tc.change(s)
+			r, _ := explored(t, s, 0)
+			require.ErrorContains(t, r.Violation, tc.finds)
+			t.Log(r.Violation)
+		})
+	}
+}

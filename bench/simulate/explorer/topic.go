@@ -1,0 +1,136 @@
+package explorer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/publish"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// newTopicRelay returns a relay of the topic of objects, nil if the scenario has no topic. What the member stores
+// for the topic is noted in stored.
+func (m *Member) newTopicRelay() *publish.ObjectRelay {
+	if !m.scenario.Topic {
+		return nil
+	}
+	service := publish.New(m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {})
+	relay := publish.NewObjectRelay(m.objects.Topic(), service, publish.ObjectRelayOptions{Clock: m.scenario.options(0).Clock})
+	m.objects.Topic().Observe(func(c domain.ObjectChange) { m.stored = append(m.stored, c) })
+	return relay
+}
+
+// FindsChanges finds the changes for the topic that the preparation leaves. A query over all partitions has no
+// place in the orders that are explored.
+func (m *Member) FindsChanges() {
+	m.scenario.left = must(m.objects.Topic().Unpublished(m.ctx, now.Add(time.Hour), repository.MaxAppend))
+}
+
+// RelaysLeft publishes the changes for the topic that the preparation has left.
+func (m *Member) RelaysLeft() {
+	m.see(sight{what: "published", err: m.topic.Publish(m.ctx, m.scenario.left)})
+}
+
+// RelaysStored publishes the changes for the topic that the member has stored.
+func (m *Member) RelaysStored() {
+	if len(m.stored) > 0 {
+		m.see(sight{what: "published", err: m.topic.Publish(m.ctx, m.stored)})
+	}
+}
+
+// judgeTopic has a fresh node publish what was left for the topic, and demands that the stream has each change
+// once, and that the changes lead to the current state of the object.
+func (j *judge) judgeTopic(s *state) error {
+	for i := range j.Parties {
+		for k := range s.nodes[i].saw {
+			if err := j.isHonest(&s.nodes[i].saw[k]); err != nil {
+				return fmt.Errorf("%s: %w", j.Parties[i].Name, err)
+			}
+		}
+	}
+	m := j.newMember(context.Background(), j.db, nil, j.options, 77)
+	left, err := m.objects.Topic().Unpublished(m.ctx, now.Add(time.Hour), repository.MaxAppend)
+	if err == nil && len(left) > 0 {
+		err = m.topic.Publish(m.ctx, left)
+	}
+	if err != nil {
+		return fmt.Errorf("a fresh node publishes: %w", err)
+	}
+	if left, err = m.objects.Topic().Unpublished(m.ctx, now.Add(time.Hour), repository.MaxAppend); err != nil || len(left) > 0 {
+		return errors.Join(fmt.Errorf("%d changes are left for the topic that were published", len(left)), err)
+	}
+	found, err := m.push.Read(m.ctx, domain.ObjectsStream(), domain.Position{}, 100)
+	if err != nil {
+		return err
+	}
+	object, err := m.objects.Object(m.ctx, objectName("key"))
+	if err != nil {
+		return err
+	}
+	return leadsTo(found.Entries, &object)
+}
+
+// leadsTo demands that the events of a topic, in the order of their versions, lead to the state of an object.
+func leadsTo(entries []repository.Entry, object *domain.Object) error {
+	type event struct {
+		Event   domain.ObjectStateEvent
+		Version int64
+		ID      string
+	}
+	events := make([]event, len(entries))
+	for i := range entries {
+		if err := json.Unmarshal(entries[i].Payload, &events[i]); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.Version, b.Version) })
+	var before event
+	for _, e := range events {
+		exists := before.Event != "" && before.Event != domain.StateDeleted
+		if e.Version == before.Version || (e.Event == domain.StateCreated) == exists {
+			return fmt.Errorf("the topic has %s at version %d behind %s at version %d", e.Event, e.Version, before.Event, before.Version)
+		}
+		before = e
+	}
+	current := object.Current
+	switch {
+	case before.Version != object.StateVersion, (current == nil) != (before.Event == domain.StateDeleted),
+		current != nil && before.ID != domain.ObjectID{Name: object.Name, Row: current.ID()}.String():
+		return fmt.Errorf("the object has state %d and the current row %v, and the last event of the topic is %+v", object.StateVersion, current, before)
+	}
+	return nil
+}
+
+// topicScenarios returns those of nodes that store events of an object and publish its changes to the topic.
+func topicScenarios() []*Scenario {
+	created := prepare(ingests(reports("key", "[C@10]")), (*Member).FindsChanges)
+	relay := does("relay", (*Member).RelaysLeft)
+	publishing := func(name, script string) Party {
+		p := does(name, ingests(reports("key", script)), (*Member).RelaysStored)
+		p.Messages = [][]repository.ObjectReport{reports("key", script)}
+		return p
+	}
+	return []*Scenario{
+		{
+			Name: "topic-relay-relay", Quick: true, Text: "two nodes publish the creation of an object to the topic; a crash, a lost reply",
+			Objects: true, Topic: true, Crashes: 1, Lost: 1, Prepare: created,
+			Parties: []Party{relay, does("relay again", (*Member).RelaysLeft)},
+		},
+		{
+			Name: "topic-delete-relay", Quick: true, Text: "a node deletes an object and publishes that, another publishes its creation; a crash, a lost reply",
+			Objects: true, Topic: true, Crashes: 1, Lost: 1, Prepare: created,
+			Parties: []Party{publishing("deleted", "[D@20]"), relay},
+		},
+		{
+			Name: "topic-delete-create", Quick: true, Text: "two nodes delete an object and create it again, and each publishes that; a crash, a lost reply",
+			Objects: true, Topic: true, Crashes: 1, Lost: 1, Prepare: created,
+			Parties: []Party{publishing("deleted", "[D@20]"), publishing("created", "[C@30]")},
+		},
+	}
+}

@@ -1,0 +1,362 @@
+package invariants
+
+import (
+	"maps"
+	"slices"
+)
+
+type head struct {
+	PartitionKey string              `json:"partitionKey"`
+	Reserved     int64               `json:"reserved"`
+	Watermark    int64               `json:"watermark"`
+	Intent       *intent             `json:"intent"`
+	Cabinets     map[string]received `json:"cabinets"`
+	Retention    map[string]retained `json:"retention"`
+
+	RemovedOrdinal int   `json:"removedOrdinal"`
+	RemovedTotal   int64 `json:"removedTotal"`
+}
+
+// cabinet returns what h says of a cabinet that has the state in; of a new one, where it begins.
+func (h *head) cabinet(in map[string]received, name string) received {
+	if last, ok := in[name]; ok {
+		return last
+	}
+	return received{
+		Ordinal: h.RemovedOrdinal, Total: h.RemovedTotal, BaseOrdinal: h.RemovedOrdinal, BaseTotal: h.RemovedTotal,
+	}
+}
+
+// floor is the lowest ordinal of a cabinet that is retained.
+func (h *head) floor(name string) int {
+	return max(h.Retention[name].Floor, h.cabinet(h.Cabinets, name).BaseOrdinal+1)
+}
+
+type received struct {
+	Drawer   string `json:"drawer"`
+	Fill     int    `json:"fill"`
+	Ordinal  int    `json:"ordinal"`
+	Sequence int64  `json:"sequence"`
+	Total    int64  `json:"total"`
+	Paged    int    `json:"paged"`
+	Tail     string `json:"tail"`
+
+	BaseOrdinal int   `json:"baseOrdinal"`
+	BaseTotal   int64 `json:"baseTotal"`
+}
+
+type retained struct {
+	Floor   int    `json:"floor"`
+	Cleared int    `json:"cleared"`
+	Closed  string `json:"closed"`
+}
+
+type intent struct {
+	ID      string `json:"id"`
+	First   int64  `json:"first"`
+	Last    int64  `json:"last"`
+	Aborted bool   `json:"aborted"`
+	Parts   []part `json:"parts"`
+}
+
+type part struct {
+	Cabinet string `json:"cabinet"`
+	Drawer  string `json:"drawer"`
+	Ordinal int    `json:"ordinal"`
+	Slot    int    `json:"slot"`
+	Count   int    `json:"count"`
+	New     bool   `json:"new"`
+	First   int64  `json:"first"`
+	Last    int64  `json:"last"`
+}
+
+func (p *part) end() int { return p.Slot + p.Count }
+
+// partOf returns the part of it that is about a drawer.
+func (it *intent) partOf(drawer string) *part {
+	if it == nil {
+		return nil
+	}
+	for i := range it.Parts {
+		if it.Parts[i].Drawer == drawer {
+			return &it.Parts[i]
+		}
+	}
+	return nil
+}
+
+func (o *Observer) headChanged(key Key, c change) {
+	var after head
+	if c.after == nil {
+		o.violated("H1", key, "the head is gone")
+		return
+	}
+	if !o.decode(key, c.after, &after) {
+		return
+	}
+	r := o.recipient(after.PartitionKey)
+	r.key = key
+	before := r.head
+	r.head = after
+	if after.Reserved < before.Reserved {
+		o.violated("H3", key, "the reserved number went back from %d to %d", before.Reserved, after.Reserved)
+	}
+	if after.Watermark < before.Watermark || after.Watermark > after.Reserved {
+		o.violated("H5", key, "the watermark went from %d to %d, with %d reserved", before.Watermark, after.Watermark, after.Reserved)
+	}
+	expected, watermark := before.Cabinets, before.Watermark
+	standing := before.Intent
+	switch it := before.Intent; {
+	case it == nil:
+	case after.Watermark != before.Watermark:
+		watermark = it.Last
+		o.committed(key, it, min(after.Watermark, watermark))
+		expected, standing = before.afterCommit(expected, it), nil
+	case after.Intent == nil || after.Intent.ID != it.ID:
+		o.cleared(key, it)
+		expected, standing = before.afterClear(expected, it), nil
+	}
+	isSmall := after.Watermark != watermark
+	if isSmall && (after.Intent != nil || after.Watermark != after.Reserved || after.Reserved <= before.Reserved) {
+		o.violated("H5", key, "the watermark moved to %d, with %d reserved, and neither an intent nor a small Save says so", after.Watermark, after.Reserved)
+	}
+	o.intentChanged(r, key, before, standing, isSmall)
+	o.cabinetsChanged(r, key, before, expected, isSmall)
+	o.retentionChanged(r, key, before)
+}
+
+// committed holds what an intent has left to what it has announced.
+func (o *Observer) committed(key Key, it *intent, watermark int64) {
+	if it.Aborted {
+		o.violated("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
+	}
+	if watermark != it.Last {
+		o.violated("H5", key, "the watermark moved to %d, but the intent that stood ends at %d", watermark, it.Last)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		d := o.drawers[p.Drawer]
+		if d == nil || d.doc == nil {
+			o.violated("H8", key, "the intent %s was committed, but drawer %d of %s is not there", it.ID, p.Ordinal, p.Cabinet)
+			continue
+		}
+		if d.doc.Count != p.end() || d.doc.Sealed {
+			o.violated("H8", key, "the intent %s was committed, but drawer %d of %s holds %d events (sealed: %t), not %d", it.ID, p.Ordinal, p.Cabinet, d.doc.Count, d.doc.Sealed, p.end())
+		}
+		for slot := p.Slot; slot < p.end(); {
+			page := d.pages[slot]
+			if page == nil || page.Intent != it.ID {
+				o.violated("H8", key, "the intent %s was committed, but no page of it begins at slot %d of drawer %d of %s", it.ID, slot, p.Ordinal, p.Cabinet)
+				break
+			}
+			slot = page.Until
+		}
+		d.fill = p.end()
+	}
+}
+
+// cleared holds what a rollback has left to what there was before the intent.
+func (o *Observer) cleared(key Key, it *intent) {
+	if !it.Aborted {
+		o.violated("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		if d := o.drawers[p.Drawer]; d == nil || d.doc == nil || !d.doc.Sealed || d.doc.Count != p.Slot {
+			o.violated("H8", key, "the intent %s was cleared, but drawer %d of %s is not sealed at %d", it.ID, p.Ordinal, p.Cabinet, p.Slot)
+		}
+	}
+}
+
+func (h *head) afterCommit(cabinets map[string]received, it *intent) map[string]received {
+	next := maps.Clone(cabinets)
+	if next == nil {
+		next = make(map[string]received)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		last := h.cabinet(next, p.Cabinet)
+		next[p.Cabinet] = received{
+			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last, Total: last.Total + int64(p.Count),
+			BaseOrdinal: last.BaseOrdinal, BaseTotal: last.BaseTotal,
+		}
+	}
+	return next
+}
+
+func (h *head) afterClear(cabinets map[string]received, it *intent) map[string]received {
+	next := maps.Clone(cabinets)
+	if next == nil {
+		next = make(map[string]received)
+	}
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		last := h.cabinet(next, p.Cabinet)
+		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
+		next[p.Cabinet] = last
+	}
+	return next
+}
+
+// intentChanged looks at the intent of a new head, if it has one: it is the one
+// that stood, or a new one behind all that was reserved before.
+func (o *Observer) intentChanged(r *recipient, key Key, before head, standing *intent, isSmall bool) {
+	it := r.head.Intent
+	switch {
+	case it == nil:
+		if r.head.Reserved != before.Reserved && !isSmall {
+			o.violated("H3", key, "the reserved number moved to %d without an intent", r.head.Reserved)
+		}
+	case standing != nil:
+		if it.First != standing.First || it.Last != standing.Last || !slices.Equal(it.Parts, standing.Parts) || r.head.Reserved != before.Reserved {
+			o.violated("H3", key, "the intent %s has changed while it stood", it.ID)
+		}
+		if standing.Aborted && !it.Aborted {
+			o.violated("H5", key, "the intent %s was claimed for rollback, and is not any more", it.ID)
+		}
+	default:
+		o.reserved(r, key, before, it)
+	}
+}
+
+func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
+	if r.intents[it.ID] != nil {
+		o.violated("H3", key, "the intent %s was there before", it.ID)
+	}
+	if it.First != before.Reserved+1 || it.Last != r.head.Reserved || it.Last < it.First {
+		o.violated("H3", key, "the intent %s has numbers %d to %d, with %d reserved before and %d after", it.ID, it.First, it.Last, before.Reserved, r.head.Reserved)
+	}
+	count := int64(0)
+	next := r.head.Cabinets
+	for i := range it.Parts {
+		p := &it.Parts[i]
+		count += int64(p.Count)
+		last := r.head.cabinet(next, p.Cabinet)
+		switch {
+		case last.Tail != "":
+			o.violated("H3", key, "the intent %s is reserved over the tail of %s", it.ID, p.Cabinet)
+		case p.Count < 1 || p.First < it.First || p.Last > it.Last || p.Last-p.First+1 < int64(p.Count) || p.First <= last.Sequence:
+			o.violated("H3", key, "the intent %s gives %d events of %s numbers %d to %d", it.ID, p.Count, p.Cabinet, p.First, p.Last)
+		case p.end() > o.capacity:
+			o.violated("H8", key, "the intent %s fills drawer %d of %s up to %d", it.ID, p.Ordinal, p.Cabinet, p.end())
+		case p.New && (p.Slot != 0 || p.Ordinal != last.Ordinal+1):
+			o.violated("H8", key, "the intent %s begins drawer %d of %s at slot %d, behind drawer %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal)
+		case !p.New && (p.Drawer != last.Drawer || p.Slot != last.Fill || p.Ordinal != last.Ordinal):
+			o.violated("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
+		}
+		o.announce(r, key, it, p)
+		next = r.head.afterCommit(next, &intent{Parts: []part{*p}})
+	}
+	if count != it.Last-it.First+1 {
+		o.violated("H3", key, "the intent %s has %d numbers for %d events", it.ID, it.Last-it.First+1, count)
+	}
+	r.intents[it.ID] = it
+}
+
+// cabinetsChanged demands that a head says of its cabinets what follows from the
+// head before, and from what a flush and a small Save have written with it; only a sweep may
+// close a drawer, and only one that no intent fills, or remove a cabinet, and only one of
+// which nothing is left.
+func (o *Observer) cabinetsChanged(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
+	ordinal, total := before.RemovedOrdinal, before.RemovedTotal
+	for name, want := range expected {
+		if _, ok := r.head.Cabinets[name]; ok {
+			continue
+		}
+		t := before.Retention[name]
+		if want.Drawer != "" || t.Closed != "" || max(t.Floor, want.BaseOrdinal+1) <= want.Ordinal || t.Cleared < t.Floor || r.head.Intent.fills(name) {
+			o.violated("H8", key, "cabinet %s is gone; it was %+v, with %+v retained", name, want, t)
+		}
+		if r.head.beginsCabinet() {
+			o.violated("H8", key, "cabinet %s was removed while an intent begins another", name)
+		}
+		o.reached("a sweep removed a cabinet")
+		ordinal, total = max(ordinal, want.Ordinal), max(total, want.Total)
+	}
+	if r.head.RemovedOrdinal != ordinal || r.head.RemovedTotal != total {
+		o.violated("H8", key, "the highest ordinal and total that were removed are %d and %d, but must be %d and %d", r.head.RemovedOrdinal, r.head.RemovedTotal, ordinal, total)
+	}
+	added := int64(0)
+	for name, is := range r.head.Cabinets {
+		if _, ok := before.Cabinets[name]; !ok {
+			if _, ok := r.began[name]; ok {
+				o.reached("a removed cabinet was used again")
+			}
+			r.began[name] = before.Watermark
+		}
+		want := before.cabinet(expected, name)
+		if is == want {
+			continue
+		}
+		closed := want
+		closed.Drawer, closed.Fill, closed.Paged, closed.Tail = "", 0, 0, ""
+		switch {
+		case is == closed && want.Drawer != "":
+			if r.head.Intent.fills(name) {
+				o.violated("retention", key, "the last drawer of cabinet %s was closed while an intent fills it", name)
+			}
+			o.tailDropped(r, key, name, want)
+		default:
+			added += o.tailChanged(r, key, before, name, want, is, isSmall)
+		}
+	}
+	if isSmall && added == 0 {
+		o.violated("H5", key, "the watermark moved to %d without an intent that stood, and without a small Save", r.head.Watermark)
+	}
+	if isSmall && added != r.head.Reserved-before.Reserved {
+		o.violated("H3", key, "a small Save has %d numbers for %d events", r.head.Reserved-before.Reserved, added)
+	}
+}
+
+// beginsCabinet reports whether the intent of h has a part in a cabinet that is new.
+func (h *head) beginsCabinet() bool {
+	return h.Intent != nil && slices.ContainsFunc(h.Intent.Parts, func(p part) bool {
+		_, ok := h.Cabinets[p.Cabinet]
+		return !ok
+	})
+}
+
+// fills reports whether it has a part in a cabinet.
+func (it *intent) fills(cabinet string) bool {
+	return it != nil && slices.ContainsFunc(it.Parts, func(p part) bool { return p.Cabinet == cabinet })
+}
+
+func (o *Observer) retentionChanged(r *recipient, key Key, before head) {
+	for name := range before.Retention {
+		if was, is := before.floor(name), r.head.floor(name); is < was {
+			o.violated("retention", key, "the floor of %s sank from %d to %d", name, was, is)
+		}
+	}
+	for name, is := range r.head.Retention {
+		if is.Cleared > max(is.Floor, 1) {
+			o.violated("retention", key, "%s is cleared up to %d, above its floor %d", name, is.Cleared, is.Floor)
+		}
+		if is.Floor <= before.floor(name) {
+			continue
+		}
+		if acknowledged := r.acknowledgedBelow(name); is.Floor > acknowledged {
+			o.violated("retention", key, "the floor of %s rose to %d, but all is acknowledged only below %d", name, is.Floor, acknowledged)
+		}
+	}
+}
+
+// acknowledgedBelow is the ordinal below which a gate has let all of a cabinet through.
+// A drawer before the last one takes no more, so that nothing waits in it behind the
+// gate once the gate stands at its end; one whose Saves were all rolled back is empty.
+func (r *recipient) acknowledgedBelow(cabinet string) int {
+	last, at := r.head.Cabinets[cabinet], r.gatePosition(cabinet)
+	if at.Sequence >= last.Sequence {
+		return last.Ordinal + 1
+	}
+	ordinal := at.Ordinal
+	for ; ordinal < last.Ordinal; ordinal++ {
+		through := 0
+		if ordinal == at.Ordinal {
+			through = at.Slot
+		}
+		if d := r.ordinals[cabinet][ordinal]; d != nil && d.fill > through {
+			break
+		}
+	}
+	return ordinal
+}

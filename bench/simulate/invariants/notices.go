@@ -1,0 +1,115 @@
+package invariants
+
+type notice struct {
+	Number  int64  `json:"number"` // generation of the gate by which the bundle was closed
+	Bundle  string `json:"bundle"`
+	For     string `json:"audience"`
+	Version int64  `json:"version"` // of the change of the bundle, for watchers
+
+	key Key
+}
+
+const (
+	onRequest   = "request"     // the content of bundles whose domain is told
+	subscribers = "subscribers" // the audience of notices to the subscribers of a recipient
+	watchers    = "watchers"    // the audience of notices to the watches of a bundle
+
+	watchersOfRemoval = "watchers of removal" // likewise, of its removal
+)
+
+// noticeChanged looks at one notice. That it goes is a matter of delivery, of which
+// the store knows nothing.
+func (o *Observer) noticeChanged(m *mailboxes, key Key, c change) {
+	if c.after == nil {
+		return
+	}
+	if c.before != nil {
+		o.violated("notices", key, "a notice has changed")
+		return
+	}
+	n := notice{key: key}
+	if o.decode(key, c.after, &n) {
+		created := m.notices
+		switch n.For {
+		case subscribers:
+			created = m.told
+		case watchers:
+			created = m.watched
+		case watchersOfRemoval:
+			created = m.removed
+		}
+		created[n.Bundle] = n
+	}
+}
+
+// noticesCreated holds the notices to the bundles that were dequeued or removed with them.
+func (o *Observer) noticesCreated(r *recipient, m *mailboxes) {
+	o.noticesHeld(m, m.notices, "its domain", func(b *bundle) bool { return b.Content == onRequest })
+	o.noticesHeld(m, m.told, "its subscribers", func(b *bundle) bool {
+		g := m.gates["gate."+b.Group].after
+		return g != nil && len(g.Requests) > 0
+	})
+	o.noticesHeld(m, m.watched, "its watches", func(b *bundle) bool { return b.Watched })
+	o.changesCounted(m)
+	o.removalsNoticed(r, m)
+}
+
+// changesCounted demands that a bundle counts the changes of which its watches are notified, and that
+// it stays watched.
+func (o *Observer) changesCounted(m *mailboxes) {
+	for id, b := range m.bundles {
+		if b.before == nil || b.after == nil || b.before.expired(b.after) {
+			continue
+		}
+		want := b.before.Changes
+		if n, ok := m.watched[id]; ok {
+			if want++; n.Version != want {
+				o.violated("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+			}
+		}
+		if b.after.Changes != want {
+			o.violated("notices", b.key, "it counts %d changes, want %d", b.after.Changes, want)
+		}
+		if b.before.Watched && !b.after.Watched {
+			o.violated("notices", b.key, "it is not watched any longer")
+		}
+	}
+}
+
+// Changes returns how many changes of a bundle its watches are notified of.
+func (o *Observer) Changes(recipient, bundle string) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := o.recipients[recipient]
+	if r == nil {
+		return 0
+	}
+	if b := r.bundles[bundle]; b != nil {
+		return b.Changes
+	}
+	return r.removals[bundle]
+}
+
+// noticesHeld holds the notices for an audience, who is told of the bundles that isOwed says.
+func (o *Observer) noticesHeld(m *mailboxes, created map[string]notice, who string, isOwed func(*bundle) bool) {
+	for id, b := range m.bundles {
+		from, to := b.before.state(), b.after.state()
+		owed := from == "open" && to == "dequeued" && isOwed(b.after)
+		n, ok := created[id]
+		switch {
+		case owed && !ok:
+			o.violated("notices", b.key, "it was dequeued, and %s will not be told", who)
+		case ok && !owed:
+			o.violated("notices", n.key, "its bundle went from %s to %s", from, to)
+		case ok:
+			if g := m.gates["gate."+b.after.Group].after; g == nil || g.Generation != n.Number {
+				o.violated("notices", n.key, "it has number %d, which is not what its gate came to", n.Number)
+			}
+		}
+	}
+	for id, n := range created {
+		if _, ok := m.bundles[id]; !ok {
+			o.violated("notices", n.key, "it was not created with the Dequeue of bundle %s", id)
+		}
+	}
+}

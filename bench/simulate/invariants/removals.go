@@ -1,0 +1,64 @@
+package invariants
+
+// removalsNoticed holds the removals of watched bundles to their notices, which are created in the same commit, and
+// closed bundles to how they go: a watched one by such a commit, and never at a time to live, which leaves no notice.
+func (o *Observer) removalsNoticed(r *recipient, m *mailboxes) {
+	for id, b := range m.bundles {
+		if is := b.after; is != nil {
+			switch {
+			case is.Watched && is.State != "open" && is.TTL > 0:
+				o.violated("notices", b.key, "it is watched, and goes after %d seconds without a notice", is.TTL)
+			case is.Expires > 0 && is.State == "open":
+				o.violated("notices", b.key, "it is open, and may be removed at %d", is.Expires)
+			case is.Expires > 0 && !is.Watched:
+				o.violated("notices", b.key, "it is not watched, and is to be removed at %d", is.Expires)
+			}
+		}
+		n, hasNotice := m.removed[id]
+		isRemoved := b.before != nil && b.after == nil && b.before.Watched
+		switch {
+		case isRemoved && !hasNotice:
+			o.violated("notices", b.key, "it was removed, and its watches will not be notified")
+		case hasNotice && !isRemoved:
+			o.violated("notices", n.key, "it says that its bundle was removed, which went from %s to %s", b.before.state(), b.after.state())
+		case hasNotice:
+			if n.Version != b.before.Changes+1 {
+				o.violated("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+			}
+			if b.before.Expires == 0 {
+				o.violated("retention", b.key, "it was removed, and had no time to go")
+			}
+			r.removals[id] = n.Version
+			o.reached("a watched bundle was removed")
+		}
+	}
+	for id, n := range m.removed {
+		if _, ok := m.bundles[id]; !ok {
+			o.violated("notices", n.key, "it was not created with the removal of bundle %s", id)
+		}
+	}
+}
+
+// Removal returns the version of the change by which a watched bundle was removed, and 0 if it was not.
+func (o *Observer) Removal(recipient, bundle string) int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if r := o.recipients[recipient]; r != nil {
+		return r.removals[bundle]
+	}
+	return 0
+}
+
+// HasExpiring reports whether a bundle is closed that a sweep is to remove.
+func (o *Observer) HasExpiring() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.recipients {
+		for _, b := range r.bundles {
+			if b.Expires > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
