@@ -21,18 +21,18 @@ const brokerRetries = 2
 // A brokerNode is the broker of a node: the parts that cmd/node wires.
 type brokerNode struct {
 	*pushNode
-	w       *brokerWorld
+	sim     *brokerSimulation
 	service *broker.Service
 }
 
-// open connects the broker to the store and the engine of its node.
-func (n *brokerNode) open(clock func() time.Time, random dice) {
+// openService connects the broker to the store and the engine of its node.
+func (n *brokerNode) openService(clock func() time.Time, random rng) {
 	n.service = broker.New(broker.Ports{
-		Parties: n.store, Streams: n.store, Cursors: n.store, Shards: n.store, Content: n.w.content,
-	}, n.w.keys, broker.Options{
+		Parties: n.store, Streams: n.store, Cursors: n.store, Shards: n.store, Content: n.sim.content,
+	}, n.sim.keys, broker.Options{
 		CheckURL: n.caller.CheckURL, CheckHeaders: webhook.CheckHeaders, Clock: clock,
-		Created: n.created, Changed: n.changed, Orphaned: n.engine.Orphaned, Published: n.engine.Published, LookAt: n.engine.LookAt,
-		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.next()) },
+		Created: n.notifyCreated, Changed: n.notifyChanged, Orphaned: n.engine.Orphaned, Published: n.engine.Published, LookAt: n.engine.LookAt,
+		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.drawUint64()) },
 	})
 }
 
@@ -43,13 +43,13 @@ func (n *brokerNode) Receiver(ctx context.Context, cursor domain.CursorID) (deli
 		return delivery.Receiver{}, err
 	}
 	return delivery.Receiver{
-		Policy: domain.BrokerPolicy(time.Second, brokerRetries), Concurrency: n.w.receiver(cursor).concurrency, KeepsMarks: true, Target: callee,
+		Policy: domain.BrokerPolicy(time.Second, brokerRetries), Concurrency: n.sim.receiverOf(cursor).concurrency, KeepsMarks: true, Target: callee,
 	}, nil
 }
 
 // readPayload reads a large payload.
 func (n *brokerNode) readPayload(ctx context.Context, c *delivery.Call) ([]byte, error) {
-	r, err := n.w.content.Open(ctx, c.Entry.PayloadAt)
+	r, err := n.sim.content.Open(ctx, c.Entry.PayloadAt)
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +57,10 @@ func (n *brokerNode) readPayload(ctx context.Context, c *delivery.Call) ([]byte,
 	return io.ReadAll(r)
 }
 
-func (w *brokerWorld) receiver(cursor domain.CursorID) *pushReceiver {
-	w.pmu.Lock()
-	defer w.pmu.Unlock()
-	return w.receivers[cursor.String()]
+func (sim *brokerSimulation) receiverOf(cursor domain.CursorID) *pushReceiver {
+	sim.pmu.Lock()
+	defer sim.pmu.Unlock()
+	return sim.receivers[cursor.String()]
 }
 
 // Call implements [delivery.Caller].
@@ -74,51 +74,51 @@ func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 		copied := *m
 		copied.Payload, m = payload, &copied
 	}
-	noted := n.w.consumer(c.Cursor).beginCall(n, at)
-	answer := n.calls(n.w.receiver(c.Cursor), c, func(id string) (webhook.Result, error) {
+	noted := n.sim.findConsumer(c.Cursor).beginCall(n, at)
+	answer := n.callReceiver(n.sim.receiverOf(c.Cursor), c, func(id string) (webhook.Result, error) {
 		return n.caller.Call(ctx, &webhook.ConsumerCall{
 			ID: id, Attempts: c.Attempt, CallbackURL: to.CallbackURL, Token: webhook.Key(to.Token),
 			Channel: to.ID.Channel().String(), Consumer: to.ID.String(), Message: at.MessageID(), Priority: at.Priority,
 			ContentType: m.ContentType, Metadata: broker.MetadataOf(m), Payload: m.Payload,
 		})
 	})
-	noted.end(n, answer)
+	noted.endCall(n, answer)
 	return answer
 }
 
 // A brokerConsumer is a consumer of a channel, and what is known of it.
 type brokerConsumer struct {
 	*pushReceiver
-	w     *brokerWorld
+	sim   *brokerSimulation
 	id    domain.PartyID
 	token string
 
 	// Guarded by pushWorld.pmu: the numbers of entries that the channel had, by priority, before the
 	// first PUT of the consumer began, and when the first one was answered; nil before.
 	before, answered map[int]int64
-	door             door // guarded by pushWorld.pmu
+	seen             seenBundles // guarded by pushWorld.pmu
 
 	history consumerhistory.Recorder
 	pending []*notedCall // guarded by pushWorld.pmu
 }
 
 // addConsumer adds a consumer, which is put later.
-func (w *brokerWorld) addConsumer(to *brokerChannel) error {
+func (sim *brokerSimulation) addConsumer(to *brokerChannel) error {
 	i := len(to.consumers)
 	id, err := to.id.Consumers().Parse(fmt.Sprint("consumer-", i))
 	if err != nil {
 		return err
 	}
-	c := &brokerConsumer{w: w, id: id, door: door{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
-	c.pushReceiver = w.newReceiverOf(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(w.receivers))
+	c := &brokerConsumer{sim: sim, id: id, seen: seenBundles{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
+	c.pushReceiver = sim.newReceiver(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(sim.receivers))
 	c.filters, c.check = false, c.checkCall
-	c.fails = []int{0, 1, 5, 9}[w.d.n(4)]
+	c.fails = []int{0, 1, 5, 9}[sim.rng.intN(4)]
 	to.consumers = append(to.consumers, c)
 	return nil
 }
 
-// url returns the URL at which the consumer is called.
-func (c *brokerConsumer) url() string { return "http://" + c.name + ".example/hook" }
+// callbackURL returns the URL at which the consumer is called.
+func (c *brokerConsumer) callbackURL() string { return "http://" + c.name + ".example/hook" }
 
 // checkCall compares a call with the message that was sent.
 func (c *brokerConsumer) checkCall(req *http.Request, body []byte, e push.Entry) error {
@@ -131,18 +131,18 @@ func (c *brokerConsumer) checkCall(req *http.Request, body []byte, e push.Entry)
 			return fmt.Errorf("header %s is %q, want %q", name, got, want)
 		}
 	}
-	if err := c.checkPlace(e); err != nil {
+	if err := c.checkPosition(e); err != nil {
 		return err
 	}
-	return c.w.compareWithSent(e, &seenMessage{
+	return c.sim.compareWithSent(e, &seenMessage{
 		payload: string(body), contentType: h.Get("Content-Type"), metadata: map[string]string{traceHeader: h.Get(traceHeader)},
 	})
 }
 
-// checkPlace returns an error if a message is from before the first PUT of the consumer.
-func (c *brokerConsumer) checkPlace(e push.Entry) error {
-	c.w.pmu.Lock()
-	defer c.w.pmu.Unlock()
+// checkPosition returns an error if a message is from before the first PUT of the consumer.
+func (c *brokerConsumer) checkPosition(e push.Entry) error {
+	c.sim.pmu.Lock()
+	defer c.sim.pmu.Unlock()
 	if e.Number < c.before[e.Priority] || c.before == nil {
 		return fmt.Errorf("P18: the message was there before the consumer was put")
 	}

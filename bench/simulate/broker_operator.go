@@ -11,25 +11,25 @@ import (
 
 // A brokerOperator re-triggers jobs and messages by any node.
 type brokerOperator struct {
-	party
-	w *brokerWorld
+	baseClient
+	sim *brokerSimulation
 }
 
 func (o *brokerOperator) retriggerMany() error {
-	for range 5 + o.d.n(15) {
-		if !o.pause(time.Duration(o.d.n(10_000)) * time.Millisecond) {
+	for range 5 + o.rng.intN(15) {
+		if !o.pause(time.Duration(o.rng.intN(10_000)) * time.Millisecond) {
 			return nil
 		}
-		channel := o.w.channels[o.d.n(len(o.w.channels))]
-		consumer := channel.consumers[o.d.n(len(channel.consumers))]
-		if _, ok := o.turn("re-triggers"); !ok {
+		channel := o.sim.channels[o.rng.intN(len(o.sim.channels))]
+		consumer := channel.consumers[o.rng.intN(len(channel.consumers))]
+		if _, ok := o.awaitTurn("re-triggers"); !ok {
 			return nil
 		}
-		n := o.w.anyBroker(o.d)
-		if n == nil || !o.w.isPut(consumer) {
+		n := o.sim.anyBroker(o.rng)
+		if n == nil || !o.sim.isPut(consumer) {
 			continue
 		}
-		if err := o.retrigger(n, channel, consumer); err != nil {
+		if err := o.retriggerDead(n, channel, consumer); err != nil {
 			return err
 		}
 	}
@@ -37,21 +37,21 @@ func (o *brokerOperator) retriggerMany() error {
 }
 
 // isPut reports whether a PUT of a consumer was answered.
-func (w *brokerWorld) isPut(c *brokerConsumer) bool {
-	w.pmu.Lock()
-	defer w.pmu.Unlock()
+func (sim *brokerSimulation) isPut(c *brokerConsumer) bool {
+	sim.pmu.Lock()
+	defer sim.pmu.Unlock()
 	return c.isCreated
 }
 
-// retrigger asks for a dead job of the consumer to be delivered, or for a message. What fails is
+// retriggerDead asks for a dead job of the consumer to be delivered, or for a message. What fails is
 // not asked for again.
-func (o *brokerOperator) retrigger(n *brokerNode, channel *brokerChannel, consumer *brokerConsumer) error {
+func (o *brokerOperator) retriggerDead(n *brokerNode, channel *brokerChannel, consumer *brokerConsumer) error {
 	creds := adminCredentials
-	if o.d.n(2) == 0 {
+	if o.rng.intN(2) == 0 {
 		creds = &broker.Credentials{ConsumerToken: consumer.token}
 	}
-	dead, err := n.service.DeadLetters(o.w.ctx, creds, consumer.id, domain.EntryID{Number: -1}, 100)
-	if failure := unexplained(err); failure != nil {
+	dead, err := n.service.DeadLetters(o.sim.ctx, creds, consumer.id, domain.EntryID{Number: -1}, 100)
+	if failure := unexplainedError(err); failure != nil {
 		return fmt.Errorf("the dead letters of %s cannot be read: %w", consumer.name, failure)
 	}
 	for _, j := range dead {
@@ -62,16 +62,16 @@ func (o *brokerOperator) retrigger(n *brokerNode, channel *brokerChannel, consum
 	if len(dead) == 0 {
 		return o.retriggerAny(n, channel)
 	}
-	message := dead[o.d.n(len(dead))].Message
-	if o.d.n(2) == 0 {
-		err = n.service.RetriggerMessage(o.w.ctx, adminCredentials, channel.id, message)
+	message := dead[o.rng.intN(len(dead))].Message
+	if o.rng.intN(2) == 0 {
+		err = n.service.RetriggerMessage(o.sim.ctx, adminCredentials, channel.id, message)
 		if err == nil {
-			o.w.reached("a message was re-triggered")
+			o.sim.markReached("a message was re-triggered")
 		}
-	} else if err = n.service.RetriggerJob(o.w.ctx, creds, consumer.id, message); err == nil {
-		o.w.reached("a dead job was re-triggered")
+	} else if err = n.service.RetriggerJob(o.sim.ctx, creds, consumer.id, message); err == nil {
+		o.sim.markReached("a dead job was re-triggered")
 	}
-	if domain.KindOf(err) == domain.NotFound || unexplained(err) != nil {
+	if domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil {
 		return fmt.Errorf("message %s of %s, which is a dead letter, cannot be re-triggered: %w", message, consumer.name, err)
 	}
 	return nil
@@ -79,60 +79,60 @@ func (o *brokerOperator) retrigger(n *brokerNode, channel *brokerChannel, consum
 
 // retriggerAny re-triggers some message of a channel that was accepted.
 func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) error {
-	o.w.pmu.Lock()
+	o.sim.pmu.Lock()
 	var all []*sentMessage
-	for _, m := range o.w.sent {
+	for _, m := range o.sim.sent {
 		if m.channel == channel && m.id != "" {
 			all = append(all, m)
 		}
 	}
-	o.w.pmu.Unlock()
+	o.sim.pmu.Unlock()
 	if len(all) == 0 {
 		return nil
 	}
 	sortMessages(all)
-	m := all[o.d.n(len(all))]
+	m := all[o.rng.intN(len(all))]
 	id := m.id
-	if m.broadcast.ID != "" && o.d.n(2) == 0 {
+	if m.broadcast.ID != "" && o.rng.intN(2) == 0 {
 		id = m.broadcast.ID
 	}
-	err := n.service.RetriggerMessage(o.w.ctx, adminCredentials, channel.id, id)
+	err := n.service.RetriggerMessage(o.sim.ctx, adminCredentials, channel.id, id)
 	if err == nil {
-		o.w.reached("a message was re-triggered")
+		o.sim.markReached("a message was re-triggered")
 	}
-	if domain.KindOf(err) == domain.NotFound || unexplained(err) != nil {
+	if domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil {
 		return fmt.Errorf("P19: message %s of %s was accepted, and is not found: %w", id, channel.id, err)
 	}
 	return nil
 }
 
-// judgeDeadLetters compares the dead letters that a node lists in the end with those that are
+// verifyConsumerDeadLetters compares the dead letters that a node lists in the end with those that are
 // stored. It returns false if the node has not answered.
-func (w *brokerWorld) judgeDeadLetters(n *brokerNode, c *brokerConsumer) (isDone bool, err error) {
-	dead, err := n.service.DeadLetters(w.ctx, &broker.Credentials{ConsumerToken: c.token}, c.id, domain.EntryID{Number: -1}, 10_000)
-	if failure := unexplained(err); failure != nil || err != nil {
+func (sim *brokerSimulation) verifyConsumerDeadLetters(n *brokerNode, c *brokerConsumer) (isDone bool, err error) {
+	dead, err := n.service.DeadLetters(sim.ctx, &broker.Credentials{ConsumerToken: c.token}, c.id, domain.EntryID{Number: -1}, 10_000)
+	if failure := unexplainedError(err); failure != nil || err != nil {
 		return false, failure
 	}
-	if want := w.observer.DeadLetters(c.cursor.String()); len(dead) != want {
+	if want := sim.observer.DeadLetters(c.cursor.String()); len(dead) != want {
 		return false, fmt.Errorf("consumer %s has %d dead letters, want %d", c.name, len(dead), want)
 	}
 	for _, j := range dead {
 		at, _ := domain.ParseMessageID(j.Message)
-		if !w.observer.Dead(c.cursor.String(), entryOf(c.stream, at)) {
+		if !sim.observer.Dead(c.cursor.String(), entryOf(c.stream, at)) {
 			return false, fmt.Errorf("message %s of consumer %s is listed as a dead letter", j.Message, c.name)
 		}
 	}
 	return true, nil
 }
 
-// judgeList compares the messages that a node lists in the end with those that were accepted. It
+// verifyList compares the messages that a node lists in the end with those that were accepted. It
 // returns false if the node has not answered.
-func (w *brokerWorld) judgeList(n *brokerNode, c *brokerChannel, accepted []*sentMessage) (isDone bool, err error) {
+func (sim *brokerSimulation) verifyList(n *brokerNode, c *brokerChannel, accepted []*sentMessage) (isDone bool, err error) {
 	var listed []string
 	for at, more := (domain.EntryID{}), true; more; {
 		var found []*broker.Message
-		found, at, more, err = n.service.Messages(w.ctx, adminCredentials, c.id, broker.MessageQuery{First: at, Limit: 10})
-		if failure := unexplained(err); failure != nil || err != nil {
+		found, at, more, err = n.service.Messages(sim.ctx, adminCredentials, c.id, broker.MessageQuery{First: at, Limit: 10})
+		if failure := unexplainedError(err); failure != nil || err != nil {
 			return false, failure
 		}
 		for _, m := range found {
@@ -144,7 +144,7 @@ func (w *brokerWorld) judgeList(n *brokerNode, c *brokerChannel, accepted []*sen
 			return false, fmt.Errorf("P19: message %s was accepted, and channel %s lists %v", m.id, c.id, listed)
 		}
 	}
-	if want := w.published(c.id.Stream()); int64(len(listed)) != want {
+	if want := sim.countPublished(c.id.Stream()); int64(len(listed)) != want {
 		return false, fmt.Errorf("P19: channel %s has %d messages, and lists %v", c.id, want, listed)
 	}
 	return true, nil

@@ -19,38 +19,40 @@ type tokenRotation struct {
 	id      domain.PartyID
 }
 
-func (w *brokerWorld) newTokenRotation() (*tokenRotation, error) {
+func (sim *brokerSimulation) newTokenRotation() (*tokenRotation, error) {
 	id, err := domain.Producers.Parse("rotated")
 	r := &tokenRotation{
-		brokerProducer: brokerProducer{party: w.newParty("rotation", diceUse(1900, 0)), w: w},
-		manager:        brokerManager{party: w.newParty("rotation", diceUse(1900, 1)), w: w}, id: id,
+		brokerProducer: brokerProducer{baseClient: sim.newClient("rotation", brokerPurpose(1900, 0)), sim: sim},
+		manager:        brokerManager{baseClient: sim.newClient("rotation", brokerPurpose(1900, 1)), sim: sim}, id: id,
 	}
 	return r, err
 }
 
-func (r *tokenRotation) token(n int) *string { return new(fmt.Sprintf("token-%d-of-%s", n, r.id)) }
+func (r *tokenRotation) tokenNumber(n int) *string {
+	return new(fmt.Sprintf("token-%d-of-%s", n, r.id))
+}
 
-// rotate replaces the token some times. Between these, it broadcasts with the token that it has; and
+// rotateToken replaces the token some times. Between these, it broadcasts with the token that it has; and
 // with the one before, which is refused once the limit has passed. Where reads may be old, how long a
 // node accepts it is not known.
-func (r *tokenRotation) rotate() error {
-	for n := range 2 + r.d.n(3) {
-		if err := r.manager.put(r.id, broker.Draft{Token: r.token(n)}); err != nil || r.w.ctx.Err() != nil {
+func (r *tokenRotation) rotateToken() error {
+	for n := range 2 + r.rng.intN(3) {
+		if err := r.manager.putParty(r.id, broker.Draft{Token: r.tokenNumber(n)}); err != nil || r.sim.ctx.Err() != nil {
 			return err
 		}
 		if !r.pause(tokenLimit + time.Millisecond) {
 			return nil
 		}
-		for range 2 + r.d.n(4) {
+		for range 2 + r.rng.intN(4) {
 			if n > 0 {
-				if err := r.broadcastWith(r.token(n-1), false); err != nil {
+				if err := r.broadcastWith(r.tokenNumber(n-1), false); err != nil {
 					return err
 				}
 			}
-			if err := r.broadcastWith(r.token(n), true); err != nil {
+			if err := r.broadcastWith(r.tokenNumber(n), true); err != nil {
 				return err
 			}
-			if !r.pause(time.Duration(r.d.n(3000)) * time.Millisecond) {
+			if !r.pause(time.Duration(r.rng.intN(3000)) * time.Millisecond) {
 				return nil
 			}
 		}
@@ -60,29 +62,29 @@ func (r *tokenRotation) rotate() error {
 
 // broadcastWith broadcasts once with a token, which is right or was replaced.
 func (r *tokenRotation) broadcastWith(token *string, isRight bool) error {
-	if _, ok := r.turn("broadcasts"); !ok {
+	if _, ok := r.awaitTurn("broadcasts"); !ok {
 		return nil
 	}
-	n := r.w.anyBroker(r.d)
+	n := r.sim.anyBroker(r.rng)
 	if n == nil {
 		return nil
 	}
 	m := r.newMessage()
 	m.credentials.ProducerID, m.credentials.ProducerToken = r.id.String(), *token
-	id, _, err := n.service.Broadcast(r.w.ctx, m.credentials, m.channel.id, m.broadcast)
+	id, _, err := n.service.Broadcast(r.sim.ctx, m.credentials, m.channel.id, m.broadcast)
 	isForbidden := errors.Is(err, broker.ErrForbidden)
 	switch {
-	case err == nil && !isRight && r.w.plan.consistency == "Strong":
+	case err == nil && !isRight && r.sim.plan.consistency == "Strong":
 		return fmt.Errorf("P13: %s accepts a token that was replaced %v ago", n.who, tokenLimit)
 	case err == nil:
-		return r.w.noteAccepted(m, id)
-	case isForbidden && isRight && r.w.plan.consistency == "Strong":
+		return r.sim.noteAccepted(m, id)
+	case isForbidden && isRight && r.sim.plan.consistency == "Strong":
 		return fmt.Errorf("P13: %s refuses a token that was stored %v ago", n.who, tokenLimit)
 	case isForbidden && !isRight:
-		r.w.reached("a token was refused, because it had been replaced")
+		r.sim.markReached("a token was refused, because it had been replaced")
 	case isForbidden:
 	default:
-		return unexplained(err)
+		return unexplainedError(err)
 	}
 	return nil
 }

@@ -14,25 +14,25 @@ var _ failsafe.Hub = (*overdueHub)(nil)
 
 // An overdueHub is the hub of the worker of a node. Any node answers its requests.
 type overdueHub struct {
-	party
-	w *brokerWorld
+	baseClient
+	sim *brokerSimulation
 }
 
 // runWorker re-triggers overdue jobs until ctx ends, if the node has a worker.
 func (n *brokerNode) runWorker(ctx context.Context) {
-	if f := &n.p.failSafe; f.recovery != byWorker || !f.isOff[n.index] {
+	if f := &n.sim.failSafe; f.recovery != byWorker || !f.isDisabled[n.index] {
 		return
 	}
-	hub := &overdueHub{party: n.w.newParty(n.who, n.use(4000)), w: n.w}
-	failsafe.New(hub, failsafe.Options{Random: newDice(n.p.o.Seed, n.use(4500)).next}).Run(ctx)
+	hub := &overdueHub{baseClient: n.sim.newClient(n.who, n.rngPurpose(4000)), sim: n.sim}
+	failsafe.New(hub, failsafe.Options{Random: newRNG(n.sim.options.Seed, n.rngPurpose(4500)).drawUint64}).Run(ctx)
 }
 
-// request waits for a turn, and returns the broker of a node that runs.
-func (h *overdueHub) request(what string) (*brokerNode, error) {
-	if _, ok := h.turn(what); !ok {
-		return nil, h.w.ctx.Err()
+// awaitBroker waits for a turn, and returns the broker of a node that runs.
+func (h *overdueHub) awaitBroker(what string) (*brokerNode, error) {
+	if _, ok := h.awaitTurn(what); !ok {
+		return nil, h.sim.ctx.Err()
 	}
-	n := h.w.anyRunning(h.d)
+	n := h.sim.pickRunning(h.rng)
 	if n == nil {
 		return nil, domain.Errorf(domain.Unavailable, "no node runs")
 	}
@@ -45,13 +45,13 @@ func (h *overdueHub) Overdue(ctx context.Context, delay time.Duration, page stri
 	if _, err := fmt.Sscanf(page, "%d %s", &q.First.Shard, &q.First.Cursor); page != "" && err != nil {
 		return failsafe.Page{}, err
 	}
-	n, err := h.request("lists overdue jobs")
+	n, err := h.awaitBroker("lists overdue jobs")
 	if err != nil {
 		return failsafe.Page{}, err
 	}
 	jobs, next, more, err := n.service.Overdue(ctx, adminCredentials, q)
-	if failure := unexplained(err); failure != nil {
-		h.w.fail(fmt.Errorf("overdue jobs cannot be listed: %w", failure))
+	if failure := unexplainedError(err); failure != nil {
+		h.sim.fail(fmt.Errorf("overdue jobs cannot be listed: %w", failure))
 	}
 	var found failsafe.Page
 	for _, j := range jobs {
@@ -73,16 +73,16 @@ func (h *overdueHub) Retrigger(ctx context.Context, job failsafe.Job) error {
 	if err != nil {
 		return err
 	}
-	n, err := h.request("re-triggers an overdue job")
+	n, err := h.awaitBroker("re-triggers an overdue job")
 	if err != nil {
 		return err
 	}
 	err = n.service.RetriggerJob(ctx, adminCredentials, consumer, job.Message)
-	if failure := unexplained(err); failure != nil {
-		h.w.fail(fmt.Errorf("message %s of %s, which is overdue, cannot be re-triggered: %w", job.Message, consumer, failure))
+	if failure := unexplainedError(err); failure != nil {
+		h.sim.fail(fmt.Errorf("message %s of %s, which is overdue, cannot be re-triggered: %w", job.Message, consumer, failure))
 	}
 	if err == nil {
-		h.w.reached("the worker had an overdue job re-triggered")
+		h.sim.markReached("the worker had an overdue job re-triggered")
 	}
 	return err
 }

@@ -16,14 +16,14 @@
 // a replica that lags, held for a minute while its sender gives up. In some worlds it is
 // what is rarely asked that goes wrong. Between the steps time may pass, hubs are killed,
 // told to stop or paused, clocks jump, the bus drops its connections, the account
-// throttles everybody for minutes, a [keeper] has queues be disabled, full or gone. After
-// some hundred steps the [weather] is fine for good, and everything has to come to its
-// end; in some worlds a [vandal] comes behind it. In half of the worlds with content on request and
-// without a vandal, a [deleter] deletes some of it from the store. Most worlds are small: without
+// throttles everybody for minutes, a [busMisconfigurer] has queues be disabled, full or gone. After
+// some hundred steps the [faultProfile] is fine for good, and everything has to come to its
+// end; in some worlds a [corruptor] comes behind it. In half of the worlds with content on request and
+// without a vandal, a [contentDeleter] deletes some of it from the store. Most worlds are small: without
 // operators, crowds, keepers and vandals.
 //
 // A hub reaches the accounts by node.Options.Transport. In one of twelve simulations it uses
-// its own HTTP clients, and node.Options.Dial connects it to a [receiver] in the bubble: so
+// its own HTTP clients, and node.Options.Dial connects it to a [httpReceiver] in the bubble: so
 // does whatever else a hub calls.
 //
 // # What must hold
@@ -38,7 +38,7 @@
 // for an explanation of what the clients of one mailbox saw by a hub that does one thing at
 // a time. In the end nothing may be left over.
 //
-// A [witness] counts how often states were reached that are rare, for a test that
+// A [coverageObserver] counts how often states were reached that are rare, for a test that
 // never gets there proves nothing.
 //
 // # Tokens
@@ -51,7 +51,7 @@
 //
 // # Those who are called
 //
-// A third of the seeds has a [pushWorld] besides: nodes of domain/delivery and cosmos/push that
+// A third of the seeds has a [pushSimulation] besides: nodes of domain/delivery and cosmos/push that
 // share the shards of an account, on lines like those of hubs, and receivers that they call
 // through api/webhook by connections in the bubble. Receivers hang, drip, redirect, reset and
 // lie about their length; one may end every node that calls it with a certain message. After
@@ -61,12 +61,12 @@
 //
 // In half of these worlds, and of those below, the fail-safe of one node or of all nodes is off: see
 // [failSafe]. One node is killed and stays down. After the last fault, what it had is served because a
-// node starts, because a node is asked about each cursor, or, in a [brokerWorld], because the worker of
-// the fail-safe has overdue jobs re-triggered. A [memberWatch] holds each node to P21.
+// node starts, because a node is asked about each cursor, or, in a [brokerSimulation], because the worker of
+// the fail-safe has overdue jobs re-triggered. A [memberChecker] holds each node to P21.
 //
 // # Channels
 //
-// A third of the seeds has a [brokerWorld] besides, on the nodes of a push world, each with the
+// A third of the seeds has a [brokerSimulation] besides, on the nodes of a push world, each with the
 // use cases of domain/broker. Syncs of several nodes put the same producers, channels and
 // consumers; consumers are put while messages are broadcast with two priorities, some of them with
 // the id of their producer and again; the consumers are called and fail, and some fetch bundles
@@ -79,7 +79,7 @@
 //
 // # Subscriptions
 //
-// A third of the seeds has a [subscriptionWorld] besides, on the nodes of a push world, each with the
+// A third of the seeds has a [subscriptionSimulation] besides, on the nodes of a push world, each with the
 // use cases of domain/subscribe and domain/publish. Two owners may put the same subscription; they
 // change, pause, resume and delete it while senders publish events, with and without ids, and publish
 // them again, or with other content. Some subscriptions are ordered. The world holds P16 before each
@@ -88,7 +88,7 @@
 //
 // # Watches
 //
-// A third of the seeds has a [watchWorld] besides, on the nodes of a push world, each with the use cases
+// A third of the seeds has a [watchSimulation] besides, on the nodes of a push world, each with the use cases
 // of domain/watch, the relay of changes, and a store of bundles with its courier. Writers put, replace
 // and delete documents of clients by both nodes; actors take bundles, which an operator may open again;
 // owners create watches on both, replace their callbacks, read and delete them. Receivers also redirect
@@ -99,7 +99,7 @@
 //
 // # The ledger of objects
 //
-// A third of the seeds has an [objectWorld] besides: two nodes store the events of a few objects, each
+// A third of the seeds has an [objectSimulation] besides: two nodes store the events of a few objects, each
 // with the history of a random bucket. Messages have events of several objects, some of them twice, and
 // come in any order and again. Objects have few rows inside, so that most decisions are about spilled
 // rows. In half of these worlds nodes crawl the bucket, which changes meanwhile, also while it is listed; nodes

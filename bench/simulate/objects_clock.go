@@ -13,7 +13,7 @@ type objectClock struct {
 	last  time.Time
 }
 
-func (c *objectClock) now() time.Time {
+func (c *objectClock) nextTime() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now().Add(c.shift).Truncate(time.Microsecond)

@@ -20,138 +20,138 @@ import (
 // comes some time after that. It may fail, and the node may die meanwhile.
 type objectSource struct {
 	*memory.Source
-	node  *objectNode
-	party party
+	node   *objectNode
+	client baseClient
 }
 
 // List implements [repository.Source].
 func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
 	const fails, dies = "no listing", "its node dies"
-	failed, ok := s.party.turn("lists behind "+strconv.Quote(cursor), fault{name: fails}, fault{name: dies})
+	failed, ok := s.client.awaitTurn("lists behind "+strconv.Quote(cursor), fault{name: fails}, fault{name: dies})
 	if failed == dies {
 		s.node.kill()
-		s.node.l.reached("a node died within a crawl")
+		s.node.sim.markReached("a node died within a crawl")
 	}
 	if !ok || failed != "" {
 		return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store does not answer")
 	}
-	s.changeNow()
+	s.changeSometimes()
 	page, err := s.Source.List(ctx, bucket, prefix, cursor, limit)
-	s.changeNow()
-	_, _ = s.party.turn("has listed")
+	s.changeSometimes()
+	_, _ = s.client.awaitTurn("has listed")
 	return page, err
 }
 
-// changeNow has the bucket change while it is listed, now and then.
-func (s *objectSource) changeNow() {
-	if s.party.d.n(3) == 0 {
-		s.node.l.change(s.party.d)
+// changeSometimes has the bucket change while it is listed, now and then.
+func (s *objectSource) changeSometimes() {
+	if s.client.rng.intN(3) == 0 {
+		s.node.sim.changeObject(s.client.rng)
 	}
 }
 
-// newLedger returns the use cases of a node over its store.
-func (l *objectWorld) newLedger(store *objectstore.Store, source repository.Source, options objectstore.Options) *ledger.Service {
+// newLedgerService returns the use cases of a node over its store.
+func (sim *objectSimulation) newLedgerService(store *objectstore.Store, source repository.Source, options objectstore.Options) *ledger.Service {
 	return ledger.New(ledger.Ports{Objects: store, Jobs: store, Source: source}, ledger.Options{
-		Clock: options.Clock, Random: options.Random, JSONPatch: jsonpatch.Apply, CrawlPage: 1 + int(l.o.Seed%3),
+		Clock: options.Clock, Random: options.Random, JSONPatch: jsonpatch.Apply, CrawlPage: 1 + int(sim.options.Seed%3),
 	})
 }
 
-// An objectParty does a task now and then.
-type objectParty struct {
-	party
-	l *objectWorld
+// An objectClient does a task now and then.
+type objectClient struct {
+	baseClient
+	sim *objectSimulation
 }
 
-// An objectTask is what a party does with a node.
-type objectTask struct {
+// A clientTask is what a party does with a node.
+type clientTask struct {
 	who, what string
 	pause     time.Duration // up to, before each time
-	do        func(p *objectParty, n *objectNode) error
+	do        func(p *objectClient, n *objectNode) error
 }
 
-// tasks returns what parties do besides the delivery of events.
-func (l *objectWorld) tasks() (tasks []objectTask) {
-	if l.plan.changes > 0 {
-		tasks = append(tasks, objectTask{"bucket", "changes", 20 * time.Second, (*objectParty).change})
+// clientTasks returns what parties do besides the delivery of events.
+func (sim *objectSimulation) clientTasks() (tasks []clientTask) {
+	if sim.plan.changes > 0 {
+		tasks = append(tasks, clientTask{"bucket", "changes", 20 * time.Second, (*objectClient).changeBucket})
 	}
-	if l.plan.crawls && !l.plan.crawlsOnce() {
-		tasks = append(tasks, objectTask{"crawler", "starts a crawl", 10 * time.Second, (*objectParty).crawl})
+	if sim.plan.crawls && !sim.plan.crawlsOnce() {
+		tasks = append(tasks, clientTask{"crawler", "starts a crawl", 10 * time.Second, (*objectClient).startCrawl})
 	}
-	if l.plan.patches {
-		tasks = append(tasks, objectTask{"user", "patches", 20 * time.Second, (*objectParty).patch})
+	if sim.plan.patches {
+		tasks = append(tasks, clientTask{"user", "patches", 20 * time.Second, (*objectClient).patchRow})
 	}
-	if l.plan.retention > 0 {
-		tasks = append(tasks, objectTask{"sweeper", "sweeps", 20 * time.Second, (*objectParty).sweep})
+	if sim.plan.retention > 0 {
+		tasks = append(tasks, clientTask{"sweeper", "sweeps", 20 * time.Second, (*objectClient).sweepShards})
 	}
 	return tasks
 }
 
-// work does a task again and again until all events are delivered.
-func (p *objectParty) work(task objectTask) {
-	for p.pause(time.Duration(1+p.d.n(int(task.pause/time.Millisecond))) * time.Millisecond) {
+// runTask does a task again and again until all events are delivered.
+func (p *objectClient) runTask(task clientTask) {
+	for p.pause(time.Duration(1+p.rng.intN(int(task.pause/time.Millisecond))) * time.Millisecond) {
 		select {
-		case <-p.l.delivered:
+		case <-p.sim.delivered:
 			return
 		default:
 		}
-		if _, ok := p.turn(task.what); !ok {
+		if _, ok := p.awaitTurn(task.what); !ok {
 			return
 		}
-		n := p.l.objectNode(p.d.n(objectNodes))
+		n := p.sim.nodeAt(p.rng.intN(objectNodes))
 		if n == nil {
 			continue
 		}
 		if err := task.do(p, n); err != nil {
-			p.l.fail(fmt.Errorf("%s, at %s: %w", p.who, n.who, err))
+			p.sim.fail(fmt.Errorf("%s, at %s: %w", p.who, n.who, err))
 		}
 	}
 }
 
-// change does something to an object of the bucket, which then lists it so. What it reports is delivered.
-func (p *objectParty) change(*objectNode) error {
-	p.l.change(p.d)
+// changeBucket does something to an object of the bucket, which then lists it so. What it reports is delivered.
+func (p *objectClient) changeBucket(*objectNode) error {
+	p.sim.changeObject(p.rng)
 	return nil
 }
 
-func (l *objectWorld) change(d dice) {
-	o := l.buckets[d.n(len(l.buckets))]
-	l.omu.Lock()
-	defer l.omu.Unlock()
-	if l.changes == 0 {
+func (sim *objectSimulation) changeObject(rng rng) {
+	o := sim.buckets[rng.intN(len(sim.buckets))]
+	sim.omu.Lock()
+	defer sim.omu.Unlock()
+	if sim.changes == 0 {
 		return
 	}
-	events := o.bucket.Act(l.clock.now())
+	events := o.bucket.Act(sim.clock.nextTime())
 	for i := range events {
-		o.note(&events[i])
+		o.noteEvent(&events[i])
 	}
-	l.show(o)
-	l.messages = append(l.messages, l.mix(o.reports(events))...)
-	l.changes--
-	l.closeDelivered()
+	sim.listObject(o)
+	sim.messages = append(sim.messages, sim.mixMessages(o.reportsOf(events))...)
+	sim.changes--
+	sim.closeDelivered()
 }
 
-// show has the bucket list an object as it is.
-func (l *objectWorld) show(o *observedObject) {
+// listObject has the bucket list an object as it is.
+func (sim *objectSimulation) listObject(o *observedObject) {
 	version, isMarker, eTag, exists := o.bucket.Latest()
 	if !exists {
-		l.source.Remove(objectBucket, o.name.Key())
+		sim.source.Remove(objectBucket, o.name.Key())
 		return
 	}
-	l.source.Put(objectBucket, repository.SourceObject{
+	sim.source.Put(objectBucket, repository.SourceObject{
 		Key: o.name.Key(), Version: version, Marker: isMarker, ObjectFacts: domain.ObjectFacts{ETag: domain.QuoteETag(eTag)},
 	})
 }
 
-// crawl starts a crawl, and sometimes stops it.
-func (p *objectParty) crawl(n *objectNode) error {
-	stops := p.d.n(6) == 0
+// startCrawl starts a crawl, and sometimes stops it.
+func (p *objectClient) startCrawl(n *objectNode) error {
+	stops := p.rng.intN(6) == 0
 	n.call(func(ctx context.Context) {
 		job, err := n.ledger.StartCrawl(ctx, objectBucket, "")
 		if err == nil && stops {
 			_, err = n.ledger.StopJob(ctx, job.ID)
 		}
 		if _, runs := errors.AsType[*repository.JobRunsError](err); runs {
-			p.l.reached("a crawl was refused, because one ran")
+			p.sim.markReached("a crawl was refused, because one ran")
 			return
 		}
 		p.noteFailure(ctx, err)
@@ -160,16 +160,16 @@ func (p *objectParty) crawl(n *objectNode) error {
 }
 
 // crawlOnce has nodes do one crawl, and waits for its end.
-func (p *objectParty) crawlOnce() {
-	for isStarted := false; !isStarted || p.l.observer.Running() > 0; {
+func (p *objectClient) crawlOnce() {
+	for isStarted := false; !isStarted || p.sim.observer.Running() > 0; {
 		if !p.pause(time.Second) {
 			return
 		}
-		n := p.l.objectNode(p.d.n(objectNodes))
+		n := p.sim.nodeAt(p.rng.intN(objectNodes))
 		if isStarted || n == nil {
 			continue
 		}
-		if _, ok := p.turn("starts the only crawl"); !ok {
+		if _, ok := p.awaitTurn("starts the only crawl"); !ok {
 			return
 		}
 		var err error
@@ -178,28 +178,28 @@ func (p *objectParty) crawlOnce() {
 			p.noteFailure(ctx, failed)
 			err = failed
 		})
-		isStarted = hasEnded && err == nil || p.l.observer.Running() > 0
+		isStarted = hasEnded && err == nil || p.sim.observer.Running() > 0
 	}
 }
 
 // noteFailure fails the world if no fault of it explains an error.
-func (p *objectParty) noteFailure(ctx context.Context, err error) {
+func (p *objectClient) noteFailure(ctx context.Context, err error) {
 	switch domain.KindOf(err) {
 	case domain.Unavailable, domain.Busy, domain.Uncertain, domain.NotFound:
 		return
 	default:
 	}
 	if err != nil && ctx.Err() == nil {
-		p.l.fail(fmt.Errorf("%s: %w", p.who, err))
+		p.sim.fail(fmt.Errorf("%s: %w", p.who, err))
 	}
 }
 
-// patch patches the current row of an object by two operations, or by three of which the last one fails.
-func (p *objectParty) patch(n *objectNode) error {
-	l := p.l
-	name := l.buckets[p.d.n(len(l.buckets))].name
-	fails := p.d.n(4) == 0
-	member := fmt.Sprintf("%s-%d", p.who, p.d.next()%1_000_000)
+// patchRow patches the current row of an object by two operations, or by three of which the last one fails.
+func (p *objectClient) patchRow(n *objectNode) error {
+	sim := p.sim
+	name := sim.buckets[p.rng.intN(len(sim.buckets))].name
+	fails := p.rng.intN(4) == 0
+	member := fmt.Sprintf("%s-%d", p.who, p.rng.drawUint64()%1_000_000)
 	text := fmt.Sprintf(`[{"op":"add","path":"/%s-a","value":1},{"op":"add","path":"/%s-b","value":2}`, member, member)
 	patch := objects.Patch{Attributes: map[string]string{member + "-a": "1", member + "-b": "2"}}
 	if fails {
@@ -210,15 +210,15 @@ func (p *objectParty) patch(n *objectNode) error {
 	if err != nil {
 		return err
 	}
-	number := l.observer.Expect(patch)
+	number := sim.observer.Expect(patch)
 	n.call(func(ctx context.Context) {
 		_, err := n.ledger.Amend(ctx, ledger.RowID{Name: name}, parsed)
 		kind := domain.KindOf(err)
-		switch applied := l.observer.Applied(number); {
+		switch applied := sim.observer.Applied(number); {
 		case err == nil && fails:
-			l.fail(fmt.Errorf("L10: a patch of %s that fails has succeeded", name.Key()))
+			sim.fail(fmt.Errorf("L10: a patch of %s that fails has succeeded", name.Key()))
 		case err == nil && applied == 0, kind == domain.Invalid && applied > 0:
-			l.fail(fmt.Errorf("L10: a patch of %s was answered with %w, and was applied %d times", name.Key(), err, applied))
+			sim.fail(fmt.Errorf("L10: a patch of %s was answered with %w, and was applied %d times", name.Key(), err, applied))
 		case kind == domain.Invalid && fails:
 		default:
 			p.noteFailure(ctx, err)
@@ -227,9 +227,9 @@ func (p *objectParty) patch(n *objectNode) error {
 	return nil
 }
 
-// sweep forgets what a page of objects of each shard permits.
-func (p *objectParty) sweep(n *objectNode) error {
-	limit := 1 + p.d.n(3)
+// sweepShards forgets what a page of objects of each shard permits.
+func (p *objectClient) sweepShards(n *objectNode) error {
+	limit := 1 + p.rng.intN(3)
 	n.call(func(ctx context.Context) {
 		shards, err := n.store.Shards(ctx)
 		for i := 0; i < len(shards) && err == nil; i++ {

@@ -23,15 +23,15 @@ const pushTimeout = 4 * time.Second // of a call
 // A pushNode is one life of a node that calls receivers: the parts that cmd/node wires, on
 // lines of its own.
 type pushNode struct {
-	p       *pushWorld
-	index   int
-	life    int // number of it, of those of the node
-	who     string
-	line    *httpLine
-	store   *pushstore.Store
-	engine  *delivery.Engine
-	broker  *brokerNode // nil: none
-	members *memberWatch
+	sim       *pushSimulation
+	index     int
+	number    int // number of it, of those of the node
+	who       string
+	transport *httpTransport
+	store     *pushstore.Store
+	engine    *delivery.Engine
+	broker    *brokerNode // nil: none
+	members   *memberChecker
 
 	began     time.Time
 	staysDown bool // after it was killed, until the last fault
@@ -40,24 +40,24 @@ type pushNode struct {
 	watches       *watchNode        // nil: none
 
 	caller   *webhook.Client
-	end      context.CancelFunc
+	cancel   context.CancelFunc
 	skew     atomic.Int64
 	killed   atomic.Bool
 	underway atomic.Int64 // calls
 }
 
-func (p *pushWorld) node(i int) *pushNode {
+func (p *pushSimulation) nodeAt(i int) *pushNode {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	return p.nodes[i]
 }
 
-// begins starts a node, and another when that has ended.
-func (p *pushWorld) begins(i int) {
-	p.ghosts.Go(func() {
-		for p.ctx.Err() == nil && !p.ending.Load() {
+// keepNodeRunning starts a node, and another when that has ended.
+func (p *pushSimulation) keepNodeRunning(i int) {
+	p.background.Go(func() {
+		for p.ctx.Err() == nil && !p.isEnding.Load() {
 			n := p.newNode(i)
-			if err := n.live(); err != nil {
+			if err := n.runNode(); err != nil {
 				p.fail(err)
 				return
 			}
@@ -66,69 +66,69 @@ func (p *pushWorld) begins(i int) {
 	})
 }
 
-func (p *pushWorld) newNode(i int) *pushNode {
+func (p *pushSimulation) newNode(i int) *pushNode {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
-	p.lifes[i]++
-	who := fmt.Sprintf("node-%d.%d", i, p.lifes[i])
-	return &pushNode{p: p, index: i, life: p.lifes[i], who: who, line: p.newHTTPLine(who)}
+	p.starts[i]++
+	who := fmt.Sprintf("node-%d.%d", i, p.starts[i])
+	return &pushNode{sim: p, index: i, number: p.starts[i], who: who, transport: p.newHTTPTransport(who)}
 }
 
-// use returns the use of the dice of a kind of the node's.
-func (n *pushNode) use(kind int) uint64 {
-	return n.p.uses + uint64(kind+100*n.index+n.life) //nolint:gosec // positive
+// rngPurpose returns the use of the dice of a kind of the node's.
+func (n *pushNode) rngPurpose(kind int) uint64 {
+	return n.sim.purposes + uint64(kind+100*n.index+n.number) //nolint:gosec // positive
 }
 
-// live runs the node to its end.
-func (n *pushNode) live() error {
-	p := n.p
+// runNode runs the node to its end.
+func (n *pushNode) runNode() error {
+	p := n.sim
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	n.end = cancel
-	connection := client.Connection{Endpoint: secure(p.engine.Endpoint()), Key: p.engine.Key(), Transport: n.line}
+	n.cancel = cancel
+	connection := client.Connection{Endpoint: withHTTPS(p.env.engine.Endpoint()), Key: p.env.engine.Key(), Transport: n.transport}
 	db, err := client.Connect(connection)
 	if err != nil {
 		return fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	defer db.Close()
-	random := newDice(p.o.Seed, n.use(600))
+	random := newRNG(p.options.Seed, n.rngPurpose(600))
 	now := func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
-	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.next, SegmentBytes: p.segments})
+	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.drawUint64, SegmentBytes: p.segments})
 	n.caller = webhook.New(webhook.Options{
 		AllowHTTP: true, Allow: []netip.Prefix{netip.MustParsePrefix(pushReceivers)}, Timeout: pushTimeout,
-		Dial: n.dial, LookUp: p.lookUpReceiver, Clock: now,
+		Dial: n.dialReceiver, LookUp: p.lookUpReceiver, Clock: now,
 	})
 	defer n.caller.Close()
-	n.members = newMemberWatch(n)
+	n.members = newMemberChecker(n)
 	ports := delivery.Ports{Streams: n.store, Cursors: n.store, Shards: n.store, Nodes: n.members, Receivers: p, Caller: n}
 	if p.broker != nil {
-		n.broker = &brokerNode{w: p.broker, pushNode: n}
+		n.broker = &brokerNode{sim: p.broker, pushNode: n}
 		ports.Receivers, ports.Caller = n.broker, n.broker
 	}
 	if p.subscriptions != nil {
-		n.subscriptions = &subscriptionNode{w: p.subscriptions, pushNode: n}
+		n.subscriptions = &subscriptionNode{sim: p.subscriptions, pushNode: n}
 		ports.Receivers, ports.Caller = n.subscriptions, n.subscriptions
 	}
 	marked := 0
 	if p.watches != nil {
-		n.watches = &watchNode{w: p.watches, pushNode: n}
+		n.watches = &watchNode{sim: p.watches, pushNode: n}
 		ports.Receivers, ports.Caller = n.watches, n.watches
-		marked = 1 + 15*random.n(2) // the pages of these worlds are small
+		marked = 1 + 15*random.intN(2) // the pages of these worlds are small
 	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
-		Grace: 3 * time.Second, Window: int64(1 + random.n(50_000)), Marked: marked, Clock: now, Random: random.next,
-		NoTakeover: n.p.failSafe.isOff[n.index],
+		Grace: 3 * time.Second, Window: int64(1 + random.intN(50_000)), Marked: marked, Clock: now, Random: random.drawUint64,
+		NoTakeover: n.sim.failSafe.isDisabled[n.index],
 	})
 	if n.broker != nil {
-		n.broker.open(now, random)
+		n.broker.openService(now, random)
 	}
 	if n.subscriptions != nil {
-		n.subscriptions.open(now)
+		n.subscriptions.openServices(now)
 	}
 	if n.watches != nil {
-		n.watches.open(db, now, random)
-		wait := n.watches.start(ctx)
+		n.watches.openServices(db, now, random)
+		wait := n.watches.startRelays(ctx)
 		defer func() { cancel(); wait() }()
 	}
 	p.pmu.Lock()
@@ -156,32 +156,32 @@ func (n *pushNode) kill() {
 	if n.killed.Swap(true) {
 		return
 	}
-	if n.underway.Load() > 0 && !n.p.ending.Load() {
-		n.p.reached("a node was killed while it called")
+	if n.underway.Load() > 0 && !n.sim.isEnding.Load() {
+		n.sim.markReached("a node was killed while it called")
 	}
-	n.line.cut()
-	n.end()
+	n.transport.cutOff()
+	n.cancel()
 }
 
 // Call implements [delivery.Caller].
 func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	r := c.Receiver.Target.(*pushReceiver)
-	return n.calls(r, c, func(id string) (webhook.Result, error) {
+	return n.callReceiver(r, c, func(id string) (webhook.Result, error) {
 		return n.caller.Send(ctx, &webhook.Delivery{
 			ID: id, Attempts: c.Attempt, Subscription: r.name, Settings: &c.Receiver.Subscription, Message: &c.Entry.Message,
 		})
 	})
 }
 
-// calls notes a call of a receiver, which call makes with the id of the delivery.
-func (n *pushNode) calls(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
+// callReceiver notes a call of a receiver, which call makes with the id of the delivery.
+func (n *pushNode) callReceiver(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {
-		if err := n.broker.w.checkCaller(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
-			n.p.fail(err)
+		if err := n.broker.sim.checkCaller(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
+			n.sim.fail(err)
 		}
 	}
-	r.begins(n, id, c.Entry.Position.EntryID)
+	r.noteCall(n, id, c.Entry.Position.EntryID)
 	n.underway.Add(1)
 	defer n.underway.Add(-1)
 	result, err := call(id)

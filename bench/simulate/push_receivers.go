@@ -20,10 +20,10 @@ import (
 
 // A pushReceiver is an HTTP server that nodes call. In bad weather it fails in many ways.
 type pushReceiver struct {
-	p           *pushWorld
+	sim         *pushSimulation
 	name        string
 	address     string
-	d           dice
+	rng         rng
 	cursor      domain.CursorID
 	stream      domain.StreamName
 	concurrency int
@@ -41,38 +41,38 @@ type pushReceiver struct {
 	once   sync.Once
 
 	// Guarded by pushWorld.pmu.
-	isDeleted bool // its subscription is, or is being deleted
-	accepted  map[push.Entry]bool
-	fetched   map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
-	ids       map[string]push.Entry // by delivery
-	callers   map[string]*pushNode  // that called last, by delivery
-	begun     int64                 // calls of nodes
-	ends      int                   // of nodes, by the poison
-	now       int                   // calls under way
-	peak      int
+	isDeleted      bool // its subscription is, or is being deleted
+	accepted       map[push.Entry]bool
+	fetched        map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
+	ids            map[string]push.Entry // by delivery
+	callers        map[string]*pushNode  // that called last, by delivery
+	begun          int64                 // calls of nodes
+	killedNodes    int                   // of nodes, by the poison
+	activeCalls    int                   // calls under way
+	maxActiveCalls int
 }
 
-func (p *pushWorld) newReceiverOf(id domain.CursorID, stream domain.StreamName, name string, i int) *pushReceiver {
-	d := newDice(p.o.Seed, p.uses+uint64(540+i)) //nolint:gosec // positive
+func (p *pushSimulation) newReceiver(id domain.CursorID, stream domain.StreamName, name string, i int) *pushReceiver {
+	rng := newRNG(p.options.Seed, p.purposes+uint64(540+i)) //nolint:gosec // positive
 	r := &pushReceiver{
-		p: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), d: d, cursor: id, stream: stream, concurrency: 1 + d.n(4), filters: d.n(3) == 0, fails: []int{0, 1, 4, 8}[d.n(4)],
+		sim: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), rng: rng, cursor: id, stream: stream, concurrency: 1 + rng.intN(4), filters: rng.intN(3) == 0, fails: []int{0, 1, 4, 8}[rng.intN(4)],
 		conns: make(chan net.Conn), closed: make(chan struct{}),
 		accepted: make(map[push.Entry]bool), fetched: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
 	}
-	if i == 0 && p.d.n(4) == 0 {
-		r.poison = &push.Entry{Stream: stream.String(), Number: int64(3 * d.n(3))}
+	if i == 0 && p.rng.intN(4) == 0 {
+		r.poison = &push.Entry{Stream: stream.String(), Number: int64(3 * rng.intN(3))}
 	}
 	r.server = &http.Server{Handler: r, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // nodes are its only clients
 	p.pmu.Lock()
 	p.receivers[id.String()] = r
 	p.addresses[r.address] = r
 	p.pmu.Unlock()
-	p.ghosts.Go(func() { _ = r.server.Serve(r) }) // until it is closed
+	p.background.Go(func() { _ = r.server.Serve(r) }) // until it is closed
 	return r
 }
 
 // Receiver implements [delivery.Receivers].
-func (p *pushWorld) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiver, error) {
+func (p *pushSimulation) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiver, error) {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	r := p.receivers[id.String()]
@@ -90,30 +90,30 @@ func (p *pushWorld) Receiver(_ context.Context, id domain.CursorID) (delivery.Re
 
 func (r *pushReceiver) matches(e push.Entry) bool { return !r.filters || e.Number%3 != 1 }
 
-// begins notes a call of a node with a delivery.
-func (r *pushReceiver) begins(n *pushNode, id string, e domain.EntryID) {
-	r.p.pmu.Lock()
-	defer r.p.pmu.Unlock()
+// noteCall notes a call of a node with a delivery.
+func (r *pushReceiver) noteCall(n *pushNode, id string, e domain.EntryID) {
+	r.sim.pmu.Lock()
+	defer r.sim.pmu.Unlock()
 	r.begun++
 	r.callers[id] = n
 	r.ids[id] = entryOf(r.stream, e)
 }
 
 // matches, hasAccepted and calls are what the observer asks.
-func (p *pushWorld) matches(cursor string, e push.Entry) bool {
+func (p *pushSimulation) matches(cursor string, e push.Entry) bool {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	return p.receivers[cursor].matches(e)
 }
 
-func (p *pushWorld) hasAccepted(cursor string, e push.Entry) bool {
+func (p *pushSimulation) hasAccepted(cursor string, e push.Entry) bool {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	r := p.receivers[cursor]
 	return r.accepted[e] || r.fetched[e]
 }
 
-func (p *pushWorld) calls(cursor string) int64 {
+func (p *pushSimulation) countCalls(cursor string) int64 {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	return p.receivers[cursor].begun
@@ -126,7 +126,7 @@ const pushReceivers = "192.0.2.0/24"
 const metadataAddress = "169.254.169.254"
 
 // lookUpReceiver resolves the hosts of receivers.
-func (p *pushWorld) lookUpReceiver(_ context.Context, host string) ([]netip.Addr, error) {
+func (p *pushSimulation) lookUpReceiver(_ context.Context, host string) ([]netip.Addr, error) {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	for address, r := range p.addresses {
@@ -137,18 +137,18 @@ func (p *pushWorld) lookUpReceiver(_ context.Context, host string) ([]netip.Addr
 	return nil, errors.New("no host has the name " + host)
 }
 
-// dial connects a node to a receiver.
-func (n *pushNode) dial(ctx context.Context, _, address string) (net.Conn, error) {
+// dialReceiver connects a node to a receiver.
+func (n *pushNode) dialReceiver(ctx context.Context, _, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	n.p.pmu.Lock()
-	r := n.p.addresses[host]
-	n.p.pmu.Unlock()
+	n.sim.pmu.Lock()
+	r := n.sim.addresses[host]
+	n.sim.pmu.Unlock()
 	if r == nil {
 		err := fmt.Errorf("P12: %s dials %s, which is no receiver", n.who, address)
-		n.p.fail(err)
+		n.sim.fail(err)
 		return nil, err
 	}
 	near, far := net.Pipe()
@@ -181,21 +181,21 @@ func (r *pushReceiver) Close() error {
 // Addr implements net.Listener.
 func (r *pushReceiver) Addr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(r.address), Port: 80} }
 
-func (r *pushReceiver) close() { _ = r.server.Close() }
+func (r *pushReceiver) shutDown() { _ = r.server.Close() }
 
 // ServeHTTP answers a call when the scheduler lets it.
 func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, readErr := io.ReadAll(req.Body) // the caller may have ended the call
-	p, id := r.p, req.Header.Get("Webhook-Id")
+	p, id := r.sim, req.Header.Get("Webhook-Id")
 	p.pmu.Lock()
-	r.now++
-	r.peak = max(r.peak, r.now)
+	r.activeCalls++
+	r.maxActiveCalls = max(r.maxActiveCalls, r.activeCalls)
 	e, known := r.ids[id]
 	p.pmu.Unlock()
 	defer func() {
 		p.pmu.Lock()
 		defer p.pmu.Unlock()
-		r.now--
+		r.activeCalls--
 	}()
 	if !known {
 		p.fail(fmt.Errorf("P8: %s is called with %q, with which no node has begun a call", r.name, id))
@@ -208,77 +208,77 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 	}
 	answers := make(chan func(), 1)
-	t := &turn{who: r.name, what: "is called", more: id, goes: func() string {
+	t := &turn{who: r.name, what: "is called", detail: id, proceed: func() string {
 		if r.poison != nil && e == *r.poison {
-			r.endsCaller(id)
+			r.killCaller(id)
 			return "ends its caller"
 		}
-		name, answer := r.answer(w, req, e)
+		name, answer := r.chooseAnswer(w, req, e)
 		answers <- answer
 		return name
 	}}
-	p.wait(t)
+	p.enqueue(t)
 	select {
 	case answer := <-answers:
 		answer()
 	case <-req.Context().Done():
-		p.leave(t)
+		p.remove(t)
 	case <-p.ctx.Done():
-		p.leave(t)
+		p.remove(t)
 	}
 }
 
-// endsCaller kills the node that has called last with a delivery.
-func (r *pushReceiver) endsCaller(id string) {
-	r.p.pmu.Lock()
+// killCaller kills the node that has called last with a delivery.
+func (r *pushReceiver) killCaller(id string) {
+	r.sim.pmu.Lock()
 	n := r.callers[id]
-	r.ends++
-	r.p.pmu.Unlock()
+	r.killedNodes++
+	r.sim.pmu.Unlock()
 	n.kill()
 }
 
-// answer returns what the receiver does about a call with e, and its name.
-func (r *pushReceiver) answer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
+// chooseAnswer returns what the receiver does about a call with e, and its name.
+func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
 	status := func(n int) func() { return func() { w.WriteHeader(n) } }
-	if r.redirects && !r.p.calm && r.d.n(4) == 0 {
-		return r.redirect(w)
+	if r.redirects && !r.sim.faultFree && r.rng.intN(4) == 0 {
+		return r.redirectToSelf(w)
 	}
-	if r.p.calm || r.d.n(10) >= r.fails {
-		r.p.pmu.Lock()
+	if r.sim.faultFree || r.rng.intN(10) >= r.fails {
+		r.sim.pmu.Lock()
 		r.accepted[e] = true
-		r.p.pmu.Unlock()
+		r.sim.pmu.Unlock()
 		return "200", status(http.StatusOK)
 	}
-	switch r.d.n(10) {
+	switch r.rng.intN(10) {
 	case 0:
-		r.p.reached("a receiver hung until the deadline")
+		r.sim.markReached("a receiver hung until the deadline")
 		return "hangs", func() {
 			select {
 			case <-req.Context().Done():
-			case <-r.p.ctx.Done():
+			case <-r.sim.ctx.Done():
 			}
 		}
 	case 1:
-		r.p.reached("a receiver asked to be called later")
+		r.sim.markReached("a receiver asked to be called later")
 		return "429", func() {
-			w.Header().Set("Retry-After", fmt.Sprint(1+r.d.n(9)))
+			w.Header().Set("Retry-After", fmt.Sprint(1+r.rng.intN(9)))
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	case 2:
-		r.p.reached("a receiver redirected a call")
+		r.sim.markReached("a receiver redirected a call")
 		return "302", func() {
 			w.Header().Set("Location", "http://"+metadataAddress+"/latest/meta-data")
 			w.WriteHeader(http.StatusFound)
 		}
 	case 3:
-		r.p.reached("a receiver reset a connection")
+		r.sim.markReached("a receiver reset a connection")
 		return "resets", func() { panic(http.ErrAbortHandler) }
 	case 4:
-		r.p.reached("a receiver sent more than is read")
+		r.sim.markReached("a receiver sent more than is read")
 		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node hangs up
 	case 5:
-		r.p.reached("a receiver answered slowly, byte by byte")
-		return "drips", func() { r.drips(w, req) }
+		r.sim.markReached("a receiver answered slowly, byte by byte")
+		return "drips", func() { r.dripAnswer(w, req) }
 	case 6:
 		return "200, less than it says", func() {
 			w.Header().Set("Content-Length", "1000")
@@ -292,14 +292,14 @@ func (r *pushReceiver) answer(w http.ResponseWriter, req *http.Request, e push.E
 	return "500", status(http.StatusInternalServerError)
 }
 
-// redirect sends a call to another path of the receiver, or to none. It may be one before, too.
-func (r *pushReceiver) redirect(w http.ResponseWriter) (string, func()) {
-	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.d.n(5)]
+// redirectToSelf sends a call to another path of the receiver, or to none. It may be one before, too.
+func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
+	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.rng.intN(5)]
 	target := ""
-	if n := r.d.n(12); n > 0 {
+	if n := r.rng.intN(12); n > 0 {
 		target = fmt.Sprintf("/moved/%d", n)
 	}
-	r.p.reached("a receiver redirected a call to itself")
+	r.sim.markReached("a receiver redirected a call to itself")
 	return fmt.Sprintf("%d to %q", status, target), func() {
 		if target != "" {
 			w.Header().Set("Location", target)
@@ -308,8 +308,8 @@ func (r *pushReceiver) redirect(w http.ResponseWriter) (string, func()) {
 	}
 }
 
-// drips sends an answer that has no end.
-func (r *pushReceiver) drips(w http.ResponseWriter, req *http.Request) {
+// dripAnswer sends an answer that has no end.
+func (r *pushReceiver) dripAnswer(w http.ResponseWriter, req *http.Request) {
 	for {
 		if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {
 			return
@@ -318,7 +318,7 @@ func (r *pushReceiver) drips(w http.ResponseWriter, req *http.Request) {
 		case <-time.After(time.Second):
 		case <-req.Context().Done():
 			return
-		case <-r.p.ctx.Done():
+		case <-r.sim.ctx.Done():
 			return
 		}
 	}

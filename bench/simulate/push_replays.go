@@ -8,52 +8,52 @@ import (
 )
 
 // hasReplays reports whether the push world of a seed has an operator that replays.
-func hasReplays(seed uint64) bool { return newDice(seed, 502).n(3) == 0 }
+func hasReplays(seed uint64) bool { return newRNG(seed, 502).intN(3) == 0 }
 
 // A pushOperator asks any node for deliveries to be made again.
 type pushOperator struct {
-	party
-	p        *pushWorld
+	baseClient
+	sim      *pushSimulation
 	requests int
 }
 
-func (o *pushOperator) replays() error {
-	for range 2 + o.d.n(6) {
-		if !o.pause(time.Duration(o.d.n(20_000)) * time.Millisecond) {
+func (o *pushOperator) replayMany() error {
+	for range 2 + o.rng.intN(6) {
+		if !o.pause(time.Duration(o.rng.intN(20_000)) * time.Millisecond) {
 			return nil
 		}
-		if err := o.request(); err != nil {
+		if err := o.requestReplay(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// request asks for one delivery, for a range, or for the end of one. What is refused or not known
+// requestReplay asks for one delivery, for a range, or for the end of one. What is refused or not known
 // to be stored is not asked for again.
-func (o *pushOperator) request() error {
-	ids := o.p.observer.Cursors()
-	if _, ok := o.turn("replays"); !ok || len(ids) == 0 {
+func (o *pushOperator) requestReplay() error {
+	ids := o.sim.observer.Cursors()
+	if _, ok := o.awaitTurn("replays"); !ok || len(ids) == 0 {
 		return nil
 	}
-	n := o.p.anyNode(o.d)
+	n := o.sim.anyNode(o.rng)
 	if n == nil {
 		return nil
 	}
-	id, err := domain.ParseCursorID(ids[o.d.n(len(ids))])
+	id, err := domain.ParseCursorID(ids[o.rng.intN(len(ids))])
 	if err != nil {
 		return err
 	}
-	standing, err := n.store.Standing(o.p.ctx, id)
+	standing, err := n.store.Standing(o.sim.ctx, id)
 	if err != nil {
 		return nil //nolint:nilerr // the store fails as the weather wants
 	}
 	o.requests++
 	r := domain.ReplayRequest{ID: fmt.Sprint("request-", o.requests)}
 	now := time.Now()
-	switch o.d.n(4) {
+	switch o.rng.intN(4) {
 	case 0:
-		r.Range = &domain.ReplayRange{From: now.Add(-24 * time.Hour), To: now.Add(24 * time.Hour), Rate: 1 + o.d.n(20), OnlyDead: o.d.n(2) == 0}
+		r.Range = &domain.ReplayRange{From: now.Add(-24 * time.Hour), To: now.Add(24 * time.Hour), Rate: 1 + o.rng.intN(20), OnlyDead: o.rng.intN(2) == 0}
 	case 1:
 		if standing.Replay != nil {
 			r.Stop = standing.Replay.ID
@@ -61,21 +61,21 @@ func (o *pushOperator) request() error {
 		}
 		fallthrough
 	default:
-		p := standing.Position([]int{0, 0, 4}[o.d.n(3)])
+		p := standing.Position([]int{0, 0, 4}[o.rng.intN(3)])
 		if p.Number == 0 {
 			return nil
 		}
-		p.Number = int64(o.d.n(int(p.Number)))
+		p.Number = int64(o.rng.intN(int(p.Number)))
 		p.Segment, p.Page = 0, 0 // a position may be behind the entry
-		if !o.p.matches(id.String(), entryOf(o.p.stream, p.EntryID)) {
+		if !o.sim.matches(id.String(), entryOf(o.sim.stream, p.EntryID)) {
 			return nil
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: p, Published: now}
 	}
-	if _, err := n.store.AddReplay(o.p.ctx, id, standing.Followed, r); err != nil {
+	if _, err := n.store.AddReplay(o.sim.ctx, id, standing.Followed, r); err != nil {
 		return nil //nolint:nilerr // it is refused, or the store fails as the weather wants
 	}
-	n.changed(id)
-	o.p.reached("a replay was requested")
+	n.notifyChanged(id)
+	o.sim.markReached("a replay was requested")
 	return nil
 }

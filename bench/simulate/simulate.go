@@ -18,26 +18,26 @@ type Options struct {
 	Seed  uint64
 	Drop  []int // numbers of faults that do not happen
 	Trace bool  // keep the lines of the trace
-	World World // the only one that is simulated; "": all that the seed has
+	Only  Kind  // the only one that is simulated; "": all that the seed has
 }
 
-// A World is one of those that a seed may have.
-type World string
+// A Kind is one of those that a seed may have.
+type Kind string
 
 // The worlds.
 const (
-	Mailboxes World = "mailboxes" // every seed has it
-	Push      World = "push"
-	Broker    World = "broker"
+	Mailboxes Kind = "mailboxes" // every seed has it
+	Push      Kind = "push"
+	Broker    Kind = "broker"
 
-	Subscriptions World = "subscriptions"
-	Watches       World = "watches"
+	Subscriptions Kind = "subscriptions"
+	Watches       Kind = "watches"
 
-	Ledger World = "ledger"
+	Ledger Kind = "ledger"
 )
 
-// has reports whether a world is simulated that the seed has, or has not.
-func (o *Options) has(w World, seedHas bool) bool { return o.World == w || o.World == "" && seedHas }
+// includes reports whether a world is simulated that the seed has, or has not.
+func (o *Options) includes(w Kind, seedHas bool) bool { return o.Only == w || o.Only == "" && seedHas }
 
 // A Result is what came of a simulation.
 type Result struct {
@@ -47,7 +47,7 @@ type Result struct {
 	Happened  []int
 	Sum       uint64 // of the trace
 	Trace     []string
-	Sometimes map[string]int
+	Coverage  map[string]int
 	Histories int           // that were looked at
 	Passed    time.Duration // in the world
 }
@@ -55,15 +55,15 @@ type Result struct {
 // Simulate lets a world run to its end.
 func Simulate(t *testing.T, o Options) Result {
 	t.Helper()
-	warm.Do(func() { simulate(t, Options{World: o.World}) })
-	return simulate(t, o)
+	warm.Do(func() { runSeed(t, Options{Only: o.Only}) })
+	return runSeed(t, o)
 }
 
 // warm is a first simulation. What libraries ask of the system once, they ask then:
 // a goroutine that waits for the system is not seen to be one that will run.
 var warm sync.Once
 
-func simulate(t *testing.T, o Options) (r Result) {
+func runSeed(t *testing.T, o Options) (r Result) {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, o.Seed)
 	rand.Seed(int64(o.Seed)) //nolint:staticcheck,gosec // what the Azure clients draw their jitter from; see the directive in the test
@@ -73,54 +73,54 @@ func simulate(t *testing.T, o Options) (r Result) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see settle
 	seedChoices(o.Seed)
-	r.Sometimes = newSometimes()
+	r.Coverage = newCoverage()
 	isKnown := false
 	for _, world := range []struct {
 		has      bool
 		simulate func(*Options) Result
 	}{
-		{o.has(Mailboxes, true), simulateMailboxes},
-		{o.has(Push, hasPush(o.Seed)), simulatePush},
-		{o.has(Broker, hasBroker(o.Seed)), simulateBroker},
-		{o.has(Subscriptions, hasSubscriptions(o.Seed)), simulateSubscriptions},
-		{o.has(Watches, hasWatches(o.Seed)), simulateWatches},
-		{o.has(Ledger, hasObjects(o.Seed)), simulateObjects},
+		{o.includes(Mailboxes, true), runMailboxes},
+		{o.includes(Push, hasPush(o.Seed)), runPush},
+		{o.includes(Broker, hasBroker(o.Seed)), runBroker},
+		{o.includes(Subscriptions, hasSubscriptions(o.Seed)), runSubscriptions},
+		{o.includes(Watches, hasWatches(o.Seed)), runWatches},
+		{o.includes(Ledger, hasObjects(o.Seed)), runObjects},
 	} {
 		if world.has {
 			isKnown = true
-			synctest.Test(t, func(*testing.T) { r.add(world.simulate(&o)) })
+			synctest.Test(t, func(*testing.T) { r.addPart(world.simulate(&o)) })
 		}
 	}
 	if !isKnown {
-		r.Err = fmt.Errorf("there is no world %q", o.World)
+		r.Err = fmt.Errorf("there is no world %q", o.Only)
 	}
 	return r
 }
 
-// simulateMailboxes lets the world of mailboxes of a seed run, in a bubble.
-func simulateMailboxes(o *Options) Result {
-	w, err := newWorld(o)
+// runMailboxes lets the world of mailboxes of a seed run, in a bubble.
+func runMailboxes(o *Options) Result {
+	sim, err := newSimulation(o)
 	if err != nil {
 		return Result{Err: err}
 	}
-	err = w.simulate()
+	err = sim.runToEnd()
 	histories := 0
 	if err == nil {
-		histories, err = w.mailboxes.check()
+		histories, err = sim.work.mailboxes.checkHistories()
 	}
 	return Result{
-		Err: errors.Join(err, w.close()), Steps: w.steps, Faulted: w.faulted, Happened: w.happen,
-		Sum: w.trace.sum, Trace: w.trace.lines, Sometimes: w.sometimes, Histories: histories, Passed: time.Since(w.began),
+		Err: errors.Join(err, sim.closeAccounts()), Steps: sim.steps, Faulted: sim.faulted, Happened: sim.happened,
+		Sum: sim.trace.sum, Trace: sim.trace.lines, Coverage: sim.coverage, Histories: histories, Passed: time.Since(sim.began),
 	}
 }
 
-// add adds the result of a world of a seed.
-func (r *Result) add(world Result) {
+// addPart adds the result of a world of a seed.
+func (r *Result) addPart(world Result) {
 	r.Err = errors.Join(r.Err, world.Err)
 	r.Steps, r.Faulted, r.Passed = r.Steps+world.Steps, r.Faulted+world.Faulted, r.Passed+world.Passed
 	r.Histories += world.Histories
 	r.Happened, r.Trace, r.Sum = append(r.Happened, world.Happened...), append(r.Trace, world.Trace...), r.Sum^world.Sum
-	for what, n := range world.Sometimes {
-		r.Sometimes[what] += n
+	for what, n := range world.Coverage {
+		r.Coverage[what] += n
 	}
 }

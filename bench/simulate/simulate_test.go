@@ -23,18 +23,18 @@ var (
 	drop  = flag.String("simulate.drop", "", "numbers of faults that do not happen, joined by commas")
 	show  = flag.Bool("simulate.trace", false, "print the traces")
 	twice = flag.Bool("simulate.twice", false, "run each seed twice and compare the traces")
-	only  = flag.String("simulate.world", "", "the only world that runs: mailboxes, push, broker, subscriptions, watches or ledger; empty: all that a seed has")
+	only  = flag.String("simulate.only", "", "the only simulation that runs: mailboxes, push, broker, subscriptions, watches or ledger; empty: all that a seed has")
 	out   = flag.String("simulate.out", "", "a file for the totals")
 )
 
-// totals are what came of a piece of a campaign.
-type totals struct {
+// runTotals are what came of a piece of a campaign.
+type runTotals struct {
 	From      uint64         `json:"from"`
 	Seeds     uint64         `json:"seeds"`
 	Steps     int            `json:"steps"`
 	Faulted   int            `json:"faulted"`
 	Seconds   float64        `json:"seconds"`
-	Sometimes map[string]int `json:"sometimes"`
+	Coverage  map[string]int `json:"sometimes"`
 	Histories int            `json:"histories"`
 	Failed    []uint64       `json:"failed"`
 	Differing []uint64       `json:"differing"`
@@ -44,21 +44,21 @@ type totals struct {
 // for campaigns. MESSAGEHUB_SEEDS_PROVED=1 leaves out the seeds that ever failed, and most others: what
 // sets it has package prove run seeds, in a build in which they repeat exactly.
 func TestSeeds(t *testing.T) {
-	var all []run
+	var all []seedRun
 	few := uint64(2)
 	if os.Getenv("MESSAGEHUB_SEEDS_PROVED") == "" {
-		all, few = saved(t), 12
+		all, few = readSavedSeeds(t), 12
 	}
 	if *seeds > 0 {
 		all, few = nil, *seeds
 	}
 	for seed := *from; seed < *from+few; seed++ {
-		all = append(all, run{seed, World(*only)})
+		all = append(all, seedRun{seed, Kind(*only)})
 	}
-	sum := totals{From: *from, Seeds: uint64(len(all)), Sometimes: newSometimes()}
+	sum := runTotals{From: *from, Seeds: uint64(len(all)), Coverage: newCoverage()}
 	began := time.Now()
 	for _, one := range all {
-		t.Run(fmt.Sprint(one.seed), func(t *testing.T) { sum.run(t, one) })
+		t.Run(fmt.Sprint(one.seed), func(t *testing.T) { sum.runSeeds(t, one) })
 	}
 	sum.Seconds = time.Since(began).Seconds()
 	if *out != "" {
@@ -73,21 +73,21 @@ func TestSeeds(t *testing.T) {
 // machine that others keep busy.
 const stuckAfter = 5 * time.Minute
 
-// A run is of one world of a seed, or of all that it has.
-type run struct {
-	seed  uint64
-	world World
+// A seedRun is of one world of a seed, or of all that it has.
+type seedRun struct {
+	seed uint64
+	kind Kind
 }
 
-func (sum *totals) run(t *testing.T, one run) {
+func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 	seed := one.seed
 	stuck := time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d: nothing goes on", seed)) })
 	defer stuck.Stop()
-	o := Options{Seed: seed, Drop: dropped(t), Trace: *show, World: one.world}
+	o := Options{Seed: seed, Drop: parseDropped(t), Trace: *show, Only: one.kind}
 	r := Simulate(t, o)
 	sum.Steps, sum.Faulted, sum.Histories = sum.Steps+r.Steps, sum.Faulted+r.Faulted, sum.Histories+r.Histories
-	for what, n := range r.Sometimes {
-		sum.Sometimes[what] += n
+	for what, n := range r.Coverage {
+		sum.Coverage[what] += n
 	}
 	if *show {
 		fmt.Println("seed", seed)
@@ -110,13 +110,13 @@ func (sum *totals) run(t *testing.T, one run) {
 	stuck.Reset(stuckAfter)
 	o, r = Shrink(t, o, r)
 	t.Logf("With %d faults left: %v\n%s\nTo see it again: go run ./bench/simulate/prove -replay %d -drop %s",
-		len(r.Happened), r.Err, strings.Join(end(r.Trace, 300), "\n"), seed, joined(o.Drop))
+		len(r.Happened), r.Err, strings.Join(lastLines(r.Trace, 300), "\n"), seed, joinNumbers(o.Drop))
 }
 
-// end returns the last n lines.
-func end(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
+// lastLines returns the last n lines.
+func lastLines(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
 
-func dropped(t *testing.T) (numbers []int) {
+func parseDropped(t *testing.T) (numbers []int) {
 	for _, text := range strings.FieldsFunc(*drop, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(text)
 		require.NoError(t, err)
@@ -125,15 +125,15 @@ func dropped(t *testing.T) (numbers []int) {
 	return numbers
 }
 
-func joined(numbers []int) string {
+func joinNumbers(numbers []int) string {
 	if len(numbers) == 0 {
 		return `""`
 	}
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
 }
 
-// saved returns the seeds that ever failed.
-func saved(t *testing.T) (found []run) {
+// readSavedSeeds returns the seeds that ever failed.
+func readSavedSeeds(t *testing.T) (found []seedRun) {
 	file, err := os.Open("testdata/seeds.txt")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, file.Close()) }()
@@ -145,7 +145,7 @@ func saved(t *testing.T) (found []run) {
 		number, world, _ := strings.Cut(text, "/")
 		seed, err := strconv.ParseUint(number, 10, 64)
 		require.NoError(t, err)
-		found = append(found, run{seed, World(world)})
+		found = append(found, seedRun{seed, Kind(world)})
 	}
 	return found
 }

@@ -17,17 +17,17 @@ import (
 // wires.
 type subscriptionNode struct {
 	*pushNode
-	w      *subscriptionWorld
+	sim    *subscriptionSimulation
 	owners *subscribe.Service
 	events *publish.Service
 }
 
-// open connects the use cases to the store and the engine of the node.
-func (n *subscriptionNode) open(clock func() time.Time) {
+// openServices connects the use cases to the store and the engine of the node.
+func (n *subscriptionNode) openServices(clock func() time.Time) {
 	n.owners = subscribe.New(subscribe.Ports{
 		Definitions: n.store, Streams: n.store, Cursors: n.store,
 		Dequeues: memory.New(memory.Options{}), // no subscription is to bundles that were dequeued
-	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.created, Changed: n.changed, Clock: clock})
+	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.notifyCreated, Changed: n.notifyChanged, Clock: clock})
 	n.events = publish.New(n.store, n.engine.Published)
 }
 
@@ -41,7 +41,7 @@ func (n *subscriptionNode) Receiver(ctx context.Context, cursor domain.CursorID)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
-	s := n.w.find(id)
+	s := n.sim.findSubscription(id)
 	return delivery.Receiver{
 		Subscription: d.Subscription, Policy: domain.QueuePolicy(pushDelays, len(pushDelays)), Concurrency: d.MaxConcurrency,
 		MaxRate: d.MaxRate, IsOrdered: d.IsOrdered, IsPaused: d.Paused, Resumed: d.Resumed, Target: s.pushReceiver,
@@ -53,22 +53,22 @@ func (n *subscriptionNode) Receiver(ctx context.Context, cursor domain.CursorID)
 func (n *subscriptionNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	id, err := domain.SubscriptionOf(c.Cursor)
 	if err == nil {
-		err = n.w.checkOrder(n.w.find(id), &c)
+		err = n.sim.checkOrder(n.sim.findSubscription(id), &c)
 	}
 	if err != nil {
-		n.p.fail(fmt.Errorf("%s calls: %w", n.who, err))
+		n.sim.fail(fmt.Errorf("%s calls: %w", n.who, err))
 	}
 	return n.pushNode.Call(ctx, c)
 }
 
 // checkOrder returns an error if an ordered subscription is called for the first time with an event,
 // and one before it has not ended.
-func (w *subscriptionWorld) checkOrder(s *ownedSubscription, c *delivery.Call) error {
+func (sim *subscriptionSimulation) checkOrder(s *ownedSubscription, c *delivery.Call) error {
 	if !s.isOrdered || c.Attempt > 0 {
 		return nil
 	}
 	e := entryOf(s.stream, c.Entry.Position.EntryID)
-	outstanding, at := w.observer.Outstanding(s.cursor.String())
+	outstanding, at := sim.observer.Outstanding(s.cursor.String())
 	for _, other := range outstanding {
 		if other.Priority == e.Priority && other.Number < e.Number {
 			return fmt.Errorf("P16: %s is called with %s, and %s has not ended", s.name, e, other)
@@ -81,6 +81,6 @@ func (w *subscriptionWorld) checkOrder(s *ownedSubscription, c *delivery.Call) e
 			return fmt.Errorf("P16: %s is called with %s, and %s was not taken", s.name, e, other)
 		}
 	}
-	w.reached("an ordered subscription was called")
+	sim.markReached("an ordered subscription was called")
 	return nil
 }

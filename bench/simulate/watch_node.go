@@ -22,30 +22,30 @@ const watchPeriod = time.Second
 // A watchNode has watches, documents of clients and bundles on a node: the parts that cmd/node wires.
 type watchNode struct {
 	*pushNode
-	w       *watchWorld
+	sim     *watchSimulation
 	bundles *cosmos.Repository
 	service *watch.Service
 	relay   *watch.Relay
 	courier *domainhub.Courier
 }
 
-// open connects the parts to the store and the engine of the node.
-func (n *watchNode) open(db *client.Database, clock func() time.Time, random dice) {
-	n.bundles = cosmos.New(db, n.w.content, cosmos.Options{
-		DrawerCapacity: n.w.plan.capacity, TailEvents: []int{0, 24}[random.n(2)], SweepEvery: -1, Retention: n.w.retention, Clock: clock, Random: random.next,
+// openServices connects the parts to the store and the engine of the node.
+func (n *watchNode) openServices(db *client.Database, clock func() time.Time, random rng) {
+	n.bundles = cosmos.New(db, n.sim.content, cosmos.Options{
+		DrawerCapacity: n.sim.plan.capacity, TailEvents: []int{0, 24}[random.intN(2)], SweepEvery: -1, Retention: n.sim.retention, Clock: clock, Random: random.drawUint64,
 	})
-	n.relay = watch.NewRelay(n.store, n.store, n.engine.Published, watch.RelayOptions{Clock: clock, Random: random.next})
-	n.courier = domainhub.NewCourier(n.bundles, n, domainhub.CourierOptions{Clock: clock, Random: random.next})
+	n.relay = watch.NewRelay(n.store, n.store, n.engine.Published, watch.RelayOptions{Clock: clock, Random: random.drawUint64})
+	n.courier = domainhub.NewCourier(n.bundles, n, domainhub.CourierOptions{Clock: clock, Random: random.drawUint64})
 	n.service = watch.New(watch.Ports{
-		Watches: &observedWatches{n.store, n.w}, Resources: n.store, Changes: n.store, Cursors: n.store, Streams: n.store, Bundles: n.bundles,
+		Watches: &observedWatches{n.store, n.sim}, Resources: n.store, Changes: n.store, Cursors: n.store, Streams: n.store, Bundles: n.bundles,
 	}, watch.Options{
-		Base: n.w.base, Created: n.created, Changed: n.changed, Clock: clock,
+		Base: n.sim.base, Created: n.notifyCreated, Changed: n.notifyChanged, Clock: clock,
 		Random: func() (b [10]byte) { _, _ = random.Read(b[:]); return b }, // which does not fail
 	})
 }
 
-// start starts what publishes changes, and returns a function that waits for its end.
-func (n *watchNode) start(ctx context.Context) (wait func()) {
+// startRelays starts what publishes changes, and returns a function that waits for its end.
+func (n *watchNode) startRelays(ctx context.Context) (wait func()) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = n.bundles.Run(ctx) }) // none of them fails
 	running.Go(func() { _ = n.relay.Run(ctx) })
@@ -64,9 +64,9 @@ func (n *watchNode) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
-	r := n.w.find(cursor)
+	r := n.sim.findWatch(cursor)
 	return delivery.Receiver{
-		Policy: domain.WatchPolicy(watchPeriod, n.w.attempts), Concurrency: r.concurrency, Target: &watchCallee{r.pushReceiver, found.CallbackURL},
+		Policy: domain.WatchPolicy(watchPeriod, n.sim.attempts), Concurrency: r.concurrency, Target: &watchCallee{r.pushReceiver, found.CallbackURL},
 	}, nil
 }
 
@@ -81,12 +81,12 @@ func (n *watchNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	to := c.Receiver.Target.(*watchCallee)
 	change, err := domain.ChangeOf(&c.Entry.Message, c.Entry.Position.Number)
 	if err != nil {
-		n.p.fail(err)
+		n.sim.fail(err)
 		return domain.Answer{Lost: true, Error: "the change is damaged in the store"}
 	}
-	return n.calls(to.pushReceiver, c, func(id string) (webhook.Result, error) {
+	return n.callReceiver(to.pushReceiver, c, func(id string) (webhook.Result, error) {
 		return n.caller.CallWatch(ctx, &webhook.WatchCall{
-			ID: id, Resource: n.w.base.URI(change.Resource), CallbackURL: to.callbackURL, Event: change.Event, Changed: change.At, Attempts: c.Attempt,
+			ID: id, Resource: n.sim.base.URI(change.Resource), CallbackURL: to.callbackURL, Event: change.Event, Changed: change.At, Attempts: c.Attempt,
 		})
 	})
 }
@@ -94,11 +94,11 @@ func (n *watchNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 // observedWatches gives each watch a receiver before it is stored.
 type observedWatches struct {
 	*pushstore.Store
-	w *watchWorld
+	sim *watchSimulation
 }
 
 // CreateWatch implements [repository.Watches].
 func (o *observedWatches) CreateWatch(ctx context.Context, w *repository.Watch) error {
-	o.w.addWatch(w)
+	o.sim.addWatch(w)
 	return o.Store.CreateWatch(ctx, w)
 }

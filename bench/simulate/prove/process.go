@@ -65,7 +65,7 @@ func (p *process) run(ctx context.Context, of piece) (totals, error) {
 		"-simulate.from="+strconv.FormatUint(of.From, 10),
 		"-simulate.seeds="+strconv.FormatUint(of.Seeds, 10),
 		"-simulate.out="+out,
-		"-simulate.world="+of.world,
+		"-simulate.only="+of.world,
 	)
 	if of.kind == twice {
 		args = append(args, "-simulate.twice")

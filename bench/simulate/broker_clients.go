@@ -1,0 +1,309 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/broker"
+)
+
+// anyBroker returns the broker of a node that runs, nil if the party has to wait for one.
+func (sim *brokerSimulation) anyBroker(rng rng) *brokerNode {
+	n := sim.anyNode(rng)
+	if n == nil {
+		return nil
+	}
+	return n.broker
+}
+
+// callUntilDone calls act with a broker until it succeeds, fails for good, or the world ends.
+func (sim *brokerSimulation) callUntilDone(p *baseClient, what string, act func(n *brokerNode) (isDone bool, err error)) error {
+	for {
+		if _, ok := p.awaitTurn(what); !ok {
+			return nil
+		}
+		if n := sim.anyBroker(p.rng); n != nil {
+			if isDone, err := act(n); isDone || err != nil {
+				return err
+			}
+		}
+		if !p.pause(time.Second) {
+			return nil
+		}
+	}
+}
+
+// unexplainedError returns an error of a broker that no fault of the world explains, else nil.
+func unexplainedError(err error) error {
+	if slices.Contains([]domain.Kind{domain.Invalid, domain.Damaged, domain.NewerFormat}, domain.KindOf(err)) {
+		return err
+	}
+	if errors.Is(err, broker.ErrForbidden) || errors.Is(err, broker.ErrUnauthenticated) {
+		return err
+	}
+	return nil
+}
+
+// A brokerManager puts parties by any node.
+type brokerManager struct {
+	baseClient
+	sim *brokerSimulation
+}
+
+// putAll puts all parties of the configuration.
+func (m *brokerManager) putAll() error {
+	for _, id := range m.sim.producers {
+		if err := m.putParty(id, broker.Draft{Token: new("token-of-" + id.String())}); err != nil {
+			return err
+		}
+	}
+	for _, c := range m.sim.channels {
+		if err := m.putParty(c.id, broker.Draft{Token: new("token-of-" + c.id.String())}); err != nil {
+			return err
+		}
+		for _, consumer := range c.consumers[:c.configured] {
+			if err := m.putConsumer(consumer); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// putParty puts a party until it is stored.
+func (m *brokerManager) putParty(id domain.PartyID, d broker.Draft) error {
+	return m.sim.callUntilDone(&m.baseClient, "puts "+id.String(), func(n *brokerNode) (bool, error) {
+		_, created, err := n.service.Put(m.sim.ctx, adminCredentials, id, d, broker.Condition{})
+		if err == nil && created && !m.sim.noteCreated(id) {
+			return false, fmt.Errorf("P18: two PUTs have created %s in %s", id, id.List())
+		}
+		if failure := unexplainedError(err); failure != nil {
+			return false, fmt.Errorf("a PUT of %s fails: %w", id, failure)
+		}
+		return err == nil, nil
+	})
+}
+
+// noteCreated notes that a PUT has created a party, and reports whether it is the first one.
+func (sim *brokerSimulation) noteCreated(id domain.PartyID) bool {
+	sim.pmu.Lock()
+	defer sim.pmu.Unlock()
+	isFirst := !sim.created[id]
+	sim.created[id] = true
+	return isFirst
+}
+
+// putConsumer puts a consumer until it is stored, and notes what the channel has then.
+func (m *brokerManager) putConsumer(c *brokerConsumer) error {
+	sim := m.sim
+	before := sim.observer.Published(c.stream.String())
+	sim.pmu.Lock()
+	if c.before == nil {
+		c.before = before
+	}
+	sim.pmu.Unlock()
+	if err := m.putParty(c.id, broker.Draft{Token: &c.token, CallbackURL: c.callbackURL()}); err != nil || sim.ctx.Err() != nil {
+		return err
+	}
+	answered := sim.observer.Published(c.stream.String())
+	sim.pmu.Lock()
+	defer sim.pmu.Unlock()
+	if c.answered == nil {
+		c.answered, c.isCreated = answered, true
+	}
+	return nil
+}
+
+// putLate puts a consumer while messages are sent.
+func (m *brokerManager) putLate(c *brokerConsumer) error {
+	if !m.pause(time.Duration(m.rng.intN(30_000)) * time.Millisecond) {
+		return nil
+	}
+	if err := m.putConsumer(c); err != nil {
+		return err
+	}
+	m.sim.markReached("a consumer was put while messages were sent")
+	return nil
+}
+
+// traceHeader travels along with messages.
+const traceHeader = "X-Trace"
+
+// A sentMessage is one that a producer sends.
+type sentMessage struct {
+	channel     *brokerChannel
+	broadcast   *broker.Broadcast
+	credentials *broker.Credentials
+	id          string // "": it was not accepted yet
+	entry       push.Entry
+}
+
+// A seenMessage is one that a consumer or a reader has got.
+type seenMessage struct {
+	payload, contentType string
+	metadata             map[string]string
+}
+
+// compareWithSent compares a message with what was sent. The message of an entry is always the same, and
+// no message has two entries.
+func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error {
+	sim.pmu.Lock()
+	defer sim.pmu.Unlock()
+	s := sim.sent[m.payload]
+	switch {
+	case s == nil:
+		return fmt.Errorf("P19: no producer has sent %q", domain.Clip(m.payload))
+	case s.entry != push.Entry{} && s.entry != e:
+		return fmt.Errorf("P19: the message is %s, too", s.entry)
+	case sim.payloads[e] != "" && sim.payloads[e] != m.payload:
+		return fmt.Errorf("P19: the message was another one before")
+	case e.Priority != s.broadcast.Priority || e.Stream != s.channel.id.Stream().String():
+		return fmt.Errorf("P19: the message was sent to %s with priority %d", s.channel.id, s.broadcast.Priority)
+	case m.contentType != s.broadcast.ContentType || m.metadata[traceHeader] != s.broadcast.Metadata[traceHeader]:
+		return fmt.Errorf("P19: the message has content type %q and metadata %v, and was sent with %q and %v", m.contentType, m.metadata, s.broadcast.ContentType, s.broadcast.Metadata)
+	}
+	s.entry, sim.payloads[e] = e, m.payload
+	return nil
+}
+
+// A brokerProducer broadcasts messages by any node.
+type brokerProducer struct {
+	baseClient
+	sim          *brokerSimulation
+	messageCount int // messages so far
+}
+
+func (p *brokerProducer) broadcastMany() error {
+	for range 4 + p.rng.intN(10) {
+		if !p.pause(time.Duration(p.rng.intN(5000)) * time.Millisecond) {
+			return nil
+		}
+		for range 1 + p.rng.intN(4) {
+			if err := p.broadcastMessage(p.newMessage()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// broadcastLate broadcasts messages some time after the outage of a node.
+func (p *brokerProducer) broadcastLate() error {
+	if !p.pause(time.Duration(40+p.rng.intN(40)) * time.Second) {
+		return nil
+	}
+	return p.broadcastMany()
+}
+
+// newMessage returns a message whose payload no other one has.
+func (p *brokerProducer) newMessage() *sentMessage {
+	p.messageCount++
+	sim := p.sim
+	producer, channel := sim.producers[p.rng.intN(len(sim.producers))], sim.channels[p.rng.intN(len(sim.channels))]
+	m := &sentMessage{
+		channel: channel,
+		broadcast: &broker.Broadcast{
+			Priority: []int{0, 0, 7}[p.rng.intN(3)], ContentType: "text/plain", Metadata: map[string]string{traceHeader: fmt.Sprint(p.who, "-", p.messageCount)},
+			Payload: fmt.Appendf(nil, "%d of %s%*s", p.messageCount, p.who, p.rng.intN(300), ""),
+		},
+		credentials: &broker.Credentials{
+			ChannelToken: "token-of-" + channel.id.String(), ProducerID: producer.String(), ProducerToken: "token-of-" + producer.String(),
+		},
+	}
+	if p.rng.intN(2) == 0 {
+		m.broadcast.ID = fmt.Sprint(p.who, "-", p.messageCount)
+	}
+	sim.pmu.Lock()
+	defer sim.pmu.Unlock()
+	sim.sent[string(m.broadcast.Payload)] = m
+	return m
+}
+
+// broadcastMessage sends a message. With an id it is sent again until it is accepted; without, only if it
+// was not.
+func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
+	return p.sim.callUntilDone(&p.baseClient, "broadcasts", func(n *brokerNode) (bool, error) {
+		id, _, err := n.service.Broadcast(p.sim.ctx, m.credentials, m.channel.id, m.broadcast)
+		if err == nil {
+			return true, errors.Join(p.sim.noteAccepted(m, id), p.checkAccepted(m))
+		}
+		if errors.Is(err, broker.ErrOtherContent) || unexplainedError(err) != nil {
+			return false, fmt.Errorf("a broadcast of %s to %s fails: %w", p.who, m.channel.id, err)
+		}
+		if domain.KindOf(err) == domain.Uncertain {
+			if m.broadcast.ID == "" {
+				return true, nil
+			}
+			p.sim.markReached("a message was sent again after its outcome was not known")
+		}
+		return false, nil
+	})
+}
+
+// noteAccepted notes that a message was accepted, and returns an error if there is no such message.
+func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
+	at, isOurs := domain.ParseMessageID(id)
+	if !isOurs {
+		return fmt.Errorf("P19: a message was accepted as %q, which is no id", id)
+	}
+	e := entryOf(m.channel.id.Stream(), at)
+	if n := sim.observer.Published(e.Stream)[e.Priority]; n <= e.Number {
+		return fmt.Errorf("P19: message %s was accepted, and priority %d of %s has %d messages", id, e.Priority, m.channel.id, n)
+	}
+	sim.pmu.Lock()
+	if m.id != "" && m.id != id {
+		sim.pmu.Unlock()
+		return fmt.Errorf("P19: message %s was accepted as %s before", id, m.id)
+	}
+	m.id = id
+	sim.pmu.Unlock()
+	return sim.compareWithSent(e, &seenMessage{string(m.broadcast.Payload), m.broadcast.ContentType, m.broadcast.Metadata})
+}
+
+// checkAccepted reads a message that was accepted, or broadcasts it again: as it was, or with its id
+// and another payload.
+func (p *brokerProducer) checkAccepted(m *sentMessage) error {
+	n := p.sim.anyBroker(p.rng)
+	if n == nil {
+		return nil
+	}
+	var err error
+	switch p.rng.intN(6) {
+	case 0:
+		var found *broker.Message
+		found, err = n.service.Message(p.sim.ctx, m.credentials, m.channel.id, m.id, nil)
+		if err == nil {
+			return p.sim.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata})
+		}
+		if domain.KindOf(err) == domain.NotFound {
+			return fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
+		}
+	case 1:
+		if m.broadcast.ID == "" {
+			return nil
+		}
+		var id string
+		id, _, err = n.service.Broadcast(p.sim.ctx, m.credentials, m.channel.id, m.broadcast)
+		if err == nil {
+			p.sim.markReached("a broadcast was repeated by its producer id")
+			return p.sim.noteAccepted(m, id)
+		}
+		if errors.Is(err, broker.ErrOtherContent) {
+			return fmt.Errorf("P19: message %s was sent again as it was: %w", m.id, err)
+		}
+	case 2:
+		if m.broadcast.ID == "" {
+			return nil
+		}
+		other := *m.broadcast
+		other.Payload = []byte("something else")
+		if _, _, err = n.service.Broadcast(p.sim.ctx, m.credentials, m.channel.id, &other); err == nil {
+			return fmt.Errorf("P19: message %s was accepted again with other content", m.id)
+		}
+	}
+	return unexplainedError(err)
+}

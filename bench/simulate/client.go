@@ -1,0 +1,174 @@
+package simulate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A baseClient acts from outside: a domain, an actor, an operator.
+type baseClient struct {
+	sim *simulation
+	who string
+	rng rng
+
+	patience time.Duration // with a hub that answers; default clientTimeout
+	address  string        // "": 127.0.0.1:1
+}
+
+func (sim *simulation) newClient(who string, use uint64) baseClient {
+	return baseClient{sim: sim, who: who, rng: newRNG(sim.options.Seed, use)}
+}
+
+// awaitTurn waits until the party may do the next thing.
+func (p *baseClient) awaitTurn(what string, faults ...fault) (outcome string, ok bool) {
+	granted := make(chan string, 1)
+	t := &turn{who: p.who, what: what, proceed: func() string { granted <- ""; return "goes" }}
+	if len(faults) > 0 {
+		t.faults = func() []fault {
+			all := make([]fault, len(faults))
+			for i, f := range faults {
+				all[i] = fault{f.name, func() string { granted <- f.name; return f.name }}
+			}
+			return all
+		}
+	}
+	p.sim.enqueue(t)
+	select {
+	case outcome = <-granted:
+		return outcome, true
+	case <-p.sim.ctx.Done():
+		p.sim.remove(t)
+		return "", false
+	}
+}
+
+// pause lets some time pass.
+func (p *baseClient) pause(d time.Duration) bool { return p.sleepUntil(d, nil) }
+
+// sleepUntil lets some time pass, but none once it is woken.
+func (p *baseClient) sleepUntil(d time.Duration, woken <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-woken:
+		return true
+	case <-p.sim.ctx.Done():
+		return false
+	}
+}
+
+// A reply is what came back from a hub.
+type reply struct {
+	by     string // the hub
+	status int
+	header http.Header
+	body   []byte
+}
+
+// clientTimeout is how long a party waits for an answer.
+const clientTimeout = 45 * time.Second
+
+// call makes a request of a hub. After an error it is not known what has happened.
+func (p *baseClient) call(ctx context.Context, method, path string, body []byte, header ...string) (*reply, error) {
+	i := p.rng.intN(hubCount)
+	if _, ok := p.awaitTurn(fmt.Sprintf("asks hub %d: %s %s", i, method, path)); !ok {
+		return nil, p.sim.ctx.Err()
+	}
+	h := p.sim.hubAt(i)
+	if h == nil {
+		return nil, errRefused
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(p.patience, clientTimeout))
+	defer cancel()
+	ctx, unhurried := p.withGivingUp(ctx)
+	defer unhurried()
+	req, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:8080"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.RemoteAddr = cmp.Or(p.address, "127.0.0.1:1")
+	if strings.HasPrefix(path, "/v1/admin/") {
+		req.Header.Set("Authorization", "Bearer "+operatorToken)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	judge := func(*reply) {}
+	if p.sim.env.issuer != nil {
+		judge = p.sim.env.issuer.addToken(req, h)
+	}
+	answer := make(chan *reply, 1)
+	p.sim.background.Go(func() {
+		rec := httptest.NewRecorder()
+		defer func() {
+			if r := recover(); r != nil { // which is how a handler breaks its connection
+				answer <- nil
+			}
+		}()
+		h.handler.ServeHTTP(rec, req)
+		answer <- &reply{h.who, rec.Code, rec.Header(), rec.Body.Bytes()}
+	})
+	var r *reply
+	select {
+	case r = <-answer:
+	case <-h.died:
+	case <-ctx.Done():
+	}
+	if r == nil {
+		return nil, errCut
+	}
+	judge(r)
+	lost, ok := p.awaitTurn(fmt.Sprintf("is answered %d%s", r.status, problemName(r.body)), fault{name: "answer lost"})
+	if !ok || lost != "" {
+		return nil, errCut
+	}
+	if r.status == http.StatusInternalServerError && !p.sim.faults.storeCorrupted.Load() {
+		err := fmt.Errorf("%s %s was answered %d %s", method, path, r.status, r.body)
+		p.sim.fail(err)
+	}
+	return r, nil
+}
+
+// withGivingUp is the life of a request whose sender may give it up at any moment. What it
+// returns ends that.
+func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context, end func()) {
+	if !p.sim.plan.clientsGiveUp || p.sim.faultFree || p.rng.intN(8) > 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	t := &turn{who: p.who, what: "is in a hurry", proceed: func() string {
+		cancel()
+		p.sim.markReached("a client gave up a request")
+		return "gives up"
+	}}
+	p.sim.enqueue(t)
+	return ctx, func() {
+		p.sim.remove(t)
+		cancel()
+	}
+}
+
+func (p *baseClient) newID() uuid.UUID {
+	id, _ := uuid.NewRandomFromReader(p.rng) // dice do not fail
+	return id
+}
+
+// problemName is the name of the problem that a body tells of, after a blank.
+func problemName(body []byte) string {
+	_, after, ok := bytes.Cut(body, []byte(`"urn:messagehub:problem:`))
+	if !ok {
+		return ""
+	}
+	name, _, _ := bytes.Cut(after, []byte(`"`))
+	return " " + string(name)
+}

@@ -1,0 +1,165 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/history"
+)
+
+// An actorClient is one client of a recipient: it peeks and dequeues.
+type actorClient struct {
+	baseClient
+	name    string
+	client  int // among all clients of the world
+	idle    time.Duration
+	givenUp []string // bundles whose Dequeue it has given up for now
+}
+
+func (sim *simulation) newActors() []*actorClient {
+	var all []*actorClient
+	for i := range sim.plan.recipients {
+		for j := range sim.plan.clients {
+			all = append(all, &actorClient{baseClient: sim.newClient(fmt.Sprintf("client-%d.%d", i, j), uint64(100+10*i+j)), name: actorName(i), client: 10 + 10*i + j})
+		}
+	}
+	return all
+}
+
+// runUntil peeks and dequeues until finish is closed.
+func (a *actorClient) runUntil(finish <-chan struct{}) {
+	for a.sim.ctx.Err() == nil {
+		select {
+		case <-finish:
+			return
+		default:
+		}
+		if n := len(a.givenUp); n > 0 && (a.sim.faultFree || a.rng.intN(10) == 0) {
+			id := a.givenUp[n-1]
+			a.givenUp = a.givenUp[:n-1]
+			a.dequeueBundle(id)
+			continue
+		}
+		id, ok := a.peekBundle()
+		switch {
+		case !ok:
+			a.idle = min(2*a.idle+time.Second, 20*time.Second)
+			a.pause(time.Duration(a.rng.intN(int(a.idle))))
+			continue
+		case !a.sim.faultFree && a.rng.intN(5) == 0: // it has forgotten what it got
+			continue
+		}
+		a.idle = 0
+		if a.sim.plan.hasOperators && a.rng.intN(2) == 0 { // it works on what it got; operators may think that it is stuck
+			a.pause(time.Duration(a.rng.intN(30)) * time.Second)
+		}
+		a.dequeueBundle(id)
+	}
+}
+
+// peekBundle fetches a bundle, and returns its id.
+func (a *actorClient) peekBundle() (id string, ok bool) {
+	path, group := "/v1/peek", ""
+	if a.rng.intN(4) == 0 {
+		group = a.sim.plan.groups[a.rng.intN(len(a.sim.plan.groups))]
+		path += "/" + group
+	}
+	tick, came, shown := a.sim.work.mailboxes.nextTick(), history.Unknown, history.Bundle{}
+	defer func() { a.sim.work.mailboxes.notePeek(a.client, tick, a.name, group, came, shown) }()
+	if a.sim.plan.longPolls && a.rng.intN(2) == 0 {
+		path += fmt.Sprintf("?wait=%ds", a.rng.intN(30))
+	}
+	began, frozen := a.sim.work.ledger.beginPeek(), a.sim.work.ledger.freezeNumber(a.name)
+	r, err := a.call(a.sim.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
+	if err != nil {
+		return "", false
+	}
+	switch r.status {
+	case http.StatusOK:
+		a.sim.checkNotFrozen(a.name, frozen, "Peek")
+		id = r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
+		if err := a.sim.work.ledger.notePeeked(a.name, id, r, began, a.sim); err != nil {
+			a.sim.fail(err)
+			return "", false
+		}
+		came, shown = history.Shown, a.sim.work.ledger.shownBundle(a.name, id)
+		return id, true
+	case http.StatusNoContent:
+		came = history.None
+	case http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable:
+		switch why := problemName(r.body); why {
+		case " no-answer":
+			a.sim.markReached("a Peek was told that the domain has not answered")
+		case " domain-failed":
+			a.sim.markReached("a Peek was told that the domain has failed")
+		case " content-gone":
+			a.sim.markReached("a Peek found that its content was deleted")
+		case " frozen":
+			a.sim.noteFrozenAnswer(a.name)
+		}
+	default:
+		a.sim.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
+	}
+	return "", false
+}
+
+// dequeueBundle confirms a bundle until it is told that this is done.
+func (a *actorClient) dequeueBundle(id string) {
+	for {
+		if a.tryDequeue(id) {
+			return
+		}
+		if a.rng.intN(4) == 0 && !a.sim.faultFree || !a.pause(time.Duration(a.rng.intN(1000))*time.Millisecond) {
+			a.givenUp = append(a.givenUp, id)
+			return
+		}
+	}
+}
+
+// tryDequeue to confirm a bundle, and reports whether that is over.
+func (a *actorClient) tryDequeue(id string) (isOver bool) {
+	a.sim.work.ledger.beginDequeue(a.name, id)
+	frozen := a.sim.work.ledger.freezeNumber(a.name)
+	tick, came := a.sim.work.mailboxes.nextTick(), history.Unknown
+	r, err := a.call(a.sim.ctx, http.MethodDelete, "/v1/dequeue/"+id, nil, "X-Actor-Id", a.name)
+	switch {
+	case err != nil:
+	case r.status == http.StatusOK:
+		came = history.Done
+	case r.status == http.StatusNotFound:
+		came = history.NotFound
+	}
+	a.sim.work.mailboxes.noteDequeue(a.client, tick, a.name, id, came)
+	switch {
+	case err != nil:
+		return false
+	case r.status == http.StatusOK:
+		a.sim.checkNotFrozen(a.name, frozen, "Dequeue")
+		if err := a.sim.work.ledger.noteDequeued(a.name, id); err != nil {
+			a.sim.fail(err)
+		}
+		return true
+	case r.status == http.StatusNotFound:
+		if isKnown, isTaken := a.sim.work.ledger.orderState(a.name, id); !isKnown {
+			return false // an operator has given an order, and does not know yet what came of it
+		} else if isTaken {
+			a.sim.markReached("a bundle that an operator had taken back was to be confirmed")
+			return true
+		}
+		if !a.sim.work.ledger.canBeGone(a.name, id) {
+			a.sim.fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
+		}
+		if err := a.sim.work.ledger.noteDequeued(a.name, id); err != nil {
+			a.sim.fail(err)
+		}
+		return true
+	case r.status == http.StatusServiceUnavailable && problemName(r.body) == " frozen":
+		a.sim.noteFrozenAnswer(a.name)
+	case r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
+		a.sim.fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
+		return true
+	}
+	return false
+}

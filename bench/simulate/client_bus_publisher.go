@@ -1,0 +1,182 @@
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus"
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// A busPublisher is what a domain reaches the namespace with: the shipped client for
+// domains, on a line of its own. It is accepted what the bus has taken.
+type busPublisher struct {
+	*baseClient
+	form      domainclient.Form
+	queue     string // "": that with sessions
+	transport *busTransport
+	client    *domainclient.Client
+	starts    int
+}
+
+func (p *baseClient) newBusPublisher(form domainclient.Form, queue string) (*busPublisher, error) {
+	a := &busPublisher{baseClient: p, form: form, queue: queue}
+	return a, a.openClient()
+}
+
+// openClient makes the client, which makes no connection yet.
+func (a *busPublisher) openClient() (err error) {
+	a.starts++
+	a.transport = a.sim.newBusTransport(fmt.Sprintf("%s.%d", a.who, a.starts))
+	a.client, err = domainclient.New(domainclient.Options{
+		Origin: "Charges", Connect: a.sim.busConnector(a.transport), Events: a.queue,
+		Form: a.form, EventsPerMessage: 1 + a.rng.intN(3), Random: a.rng,
+	})
+	return err
+}
+
+// closeClient leaves nothing behind. A domain that dies closes nothing first.
+func (a *busPublisher) closeClient(dies bool) {
+	if dies {
+		a.transport.dead.Store(true)
+		a.transport.cutConnections()
+	}
+	a.sim.closeInTime(a.client.Close)
+}
+
+// closeTimeout is how long the clients of a party may take to end.
+const closeTimeout = 5 * time.Second
+
+func (sim *simulation) closeInTime(end func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sim.ctx), closeTimeout)
+	defer cancel()
+	_ = end(ctx) // what was not closed in time ends with its line
+}
+
+func (sim *simulation) newBusTransport(who string) *busTransport {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	l := &busTransport{sim: sim, who: who}
+	sim.env.busTransports = append(sim.env.busTransports, l)
+	return l
+}
+
+// busConnector makes clients whose connections lie on a line.
+func (sim *simulation) busConnector(l *busTransport) domainclient.Connect {
+	return func() (*azservicebus.Client, error) {
+		return azservicebus.NewClientFromConnectionString(sim.env.bus.ConnectionString(""), &azservicebus.ClientOptions{
+			RetryOptions: servicebus.ClientRetries(),
+			NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
+				return l.dialBus(ctx)
+			},
+		})
+	}
+}
+
+// publishEvents sends events until the bus has them. It reports false if the world ends.
+func (a *busPublisher) publishEvents(batch []sentData) bool {
+	events := make([]domainclient.Event, len(batch))
+	for i := range batch {
+		e := &batch[i]
+		events[i] = domainclient.Event{
+			ID: uuid.MustParse(e.ID), Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType, DocumentType: e.DocumentType,
+			SupportsBundling: e.SupportsBundling, Weight: e.Weight, Payload: e.Payload,
+		}
+	}
+	a.sim.work.mailboxes.byBus.Store(true)
+	return a.retryUntilSent("sends events to the bus", func(ctx context.Context) error {
+		n, err := a.client.Send(ctx, events)
+		if err == nil && n != len(events) {
+			a.sim.fail(fmt.Errorf("%d events were sent, and the bus is said to have %d", len(events), n))
+		}
+		return err
+	})
+}
+
+// retryUntilSent tries to send something until that has worked. It reports false if the world
+// ends.
+func (a *busPublisher) retryUntilSent(what string, try func(context.Context) error) bool {
+	const tries, hard = 100, 4
+	for n := range tries {
+		a.transport.faultFree.Store(n >= hard)
+		if _, ok := a.awaitTurn(what); !ok {
+			return false
+		}
+		ctx, cancel := context.WithTimeout(a.sim.ctx, time.Duration(5+a.rng.intN(60))*time.Second)
+		doom := a.scheduleDeath(n)
+		err := try(ctx)
+		cancel()
+		a.sim.remove(doom)
+		if err == nil {
+			return true
+		}
+		if !errors.Is(err, context.DeadlineExceeded) && a.sim.ctx.Err() == nil {
+			a.sim.markReached("a domain was told that it could not send")
+		}
+		a.sim.markReached("a domain did not know whether the bus has its events")
+		if a.transport.dead.Load() || a.rng.intN(3) == 0 {
+			a.closeClient(true)
+			if err := a.openClient(); err != nil {
+				a.sim.fail(err)
+				return false
+			}
+			a.sim.markReached("a domain died while it sent")
+		}
+		if !a.pause(time.Duration(a.rng.intN(1000)) * time.Millisecond) {
+			return false
+		}
+	}
+	a.sim.fail(fmt.Errorf("%s has tried %d times to send something, most of them while nothing was wrong", a.who, tries))
+	return false
+}
+
+// scheduleDeath is a turn in which the domain dies, somewhere in what it does now. It rarely
+// comes.
+func (a *busPublisher) scheduleDeath(tries int) *turn {
+	line := a.transport
+	t := &turn{who: line.who, what: "dies", proceed: func() string {
+		line.dead.Store(true)
+		line.cutConnections()
+		return "is dead"
+	}}
+	if !a.sim.faultFree && tries == 0 && a.rng.intN(6) == 0 {
+		a.sim.enqueue(t)
+	}
+	return t
+}
+
+// sendRaw sends a message as it is.
+func (a *busPublisher) sendRaw(m *azservicebus.Message) bool {
+	queue := a.queue
+	if queue == "" {
+		queue = contract.DataAvailableFIFO
+	}
+	return a.retryUntilSent("sends a message to the bus", func(ctx context.Context) (err error) {
+		client, err := a.sim.busConnector(a.transport)()
+		if err != nil {
+			return err
+		}
+		defer a.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
+		sender, err := client.NewSender(queue, nil)
+		if err != nil {
+			return err
+		}
+		return sender.SendMessage(ctx, m, nil)
+	})
+}
+
+func encodeEvents(batch []sentData) []byte {
+	text, err := json.Marshal(batch)
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	return text
+}

@@ -1,0 +1,267 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+// A contentDomain is a domain that makes the content of its bundles when the hub asks, and
+// hears of those that have arrived. Now and then it fails, or is too slow, or dies.
+type contentDomain struct {
+	baseClient
+	laterRNG rng // of what came later
+	starts   int
+	contents int // contents: no two are the same, so that those of two attempts can be told
+}
+
+// requestedPrefix begins a content that was made on request; the ids of the events follow,
+// a line for each.
+const requestedPrefix = "content "
+
+// runUntil makes content until finish is closed.
+func (m *contentDomain) runUntil(finish <-chan struct{}) {
+	for {
+		if err := m.runOnce(finish); err != nil {
+			m.sim.fail(err)
+			return
+		}
+		select {
+		case <-finish:
+			return
+		default:
+		}
+		if !m.pause(time.Duration(m.rng.intN(20)) * time.Second) {
+			return
+		}
+	}
+}
+
+// runOnce is one life of the domain.
+func (m *contentDomain) runOnce(finish <-chan struct{}) error {
+	m.starts++
+	who := fmt.Sprintf("%s.%d", m.who, m.starts)
+	line, http := m.sim.newBusTransport(who), &httpTransport{sim: m.sim, who: who}
+	exchange, err := m.sim.contentClient(http)
+	if err != nil {
+		return err
+	}
+	client, err := domainclient.New(domainclient.Options{
+		Origin: m.sim.plan.requestedOrigin.String(), Connect: m.sim.busConnector(line), Exchange: exchange, RequestsAtOnce: 2, Random: m.rng,
+	})
+	if err != nil {
+		return err
+	}
+	defer m.sim.closeInTime(client.Close)
+	ctx, cancel := context.WithCancel(m.sim.ctx)
+	defer cancel()
+	var work sync.WaitGroup
+	makes := func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+		if m.sim.faults.storeCorrupted.Load() && m.rng.intN(3) == 0 {
+			m.sendMalformedReply(ctx, line, exchange, r)
+		}
+		return m.makeContent(ctx, r)
+	}
+	work.Go(func() { m.runOrCancel(ctx, cancel, func() error { return client.Serve(ctx, makes) }) })
+	work.Go(func() { m.runOrCancel(ctx, cancel, func() error { return client.Notices(ctx, m.takeNotice) }) })
+	dies := make(<-chan time.Time)
+	if m.rng.intN(2) == 0 {
+		timer := time.NewTimer(time.Duration(1+m.rng.intN(90)) * time.Second)
+		defer timer.Stop()
+		dies = timer.C
+	}
+	select {
+	case <-dies:
+		if !m.sim.faultFree {
+			m.sim.markReached("a domain died while it made content")
+			http.dead.Store(true)
+			line.dead.Store(true)
+			line.cutConnections()
+		}
+	case <-finish:
+	case <-ctx.Done():
+	}
+	cancel()
+	work.Wait()
+	return nil
+}
+
+// runOrCancel ends the life if work has ended before.
+func (m *contentDomain) runOrCancel(ctx context.Context, cancel context.CancelFunc, work func() error) {
+	if err := work(); err != nil && ctx.Err() == nil {
+		m.sim.traceLine(m.who + " gives up: " + err.Error())
+	}
+	cancel()
+}
+
+// contentClient is the container that hubs and domains share, on a line.
+func (sim *simulation) contentClient(line *httpTransport) (*container.Client, error) {
+	key, err := container.NewSharedKeyCredential(sim.env.blobs.Name(), sim.env.blobs.Key())
+	if err != nil {
+		return nil, err
+	}
+	return container.NewClientWithSharedKeyCredential(sim.blobEndpoint()+"/"+exchangeContainer, key, &container.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: line, Retry: policy.RetryOptions{MaxRetries: -1}},
+	})
+}
+
+// makeContent is the handler of requests.
+func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+	ids, err := r.EventIDs(ctx)
+	if err != nil {
+		m.sim.markReached("a domain could not make content")
+		return nil, err
+	}
+	if err := m.sim.work.ledger.noteListed(r.IdempotencyID, ids); err != nil && !m.sim.faults.storeCorrupted.Load() {
+		m.sim.fail(err)
+	}
+	if m.sim.faults.domainsFail.Load() {
+		if m.laterRNG.intN(2) == 0 {
+			_ = clock.Sleep(ctx, time.Minute)
+		}
+		return nil, errors.New("nobody is at work")
+	}
+	if m.sim.plan.misconfiguresBus && !m.sim.faultFree && m.laterRNG.intN(8) == 0 {
+		m.sim.makeBusUnreachable(2 * time.Minute)
+	}
+	if !m.sim.faultFree {
+		switch m.rng.intN(12) {
+		case 0:
+			m.sim.markReached("a domain could not make content")
+			return nil, errors.New("the disk is full")
+		case 1:
+			m.sim.markReached("a domain could not make content")
+			return nil, &domainclient.Failure{Reason: domainclient.DatasetNotAvailable, Description: "come again"}
+		case 2:
+			m.sim.markReached("a domain panicked")
+			panic("a domain has its faults too")
+		case 3, 4:
+			m.sim.markReached("a domain was slow with its content")
+			_ = clock.Sleep(ctx, time.Duration(15+m.rng.intN(45))*time.Second)
+		}
+	}
+	m.contents++
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%d\n", requestedPrefix, m.contents)
+	for _, id := range ids {
+		fmt.Fprintln(&b, id)
+	}
+	return strings.NewReader(b.String()), nil
+}
+
+// takeNotice is told that a bundle has arrived.
+func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) error {
+	ids, err := n.EventIDs(ctx)
+	if err != nil {
+		return err
+	}
+	if !m.sim.faultFree && m.rng.intN(8) == 0 {
+		m.sim.markReached("a domain did not take a notice")
+		return errors.New("not now")
+	}
+	if m.sim.faults.storeCorrupted.Load() { // the ledger knows nothing of what is sent by now
+		return nil
+	}
+	times, err := m.sim.work.ledger.noteNotice(n.Recipient, n.ID, ids)
+	if err != nil {
+		m.sim.fail(err)
+	}
+	if times > 1 {
+		m.sim.markReached("a notice came twice")
+	}
+	return nil
+}
+
+// noteListed holds the ids for which content is asked to those of earlier requests.
+func (l *referenceLedger) noteListed(process string, ids []uuid.UUID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := fmt.Sprint(ids)
+	if known, ok := l.lists[process]; ok && known != list {
+		return fmt.Errorf("H6: content of %s was asked for with the ids %s, and then with %s", process, known, list)
+	}
+	l.lists[process] = list
+	for _, id := range ids {
+		if l.events[id.String()] == nil {
+			return fmt.Errorf("H1: content of %s was asked for with the id %s, which nobody has sent", process, id)
+		}
+	}
+	return nil
+}
+
+// noteNotice notes that a domain has heard of a bundle, and returns how often it has.
+func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (times int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id, _ := strings.CutSuffix(process, "_"+actor)
+	b := l.bundles[actor+"|"+id]
+	switch {
+	case b == nil:
+		return 0, fmt.Errorf("a domain was told that %s has bundle %s, which it has not", actor, process)
+	case b.dequeues == 0:
+		return 0, fmt.Errorf("a domain was told that %s has confirmed bundle %s, which it has not", actor, process)
+	case len(ids) != len(b.events):
+		return 0, fmt.Errorf("a domain was told that %s has %d events in bundle %s, which has %d", actor, len(ids), process, len(b.events))
+	}
+	for i, e := range b.events {
+		if e.ID != ids[i].String() {
+			return 0, fmt.Errorf("a domain was told that bundle %s has the event %s, where it has %s", process, ids[i], e.ID)
+		}
+	}
+	b.notices++
+	return b.notices, nil
+}
+
+// unnoticedBundles names the bundles on request that were confirmed and that no domain has
+// heard of.
+func (l *referenceLedger) unnoticedBundles() (ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.bundles {
+		if b.isConfirmed && !b.isTaken && b.notices == 0 && bytes.HasPrefix(b.body, []byte(requestedPrefix)) {
+			ids = append(ids, b.id)
+		}
+	}
+	return ids
+}
+
+// awaitNotices waits until the domains have heard of all bundles that were confirmed.
+func (sim *simulation) awaitNotices() error {
+	const patience, every = 30 * time.Minute, time.Second
+	watch := baseClient{sim: sim}
+	for began := time.Now(); ; {
+		ids := sim.work.ledger.unnoticedBundles()
+		if len(ids) == 0 {
+			return nil
+		}
+		if time.Since(began) > patience {
+			return fmt.Errorf("%d bundles were confirmed %s ago, and their domain was not told", len(ids), patience)
+		}
+		if !watch.pause(every) {
+			return nil
+		}
+	}
+}
+
+// requestedLines are the lines of a content that was made on request, in the form of events
+// that travel inline.
+func requestedLines(body []byte) (lines [][]byte) {
+	all := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+	for _, id := range all[1:] {
+		lines = append(lines, fmt.Appendf(nil, `{"of":%q}`, id))
+	}
+	return lines
+}

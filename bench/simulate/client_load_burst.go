@@ -1,0 +1,81 @@
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A loadBurst is many callers at a time, or one with what is more than anybody takes. Its
+// mailboxes are its own, and nothing is stored for them: whatever it asks, it is told
+// that there is nothing, or that it is too much.
+type loadBurst struct{ baseClient }
+
+// runUntil comes by a few times, until finish is closed.
+func (c *loadBurst) runUntil(finish <-chan struct{}) {
+	const visits = 3
+	for range visits {
+		if !c.pause(time.Duration(1+c.rng.intN(8000)) * time.Millisecond) {
+			return
+		}
+		select {
+		case <-finish:
+			return
+		default:
+		}
+		if c.rng.intN(2) == 0 {
+			c.overloadPeeks()
+		} else {
+			c.overloadSaves()
+		}
+	}
+}
+
+// overloadPeeks has more callers wait for data of one actor than a hub lets.
+func (c *loadBurst) overloadPeeks() {
+	const callers = 24
+	var all sync.WaitGroup
+	for i := range callers {
+		p := c.sim.newClient(fmt.Sprintf("%s.%d", c.who, i), uint64(400+i))
+		all.Go(func() {
+			r, err := p.call(c.sim.ctx, http.MethodGet, "/v1/peek?wait=5s", nil, "X-Actor-Id", c.who)
+			switch {
+			case err != nil || r.status == http.StatusNoContent || r.status == http.StatusServiceUnavailable:
+			case r.status == http.StatusTooManyRequests:
+				c.sim.markReached("a caller was told that there are too many")
+			default:
+				c.sim.fail(fmt.Errorf("a Peek where there is nothing was answered %d %s", r.status, r.body))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// tooManyKinds are events of more kinds than a recipient may have.
+func (p *baseClient) tooManyKinds(recipient string) []sentData {
+	const most = 1000
+	all := make([]sentData, most+1)
+	for i := range all {
+		all[i] = sentData{
+			ID: p.newID().String(), Recipient: recipient, Origin: domain.TimeSeries.String(),
+			ContentType: fmt.Sprintf("kind-%d", i), DocumentType: "RSM012", Weight: 1,
+		}
+	}
+	return all
+}
+
+// overloadSaves sends what no recipient may have, for two of them.
+func (c *loadBurst) overloadSaves() {
+	events := append(c.tooManyKinds(c.who+"-a"), c.tooManyKinds(c.who+"-b")...)
+	r, err := c.call(c.sim.ctx, http.MethodPost, "/v1/data-available", encodeEvents(events), "Content-Type", "application/json")
+	switch {
+	case err != nil || r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable:
+	case r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity:
+		c.sim.markReached("a caller was told that it is too much")
+	default:
+		c.sim.fail(fmt.Errorf("events of too many kinds were answered %d %s", r.status, r.body))
+	}
+}

@@ -1,0 +1,117 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+)
+
+// contentLimit is how much a hub takes.
+const contentLimit = 64 << 10
+
+// sendMalformedReply answers a request with what no domain should, before the right answer comes.
+// Whatever it is, the actor is told that the domain has failed, or gets what the first
+// answer was, for good.
+func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTransport, exchange *container.Client, r *domainclient.Request) {
+	within := contract.ReplyWithin
+	message := &azservicebus.Message{
+		MessageID: &r.ID, SessionID: &r.ID, TimeToLive: &within,
+		ApplicationProperties: contract.Properties(contract.DataBundleResponse, r.IdempotencyID, m.sim.began, m.newID()),
+	}
+	uri := ""
+	kind := m.rng.intN(8)
+	if m.laterRNG.intN(3) == 0 {
+		kind = 7
+	}
+	switch kind {
+	case 0:
+		message.Body = []byte("this is no reply")
+	case 1:
+		message.Body = nil
+	case 2:
+		message.Body = []byte("it cannot even be read")
+		message.ApplicationProperties["DeadLetterReason"] = 7
+	case 3:
+		uri = "https://elsewhere.example/container/blob"
+	case 4: // the hub's own
+		uri = exchange.NewBlobClient(r.List).URL()
+	case 5:
+		uri = exchange.NewBlobClient("nothing is there").URL()
+	case 6:
+		uri = m.uploadBlob(ctx, exchange, "nothing", nil)
+	default: // more than a hub takes, or one with wrong settings
+		size := 20
+		switch m.laterRNG.intN(3) {
+		case 0:
+			size = contentLimit
+		case 1: // another while it is read
+			uri = m.uploadBlob(ctx, exchange, replacedBlob, bytes.Repeat([]byte("before "), 20))
+		}
+		if uri == "" {
+			uri = m.uploadBlob(ctx, exchange, "much", bytes.Repeat([]byte("much "), size))
+		}
+	}
+	if uri != "" {
+		body, err := proto.Marshal(&contract.DataBundleResponseContract{
+			RequestId: r.ID, RequestIdempotencyId: r.IdempotencyID,
+			Reply: &contract.DataBundleResponseContract_Success{Success: &contract.DataBundleResponseContract_FileResource{ContentUri: uri}},
+		})
+		if err != nil {
+			m.sim.fail(err)
+		}
+		message.Body = body
+	}
+	client, err := m.sim.busConnector(line)()
+	if err != nil {
+		m.sim.fail(err)
+		return
+	}
+	defer m.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
+	sender, err := client.NewSender(contract.DefaultQueues(m.sim.plan.requestedOrigin.String()).Reply, nil)
+	if err == nil {
+		err = sender.SendMessage(ctx, message, nil)
+	}
+	if err == nil {
+		m.sim.markReached("a domain gave a wrong answer")
+	}
+}
+
+// replacedBlob is the name of a blob that is replaced whenever somebody has read half of it.
+const replacedBlob = "changing"
+
+// replaceHalfRead replaces a blob half of which was read, and breaks the answer off.
+func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
+	if resp.StatusCode >= http.StatusMultipleChoices || x.req.Method != http.MethodGet || !strings.HasSuffix(x.req.URL.Path, "/"+replacedBlob) {
+		return resp
+	}
+	sim := x.transport.sim
+	door, err := newDirectAccess(sim)
+	if err == nil {
+		_, err = door.blobs.UploadBuffer(context.WithoutCancel(x.req.Context()), exchangeContainer, replacedBlob, bytes.Repeat([]byte("behind "), 20), nil)
+	}
+	half, rerr := faulty.Truncated.Do(doerFunc(func(*http.Request) (*http.Response, error) { return resp, nil }), x.req)
+	if err = errors.Join(err, rerr); err != nil {
+		sim.fail(err)
+		return resp
+	}
+	sim.markReached("a content was replaced while it was read")
+	return half
+}
+
+// uploadBlob leaves a blob in the exchange, and returns its URI.
+func (m *contentDomain) uploadBlob(ctx context.Context, exchange *container.Client, name string, content []byte) string {
+	blob := exchange.NewBlockBlobClient(name)
+	_, _ = blob.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{}) // if it is not there, that is a lie as well
+	return blob.URL()
+}

@@ -1,0 +1,240 @@
+package simulate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	rules "github.com/messagehub/messagehub/domain/hub"
+)
+
+// An operator does what operators do: looks at queues, takes bundles back, skips them,
+// hands the last one out again, freezes queues for a while, and checks the store.
+type operator struct{ baseClient }
+
+// runUntil gives some orders, until finish is closed.
+func (o *operator) runUntil(finish <-chan struct{}) {
+	const deeds = 12
+	for range deeds {
+		if !o.pause(time.Duration(1+o.rng.intN(10_000)) * time.Millisecond) {
+			return
+		}
+		select {
+		case <-finish:
+			return
+		default:
+		}
+		actor := o.rng.intN(o.sim.plan.recipients)
+		switch o.rng.intN(7) {
+		case 0, 1, 2:
+			o.takeOpenBundle(actorName(actor))
+		case 3:
+			o.freezeQueue(actorName(actor))
+		case 4, 5:
+			o.replayLast(actorName(actor), o.sim.plan.groups[o.rng.intN(len(o.sim.plan.groups))])
+		default:
+			o.sim.checkStore(&o.baseClient, o.rng.intN(2) == 0)
+			o.sim.markReached("a check was made while the hub ran")
+		}
+	}
+}
+
+// sendOrder asks for something until the answer is known. It reports whether there was one
+// before that was not: then the answer may be due to that one.
+func (o *operator) sendOrder(method, path string, body any) (r *reply, isUnsure bool) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		o.sim.fail(err)
+	}
+	for {
+		r, err := o.call(o.sim.ctx, method, "/v1/admin/"+path, text, "Content-Type", "application/json")
+		switch {
+		case err == nil && r.status != http.StatusServiceUnavailable && r.status != http.StatusTooManyRequests:
+			return r, isUnsure
+		case err != nil || problemName(r.body) != " unavailable":
+			isUnsure = true
+		}
+		if !o.pause(time.Duration(o.rng.intN(2000)) * time.Millisecond) {
+			return nil, true
+		}
+	}
+}
+
+// orderBody is who and why, and about what.
+func orderBody(about ...string) map[string]string {
+	order := map[string]string{"who": "the operator", "why": "it was stuck"}
+	for i := 0; i+1 < len(about); i += 2 {
+		order[about[i]] = about[i+1]
+	}
+	return order
+}
+
+// takeOpenBundle takes an open bundle back, or skips it.
+func (o *operator) takeOpenBundle(actor string) {
+	r, _ := o.sendOrder(http.MethodGet, "queues/"+actor, nil)
+	if r == nil || r.status != http.StatusOK {
+		return
+	}
+	var queue struct {
+		Groups []struct{ Open *struct{ BundleID string } }
+	}
+	if err := json.Unmarshal(r.body, &queue); err != nil {
+		o.sim.fail(fmt.Errorf("the queue of %s is shown as %s: %w", actor, r.body, err))
+		return
+	}
+	for _, g := range queue.Groups {
+		if g.Open == nil || !o.sim.work.ledger.beginOrder(actor, g.Open.BundleID) {
+			continue // nobody outside knows it yet
+		}
+		o.takeBundle(actor, g.Open.BundleID)
+		return
+	}
+}
+
+func (o *operator) takeBundle(actor, id string) {
+	what := []string{"release", "release", "skip"}[o.rng.intN(3)]
+	if what == "release" {
+		o.sim.work.ledger.beginRelease(actor, id)
+	}
+	r, isUnsure := o.sendOrder(http.MethodPost, "queues/"+actor+"/"+what, orderBody("bundleId", id))
+	if r == nil {
+		return
+	}
+	isDone := r.status == http.StatusNoContent
+	switch {
+	case isDone:
+	case r.status != http.StatusNotFound && r.status != http.StatusConflict:
+		o.sim.fail(fmt.Errorf("%s of %s was answered %d %s", what, id, r.status, r.body))
+		return
+	case isUnsure:
+		o.sim.markReached("an order was given whose answer was lost")
+		isDone = o.isRecorded(actor, what, id)
+	}
+	o.sim.work.ledger.endOrder(actor, id, what, isDone)
+	if isDone && what == "skip" {
+		o.sim.markReached("a bundle was skipped")
+	}
+}
+
+// isRecorded reports whether an order was carried out. It waits until what is read is
+// never old.
+func (o *operator) isRecorded(actor, what, id string) bool {
+	for !o.sim.faultFree {
+		if !o.pause(time.Second) {
+			return false
+		}
+	}
+	r, _ := o.sendOrder(http.MethodGet, "queues/"+actor+"/records?most=1000", nil)
+	if r == nil {
+		return false
+	}
+	var answer struct {
+		Records []struct{ What, BundleID string }
+	}
+	if err := json.Unmarshal(r.body, &answer); err != nil || r.status != http.StatusOK {
+		o.sim.fail(fmt.Errorf("the records of %s are %d %s: %w", actor, r.status, r.body, err))
+	}
+	for _, found := range answer.Records {
+		if found.What == what && found.BundleID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// freezeQueue freezes a queue for a while.
+func (o *operator) freezeQueue(actor string) {
+	o.sim.work.ledger.beginFreeze(actor)
+	r, _ := o.sendOrder(http.MethodPost, "queues/"+actor+"/freeze", orderBody())
+	if r == nil || r.status == http.StatusNotFound { // nothing was ever sent to it
+		return
+	}
+	if r.status != http.StatusNoContent {
+		o.sim.fail(fmt.Errorf("to freeze %s was answered %d %s", actor, r.status, r.body))
+		return
+	}
+	o.sim.markReached("a queue was frozen")
+	o.sim.work.ledger.endFreeze(actor)
+	o.pause(time.Duration(o.rng.intN(40)) * time.Second)
+	o.sim.work.ledger.beginFreeze(actor)
+	if r, _ = o.sendOrder(http.MethodPost, "queues/"+actor+"/thaw", orderBody()); r != nil && r.status != http.StatusNoContent {
+		o.sim.fail(fmt.Errorf("to thaw %s was answered %d %s", actor, r.status, r.body))
+	}
+}
+
+// replayLast has the bundle that was closed last handed out again.
+func (o *operator) replayLast(actor, group string) {
+	o.sim.work.ledger.beginReplay(actor)
+	r, isUnsure := o.sendOrder(http.MethodPost, "queues/"+actor+"/replay", orderBody("group", group))
+	if r == nil {
+		return
+	}
+	var bundle struct{ BundleID string }
+	switch r.status {
+	case http.StatusOK:
+		if err := json.Unmarshal(r.body, &bundle); err != nil {
+			o.sim.fail(fmt.Errorf("a replay was answered %s: %w", r.body, err))
+		}
+	case http.StatusNotFound, http.StatusConflict:
+	default:
+		o.sim.fail(fmt.Errorf("a replay for %s was answered %d %s", actor, r.status, r.body))
+	}
+	if isUnsure {
+		o.sim.markReached("an order was given whose answer was lost")
+	}
+	o.sim.work.ledger.endReplay(actor, bundle.BundleID, isUnsure)
+}
+
+// checkStore has a hub check what is stored, and returns what it says in the end, nil if it
+// did not come to one. What is damaged is never right.
+func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport {
+	r, err := p.call(sim.ctx, http.MethodPost, "/v1/admin/check", fmt.Appendf(nil, `{"repair":%t}`, repair), "Content-Type", "application/json")
+	if err != nil || r.status != http.StatusOK {
+		return nil
+	}
+	for _, line := range bytes.Split(bytes.TrimSpace(r.body), []byte("\n")) {
+		var said struct {
+			Finding *rules.Finding
+			Report  *rules.CheckReport
+		}
+		if err := json.Unmarshal(line, &said); err != nil {
+			sim.fail(fmt.Errorf("a check says %s: %w", line, err))
+			return nil
+		}
+		if said.Finding != nil && said.Finding.Damage {
+			sim.fail(fmt.Errorf("a check has found damage: %s", said.Finding))
+		}
+		if said.Report != nil {
+			return said.Report
+		}
+	}
+	return nil
+}
+
+// verifyStore holds what is stored to the invariants, as an operator does: what a check
+// can mend may be amiss, but not after it was mended.
+func (sim *simulation) verifyStore() error {
+	p := sim.newClient("checker", 60)
+	for _, repair := range []bool{true, false} {
+		var report *rules.CheckReport
+		for tries := 0; report == nil; tries++ {
+			if tries > 0 && !p.pause(time.Second) {
+				return nil
+			}
+			if tries == 100 {
+				return fmt.Errorf("a check did not come to its end in %d tries", tries)
+			}
+			report = sim.checkStore(&p, repair)
+		}
+		left := slices.DeleteFunc(report.Findings, func(f rules.Finding) bool {
+			return f.Mended || f.Kind == "tail-left" // by a hub that writes tails, for one that does not
+		})
+		if len(left) > 0 {
+			return fmt.Errorf("in the end, with repair %t, a check finds %d and mends %d: %v", repair, report.Found, report.Mended, left)
+		}
+	}
+	return nil
+}

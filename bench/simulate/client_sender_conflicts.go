@@ -1,0 +1,109 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// sendConflict sends the id of an event that the hub has with other content, beside a new
+// event. The first must be rejected by name, and the other one be taken.
+func (s *sender) sendConflict() bool {
+	e, ok := s.pickStored()
+	if !ok {
+		return true
+	}
+	byBus := s.route != overHTTP || s.publisher != nil && s.rng.intN(2) == 0
+	s.changeEvent(&e, byBus && s.publisher.form == domainclient.Protobuf)
+	if byBus && s.route == overHTTP { // a new event beside it would be overtaken
+		s.sim.work.poison.expectConflict(e.ID)
+		return s.publisher.publishEvents([]sentData{e})
+	}
+	fresh := s.newBatch()[:1]
+	s.sim.work.ledger.noteSent(s.number, fresh)
+	batch := append([]sentData{e}, fresh...)
+	if byBus {
+		s.sim.work.poison.expectConflict(e.ID)
+		s.sim.markReached("an event came with other content, over the bus")
+		if !s.publisher.publishEvents(batch) {
+			return false
+		}
+	} else if !s.sendRejected(batch) {
+		return false
+	}
+	s.sim.work.ledger.noteAccepted(fresh)
+	s.sent = append(s.sent, fresh)
+	return true
+}
+
+// pickStored returns an event that the hub has for certain.
+func (s *sender) pickStored() (sentData, bool) {
+	if len(s.sent) == 0 {
+		return sentData{}, false
+	}
+	batch := s.sent[s.rng.intN(len(s.sent))]
+	e := batch[s.rng.intN(len(batch))]
+	return e, (s.route != overQueue || s.sim.work.ledger.isReceived(e.ID)) && s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention)
+}
+
+// changeEvent makes an event another one with the same id.
+func (s *sender) changeEvent(e *sentData, plain bool) {
+	kinds := 5
+	if plain || e.Origin == s.sim.plan.inline.String() { // where the payload cannot be what it is not
+		kinds = 4
+	}
+	switch s.rng.intN(kinds) {
+	case 0:
+		e.DocumentType += "-changed"
+	case 1:
+		e.ContentType += "-changed"
+	case 2:
+		e.SupportsBundling = !e.SupportsBundling
+	case 3:
+		if e.Weight++; e.Weight > 3 {
+			e.Weight -= 2
+		}
+	default:
+		if e.Payload == nil {
+			e.Payload = []byte(`{"of":"nothing"}`)
+		} else {
+			e.Payload = nil
+		}
+	}
+	if plain {
+		e.Payload = nil
+	}
+}
+
+// sendRejected sends a batch whose first event is to be rejected, alone.
+func (s *sender) sendRejected(batch []sentData) bool {
+	body := encodeEvents(batch)
+	for {
+		r, err := s.call(s.sim.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")
+		switch {
+		case err == nil && r.status == http.StatusConflict:
+			var answer struct {
+				Type                 string
+				Accepted, Duplicates int
+				Errors               []struct{ Pointer string }
+			}
+			if err := json.Unmarshal(r.body, &answer); err != nil || !strings.HasSuffix(answer.Type, ":already-stored") ||
+				answer.Accepted+answer.Duplicates != len(batch)-1 || len(answer.Errors) != 1 || answer.Errors[0].Pointer != "/0/id" {
+				s.sim.fail(fmt.Errorf("H2: the first of %d events had other content, and this was answered %s", len(batch), r.body))
+				return false
+			}
+			s.sim.markReached("an event came with other content, over HTTP")
+			return true
+		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
+			s.sim.fail(fmt.Errorf("H2: event %s was sent with other content, and this was answered %d %s", batch[0].ID, r.status, r.body))
+			return false
+		}
+		if !s.pause(time.Duration(s.rng.intN(1000)) * time.Millisecond) {
+			return false
+		}
+	}
+}

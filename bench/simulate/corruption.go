@@ -1,0 +1,330 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A corruptor damages what is stored, once the normal course of a world has come to its
+// end and all of it was right. What hubs, domains, actors and operators then do to a
+// mailbox must end in an answer: that it is damaged, or what is right. Nobody panics,
+// nobody waits for ever, no bundle that was handed out becomes another, and other
+// mailboxes have no trouble of it.
+type corruptor struct {
+	baseClient
+	access        *directAccess
+	hasForgedPage bool // a page, so that its checksums are right
+}
+
+// runCorruption is what happens in a world with a vandal after its normal course.
+func (sim *simulation) runCorruption() error {
+	door, err := newDirectAccess(sim)
+	if err != nil {
+		return err
+	}
+	v := &corruptor{baseClient: sim.newClient("vandal", 300), access: door}
+	sim.faults.storeCorrupted.Store(true)
+	sim.plan.retention, sim.plan.sweepEvery = 8*time.Minute, 2*time.Minute
+	v.killHubs() // for they have read their settings
+	if sim.plan.requestedOrigin != (domain.Origin{}) {
+		var making sync.WaitGroup
+		over := make(chan struct{})
+		m := &contentDomain{baseClient: sim.newClient("maker", 301), laterRNG: newRNG(sim.options.Seed, 302)}
+		making.Go(func() { m.runUntil(over) })
+		defer making.Wait()
+		defer close(over)
+	}
+	wards := 4 + v.rng.intN(4)
+	other := newControlRecipient(sim)
+	for n := range wards {
+		if err := other.sendEvents(); err != nil {
+			return err
+		}
+		if err := v.corruptAndUse(n, v.corruptAnything); err != nil || sim.ctx.Err() != nil {
+			return err
+		}
+	}
+	if v.rng.intN(2) == 0 {
+		if err := v.plantStrayDocument(); err != nil || sim.ctx.Err() != nil {
+			return err
+		}
+	}
+	if err := other.fetchAll(); err != nil || sim.ctx.Err() != nil {
+		return err
+	}
+	if v.rng.intN(2) == 0 {
+		if err := v.corruptGroups(); err != nil || sim.ctx.Err() != nil {
+			return err
+		}
+	}
+	return v.corruptAndUse(wards, v.dropContainer)
+}
+
+// killHubs kills all hubs, after which others start.
+func (v *corruptor) killHubs() {
+	for i := range v.sim.env.hubs {
+		if h := v.sim.hubAt(i); h != nil {
+			h.kill()
+		}
+	}
+}
+
+// corruptAndUse damages a mailbox and has everybody use it.
+func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) error {
+	sim := v.sim
+	if err := v.endFaults(); err != nil {
+		return err
+	}
+	strikes := v.sim.plan.requestedOrigin != (domain.Origin{}) && v.rng.intN(2) == 0
+	sim.faults.domainsFail.Store(strikes)
+	defer sim.faults.domainsFail.Store(false)
+	b := newCorruptedMailbox(v, n)
+	if err := b.fillMailbox(); err != nil {
+		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
+	}
+	b.isStrict, v.hasForgedPage = v.rng.intN(3) > 0, false
+	damages := 1
+	if !b.isStrict {
+		damages += v.rng.intN(3)
+	}
+	for range damages {
+		v.runAtOnce(func() string {
+			what := damage(b.name)
+			switch kind, _, _ := strings.Cut(what, " "); kind {
+			case "bundle", "gate", "head": // which are under no checksum, as pages and payloads are
+				b.isStrict = false
+			}
+			b.isStrict = b.isStrict && !v.hasForgedPage
+			return what
+		})
+	}
+	if err := b.checkMailbox(); err != nil {
+		return err
+	}
+	if v.rng.intN(2) == 0 {
+		sim.resumeFaults(400)
+		if v.rng.intN(2) == 0 { // some with wrong settings
+			v.killHubs()
+		}
+	}
+	var all sync.WaitGroup
+	if v.rng.intN(4) == 0 {
+		v.sendUnreadable(b.name)
+	}
+	uses := []func(){b.useAsActor, b.useAsDomain, b.useAsOperator}
+	if strikes || v.rng.intN(2) == 0 {
+		b.isStrict = false
+		uses = append(uses, func() { v.corruptAgain(b) })
+	}
+	if v.rng.intN(3) == 0 {
+		uses = append(uses, b.publishConcurrently, b.publishConcurrently)
+	}
+	if v.rng.intN(2) == 0 {
+		uses = append(uses, b.publishByBus)
+	}
+	for _, use := range uses {
+		all.Go(use)
+	}
+	all.Wait()
+	if v.rng.intN(3) == 0 {
+		sim.resumeFaults(600)
+		b.checkRepeatedly()
+	}
+	if v.rng.intN(3) == 0 { // a night, in which the sweep comes by
+		v.pause(time.Duration(5+v.rng.intN(20)) * time.Minute)
+		b.useAsActor()
+	}
+	if err := v.endFaults(); err != nil {
+		return err
+	}
+	return b.checkMailbox()
+}
+
+// endFaults ends the bad weather, and waits for the hubs.
+func (v *corruptor) endFaults() error {
+	sim := v.sim
+	sim.scheduler.mu.Lock()
+	sim.faultFree = true
+	sim.scheduler.mu.Unlock()
+	sim.wakeUp()
+	const patience = 10 * time.Minute
+	for began := time.Now(); ; {
+		up := 0
+		for i := range sim.env.hubs {
+			if sim.hubAt(i) != nil {
+				up++
+			}
+		}
+		switch {
+		case up == hubCount:
+			return nil
+		case time.Since(began) > patience:
+			return errors.New("nothing is wrong any more, and no hub starts")
+		case !v.pause(time.Second):
+			return nil
+		}
+	}
+}
+
+// resumeFaults has bad weather for so many steps.
+func (sim *simulation) resumeFaults(steps int) {
+	sim.scheduler.mu.Lock()
+	defer sim.scheduler.mu.Unlock()
+	sim.faultFree, sim.profile.lastStep = false, sim.steps+steps
+}
+
+// runAtOnce lets the vandal do something at once, between the steps of all others.
+func (v *corruptor) runAtOnce(something func() string) {
+	over := make(chan struct{})
+	t := &turn{who: v.who, what: "comes by", proceed: func() string {
+		defer close(over)
+		return something()
+	}}
+	v.sim.enqueue(t)
+	select {
+	case <-over:
+	case <-v.sim.ctx.Done():
+		v.sim.remove(t)
+	}
+}
+
+// corruptDocument damages one thing that is stored for a recipient, and says how.
+func (v *corruptor) corruptDocument(recipient string) string {
+	byKind := make(map[string][]storedDocument)
+	var kinds, objects []string
+	all := v.sim.env.stored.documentsOf(recipient)
+	if v.rng.intN(2) == 0 {
+		all = documentsInUse(all)
+	}
+	for _, d := range all {
+		kind := d.kindName()
+		if byKind[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		byKind[kind] = append(byKind[kind], d)
+		objects = append(objects, d.blobNames()...)
+	}
+	v.sim.markReached("something was damaged")
+	if len(objects) > 0 && v.rng.intN(5) == 0 {
+		return v.corruptBlob(objects[v.rng.intN(len(objects))])
+	}
+	if len(kinds) == 0 {
+		return "finds nothing"
+	}
+	kind := kinds[v.rng.intN(len(kinds))]
+	old := byKind[kind][v.rng.intN(len(byKind[kind]))]
+	d := old.clone()
+	how, ctx := "", context.WithoutCancel(v.sim.ctx)
+	var err error
+	switch v.rng.intN(8) {
+	case 0:
+		how, err = "is missing", v.access.removeDocument(ctx, d)
+	case 1:
+		how = "lies under another id"
+		d.id += "x"
+		err = errors.Join(v.access.removeDocument(ctx, old), v.access.putDocument(ctx, d))
+	case 2:
+		how = "lies in another partition, too"
+		d.key += strangeNames[v.rng.intN(len(strangeNames))]
+		err = v.access.putDocument(ctx, d)
+	case 3:
+		how = "has a twin in which " + d.corruptField(v.rng)
+		d.id += "x"
+		err = v.access.putDocument(ctx, d)
+	default:
+		how = d.corruptField(v.rng)
+		err = v.access.putDocument(ctx, d)
+	}
+	return kind + " " + d.id + " of " + recipient + " " + how + describeRefusal(err)
+}
+
+// documentsInUse returns of documents those that say something about an open bundle.
+func documentsInUse(all []storedDocument) (found []storedDocument) {
+	about := map[string]bool{"head": true, "gate": true}
+	for _, d := range all {
+		if d.fields["state"] != "open" {
+			continue
+		}
+		about[d.id] = true
+		ranges, _ := d.fields["ranges"].([]any)
+		for _, r := range ranges {
+			if r, ok := r.(map[string]any); ok {
+				drawer, _ := r["drawer"].(string)
+				about[drawer] = true
+			}
+		}
+	}
+	for _, d := range all {
+		if about[d.id] || about[d.key] || about[d.kindName()] {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// describeRefusal says that the account would not have a damage.
+func describeRefusal(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	return ", or so it was meant: " + text[:min(len(text), 60)]
+}
+
+// corruptBlob damages a blob.
+func (v *corruptor) corruptBlob(name string) string {
+	ctx, how := context.WithoutCancel(v.sim.ctx), ""
+	for _, c := range [...]string{contentContainer, exchangeContainer} {
+		there, err := v.access.blobs.DownloadStream(ctx, c, name, nil)
+		if err != nil {
+			continue
+		}
+		bytes := make([]byte, *there.ContentLength)
+		for n := 0; n < len(bytes) && err == nil; {
+			var m int
+			m, err = there.Body.Read(bytes[n:])
+			n += m
+		}
+		_ = there.Body.Close() // it was read
+		switch v.rng.intN(4) {
+		case 0:
+			how = "is missing"
+			_, err = v.access.blobs.DeleteBlob(ctx, c, name, nil)
+			return "blob " + name + " " + how + describeRefusal(err)
+		case 1:
+			how, bytes = "is empty", nil
+		case 2:
+			how, bytes = "is cut off", bytes[:v.rng.intN(len(bytes)+1)]
+		default:
+			if how = "has a bit that is another"; len(bytes) > 0 {
+				bytes[v.rng.intN(len(bytes))] ^= 1 << v.rng.intN(8)
+			}
+		}
+		_, err = v.access.blobs.UploadBuffer(ctx, c, name, bytes, nil)
+		return "blob " + name + " " + how + describeRefusal(err)
+	}
+	return "blob " + name + " is not there anyhow"
+}
+
+// dropContainer takes a whole container away. The hubs that start now make a new one, and the
+// first says what the groups are: from now on none of them is to have wrong settings.
+func (v *corruptor) dropContainer(string) string {
+	v.sim.faults.containerDropped.Store(true)
+	v.sim.stopMisconfigured()
+	all := slices.DeleteFunc(containers.All(), func(c containers.Container) bool { return c.Judge != containers.Invariants })
+	c := all[v.rng.intN(len(all))].Name
+	err := v.access.dropContainer(context.WithoutCancel(v.sim.ctx), c)
+	v.sim.env.stored.dropContainer(c)
+	if v.rng.intN(2) == 0 {
+		v.killHubs()
+	}
+	return "container " + c + " is gone" + describeRefusal(err)
+}

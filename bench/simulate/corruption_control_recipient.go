@@ -1,0 +1,94 @@
+package simulate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A controlRecipient is a recipient whose mailbox nobody damages, beside those that a vandal
+// is at. It has no trouble of it: all that is sent to it comes, once and in order.
+type controlRecipient struct {
+	baseClient
+	sent     []sentData
+	received int // of these, so many have come and were confirmed
+}
+
+func newControlRecipient(sim *simulation) *controlRecipient {
+	return &controlRecipient{baseClient: sim.newClient("bystander", 304)}
+}
+
+// sendEvents some events, and sends them again until they are taken.
+func (b *controlRecipient) sendEvents() error {
+	batch := make([]sentData, 1+b.rng.intN(4))
+	for i := range batch {
+		batch[i] = sentData{
+			ID: b.newID().String(), Recipient: b.who, Origin: domain.Aggregations.String(), ContentType: "type-a", DocumentType: "RSM012",
+			SupportsBundling: true, Weight: 1,
+		}
+	}
+	b.sent = append(b.sent, batch...)
+	_, err := b.callUntil(http.MethodPost, "/v1/data-available", encodeEvents(batch), http.StatusAccepted)
+	return err
+}
+
+// fetchAll all that was sent.
+func (b *controlRecipient) fetchAll() error {
+	for b.received < len(b.sent) {
+		r, err := b.callUntil(http.MethodGet, "/v1/peek", nil, http.StatusOK)
+		if err != nil || r == nil {
+			return err
+		}
+		if err := b.checkBundle(r.body); err != nil {
+			return err
+		}
+		id := r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
+		if _, err := b.callUntil(http.MethodDelete, "/v1/dequeue/"+id, nil, http.StatusOK, http.StatusNotFound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkBundle holds a bundle to what is to come next.
+func (b *controlRecipient) checkBundle(body []byte) error {
+	var lines []struct{ ID string }
+	if err := json.Unmarshal(body, &lines); err != nil {
+		return fmt.Errorf("%s, whose mailbox is as it should be, got %q", b.who, body)
+	}
+	for _, line := range lines {
+		if b.received >= len(b.sent) || b.sent[b.received].ID != line.ID {
+			return fmt.Errorf("%s got event %s as number %d of those it was sent", b.who, line.ID, b.received+1)
+		}
+		b.received++
+	}
+	return nil
+}
+
+// callUntil on an answer with one of these statuses, nil once the world ends.
+func (b *controlRecipient) callUntil(method, path string, body []byte, statuses ...int) (*reply, error) {
+	const patience = 10 * time.Minute
+	header := []string{"X-Actor-Id", b.who}
+	if body != nil {
+		header = append(header, "Content-Type", "application/json")
+	}
+	for began := time.Now(); ; {
+		r, err := b.call(b.sim.ctx, method, path, body, header...)
+		switch {
+		case b.sim.ctx.Err() != nil:
+			return nil, nil //nolint:nilerr // the world has ended, and that is no fault
+		case err == nil && slices.Contains(statuses, r.status):
+			return r, nil
+		case err == nil && r.status == http.StatusInternalServerError:
+			return nil, fmt.Errorf("%s, whose mailbox is as it should be, was answered %d %s", b.who, r.status, r.body)
+		case time.Since(began) > patience:
+			return nil, errors.Join(fmt.Errorf("%s %s of %s was not answered with %v in %s", method, path, b.who, statuses, patience), err)
+		}
+		b.pause(time.Second)
+	}
+}

@@ -1,0 +1,66 @@
+package simulate
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+)
+
+// What others do to a mailbox at the same time.
+
+// publishConcurrently is what another domain does at the same time, with the same recipient.
+func (b *corruptedMailbox) publishConcurrently() {
+	colleague := b.corruptor.sim.newClient("another domain of "+b.name, b.colleagues.Add(1))
+	for range 3 {
+		b.sendRequest(&colleague, http.MethodPost, "/v1/data-available", encodeEvents(b.newEvents()))
+	}
+}
+
+// publishByBus is what another domain does at the same time, over the bus.
+func (b *corruptedMailbox) publishByBus() {
+	colleague := b.corruptor.sim.newClient("a domain of "+b.name+" on the bus", b.colleagues.Add(1))
+	queue := []string{"", contract.DataAvailableQueue}[colleague.rng.intN(2)]
+	a, err := colleague.newBusPublisher(domainclient.JSON, queue)
+	if err != nil {
+		b.corruptor.sim.fail(err)
+		return
+	}
+	defer func() { a.closeClient(false) }()
+	for range 3 {
+		if !a.publishEvents(b.newEvents()) {
+			return
+		}
+	}
+}
+
+// noteOpenBundles notes the bundles that are open, those too whose content nobody has made.
+func (b *corruptedMailbox) noteOpenBundles(r *reply) {
+	var queue struct {
+		Groups []struct{ Open *struct{ BundleID string } }
+	}
+	if r == nil || json.Unmarshal(r.body, &queue) != nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, g := range queue.Groups {
+		if g.Open != nil && !slices.Contains(b.ids, g.Open.BundleID) {
+			b.ids = append(b.ids, g.Open.BundleID)
+		}
+	}
+}
+
+// checkRepeatedly has an operator check a mailbox again and again in bad weather, and repair
+// it: whatever a check comes to, it is an answer.
+func (b *corruptedMailbox) checkRepeatedly() {
+	for range 8 {
+		body := `{"repair":true,"actor":"` + b.name + `"}`
+		if b.operator.rng.intN(3) == 0 {
+			body = `{"actor":"` + b.name + `"}`
+		}
+		b.sendRequest(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))
+	}
+}

@@ -1,0 +1,181 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// A storedDocuments is what lies in the account, as its commits have told, for somebody who
+// goes there behind the back of all hubs.
+type storedDocuments struct {
+	mu   sync.Mutex
+	docs map[string]storedDocument // by container, partition and id
+}
+
+// A storedDocument lies in a container.
+type storedDocument struct {
+	container, key, id string
+	fields             map[string]any
+}
+
+func newStoredDocuments() *storedDocuments {
+	return &storedDocuments{docs: make(map[string]storedDocument)}
+}
+
+// applyCommit takes in a commit, whose containers are known.
+func (s *storedDocuments) applyCommit(changes []embedded.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range changes {
+		at := c.Container + "\x00" + string(c.Partition) + "\x00" + c.ID
+		if c.JSON == nil {
+			delete(s.docs, at)
+			continue
+		}
+		d := storedDocument{container: c.Container, id: c.ID}
+		numbers := json.NewDecoder(strings.NewReader(string(c.JSON)))
+		numbers.UseNumber()
+		if err := numbers.Decode(&d.fields); err != nil {
+			panic(err) // the engine takes nothing else
+		}
+		d.key, _ = d.fields[partitionKeyOf(d.container)].(string)
+		for name := range d.fields {
+			if strings.HasPrefix(name, "_") { // what the account says itself
+				delete(d.fields, name)
+			}
+		}
+		s.docs[at] = d
+	}
+}
+
+// dropContainer takes a container off the shelf.
+func (s *storedDocuments) dropContainer(container string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.docs, func(_ string, d storedDocument) bool { return d.container == container })
+}
+
+// partitionKeyOf names the field by which the documents of a container are partitioned.
+func partitionKeyOf(container string) string {
+	c, err := containers.Find(container)
+	if err != nil {
+		panic(err) // no commit of another container is put on a shelf
+	}
+	return c.PartitionKey
+}
+
+// documentsOf returns the documents of a recipient, or those of a partition.
+func (s *storedDocuments) documentsOf(recipient string) (found []storedDocument) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	drawers := make(map[string]bool)
+	for _, d := range s.docs {
+		if d.container == containers.Cabinet && strings.HasPrefix(d.key, recipient+"|") {
+			drawers[d.id] = true
+		}
+	}
+	for _, at := range slices.Sorted(maps.Keys(s.docs)) {
+		if d := s.docs[at]; d.key == recipient || strings.HasPrefix(d.key, recipient+"|") || drawers[d.key] {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// kindName names what a document is.
+func (d *storedDocument) kindName() string {
+	switch kind, _ := d.fields["kind"].(string); {
+	case d.container == containers.Bundles:
+		return cmp.Or(kind, "one of no kind")
+	case d.id == "head", d.id == "filter", d.id == "groups", d.id == "sweep":
+		return d.id
+	case strings.HasPrefix(d.id, "filter-"):
+		return "filter"
+	case d.container == containers.Catalog:
+		return "entry"
+	case strings.HasPrefix(d.id, "page-"):
+		return "page"
+	}
+	return "drawer"
+}
+
+// blobNames returns the names of the blobs that a document names.
+func (d *storedDocument) blobNames() (names []string) {
+	for _, field := range [...]string{"payloads", "object", "list"} {
+		if name, _ := d.fields[field].(string); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// A directAccess is a way to the accounts that no hub and no weather has a say in.
+type directAccess struct {
+	cosmos *azcosmos.Client
+	blobs  *azblob.Client
+}
+
+func newDirectAccess(sim *simulation) (*directAccess, error) {
+	key, err := azcosmos.NewKeyCredential(sim.env.engine.Key())
+	if err != nil {
+		return nil, err
+	}
+	once := policy.RetryOptions{MaxRetries: -1}
+	cosmos, err := azcosmos.NewClientWithKey(sim.env.engine.Endpoint(), key, &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: sim.env.engine.Transport(), Retry: once}})
+	if err != nil {
+		return nil, err
+	}
+	shared, err := azblob.NewSharedKeyCredential(sim.env.blobs.Name(), sim.env.blobs.Key())
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := azblob.NewClientWithSharedKeyCredential(sim.env.blobs.Endpoint(), shared, &azblob.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: sim.env.blobs.Transport(), Retry: once}})
+	return &directAccess{cosmos, blobs}, err
+}
+
+const database = "messagehub"
+
+// removeDocument takes a document away.
+func (b *directAccess) removeDocument(ctx context.Context, d storedDocument) error {
+	c, err := b.cosmos.NewContainer(database, d.container)
+	if err == nil {
+		_, err = c.DeleteItem(ctx, azcosmos.NewPartitionKeyString(d.key), d.id, nil)
+	}
+	return err
+}
+
+// putDocument has a document be what it is not.
+func (b *directAccess) putDocument(ctx context.Context, d storedDocument) error {
+	d.fields["id"], d.fields[partitionKeyOf(d.container)] = d.id, d.key
+	text, err := json.Marshal(d.fields)
+	if err != nil {
+		return err
+	}
+	c, err := b.cosmos.NewContainer(database, d.container)
+	if err == nil {
+		_, err = c.UpsertItem(ctx, azcosmos.NewPartitionKeyString(d.key), text, nil)
+	}
+	return err
+}
+
+// dropContainer takes a whole container away.
+func (b *directAccess) dropContainer(ctx context.Context, container string) error {
+	c, err := b.cosmos.NewContainer(database, container)
+	if err == nil {
+		_, err = c.Delete(ctx, nil)
+	}
+	return err
+}

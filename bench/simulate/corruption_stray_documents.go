@@ -1,0 +1,129 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+)
+
+// What a vandal does outside of what hubs have stored: it leaves what is not theirs.
+
+// plantStrayDocument puts documents where none can be, for a while: whatever looks through all
+// recipients comes by them.
+func (v *corruptor) plantStrayDocument() error {
+	ctx := context.WithoutCancel(v.sim.ctx)
+	notice := `{"id":"notice|masterdata|1","recipient":%s,"kind":"notice","since":1}`
+	all := []struct {
+		container, id, text string
+		key                 azcosmos.PartitionKey
+	}{
+		{containers.Catalog, "head", `{"id":"head","partitionKey":7,"cabinets":{}}`, azcosmos.NewPartitionKeyNumber(7)},
+		{containers.Catalog, "head", `{"id":"head","partitionKey":"|","cabinets":{}}`, azcosmos.NewPartitionKeyString("|")},
+		{containers.Bundles, "notice|masterdata|1", fmt.Sprintf(notice, "7"), azcosmos.NewPartitionKeyNumber(7)},
+		{containers.Bundles, "notice|masterdata|1", fmt.Sprintf(notice, `"|"`), azcosmos.NewPartitionKeyString("|")},
+	}
+	it := all[v.rng.intN(len(all))]
+	c, err := v.access.cosmos.NewContainer(database, it.container)
+	if err != nil {
+		return err
+	}
+	v.runAtOnce(func() string {
+		_, err := c.UpsertItem(ctx, it.key, []byte(it.text), nil)
+		return "plants " + it.text + describeRefusal(err)
+	})
+	p := v.sim.newClient("gardener", 303)
+	p.patience = 30 * time.Minute
+	for range 3 {
+		v.pause(time.Duration(1+v.rng.intN(60)) * time.Second)
+		// Whether it comes to its end is for a test of package cosmos: here its time may run out.
+		_, _ = p.call(v.sim.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
+	}
+	v.runAtOnce(func() string {
+		_, err := c.DeleteItem(ctx, it.key, it.id, nil)
+		return "what was planted is gone" + describeRefusal(err)
+	})
+	return nil
+}
+
+// sendUnreadable sends a message, for a mailbox, that the client of the bus cannot even
+// give to a hub. It is delivered until it is too old.
+func (v *corruptor) sendUnreadable(recipient string) {
+	line := v.sim.newBusTransport(v.who)
+	client, err := v.sim.busConnector(line)()
+	if err != nil {
+		v.sim.fail(err)
+		return
+	}
+	defer v.sim.closeInTime(client.Close)
+	queue := []string{contract.DataAvailableFIFO, contract.DataAvailableQueue}[v.rng.intN(2)]
+	sender, err := client.NewSender(queue, nil)
+	if err == nil {
+		err = sender.SendMessage(v.sim.ctx, &azservicebus.Message{
+			SessionID: &recipient, TimeToLive: ptr(time.Minute), Body: []byte("nothing"), ApplicationProperties: map[string]any{"DeadLetterReason": 7},
+		}, nil)
+	}
+	if err == nil {
+		v.sim.markReached("a message was one that nobody can read")
+	}
+}
+
+// corruptAgain damages more while the mailbox is used.
+func (v *corruptor) corruptAgain(b *corruptedMailbox) {
+	for range 2 {
+		if !v.pause(time.Duration(v.rng.intN(4000)) * time.Millisecond) {
+			return
+		}
+		v.runAtOnce(func() string { return v.corruptAnything(b.name) })
+	}
+}
+
+// corruptAnything is some damage.
+func (v *corruptor) corruptAnything(recipient string) string {
+	if v.rng.intN(2) == 0 {
+		return v.corruptTarget(recipient)
+	}
+	return v.corruptDocument(recipient)
+}
+
+// corruptGroups has the account say other groups than the hubs are configured with: then
+// they do not start, until somebody mends that.
+func (v *corruptor) corruptGroups() error {
+	const seconds = 20
+	var right *storedDocument
+	for _, d := range v.sim.env.stored.documentsOf("|groups") {
+		right = &d
+	}
+	if right == nil {
+		return errors.New("no hub has said what its groups are")
+	}
+	wrong, ctx := right.clone(), context.WithoutCancel(v.sim.ctx)
+	v.runAtOnce(func() string {
+		how := ""
+		switch groups := wrong.fields["groups"].(map[string]any); v.rng.intN(3) {
+		case 0:
+			how = "the groups of the account have an origin more"
+			groups["Weather"] = "weather"
+		case 1:
+			how = "the groups of the account are others"
+			groups["Charges"] = "timeseries"
+		default:
+			how = "the groups of the account: " + wrong.corruptField(v.rng)
+		}
+		how += describeRefusal(v.access.putDocument(ctx, wrong))
+		v.killHubs() //nolint:contextcheck // hubs have a life of their own
+		return how
+	})
+	v.pause(seconds * time.Second)
+	v.runAtOnce(func() string {
+		return "the groups of the account are right again" + describeRefusal(v.access.putDocument(ctx, *right))
+	})
+	return v.endFaults()
+}

@@ -1,0 +1,177 @@
+package simulate
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+)
+
+// A coverageObserver notes the rare states that the requests of the hubs reach. It is told of
+// each that was carried out.
+type coverageObserver struct {
+	sim *simulation
+
+	intentOwner  map[string]string // of the intent of a recipient: the hub that has reserved
+	lostWrites   map[string]string // by hub: the write whose answer it did not get
+	gateWriter   map[string]string // by recipient: the hub that has written the gate last
+	owesHints    map[string]bool   // by hub: it has closed a bundle and not written its hints
+	opens        map[string]string // by recipient: the hub that shows bundles
+	unsureCommit map[string]string // by recipient: the hub that has committed, and does not know it
+
+	flushing map[string]bool // by hub: it has written a page of a tail, and no head since
+
+	sweepStarts chan struct{} // holds one when a sweep is about to let something go
+}
+
+func newCoverageObserver(sim *simulation) *coverageObserver {
+	return &coverageObserver{
+		sim: sim, intentOwner: make(map[string]string), lostWrites: make(map[string]string), gateWriter: make(map[string]string),
+		owesHints: make(map[string]bool), opens: make(map[string]string), unsureCommit: make(map[string]string),
+		flushing: make(map[string]bool), sweepStarts: make(chan struct{}, 1),
+	}
+}
+
+// observeRequest notes a request that was carried out with this status, and whether its sender
+// learns of it.
+func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.Fault) {
+	key, _, _ := strings.Cut(strings.Trim(x.req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`), "|")
+	name, who := steps.Name(x.what), x.transport.who
+	written := status < http.StatusMultiStatus
+	refused := status == http.StatusConflict || status == http.StatusPreconditionFailed || status == http.StatusMultiStatus
+	if x.isRead {
+		if name == steps.ReadHead && v.unsureCommit[key] == who && status < http.StatusMultiStatus && f == faulty.None {
+			delete(v.unsureCommit, key)
+		}
+		if strings.HasSuffix(x.req.URL.Path, "/filter-cabinets") && status == http.StatusOK && f == faulty.None {
+			v.sim.markReached("a hub read the filter of a recipient")
+		}
+		return
+	}
+	if x.transport.dead.Load() && written {
+		v.sim.markReached("a write of a dead hub arrived")
+	}
+	if written && (f.IsAfter() || x.req.Context().Err() != nil) {
+		v.lostWrites[who] = x.detail + x.what
+		if name == steps.Commit || name == steps.Reserve {
+			v.sim.markReached("a commit was carried out, and its answer was lost")
+			v.unsureCommit[key] = who
+		}
+		if name == steps.Commit && v.intentOwner[key] == "" {
+			v.sim.markReached("a small Save was carried out, and its answer was lost")
+		}
+		if name == steps.Settle {
+			v.sim.markReached("a settlement was carried out, and its answer was lost")
+		}
+		if isObjectIngest(name) {
+			v.sim.markReached("events of objects were stored, and the answer was lost")
+		}
+		if name == steps.Dequeue {
+			v.sim.markReached("a Dequeue was carried out, and its answer was lost")
+		}
+	}
+	if refused {
+		if v.lostWrites[who] == x.detail+x.what {
+			v.sim.markReached("a 409 or 412 that was one's own doing")
+		} else {
+			v.sim.markReached("a 409 or 412 that was another's doing")
+			v.countConflict(name, key)
+		}
+	}
+	switch name { //nolint:exhaustive // the others say nothing
+	case steps.Reserve:
+		if written {
+			v.intentOwner[key], v.flushing[who] = who, false
+		}
+	case steps.Commit:
+		if written {
+			delete(v.intentOwner, key)
+			v.flushing[who] = false
+		}
+	case steps.Flush:
+		if written {
+			v.sim.markReached("a tail was flushed")
+			v.flushing[who] = true
+		}
+	case steps.Clear:
+		if owner := v.intentOwner[key]; written && owner != "" && owner != who {
+			v.sim.markReached("an intent of another process was rolled back")
+		}
+		if written {
+			delete(v.intentOwner, key)
+		}
+	case steps.OpenBundle, steps.Dequeue:
+		if refused && name == steps.OpenBundle {
+			v.sim.markReached("a bundle that was computed from what is no longer so was refused")
+			if v.gateWriter[key] != who {
+				v.sim.markReached("two hubs raced for one gate")
+			}
+		}
+		if written {
+			v.gateWriter[key] = who
+			v.owesHints[who] = name == steps.Dequeue
+		}
+	case steps.Position:
+		v.owesHints[who] = false
+	case steps.Mend:
+		switch {
+		case !written:
+		case x.req.Method == http.MethodDelete:
+			v.sim.markReached("a catalog entry was deleted on sight")
+		case x.req.Method == http.MethodPut:
+			v.sim.markReached("a catalog entry was raised on sight")
+		case x.req.Method == http.MethodPost:
+			v.sim.markReached("a catalog entry was put back on sight")
+		}
+	case steps.Prove:
+		select {
+		case v.sweepStarts <- struct{}{}:
+		default:
+		}
+	case steps.Retain:
+		if written && v.unsureCommit[key] != "" {
+			v.sim.markReached("a sweep changed a head of which a Save did not know whether it was its own")
+		}
+	case steps.Remove:
+		if written {
+			v.sim.markReached("a sweep removed what was acknowledged")
+		}
+	case steps.Seal:
+		if written {
+			v.sim.markReached("a drawer was sealed by a reader")
+		}
+	}
+}
+
+// countConflict notes a write that was refused because of what another hub has written.
+func (v *coverageObserver) countConflict(name steps.Name, recipient string) {
+	switch {
+	case name == steps.Settle:
+		v.sim.markReached("a settlement of a node that had lost its cursor was refused")
+	case isObjectIngest(name):
+		v.sim.markReached("two nodes stored events of one object at the same time")
+	case name == steps.Flush:
+		v.sim.markReached("two hubs flushed one tail")
+	case name == steps.Commit && v.intentOwner[recipient] == "":
+		v.sim.markReached("a small Save was refused, because another hub had saved")
+	}
+}
+
+// isObjectIngest reports whether a write stores events of objects.
+func isObjectIngest(name steps.Name) bool {
+	return name == steps.CreateObjects || name == steps.UpdateObjects || name == steps.Spill
+}
+
+// observeDeath notes that a hub is no more.
+func (v *coverageObserver) observeDeath(who string) {
+	if v.flushing[who] {
+		v.sim.markReached("a hub died between the page of a flush and its head")
+		v.flushing[who] = false
+	}
+	if v.owesHints[who] {
+		v.sim.markReached("a hub died between a Dequeue and its hints")
+	}
+	maps.DeleteFunc(v.unsureCommit, func(_, asks string) bool { return asks == who })
+}

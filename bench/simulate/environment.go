@@ -1,0 +1,46 @@
+package simulate
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// hubCount is the number of hubs of a simulation.
+const hubCount = 2
+
+// An environment is what the hubs run on: the accounts, the transports between, and the hubs.
+type environment struct {
+	engine         *embedded.Engine
+	bus            *busembedded.Namespace
+	blobs          *blobembedded.Account
+	issuer         *tokenIssuer   // issues the tokens of all clients; nil: hubs trust the header X-Actor-Id
+	hubs           [hubCount]*hub // nil while a hub is down
+	starts         [hubCount]int  // how often each hub was started
+	busTransports  []*busTransport
+	httpTransports []*httpTransport
+	staleCommits   atomic.Int64     // the number of commits that the current read does not see
+	stored         *storedDocuments // a copy of what is stored; nil if no corruptor needs it
+}
+
+// isBlob reports whether a request goes to the Blob account.
+func (sim *simulation) isBlob(req *http.Request) bool {
+	return strings.HasPrefix(req.URL.Path, "/"+sim.env.blobs.Name())
+}
+
+// hubAt returns the i-th hub, or nil while it is down.
+func (sim *simulation) hubAt(i int) *hub {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	return sim.env.hubs[i]
+}
+
+// closeAccounts closes all accounts.
+func (sim *simulation) closeAccounts() error {
+	return errors.Join(sim.env.engine.Close(), sim.env.bus.Close(), sim.env.blobs.Close())
+}

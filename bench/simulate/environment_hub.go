@@ -1,0 +1,232 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/messagehub/messagehub/cmd/node"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+// A hub is one life of a node: what cmd/node makes of the shipped parts, on lines of
+// its own. When it is killed, the lines are cut, and whatever it still does reaches
+// nobody.
+type hub struct {
+	sim             *simulation
+	index           int
+	number          int // how many there were before it, and it
+	who             string
+	transport       *httpTransport
+	busTransport    *busTransport
+	handler         http.Handler
+	skew            atomic.Int64 // of its clock
+	cancel          context.CancelFunc
+	died            chan struct{} // closed by kill
+	killed          atomic.Bool
+	isMisconfigured bool // its settings
+
+	stopping atomic.Bool
+	broken   atomic.Bool // its listener
+	listener *idleListener
+}
+
+// startHub starts a hub, and another when that has ended.
+func (sim *simulation) startHub(i int) {
+	sim.background.Go(func() {
+		for sim.ctx.Err() == nil && !sim.isEnding.Load() {
+			h := sim.newHub(i)
+			if h.runNode(); h.killed.Load() {
+				return // whoever has killed it has begun another
+			}
+			_ = clock.Sleep(sim.ctx, time.Second) // the loop looks at the context
+		}
+	})
+}
+
+func (sim *simulation) newHub(i int) *hub {
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.env.starts[i]++
+	who := fmt.Sprintf("hub-%d.%d", i, sim.env.starts[i])
+	h := &hub{sim: sim, index: i, number: sim.env.starts[i], who: who, transport: sim.newHTTPTransport(who), busTransport: &busTransport{sim: sim, who: who, isHubs: true}, died: make(chan struct{}), listener: newIdleListener()}
+	sim.env.busTransports = append(sim.env.busTransports, h.busTransport)
+	return h
+}
+
+// operatorToken is what the operators of all hubs show.
+const operatorToken = "token-of-the-operators" //nolint:gosec // of hubs in the simulation, which nothing else reaches
+
+// hubSettings are those of a hub whose accounts are all elsewhere.
+func (sim *simulation) hubSettings() config.Config {
+	cfg := config.Default()
+	cfg.Cosmos.Endpoint = sim.cosmosEndpoint()
+	cfg.Cosmos.Key = config.Secret(sim.env.engine.Key())
+	cfg.ServiceBus.Connection = config.Secret(sim.env.bus.ConnectionString(""))
+	cfg.Blob.Endpoint = sim.blobEndpoint()
+	cfg.Blob.Key = config.Secret(sim.env.blobs.Key())
+	cfg.Limits.Content = contentLimit
+	cfg.Survey.Units = 50
+	cfg.ServiceBus.Sessions = 1 + int(sim.options.Seed%2) // waiting for a session is a lot of talk
+	cfg.Domains = sim.plan.domains
+	cfg.Ordering = sim.plan.ordering
+	cfg.Admin.Token = operatorToken
+	cfg.Retention = sim.plan.retention
+	if sim.env.issuer != nil {
+		sim.env.issuer.configureHub(&cfg)
+	}
+	return cfg
+}
+
+// withHTTPS makes an endpoint one that a hub may call: nobody listens on these lines.
+func withHTTPS(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
+
+// tailEvents is how many events a hub leaves in a head. The hubs of a world may have
+// different numbers, and in some worlds all have 0.
+func (h *hub) tailEvents() int {
+	if newRNG(h.sim.options.Seed, 403).intN(4) == 0 {
+		return 0
+	}
+	own := newRNG(h.sim.options.Seed, uint64(410+100*h.index+h.number)) //nolint:gosec // positive
+	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.intN(8)]
+}
+
+// unfilteredCabinets is how many cabinets a hub reads one by one rather than the filter of their
+// recipient. Few worlds have as many as the default.
+func (h *hub) unfilteredCabinets() int {
+	own := newRNG(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
+	return []int{-1, -1, 1, 2, 0}[own.intN(5)]
+}
+
+// runNode opens the node and runs it to its end.
+func (h *hub) runNode() {
+	ctx, cancel := context.WithCancel(h.sim.ctx)
+	defer cancel()
+	h.sim.mu.Lock()
+	h.cancel = cancel
+	h.sim.mu.Unlock()
+	cfg, random := h.sim.hubSettings(), newRNG(h.sim.options.Seed, uint64(1000*(h.index+1)+h.number)) //nolint:gosec // positive
+	h.misconfigure(random, &cfg)
+	cfg.Cosmos.TailEvents = h.tailEvents()
+	options := node.Options{
+		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
+		Logger:   h.newLogger(), Listener: h.listener, Grace: 3 * time.Second,
+		Transport: h.transport, DialBus: h.busTransport.dialBus,
+		DrawerCapacity: h.sim.plan.capacity, SweepEvery: h.sim.plan.sweepEvery, Unfiltered: h.unfilteredCabinets(),
+		Ingestion: h.sim.plan.ingestLimits(),
+		PullOnly:  true, // the judges know no documents of the push side
+		// Nothing here asks /readyz, and reads every 5 s would fill the long spans of time.
+		ReadinessInterval: -1,
+		Clock:             func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
+		Random:            random.drawUint64,
+		WrapHandler: func(handler http.Handler) http.Handler {
+			h.handler = handler
+			return handler
+		},
+	}
+	if h.sim.plan.usesReceivers {
+		r := h.newHTTPReceiver()
+		defer r.shutDown()
+		options.Transport, options.Dial, options.LookUp = nil, r.dialReceiver, h.sim.lookUpHost
+	}
+	if issuer, others := h.sim.env.issuer, options.Dial; issuer != nil {
+		options.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			switch {
+			case address == issuerAddress:
+				return issuer.dialIssuer(ctx, h)
+			case others == nil:
+				return nil, errRefused
+			}
+			return others(ctx, network, address)
+		}
+	}
+	n, err := node.Open(ctx, cfg, options)
+	if err != nil {
+		h.sim.markReached("a hub could not start")
+		return
+	}
+	h.sim.mu.Lock()
+	if !h.killed.Load() {
+		h.sim.env.hubs[h.index] = h
+	}
+	h.sim.mu.Unlock()
+	err = n.Run(ctx)
+	h.sim.mu.Lock()
+	if h.sim.env.hubs[h.index] == h {
+		h.sim.env.hubs[h.index] = nil
+	}
+	h.sim.mu.Unlock()
+	// One that is told to stop while nothing answers, as one that is paused, runs out of time.
+	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
+	if err != nil && !isCut && !h.broken.Load() && !h.killed.Load() && h.sim.ctx.Err() == nil {
+		h.sim.fail(fmt.Errorf("%s has ended: %w", h.who, err))
+	}
+}
+
+// stopGracefully tells the hub to end, as an operator does.
+func (h *hub) stopGracefully() {
+	h.stopping.Store(true)
+	h.cancel()
+}
+
+// closeListener has the hub lose its listener, after which it ends by itself.
+func (h *hub) closeListener() {
+	h.broken.Store(true)
+	_ = h.listener.Close()
+}
+
+// kill ends it at once.
+func (h *hub) kill() {
+	if h.killed.Swap(true) {
+		return
+	}
+	h.sim.mu.Lock()
+	if h.sim.env.hubs[h.index] == h {
+		h.sim.env.hubs[h.index] = nil
+	}
+	h.sim.mu.Unlock()
+	h.transport.cutOff()
+	h.busTransport.dead.Store(true)
+	h.busTransport.cutConnections()
+	close(h.died)
+	if !h.sim.isEnding.Load() {
+		h.sim.work.coverObserver.observeDeath(h.who)
+	}
+	h.cancel()
+	if !h.sim.isEnding.Load() {
+		h.sim.startHub(h.index)
+	}
+}
+
+// An idleListener has no clients: those of a simulation call the handler.
+type idleListener struct {
+	closed chan struct{}
+	once   atomic.Bool
+}
+
+func newIdleListener() *idleListener { return &idleListener{closed: make(chan struct{})} }
+
+func (l *idleListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *idleListener) Close() error {
+	if l.once.Swap(true) {
+		return net.ErrClosed
+	}
+	close(l.closed)
+	return nil
+}
+
+func (l *idleListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+var errRefused = errors.New("nobody listens there")

@@ -1,0 +1,185 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
+
+	"github.com/messagehub/messagehub/api/servicebus/contract"
+)
+
+// A busMisconfigurer has the namespace in hand, and gets the queues between the hubs and a
+// domain wrong, one at a time, each for a while. What is asked meanwhile comes to
+// nothing, and is asked again.
+type busMisconfigurer struct {
+	baseClient
+	admin  *admin.Client
+	queues contract.Queues
+}
+
+func (sim *simulation) newBusMisconfigurer() (*busMisconfigurer, error) {
+	k := &busMisconfigurer{baseClient: sim.newClient("keeper", 90), queues: contract.DefaultQueues(sim.plan.requestedOrigin.String())}
+	var err error
+	k.admin, err = admin.NewClientFromConnectionString(sim.env.bus.ConnectionString(""), &admin.ClientOptions{ClientOptions: azcore.ClientOptions{
+		Retry: policy.RetryOptions{MaxRetries: -1},
+		Transport: doerFunc(func(req *http.Request) (*http.Response, error) {
+			answer := httptest.NewRecorder()
+			sim.env.bus.Handler().ServeHTTP(answer, req)
+			return answer.Result(), nil
+		}),
+	}})
+	return k, err
+}
+
+// runUntil does some harm, until finish is closed or the weather clears up.
+func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
+	const deeds = 20
+	for range deeds {
+		if !k.pause(time.Duration(1+k.rng.intN(15_000)) * time.Millisecond) {
+			return
+		}
+		select {
+		case <-finish:
+			return
+		default:
+		}
+		if k.sim.faultFree {
+			return
+		}
+		mends := k.breakQueue()
+		k.sim.markReached("a queue was not what it should be")
+		k.pause(time.Duration(1+k.rng.intN(25)) * time.Second)
+		k.runAtOnce(mends)
+	}
+}
+
+// runAtOnce something at once, between the steps of all others, also when the world ends.
+func (k *busMisconfigurer) runAtOnce(something func() (string, error)) {
+	over := make(chan struct{})
+	t := &turn{who: k.who, what: "comes by", proceed: func() string {
+		defer close(over)
+		how, err := something()
+		if err != nil {
+			k.sim.fail(fmt.Errorf("the keeper: %s: %w", how, err))
+		}
+		return how
+	}}
+	k.sim.enqueue(t)
+	select {
+	case <-over:
+	case <-k.sim.ctx.Done():
+		k.sim.remove(t)
+	}
+}
+
+// breakQueue makes one thing wrong, and returns what makes it right.
+func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
+	ctx := context.WithoutCancel(k.sim.ctx)
+	queue := []string{k.queues.Request, k.queues.Reply, k.queues.Dequeue}[k.rng.intN(3)]
+	mends = func() (string, error) {
+		return queue + " is right again", k.setProperties(ctx, queue, func(p *admin.QueueProperties) {
+			p.Status, p.MaxMessageSizeInKilobytes = ptr(admin.EntityStatusActive), ptr(int64(256))
+		})
+	}
+	setTo := func(how string, change func(*admin.QueueProperties)) {
+		k.runAtOnce(func() (string, error) { return queue + " " + how, k.setProperties(ctx, queue, change) })
+	}
+	switch deed := k.rng.intN(8); deed {
+	case 0, 1:
+		status := []admin.EntityStatus{admin.EntityStatusDisabled, admin.EntityStatusSendDisabled, admin.EntityStatusReceiveDisabled}[k.rng.intN(3)]
+		setTo("is "+string(status), func(p *admin.QueueProperties) { p.Status = &status })
+	case 2, 3:
+		setTo("takes small messages only", func(p *admin.QueueProperties) { p.MaxMessageSizeInKilobytes = ptr(int64(1)) })
+	case 4, 5, 6: // what lies there is asked for again, unless it is a notice
+		if queue == k.queues.Dequeue {
+			queue = k.queues.Reply
+		}
+		k.runAtOnce(func() (string, error) { return queue + " is gone", k.deleteQueue(ctx, queue) })
+		mends = func() (string, error) {
+			return queue + " is there again", k.createQueue(ctx, queue, k.queueProperties(true))
+		}
+		if deed == 4 {
+			k.runAtOnce(func() (string, error) {
+				return queue + " has no sessions", k.createQueue(ctx, queue, k.queueProperties(false))
+			})
+			mends = k.recreateQueue(ctx, queue)
+		}
+	default:
+		queue = k.queues.Request
+		k.fillQueue(ctx, queue)
+		mends = k.recreateQueue(ctx, queue)
+	}
+	return mends
+}
+
+// recreateQueue has a queue be there as it should, with nothing in it.
+func (k *busMisconfigurer) recreateQueue(ctx context.Context, queue string) func() (string, error) {
+	return func() (string, error) {
+		if err := k.deleteQueue(ctx, queue); err != nil {
+			return queue + " cannot be removed", err
+		}
+		return queue + " is there anew", k.createQueue(ctx, queue, k.queueProperties(true))
+	}
+}
+
+func (k *busMisconfigurer) queueProperties(sessions bool) *admin.QueueProperties {
+	return &admin.QueueProperties{RequiresSession: &sessions, LockDuration: &k.sim.plan.lockDuration, MaxDeliveryCount: ptr(int32(maxDeliveries))}
+}
+
+// fillQueue fills a queue to the brim, with what nobody takes.
+func (k *busMisconfigurer) fillQueue(ctx context.Context, queue string) {
+	const brim = 1<<20 - 300
+	k.runAtOnce(func() (string, error) {
+		return queue + " is small, and nobody may receive", k.setProperties(ctx, queue, func(p *admin.QueueProperties) {
+			p.Status, p.MaxSizeInMegabytes, p.MaxMessageSizeInKilobytes = ptr(admin.EntityStatusReceiveDisabled), ptr(int32(1)), ptr(int64(2048))
+		})
+	})
+	line := k.sim.newBusTransport(k.who)
+	line.faultFree.Store(true)
+	client, err := k.sim.busConnector(line)()
+	if err != nil {
+		k.sim.fail(err)
+		return
+	}
+	defer k.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
+	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
+	defer cancel()
+	sender, err := client.NewSender(queue, nil)
+	if err == nil {
+		err = sender.SendMessage(ctx, &azservicebus.Message{SessionID: ptr("nobody's"), Body: bytes.Repeat([]byte("x"), brim)}, nil)
+	}
+	if err != nil && k.sim.ctx.Err() == nil {
+		k.sim.traceLine(k.who + " could not fill " + queue + ": " + strings.TrimSpace(err.Error()))
+	}
+}
+
+func (k *busMisconfigurer) setProperties(ctx context.Context, queue string, change func(*admin.QueueProperties)) error {
+	there, err := k.admin.GetQueue(ctx, queue, nil)
+	if err != nil {
+		return err
+	}
+	change(&there.QueueProperties)
+	_, err = k.admin.UpdateQueue(ctx, queue, there.QueueProperties, nil)
+	return err
+}
+
+func (k *busMisconfigurer) deleteQueue(ctx context.Context, queue string) error {
+	_, err := k.admin.DeleteQueue(ctx, queue, nil)
+	return err
+}
+
+func (k *busMisconfigurer) createQueue(ctx context.Context, queue string, p *admin.QueueProperties) error {
+	_, err := k.admin.CreateQueue(ctx, queue, &admin.CreateQueueOptions{Properties: p})
+	return err
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,77 @@
+package simulate
+
+import (
+	"strings"
+
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cmd/node/config"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// busKeys are those of the namespace: that of the hubs, and one that lets nobody send.
+var busKeys = []busembedded.Key{
+	{Name: busembedded.WellKnownKeyName, Secret: busembedded.WellKnownKey, Rights: busembedded.All},
+	{Name: "listener", Secret: busembedded.WellKnownKey, Rights: busembedded.Listen},
+}
+
+// What somebody who sets up a hub gets wrong. A hub either does not start with it, or
+// does without what it cannot have, until it is started with the right settings.
+var wrongSettings = []func(*config.Config){
+	func(c *config.Config) { c.Cosmos.Key = "bm8ga2V5" },
+	func(c *config.Config) { c.Cosmos.Key = "this is no key" },
+	func(c *config.Config) { c.Blob.Key = "bm8ga2V5" },
+	func(c *config.Config) { c.Limits.Content = 7 },
+	func(c *config.Config) { c.ServiceBus.FIFO = c.ServiceBus.Plain },
+	func(c *config.Config) { c.ServiceBus.FIFO, c.ServiceBus.Plain = "missing", "missing-too" },
+	func(c *config.Config) {
+		c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKey=", "SharedAccessKey=no", 1))
+	},
+	useListenOnlyKey,
+	func(c *config.Config) { // another group than the account was used with
+		group, err := domain.ParseGroup("timeseries")
+		if err == nil {
+			c.Domains = append(config.Domains{{Name: domain.MarketRoles, Group: group}}, c.Domains...)
+		}
+	},
+	func(c *config.Config) { // queues that are not there, or not for this
+		c.Domains = append(config.Domains{}, c.Domains...)
+		for i := range c.Domains {
+			c.Domains[i].Queues.Request, c.Domains[i].Queues.Reply, c.Domains[i].Queues.Dequeue = "missing", "missing-too", "missing-as-well"
+		}
+	},
+	func(c *config.Config) {
+		c.Domains = append(config.Domains{}, c.Domains...)
+		for i := range c.Domains {
+			c.Domains[i].Queues.Reply = "dataavailable"
+		}
+	},
+}
+
+// useListenOnlyKey gives a hub a key with which nobody sends.
+func useListenOnlyKey(c *config.Config) {
+	c.ServiceBus.Connection = config.Secret(strings.Replace(string(c.ServiceBus.Connection), "SharedAccessKeyName="+busembedded.WellKnownKeyName, "SharedAccessKeyName=listener", 1))
+}
+
+// misconfigure gets the settings of a hub wrong, now and then, but not of all.
+func (h *hub) misconfigure(rng rng, c *config.Config) {
+	if !h.sim.plan.misconfiguresHubs || h.sim.faultFree || h.sim.faults.containerDropped.Load() || h.sim.hubAt(1-h.index) == nil || rng.intN(4) > 0 {
+		return
+	}
+	if h.sim.plan.misconfiguresBus && rng.intN(3) == 0 {
+		useListenOnlyKey(c)
+	} else {
+		wrongSettings[rng.intN(len(wrongSettings))](c)
+	}
+	h.isMisconfigured = true
+	h.sim.markReached("a hub had wrong settings")
+}
+
+// stopMisconfigured ends all hubs with wrong settings.
+func (sim *simulation) stopMisconfigured() {
+	for i := range sim.env.hubs {
+		if h := sim.hubAt(i); h != nil && h.isMisconfigured {
+			sim.traceLine(h.who + " is to get its right settings")
+			h.kill()
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package simulate
+
+import (
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/invariants"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+)
+
+// An invariantChecker compares the commits of some containers with their rules.
+type invariantChecker interface {
+	Commit(changes []embedded.Change) error
+}
+
+// newCheckers returns the judges that package containers names.
+func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
+	observer := invariants.New(sim.plan.capacity)
+	observer.Reached = sim.markReached
+	ofObjects := objects.New()
+	ofObjects.Reached = sim.markReached
+	return map[containers.Judge]invariantChecker{
+		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Witness{Reached: sim.markReached}), containers.InvariantsObjects: ofObjects,
+	}
+}
+
+// checkCommit is called for every commit of the engine, whatever becomes of its answer. It
+// has the judge of each container compare the changes with the rules.
+func (sim *simulation) checkCommit(changes []embedded.Change) {
+	byJudge := make(map[containers.Judge][]embedded.Change)
+	var order []containers.Judge
+	for _, c := range changes {
+		known, err := containers.Find(c.Container)
+		if err != nil {
+			sim.fail(err)
+			return
+		}
+		if byJudge[known.Judge] == nil {
+			order = append(order, known.Judge)
+		}
+		byJudge[known.Judge] = append(byJudge[known.Judge], c)
+	}
+	if sim.env.stored != nil {
+		sim.env.stored.applyCommit(changes)
+	}
+	if sim.faults.storeCorrupted.Load() {
+		return
+	}
+	sim.work.outbox.noteCommit(changes)
+	for _, name := range order {
+		if err := sim.work.checkers[name].Commit(byJudge[name]); err != nil {
+			sim.fail(err)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A memberChecker is the store of nodes, as one node uses it. It holds the node to rule P21: it takes no
+// shard of a node that it has seen to be alive in the last 10 seconds; and if its fail-safe is off, none
+// of a node that it has seen to be alive later than 10 seconds after its start, unless it was asked
+// about a cursor of the shard.
+type memberChecker struct {
+	store       repository.Nodes
+	self        string
+	isDisabled  bool
+	fail        func(error)
+	markReached func(state string)
+
+	mu     sync.Mutex
+	began  time.Time // when the node has read the others for the first time; zero: it has not
+	beats  map[string]int64
+	moved  map[string]time.Time                    // when the beat of a node was seen to move last
+	owners map[int64][repository.ShardCount]string // as they were read, by the version of the assignment
+	asked  [repository.ShardCount]bool             // the node was asked about a cursor of the shard
+	left   map[string]bool                         // dead nodes whose shards the node leaves alone
+}
+
+// deadAfter is the time after which a node is dead whose beat does not move.
+const deadAfter = 10 * time.Second
+
+func newMemberChecker(n *pushNode) *memberChecker {
+	return &memberChecker{
+		store: n.store, self: n.who, isDisabled: n.sim.failSafe.isDisabled[n.index], fail: n.sim.fail, markReached: n.sim.markReached,
+		beats: make(map[string]int64), moved: make(map[string]time.Time), left: make(map[string]bool), owners: make(map[int64][repository.ShardCount]string),
+	}
+}
+
+// noteAsked notes that the node is asked about a cursor.
+func (m *memberChecker) noteAsked(id domain.CursorID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked[repository.ShardOf(id)] = true
+}
+
+// Beat implements [repository.Nodes].
+func (m *memberChecker) Beat(ctx context.Context, n repository.Node) error {
+	return m.store.Beat(ctx, n)
+}
+
+// Leave implements [repository.Nodes].
+func (m *memberChecker) Leave(ctx context.Context, incarnation string) error {
+	return m.store.Leave(ctx, incarnation)
+}
+
+// Nodes implements [repository.Nodes].
+func (m *memberChecker) Nodes(ctx context.Context) ([]repository.Node, repository.Assignment, error) {
+	nodes, assignment, err := m.store.Nodes(ctx)
+	if err == nil {
+		m.noteMembers(nodes, &assignment)
+	}
+	return nodes, assignment, err
+}
+
+// noteMembers notes what the node has read.
+func (m *memberChecker) noteMembers(nodes []repository.Node, assignment *repository.Assignment) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	if m.began.IsZero() {
+		m.began = now
+	}
+	for i := range nodes {
+		if n := &nodes[i]; n.Beat > m.beats[n.Incarnation] {
+			m.beats[n.Incarnation], m.moved[n.Incarnation] = n.Beat, now
+		}
+	}
+	for shard, owner := range assignment.Owners {
+		if _, isKnown := m.moved[owner]; owner != "" && !isKnown {
+			m.moved[owner] = now // its document is not there, or is not visible
+		}
+		if owner != m.self && m.isDisabled && !m.asked[shard] && m.moved[owner].After(m.began.Add(deadAfter)) && now.Sub(m.moved[owner]) > 2*deadAfter {
+			if !m.left[owner] {
+				m.markReached("a node left the shards of a dead one alone")
+			}
+			m.left[owner] = true
+		}
+	}
+	if assignment.Damage == nil {
+		m.owners[assignment.Version] = assignment.Owners
+	}
+}
+
+// Assign implements [repository.Nodes].
+func (m *memberChecker) Assign(ctx context.Context, next repository.Assignment) error {
+	m.mu.Lock()
+	if before, isKnown := m.owners[next.Version]; isKnown {
+		for shard, owner := range before {
+			if owner == "" || owner == m.self || owner == next.Owners[shard] {
+				continue
+			}
+			if err := m.checkTake(shard, owner); err != nil {
+				m.fail(err)
+			}
+		}
+	}
+	m.mu.Unlock()
+	return m.store.Assign(ctx, next)
+}
+
+// checkTake returns an error if the node may not take a shard of another one.
+func (m *memberChecker) checkTake(shard int, owner string) error {
+	moved := m.moved[owner]
+	switch {
+	case time.Since(moved) < deadAfter:
+		return fmt.Errorf("P21: %s takes shard %d of %s, which was alive %v ago", m.self, shard, owner, time.Since(moved))
+	case !m.isDisabled || moved.Before(m.began.Add(deadAfter)):
+	case !m.asked[shard]:
+		return fmt.Errorf("P21: %s takes shard %d of %s, which died %v after it had started, although its fail-safe is off", m.self, shard, owner, moved.Sub(m.began))
+	default:
+		m.markReached("a node took a shard of a dead one, because it was asked")
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package simulate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/ledger"
+	"github.com/messagehub/messagehub/bench/simulate/history"
+)
+
+// A referenceLedger is the reference model of all mailboxes, as clients see them: what
+// was sent and accepted, what was handed out, and what was confirmed. It trusts nothing
+// that a hub reports about itself. To the judgement of package ledger it adds what
+// operators may change (see orders.go) and what domains are notified of.
+type referenceLedger struct {
+	checker *ledger.Ledger
+
+	mu      sync.Mutex
+	events  map[string]*sentEvent    // by id
+	bundles map[string]*handedBundle // by actor and id
+	allSent bool                     // nothing more is sent
+	done    chan struct{}
+
+	unordered map[int]bool // senders whose events overtake each other
+	queues    map[string]*operatedQueue
+	lists     map[string]string // of ids, by bundle, for which content was asked
+}
+
+type sentEvent struct {
+	sentData
+	confirmedAt time.Time // zero: no bundle with it was confirmed
+}
+
+// handedBundle is a bundle that an actor got.
+type handedBundle struct {
+	id, actor   string
+	hub         string // the hub that has handed it out first
+	body        []byte
+	events      []*sentEvent
+	dequeues    int           // how often its Dequeue was sent
+	isConfirmed bool          // and answered
+	confirmedAt ledger.Moment // last
+	notices     int           // that its domain got
+
+	isPending bool // an operator has given an order about it, whose outcome is not known
+	isTaken   bool // an operator has taken it back, or skipped it
+	replays   int
+}
+
+// newReferenceLedger returns a ledger whose bundles come in order: a group has one open bundle at a
+// time, which some client of the actor must get before it can be confirmed.
+func newReferenceLedger() *referenceLedger {
+	return &referenceLedger{
+		checker: ledger.New(ledger.Options{InOrder: true}),
+		events:  make(map[string]*sentEvent), bundles: make(map[string]*handedBundle), done: make(chan struct{}),
+		unordered: make(map[int]bool), lists: make(map[string]string), queues: make(map[string]*operatedQueue),
+	}
+}
+
+// noteSent notes a batch that is about to be sent.
+func (l *referenceLedger) noteSent(sender int, batch []sentData) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range batch {
+		l.events[e.ID] = &sentEvent{sentData: e}
+		l.checker.Send(ledger.Event{Recipient: e.Recipient, ID: e.ID, Cabinet: e.cabinetName(), Sender: sender, AnyOrder: l.unordered[sender], Unsure: true})
+	}
+}
+
+// noteAccepted notes that a batch is safe.
+func (l *referenceLedger) noteAccepted(batch []sentData) {
+	for _, e := range batch {
+		l.checker.Accept(e.Recipient, e.ID)
+	}
+}
+
+// allowAnyOrder notes that the events of a sender come in any order.
+func (l *referenceLedger) allowAnyOrder(sender int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unordered[sender] = true
+}
+
+// isReceived reports whether an event was handed out.
+func (l *referenceLedger) isReceived(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.checker.IsReceived(l.events[id].Recipient, id)
+}
+
+// beginPeek returns the moment at which a Peek begins.
+func (l *referenceLedger) beginPeek() ledger.Moment { return l.checker.Now() }
+
+// notePeeked compares a bundle that was handed out, by a Peek that began at the moment asked,
+// with what is known.
+func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Moment, sim *simulation) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key, body := actor+"|"+id, r.body
+	known := l.bundles[key]
+	if known != nil && l.canReplay(known) {
+		if known.isConfirmed && asked >= known.confirmedAt {
+			sim.markReached("a bundle that was confirmed was handed out again by an operator")
+		}
+		l.checker.Reopen(actor, id)
+	}
+	b := &handedBundle{id: id, actor: actor, body: body, hub: r.by}
+	_, err := l.checker.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return l.readEvents(b) })
+	switch {
+	case err != nil && known != nil:
+		return fmt.Errorf("%w; it was %s, and is %s now", withRule(err), known.body, body)
+	case err != nil:
+		return withRule(err)
+	case known == nil:
+		l.bundles[key] = b
+		return nil
+	}
+	sim.markReached("an open bundle was handed out again")
+	if known.hub != r.by {
+		sim.markReached("an open bundle was handed out again by another hub")
+	}
+	return nil
+}
+
+// withRule puts the rule that is violated before an error of package ledger.
+func withRule(err error) error {
+	if v, ok := errors.AsType[*ledger.Violation](err); ok {
+		return fmt.Errorf("%s: %w", v.Rule, err)
+	}
+	return err
+}
+
+// shownBundle returns a bundle as package history needs it.
+func (l *referenceLedger) shownBundle(actor, id string) history.Bundle {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bundles[actor+"|"+id]
+	first := &b.events[0].sentData
+	shown := history.Bundle{ID: id, Group: groupOf(first.Origin), Cabinet: first.cabinetName(), Body: string(b.body)}
+	for _, e := range b.events {
+		shown.Events = append(shown.Events, e.ID)
+	}
+	return shown
+}
+
+// readEvents finds the events of a bundle in its body. The caller holds mu.
+func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err error) {
+	var lines []json.RawMessage
+	if bytes.HasPrefix(b.body, []byte(requestedPrefix)) {
+		for _, line := range requestedLines(b.body) {
+			lines = append(lines, line)
+		}
+	} else if err := json.Unmarshal(b.body, &lines); err != nil {
+		return nil, fmt.Errorf("it has the body %q: %w", b.body, err)
+	}
+	for _, line := range lines {
+		var got struct {
+			sentData
+			Of string `json:"of"` // in the payload of an event that travels inline
+		}
+		if err := json.Unmarshal(line, &got); err != nil {
+			return nil, fmt.Errorf("it has the line %q: %w", line, err)
+		}
+		e := l.events[cmp.Or(got.ID, got.Of)]
+		if e == nil {
+			return nil, fmt.Errorf("it holds %q, which was never sent", line)
+		}
+		if got.ID != "" {
+			want := e.sentData
+			want.Sequence = got.Sequence
+			if !isSameEvent(&got.sentData, &want) {
+				return nil, fmt.Errorf("event %s was sent as %+v, and came as %q", e.ID, e.sentData, line)
+			}
+		}
+		b.events = append(b.events, e)
+		all = append(all, ledger.Element{ID: e.ID, Sequence: got.Sequence})
+	}
+	return all, nil
+}
+
+func isSameEvent(a, b *sentData) bool {
+	x, _ := json.Marshal(a) // both were JSON before
+	y, _ := json.Marshal(b)
+	return bytes.Equal(x, y)
+}
+
+// beginDequeue notes that a bundle may be confirmed from now on.
+func (l *referenceLedger) beginDequeue(actor, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bundles[actor+"|"+id].dequeues++
+}
+
+// canBeGone reports whether a bundle may have been confirmed by another Dequeue than
+// the one that is answered.
+func (l *referenceLedger) canBeGone(actor, id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bundles[actor+"|"+id].dequeues > 1
+}
+
+// noteDequeued notes that a bundle is confirmed.
+func (l *referenceLedger) noteDequeued(actor, id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := l.bundles[actor+"|"+id]
+	if event, other := l.checker.Replaced(actor, id); event != "" && !l.canReplay(b) {
+		return fmt.Errorf("H7: bundle %s was confirmed after its event %s had come in bundle %s", id, event, other)
+	}
+	l.confirmBundle(b)
+	return nil
+}
+
+// confirmBundle notes that a bundle is confirmed, or skipped. The caller holds mu.
+func (l *referenceLedger) confirmBundle(b *handedBundle) {
+	for _, id := range l.checker.Confirm(b.actor, b.id, false) {
+		l.events[id].confirmedAt = time.Now()
+	}
+	b.isConfirmed, b.confirmedAt = true, l.checker.Now()
+	l.closeIfDrained()
+}
+
+// expectMore has the ledger expect more to be sent.
+func (l *referenceLedger) expectMore() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.allSent, l.done = false, make(chan struct{})
+}
+
+// isKept reports whether an event was not confirmed so long ago that its id may be
+// forgotten soon.
+func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.events[id]
+	return e.confirmedAt.IsZero() || retention == 0 || time.Since(e.confirmedAt) < retention/2
+}
+
+// whenDrained is closed once nothing more is sent, and all that was is confirmed.
+func (l *referenceLedger) whenDrained() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.allSent = true
+	l.closeIfDrained()
+	return l.done
+}
+
+// closeIfDrained closes done once all is confirmed. The caller holds mu.
+func (l *referenceLedger) closeIfDrained() {
+	if l.allSent && l.checker.Outstanding() == 0 {
+		select {
+		case <-l.done:
+		default:
+			close(l.done)
+		}
+	}
+}
+
+// missingError names what was accepted and never confirmed.
+func (l *referenceLedger) missingError() error {
+	lost := l.checker.Undelivered()
+	return fmt.Errorf("H1: %d events are missing: %s", len(lost), strings.Join(lost, "; "))
+}
+
+// verifyDeliveries judges all that was delivered.
+func (l *referenceLedger) verifyDeliveries() error {
+	if v := l.checker.Check(); !v.OK() {
+		return fmt.Errorf("what the actors got is not what was sent: %s\n%s", v, v.Details())
+	}
+	return nil
+}

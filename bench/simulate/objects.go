@@ -1,0 +1,373 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
+	"github.com/messagehub/messagehub/cosmos/client"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+	objectstore "github.com/messagehub/messagehub/cosmos/objects"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/domain/objecttest"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// An objectSimulation is two nodes that keep the objects of a bucket on one account. The events are those of
+// random objects, each in a message that may be delivered again, in any order. In some worlds the bucket
+// changes meanwhile, nodes crawl it, users patch rows, and nodes forget old ones.
+type objectSimulation struct {
+	*simulation
+	rng          rng
+	plan         objectPlan
+	observer     *objects.Observer
+	storeOptions objectstore.Options // of each node, without its clock and its randomness
+	buckets      []*observedObject
+	source       *memory.Source // the bucket as it is
+
+	clock     objectClock
+	calls     atomic.Int64 // of nodes that have not ended
+	isResting atomic.Bool  // no node is started
+
+	hasSkew   bool // the clock of a node has jumped
+	hasJumped bool // by more than crawls bear
+
+	omu       sync.Mutex
+	nodes     [objectNodes]*objectNode // nil: down
+	starts    [objectNodes]int
+	messages  []*objectMessage // to be delivered, some of them again
+	all       []*objectMessage // that were ever to be delivered
+	underway  int              // messages
+	changes   int              // of the bucket that are left
+	delivered chan struct{}    // closed when nothing is left to deliver
+}
+
+// An objectPlan says what happens besides events.
+type objectPlan struct {
+	crawls    bool
+	loses     bool // some events are never reported
+	patches   bool
+	topic     bool          // changes are stored for it, and nothing publishes them
+	retention time.Duration // 0: for ever
+	changes   int           // of the bucket while nodes work
+}
+
+// crawlsOnce reports whether one crawl has to find all that was never reported, after all that was.
+func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
+
+func newObjectPlan(rng rng) (p objectPlan) {
+	if p.crawls = rng.intN(2) == 0; p.crawls {
+		p.loses, p.changes = rng.intN(2) == 0, max(rng.intN(24)-12, 0)
+	}
+	p.patches = rng.intN(2) == 0
+	if rng.intN(3) == 0 {
+		p.retention = 6 * time.Hour
+	}
+	p.topic = rng.intN(3) == 0
+	return p
+}
+
+const (
+	objectNodes = 2
+	// objectFaults is the number before the first fault of a world of objects.
+	objectFaults = 5_000_000
+	// objectPurposes is added to the use of each dice.
+	objectPurposes = 40_000
+
+	objectBucket = "bucket"
+
+	// maxObjectSkew is how far the clock of a node may be wrong: two of them are not further apart than the
+	// ledger promises to bear.
+	maxObjectSkew = 25 * time.Minute
+)
+
+// An observedObject is an object, what happened to it, and what became of each of its events.
+type observedObject struct {
+	name    domain.ObjectName
+	bucket  *objecttest.Bucket
+	events  map[domain.ObjectRowID]*eventTally
+	ordered []domain.ObjectRowID // in the order in which they happened
+}
+
+// An eventTally counts the deliveries of an event.
+type eventTally struct {
+	stored  int // answered that it was stored
+	known   int // answered that it was a duplicate
+	unsure  int // which may have been applied
+	repeats int // that may have been applied once more: see noteForgotten
+	isLost  bool
+}
+
+// An objectMessage is a message with some events.
+type objectMessage struct {
+	name    string
+	reports []repository.ObjectReport
+}
+
+// hasObjects reports whether a seed has a world of objects.
+func hasObjects(seed uint64) bool { return newRNG(seed, objectPurposes+500).intN(3) == 0 }
+
+func newObjectSimulation(o *Options) (*objectSimulation, error) {
+	base, err := newSimulation(o)
+	if err != nil {
+		return nil, err
+	}
+	sim := &objectSimulation{simulation: base, rng: newRNG(o.Seed, objectPurposes+501), plan: newObjectPlan(newRNG(o.Seed, objectPurposes+502)), source: memory.NewSource(objectBucket)}
+	sim.clock.shift = time.Until(objecttest.FirstMoment.Add(time.Hour))
+	sim.observer = base.work.checkers[containers.InvariantsObjects].(*objects.Observer)
+	if sim.plan.retention > 0 {
+		sim.observer.Forgets = func() (rows, dead time.Time) {
+			latest := sim.clock.nextTime().Add(maxObjectSkew)
+			return latest.Add(-sim.plan.retention), latest.Add(-domain.MinDeadRetention - time.Hour)
+		}
+	}
+	base.env.stored, base.plan.hasCorruptor, base.plan.usesReceivers, base.faultNumber = nil, false, false, objectFaults
+	if base.profile.lastStep = 60 + sim.rng.intN(300); sim.plan.crawlsOnce() {
+		base.profile.lastStep += 400
+	}
+	sim.storeOptions = objectstore.Options{
+		Shards: 1 + sim.rng.intN(2), Limits: domain.ObjectLimits{Rows: 1 + sim.rng.intN(4)}, Retries: []int{0, 0, 5}[sim.rng.intN(3)],
+		Retention: domain.ObjectRetention(sim.plan.retention), Topic: sim.plan.topic,
+	}
+	sim.observer.HasTopic = sim.plan.topic
+	limit := 3
+	if sim.plan.crawls { // so that nodes die within a crawl
+		limit = 8
+	}
+	for i := range 1 + sim.rng.intN(limit) {
+		b, failure := sim.newObject(fmt.Sprint("key-", i))
+		sim.buckets, err = append(sim.buckets, b), errors.Join(err, failure)
+	}
+	var reports []repository.ObjectReport
+	for _, o := range sim.buckets {
+		reports = append(reports, o.reportsOf(o.bucket.Events)...)
+	}
+	sim.messages = sim.mixMessages(reports)
+	return sim, errors.Join(err, sim.provisionContainers(), base.firstFailure())
+}
+
+// newObject returns an object with a random history. With distinct times, its state does not depend on
+// the order of delivery.
+func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
+	name, err := domain.ParseObjectName(objectBucket, key)
+	o := &observedObject{name: name, events: make(map[domain.ObjectRowID]*eventTally)}
+	o.bucket = objecttest.RandomBucket(sim.rng.source, 12, sim.rng.intN(2) == 0, time.Millisecond)
+	for i := range o.bucket.Events {
+		o.noteEvent(&o.bucket.Events[i])
+	}
+	sim.listObject(o)
+	return o, err
+}
+
+// noteEvent notes an event that happened, and gives it what the store says of it.
+func (o *observedObject) noteEvent(e *domain.ObjectEvent) {
+	e.Carrier.Message += o.name.Key()
+	e.ETag = domain.QuoteETag(e.ETag)
+	o.events[e.ID()] = &eventTally{}
+	o.ordered = append(o.ordered, e.ID())
+}
+
+// reportsOf returns the reports of events.
+func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repository.ObjectReport) {
+	for _, e := range events {
+		reports = append(reports, repository.ObjectReport{Name: o.name, ObjectEvent: e})
+	}
+	return reports
+}
+
+// mixMessages puts events into messages, some of them twice, and has some messages come again. Some worlds lose
+// some of the events.
+func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (messages []*objectMessage) {
+	if sim.plan.loses {
+		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {
+			isLost := sim.rng.intN(4) == 0
+			sim.findObject(r.Name).events[r.ID()].isLost = isLost
+			return isLost
+		})
+	}
+	sim.rng.source.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for len(all) > 0 {
+		n := min(1+sim.rng.intN(6), len(all))
+		m := &objectMessage{name: fmt.Sprint("message-", len(sim.all)), reports: slices.Clone(all[:n])}
+		if all = all[n:]; sim.rng.intN(3) == 0 {
+			m.reports = append(m.reports, m.reports[sim.rng.intN(n)])
+		}
+		sim.all = append(sim.all, m)
+		messages = append(messages, m)
+	}
+	for _, m := range slices.Clone(messages) {
+		for range sim.rng.intN(3) {
+			messages = append(messages, m)
+		}
+	}
+	sim.rng.source.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+	return messages
+}
+
+// provisionContainers creates the container, before anything goes wrong.
+func (sim *objectSimulation) provisionContainers() error {
+	db, err := sim.connectCosmos()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.Provision(sim.ctx, objectstore.Containers())
+}
+
+// connectCosmos returns a connection on which nothing goes wrong.
+func (sim *objectSimulation) connectCosmos() (*client.Database, error) {
+	return client.Connect(client.Connection{Endpoint: withHTTPS(sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: sim.env.engine.Transport()})
+}
+
+// runToEnd lets the world run to its end, and returns what was wrong with it.
+func (sim *objectSimulation) runToEnd() error {
+	for i := range objectNodes {
+		sim.keepNodeRunning(i)
+	}
+	sim.background.Go(sim.runClients)
+	isDone := func() bool { sim.mu.Lock(); defer sim.mu.Unlock(); return sim.work.isDone }
+	err := sim.runSteps(isDone, func() error { sim.injectNodeFaults(); return nil })
+	sim.isEnding.Store(true)
+	sim.cancel()
+	for i := range objectNodes {
+		if n := sim.nodeAt(i); n != nil {
+			n.kill()
+		}
+	}
+	for _, line := range sim.env.httpTransports {
+		line.cutOff()
+	}
+	sim.background.Wait()
+	return err
+}
+
+// runClients has all messages delivered, perhaps in two phases, and compares what is stored with the bucket.
+func (sim *objectSimulation) runClients() {
+	sim.runPhase(0)
+	if sim.plan.retention > 0 && sim.ctx.Err() == nil {
+		sim.stopNodes(15 * 24 * time.Hour)
+		sim.isResting.Store(false)
+		sim.messages = sim.mixAgain()
+		sim.runPhase(1)
+	}
+	if sim.plan.crawlsOnce() {
+		p := &objectClient{baseClient: sim.newClient("crawler", objectPurposes+6000), sim: sim}
+		p.crawlOnce()
+	}
+	if sim.ctx.Err() == nil {
+		if err := sim.verifyObjects(); err != nil && sim.ctx.Err() == nil {
+			sim.fail(err)
+		}
+	}
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.work.isDone = true
+	sim.wakeUp()
+}
+
+// runPhase has parties work until all messages are delivered.
+func (sim *objectSimulation) runPhase(n int) {
+	use := uint64(objectPurposes + 1000 + 2000*n) //nolint:gosec // small
+	sim.delivered, sim.changes = make(chan struct{}), sim.plan.changes
+	if len(sim.messages)+sim.changes == 0 { // the buckets were left alone
+		close(sim.delivered)
+	}
+	var parties sync.WaitGroup
+	for i := range 1 + sim.rng.intN(4) {
+		c := &objectCarrier{baseClient: sim.newClient(fmt.Sprint("carrier-", i), use+uint64(i)), sim: sim}
+		parties.Go(c.deliverAll)
+	}
+	reader := &objectReader{baseClient: sim.newClient("reader", use+500), sim: sim}
+	parties.Go(reader.readUntilDelivered)
+	for i, does := range sim.clientTasks() {
+		p := &objectClient{baseClient: sim.newClient(does.who, use+600+100*uint64(i)), sim: sim}
+		parties.Go(func() { p.runTask(does) })
+	}
+	select {
+	case <-sim.delivered:
+	case <-sim.ctx.Done():
+	}
+	parties.Wait()
+}
+
+// stopNodes stops all nodes until nothing that they have requested can arrive, and lets time pass.
+func (sim *objectSimulation) stopNodes(d time.Duration) {
+	sim.isResting.Store(true)
+	for i := range objectNodes {
+		if n := sim.nodeAt(i); n != nil {
+			n.kill()
+		}
+	}
+	const late = 5 * time.Minute
+	for _ = clock.Sleep(sim.ctx, late); sim.calls.Load() > 0 && sim.ctx.Err() == nil; { // of calls that wait for their end
+		_ = clock.Sleep(sim.ctx, late)
+	}
+	sim.clock.advance(d)
+}
+
+// mixAgain returns messages that were delivered before, and are again.
+func (sim *objectSimulation) mixAgain() (messages []*objectMessage) {
+	for _, m := range sim.all {
+		if sim.rng.intN(2) == 0 {
+			messages = append(messages, m)
+		}
+	}
+	return messages
+}
+
+// takeMessage returns a message to deliver, or nil if none is waiting.
+func (sim *objectSimulation) takeMessage() *objectMessage {
+	sim.omu.Lock()
+	defer sim.omu.Unlock()
+	if len(sim.messages) == 0 {
+		return nil
+	}
+	m := sim.messages[0]
+	sim.messages = slices.Delete(sim.messages, 0, 1)
+	sim.underway++
+	return m
+}
+
+// putBack ends a delivery. The message comes again unless it is done.
+func (sim *objectSimulation) putBack(m *objectMessage, isDone bool) {
+	sim.omu.Lock()
+	defer sim.omu.Unlock()
+	sim.underway--
+	if !isDone {
+		sim.messages = append(sim.messages, m)
+	}
+	sim.closeDelivered()
+}
+
+// closeDelivered closes delivered if nothing is left to deliver. The caller holds omu.
+func (sim *objectSimulation) closeDelivered() {
+	if len(sim.messages)+sim.underway+sim.changes == 0 {
+		close(sim.delivered)
+	}
+}
+
+func (sim *objectSimulation) findObject(name domain.ObjectName) *observedObject {
+	i := slices.IndexFunc(sim.buckets, func(o *observedObject) bool { return o.name == name })
+	return sim.buckets[i]
+}
+
+// runObjects lets the world of objects of a seed run, in a bubble.
+func runObjects(o *Options) (r Result) {
+	sim, err := newObjectSimulation(o)
+	if err != nil {
+		return Result{Err: err}
+	}
+	if err = sim.runToEnd(); err != nil {
+		err = fmt.Errorf("objects: %w", err)
+	}
+	return Result{
+		Err: errors.Join(err, sim.closeAccounts()), Steps: sim.steps, Faulted: sim.faulted, Happened: sim.happened,
+		Sum: sim.trace.sum, Trace: sim.trace.lines, Coverage: sim.coverage, Passed: time.Since(sim.began),
+	}
+}

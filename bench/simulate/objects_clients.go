@@ -1,0 +1,217 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// An objectCarrier delivers messages to any node, each until all of its events are stored.
+type objectCarrier struct {
+	baseClient
+	sim *objectSimulation
+}
+
+func (c *objectCarrier) deliverAll() {
+	for c.sim.ctx.Err() == nil {
+		m := c.sim.takeMessage()
+		if m == nil {
+			select {
+			case <-c.sim.delivered:
+				return
+			default:
+			}
+		} else {
+			isDone, err := c.deliverOnce(m)
+			if err != nil {
+				c.sim.fail(err)
+			}
+			if c.sim.putBack(m, isDone); isDone {
+				continue
+			}
+		}
+		if !c.pause(time.Second) {
+			return
+		}
+	}
+}
+
+// deliverOnce delivers a message once, and reports whether all of its events are stored.
+func (c *objectCarrier) deliverOnce(m *objectMessage) (isDone bool, err error) {
+	if _, ok := c.awaitTurn("delivers " + m.name); !ok {
+		return false, nil
+	}
+	n := c.sim.nodeAt(c.rng.intN(objectNodes))
+	if n == nil {
+		return false, nil
+	}
+	before := c.sim.commitsOf(m)
+	results := c.ingestAt(n, m)
+	lost, ok := c.awaitTurn("is answered", fault{name: "answer lost"})
+	if !ok {
+		return false, nil
+	}
+	c.sim.noteForgotten(m, before)
+	if results == nil || lost != "" {
+		c.sim.noteUnsure(m)
+		return false, nil
+	}
+	return c.sim.noteResults(m, results)
+}
+
+// ingestAt calls a node. It returns nil if the node was killed, or did not answer in time.
+func (c *objectCarrier) ingestAt(n *objectNode, m *objectMessage) []repository.ObjectResult {
+	answer := make(chan []repository.ObjectResult, 1)
+	if !n.call(func(ctx context.Context) {
+		results, err := n.store.Ingest(ctx, m.reports)
+		if err != nil && ctx.Err() == nil {
+			c.sim.fail(fmt.Errorf("%s: a call fails whose context has not ended: %w", n.who, err))
+		}
+		answer <- results
+	}) {
+		return nil
+	}
+	return <-answer
+}
+
+func (sim *objectSimulation) commitsOf(m *objectMessage) map[domain.ObjectName]int {
+	commits := make(map[domain.ObjectName]int)
+	for i := range m.reports {
+		name := m.reports[i].Name
+		commits[name] = sim.observer.Commits(name.Bucket(), name.Key())
+	}
+	return commits
+}
+
+// eachTally calls f for the tally of each event of a message.
+func (sim *objectSimulation) eachTally(m *objectMessage, f func(i int, t *eventTally)) {
+	sim.omu.Lock()
+	defer sim.omu.Unlock()
+	for i := range m.reports {
+		f(i, sim.findObject(m.reports[i].Name).events[m.reports[i].ID()])
+	}
+}
+
+// noteForgotten notes that a call may have been applied more than once: an object remembers the last
+// writes only, and this call has lasted for more.
+func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.ObjectName]int) {
+	after := sim.commitsOf(m)
+	sim.eachTally(m, func(i int, t *eventTally) {
+		name := m.reports[i].Name
+		t.repeats += (after[name] - before[name]) / domain.MaxObjectWrites
+	})
+}
+
+// noteUnsure notes a call without answer.
+func (sim *objectSimulation) noteUnsure(m *objectMessage) {
+	sim.eachTally(m, func(i int, t *eventTally) {
+		if !m.isRepeat(i) {
+			t.unsure++
+		}
+	})
+}
+
+// isRepeat reports whether an event was in the message before.
+func (m *objectMessage) isRepeat(i int) bool {
+	r := &m.reports[i]
+	return slices.ContainsFunc(m.reports[:i], func(other repository.ObjectReport) bool { return other.Name == r.Name && other.ID() == r.ID() })
+}
+
+// noteResults notes what a node has answered, and returns an error if no fault of the world explains it.
+func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.ObjectResult) (isDone bool, err error) {
+	isDone = true
+	sim.eachTally(m, func(i int, t *eventTally) {
+		r := results[i]
+		switch domain.KindOf(r.Err) {
+		case domain.Uncertain:
+			isDone = false
+			if !m.isRepeat(i) {
+				t.unsure++
+			}
+			return
+		case domain.Unavailable, domain.Busy: // it is not stored
+			isDone = false
+			return
+		default:
+		}
+		switch {
+		case r.Err != nil:
+			isDone, err = false, fmt.Errorf("event %d of %s failed: %w", i, m.name, r.Err)
+		case r.Outcome == domain.ObjectTooOld && sim.plan.retention > 0:
+			sim.markReached("an event was too old")
+		case m.isRepeat(i) && r.Outcome != domain.ObjectDuplicate:
+			err = fmt.Errorf("L5: event %d of %s is there twice, and the outcome of the second one is %d", i, m.name, r.Outcome)
+		case m.isRepeat(i):
+		case r.Outcome == domain.ObjectStored:
+			t.stored++
+		case r.Outcome == domain.ObjectDuplicate:
+			t.known++
+		default:
+			err = fmt.Errorf("event %d of %s has no outcome", i, m.name)
+		}
+	})
+	return isDone, err
+}
+
+// An objectReader reads objects from any node. What it reads may be old, and is never damaged.
+type objectReader struct {
+	baseClient
+	sim *objectSimulation
+}
+
+func (r *objectReader) readUntilDelivered() {
+	for r.pause(time.Duration(1+r.rng.intN(4000)) * time.Millisecond) {
+		select {
+		case <-r.sim.delivered:
+			return
+		default:
+		}
+		if _, ok := r.awaitTurn("reads"); !ok {
+			return
+		}
+		n := r.sim.nodeAt(r.rng.intN(objectNodes))
+		if n == nil {
+			continue
+		}
+		if err := r.readOnce(n); err != nil {
+			r.sim.fail(fmt.Errorf("reader, at %s: %w", n.who, err))
+		}
+	}
+}
+
+func (r *objectReader) readOnce(n *objectNode) error {
+	name := r.sim.buckets[r.rng.intN(len(r.sim.buckets))].name
+	switch r.rng.intN(3) {
+	case 0:
+		o, err := n.store.Object(r.sim.ctx, name)
+		if err == nil && o.Spilled == 0 && o.Current != nil && domain.CurrentRow(o.Rows) < 0 {
+			return fmt.Errorf("L3: %s has the current row %+v, and none follows from its rows", name.Key(), o.Current)
+		}
+		return unexplainedRead(err)
+	case 1:
+		rows, err := n.store.History(r.sim.ctx, name, domain.ObjectOrder{}, 1+r.rng.intN(20))
+		if !slices.IsSortedFunc(rows, func(a, b domain.ObjectRow) int { return domain.CompareObjectRows(b, a) }) {
+			return fmt.Errorf("the history of %s is not in order", name.Key())
+		}
+		return unexplainedRead(err)
+	}
+	page, err := n.store.List(r.sim.ctx, repository.ObjectRange{Bucket: objectBucket}, 10)
+	if !slices.IsSortedFunc(page.Objects, func(a, b domain.Object) int { return domain.CompareObjectNames(a.Name, b.Name) }) {
+		return fmt.Errorf("the list is not in order: %+v", page)
+	}
+	return unexplainedRead(err)
+}
+
+// unexplainedRead returns an error that no fault of the world explains.
+func unexplainedRead(err error) error {
+	switch domain.KindOf(err) {
+	case domain.Unavailable, domain.Busy, domain.NotFound:
+		return nil
+	default:
+		return err
+	}
+}

@@ -1,0 +1,352 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/cosmos/client"
+	pushstore "github.com/messagehub/messagehub/cosmos/push"
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+	"github.com/messagehub/messagehub/repository/memory"
+)
+
+// A pushSimulation is nodes that share the shards of one account, those who publish, and receivers
+// that are called. Some seeds have one besides their world of mailboxes.
+type pushSimulation struct {
+	*simulation
+	rng      rng
+	purposes uint64 // is added to the use of each dice
+	observer *push.Observer
+	content  repository.Content
+	stream   domain.StreamName // to which senders publish
+	segments int64             // bytes of a segment
+	attempts int               // limit for the attempts of a delivery
+	workload func() error      // lets all parties act, until nothing is left to deliver
+	broker   *brokerSimulation // that it belongs to; may be nil
+
+	subscriptions      *subscriptionSimulation // that it belongs to; may be nil
+	watches            *watchSimulation        // that it belongs to; may be nil
+	failSafe           failSafe
+	describeUnfinished func() string // describes what is left besides deliveries, or ""; may be nil
+
+	pmu       sync.Mutex
+	nodes     [pushNodes]*pushNode
+	starts    [pushNodes]int
+	receivers map[string]*pushReceiver // by cursor
+	addresses map[string]*pushReceiver
+	accepted  int // messages
+}
+
+const pushNodes = 2
+
+// pushFaults is the number before the first fault of a push world: those of the world of
+// mailboxes have lower ones.
+const pushFaults = 1_000_000
+
+// hasPush reports whether a seed has a push world.
+func hasPush(seed uint64) bool { return newRNG(seed, 500).intN(3) == 0 }
+
+// newPushSimulation returns a world with other dice for each number of uses, and with numbers of faults
+// above faults.
+func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, error) {
+	sim, err := newSimulation(o)
+	if err != nil {
+		return nil, err
+	}
+	p := &pushSimulation{
+		simulation: sim, rng: newRNG(o.Seed, 501+uses), purposes: uses, attempts: len(pushDelays), content: memory.NewContent(),
+		receivers: make(map[string]*pushReceiver), addresses: make(map[string]*pushReceiver),
+	}
+	p.workload, p.failSafe = p.publishAll, newFailSafe(newRNG(o.Seed, 503+uses))
+	if p.failSafe.hasDisabled() {
+		sim.profile.kills = []int{0, 100}[p.failSafe.rng.intN(2)] // so that a node that survives runs for long
+	}
+	sim.env.stored, sim.plan.hasCorruptor, sim.plan.usesReceivers, sim.faultNumber = nil, false, false, faults
+	sim.profile.lastStep = 150 + p.rng.intN(600)
+	p.segments = []int64{0, 0, 2000}[p.rng.intN(3)]
+	p.observer = sim.work.checkers[containers.InvariantsPush].(*push.Observer)
+	p.observer.SetWitness(push.Witness{
+		Matches: p.matches, Accepted: p.hasAccepted, Calls: p.countCalls,
+		Budget: func(string) int { return p.attempts }, Reached: sim.markReached,
+	})
+	p.stream, err = domain.ParseTopic("prices")
+	if err == nil {
+		err = p.provisionContainers()
+	}
+	return p, errors.Join(err, sim.firstFailure())
+}
+
+// provisionContainers creates the containers, before anything goes wrong.
+func (p *pushSimulation) provisionContainers() error {
+	db, err := client.Connect(client.Connection{Endpoint: withHTTPS(p.env.engine.Endpoint()), Key: p.env.engine.Key(), Transport: p.env.engine.Transport()})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	store := pushstore.New(db, p.content, pushstore.Options{Random: p.rng.drawUint64})
+	_, err = store.Provision(p.ctx, client.ProvisionOptions{})
+	return err
+}
+
+// runToEnd lets the world run to its end, and returns what was wrong with it.
+func (p *pushSimulation) runToEnd() error {
+	for i := range pushNodes {
+		p.keepNodeRunning(i)
+	}
+	p.background.Go(p.runClients)
+	isDone := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.work.isDone }
+	err := p.runSteps(isDone, func() error { p.injectNodeFaults(); return nil })
+	p.isEnding.Store(true)
+	p.cancel()
+	for i := range pushNodes {
+		if n := p.nodeAt(i); n != nil {
+			n.kill()
+		}
+	}
+	for _, l := range p.env.httpTransports {
+		l.cutOff()
+	}
+	for _, r := range p.receivers {
+		r.shutDown()
+	}
+	p.background.Wait()
+	return err
+}
+
+// runClients is the course of events: receivers subscribe, messages are published, and then
+// everything has to come to its end.
+func (p *pushSimulation) runClients() {
+	err := p.workload()
+	if err != nil && p.ctx.Err() == nil {
+		p.fail(err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.work.isDone = true
+	p.wakeUp()
+}
+
+func (p *pushSimulation) publishAll() error {
+	owner := p.newClient("owner", 510)
+	for i := range 2 + p.rng.intN(3) {
+		if err := p.createReceiver(&owner, i); err != nil {
+			return err
+		}
+	}
+	var all sync.WaitGroup
+	failures := make([]error, 1+p.rng.intN(3))
+	for i := range failures {
+		sender := &pushSender{baseClient: p.newClient(fmt.Sprint("sender-", i), uint64(520+i)), sim: p}
+		p.background.Add(1)
+		all.Go(func() { defer p.background.Done(); failures[i] = sender.sendMany() })
+	}
+	var refused error
+	if hasReplays(p.options.Seed) {
+		operator := &pushOperator{baseClient: p.newClient("operator", 530), sim: p}
+		p.background.Add(1)
+		all.Go(func() { defer p.background.Done(); refused = operator.replayMany() })
+	}
+	all.Wait()
+	if err := errors.Join(errors.Join(failures...), refused); err != nil {
+		return err
+	}
+	if err := p.awaitDeliveries(&owner, func() error { return nil }); err != nil || p.ctx.Err() != nil {
+		return err
+	}
+	if total := p.countPublished(p.stream); int64(p.accepted) > total {
+		return fmt.Errorf("P1: %d messages were accepted, and %d published", p.accepted, total)
+	}
+	return p.verifyReceivers()
+}
+
+// runTogether runs functions at the same time, and returns their errors.
+func (p *pushSimulation) runTogether(acts ...func() error) error {
+	var all sync.WaitGroup
+	failures := make([]error, len(acts))
+	for i, act := range acts {
+		p.background.Add(1)
+		all.Go(func() { defer p.background.Done(); failures[i] = act() })
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+// countPublished returns the number of entries of a stream.
+func (p *pushSimulation) countPublished(stream domain.StreamName) (total int64) {
+	for _, n := range p.observer.Published(stream.String()) {
+		total += n
+	}
+	return total
+}
+
+// awaitDeliveries calls each from time to time until nothing is left to deliver. A clock that was set back
+// makes retries late by as much, up to two hours here.
+func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) error {
+	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
+	began := time.Time{}
+	for {
+		if !owner.pause(every) {
+			return nil
+		}
+		if _, ok := owner.awaitTurn("looks at what is left"); !ok {
+			return nil
+		}
+		if err := errors.Join(p.recoverCursors(owner.rng), each()); err != nil {
+			return err
+		}
+		left, isCalm := p.describeOutstanding(), p.isFaultFree()
+		switch {
+		case left == "" && isCalm:
+			return nil
+		case isCalm && began.IsZero():
+			began = time.Now()
+		case isCalm && time.Since(began) > limit:
+			return fmt.Errorf("P1: %v after the last fault, %s", limit, left)
+		}
+	}
+}
+
+// describeOutstanding describes the deliveries that are outstanding, or "".
+func (p *pushSimulation) describeOutstanding() string {
+	if p.describeUnfinished != nil {
+		if left := p.describeUnfinished(); left != "" {
+			return left
+		}
+	}
+	for _, id := range p.observer.Cursors() {
+		outstanding, at := p.observer.Outstanding(id)
+		if len(outstanding) > 0 {
+			return fmt.Sprintf("cursor %s has %v", id, outstanding)
+		}
+		if followed, requested, isRunning := p.observer.Replaying(id); followed < requested || isRunning {
+			return fmt.Sprintf("cursor %s has followed %d of %d requests to replay, or replays", id, followed, requested)
+		}
+		if p.observer.IsRetired(id) {
+			continue
+		}
+		for priority, n := range p.observer.Published(p.streamOf(id)) {
+			if at[priority] < n {
+				return fmt.Sprintf("cursor %s has taken %d of %d entries of priority %d", id, at[priority], n, priority)
+			}
+		}
+	}
+	return ""
+}
+
+// streamOf returns the name of the stream of a cursor.
+func (p *pushSimulation) streamOf(cursor string) string {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	return p.receivers[cursor].stream.String()
+}
+
+// entryOf returns the entry of a stream with an id.
+func entryOf(stream domain.StreamName, e domain.EntryID) push.Entry {
+	return push.Entry{Stream: stream.String(), Priority: e.Priority, Number: e.Number}
+}
+
+// verifyReceivers compares what receivers got with what was published.
+func (p *pushSimulation) verifyReceivers() error {
+	p.pmu.Lock()
+	defer p.pmu.Unlock()
+	for id, r := range p.receivers {
+		begin := p.observer.Begin(id)
+		for priority, n := range p.observer.Published(r.stream.String()) {
+			for number := begin[priority]; number < n; number++ {
+				e := push.Entry{Stream: r.stream.String(), Priority: priority, Number: number}
+				if !r.isDeleted && r.matches(e) && !r.accepted[e] && !r.fetched[e] && !p.observer.Dead(id, e) {
+					return fmt.Errorf("P1: the receiver of %s has never accepted %s, and it is no dead letter", id, e)
+				}
+			}
+		}
+		attempts, losses := p.observer.Attempts(id)
+		limit := int64(r.concurrency * losses)
+		if r.isDeleted {
+			limit += int64(r.concurrency) // results are dropped that come after the deliveries were cancelled
+		}
+		if n := r.begun - attempts; n > limit {
+			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: its owner lost it %d times", n, id, limit, losses)
+		}
+		_, requests, _ := p.observer.Replaying(id)
+		if limit := 2 * (domain.MaxClaims + 1) * (1 + requests); r.killedNodes > limit {
+			return fmt.Errorf("P9: a delivery of %s has ended %d nodes, want at most %d", id, r.killedNodes, limit)
+		}
+		if limit := r.concurrency * pushNodes; r.maxActiveCalls > limit {
+			return fmt.Errorf("P11: the receiver of %s had %d calls at the same time, want at most %d", id, r.maxActiveCalls, limit)
+		}
+	}
+	return nil
+}
+
+// injectNodeFaults are those that happen to no single request.
+func (p *pushSimulation) injectNodeFaults() {
+	n := p.nodeAt(p.faultRNG.intN(pushNodes))
+	if p.isFaultFree() || n == nil {
+		return
+	}
+	happens := func(rate int) bool {
+		return rate > 0 && p.faultRNG.intN(100_000) < rate && p.injects()
+	}
+	switch {
+	case p.beginOutage() && p.injects():
+		p.traceLine(n.who + " is killed, and stays down")
+		n.staysDown = true // before its end
+		n.kill()
+		p.markReached("a hub was killed")
+	case happens(2 * p.profile.kills):
+		p.traceLine(n.who + " is killed")
+		n.kill()
+		p.markReached("a hub was killed")
+	case happens(2 * p.profile.stops):
+		p.traceLine(n.who + " is told to stop")
+		n.cancel()
+		p.markReached("a hub was told to stop, and started again")
+	case happens(2 * p.profile.pauses):
+		d := time.Duration(1+p.faultRNG.intN(90)) * time.Second
+		p.traceLine(n.who + " is paused for " + d.String())
+		p.pauseProcess(n.who, d)
+		p.markReached("a hub was paused")
+		if n.underway.Load() > 0 {
+			p.markReached("a node was paused while it called")
+		}
+	case happens(p.profile.throttlings):
+		d := time.Duration(1+p.faultRNG.intN(60)) * time.Second
+		p.faults.throttledUntil, p.faults.throttledPartition = time.Now().Add(d), ""
+		p.traceLine("the account throttles everybody for " + d.String())
+		p.markReached("the account throttled everybody for a while")
+	case happens(p.profile.clockJumps):
+		d := time.Duration(p.faultRNG.intN(7200)-3600) * time.Second
+		p.traceLine(n.who + " has its clock moved by " + d.String())
+		n.skew.Store(int64(d))
+		p.markReached("a clock jumped")
+	}
+}
+
+// runPush lets the push world of a seed run, in a bubble.
+func runPush(o *Options) (r Result) {
+	p, err := newPushSimulation(o, 0, pushFaults)
+	if err != nil {
+		return Result{Err: err}
+	}
+	return p.newResult(wrapPush(p.runToEnd()))
+}
+
+// newResult returns what came of a world that ended with err.
+func (p *pushSimulation) newResult(err error) Result {
+	return Result{
+		Err: errors.Join(err, p.closeAccounts()), Steps: p.steps, Faulted: p.faulted, Happened: p.happened,
+		Sum: p.trace.sum, Trace: p.trace.lines, Coverage: p.coverage, Passed: time.Since(p.began),
+	}
+}
+
+func wrapPush(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("push: %w", err)
+}

@@ -1,0 +1,106 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// anyNode returns a node that runs, nil if the party has to wait for one.
+func (p *pushSimulation) anyNode(rng rng) *pushNode { return p.nodeAt(rng.intN(pushNodes)) }
+
+// createReceiver creates a receiver and its cursor, by any node.
+func (p *pushSimulation) createReceiver(owner *baseClient, i int) error {
+	// It is no subscription: the store removes the entry of one that has no definition.
+	id, err := domain.ParseCursorID(fmt.Sprint("c|receiver-", i))
+	if err != nil {
+		return err
+	}
+	r := p.newReceiver(id, p.stream, fmt.Sprint("receiver-", i), i)
+	for {
+		if _, ok := owner.awaitTurn("creates cursor " + id.String()); !ok {
+			return p.ctx.Err()
+		}
+		if n := p.anyNode(owner.rng); n != nil {
+			err := n.store.Create(p.ctx, id, domain.Standing{Stream: p.stream})
+			if err == nil || domain.KindOf(err) == domain.Conflict {
+				n.notifyCreated(id, p.stream)
+				r.isCreated = true
+				return nil
+			}
+		}
+		if !owner.pause(time.Second) {
+			return p.ctx.Err()
+		}
+	}
+}
+
+// A pushSender publishes messages by any node.
+type pushSender struct {
+	baseClient
+	sim          *pushSimulation
+	messageCount int // messages so far
+}
+
+func (s *pushSender) sendMany() error {
+	for range 4 + s.rng.intN(10) {
+		if !s.pause(time.Duration(s.rng.intN(5000)) * time.Millisecond) {
+			return nil
+		}
+		if err := s.publishBatch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// publishBatch publishes some messages. With ids they are sent again until they are accepted;
+// without, only if they were not.
+func (s *pushSender) publishBatch() error {
+	messages := make([]domain.Message, 1+s.rng.intN(5))
+	hasIDs := s.rng.intN(2) == 0
+	for i := range messages {
+		s.messageCount++
+		messages[i] = domain.Message{
+			Priority: []int{0, 0, 4}[s.rng.intN(3)], ContentType: "application/json", Payload: fmt.Appendf(nil, `{"from":%q,"n":%d,"fill":"%0*d"}`, s.who, s.messageCount, s.rng.intN(300), 0),
+		}
+		if hasIDs {
+			messages[i].ID = fmt.Sprint(s.who, "-", s.messageCount)
+		}
+	}
+	for {
+		if _, ok := s.awaitTurn("publishes " + fmt.Sprint(len(messages))); !ok {
+			return nil
+		}
+		if n := s.sim.anyNode(s.rng); n != nil {
+			appended, err := n.store.Append(s.sim.ctx, s.sim.stream, messages)
+			if err == nil {
+				return s.noteAccepted(n, messages, appended)
+			}
+			if domain.KindOf(err) == domain.Uncertain {
+				if !hasIDs {
+					return nil
+				}
+				s.sim.markReached("a message was sent again after its outcome was not known")
+			}
+		}
+		if !s.pause(time.Second) {
+			return nil
+		}
+	}
+}
+
+func (s *pushSender) noteAccepted(n *pushNode, messages []domain.Message, appended []repository.Appended) error {
+	n.engine.Published(s.sim.stream, messages, appended)
+	for i, a := range appended {
+		if a.Outcome == repository.AppendConflict {
+			return fmt.Errorf("message %q is refused, as if it had other content than before", messages[i].ID)
+		}
+	}
+	s.sim.pmu.Lock()
+	defer s.sim.pmu.Unlock()
+	s.sim.accepted += len(messages)
+	return nil
+}

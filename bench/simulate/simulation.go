@@ -1,0 +1,125 @@
+package simulate
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/cosmos/embedded"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+// A simulation runs two hubs on one Cosmos account, one Service Bus namespace and one Blob account,
+// with the domains, actors and operators that use them.
+type simulation struct {
+	*scheduler
+	options *Options
+	plan    plan
+
+	env    environment
+	faults faults
+	work   workload
+
+	mu         sync.Mutex         // guards env.hubs, env.starts, env.busTransports and work.isDone
+	ctx        context.Context    //nolint:containedctx // the clients' context
+	cancel     context.CancelFunc // ends ctx
+	background sync.WaitGroup     // goroutines that end once all transports are cut off
+	isEnding   atomic.Bool        // no hub starts any more
+}
+
+func newSimulation(o *Options) (*simulation, error) {
+	rng, latest := newRNG(o.Seed, 3), newRNG(o.Seed, 7)
+	sim := &simulation{options: o, plan: newPlan(rng, newRNG(o.Seed, 4), newRNG(o.Seed, 5), latest), scheduler: newScheduler(o, newFaultProfile(rng))}
+	sim.work = workload{ledger: newReferenceLedger(), poison: newPoisonMessages(), outbox: make(outbox)}
+	sim.faults.requestCounts = make(map[string]int)
+	if isSmall(o.Seed) {
+		if sim.plan.shrink(); newRNG(o.Seed, 9).intN(12) == 0 {
+			sim.plan.endWaitsAtSweeps()
+		}
+		net := newRNG(o.Seed, 99)
+		sim.plan.hasSocketErrors, sim.plan.hasHotPartition = net.intN(2) == 0, net.intN(4) == 0
+	}
+	sim.plan.usesReceivers = newRNG(o.Seed, 402).intN(12) == 0
+	sim.plan.deletesContent = sim.plan.hasRequestedContent() && !sim.plan.hasCorruptor && newRNG(o.Seed, 404).intN(2) == 0
+	if sim.plan.hasHotPartition {
+		sim.profile.throttlings = max(sim.profile.throttlings, 200)
+	}
+	if sim.plan.hasCorruptor {
+		sim.env.stored = newStoredDocuments()
+	}
+	if rights := newRNG(o.Seed, 6); rights.intN(4) == 0 { // to break off what is tried again otherwise, anywhere
+		sim.profile.frequentFault, sim.profile.turnFaults = faulty.Forbidden.String(), max(sim.profile.turnFaults, 60)
+	}
+	if latest.intN(3) == 0 {
+		sim.profile.rareRequests = []int{60, 150, 300}[latest.intN(3)]
+	}
+	if tokens := newRNG(o.Seed, 405); tokens.intN(5) == 0 {
+		sim.env.issuer = newTokenIssuer(sim, tokens)
+		sim.profile.clockJumps = 0 // by which a token expires at any time
+	}
+	sim.work.checkers, sim.work.coverObserver = newCheckers(sim), newCoverageObserver(sim)
+	sim.work.mailboxes = newMailboxHistories(sim)
+	if sim.plan.stopsAtSweeps { // to have a sweep come upon Saves that do not know what they have done
+		sim.profile.frequentFault, sim.profile.turnFaults = faulty.ReplyLostAfter.String(), max(sim.profile.turnFaults, 150)
+	}
+	if sim.plan.phases > 1 { // in which a clock that jumps would forget too early
+		sim.profile.clockJumps = 0
+	}
+	sim.ctx, sim.cancel = context.WithCancel(context.Background())
+	var err error
+	if sim.env.bus, err = busembedded.Open(busembedded.Options{Entities: sim.plan.busEntities(), Keys: busKeys}); err != nil {
+		return nil, err
+	}
+	if sim.env.blobs, err = blobembedded.Open(blobembedded.Options{Containers: []string{exchangeContainer, contentContainer}}); err != nil {
+		return nil, err
+	}
+	options := embedded.Options{Consistency: sim.plan.consistency, RangeBytes: sim.plan.rangeBytes, Committed: sim.checkCommit}
+	if sim.plan.consistency == "Session" {
+		options.Stale = func() int { return int(sim.env.staleCommits.Load()) }
+	}
+	sim.env.engine, err = embedded.Open(options)
+	return sim, err
+}
+
+// Run lets the world run to its end, and returns what was wrong with it.
+func (sim *simulation) runToEnd() error {
+	for i := range sim.env.hubs {
+		sim.startHub(i)
+	}
+	sim.background.Go(sim.runClients)
+	err := sim.runSteps(func() bool { sim.mu.Lock(); defer sim.mu.Unlock(); return sim.work.isDone }, func() error { sim.injectProcessFaults(); return nil })
+	sim.isEnding.Store(true)
+	sim.cancel()
+	for i := range sim.env.hubs {
+		if h := sim.hubAt(i); h != nil {
+			h.kill()
+		}
+	}
+	for _, l := range sim.env.httpTransports {
+		l.cutOff()
+	}
+	for _, l := range sim.env.busTransports {
+		l.dead.Store(true)
+		l.cutConnections()
+	}
+	sim.background.Wait()
+	return err
+}
+
+// runClients is the course of events: the parties do what they have to do, and then all
+// is well and everything has to come to its end.
+func (sim *simulation) runClients() {
+	err := sim.runWorkload()
+	if err == nil && sim.plan.hasCorruptor && sim.ctx.Err() == nil {
+		err = sim.runCorruption()
+	}
+	if err != nil {
+		sim.fail(err)
+	}
+	sim.mu.Lock()
+	defer sim.mu.Unlock()
+	sim.work.isDone = true
+	sim.wakeUp()
+}

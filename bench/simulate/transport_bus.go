@@ -1,0 +1,236 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/amqpframe"
+	"github.com/messagehub/messagehub/cosmos/embedded/clock"
+)
+
+// A busTransport carries the AMQP connections of one process to the namespace, frame by
+// frame, each when the scheduler says so.
+type busTransport struct {
+	sim       *simulation
+	who       string
+	dead      atomic.Bool
+	faultFree atomic.Bool // nothing befalls it any more
+
+	isHubs bool
+
+	mu     sync.Mutex
+	conns  []*busConnection
+	dialed int
+}
+
+// A busConnection is one connection: what the process writes waits in a line of its own,
+// and so does what the namespace answers. Nothing overtakes within one of them.
+type busConnection struct {
+	transport *busTransport
+	number    int
+	near      net.Conn // the other end of what the process has
+	far       net.Conn // to the namespace
+	once      sync.Once
+	closed    chan struct{}
+}
+
+// dialBus connects the process to the namespace.
+func (l *busTransport) dialBus(ctx context.Context) (net.Conn, error) {
+	if l.dead.Load() || l.isUnreachable() {
+		return nil, errCut
+	}
+	far, err := l.sim.env.bus.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine, near := net.Pipe()
+	l.mu.Lock()
+	l.dialed++
+	c := &busConnection{transport: l, number: l.dialed, near: near, far: far, closed: make(chan struct{})}
+	l.conns = append(l.conns, c)
+	l.mu.Unlock()
+	l.sim.background.Go(func() { c.forwardChunks("sends", near, far) })
+	l.sim.background.Go(func() { c.forwardChunks("gets", far, near) })
+	return mine, nil
+}
+
+// isUnreachable reports whether the namespace cannot be reached for now.
+func (l *busTransport) isUnreachable() bool {
+	return l.isHubs && !l.sim.faultFree && time.Now().Before(time.Unix(0, l.sim.faults.busAwayUntil.Load()))
+}
+
+// makeBusUnreachable has no hub reach the namespace for a while.
+func (sim *simulation) makeBusUnreachable(d time.Duration) {
+	sim.traceLine("the bus is away for " + d.String())
+	sim.markReached("the bus was away for a while")
+	sim.faults.busAwayUntil.Store(time.Now().Add(d).UnixNano())
+	sim.mu.Lock()
+	lines := slices.Clone(sim.env.busTransports)
+	sim.mu.Unlock()
+	for _, l := range lines {
+		if l.isHubs {
+			l.cutConnections()
+		}
+	}
+}
+
+// cutConnections breaks all connections.
+func (l *busTransport) cutConnections() {
+	l.mu.Lock()
+	conns := slices.Clone(l.conns)
+	l.conns = nil
+	l.mu.Unlock()
+	for _, c := range conns {
+		c.closeBoth()
+	}
+}
+
+func (c *busConnection) closeBoth() {
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.near.Close()
+		_ = c.far.Close()
+		c.detach()
+	})
+}
+
+// detach takes the connection off its line.
+func (c *busConnection) detach() {
+	c.transport.mu.Lock()
+	defer c.transport.mu.Unlock()
+	c.transport.conns = slices.DeleteFunc(c.transport.conns, func(o *busConnection) bool { return o == c })
+}
+
+// closeNear breaks the connection for the process, of which the namespace learns later only.
+// Until then it keeps what the process had, a session, say.
+func (c *busConnection) closeNear() {
+	const later = 20 * time.Second
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.near.Close()
+		c.detach()
+		c.transport.sim.background.Go(func() {
+			_ = clock.Sleep(c.transport.sim.ctx, later) // the end of the simulation ends the wait
+			_ = c.far.Close()
+		})
+	})
+}
+
+// forwardChunks carries what comes from one end to the other until either is closed.
+func (c *busConnection) forwardChunks(direction string, from, to net.Conn) {
+	defer c.closeBoth()
+	f := &chunkQueue{conn: c, direction: direction, arrived: make(chan struct{}, 1)}
+	c.transport.sim.background.Go(func() { f.readChunks(from) })
+	for {
+		t, granted := f.nextTurn()
+		if t == nil {
+			select {
+			case <-f.arrived:
+				continue
+			case <-c.closed:
+				return
+			}
+		}
+		c.transport.sim.enqueue(t)
+		select {
+		case ok := <-granted:
+			if !ok {
+				return
+			}
+		case <-c.closed:
+			c.transport.sim.remove(t)
+			return
+		}
+		if _, err := to.Write(f.takeChunk()); err != nil {
+			return
+		}
+	}
+}
+
+// A chunkQueue is one direction of a connection: what has been written and not arrived.
+type chunkQueue struct {
+	conn      *busConnection
+	direction string
+	arrived   chan struct{} // holds one if something has come since the last look
+
+	mu    sync.Mutex
+	queue [][]byte
+}
+
+func (f *chunkQueue) readChunks(from net.Conn) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			f.conn.closeBoth()
+			return
+		}
+		f.mu.Lock()
+		f.queue = append(f.queue, slices.Clone(buffer[:n]))
+		f.mu.Unlock()
+		f.conn.transport.sim.wakeUp() // whoever waits before it may be urgent now
+		select {
+		case f.arrived <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (f *chunkQueue) takeChunk() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	chunk := f.queue[0]
+	f.queue = f.queue[1:]
+	return chunk
+}
+
+// isUrgent reports whether somebody may hold a mutex until what is in the queue has
+// arrived: whoever waits for that mutex stops the clock. Nobody does for messages
+// and what is said of them.
+func (f *chunkQueue) isUrgent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.queue, func(chunk []byte) bool {
+		switch amqpframe.Names(chunk) {
+		case "transfer", "disposition":
+			return bytes.Contains(chunk, []byte("put-token")) || bytes.Contains(chunk, []byte("status-code"))
+		}
+		return true
+	})
+}
+
+// nextTurn is that of the next chunk to be carried, nil if there is none.
+func (f *chunkQueue) nextTurn() (*turn, <-chan bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) == 0 {
+		return nil, nil
+	}
+	c := f.conn
+	granted := make(chan bool, 1)
+	return &turn{
+		who: c.transport.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, amqpframe.Names(f.queue[0])), urgent: f.isUrgent, isFrequent: true,
+		proceed: func() string { granted <- true; return "carried" },
+		faults: func() []fault {
+			if c.transport.faultFree.Load() {
+				return nil
+			}
+			return []fault{
+				{"cut at one end", func() string { granted <- false; c.closeNear(); return "cut" }},
+				{"cut before", func() string { granted <- false; c.closeBoth(); return "cut" }},
+				{"cut after", func() string {
+					cut := func() string { c.closeBoth(); return "cut" }
+					c.transport.sim.enqueue(&turn{who: c.transport.who, what: fmt.Sprintf("%d breaks", c.number), proceed: cut})
+					granted <- true
+					return "carried"
+				}},
+			}
+		},
+	}, granted
+}

@@ -1,0 +1,357 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+	"github.com/messagehub/messagehub/cosmos/faulty"
+)
+
+// errCut reports that a line carries nothing any more, because the process at its end
+// is dead, or because the connection has broken.
+var errCut = errors.New("the connection is broken")
+
+// A httpTransport carries the requests of one process to Cosmos and to the blobs. It
+// holds each until the scheduler lets it through, and perhaps its answer as well.
+type httpTransport struct {
+	sim  *simulation
+	who  string
+	dead atomic.Bool
+	cut  chan struct{} // closed with dead
+	last string        // what was carried last
+}
+
+func (sim *simulation) newHTTPTransport(who string) *httpTransport {
+	l := &httpTransport{sim: sim, who: who, cut: make(chan struct{})}
+	sim.env.httpTransports = append(sim.env.httpTransports, l)
+	return l
+}
+
+// cutOff has the line carry nothing any more.
+func (l *httpTransport) cutOff() {
+	if !l.dead.Swap(true) {
+		close(l.cut)
+	}
+}
+
+// A httpExchange is one request on its way.
+type httpExchange struct {
+	transport *httpTransport
+	req       *http.Request
+	next      policy.Transporter
+	what      string
+	detail    string
+	query     string
+	isCosmos  bool
+	isRead    bool
+	answer    chan httpResult // holds one
+}
+
+type httpResult struct {
+	resp *http.Response
+	err  error
+}
+
+// Do implements policy.Transporter.
+func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
+	if l.dead.Load() {
+		return nil, errCut
+	}
+	x := &httpExchange{transport: l, req: req, answer: make(chan httpResult, 1)}
+	if l.sim.isBlob(req) {
+		x.next, x.what = l.sim.env.blobs.Transport(), blobRequestName(req)
+		x.isRead = req.Method == http.MethodGet || req.Method == http.MethodHead
+		if err := bufferBody(req); err != nil {
+			return nil, err
+		}
+	} else {
+		if err := containers.Check(req); err != nil {
+			l.sim.fail(fmt.Errorf("%s makes a request: %w", l.who, err))
+			return nil, err
+		}
+		name := steps.NameOf(req)
+		x.next, x.what, x.isCosmos = l.sim.env.engine.Transport(), string(name), name != steps.Other
+		x.isRead = !name.IsWrite()
+		x.query = queryText(req)
+	}
+	x.detail = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
+	t := &turn{who: l.who, what: x.what, detail: x.detail, isFrequent: !x.isCosmos && !l.sim.plan.blobsFailOften, proceed: x.carryOut, faults: x.possibleFaults, isRare: x.isRareRequest}
+	l.sim.enqueue(t)
+	select {
+	case a := <-x.answer:
+		return a.resp, a.err
+	case <-l.cut:
+		return nil, errCut
+	case <-req.Context().Done():
+		// It may be on its way: whoever sent it does not know, and does not learn it.
+		return nil, req.Context().Err()
+	case <-l.sim.ctx.Done(): // what Microsoft's client asks behind everybody's back has no end of its own
+		return nil, errCut
+	}
+}
+
+// carryOut carries the request out, and answers now or later.
+func (x *httpExchange) carryOut() string { return x.carryOutWith(faulty.None) }
+
+func (x *httpExchange) carryOutWith(f faulty.Fault) string {
+	stale := x.transport.sim.drawStaleness(x)
+	x.transport.sim.env.staleCommits.Store(int64(stale))
+	x.transport.sim.faults.requestCounts[x.requestKind()]++
+	x.transport.last = x.what + x.query
+	// The request is on its way, whatever has become of whoever sent it.
+	if x.isThrottled() && f == faulty.None {
+		f = faulty.Throttled
+	}
+	if x.isCosmos && x.transport.sim.plan.hasHotPartition {
+		x.transport.sim.faults.lastPartition = x.partitionName()
+	}
+	status := 0
+	if time.Now().Before(x.transport.sim.faults.refusedUntil) && !x.transport.sim.faultFree {
+		x.deliverAnswer(httpResult{resp: refusedResponse(x.req)}) //nolint:bodyclose // whoever asked does
+		return "refused"
+	}
+	resp, err := f.Do(doerFunc(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does
+		resp, err := x.next.Do(req)
+		if err == nil {
+			resp, status = x.replaceHalfRead(resp), resp.StatusCode
+		}
+		return resp, err
+	}), x.req.WithContext(context.WithoutCancel(x.req.Context())))
+	x.transport.sim.env.staleCommits.Store(0)
+	if errors.Is(err, faulty.ErrLost) {
+		err = x.transport.sim.connectionError(f)
+	}
+	if err == nil && f == faulty.Truncated && x.transport.sim.plan.hasSocketErrors {
+		resp.Body = brokenBody{resp.Body, x.transport.sim.connectionError(f)}
+	}
+	outcome := "no answer"
+	if err == nil && f == faulty.Throttled {
+		x.transport.sim.setRetryAfter(resp)
+	}
+	if err == nil {
+		outcome = fmt.Sprint(resp.StatusCode)
+	}
+	if x.isCosmos && status > 0 {
+		x.transport.sim.work.coverObserver.observeRequest(x, status, f)
+	}
+	if stale > 0 {
+		outcome += fmt.Sprintf(", %d old", stale)
+	}
+	a := httpResult{resp, err}
+	if x.req.Context().Err() != nil {
+		x.transport.sim.markReached("a request was carried out after its sender had given up")
+	}
+	if slow := x.transport.sim.drawDelay(); slow > 0 {
+		x.transport.sim.enqueue(&turn{who: x.transport.who, what: x.what + ": its answer", detail: x.detail, notBefore: time.Now().Add(slow), proceed: func() string { return x.deliverAnswer(a) }})
+		return outcome + ", on its way for " + slow.String()
+	}
+	x.deliverAnswer(a)
+	return outcome
+}
+
+// isThrottled reports whether a storm is about where the request goes.
+func (x *httpExchange) isThrottled() bool {
+	sim := x.transport.sim
+	return x.isCosmos && !sim.faultFree && time.Now().Before(sim.faults.throttledUntil) && (sim.faults.throttledPartition == "" || sim.faults.throttledPartition == x.partitionName())
+}
+
+// partitionName names the logical partition that the request is about.
+func (x *httpExchange) partitionName() string {
+	container, _ := containers.NameOf(x.req)
+	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
+}
+
+// connectionError is the error of a connection that has broken: one that tells nothing, as that
+// of an HTTP/2 stream, or one by which Microsoft's client decides whether to ask again.
+func (sim *simulation) connectionError(f faulty.Fault) error {
+	switch {
+	case !sim.plan.hasSocketErrors:
+		return faulty.ErrLost
+	case f == faulty.RequestLost:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	case sim.faultRNG.intN(2) == 0:
+		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ETIMEDOUT}
+	default:
+		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+	}
+}
+
+// A brokenBody is an answer that breaks off with an error.
+type brokenBody struct {
+	io.ReadCloser
+	err error
+}
+
+func (b brokenBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = b.err
+	}
+	return n, err
+}
+
+// setRetryAfter has an account that is short of request units say for how long to wait, as
+// it does: mostly not long, now and then for longer than anybody can, or not at all.
+func (sim *simulation) setRetryAfter(resp *http.Response) {
+	const header = "x-ms-retry-after-ms"
+	sim.faults.throttledCount++
+	switch sim.faults.throttledCount % 16 {
+	case 3, 7:
+		resp.Header.Set(header, "500")
+	case 11:
+		resp.Header.Set(header, "5000")
+	case 13:
+		resp.Header.Set(header, "60000")
+	case 15:
+		resp.Header.Del(header)
+	}
+}
+
+func (x *httpExchange) deliverAnswer(a httpResult) string {
+	if x.transport.dead.Load() {
+		if a.err == nil {
+			_ = a.resp.Body.Close()
+		}
+		a = httpResult{nil, errCut}
+	}
+	x.answer <- a
+	return "arrived"
+}
+
+// requestKind tells what is asked from other things: what it is for, and what the same
+// process has asked before.
+func (x *httpExchange) requestKind() string { return x.transport.last + " → " + x.what + x.query }
+
+// isRareRequest reports whether hardly anybody has asked that yet. What is done rarely is
+// what nobody has seen fail.
+func (x *httpExchange) isRareRequest() bool {
+	const few = 2
+	return x.transport.sim.faults.requestCounts[x.requestKind()] < few
+}
+
+// queryText returns the text of a query, "" of another request.
+func queryText(req *http.Request) string {
+	if !steps.IsQuery(req) {
+		return ""
+	}
+	body, err := io.ReadAll(req.Body)
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	var q struct{ Query string }
+	if err != nil || json.Unmarshal(body, &q) != nil {
+		return ""
+	}
+	return " " + q.Query
+}
+
+// refusedResponse is the answer of an account to a key that is no good, or not for this.
+func refusedResponse(req *http.Request) *http.Response {
+	const body = `{"code":"Forbidden","message":"the key is none, or not for this"}`
+	status := http.StatusForbidden
+	if req.Method == http.MethodPost {
+		status = http.StatusUnauthorized
+	}
+	return &http.Response{
+		StatusCode: status, Status: http.StatusText(status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+		Header: http.Header{"Content-Type": {"application/json"}, "X-Ms-Error-Code": {"AuthorizationFailure"}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}
+}
+
+type doerFunc func(*http.Request) (*http.Response, error)
+
+func (d doerFunc) Do(req *http.Request) (*http.Response, error) { return d(req) }
+
+// possibleFaults are those that may befall the request.
+func (x *httpExchange) possibleFaults() []fault {
+	var all []fault
+	add := func(name string, f faulty.Fault) {
+		all = append(all, fault{name, func() string { return x.carryOutWith(f) }})
+	}
+	for _, f := range append(faulty.Faults(), faulty.More()...) {
+		if f != faulty.ForeignPrecondition && (x.isCosmos || f != faulty.RetryWith && f != faulty.Gone) {
+			add(f.String(), f)
+		}
+	}
+	if x.isCosmos {
+		all = append(all, fault{"502 of somebody in between", x.answerBadGateway})
+	}
+	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
+		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these have none
+	}
+	if x.isCosmos && x.isRead {
+		add(faulty.SessionBehind.String(), faulty.SessionBehind)
+	} else if x.isCosmos {
+		add(faulty.Moving.String(), faulty.Moving)
+	}
+	all = append(all, fault{"lost in the net", x.loseRequest})
+	if !x.isRead {
+		all = append(all, fault{"late", x.delayRequest})
+	}
+	return all
+}
+
+// answerBadGateway has a request be answered by what stands before the account, in words
+// that are not the account's.
+func (x *httpExchange) answerBadGateway() string {
+	const page = "<html>bad gateway</html>"
+	resp := refusedResponse(x.req) //nolint:bodyclose // whoever asked does
+	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
+	resp.Header, resp.Body, resp.ContentLength = http.Header{"Content-Type": {"text/html"}}, io.NopCloser(strings.NewReader(page)), int64(len(page))
+	x.deliverAnswer(httpResult{resp: resp})
+	return "502"
+}
+
+// loseRequest has a request never arrive. Whoever waits for its answer without an end of
+// its own learns in a while that the connection is dead.
+func (x *httpExchange) loseRequest() string {
+	const keepAlive = 2 * time.Minute
+	x.transport.sim.enqueue(&turn{who: x.transport.who, what: x.what + ": its connection", detail: x.detail, notBefore: time.Now().Add(keepAlive), proceed: func() string {
+		return x.deliverAnswer(httpResult{nil, x.transport.sim.connectionError(faulty.ReplyLostAfter)})
+	}})
+	return "nobody hears of it"
+}
+
+// delayRequest has a request hang somewhere, and arrive when its sender has forgotten it.
+func (x *httpExchange) delayRequest() string {
+	d := time.Duration(5+x.transport.sim.faultRNG.intN(60)) * time.Second
+	x.transport.sim.enqueue(&turn{who: x.transport.who, what: x.what + ", late", detail: x.detail, notBefore: time.Now().Add(d), proceed: x.carryOut})
+	return "delayed by " + d.String()
+}
+
+// blobRequestName names a request to the blobs.
+func blobRequestName(req *http.Request) string {
+	q := req.URL.Query()
+	parts := []string{strings.ToLower(req.Method), "blob"}
+	for _, key := range [...]string{"comp", "restype"} {
+		if v := q.Get(key); v != "" {
+			parts = append(parts, v)
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// bufferBody makes the body of a request one that can be read whenever.
+func bufferBody(req *http.Request) error {
+	if req.Body == nil {
+		return nil
+	}
+	body, err := io.ReadAll(req.Body)
+	if err == nil {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return err
+}

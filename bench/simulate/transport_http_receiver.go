@@ -1,0 +1,143 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+)
+
+// In most simulations node.Options.Transport carries the requests of a hub to the accounts.
+// In some a hub makes them by its own HTTP clients, as it does in production, and
+// node.Options.Dial and LookUp connect it to receivers in the bubble. Whatever a hub calls
+// by HTTP can live here in the same way.
+
+// The host of all receivers, and the ports of the accounts.
+const (
+	receiverHost    = "localhost"
+	receiverAddress = "192.0.2.1"
+	cosmosPort      = "8081"
+	blobPort        = "10000"
+)
+
+// cosmosEndpoint is the endpoint of the Cosmos account in the settings of hubs.
+func (sim *simulation) cosmosEndpoint() string {
+	if sim.plan.usesReceivers {
+		return "http://" + net.JoinHostPort(receiverHost, cosmosPort)
+	}
+	return withHTTPS(sim.env.engine.Endpoint())
+}
+
+// blobEndpoint is the endpoint of the Blob account in the settings of hubs and of their
+// domains. It is the same in both, because a hub refuses content of a foreign account.
+func (sim *simulation) blobEndpoint() string {
+	if sim.plan.usesReceivers {
+		return "http://" + net.JoinHostPort(receiverHost, blobPort) + "/" + sim.env.blobs.Name()
+	}
+	return withHTTPS(sim.env.blobs.Endpoint())
+}
+
+// lookUpHost resolves the one host that a hub may call.
+func (sim *simulation) lookUpHost(_ context.Context, host string) ([]netip.Addr, error) {
+	if host != receiverHost {
+		return nil, errors.New("no host has the name " + host)
+	}
+	return []netip.Addr{netip.MustParseAddr(receiverAddress)}, nil
+}
+
+// A httpReceiver is an HTTP server that one hub calls. It passes the requests on to the line
+// of the hub, where the scheduler lets them through and faults happen.
+type httpReceiver struct {
+	sim    *simulation
+	who    string
+	server *http.Server
+
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+// newHTTPReceiver returns the receiver of a hub's requests. The caller closes it.
+func (h *hub) newHTTPReceiver() *httpReceiver {
+	r := &httpReceiver{sim: h.sim, who: h.who, conns: make(chan net.Conn), closed: make(chan struct{})}
+	r.server = &http.Server{Handler: &httputil.ReverseProxy{ //nolint:gosec // its one client is the hub
+		Transport:    roundTripper{h.transport},
+		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // breaks the connection
+		ErrorLog:     log.New(io.Discard, "", 0),                                                      // a body that breaks off is a fault of the simulation
+	}}
+	h.sim.background.Go(func() { _ = r.server.Serve(r) }) // until it is closed
+	return r
+}
+
+type roundTripper struct{ policy.Transporter }
+
+func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
+
+// dialReceiver connects a hub to its receiver when the scheduler lets it.
+func (r *httpReceiver) dialReceiver(ctx context.Context, _, address string) (net.Conn, error) {
+	if host, _, err := net.SplitHostPort(address); err != nil || host != receiverAddress {
+		return nil, errors.New("no receiver has the address " + address)
+	}
+	near, far := net.Pipe()
+	granted := make(chan bool, 1)
+	t := &turn{
+		who: r.who, what: "dials " + address,
+		proceed: func() string { granted <- true; return "connected" },
+		faults: func() []fault {
+			return []fault{{"cut before", func() string { granted <- false; return "refused" }}}
+		},
+	}
+	r.sim.enqueue(t)
+	select {
+	case ok := <-granted:
+		if !ok {
+			return nil, errRefused
+		}
+	case <-r.closed:
+		r.sim.remove(t)
+		return nil, errCut
+	case <-ctx.Done():
+		r.sim.remove(t)
+		return nil, ctx.Err()
+	}
+	select {
+	case r.conns <- far:
+		r.sim.markReached("a hub called a receiver by a connection of its own")
+		return near, nil
+	case <-r.closed:
+		return nil, errCut
+	}
+}
+
+// Accept implements net.Listener.
+func (r *httpReceiver) Accept() (net.Conn, error) {
+	select {
+	case conn := <-r.conns:
+		return conn, nil
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener. Later connections are refused.
+func (r *httpReceiver) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (r *httpReceiver) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)} }
+
+// shutDown ends the receiver and breaks its connections.
+func (r *httpReceiver) shutDown() {
+	_ = r.Close()
+	_ = r.server.Close()
+}

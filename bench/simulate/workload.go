@@ -1,0 +1,149 @@
+package simulate
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/domain"
+)
+
+// A workload is what the clients do, and what checks it.
+type workload struct {
+	ledger        *referenceLedger
+	checkers      map[containers.Judge]invariantChecker
+	coverObserver *coverageObserver
+	poison        *poisonMessages
+	outbox        outbox
+	mailboxes     *mailboxHistories
+	isDone        bool // the clients have done all they had to do
+}
+
+// runWorkload is what the parties do: they send and fetch, some of them sleep for a night,
+// longer than what was acknowledged is kept, and do so again.
+func (sim *simulation) runWorkload() error {
+	senders, err := sim.newSenders()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, s := range senders {
+			s.closePublisher()
+		}
+	}()
+	var makers sync.WaitGroup
+	over := make(chan struct{})
+	if sim.plan.requestedOrigin != (domain.Origin{}) {
+		m := &contentDomain{baseClient: sim.newClient("maker", 50), laterRNG: newRNG(sim.options.Seed, 51)}
+		makers.Go(func() { m.runUntil(over) })
+	}
+	defer makers.Wait()
+	defer close(over)
+	actors := sim.newActors()
+	for day := range sim.plan.phases {
+		if day > 0 && !sim.waitForRetention(day) {
+			return nil
+		}
+		if err := sim.runPhase(day, senders, actors); err != nil || sim.ctx.Err() != nil {
+			return err
+		}
+		for _, s := range senders { // what was delivered is not sent again days later
+			s.sent = nil
+		}
+	}
+	return sim.verifyEnd()
+}
+
+// runPhase has all parties act until all that was sent is delivered.
+func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClient) error {
+	var fetching, sending sync.WaitGroup
+	finish := make(chan struct{})
+	for _, a := range actors {
+		fetching.Go(func() { a.runUntil(finish) })
+	}
+	if sim.plan.hasOperators {
+		o := &operator{sim.newClient("operator", uint64(70+day))} //nolint:gosec // there are few
+		fetching.Go(func() { o.runUntil(finish) })
+	}
+	if sim.plan.hasLoadBursts {
+		c := &loadBurst{sim.newClient("crowd", uint64(94+day))} //nolint:gosec // there are few
+		fetching.Go(func() { c.runUntil(finish) })
+	}
+	if sim.env.issuer != nil && day == 0 {
+		x := sim.newTokenIntruder()
+		fetching.Go(func() { x.runUntil(finish) })
+	}
+	if sim.plan.deletesContent {
+		x, err := sim.newContentDeleter(day)
+		if err != nil {
+			return err
+		}
+		fetching.Go(func() { x.runUntil(finish) })
+	}
+	if sim.plan.misconfiguresBus && day == 0 {
+		k, err := sim.newBusMisconfigurer()
+		if err != nil {
+			return err
+		}
+		fetching.Go(func() { k.runUntil(finish) })
+	}
+	for _, s := range senders {
+		sending.Go(s.sendBatches)
+	}
+	sending.Wait()
+	sim.keepFaultsOn()
+	sim.setFaultFree(true)
+	patience := time.NewTimer(2 * time.Hour)
+	defer patience.Stop()
+	select {
+	case <-sim.work.ledger.whenDrained():
+	case <-patience.C:
+		sim.cancel()
+		fetching.Wait()
+		return fmt.Errorf("two hours after the last fault, not all was delivered: %w", sim.work.ledger.missingError())
+	case <-sim.ctx.Done():
+	}
+	close(finish)
+	fetching.Wait()
+	return nil
+}
+
+// setFaultFree has the weather clear up, or not.
+func (sim *simulation) setFaultFree(up bool) {
+	sim.scheduler.mu.Lock()
+	if sim.faultFree = up; !up {
+		sim.profile.lastStep += sim.steps
+	}
+	sim.scheduler.mu.Unlock()
+	sim.wakeUp()
+}
+
+// waitForRetention, before a day, lets so much time pass that all that was acknowledged may go.
+// Every other morning comes while the sweeps are about it, and a dawn when one begins.
+func (sim *simulation) waitForRetention(day int) bool {
+	if err := sim.awaitNotices(); err != nil {
+		sim.fail(err)
+		return false
+	}
+	p := sim.newClient("night", uint64(79+day)) //nolint:gosec // there are few
+	sim.setFaultFree(p.rng.intN(3) > 0)
+	long := sim.plan.retention + time.Duration(5+p.rng.intN(30))*time.Minute
+	if p.rng.intN(2) == 0 {
+		long = sim.plan.retention + time.Duration(p.rng.intN(4)-1)*time.Minute
+	}
+	var dawn chan struct{}
+	if sim.plan.stopsAtSweeps {
+		dawn, long = sim.work.coverObserver.sweepStarts, long+time.Hour
+		select {
+		case <-dawn: // of a day that is over
+		default:
+		}
+	}
+	if !p.sleepUntil(long, dawn) {
+		return false
+	}
+	sim.setFaultFree(false)
+	sim.work.ledger.expectMore()
+	return true
+}
