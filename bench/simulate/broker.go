@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -44,7 +45,7 @@ const (
 )
 
 // hasBroker reports whether a seed has a broker world.
-func hasBroker(seed uint64) bool { return newRNG(seed, brokerPurposes+500).intN(3) == 0 }
+func hasBroker(seed uint64) bool { return random.NewSource(seed, brokerPurposes+500).IntN(3) == 0 }
 
 func newBrokerSimulation(o *Options) (*brokerSimulation, error) {
 	p, err := newPushSimulation(o, brokerPurposes, brokerFaults)
@@ -53,27 +54,27 @@ func newBrokerSimulation(o *Options) (*brokerSimulation, error) {
 	}
 	sim := &brokerSimulation{pushSimulation: p, sent: make(map[string]*sentMessage), payloads: make(map[push.Entry]string), created: make(map[domain.PartyID]bool)}
 	p.broker, p.workload, p.attempts = sim, sim.broadcastAll, 1+brokerRetries
-	p.profile.lastStep = 300 + p.rng.intN(1500)
-	if p.failSafe.hasDisabled() && p.failSafe.recovery == byAsking && p.failSafe.rng.intN(2) == 0 {
+	p.Profile.LastStep = 300 + p.rng.IntN(1500)
+	if p.failSafe.hasDisabled() && p.failSafe.recovery == byAsking && p.failSafe.rng.IntN(2) == 0 {
 		p.failSafe.recovery, p.failSafe.isDisabled = byWorker, [pushNodes]bool{true, true}
 	}
 	sim.keys, err = subscribe.NewKeyring(subscribe.NewKey())
-	for i := range 1 + p.rng.intN(2) {
+	for i := range 1 + p.rng.IntN(2) {
 		producer, failure := domain.Producers.Parse(fmt.Sprint("producer-", i))
 		err = errors.Join(err, failure)
 		sim.producers = append(sim.producers, producer)
 	}
-	for i := range 1 + p.rng.intN(2) {
+	for i := range 1 + p.rng.IntN(2) {
 		channel, failure := domain.Channels.Parse(fmt.Sprint("channel-", i))
 		c := &brokerChannel{id: channel}
 		sim.channels = append(sim.channels, c)
 		err = errors.Join(err, failure)
-		for range 1 + min(p.rng.intN(5), p.rng.intN(5)) {
+		for range 1 + min(p.rng.IntN(5), p.rng.IntN(5)) {
 			err = errors.Join(err, sim.addConsumer(c))
 		}
-		c.configured = min(p.rng.intN(len(c.consumers)+1), len(c.consumers))
+		c.configured = min(p.rng.IntN(len(c.consumers)+1), len(c.consumers))
 	}
-	if p.rng.intN(3) == 0 {
+	if p.rng.IntN(3) == 0 {
 		var failure error
 		sim.rotation, failure = sim.newTokenRotation()
 		err = errors.Join(err, failure)
@@ -102,7 +103,7 @@ func brokerPurpose(kind, i int) uint64 { return uint64(brokerPurposes + kind + i
 
 // newSyncs returns those of some nodes, which put the same parties.
 func (sim *brokerSimulation) newSyncs() (acts []func() error) {
-	for i := range 1 + sim.rng.intN(3) {
+	for i := range 1 + sim.rng.IntN(3) {
 		m := &brokerManager{baseClient: sim.newClient(fmt.Sprint("sync-", i), brokerPurpose(1000, i)), sim: sim}
 		acts = append(acts, m.putAll)
 	}
@@ -111,7 +112,7 @@ func (sim *brokerSimulation) newSyncs() (acts []func() error) {
 
 // newActivities returns what parties do at the same time.
 func (sim *brokerSimulation) newActivities() (acts []func() error) {
-	for i := range 1 + sim.rng.intN(3) {
+	for i := range 1 + sim.rng.IntN(3) {
 		p := &brokerProducer{baseClient: sim.newClient(fmt.Sprint("sender-", i), brokerPurpose(1100, i)), sim: sim}
 		acts = append(acts, p.broadcastMany)
 	}
@@ -122,16 +123,16 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	i := 0
 	for _, channel := range sim.channels {
 		for j, c := range channel.consumers {
-			managers := sim.rng.intN(2) // of what is there
+			managers := sim.rng.IntN(2) // of what is there
 			if j >= channel.configured {
-				managers = 1 + sim.rng.intN(2) // who may meet
+				managers = 1 + sim.rng.IntN(2) // who may meet
 			}
 			for k := range managers {
 				m := &brokerManager{baseClient: sim.newClient(fmt.Sprintf("manager-%d-%d", i, k), brokerPurpose(1200+100*k, i)), sim: sim}
 				acts = append(acts, func() error { return m.putLate(c) })
 			}
-			if sim.rng.intN(2) == 0 {
-				for k := range 1 + sim.rng.intN(2) {
+			if sim.rng.IntN(2) == 0 {
+				for k := range 1 + sim.rng.IntN(2) {
 					f := &brokerFetcher{baseClient: sim.newClient(fmt.Sprintf("fetcher-%d-%d", i, k), brokerPurpose(1500+100*k, i)), sim: sim, consumer: c, client: 1 + k}
 					acts = append(acts, f.fetchMany)
 				}
@@ -142,7 +143,7 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	if sim.rotation != nil {
 		acts = append(acts, sim.rotation.rotateToken)
 	}
-	for i := range sim.rng.intN(3) {
+	for i := range sim.rng.IntN(3) {
 		o := &brokerOperator{baseClient: sim.newClient(fmt.Sprint("operator-", i), brokerPurpose(1800, i)), sim: sim}
 		acts = append(acts, o.retriggerMany)
 	}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
 // anyBroker returns the broker of a node that runs, nil if the party has to wait for one.
-func (sim *brokerSimulation) anyBroker(rng rng) *brokerNode {
+func (sim *brokerSimulation) anyBroker(rng random.Source) *brokerNode {
 	n := sim.anyNode(rng)
 	if n == nil {
 		return nil
@@ -120,13 +121,13 @@ func (m *brokerManager) putConsumer(c *brokerConsumer) error {
 
 // putLate puts a consumer while messages are sent.
 func (m *brokerManager) putLate(c *brokerConsumer) error {
-	if !m.pause(time.Duration(m.rng.intN(30_000)) * time.Millisecond) {
+	if !m.pause(time.Duration(m.rng.IntN(30_000)) * time.Millisecond) {
 		return nil
 	}
 	if err := m.putConsumer(c); err != nil {
 		return err
 	}
-	m.sim.markReached("a consumer was put while messages were sent")
+	m.sim.MarkReached("a consumer was put while messages were sent")
 	return nil
 }
 
@@ -178,11 +179,11 @@ type brokerProducer struct {
 }
 
 func (p *brokerProducer) broadcastMany() error {
-	for range 4 + p.rng.intN(10) {
-		if !p.pause(time.Duration(p.rng.intN(5000)) * time.Millisecond) {
+	for range 4 + p.rng.IntN(10) {
+		if !p.pause(time.Duration(p.rng.IntN(5000)) * time.Millisecond) {
 			return nil
 		}
-		for range 1 + p.rng.intN(4) {
+		for range 1 + p.rng.IntN(4) {
 			if err := p.broadcastMessage(p.newMessage()); err != nil {
 				return err
 			}
@@ -193,7 +194,7 @@ func (p *brokerProducer) broadcastMany() error {
 
 // broadcastLate broadcasts messages some time after the outage of a node.
 func (p *brokerProducer) broadcastLate() error {
-	if !p.pause(time.Duration(40+p.rng.intN(40)) * time.Second) {
+	if !p.pause(time.Duration(40+p.rng.IntN(40)) * time.Second) {
 		return nil
 	}
 	return p.broadcastMany()
@@ -203,18 +204,18 @@ func (p *brokerProducer) broadcastLate() error {
 func (p *brokerProducer) newMessage() *sentMessage {
 	p.messageCount++
 	sim := p.sim
-	producer, channel := sim.producers[p.rng.intN(len(sim.producers))], sim.channels[p.rng.intN(len(sim.channels))]
+	producer, channel := sim.producers[p.rng.IntN(len(sim.producers))], sim.channels[p.rng.IntN(len(sim.channels))]
 	m := &sentMessage{
 		channel: channel,
 		broadcast: &broker.Broadcast{
-			Priority: []int{0, 0, 7}[p.rng.intN(3)], ContentType: "text/plain", Metadata: map[string]string{traceHeader: fmt.Sprint(p.who, "-", p.messageCount)},
-			Payload: fmt.Appendf(nil, "%d of %s%*s", p.messageCount, p.who, p.rng.intN(300), ""),
+			Priority: []int{0, 0, 7}[p.rng.IntN(3)], ContentType: "text/plain", Metadata: map[string]string{traceHeader: fmt.Sprint(p.who, "-", p.messageCount)},
+			Payload: fmt.Appendf(nil, "%d of %s%*s", p.messageCount, p.who, p.rng.IntN(300), ""),
 		},
 		credentials: &broker.Credentials{
 			ChannelToken: "token-of-" + channel.id.String(), ProducerID: producer.String(), ProducerToken: "token-of-" + producer.String(),
 		},
 	}
-	if p.rng.intN(2) == 0 {
+	if p.rng.IntN(2) == 0 {
 		m.broadcast.ID = fmt.Sprint(p.who, "-", p.messageCount)
 	}
 	sim.pmu.Lock()
@@ -238,7 +239,7 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 			if m.broadcast.ID == "" {
 				return true, nil
 			}
-			p.sim.markReached("a message was sent again after its outcome was not known")
+			p.sim.MarkReached("a message was sent again after its outcome was not known")
 		}
 		return false, nil
 	})
@@ -272,7 +273,7 @@ func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 		return nil
 	}
 	var err error
-	switch p.rng.intN(6) {
+	switch p.rng.IntN(6) {
 	case 0:
 		var found *broker.Message
 		found, err = n.service.Message(p.sim.ctx, m.credentials, m.channel.id, m.id, nil)
@@ -289,7 +290,7 @@ func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 		var id string
 		id, _, err = n.service.Broadcast(p.sim.ctx, m.credentials, m.channel.id, m.broadcast)
 		if err == nil {
-			p.sim.markReached("a broadcast was repeated by its producer id")
+			p.sim.MarkReached("a broadcast was repeated by its producer id")
 			return p.sim.noteAccepted(m, id)
 		}
 		if errors.Is(err, broker.ErrOtherContent) {

@@ -37,18 +37,18 @@ type brokerFetcher struct {
 
 // fetchMany peeks and dequeues for a while.
 func (f *brokerFetcher) fetchMany() error {
-	for range 3 + f.rng.intN(8) {
-		if !f.pause(time.Duration(f.rng.intN(12_000)) * time.Millisecond) {
+	for range 3 + f.rng.IntN(8) {
+		if !f.pause(time.Duration(f.rng.IntN(12_000)) * time.Millisecond) {
 			return nil
 		}
-		bundle, err := f.peekBundle(1 + f.rng.intN(6))
-		if err == nil && bundle != "" && f.rng.intN(3) == 0 {
-			bundle, err = f.peekBundle(1 + f.rng.intN(6))
+		bundle, err := f.peekBundle(1 + f.rng.IntN(6))
+		if err == nil && bundle != "" && f.rng.IntN(3) == 0 {
+			bundle, err = f.peekBundle(1 + f.rng.IntN(6))
 		}
-		if err == nil && f.rng.intN(4) == 0 {
+		if err == nil && f.rng.IntN(4) == 0 {
 			err = f.dequeueUnknown()
 		}
-		if err == nil && bundle != "" && f.rng.intN(4) > 0 {
+		if err == nil && bundle != "" && f.rng.IntN(4) > 0 {
 			err = f.dequeueBundle(bundle)
 		}
 		if err != nil {
@@ -129,13 +129,13 @@ func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	c.sim.pmu.Lock()
 	defer c.sim.pmu.Unlock()
 	if c.activeCalls > 0 {
-		c.sim.markReached("a bundle was fetched while calls were under way")
+		c.sim.MarkReached("a bundle was fetched while calls were under way")
 	}
 	if before := c.seen.bundles[b.ID]; before != nil {
 		if before.content != seen.content {
 			return fmt.Errorf("P20: bundle %s of %s has\n%sand had\n%s", b.ID, c.name, seen.content, before.content)
 		}
-		c.sim.markReached("a bundle was fetched again")
+		c.sim.MarkReached("a bundle was fetched again")
 		return nil
 	}
 	for id, other := range c.seen.bundles {
@@ -177,14 +177,14 @@ func (f *brokerFetcher) dequeueBundle(id string) error {
 			f.consumer.noteDequeue(f.client, began, id, err)
 			switch {
 			case err == nil && isAgain:
-				sim.markReached("a bundle was dequeued twice")
+				sim.MarkReached("a bundle was dequeued twice")
 				return nil
 			case err == nil:
 				sim.pmu.Lock()
 				b.ended = true
 				f.consumer.seen.order = append(f.consumer.seen.order, id)
 				sim.pmu.Unlock()
-				if f.rng.intN(3) > 0 {
+				if f.rng.IntN(3) > 0 {
 					return nil
 				}
 			case domain.KindOf(err) == domain.NotFound && isForgotten:
@@ -223,7 +223,7 @@ func (sim *brokerSimulation) checkCaller(n *pushNode, cursor domain.CursorID, e 
 
 // dequeueOpenIfCalm dequeues all bundles after the last fault.
 func (sim *brokerSimulation) dequeueOpenIfCalm(p baseClient) error {
-	if !sim.isFaultFree() {
+	if !sim.IsFaultFree() {
 		return nil
 	}
 	return sim.dequeueOpen(p)

@@ -10,6 +10,7 @@ import (
 	"github.com/messagehub/messagehub/api/webhook"
 	"github.com/messagehub/messagehub/bench/simulate/consumerhistory"
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 	"github.com/messagehub/messagehub/domain/delivery"
@@ -26,13 +27,13 @@ type brokerNode struct {
 }
 
 // openService connects the broker to the store and the engine of its node.
-func (n *brokerNode) openService(clock func() time.Time, random rng) {
+func (n *brokerNode) openService(clock func() time.Time, random random.Source) {
 	n.service = broker.New(broker.Ports{
 		Parties: n.store, Streams: n.store, Cursors: n.store, Shards: n.store, Content: n.sim.content,
 	}, n.sim.keys, broker.Options{
 		CheckURL: n.caller.CheckURL, CheckHeaders: webhook.CheckHeaders, Clock: clock,
 		Created: n.notifyCreated, Changed: n.notifyChanged, Orphaned: n.engine.Orphaned, Published: n.engine.Published, LookAt: n.engine.LookAt,
-		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.drawUint64()) },
+		IsCalling: n.engine.IsCalling, Settled: n.engine.Settled, NewID: func() string { return fmt.Sprintf("%016x", random.Uint64()) },
 	})
 }
 
@@ -112,7 +113,7 @@ func (sim *brokerSimulation) addConsumer(to *brokerChannel) error {
 	c := &brokerConsumer{sim: sim, id: id, seen: seenBundles{bundles: make(map[string]*seenBundle)}, token: fmt.Sprintf("token-of-%s-%s", to.id, id)}
 	c.pushReceiver = sim.newReceiver(id.Cursor(), id.Stream(), fmt.Sprintf("%s-%s", to.id, id), len(sim.receivers))
 	c.filters, c.check = false, c.checkCall
-	c.fails = []int{0, 1, 5, 9}[sim.rng.intN(4)]
+	c.fails = []int{0, 1, 5, 9}[sim.rng.IntN(4)]
 	to.consumers = append(to.consumers, c)
 	return nil
 }

@@ -16,12 +16,12 @@ type brokerOperator struct {
 }
 
 func (o *brokerOperator) retriggerMany() error {
-	for range 5 + o.rng.intN(15) {
-		if !o.pause(time.Duration(o.rng.intN(10_000)) * time.Millisecond) {
+	for range 5 + o.rng.IntN(15) {
+		if !o.pause(time.Duration(o.rng.IntN(10_000)) * time.Millisecond) {
 			return nil
 		}
-		channel := o.sim.channels[o.rng.intN(len(o.sim.channels))]
-		consumer := channel.consumers[o.rng.intN(len(channel.consumers))]
+		channel := o.sim.channels[o.rng.IntN(len(o.sim.channels))]
+		consumer := channel.consumers[o.rng.IntN(len(channel.consumers))]
 		if _, ok := o.awaitTurn("re-triggers"); !ok {
 			return nil
 		}
@@ -47,7 +47,7 @@ func (sim *brokerSimulation) isPut(c *brokerConsumer) bool {
 // not asked for again.
 func (o *brokerOperator) retriggerDead(n *brokerNode, channel *brokerChannel, consumer *brokerConsumer) error {
 	creds := adminCredentials
-	if o.rng.intN(2) == 0 {
+	if o.rng.IntN(2) == 0 {
 		creds = &broker.Credentials{ConsumerToken: consumer.token}
 	}
 	dead, err := n.service.DeadLetters(o.sim.ctx, creds, consumer.id, domain.EntryID{Number: -1}, 100)
@@ -62,14 +62,14 @@ func (o *brokerOperator) retriggerDead(n *brokerNode, channel *brokerChannel, co
 	if len(dead) == 0 {
 		return o.retriggerAny(n, channel)
 	}
-	message := dead[o.rng.intN(len(dead))].Message
-	if o.rng.intN(2) == 0 {
+	message := dead[o.rng.IntN(len(dead))].Message
+	if o.rng.IntN(2) == 0 {
 		err = n.service.RetriggerMessage(o.sim.ctx, adminCredentials, channel.id, message)
 		if err == nil {
-			o.sim.markReached("a message was re-triggered")
+			o.sim.MarkReached("a message was re-triggered")
 		}
 	} else if err = n.service.RetriggerJob(o.sim.ctx, creds, consumer.id, message); err == nil {
-		o.sim.markReached("a dead job was re-triggered")
+		o.sim.MarkReached("a dead job was re-triggered")
 	}
 	if domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil {
 		return fmt.Errorf("message %s of %s, which is a dead letter, cannot be re-triggered: %w", message, consumer.name, err)
@@ -91,14 +91,14 @@ func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) err
 		return nil
 	}
 	sortMessages(all)
-	m := all[o.rng.intN(len(all))]
+	m := all[o.rng.IntN(len(all))]
 	id := m.id
-	if m.broadcast.ID != "" && o.rng.intN(2) == 0 {
+	if m.broadcast.ID != "" && o.rng.IntN(2) == 0 {
 		id = m.broadcast.ID
 	}
 	err := n.service.RetriggerMessage(o.sim.ctx, adminCredentials, channel.id, id)
 	if err == nil {
-		o.sim.markReached("a message was re-triggered")
+		o.sim.MarkReached("a message was re-triggered")
 	}
 	if domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil {
 		return fmt.Errorf("P19: message %s of %s was accepted, and is not found: %w", id, channel.id, err)

@@ -36,14 +36,14 @@ func (r *tokenRotation) tokenNumber(n int) *string {
 // with the one before, which is refused once the limit has passed. Where reads may be old, how long a
 // node accepts it is not known.
 func (r *tokenRotation) rotateToken() error {
-	for n := range 2 + r.rng.intN(3) {
+	for n := range 2 + r.rng.IntN(3) {
 		if err := r.manager.putParty(r.id, broker.Draft{Token: r.tokenNumber(n)}); err != nil || r.sim.ctx.Err() != nil {
 			return err
 		}
 		if !r.pause(tokenLimit + time.Millisecond) {
 			return nil
 		}
-		for range 2 + r.rng.intN(4) {
+		for range 2 + r.rng.IntN(4) {
 			if n > 0 {
 				if err := r.broadcastWith(r.tokenNumber(n-1), false); err != nil {
 					return err
@@ -52,7 +52,7 @@ func (r *tokenRotation) rotateToken() error {
 			if err := r.broadcastWith(r.tokenNumber(n), true); err != nil {
 				return err
 			}
-			if !r.pause(time.Duration(r.rng.intN(3000)) * time.Millisecond) {
+			if !r.pause(time.Duration(r.rng.IntN(3000)) * time.Millisecond) {
 				return nil
 			}
 		}
@@ -81,7 +81,7 @@ func (r *tokenRotation) broadcastWith(token *string, isRight bool) error {
 	case isForbidden && isRight && r.sim.plan.consistency == "Strong":
 		return fmt.Errorf("P13: %s refuses a token that was stored %v ago", n.who, tokenLimit)
 	case isForbidden && !isRight:
-		r.sim.markReached("a token was refused, because it had been replaced")
+		r.sim.MarkReached("a token was refused, because it had been replaced")
 	case isForbidden:
 	default:
 		return unexplainedError(err)

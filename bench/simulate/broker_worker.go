@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/broker/failsafe"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
 )
@@ -24,7 +25,7 @@ func (n *brokerNode) runWorker(ctx context.Context) {
 		return
 	}
 	hub := &overdueHub{baseClient: n.sim.newClient(n.who, n.rngPurpose(4000)), sim: n.sim}
-	failsafe.New(hub, failsafe.Options{Random: newRNG(n.sim.options.Seed, n.rngPurpose(4500)).drawUint64}).Run(ctx)
+	failsafe.New(hub, failsafe.Options{Random: random.NewSource(n.sim.options.Seed, n.rngPurpose(4500)).Uint64}).Run(ctx)
 }
 
 // awaitBroker waits for a turn, and returns the broker of a node that runs.
@@ -51,7 +52,7 @@ func (h *overdueHub) Overdue(ctx context.Context, delay time.Duration, page stri
 	}
 	jobs, next, more, err := n.service.Overdue(ctx, adminCredentials, q)
 	if failure := unexplainedError(err); failure != nil {
-		h.sim.fail(fmt.Errorf("overdue jobs cannot be listed: %w", failure))
+		h.sim.Fail(fmt.Errorf("overdue jobs cannot be listed: %w", failure))
 	}
 	var found failsafe.Page
 	for _, j := range jobs {
@@ -79,10 +80,10 @@ func (h *overdueHub) Retrigger(ctx context.Context, job failsafe.Job) error {
 	}
 	err = n.service.RetriggerJob(ctx, adminCredentials, consumer, job.Message)
 	if failure := unexplainedError(err); failure != nil {
-		h.sim.fail(fmt.Errorf("message %s of %s, which is overdue, cannot be re-triggered: %w", job.Message, consumer, failure))
+		h.sim.Fail(fmt.Errorf("message %s of %s, which is overdue, cannot be re-triggered: %w", job.Message, consumer, failure))
 	}
 	if err == nil {
-		h.sim.markReached("the worker had an overdue job re-triggered")
+		h.sim.MarkReached("the worker had an overdue job re-triggered")
 	}
 	return err
 }

@@ -11,41 +11,44 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/messagehub/messagehub/bench/simulate/random"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
 // A baseClient acts from outside: a domain, an actor, an operator.
 type baseClient struct {
 	sim *simulation
 	who string
-	rng rng
+	rng random.Source
 
 	patience time.Duration // with a hub that answers; default clientTimeout
 	address  string        // "": 127.0.0.1:1
 }
 
 func (sim *simulation) newClient(who string, use uint64) baseClient {
-	return baseClient{sim: sim, who: who, rng: newRNG(sim.options.Seed, use)}
+	return baseClient{sim: sim, who: who, rng: random.NewSource(sim.options.Seed, use)}
 }
 
 // awaitTurn waits until the party may do the next thing.
-func (p *baseClient) awaitTurn(what string, faults ...fault) (outcome string, ok bool) {
+func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome string, ok bool) {
 	granted := make(chan string, 1)
-	t := &turn{who: p.who, what: what, proceed: func() string { granted <- ""; return "goes" }}
+	t := &scheduler.Turn{Who: p.who, What: what, Proceed: func() string { granted <- ""; return "goes" }}
 	if len(faults) > 0 {
-		t.faults = func() []fault {
-			all := make([]fault, len(faults))
+		t.Faults = func() []scheduler.Fault {
+			all := make([]scheduler.Fault, len(faults))
 			for i, f := range faults {
-				all[i] = fault{f.name, func() string { granted <- f.name; return f.name }}
+				all[i] = scheduler.Fault{Name: f.Name, Inject: func() string { granted <- f.Name; return f.Name }}
 			}
 			return all
 		}
 	}
-	p.sim.enqueue(t)
+	p.sim.Enqueue(t)
 	select {
 	case outcome = <-granted:
 		return outcome, true
 	case <-p.sim.ctx.Done():
-		p.sim.remove(t)
+		p.sim.Remove(t)
 		return "", false
 	}
 }
@@ -80,7 +83,7 @@ const clientTimeout = 45 * time.Second
 
 // call makes a request of a hub. After an error it is not known what has happened.
 func (p *baseClient) call(ctx context.Context, method, path string, body []byte, header ...string) (*reply, error) {
-	i := p.rng.intN(hubCount)
+	i := p.rng.IntN(hubCount)
 	if _, ok := p.awaitTurn(fmt.Sprintf("asks hub %d: %s %s", i, method, path)); !ok {
 		return nil, p.sim.ctx.Err()
 	}
@@ -128,13 +131,13 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 		return nil, errCut
 	}
 	judge(r)
-	lost, ok := p.awaitTurn(fmt.Sprintf("is answered %d%s", r.status, problemName(r.body)), fault{name: "answer lost"})
+	lost, ok := p.awaitTurn(fmt.Sprintf("is answered %d%s", r.status, problemName(r.body)), scheduler.Fault{Name: "answer lost"})
 	if !ok || lost != "" {
 		return nil, errCut
 	}
 	if r.status == http.StatusInternalServerError && !p.sim.faults.storeCorrupted.Load() {
 		err := fmt.Errorf("%s %s was answered %d %s", method, path, r.status, r.body)
-		p.sim.fail(err)
+		p.sim.Fail(err)
 	}
 	return r, nil
 }
@@ -142,18 +145,18 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 // withGivingUp is the life of a request whose sender may give it up at any moment. What it
 // returns ends that.
 func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context, end func()) {
-	if !p.sim.plan.clientsGiveUp || p.sim.faultFree || p.rng.intN(8) > 0 {
+	if !p.sim.plan.clientsGiveUp || p.sim.FaultFree || p.rng.IntN(8) > 0 {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	t := &turn{who: p.who, what: "is in a hurry", proceed: func() string {
+	t := &scheduler.Turn{Who: p.who, What: "is in a hurry", Proceed: func() string {
 		cancel()
-		p.sim.markReached("a client gave up a request")
+		p.sim.MarkReached("a client gave up a request")
 		return "gives up"
 	}}
-	p.sim.enqueue(t)
+	p.sim.Enqueue(t)
 	return ctx, func() {
-		p.sim.remove(t)
+		p.sim.Remove(t)
 		cancel()
 	}
 }

@@ -35,7 +35,7 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 			return
 		default:
 		}
-		if n := len(a.givenUp); n > 0 && (a.sim.faultFree || a.rng.intN(10) == 0) {
+		if n := len(a.givenUp); n > 0 && (a.sim.FaultFree || a.rng.IntN(10) == 0) {
 			id := a.givenUp[n-1]
 			a.givenUp = a.givenUp[:n-1]
 			a.dequeueBundle(id)
@@ -45,14 +45,14 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 		switch {
 		case !ok:
 			a.idle = min(2*a.idle+time.Second, 20*time.Second)
-			a.pause(time.Duration(a.rng.intN(int(a.idle))))
+			a.pause(time.Duration(a.rng.IntN(int(a.idle))))
 			continue
-		case !a.sim.faultFree && a.rng.intN(5) == 0: // it has forgotten what it got
+		case !a.sim.FaultFree && a.rng.IntN(5) == 0: // it has forgotten what it got
 			continue
 		}
 		a.idle = 0
-		if a.sim.plan.hasOperators && a.rng.intN(2) == 0 { // it works on what it got; operators may think that it is stuck
-			a.pause(time.Duration(a.rng.intN(30)) * time.Second)
+		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // it works on what it got; operators may think that it is stuck
+			a.pause(time.Duration(a.rng.IntN(30)) * time.Second)
 		}
 		a.dequeueBundle(id)
 	}
@@ -61,14 +61,14 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 // peekBundle fetches a bundle, and returns its id.
 func (a *actorClient) peekBundle() (id string, ok bool) {
 	path, group := "/v1/peek", ""
-	if a.rng.intN(4) == 0 {
-		group = a.sim.plan.groups[a.rng.intN(len(a.sim.plan.groups))]
+	if a.rng.IntN(4) == 0 {
+		group = a.sim.plan.groups[a.rng.IntN(len(a.sim.plan.groups))]
 		path += "/" + group
 	}
 	tick, came, shown := a.sim.work.mailboxes.nextTick(), history.Unknown, history.Bundle{}
 	defer func() { a.sim.work.mailboxes.notePeek(a.client, tick, a.name, group, came, shown) }()
-	if a.sim.plan.longPolls && a.rng.intN(2) == 0 {
-		path += fmt.Sprintf("?wait=%ds", a.rng.intN(30))
+	if a.sim.plan.longPolls && a.rng.IntN(2) == 0 {
+		path += fmt.Sprintf("?wait=%ds", a.rng.IntN(30))
 	}
 	began, frozen := a.sim.work.ledger.beginPeek(), a.sim.work.ledger.freezeNumber(a.name)
 	r, err := a.call(a.sim.ctx, http.MethodGet, path, nil, "X-Actor-Id", a.name)
@@ -80,7 +80,7 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 		a.sim.checkNotFrozen(a.name, frozen, "Peek")
 		id = r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
 		if err := a.sim.work.ledger.notePeeked(a.name, id, r, began, a.sim); err != nil {
-			a.sim.fail(err)
+			a.sim.Fail(err)
 			return "", false
 		}
 		came, shown = history.Shown, a.sim.work.ledger.shownBundle(a.name, id)
@@ -91,16 +91,16 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	case http.StatusServiceUnavailable:
 		switch why := problemName(r.body); why {
 		case " no-answer":
-			a.sim.markReached("a Peek was told that the domain has not answered")
+			a.sim.MarkReached("a Peek was told that the domain has not answered")
 		case " domain-failed":
-			a.sim.markReached("a Peek was told that the domain has failed")
+			a.sim.MarkReached("a Peek was told that the domain has failed")
 		case " content-gone":
-			a.sim.markReached("a Peek found that its content was deleted")
+			a.sim.MarkReached("a Peek found that its content was deleted")
 		case " frozen":
 			a.sim.noteFrozenAnswer(a.name)
 		}
 	default:
-		a.sim.fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
+		a.sim.Fail(fmt.Errorf("a Peek was answered %d %s", r.status, r.body))
 	}
 	return "", false
 }
@@ -111,7 +111,7 @@ func (a *actorClient) dequeueBundle(id string) {
 		if a.tryDequeue(id) {
 			return
 		}
-		if a.rng.intN(4) == 0 && !a.sim.faultFree || !a.pause(time.Duration(a.rng.intN(1000))*time.Millisecond) {
+		if a.rng.IntN(4) == 0 && !a.sim.FaultFree || !a.pause(time.Duration(a.rng.IntN(1000))*time.Millisecond) {
 			a.givenUp = append(a.givenUp, id)
 			return
 		}
@@ -138,27 +138,27 @@ func (a *actorClient) tryDequeue(id string) (isOver bool) {
 	case r.status == http.StatusOK:
 		a.sim.checkNotFrozen(a.name, frozen, "Dequeue")
 		if err := a.sim.work.ledger.noteDequeued(a.name, id); err != nil {
-			a.sim.fail(err)
+			a.sim.Fail(err)
 		}
 		return true
 	case r.status == http.StatusNotFound:
 		if isKnown, isTaken := a.sim.work.ledger.orderState(a.name, id); !isKnown {
 			return false // an operator has given an order, and does not know yet what came of it
 		} else if isTaken {
-			a.sim.markReached("a bundle that an operator had taken back was to be confirmed")
+			a.sim.MarkReached("a bundle that an operator had taken back was to be confirmed")
 			return true
 		}
 		if !a.sim.work.ledger.canBeGone(a.name, id) {
-			a.sim.fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
+			a.sim.Fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
 		}
 		if err := a.sim.work.ledger.noteDequeued(a.name, id); err != nil {
-			a.sim.fail(err)
+			a.sim.Fail(err)
 		}
 		return true
 	case r.status == http.StatusServiceUnavailable && problemName(r.body) == " frozen":
 		a.sim.noteFrozenAnswer(a.name)
 	case r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-		a.sim.fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
+		a.sim.Fail(fmt.Errorf("a Dequeue was answered %d %s", r.status, r.body))
 		return true
 	}
 	return false

@@ -14,6 +14,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus"
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
 // A busPublisher is what a domain reaches the namespace with: the shipped client for
@@ -38,7 +39,7 @@ func (a *busPublisher) openClient() (err error) {
 	a.transport = a.sim.newBusTransport(fmt.Sprintf("%s.%d", a.who, a.starts))
 	a.client, err = domainclient.New(domainclient.Options{
 		Origin: "Charges", Connect: a.sim.busConnector(a.transport), Events: a.queue,
-		Form: a.form, EventsPerMessage: 1 + a.rng.intN(3), Random: a.rng,
+		Form: a.form, EventsPerMessage: 1 + a.rng.IntN(3), Random: a.rng,
 	})
 	return err
 }
@@ -95,7 +96,7 @@ func (a *busPublisher) publishEvents(batch []sentData) bool {
 	return a.retryUntilSent("sends events to the bus", func(ctx context.Context) error {
 		n, err := a.client.Send(ctx, events)
 		if err == nil && n != len(events) {
-			a.sim.fail(fmt.Errorf("%d events were sent, and the bus is said to have %d", len(events), n))
+			a.sim.Fail(fmt.Errorf("%d events were sent, and the bus is said to have %d", len(events), n))
 		}
 		return err
 	})
@@ -110,45 +111,45 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 		if _, ok := a.awaitTurn(what); !ok {
 			return false
 		}
-		ctx, cancel := context.WithTimeout(a.sim.ctx, time.Duration(5+a.rng.intN(60))*time.Second)
+		ctx, cancel := context.WithTimeout(a.sim.ctx, time.Duration(5+a.rng.IntN(60))*time.Second)
 		doom := a.scheduleDeath(n)
 		err := try(ctx)
 		cancel()
-		a.sim.remove(doom)
+		a.sim.Remove(doom)
 		if err == nil {
 			return true
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && a.sim.ctx.Err() == nil {
-			a.sim.markReached("a domain was told that it could not send")
+			a.sim.MarkReached("a domain was told that it could not send")
 		}
-		a.sim.markReached("a domain did not know whether the bus has its events")
-		if a.transport.dead.Load() || a.rng.intN(3) == 0 {
+		a.sim.MarkReached("a domain did not know whether the bus has its events")
+		if a.transport.dead.Load() || a.rng.IntN(3) == 0 {
 			a.closeClient(true)
 			if err := a.openClient(); err != nil {
-				a.sim.fail(err)
+				a.sim.Fail(err)
 				return false
 			}
-			a.sim.markReached("a domain died while it sent")
+			a.sim.MarkReached("a domain died while it sent")
 		}
-		if !a.pause(time.Duration(a.rng.intN(1000)) * time.Millisecond) {
+		if !a.pause(time.Duration(a.rng.IntN(1000)) * time.Millisecond) {
 			return false
 		}
 	}
-	a.sim.fail(fmt.Errorf("%s has tried %d times to send something, most of them while nothing was wrong", a.who, tries))
+	a.sim.Fail(fmt.Errorf("%s has tried %d times to send something, most of them while nothing was wrong", a.who, tries))
 	return false
 }
 
 // scheduleDeath is a turn in which the domain dies, somewhere in what it does now. It rarely
 // comes.
-func (a *busPublisher) scheduleDeath(tries int) *turn {
+func (a *busPublisher) scheduleDeath(tries int) *scheduler.Turn {
 	line := a.transport
-	t := &turn{who: line.who, what: "dies", proceed: func() string {
+	t := &scheduler.Turn{Who: line.who, What: "dies", Proceed: func() string {
 		line.dead.Store(true)
 		line.cutConnections()
 		return "is dead"
 	}}
-	if !a.sim.faultFree && tries == 0 && a.rng.intN(6) == 0 {
-		a.sim.enqueue(t)
+	if !a.sim.FaultFree && tries == 0 && a.rng.IntN(6) == 0 {
+		a.sim.Enqueue(t)
 	}
 	return t
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -23,7 +24,7 @@ import (
 // hears of those that have arrived. Now and then it fails, or is too slow, or dies.
 type contentDomain struct {
 	baseClient
-	laterRNG rng // of what came later
+	laterRNG random.Source // of what came later
 	starts   int
 	contents int // contents: no two are the same, so that those of two attempts can be told
 }
@@ -36,7 +37,7 @@ const requestedPrefix = "content "
 func (m *contentDomain) runUntil(finish <-chan struct{}) {
 	for {
 		if err := m.runOnce(finish); err != nil {
-			m.sim.fail(err)
+			m.sim.Fail(err)
 			return
 		}
 		select {
@@ -44,7 +45,7 @@ func (m *contentDomain) runUntil(finish <-chan struct{}) {
 			return
 		default:
 		}
-		if !m.pause(time.Duration(m.rng.intN(20)) * time.Second) {
+		if !m.pause(time.Duration(m.rng.IntN(20)) * time.Second) {
 			return
 		}
 	}
@@ -70,7 +71,7 @@ func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	defer cancel()
 	var work sync.WaitGroup
 	makes := func(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
-		if m.sim.faults.storeCorrupted.Load() && m.rng.intN(3) == 0 {
+		if m.sim.faults.storeCorrupted.Load() && m.rng.IntN(3) == 0 {
 			m.sendMalformedReply(ctx, line, exchange, r)
 		}
 		return m.makeContent(ctx, r)
@@ -78,15 +79,15 @@ func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	work.Go(func() { m.runOrCancel(ctx, cancel, func() error { return client.Serve(ctx, makes) }) })
 	work.Go(func() { m.runOrCancel(ctx, cancel, func() error { return client.Notices(ctx, m.takeNotice) }) })
 	dies := make(<-chan time.Time)
-	if m.rng.intN(2) == 0 {
-		timer := time.NewTimer(time.Duration(1+m.rng.intN(90)) * time.Second)
+	if m.rng.IntN(2) == 0 {
+		timer := time.NewTimer(time.Duration(1+m.rng.IntN(90)) * time.Second)
 		defer timer.Stop()
 		dies = timer.C
 	}
 	select {
 	case <-dies:
-		if !m.sim.faultFree {
-			m.sim.markReached("a domain died while it made content")
+		if !m.sim.FaultFree {
+			m.sim.MarkReached("a domain died while it made content")
 			http.dead.Store(true)
 			line.dead.Store(true)
 			line.cutConnections()
@@ -102,7 +103,7 @@ func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 // runOrCancel ends the life if work has ended before.
 func (m *contentDomain) runOrCancel(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
-		m.sim.traceLine(m.who + " gives up: " + err.Error())
+		m.sim.Log(m.who + " gives up: " + err.Error())
 	}
 	cancel()
 }
@@ -122,35 +123,35 @@ func (sim *simulation) contentClient(line *httpTransport) (*container.Client, er
 func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
-		m.sim.markReached("a domain could not make content")
+		m.sim.MarkReached("a domain could not make content")
 		return nil, err
 	}
 	if err := m.sim.work.ledger.noteListed(r.IdempotencyID, ids); err != nil && !m.sim.faults.storeCorrupted.Load() {
-		m.sim.fail(err)
+		m.sim.Fail(err)
 	}
 	if m.sim.faults.domainsFail.Load() {
-		if m.laterRNG.intN(2) == 0 {
+		if m.laterRNG.IntN(2) == 0 {
 			_ = clock.Sleep(ctx, time.Minute)
 		}
 		return nil, errors.New("nobody is at work")
 	}
-	if m.sim.plan.misconfiguresBus && !m.sim.faultFree && m.laterRNG.intN(8) == 0 {
+	if m.sim.plan.misconfiguresBus && !m.sim.FaultFree && m.laterRNG.IntN(8) == 0 {
 		m.sim.makeBusUnreachable(2 * time.Minute)
 	}
-	if !m.sim.faultFree {
-		switch m.rng.intN(12) {
+	if !m.sim.FaultFree {
+		switch m.rng.IntN(12) {
 		case 0:
-			m.sim.markReached("a domain could not make content")
+			m.sim.MarkReached("a domain could not make content")
 			return nil, errors.New("the disk is full")
 		case 1:
-			m.sim.markReached("a domain could not make content")
+			m.sim.MarkReached("a domain could not make content")
 			return nil, &domainclient.Failure{Reason: domainclient.DatasetNotAvailable, Description: "come again"}
 		case 2:
-			m.sim.markReached("a domain panicked")
+			m.sim.MarkReached("a domain panicked")
 			panic("a domain has its faults too")
 		case 3, 4:
-			m.sim.markReached("a domain was slow with its content")
-			_ = clock.Sleep(ctx, time.Duration(15+m.rng.intN(45))*time.Second)
+			m.sim.MarkReached("a domain was slow with its content")
+			_ = clock.Sleep(ctx, time.Duration(15+m.rng.IntN(45))*time.Second)
 		}
 	}
 	m.contents++
@@ -168,8 +169,8 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 	if err != nil {
 		return err
 	}
-	if !m.sim.faultFree && m.rng.intN(8) == 0 {
-		m.sim.markReached("a domain did not take a notice")
+	if !m.sim.FaultFree && m.rng.IntN(8) == 0 {
+		m.sim.MarkReached("a domain did not take a notice")
 		return errors.New("not now")
 	}
 	if m.sim.faults.storeCorrupted.Load() { // the ledger knows nothing of what is sent by now
@@ -177,10 +178,10 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 	}
 	times, err := m.sim.work.ledger.noteNotice(n.Recipient, n.ID, ids)
 	if err != nil {
-		m.sim.fail(err)
+		m.sim.Fail(err)
 	}
 	if times > 1 {
-		m.sim.markReached("a notice came twice")
+		m.sim.MarkReached("a notice came twice")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type loadBurst struct{ baseClient }
 func (c *loadBurst) runUntil(finish <-chan struct{}) {
 	const visits = 3
 	for range visits {
-		if !c.pause(time.Duration(1+c.rng.intN(8000)) * time.Millisecond) {
+		if !c.pause(time.Duration(1+c.rng.IntN(8000)) * time.Millisecond) {
 			return
 		}
 		select {
@@ -26,7 +26,7 @@ func (c *loadBurst) runUntil(finish <-chan struct{}) {
 			return
 		default:
 		}
-		if c.rng.intN(2) == 0 {
+		if c.rng.IntN(2) == 0 {
 			c.overloadPeeks()
 		} else {
 			c.overloadSaves()
@@ -45,9 +45,9 @@ func (c *loadBurst) overloadPeeks() {
 			switch {
 			case err != nil || r.status == http.StatusNoContent || r.status == http.StatusServiceUnavailable:
 			case r.status == http.StatusTooManyRequests:
-				c.sim.markReached("a caller was told that there are too many")
+				c.sim.MarkReached("a caller was told that there are too many")
 			default:
-				c.sim.fail(fmt.Errorf("a Peek where there is nothing was answered %d %s", r.status, r.body))
+				c.sim.Fail(fmt.Errorf("a Peek where there is nothing was answered %d %s", r.status, r.body))
 			}
 		})
 	}
@@ -74,8 +74,8 @@ func (c *loadBurst) overloadSaves() {
 	switch {
 	case err != nil || r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable:
 	case r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity:
-		c.sim.markReached("a caller was told that it is too much")
+		c.sim.MarkReached("a caller was told that it is too much")
 	default:
-		c.sim.fail(fmt.Errorf("events of too many kinds were answered %d %s", r.status, r.body))
+		c.sim.Fail(fmt.Errorf("events of too many kinds were answered %d %s", r.status, r.body))
 	}
 }

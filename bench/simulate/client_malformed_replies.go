@@ -27,11 +27,11 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 	within := contract.ReplyWithin
 	message := &azservicebus.Message{
 		MessageID: &r.ID, SessionID: &r.ID, TimeToLive: &within,
-		ApplicationProperties: contract.Properties(contract.DataBundleResponse, r.IdempotencyID, m.sim.began, m.newID()),
+		ApplicationProperties: contract.Properties(contract.DataBundleResponse, r.IdempotencyID, m.sim.Began, m.newID()),
 	}
 	uri := ""
-	kind := m.rng.intN(8)
-	if m.laterRNG.intN(3) == 0 {
+	kind := m.rng.IntN(8)
+	if m.laterRNG.IntN(3) == 0 {
 		kind = 7
 	}
 	switch kind {
@@ -52,7 +52,7 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		uri = m.uploadBlob(ctx, exchange, "nothing", nil)
 	default: // more than a hub takes, or one with wrong settings
 		size := 20
-		switch m.laterRNG.intN(3) {
+		switch m.laterRNG.IntN(3) {
 		case 0:
 			size = contentLimit
 		case 1: // another while it is read
@@ -68,13 +68,13 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 			Reply: &contract.DataBundleResponseContract_Success{Success: &contract.DataBundleResponseContract_FileResource{ContentUri: uri}},
 		})
 		if err != nil {
-			m.sim.fail(err)
+			m.sim.Fail(err)
 		}
 		message.Body = body
 	}
 	client, err := m.sim.busConnector(line)()
 	if err != nil {
-		m.sim.fail(err)
+		m.sim.Fail(err)
 		return
 	}
 	defer m.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
@@ -83,7 +83,7 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		err = sender.SendMessage(ctx, message, nil)
 	}
 	if err == nil {
-		m.sim.markReached("a domain gave a wrong answer")
+		m.sim.MarkReached("a domain gave a wrong answer")
 	}
 }
 
@@ -102,10 +102,10 @@ func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 	}
 	half, rerr := faulty.Truncated.Do(doerFunc(func(*http.Request) (*http.Response, error) { return resp, nil }), x.req)
 	if err = errors.Join(err, rerr); err != nil {
-		sim.fail(err)
+		sim.Fail(err)
 		return resp
 	}
-	sim.markReached("a content was replaced while it was read")
+	sim.MarkReached("a content was replaced while it was read")
 	return half
 }
 

@@ -19,7 +19,7 @@ type operator struct{ baseClient }
 func (o *operator) runUntil(finish <-chan struct{}) {
 	const deeds = 12
 	for range deeds {
-		if !o.pause(time.Duration(1+o.rng.intN(10_000)) * time.Millisecond) {
+		if !o.pause(time.Duration(1+o.rng.IntN(10_000)) * time.Millisecond) {
 			return
 		}
 		select {
@@ -27,17 +27,17 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 			return
 		default:
 		}
-		actor := o.rng.intN(o.sim.plan.recipients)
-		switch o.rng.intN(7) {
+		actor := o.rng.IntN(o.sim.plan.recipients)
+		switch o.rng.IntN(7) {
 		case 0, 1, 2:
 			o.takeOpenBundle(actorName(actor))
 		case 3:
 			o.freezeQueue(actorName(actor))
 		case 4, 5:
-			o.replayLast(actorName(actor), o.sim.plan.groups[o.rng.intN(len(o.sim.plan.groups))])
+			o.replayLast(actorName(actor), o.sim.plan.groups[o.rng.IntN(len(o.sim.plan.groups))])
 		default:
-			o.sim.checkStore(&o.baseClient, o.rng.intN(2) == 0)
-			o.sim.markReached("a check was made while the hub ran")
+			o.sim.checkStore(&o.baseClient, o.rng.IntN(2) == 0)
+			o.sim.MarkReached("a check was made while the hub ran")
 		}
 	}
 }
@@ -47,7 +47,7 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 func (o *operator) sendOrder(method, path string, body any) (r *reply, isUnsure bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
-		o.sim.fail(err)
+		o.sim.Fail(err)
 	}
 	for {
 		r, err := o.call(o.sim.ctx, method, "/v1/admin/"+path, text, "Content-Type", "application/json")
@@ -57,7 +57,7 @@ func (o *operator) sendOrder(method, path string, body any) (r *reply, isUnsure 
 		case err != nil || problemName(r.body) != " unavailable":
 			isUnsure = true
 		}
-		if !o.pause(time.Duration(o.rng.intN(2000)) * time.Millisecond) {
+		if !o.pause(time.Duration(o.rng.IntN(2000)) * time.Millisecond) {
 			return nil, true
 		}
 	}
@@ -82,7 +82,7 @@ func (o *operator) takeOpenBundle(actor string) {
 		Groups []struct{ Open *struct{ BundleID string } }
 	}
 	if err := json.Unmarshal(r.body, &queue); err != nil {
-		o.sim.fail(fmt.Errorf("the queue of %s is shown as %s: %w", actor, r.body, err))
+		o.sim.Fail(fmt.Errorf("the queue of %s is shown as %s: %w", actor, r.body, err))
 		return
 	}
 	for _, g := range queue.Groups {
@@ -95,7 +95,7 @@ func (o *operator) takeOpenBundle(actor string) {
 }
 
 func (o *operator) takeBundle(actor, id string) {
-	what := []string{"release", "release", "skip"}[o.rng.intN(3)]
+	what := []string{"release", "release", "skip"}[o.rng.IntN(3)]
 	if what == "release" {
 		o.sim.work.ledger.beginRelease(actor, id)
 	}
@@ -107,22 +107,22 @@ func (o *operator) takeBundle(actor, id string) {
 	switch {
 	case isDone:
 	case r.status != http.StatusNotFound && r.status != http.StatusConflict:
-		o.sim.fail(fmt.Errorf("%s of %s was answered %d %s", what, id, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("%s of %s was answered %d %s", what, id, r.status, r.body))
 		return
 	case isUnsure:
-		o.sim.markReached("an order was given whose answer was lost")
+		o.sim.MarkReached("an order was given whose answer was lost")
 		isDone = o.isRecorded(actor, what, id)
 	}
 	o.sim.work.ledger.endOrder(actor, id, what, isDone)
 	if isDone && what == "skip" {
-		o.sim.markReached("a bundle was skipped")
+		o.sim.MarkReached("a bundle was skipped")
 	}
 }
 
 // isRecorded reports whether an order was carried out. It waits until what is read is
 // never old.
 func (o *operator) isRecorded(actor, what, id string) bool {
-	for !o.sim.faultFree {
+	for !o.sim.FaultFree {
 		if !o.pause(time.Second) {
 			return false
 		}
@@ -135,7 +135,7 @@ func (o *operator) isRecorded(actor, what, id string) bool {
 		Records []struct{ What, BundleID string }
 	}
 	if err := json.Unmarshal(r.body, &answer); err != nil || r.status != http.StatusOK {
-		o.sim.fail(fmt.Errorf("the records of %s are %d %s: %w", actor, r.status, r.body, err))
+		o.sim.Fail(fmt.Errorf("the records of %s are %d %s: %w", actor, r.status, r.body, err))
 	}
 	for _, found := range answer.Records {
 		if found.What == what && found.BundleID == id {
@@ -153,15 +153,15 @@ func (o *operator) freezeQueue(actor string) {
 		return
 	}
 	if r.status != http.StatusNoContent {
-		o.sim.fail(fmt.Errorf("to freeze %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("to freeze %s was answered %d %s", actor, r.status, r.body))
 		return
 	}
-	o.sim.markReached("a queue was frozen")
+	o.sim.MarkReached("a queue was frozen")
 	o.sim.work.ledger.endFreeze(actor)
-	o.pause(time.Duration(o.rng.intN(40)) * time.Second)
+	o.pause(time.Duration(o.rng.IntN(40)) * time.Second)
 	o.sim.work.ledger.beginFreeze(actor)
 	if r, _ = o.sendOrder(http.MethodPost, "queues/"+actor+"/thaw", orderBody()); r != nil && r.status != http.StatusNoContent {
-		o.sim.fail(fmt.Errorf("to thaw %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("to thaw %s was answered %d %s", actor, r.status, r.body))
 	}
 }
 
@@ -176,14 +176,14 @@ func (o *operator) replayLast(actor, group string) {
 	switch r.status {
 	case http.StatusOK:
 		if err := json.Unmarshal(r.body, &bundle); err != nil {
-			o.sim.fail(fmt.Errorf("a replay was answered %s: %w", r.body, err))
+			o.sim.Fail(fmt.Errorf("a replay was answered %s: %w", r.body, err))
 		}
 	case http.StatusNotFound, http.StatusConflict:
 	default:
-		o.sim.fail(fmt.Errorf("a replay for %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("a replay for %s was answered %d %s", actor, r.status, r.body))
 	}
 	if isUnsure {
-		o.sim.markReached("an order was given whose answer was lost")
+		o.sim.MarkReached("an order was given whose answer was lost")
 	}
 	o.sim.work.ledger.endReplay(actor, bundle.BundleID, isUnsure)
 }
@@ -201,11 +201,11 @@ func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport
 			Report  *rules.CheckReport
 		}
 		if err := json.Unmarshal(line, &said); err != nil {
-			sim.fail(fmt.Errorf("a check says %s: %w", line, err))
+			sim.Fail(fmt.Errorf("a check says %s: %w", line, err))
 			return nil
 		}
 		if said.Finding != nil && said.Finding.Damage {
-			sim.fail(fmt.Errorf("a check has found damage: %s", said.Finding))
+			sim.Fail(fmt.Errorf("a check has found damage: %s", said.Finding))
 		}
 		if said.Report != nil {
 			return said.Report

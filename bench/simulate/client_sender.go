@@ -51,7 +51,7 @@ func (sim *simulation) newSenders() ([]*sender, error) {
 			queue = contract.DataAvailableQueue
 			sim.work.ledger.allowAnyOrder(i)
 		}
-		if s.route != overHTTP && s.rng.intN(2) == 0 {
+		if s.route != overHTTP && s.rng.IntN(2) == 0 {
 			form = domainclient.Protobuf
 		}
 		var err error
@@ -66,7 +66,7 @@ func actorName(i int) string { return fmt.Sprintf("actor-%d", i) }
 
 func (s *sender) sendBatches() {
 	for range s.sim.plan.batches {
-		if len(s.sent) > 0 && s.rng.intN(5) == 0 && !s.sendAgain() {
+		if len(s.sent) > 0 && s.rng.IntN(5) == 0 && !s.sendAgain() {
 			return
 		}
 		batch := s.newBatch()
@@ -76,13 +76,13 @@ func (s *sender) sendBatches() {
 		}
 		s.sim.work.ledger.noteAccepted(batch)
 		s.sent = append(s.sent, batch)
-		if s.sim.plan.sendsPoison && s.route != overHTTP && s.rng.intN(2) == 0 && !s.sendPoison() {
+		if s.sim.plan.sendsPoison && s.route != overHTTP && s.rng.IntN(2) == 0 && !s.sendPoison() {
 			return
 		}
-		if s.sim.plan.sendsConflicts && s.rng.intN(2) == 0 && !s.sendConflict() {
+		if s.sim.plan.sendsConflicts && s.rng.IntN(2) == 0 && !s.sendConflict() {
 			return
 		}
-		if !s.pause(time.Duration(s.rng.intN(2000)) * time.Millisecond) {
+		if !s.pause(time.Duration(s.rng.IntN(2000)) * time.Millisecond) {
 			return
 		}
 	}
@@ -106,40 +106,40 @@ func (s *sender) sendBatch(batch []sentData) bool {
 // sendAgain sends what a domain is not sure of a second time, some of it another way. What
 // the bus has may not have come to the hub yet, and must not be overtaken.
 func (s *sender) sendAgain() bool {
-	batch := s.sent[s.rng.intN(len(s.sent))]
+	batch := s.sent[s.rng.IntN(len(s.sent))]
 	if slices.ContainsFunc(batch, func(e sentData) bool { return !s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention) }) {
 		return true
 	}
 	isStored := s.route == overHTTP
 	if s.publisher != nil {
 		isStored = isStored || !slices.ContainsFunc(batch, func(e sentData) bool { return !s.sim.work.ledger.isReceived(e.ID) })
-		if !isStored || s.rng.intN(2) == 0 {
-			s.sim.markReached("events were sent again over the bus")
+		if !isStored || s.rng.IntN(2) == 0 {
+			s.sim.MarkReached("events were sent again over the bus")
 			return s.publisher.publishEvents(batch)
 		}
 	}
-	s.sim.markReached("events were sent again after they were accepted")
+	s.sim.MarkReached("events were sent again after they were accepted")
 	return s.sendUntilAccepted(batch, "again")
 }
 
 // newBatch makes events, most of them for one recipient.
 func (s *sender) newBatch() []sentData {
-	batch := make([]sentData, 1+s.rng.intN(5))
-	recipient := s.rng.intN(s.sim.plan.recipients)
+	batch := make([]sentData, 1+s.rng.IntN(5))
+	recipient := s.rng.IntN(s.sim.plan.recipients)
 	for i := range batch {
-		if s.rng.intN(10) == 0 {
-			recipient = s.rng.intN(s.sim.plan.recipients)
+		if s.rng.IntN(10) == 0 {
+			recipient = s.rng.IntN(s.sim.plan.recipients)
 		}
-		origin := s.sim.plan.origins[s.rng.intN(len(s.sim.plan.origins))]
+		origin := s.sim.plan.origins[s.rng.IntN(len(s.sim.plan.origins))]
 		e := sentData{
 			ID: s.newID().String(), Recipient: actorName(recipient), Origin: origin.String(),
-			ContentType: []string{"type-a", "type-b"}[s.rng.intN(2)], DocumentType: []string{"RSM012", "RSM014"}[s.rng.intN(2)],
-			SupportsBundling: s.rng.intN(5) > 0, Weight: int64(1 + s.rng.intN(3)),
+			ContentType: []string{"type-a", "type-b"}[s.rng.IntN(2)], DocumentType: []string{"RSM012", "RSM014"}[s.rng.IntN(2)],
+			SupportsBundling: s.rng.IntN(5) > 0, Weight: int64(1 + s.rng.IntN(3)),
 		}
-		if s.rng.intN(20) == 0 {
-			e.Weight = int64(domain.MaxBundleWeight) - int64(s.rng.intN(3))
+		if s.rng.IntN(20) == 0 {
+			e.Weight = int64(domain.MaxBundleWeight) - int64(s.rng.IntN(3))
 		}
-		if s.rng.intN(3) == 0 || origin == s.sim.plan.inline {
+		if s.rng.IntN(3) == 0 || origin == s.sim.plan.inline {
 			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
 		}
 		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // which carries no payloads
@@ -167,14 +167,14 @@ func (s *sender) sendUntilAccepted(batch []sentData, note string) bool {
 		case err == nil && r.status == http.StatusAccepted:
 			var counts struct{ Accepted, Duplicates int }
 			if err := json.Unmarshal(r.body, &counts); err != nil || counts.Accepted+counts.Duplicates != len(batch) || note != "" && counts.Accepted > 0 {
-				s.sim.fail(fmt.Errorf("H2: %d events, sent %s, were answered %s", len(batch), note, r.body))
+				s.sim.Fail(fmt.Errorf("H2: %d events, sent %s, were answered %s", len(batch), note, r.body))
 			}
 			return true
 		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-			s.sim.fail(fmt.Errorf("events were answered %d %s", r.status, r.body))
+			s.sim.Fail(fmt.Errorf("events were answered %d %s", r.status, r.body))
 			return false
 		}
-		if !s.pause(pause/2 + time.Duration(s.rng.intN(int(pause)))) {
+		if !s.pause(pause/2 + time.Duration(s.rng.IntN(int(pause)))) {
 			return false
 		}
 	}

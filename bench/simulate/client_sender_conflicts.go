@@ -17,7 +17,7 @@ func (s *sender) sendConflict() bool {
 	if !ok {
 		return true
 	}
-	byBus := s.route != overHTTP || s.publisher != nil && s.rng.intN(2) == 0
+	byBus := s.route != overHTTP || s.publisher != nil && s.rng.IntN(2) == 0
 	s.changeEvent(&e, byBus && s.publisher.form == domainclient.Protobuf)
 	if byBus && s.route == overHTTP { // a new event beside it would be overtaken
 		s.sim.work.poison.expectConflict(e.ID)
@@ -28,7 +28,7 @@ func (s *sender) sendConflict() bool {
 	batch := append([]sentData{e}, fresh...)
 	if byBus {
 		s.sim.work.poison.expectConflict(e.ID)
-		s.sim.markReached("an event came with other content, over the bus")
+		s.sim.MarkReached("an event came with other content, over the bus")
 		if !s.publisher.publishEvents(batch) {
 			return false
 		}
@@ -45,8 +45,8 @@ func (s *sender) pickStored() (sentData, bool) {
 	if len(s.sent) == 0 {
 		return sentData{}, false
 	}
-	batch := s.sent[s.rng.intN(len(s.sent))]
-	e := batch[s.rng.intN(len(batch))]
+	batch := s.sent[s.rng.IntN(len(s.sent))]
+	e := batch[s.rng.IntN(len(batch))]
 	return e, (s.route != overQueue || s.sim.work.ledger.isReceived(e.ID)) && s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention)
 }
 
@@ -56,7 +56,7 @@ func (s *sender) changeEvent(e *sentData, plain bool) {
 	if plain || e.Origin == s.sim.plan.inline.String() { // where the payload cannot be what it is not
 		kinds = 4
 	}
-	switch s.rng.intN(kinds) {
+	switch s.rng.IntN(kinds) {
 	case 0:
 		e.DocumentType += "-changed"
 	case 1:
@@ -93,16 +93,16 @@ func (s *sender) sendRejected(batch []sentData) bool {
 			}
 			if err := json.Unmarshal(r.body, &answer); err != nil || !strings.HasSuffix(answer.Type, ":already-stored") ||
 				answer.Accepted+answer.Duplicates != len(batch)-1 || len(answer.Errors) != 1 || answer.Errors[0].Pointer != "/0/id" {
-				s.sim.fail(fmt.Errorf("H2: the first of %d events had other content, and this was answered %s", len(batch), r.body))
+				s.sim.Fail(fmt.Errorf("H2: the first of %d events had other content, and this was answered %s", len(batch), r.body))
 				return false
 			}
-			s.sim.markReached("an event came with other content, over HTTP")
+			s.sim.MarkReached("an event came with other content, over HTTP")
 			return true
 		case err == nil && r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable:
-			s.sim.fail(fmt.Errorf("H2: event %s was sent with other content, and this was answered %d %s", batch[0].ID, r.status, r.body))
+			s.sim.Fail(fmt.Errorf("H2: event %s was sent with other content, and this was answered %d %s", batch[0].ID, r.status, r.body))
 			return false
 		}
-		if !s.pause(time.Duration(s.rng.intN(1000)) * time.Millisecond) {
+		if !s.pause(time.Duration(s.rng.IntN(1000)) * time.Millisecond) {
 			return false
 		}
 	}

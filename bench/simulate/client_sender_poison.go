@@ -44,7 +44,7 @@ func (p *poisonMessages) expectConflict(id string) {
 
 // sendPoison sends a message that is none.
 func (s *sender) sendPoison() bool {
-	recipient, other := actorName(s.rng.intN(s.sim.plan.recipients)), "somebody-else"
+	recipient, other := actorName(s.rng.IntN(s.sim.plan.recipients)), "somebody-else"
 	e := sentData{ID: s.newID().String(), Recipient: recipient, Origin: domain.TimeSeries.String(), ContentType: "type-a", DocumentType: "RSM012", Weight: 1}
 	json, id := contract.JSON, "poison-"+s.newID().String()
 	m := &azservicebus.Message{MessageID: &id, SessionID: &recipient, ContentType: &json}
@@ -64,7 +64,7 @@ func (s *sender) sendPoison() bool {
 			m.ContentType = nil
 			body, err := proto.Marshal(&contract.DataAvailableNotificationContract{UUID: "none", Recipient: recipient, Origin: "TimeSeries"})
 			if err != nil {
-				s.sim.fail(err)
+				s.sim.Fail(err)
 			}
 			m.Body = body
 		}},
@@ -85,10 +85,10 @@ func (s *sender) sendPoison() bool {
 	if s.route == overQueue { // where there are no sessions
 		kinds = kinds[:len(kinds)-1]
 	}
-	kind := kinds[s.rng.intN(len(kinds))]
+	kind := kinds[s.rng.IntN(len(kinds))]
 	kind.make()
 	s.sim.work.poison.expectDeadLetter(id, kind.reason)
-	s.sim.markReached("a message was poison")
+	s.sim.MarkReached("a message was poison")
 	return s.publisher.sendRaw(m)
 }
 

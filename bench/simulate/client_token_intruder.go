@@ -26,8 +26,8 @@ func (sim *simulation) newTokenIntruder() *tokenIntruder {
 
 // runUntil makes a few requests, until finish is closed.
 func (x *tokenIntruder) runUntil(finish <-chan struct{}) {
-	for range 3 + x.rng.intN(5) {
-		if !x.pause(time.Duration(1+x.rng.intN(6000)) * time.Millisecond) {
+	for range 3 + x.rng.IntN(5) {
+		if !x.pause(time.Duration(1+x.rng.IntN(6000)) * time.Millisecond) {
 			return
 		}
 		select {
@@ -41,12 +41,12 @@ func (x *tokenIntruder) runUntil(finish <-chan struct{}) {
 
 // makeRequest makes one request, or two with the same token.
 func (x *tokenIntruder) makeRequest() {
-	now, victim := time.Now(), actorName(x.rng.intN(x.sim.plan.recipients))
+	now, victim := time.Now(), actorName(x.rng.IntN(x.sim.plan.recipients))
 	actor := tokenClaims{"roles": []string{"actor"}, "actor": victim}
 	with := func(name string, value any) tokenClaims {
 		return tokenClaims{"roles": actor["roles"], "actor": victim, name: value}
 	}
-	switch x.rng.intN(7) {
+	switch x.rng.IntN(7) {
 	case 0:
 		x.peekRefused("a token for another service", x.issuer.signClaims(with("aud", "another-service")).raw, victim, http.StatusUnauthorized)
 	case 1:
@@ -95,7 +95,7 @@ func (x *tokenIntruder) useAfterExpiry() {
 	for range 3 {
 		r, err := x.call(x.sim.ctx, http.MethodGet, "/v1/peek", nil, "Authorization", "Bearer "+token)
 		if err == nil && r.status == http.StatusOK {
-			x.sim.fail(fmt.Errorf("an actor without events was shown %s", r.body))
+			x.sim.Fail(fmt.Errorf("an actor without events was shown %s", r.body))
 		}
 	}
 	if !x.pause(life) {
@@ -112,9 +112,9 @@ func (x *tokenIntruder) useAfterExpiry() {
 // checkRefusal fails the run unless an answer is the refusal that is due, or says that the hub cannot answer.
 func (x *tokenIntruder) checkRefusal(what string, r *reply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
-		x.sim.fail(fmt.Errorf("a request with %s was answered %d %s", what, r.status, r.body))
+		x.sim.Fail(fmt.Errorf("a request with %s was answered %d %s", what, r.status, r.body))
 	}
 	if r.status == want {
-		x.sim.markReached("a request was refused because of its token")
+		x.sim.MarkReached("a request was refused because of its token")
 	}
 }

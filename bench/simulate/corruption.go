@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/random"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -37,12 +39,12 @@ func (sim *simulation) runCorruption() error {
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
 		var making sync.WaitGroup
 		over := make(chan struct{})
-		m := &contentDomain{baseClient: sim.newClient("maker", 301), laterRNG: newRNG(sim.options.Seed, 302)}
+		m := &contentDomain{baseClient: sim.newClient("maker", 301), laterRNG: random.NewSource(sim.options.Seed, 302)}
 		making.Go(func() { m.runUntil(over) })
 		defer making.Wait()
 		defer close(over)
 	}
-	wards := 4 + v.rng.intN(4)
+	wards := 4 + v.rng.IntN(4)
 	other := newControlRecipient(sim)
 	for n := range wards {
 		if err := other.sendEvents(); err != nil {
@@ -52,7 +54,7 @@ func (sim *simulation) runCorruption() error {
 			return err
 		}
 	}
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		if err := v.plantStrayDocument(); err != nil || sim.ctx.Err() != nil {
 			return err
 		}
@@ -60,7 +62,7 @@ func (sim *simulation) runCorruption() error {
 	if err := other.fetchAll(); err != nil || sim.ctx.Err() != nil {
 		return err
 	}
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		if err := v.corruptGroups(); err != nil || sim.ctx.Err() != nil {
 			return err
 		}
@@ -83,17 +85,17 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 	if err := v.endFaults(); err != nil {
 		return err
 	}
-	strikes := v.sim.plan.requestedOrigin != (domain.Origin{}) && v.rng.intN(2) == 0
+	strikes := v.sim.plan.requestedOrigin != (domain.Origin{}) && v.rng.IntN(2) == 0
 	sim.faults.domainsFail.Store(strikes)
 	defer sim.faults.domainsFail.Store(false)
 	b := newCorruptedMailbox(v, n)
 	if err := b.fillMailbox(); err != nil {
 		return fmt.Errorf("the mailbox of %s has not been damaged yet: %w", b.name, err)
 	}
-	b.isStrict, v.hasForgedPage = v.rng.intN(3) > 0, false
+	b.isStrict, v.hasForgedPage = v.rng.IntN(3) > 0, false
 	damages := 1
 	if !b.isStrict {
-		damages += v.rng.intN(3)
+		damages += v.rng.IntN(3)
 	}
 	for range damages {
 		v.runAtOnce(func() string {
@@ -109,37 +111,37 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 	if err := b.checkMailbox(); err != nil {
 		return err
 	}
-	if v.rng.intN(2) == 0 {
-		sim.resumeFaults(400)
-		if v.rng.intN(2) == 0 { // some with wrong settings
+	if v.rng.IntN(2) == 0 {
+		sim.ResumeFaults(400)
+		if v.rng.IntN(2) == 0 { // some with wrong settings
 			v.killHubs()
 		}
 	}
 	var all sync.WaitGroup
-	if v.rng.intN(4) == 0 {
+	if v.rng.IntN(4) == 0 {
 		v.sendUnreadable(b.name)
 	}
 	uses := []func(){b.useAsActor, b.useAsDomain, b.useAsOperator}
-	if strikes || v.rng.intN(2) == 0 {
+	if strikes || v.rng.IntN(2) == 0 {
 		b.isStrict = false
 		uses = append(uses, func() { v.corruptAgain(b) })
 	}
-	if v.rng.intN(3) == 0 {
+	if v.rng.IntN(3) == 0 {
 		uses = append(uses, b.publishConcurrently, b.publishConcurrently)
 	}
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		uses = append(uses, b.publishByBus)
 	}
 	for _, use := range uses {
 		all.Go(use)
 	}
 	all.Wait()
-	if v.rng.intN(3) == 0 {
-		sim.resumeFaults(600)
+	if v.rng.IntN(3) == 0 {
+		sim.ResumeFaults(600)
 		b.checkRepeatedly()
 	}
-	if v.rng.intN(3) == 0 { // a night, in which the sweep comes by
-		v.pause(time.Duration(5+v.rng.intN(20)) * time.Minute)
+	if v.rng.IntN(3) == 0 { // a night, in which the sweep comes by
+		v.pause(time.Duration(5+v.rng.IntN(20)) * time.Minute)
 		b.useAsActor()
 	}
 	if err := v.endFaults(); err != nil {
@@ -151,10 +153,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 // endFaults ends the bad weather, and waits for the hubs.
 func (v *corruptor) endFaults() error {
 	sim := v.sim
-	sim.scheduler.mu.Lock()
-	sim.faultFree = true
-	sim.scheduler.mu.Unlock()
-	sim.wakeUp()
+	sim.SetFaultFree(true)
 	const patience = 10 * time.Minute
 	for began := time.Now(); ; {
 		up := 0
@@ -174,25 +173,18 @@ func (v *corruptor) endFaults() error {
 	}
 }
 
-// resumeFaults has bad weather for so many steps.
-func (sim *simulation) resumeFaults(steps int) {
-	sim.scheduler.mu.Lock()
-	defer sim.scheduler.mu.Unlock()
-	sim.faultFree, sim.profile.lastStep = false, sim.steps+steps
-}
-
 // runAtOnce lets the vandal do something at once, between the steps of all others.
 func (v *corruptor) runAtOnce(something func() string) {
 	over := make(chan struct{})
-	t := &turn{who: v.who, what: "comes by", proceed: func() string {
+	t := &scheduler.Turn{Who: v.who, What: "comes by", Proceed: func() string {
 		defer close(over)
 		return something()
 	}}
-	v.sim.enqueue(t)
+	v.sim.Enqueue(t)
 	select {
 	case <-over:
 	case <-v.sim.ctx.Done():
-		v.sim.remove(t)
+		v.sim.Remove(t)
 	}
 }
 
@@ -201,7 +193,7 @@ func (v *corruptor) corruptDocument(recipient string) string {
 	byKind := make(map[string][]storedDocument)
 	var kinds, objects []string
 	all := v.sim.env.stored.documentsOf(recipient)
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		all = documentsInUse(all)
 	}
 	for _, d := range all {
@@ -212,19 +204,19 @@ func (v *corruptor) corruptDocument(recipient string) string {
 		byKind[kind] = append(byKind[kind], d)
 		objects = append(objects, d.blobNames()...)
 	}
-	v.sim.markReached("something was damaged")
-	if len(objects) > 0 && v.rng.intN(5) == 0 {
-		return v.corruptBlob(objects[v.rng.intN(len(objects))])
+	v.sim.MarkReached("something was damaged")
+	if len(objects) > 0 && v.rng.IntN(5) == 0 {
+		return v.corruptBlob(objects[v.rng.IntN(len(objects))])
 	}
 	if len(kinds) == 0 {
 		return "finds nothing"
 	}
-	kind := kinds[v.rng.intN(len(kinds))]
-	old := byKind[kind][v.rng.intN(len(byKind[kind]))]
+	kind := kinds[v.rng.IntN(len(kinds))]
+	old := byKind[kind][v.rng.IntN(len(byKind[kind]))]
 	d := old.clone()
 	how, ctx := "", context.WithoutCancel(v.sim.ctx)
 	var err error
-	switch v.rng.intN(8) {
+	switch v.rng.IntN(8) {
 	case 0:
 		how, err = "is missing", v.access.removeDocument(ctx, d)
 	case 1:
@@ -233,7 +225,7 @@ func (v *corruptor) corruptDocument(recipient string) string {
 		err = errors.Join(v.access.removeDocument(ctx, old), v.access.putDocument(ctx, d))
 	case 2:
 		how = "lies in another partition, too"
-		d.key += strangeNames[v.rng.intN(len(strangeNames))]
+		d.key += strangeNames[v.rng.IntN(len(strangeNames))]
 		err = v.access.putDocument(ctx, d)
 	case 3:
 		how = "has a twin in which " + d.corruptField(v.rng)
@@ -294,7 +286,7 @@ func (v *corruptor) corruptBlob(name string) string {
 			n += m
 		}
 		_ = there.Body.Close() // it was read
-		switch v.rng.intN(4) {
+		switch v.rng.IntN(4) {
 		case 0:
 			how = "is missing"
 			_, err = v.access.blobs.DeleteBlob(ctx, c, name, nil)
@@ -302,10 +294,10 @@ func (v *corruptor) corruptBlob(name string) string {
 		case 1:
 			how, bytes = "is empty", nil
 		case 2:
-			how, bytes = "is cut off", bytes[:v.rng.intN(len(bytes)+1)]
+			how, bytes = "is cut off", bytes[:v.rng.IntN(len(bytes)+1)]
 		default:
 			if how = "has a bit that is another"; len(bytes) > 0 {
-				bytes[v.rng.intN(len(bytes))] ^= 1 << v.rng.intN(8)
+				bytes[v.rng.IntN(len(bytes))] ^= 1 << v.rng.IntN(8)
 			}
 		}
 		_, err = v.access.blobs.UploadBuffer(ctx, c, name, bytes, nil)
@@ -320,10 +312,10 @@ func (v *corruptor) dropContainer(string) string {
 	v.sim.faults.containerDropped.Store(true)
 	v.sim.stopMisconfigured()
 	all := slices.DeleteFunc(containers.All(), func(c containers.Container) bool { return c.Judge != containers.Invariants })
-	c := all[v.rng.intN(len(all))].Name
+	c := all[v.rng.IntN(len(all))].Name
 	err := v.access.dropContainer(context.WithoutCancel(v.sim.ctx), c)
 	v.sim.env.stored.dropContainer(c)
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		v.killHubs()
 	}
 	return "container " + c + " is gone" + describeRefusal(err)

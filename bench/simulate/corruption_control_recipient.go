@@ -25,7 +25,7 @@ func newControlRecipient(sim *simulation) *controlRecipient {
 
 // sendEvents some events, and sends them again until they are taken.
 func (b *controlRecipient) sendEvents() error {
-	batch := make([]sentData, 1+b.rng.intN(4))
+	batch := make([]sentData, 1+b.rng.IntN(4))
 	for i := range batch {
 		batch[i] = sentData{
 			ID: b.newID().String(), Recipient: b.who, Origin: domain.Aggregations.String(), ContentType: "type-a", DocumentType: "RSM012",

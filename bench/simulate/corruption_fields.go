@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/messagehub/messagehub/bench/simulate/random"
 )
 
 // A fieldRef is a field of a document, at any depth.
@@ -83,13 +85,13 @@ func cloneValue(value any) any {
 }
 
 // corruptField makes a document one that no hub has written, and says how.
-func (d *storedDocument) corruptField(rng rng) string {
+func (d *storedDocument) corruptField(rng random.Source) string {
 	all := d.allFields()
 	if len(all) == 0 {
 		return "is left alone"
 	}
-	s := all[rng.intN(len(all))]
-	switch rng.intN(6) {
+	s := all[rng.IntN(len(all))]
+	switch rng.IntN(6) {
 	case 0:
 		s.setValue(retypeValue(s.value()))
 		return s.path + " has another type"
@@ -103,7 +105,7 @@ func (d *storedDocument) corruptField(rng rng) string {
 	case 2:
 		if inner, ok := s.value().(map[string]any); ok && len(inner) > 0 {
 			names := slices.Sorted(maps.Keys(inner))
-			old, other := names[rng.intN(len(names))], strangeNames[rng.intN(len(strangeNames))]
+			old, other := names[rng.IntN(len(names))], strangeNames[rng.IntN(len(strangeNames))]
 			inner[other] = inner[old]
 			delete(inner, old)
 			return s.path + ": " + old + " is called " + other
@@ -130,7 +132,7 @@ func retypeValue(value any) any {
 }
 
 // changeValue returns another value of the same type.
-func changeValue(rng rng, value any) any {
+func changeValue(rng random.Source, value any) any {
 	switch value := value.(type) {
 	case bool:
 		return !value
@@ -139,11 +141,11 @@ func changeValue(rng rng, value any) any {
 		if err != nil {
 			return json.Number("0.5")
 		}
-		return []int64{n + 1, n - 1, 0, -1, -n - 1, n * 1000, 1 << 33, 1 << 52}[rng.intN(8)]
+		return []int64{n + 1, n - 1, 0, -1, -n - 1, n * 1000, 1 << 33, 1 << 52}[rng.IntN(8)]
 	case string:
 		return changeText(rng, value)
 	case []any:
-		if len(value) > 0 && rng.intN(2) == 0 {
+		if len(value) > 0 && rng.IntN(2) == 0 {
 			return slices.Concat(value, value[:1])
 		}
 		return []any{}
@@ -153,20 +155,20 @@ func changeValue(rng rng, value any) any {
 	return "something"
 }
 
-func changeText(rng rng, text string) string {
+func changeText(rng random.Source, text string) string {
 	if raw, err := base64.StdEncoding.DecodeString(text); err == nil && len(raw) > 8 {
-		switch rng.intN(3) {
+		switch rng.IntN(3) {
 		case 0:
-			raw = raw[:rng.intN(len(raw))]
+			raw = raw[:rng.IntN(len(raw))]
 		case 1:
-			raw[rng.intN(len(raw))] ^= 1 << rng.intN(8)
+			raw[rng.IntN(len(raw))] ^= 1 << rng.IntN(8)
 		default:
 			raw = append(raw, raw[:4]...)
 		}
-		if rng.intN(4) > 0 {
+		if rng.IntN(4) > 0 {
 			return base64.StdEncoding.EncodeToString(raw)
 		}
 	}
 	others := []string{"", "!" + text, text + "x", text[:len(text)/2], "dequeued", "open", "7", "-1", "99999999999999999999", "no\u0000thing", strings.Repeat("x", 300)}
-	return others[rng.intN(len(others))]
+	return others[rng.IntN(len(others))]
 }

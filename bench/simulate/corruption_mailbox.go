@@ -47,21 +47,21 @@ func newCorruptedMailbox(v *corruptor, n int) *corruptedMailbox {
 
 // fillMailbox has events come to the mailbox, and some of them be handed out and confirmed.
 func (b *corruptedMailbox) fillMailbox() error {
-	for range 2 + b.corruptor.rng.intN(5) {
+	for range 2 + b.corruptor.rng.IntN(5) {
 		if err := b.sendUntilAccepted(b.newEvents()); err != nil {
 			return err
 		}
-		for range b.corruptor.rng.intN(3) {
+		for range b.corruptor.rng.IntN(3) {
 			b.peekBundle("/v1/peek")
-			if b.corruptor.rng.intN(3) == 0 {
+			if b.corruptor.rng.IntN(3) == 0 {
 				b.dequeueBundle()
 			}
 		}
-		if b.corruptor.rng.intN(4) == 0 {
+		if b.corruptor.rng.IntN(4) == 0 {
 			b.sendOrder()
 		}
 	}
-	if b.corruptor.rng.intN(3) > 0 { // what is open and not confirmed has most to lose
+	if b.corruptor.rng.IntN(3) > 0 { // what is open and not confirmed has most to lose
 		b.peekBundle("/v1/peek")
 	}
 	return nil
@@ -85,13 +85,13 @@ func (b *corruptedMailbox) sendUntilAccepted(events []sentData) error {
 }
 
 func (b *corruptedMailbox) newEvents() []sentData {
-	batch := make([]sentData, 1+b.domain.rng.intN(6))
+	batch := make([]sentData, 1+b.domain.rng.IntN(6))
 	for i := range batch {
 		e := sentData{
-			ID: b.domain.newID().String(), Recipient: b.name, Origin: []domain.Origin{domain.TimeSeries, domain.Charges, b.corruptor.sim.plan.requestedOrigin}[b.domain.rng.intN(b.origins)].String(),
-			ContentType: []string{"type-a", "type-b"}[b.domain.rng.intN(2)], DocumentType: "RSM012", SupportsBundling: b.domain.rng.intN(5) > 0, Weight: 1,
+			ID: b.domain.newID().String(), Recipient: b.name, Origin: []domain.Origin{domain.TimeSeries, domain.Charges, b.corruptor.sim.plan.requestedOrigin}[b.domain.rng.IntN(b.origins)].String(),
+			ContentType: []string{"type-a", "type-b"}[b.domain.rng.IntN(2)], DocumentType: "RSM012", SupportsBundling: b.domain.rng.IntN(5) > 0, Weight: 1,
 		}
-		if b.domain.rng.intN(2) == 0 || e.Origin == b.corruptor.sim.plan.inline.String() {
+		if b.domain.rng.IntN(2) == 0 || e.Origin == b.corruptor.sim.plan.inline.String() {
 			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
 		}
 		batch[i] = e
@@ -104,7 +104,7 @@ func (b *corruptedMailbox) newEvents() []sentData {
 
 // sendRequest makes a request, and holds the answer to what may be answered: nil is none.
 func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body []byte, header ...string) *reply {
-	isFine, began := b.corruptor.sim.faultFree, time.Now()
+	isFine, began := b.corruptor.sim.FaultFree, time.Now()
 	header = append(header, "X-Actor-Id", b.name)
 	if body != nil {
 		header = append(header, "Content-Type", "application/json")
@@ -113,11 +113,11 @@ func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body 
 	switch {
 	case err != nil:
 		if isFine && b.corruptor.sim.ctx.Err() == nil && time.Since(began) >= cmp.Or(p.patience, clientTimeout) {
-			b.corruptor.sim.fail(fmt.Errorf("%s %s was not answered", method, path))
+			b.corruptor.sim.Fail(fmt.Errorf("%s %s was not answered", method, path))
 		}
 		return nil
 	case r.status == http.StatusInternalServerError:
-		b.corruptor.sim.markReached("an answer was that something is damaged")
+		b.corruptor.sim.MarkReached("an answer was that something is damaged")
 	}
 	return r
 }
@@ -133,7 +133,7 @@ func (b *corruptedMailbox) peekBundle(path string) {
 	defer b.mu.Unlock()
 	before, known := b.bundles[id]
 	if known && !bytes.Equal(before, r.body) && b.isStrict {
-		b.corruptor.sim.fail(fmt.Errorf("H6: bundle %s was %s, and is %s now, which is not what was damaged", id, before, r.body))
+		b.corruptor.sim.Fail(fmt.Errorf("H6: bundle %s was %s, and is %s now, which is not what was damaged", id, before, r.body))
 		return
 	}
 	if !known {
@@ -147,10 +147,10 @@ func (b *corruptedMailbox) pickBundle(p *baseClient) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := len(b.ids); n > 0 {
-		if p.rng.intN(3) > 0 {
+		if p.rng.IntN(3) > 0 {
 			return b.ids[n-1]
 		}
-		return b.ids[p.rng.intN(n)]
+		return b.ids[p.rng.IntN(n)]
 	}
 	return uuid.Nil.String()
 }
@@ -162,11 +162,11 @@ func (b *corruptedMailbox) dequeueBundle() {
 // useAsActor is what an actor does.
 func (b *corruptedMailbox) useAsActor() {
 	for range 8 {
-		if b.corruptor.sim.faults.domainsFail.Load() && b.actor.rng.intN(3) == 0 {
+		if b.corruptor.sim.faults.domainsFail.Load() && b.actor.rng.IntN(3) == 0 {
 			b.peekBundle("/v1/bundles/" + b.pickBundle(&b.actor))
 			continue
 		}
-		switch b.actor.rng.intN(10) {
+		switch b.actor.rng.IntN(10) {
 		case 9: // the beginning, the middle, and the beginning once more
 			b.sendRequest(&b.actor, http.MethodGet, "/v1/peek", nil, "Range", "bytes=0-9,60-,5-30")
 		case 0:
@@ -176,9 +176,9 @@ func (b *corruptedMailbox) useAsActor() {
 		case 2, 3:
 			b.dequeueBundle()
 		case 4:
-			b.peekBundle("/v1/peek/" + b.corruptor.sim.plan.groups[b.actor.rng.intN(len(b.corruptor.sim.plan.groups))])
+			b.peekBundle("/v1/peek/" + b.corruptor.sim.plan.groups[b.actor.rng.IntN(len(b.corruptor.sim.plan.groups))])
 		case 5:
-			b.peekBundle("/v1/peek" + []string{"?version=beta", "?format=xml", "?bundleId=" + b.actor.newID().String(), "?wait=20"}[b.actor.rng.intN(4)])
+			b.peekBundle("/v1/peek" + []string{"?version=beta", "?format=xml", "?bundleId=" + b.actor.newID().String(), "?wait=20"}[b.actor.rng.IntN(4)])
 		default:
 			b.peekBundle("/v1/peek")
 		}
@@ -189,13 +189,13 @@ func (b *corruptedMailbox) useAsActor() {
 func (b *corruptedMailbox) useAsDomain() {
 	for range 4 {
 		batch := b.newEvents()
-		if b.domain.rng.intN(2) == 0 {
+		if b.domain.rng.IntN(2) == 0 {
 			b.mu.Lock()
-			again := b.sent[b.domain.rng.intN(len(b.sent))]
+			again := b.sent[b.domain.rng.IntN(len(b.sent))]
 			b.mu.Unlock()
 			batch = append(batch, again)
 		}
-		if b.domain.rng.intN(3) == 0 {
+		if b.domain.rng.IntN(3) == 0 {
 			b.spoilEvent(&batch[0])
 		}
 		b.sendRequest(&b.domain, http.MethodPost, "/v1/data-available", encodeEvents(batch))
@@ -204,7 +204,7 @@ func (b *corruptedMailbox) useAsDomain() {
 
 // spoilEvent makes an event one that nobody takes.
 func (b *corruptedMailbox) spoilEvent(e *sentData) {
-	switch b.domain.rng.intN(5) {
+	switch b.domain.rng.IntN(5) {
 	case 0:
 		e.Origin = unknownOrigin
 	case 1:
@@ -225,7 +225,7 @@ const unusedID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 func (b *corruptedMailbox) useAsOperator() {
 	b.noteOpenBundles(b.sendRequest(&b.operator, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 	for range 6 {
-		switch p := &b.operator; p.rng.intN(5) {
+		switch p := &b.operator; p.rng.IntN(5) {
 		case 0:
 			b.noteOpenBundles(b.sendRequest(p, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 		case 1:
@@ -243,16 +243,16 @@ func (b *corruptedMailbox) useAsOperator() {
 // sendOrder gives one of an operator's orders. A mailbox that is frozen is thawed soon.
 func (b *corruptedMailbox) sendOrder() {
 	p := &b.operator
-	order := []string{"release", "skip", "replay", "replay", "freeze", "thaw"}[p.rng.intN(6)]
+	order := []string{"release", "skip", "replay", "replay", "freeze", "thaw"}[p.rng.IntN(6)]
 	words := map[string]string{"who": "an operator", "why": "something is wrong"}
-	if p.rng.intN(8) == 0 {
-		words["who"] = []string{"", " ", "no\x00body", strings.Repeat("x", 300)}[p.rng.intN(4)]
+	if p.rng.IntN(8) == 0 {
+		words["who"] = []string{"", " ", "no\x00body", strings.Repeat("x", 300)}[p.rng.IntN(4)]
 	}
 	switch order {
 	case "release", "skip":
 		words["bundleId"] = b.pickBundle(p)
 	case "replay":
-		words["group"] = b.corruptor.sim.plan.groups[p.rng.intN(len(b.corruptor.sim.plan.groups))]
+		words["group"] = b.corruptor.sim.plan.groups[p.rng.IntN(len(b.corruptor.sim.plan.groups))]
 	}
 	text, _ := json.Marshal(words) // strings can be encoded
 	b.sendRequest(p, http.MethodPost, "/v1/admin/queues/"+b.name+"/"+order, text)
@@ -265,7 +265,7 @@ func (b *corruptedMailbox) sendOrder() {
 // checkBody is what an operator may ask for.
 func (b *corruptedMailbox) checkBody() []byte {
 	all := []string{`{}`, `{"repair":true}`, `{"repair":true,"actor":"` + b.name + `"}`, `{"actor":"` + b.name + `"}`, `{"resume":"what is this?"}`, `{"resume":"e30="}`, `{"resume":"eyJjb250aW51YXRpb24iOiJ4IiwiaW50ZW50cyI6eyJ8IjoieCJ9fQ"}`, `{"resume":"eyJjb250aW51YXRpb24iOiJ4In0"}`}
-	return []byte(all[b.operator.rng.intN(len(all))])
+	return []byte(all[b.operator.rng.IntN(len(all))])
 }
 
 // checkMailbox has an operator check the mailbox, and repair it.
@@ -281,7 +281,7 @@ func (b *corruptedMailbox) checkMailbox() error {
 			return fmt.Errorf("a check has ended with %q", lines[len(lines)-1])
 		}
 		if bytes.Contains(r.body, []byte(`"finding"`)) || last.Problem != nil {
-			b.corruptor.sim.markReached("a check has named damage")
+			b.corruptor.sim.MarkReached("a check has named damage")
 		}
 	}
 	return nil

@@ -22,10 +22,10 @@ func (b *corruptedMailbox) publishConcurrently() {
 // publishByBus is what another domain does at the same time, over the bus.
 func (b *corruptedMailbox) publishByBus() {
 	colleague := b.corruptor.sim.newClient("a domain of "+b.name+" on the bus", b.colleagues.Add(1))
-	queue := []string{"", contract.DataAvailableQueue}[colleague.rng.intN(2)]
+	queue := []string{"", contract.DataAvailableQueue}[colleague.rng.IntN(2)]
 	a, err := colleague.newBusPublisher(domainclient.JSON, queue)
 	if err != nil {
-		b.corruptor.sim.fail(err)
+		b.corruptor.sim.Fail(err)
 		return
 	}
 	defer func() { a.closeClient(false) }()
@@ -58,7 +58,7 @@ func (b *corruptedMailbox) noteOpenBundles(r *reply) {
 func (b *corruptedMailbox) checkRepeatedly() {
 	for range 8 {
 		body := `{"repair":true,"actor":"` + b.name + `"}`
-		if b.operator.rng.intN(3) == 0 {
+		if b.operator.rng.IntN(3) == 0 {
 			body = `{"actor":"` + b.name + `"}`
 		}
 		b.sendRequest(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))

@@ -30,7 +30,7 @@ func (v *corruptor) plantStrayDocument() error {
 		{containers.Bundles, "notice|masterdata|1", fmt.Sprintf(notice, "7"), azcosmos.NewPartitionKeyNumber(7)},
 		{containers.Bundles, "notice|masterdata|1", fmt.Sprintf(notice, `"|"`), azcosmos.NewPartitionKeyString("|")},
 	}
-	it := all[v.rng.intN(len(all))]
+	it := all[v.rng.IntN(len(all))]
 	c, err := v.access.cosmos.NewContainer(database, it.container)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (v *corruptor) plantStrayDocument() error {
 	p := v.sim.newClient("gardener", 303)
 	p.patience = 30 * time.Minute
 	for range 3 {
-		v.pause(time.Duration(1+v.rng.intN(60)) * time.Second)
+		v.pause(time.Duration(1+v.rng.IntN(60)) * time.Second)
 		// Whether it comes to its end is for a test of package cosmos: here its time may run out.
 		_, _ = p.call(v.sim.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
 	}
@@ -59,11 +59,11 @@ func (v *corruptor) sendUnreadable(recipient string) {
 	line := v.sim.newBusTransport(v.who)
 	client, err := v.sim.busConnector(line)()
 	if err != nil {
-		v.sim.fail(err)
+		v.sim.Fail(err)
 		return
 	}
 	defer v.sim.closeInTime(client.Close)
-	queue := []string{contract.DataAvailableFIFO, contract.DataAvailableQueue}[v.rng.intN(2)]
+	queue := []string{contract.DataAvailableFIFO, contract.DataAvailableQueue}[v.rng.IntN(2)]
 	sender, err := client.NewSender(queue, nil)
 	if err == nil {
 		err = sender.SendMessage(v.sim.ctx, &azservicebus.Message{
@@ -71,14 +71,14 @@ func (v *corruptor) sendUnreadable(recipient string) {
 		}, nil)
 	}
 	if err == nil {
-		v.sim.markReached("a message was one that nobody can read")
+		v.sim.MarkReached("a message was one that nobody can read")
 	}
 }
 
 // corruptAgain damages more while the mailbox is used.
 func (v *corruptor) corruptAgain(b *corruptedMailbox) {
 	for range 2 {
-		if !v.pause(time.Duration(v.rng.intN(4000)) * time.Millisecond) {
+		if !v.pause(time.Duration(v.rng.IntN(4000)) * time.Millisecond) {
 			return
 		}
 		v.runAtOnce(func() string { return v.corruptAnything(b.name) })
@@ -87,7 +87,7 @@ func (v *corruptor) corruptAgain(b *corruptedMailbox) {
 
 // corruptAnything is some damage.
 func (v *corruptor) corruptAnything(recipient string) string {
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		return v.corruptTarget(recipient)
 	}
 	return v.corruptDocument(recipient)
@@ -107,7 +107,7 @@ func (v *corruptor) corruptGroups() error {
 	wrong, ctx := right.clone(), context.WithoutCancel(v.sim.ctx)
 	v.runAtOnce(func() string {
 		how := ""
-		switch groups := wrong.fields["groups"].(map[string]any); v.rng.intN(3) {
+		switch groups := wrong.fields["groups"].(map[string]any); v.rng.IntN(3) {
 		case 0:
 			how = "the groups of the account have an origin more"
 			groups["Weather"] = "weather"

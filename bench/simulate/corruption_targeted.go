@@ -33,14 +33,14 @@ func (v *corruptor) corruptTarget(recipient string) string {
 	}
 	one := func(kind string) *storedDocument {
 		if found := of(kind); len(found) > 0 {
-			return &found[v.rng.intN(len(found))]
+			return &found[v.rng.IntN(len(found))]
 		}
 		return nil
 	}
-	v.sim.markReached("something was damaged")
-	kind := v.rng.intN(12)
-	if v.sim.faults.domainsFail.Load() && v.rng.intN(2) == 0 { // what waits for its domain
-		kind = []int{7, 9, 10, 10}[v.rng.intN(4)]
+	v.sim.MarkReached("something was damaged")
+	kind := v.rng.IntN(12)
+	if v.sim.faults.domainsFail.Load() && v.rng.IntN(2) == 0 { // what waits for its domain
+		kind = []int{7, 9, 10, 10}[v.rng.IntN(4)]
 	}
 	switch kind {
 	case 0, 11:
@@ -60,13 +60,13 @@ func (v *corruptor) corruptTarget(recipient string) string {
 	case 7:
 		return v.removeContent(of("bundle"), one("page"))
 	case 8:
-		return v.removeDocument(one([]string{"drawer", "page", "bundle", "entry", "gate"}[v.rng.intN(5)]))
+		return v.removeDocument(one([]string{"drawer", "page", "bundle", "entry", "gate"}[v.rng.IntN(5)]))
 	case 9:
-		if v.rng.intN(4) == 0 {
+		if v.rng.IntN(4) == 0 {
 			return v.breakField(one("record"), "group", "bundle")
 		}
 		d := one("bundle")
-		if open := v.pickOpen(of("bundle")); open != nil && v.rng.intN(3) > 0 {
+		if open := v.pickOpen(of("bundle")); open != nil && v.rng.IntN(3) > 0 {
 			d = open
 		}
 		return v.breakField(d, "count", "format", "group", "cabinet", "content", "bodyDigest", "state", "ranges")
@@ -80,7 +80,7 @@ func (v *corruptor) corruptTarget(recipient string) string {
 		if len(objects) == 0 {
 			return "finds nothing"
 		}
-		return v.corruptBlob(objects[v.rng.intN(len(objects))])
+		return v.corruptBlob(objects[v.rng.IntN(len(objects))])
 	}
 }
 
@@ -90,7 +90,7 @@ func (v *corruptor) pickOpen(bundles []storedDocument) *storedDocument {
 	if len(bundles) == 0 {
 		return nil
 	}
-	return &bundles[v.rng.intN(len(bundles))]
+	return &bundles[v.rng.IntN(len(bundles))]
 }
 
 func (v *corruptor) putDocument(d *storedDocument, how string) string {
@@ -106,7 +106,7 @@ func (v *corruptor) ageBundles(bundles []storedDocument, page *storedDocument) s
 	how := "finds no bundle"
 	for _, d := range bundles {
 		if d.fields["state"] == "open" {
-			wrong := v.rng.intN(3)
+			wrong := v.rng.IntN(3)
 			if wrong > 0 {
 				delete(d.fields, "bodyLength")
 				delete(d.fields, "bodyDigest")
@@ -119,9 +119,9 @@ func (v *corruptor) ageBundles(bundles []storedDocument, page *storedDocument) s
 	}
 	switch {
 	case page == nil:
-	case v.rng.intN(3) == 0:
+	case v.rng.IntN(3) == 0:
 		how += ", and page " + page.id + " is missing" + describeRefusal(v.access.removeDocument(context.WithoutCancel(v.sim.ctx), *page))
-	case v.rng.intN(2) == 0:
+	case v.rng.IntN(2) == 0:
 		page.fields["events"] = "AAAA"
 		how += ", and " + v.putDocument(page, "is nonsense")
 	}
@@ -135,7 +135,7 @@ func (v *corruptor) offByOne(count any) any {
 	if err != nil {
 		return count
 	}
-	return events + int64(1-2*v.rng.intN(2))
+	return events + int64(1-2*v.rng.IntN(2))
 }
 
 // renameCabinet has a head name a cabinet that cannot be, or one of nobody.
@@ -148,8 +148,8 @@ func (v *corruptor) renameCabinet(head *storedDocument) string {
 	if len(names) == 0 {
 		return "finds no cabinet"
 	}
-	other := strangeNames[v.rng.intN(len(strangeNames))]
-	if v.rng.intN(3) == 0 {
+	other := strangeNames[v.rng.IntN(len(strangeNames))]
+	if v.rng.IntN(3) == 0 {
 		retention, ok := head.fields["retention"].(map[string]any)
 		if !ok {
 			retention = make(map[string]any)
@@ -159,7 +159,7 @@ func (v *corruptor) renameCabinet(head *storedDocument) string {
 		return v.putDocument(head, fmt.Sprintf("retains a cabinet %q", other))
 	}
 	cabinets[other] = cloneValue(cabinets[names[0]])
-	if v.rng.intN(2) == 0 {
+	if v.rng.IntN(2) == 0 {
 		delete(cabinets, names[0])
 	}
 	return v.putDocument(head, fmt.Sprintf("has a cabinet %q", other))
@@ -176,10 +176,10 @@ func (v *corruptor) forgePage(page *storedDocument) string {
 		return "finds no events"
 	}
 	end, at := len(events)-4, 0
-	if v.rng.intN(3) > 0 {
-		at = v.rng.intN(end)
+	if v.rng.IntN(3) > 0 {
+		at = v.rng.IntN(end)
 	}
-	events[at] ^= 1 << v.rng.intN(8)
+	events[at] ^= 1 << v.rng.IntN(8)
 	v.hasForgedPage = true
 	binary.LittleEndian.PutUint32(events[end:], repository.SumOf(events[:end]))
 	page.fields["events"] = base64.StdEncoding.EncodeToString(events)
@@ -191,8 +191,8 @@ func (v *corruptor) duplicateEvents(pages []storedDocument) string {
 	if len(pages) < 2 {
 		return "finds no two pages"
 	}
-	i := v.rng.intN(len(pages))
-	from, to := pages[i], &pages[(i+1+v.rng.intN(len(pages)-1))%len(pages)]
+	i := v.rng.IntN(len(pages))
+	from, to := pages[i], &pages[(i+1+v.rng.IntN(len(pages)-1))%len(pages)]
 	to.fields["events"] = from.fields["events"]
 	delete(to.fields, "sum") // as a page of an older version
 	v.hasForgedPage = true
@@ -201,17 +201,17 @@ func (v *corruptor) duplicateEvents(pages []storedDocument) string {
 
 // addNotice leaves a notice that no Dequeue has left.
 func (v *corruptor) addNotice(recipient string) string {
-	number := 1 + v.rng.intN(20)
-	group := v.sim.plan.groups[v.rng.intN(len(v.sim.plan.groups))]
+	number := 1 + v.rng.IntN(20)
+	group := v.sim.plan.groups[v.rng.IntN(len(v.sim.plan.groups))]
 	d := &storedDocument{container: containers.Bundles, key: recipient, id: fmt.Sprintf("notice|%s|%020d", group, number), fields: map[string]any{
 		"kind": "notice", "group": group, "number": number, "origin": domain.TimeSeries.String(), "bundle": uuid.Nil.String(), "list": "none", "since": time.Now().UnixMilli(),
 	}}
 	for _, name := range [...]string{"group", "origin", "bundle"} {
-		if v.rng.intN(6) == 0 {
+		if v.rng.IntN(6) == 0 {
 			d.fields[name] = "|"
 		}
 	}
-	if v.rng.intN(6) == 0 {
+	if v.rng.IntN(6) == 0 {
 		d.fields["number"] = number + 1
 	}
 	text, _ := json.Marshal(d.fields) // made of texts and numbers
@@ -223,8 +223,8 @@ func (v *corruptor) breakField(d *storedDocument, fields ...string) string {
 	if d == nil {
 		return "finds nothing"
 	}
-	name := fields[v.rng.intN(len(fields))]
-	if v.rng.intN(2) == 0 {
+	name := fields[v.rng.IntN(len(fields))]
+	if v.rng.IntN(2) == 0 {
 		d.fields[name] = retypeValue(d.fields[name])
 	} else {
 		d.fields[name] = changeValue(v.rng, d.fields[name])
@@ -257,14 +257,14 @@ func (v *corruptor) removeContent(bundles []storedDocument, page *storedDocument
 		if d.fields["state"] != "open" {
 			continue
 		}
-		if object, _ := d.fields["object"].(string); object != "" && v.rng.intN(3) > 0 {
+		if object, _ := d.fields["object"].(string); object != "" && v.rng.IntN(3) > 0 {
 			_, err := v.access.blobs.DeleteBlob(context.WithoutCancel(v.sim.ctx), contentContainer, object, nil)
 			return "blob " + object + " is missing" + describeRefusal(err)
 		}
-		if list, _ := d.fields["list"].(string); list != "" && v.rng.intN(3) > 0 {
+		if list, _ := d.fields["list"].(string); list != "" && v.rng.IntN(3) > 0 {
 			_, err := v.access.blobs.DeleteBlob(context.WithoutCancel(v.sim.ctx), exchangeContainer, list, nil)
 			how := "blob " + list + " is missing" + describeRefusal(err)
-			switch v.rng.intN(4) {
+			switch v.rng.IntN(4) {
 			case 0:
 				how += ", and " + v.removeDocument(page)
 			case 1:

@@ -46,37 +46,37 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 			delete(v.unsureCommit, key)
 		}
 		if strings.HasSuffix(x.req.URL.Path, "/filter-cabinets") && status == http.StatusOK && f == faulty.None {
-			v.sim.markReached("a hub read the filter of a recipient")
+			v.sim.MarkReached("a hub read the filter of a recipient")
 		}
 		return
 	}
 	if x.transport.dead.Load() && written {
-		v.sim.markReached("a write of a dead hub arrived")
+		v.sim.MarkReached("a write of a dead hub arrived")
 	}
 	if written && (f.IsAfter() || x.req.Context().Err() != nil) {
 		v.lostWrites[who] = x.detail + x.what
 		if name == steps.Commit || name == steps.Reserve {
-			v.sim.markReached("a commit was carried out, and its answer was lost")
+			v.sim.MarkReached("a commit was carried out, and its answer was lost")
 			v.unsureCommit[key] = who
 		}
 		if name == steps.Commit && v.intentOwner[key] == "" {
-			v.sim.markReached("a small Save was carried out, and its answer was lost")
+			v.sim.MarkReached("a small Save was carried out, and its answer was lost")
 		}
 		if name == steps.Settle {
-			v.sim.markReached("a settlement was carried out, and its answer was lost")
+			v.sim.MarkReached("a settlement was carried out, and its answer was lost")
 		}
 		if isObjectIngest(name) {
-			v.sim.markReached("events of objects were stored, and the answer was lost")
+			v.sim.MarkReached("events of objects were stored, and the answer was lost")
 		}
 		if name == steps.Dequeue {
-			v.sim.markReached("a Dequeue was carried out, and its answer was lost")
+			v.sim.MarkReached("a Dequeue was carried out, and its answer was lost")
 		}
 	}
 	if refused {
 		if v.lostWrites[who] == x.detail+x.what {
-			v.sim.markReached("a 409 or 412 that was one's own doing")
+			v.sim.MarkReached("a 409 or 412 that was one's own doing")
 		} else {
-			v.sim.markReached("a 409 or 412 that was another's doing")
+			v.sim.MarkReached("a 409 or 412 that was another's doing")
 			v.countConflict(name, key)
 		}
 	}
@@ -92,21 +92,21 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 		}
 	case steps.Flush:
 		if written {
-			v.sim.markReached("a tail was flushed")
+			v.sim.MarkReached("a tail was flushed")
 			v.flushing[who] = true
 		}
 	case steps.Clear:
 		if owner := v.intentOwner[key]; written && owner != "" && owner != who {
-			v.sim.markReached("an intent of another process was rolled back")
+			v.sim.MarkReached("an intent of another process was rolled back")
 		}
 		if written {
 			delete(v.intentOwner, key)
 		}
 	case steps.OpenBundle, steps.Dequeue:
 		if refused && name == steps.OpenBundle {
-			v.sim.markReached("a bundle that was computed from what is no longer so was refused")
+			v.sim.MarkReached("a bundle that was computed from what is no longer so was refused")
 			if v.gateWriter[key] != who {
-				v.sim.markReached("two hubs raced for one gate")
+				v.sim.MarkReached("two hubs raced for one gate")
 			}
 		}
 		if written {
@@ -119,11 +119,11 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 		switch {
 		case !written:
 		case x.req.Method == http.MethodDelete:
-			v.sim.markReached("a catalog entry was deleted on sight")
+			v.sim.MarkReached("a catalog entry was deleted on sight")
 		case x.req.Method == http.MethodPut:
-			v.sim.markReached("a catalog entry was raised on sight")
+			v.sim.MarkReached("a catalog entry was raised on sight")
 		case x.req.Method == http.MethodPost:
-			v.sim.markReached("a catalog entry was put back on sight")
+			v.sim.MarkReached("a catalog entry was put back on sight")
 		}
 	case steps.Prove:
 		select {
@@ -132,15 +132,15 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 		}
 	case steps.Retain:
 		if written && v.unsureCommit[key] != "" {
-			v.sim.markReached("a sweep changed a head of which a Save did not know whether it was its own")
+			v.sim.MarkReached("a sweep changed a head of which a Save did not know whether it was its own")
 		}
 	case steps.Remove:
 		if written {
-			v.sim.markReached("a sweep removed what was acknowledged")
+			v.sim.MarkReached("a sweep removed what was acknowledged")
 		}
 	case steps.Seal:
 		if written {
-			v.sim.markReached("a drawer was sealed by a reader")
+			v.sim.MarkReached("a drawer was sealed by a reader")
 		}
 	}
 }
@@ -149,13 +149,13 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 func (v *coverageObserver) countConflict(name steps.Name, recipient string) {
 	switch {
 	case name == steps.Settle:
-		v.sim.markReached("a settlement of a node that had lost its cursor was refused")
+		v.sim.MarkReached("a settlement of a node that had lost its cursor was refused")
 	case isObjectIngest(name):
-		v.sim.markReached("two nodes stored events of one object at the same time")
+		v.sim.MarkReached("two nodes stored events of one object at the same time")
 	case name == steps.Flush:
-		v.sim.markReached("two hubs flushed one tail")
+		v.sim.MarkReached("two hubs flushed one tail")
 	case name == steps.Commit && v.intentOwner[recipient] == "":
-		v.sim.markReached("a small Save was refused, because another hub had saved")
+		v.sim.MarkReached("a small Save was refused, because another hub had saved")
 	}
 }
 
@@ -167,11 +167,11 @@ func isObjectIngest(name steps.Name) bool {
 // observeDeath notes that a hub is no more.
 func (v *coverageObserver) observeDeath(who string) {
 	if v.flushing[who] {
-		v.sim.markReached("a hub died between the page of a flush and its head")
+		v.sim.MarkReached("a hub died between the page of a flush and its head")
 		v.flushing[who] = false
 	}
 	if v.owesHints[who] {
-		v.sim.markReached("a hub died between a Dequeue and its hints")
+		v.sim.MarkReached("a hub died between a Dequeue and its hints")
 	}
 	maps.DeleteFunc(v.unsureCommit, func(_, asks string) bool { return asks == who })
 }

@@ -9,7 +9,7 @@
 //
 // # One thing at a time
 //
-// A [scheduler] holds every request, every answer that is slow, every message on a
+// A [Scheduler] holds every request, every answer that is slow, every message on a
 // connection to the bus and every deed of a party until it is its turn. When
 // everything else is blocked it takes one, by the dice; perhaps a fault befalls it
 // instead: the request is lost, or carried out and its answer lost, throttled, sent to
@@ -17,7 +17,7 @@
 // what is rarely asked that goes wrong. Between the steps time may pass, hubs are killed,
 // told to stop or paused, clocks jump, the bus drops its connections, the account
 // throttles everybody for minutes, a [busMisconfigurer] has queues be disabled, full or gone. After
-// some hundred steps the [faultProfile] is fine for good, and everything has to come to its
+// some hundred steps the [Profile] is fine for good, and everything has to come to its
 // end; in some worlds a [corruptor] comes behind it. In half of the worlds with content on request and
 // without a vandal, a [contentDeleter] deletes some of it from the store. Most worlds are small: without
 // operators, crowds, keepers and vandals.

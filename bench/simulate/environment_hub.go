@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
@@ -92,18 +93,18 @@ func withHTTPS(endpoint string) string { return strings.Replace(endpoint, "http:
 // tailEvents is how many events a hub leaves in a head. The hubs of a world may have
 // different numbers, and in some worlds all have 0.
 func (h *hub) tailEvents() int {
-	if newRNG(h.sim.options.Seed, 403).intN(4) == 0 {
+	if random.NewSource(h.sim.options.Seed, 403).IntN(4) == 0 {
 		return 0
 	}
-	own := newRNG(h.sim.options.Seed, uint64(410+100*h.index+h.number)) //nolint:gosec // positive
-	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.intN(8)]
+	own := random.NewSource(h.sim.options.Seed, uint64(410+100*h.index+h.number)) //nolint:gosec // positive
+	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.IntN(8)]
 }
 
 // unfilteredCabinets is how many cabinets a hub reads one by one rather than the filter of their
 // recipient. Few worlds have as many as the default.
 func (h *hub) unfilteredCabinets() int {
-	own := newRNG(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
-	return []int{-1, -1, 1, 2, 0}[own.intN(5)]
+	own := random.NewSource(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
+	return []int{-1, -1, 1, 2, 0}[own.IntN(5)]
 }
 
 // runNode opens the node and runs it to its end.
@@ -113,7 +114,7 @@ func (h *hub) runNode() {
 	h.sim.mu.Lock()
 	h.cancel = cancel
 	h.sim.mu.Unlock()
-	cfg, random := h.sim.hubSettings(), newRNG(h.sim.options.Seed, uint64(1000*(h.index+1)+h.number)) //nolint:gosec // positive
+	cfg, random := h.sim.hubSettings(), random.NewSource(h.sim.options.Seed, uint64(1000*(h.index+1)+h.number)) //nolint:gosec // positive
 	h.misconfigure(random, &cfg)
 	cfg.Cosmos.TailEvents = h.tailEvents()
 	options := node.Options{
@@ -126,7 +127,7 @@ func (h *hub) runNode() {
 		// Nothing here asks /readyz, and reads every 5 s would fill the long spans of time.
 		ReadinessInterval: -1,
 		Clock:             func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
-		Random:            random.drawUint64,
+		Random:            random.Uint64,
 		WrapHandler: func(handler http.Handler) http.Handler {
 			h.handler = handler
 			return handler
@@ -150,7 +151,7 @@ func (h *hub) runNode() {
 	}
 	n, err := node.Open(ctx, cfg, options)
 	if err != nil {
-		h.sim.markReached("a hub could not start")
+		h.sim.MarkReached("a hub could not start")
 		return
 	}
 	h.sim.mu.Lock()
@@ -167,7 +168,7 @@ func (h *hub) runNode() {
 	// One that is told to stop while nothing answers, as one that is paused, runs out of time.
 	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !isCut && !h.broken.Load() && !h.killed.Load() && h.sim.ctx.Err() == nil {
-		h.sim.fail(fmt.Errorf("%s has ended: %w", h.who, err))
+		h.sim.Fail(fmt.Errorf("%s has ended: %w", h.who, err))
 	}
 }
 

@@ -25,8 +25,8 @@ type logLines struct{ hub *hub }
 
 func (l *logLines) Write(line []byte) (int, error) {
 	if bytes.Contains(line, []byte(`error="panic: `)) {
-		l.hub.sim.fail(fmt.Errorf("%s panicked: %s", l.hub.who, line))
+		l.hub.sim.Fail(fmt.Errorf("%s panicked: %s", l.hub.who, line))
 	}
-	l.hub.sim.traceLine(l.hub.who + " says: " + strings.TrimSpace(string(bytes.ToValidUTF8(line, nil))))
+	l.hub.sim.Log(l.hub.who + " says: " + strings.TrimSpace(string(bytes.ToValidUTF8(line, nil))))
 	return len(line), nil
 }

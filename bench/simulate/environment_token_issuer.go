@@ -19,6 +19,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -60,11 +62,11 @@ type heldToken struct {
 	made     time.Time
 }
 
-func newTokenIssuer(sim *simulation, rng rng) *tokenIssuer {
+func newTokenIssuer(sim *simulation, rng random.Source) *tokenIssuer {
 	i := &tokenIssuer{sim: sim, began: time.Now(), held: make(map[string]heldToken), served: make(map[*hub]map[string]bool)}
-	i.rotation = time.Duration(1+rng.intN(10)) * time.Minute
-	i.period = time.Duration(30+rng.intN(300)) * time.Second
-	i.away = i.period * time.Duration(1+rng.intN(3)) / 4
+	i.rotation = time.Duration(1+rng.IntN(10)) * time.Minute
+	i.period = time.Duration(30+rng.IntN(300)) * time.Second
+	i.away = i.period * time.Duration(1+rng.IntN(3)) / 4
 	return i
 }
 
@@ -109,7 +111,7 @@ func (i *tokenIssuer) publishedKeys() (set jose.JSONWebKeySet, ids map[string]bo
 // currentOutage returns which of the times the issuer is away it is, and whether it is.
 func (i *tokenIssuer) currentOutage() (number int, isAway bool) {
 	since := time.Since(i.began)
-	return int(since / i.period), !i.sim.faultFree && since%i.period >= i.period-i.away
+	return int(since / i.period), !i.sim.FaultFree && since%i.period >= i.period-i.away
 }
 
 // tokenClaims are the members of a token.
@@ -164,7 +166,7 @@ func (i *tokenIssuer) tokenOf(actor string) heldToken {
 	}
 	fresh := i.signClaims(more)
 	if ok && fresh.key != held.key {
-		i.sim.markReached("an issuer signed with a new key")
+		i.sim.MarkReached("an issuer signed with a new key")
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -200,11 +202,11 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (judge func(*reply)) {
 		isUnavailable := r.status == http.StatusServiceUnavailable && why == " issuer-unavailable"
 		switch {
 		case isRefused, isUnavailable && isKnown:
-			i.sim.fail(fmt.Errorf("%s refused the token of %q with %d%s; key known: %t, issuer away: %t", h.who, client, r.status, why, isKnown, isAway))
+			i.sim.Fail(fmt.Errorf("%s refused the token of %q with %d%s; key known: %t, issuer away: %t", h.who, client, r.status, why, isKnown, isAway))
 		case isUnavailable:
-			i.sim.markReached("a hub did not know a key, and its issuer was away")
+			i.sim.MarkReached("a hub did not know a key, and its issuer was away")
 		case isAway && isKnown:
-			i.sim.markReached("a token of a known key counted while its issuer was away")
+			i.sim.MarkReached("a token of a known key counted while its issuer was away")
 		}
 	}
 }
@@ -212,24 +214,24 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (judge func(*reply)) {
 // dialIssuer connects a hub to the issuer when the scheduler lets it.
 func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) {
 	granted := make(chan bool, 1)
-	t := &turn{
-		who: h.who, what: "dials its issuer",
-		proceed: func() string { granted <- true; return "goes" },
-		faults: func() []fault {
-			return []fault{{"cut before", func() string { granted <- false; return "refused" }}}
+	t := &scheduler.Turn{
+		Who: h.who, What: "dials its issuer",
+		Proceed: func() string { granted <- true; return "goes" },
+		Faults: func() []scheduler.Fault {
+			return []scheduler.Fault{{Name: "cut before", Inject: func() string { granted <- false; return "refused" }}}
 		},
 	}
-	i.sim.enqueue(t)
+	i.sim.Enqueue(t)
 	select {
 	case ok := <-granted:
 		if !ok {
 			return nil, errRefused
 		}
 	case <-h.died:
-		i.sim.remove(t)
+		i.sim.Remove(t)
 		return nil, errCut
 	case <-ctx.Done():
-		i.sim.remove(t)
+		i.sim.Remove(t)
 		return nil, ctx.Err()
 	}
 	number, isAway := i.currentOutage()
@@ -240,7 +242,7 @@ func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) 
 	i.sim.background.Go(func() {
 		defer func() { _ = far.Close() }() // as the hub does
 		if isAway && number%3 == 1 {
-			i.sim.markReached("an issuer accepted a connection and sent nothing")
+			i.sim.MarkReached("an issuer accepted a connection and sent nothing")
 			_, _ = io.Copy(io.Discard, far)
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus/admin"
 
 	"github.com/messagehub/messagehub/api/servicebus/contract"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
 // A busMisconfigurer has the namespace in hand, and gets the queues between the hubs and a
@@ -44,7 +45,7 @@ func (sim *simulation) newBusMisconfigurer() (*busMisconfigurer, error) {
 func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 	const deeds = 20
 	for range deeds {
-		if !k.pause(time.Duration(1+k.rng.intN(15_000)) * time.Millisecond) {
+		if !k.pause(time.Duration(1+k.rng.IntN(15_000)) * time.Millisecond) {
 			return
 		}
 		select {
@@ -52,12 +53,12 @@ func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 			return
 		default:
 		}
-		if k.sim.faultFree {
+		if k.sim.FaultFree {
 			return
 		}
 		mends := k.breakQueue()
-		k.sim.markReached("a queue was not what it should be")
-		k.pause(time.Duration(1+k.rng.intN(25)) * time.Second)
+		k.sim.MarkReached("a queue was not what it should be")
+		k.pause(time.Duration(1+k.rng.IntN(25)) * time.Second)
 		k.runAtOnce(mends)
 	}
 }
@@ -65,26 +66,26 @@ func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 // runAtOnce something at once, between the steps of all others, also when the world ends.
 func (k *busMisconfigurer) runAtOnce(something func() (string, error)) {
 	over := make(chan struct{})
-	t := &turn{who: k.who, what: "comes by", proceed: func() string {
+	t := &scheduler.Turn{Who: k.who, What: "comes by", Proceed: func() string {
 		defer close(over)
 		how, err := something()
 		if err != nil {
-			k.sim.fail(fmt.Errorf("the keeper: %s: %w", how, err))
+			k.sim.Fail(fmt.Errorf("the keeper: %s: %w", how, err))
 		}
 		return how
 	}}
-	k.sim.enqueue(t)
+	k.sim.Enqueue(t)
 	select {
 	case <-over:
 	case <-k.sim.ctx.Done():
-		k.sim.remove(t)
+		k.sim.Remove(t)
 	}
 }
 
 // breakQueue makes one thing wrong, and returns what makes it right.
 func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 	ctx := context.WithoutCancel(k.sim.ctx)
-	queue := []string{k.queues.Request, k.queues.Reply, k.queues.Dequeue}[k.rng.intN(3)]
+	queue := []string{k.queues.Request, k.queues.Reply, k.queues.Dequeue}[k.rng.IntN(3)]
 	mends = func() (string, error) {
 		return queue + " is right again", k.setProperties(ctx, queue, func(p *admin.QueueProperties) {
 			p.Status, p.MaxMessageSizeInKilobytes = ptr(admin.EntityStatusActive), ptr(int64(256))
@@ -93,9 +94,9 @@ func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 	setTo := func(how string, change func(*admin.QueueProperties)) {
 		k.runAtOnce(func() (string, error) { return queue + " " + how, k.setProperties(ctx, queue, change) })
 	}
-	switch deed := k.rng.intN(8); deed {
+	switch deed := k.rng.IntN(8); deed {
 	case 0, 1:
-		status := []admin.EntityStatus{admin.EntityStatusDisabled, admin.EntityStatusSendDisabled, admin.EntityStatusReceiveDisabled}[k.rng.intN(3)]
+		status := []admin.EntityStatus{admin.EntityStatusDisabled, admin.EntityStatusSendDisabled, admin.EntityStatusReceiveDisabled}[k.rng.IntN(3)]
 		setTo("is "+string(status), func(p *admin.QueueProperties) { p.Status = &status })
 	case 2, 3:
 		setTo("takes small messages only", func(p *admin.QueueProperties) { p.MaxMessageSizeInKilobytes = ptr(int64(1)) })
@@ -147,7 +148,7 @@ func (k *busMisconfigurer) fillQueue(ctx context.Context, queue string) {
 	line.faultFree.Store(true)
 	client, err := k.sim.busConnector(line)()
 	if err != nil {
-		k.sim.fail(err)
+		k.sim.Fail(err)
 		return
 	}
 	defer k.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
@@ -158,7 +159,7 @@ func (k *busMisconfigurer) fillQueue(ctx context.Context, queue string) {
 		err = sender.SendMessage(ctx, &azservicebus.Message{SessionID: ptr("nobody's"), Body: bytes.Repeat([]byte("x"), brim)}, nil)
 	}
 	if err != nil && k.sim.ctx.Err() == nil {
-		k.sim.traceLine(k.who + " could not fill " + queue + ": " + strings.TrimSpace(err.Error()))
+		k.sim.Log(k.who + " could not fill " + queue + ": " + strings.TrimSpace(err.Error()))
 	}
 }
 

@@ -41,7 +41,7 @@ func (sim *simulation) newContentDeleter(day int) (*contentDeleter, error) {
 func (x *contentDeleter) runUntil(finish <-chan struct{}) {
 	const deletions = 6
 	for range deletions {
-		if !x.pause(time.Duration(1+x.rng.intN(20_000)) * time.Millisecond) {
+		if !x.pause(time.Duration(1+x.rng.IntN(20_000)) * time.Millisecond) {
 			return
 		}
 		select {
@@ -50,7 +50,7 @@ func (x *contentDeleter) runUntil(finish <-chan struct{}) {
 		default:
 		}
 		if err := x.deleteNewest(); err != nil {
-			x.sim.fail(fmt.Errorf("delete a content: %w", err))
+			x.sim.Fail(fmt.Errorf("delete a content: %w", err))
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (x *contentDeleter) deleteNewest() error {
 	slices.SortStableFunc(found, func(a, b *container.BlobItem) int {
 		return b.Properties.LastModified.Compare(*a.Properties.LastModified)
 	})
-	name := *found[x.rng.intN(min(len(found), 2))].Name
+	name := *found[x.rng.IntN(min(len(found), 2))].Name
 	blob := x.contents.NewBlobClient(name)
 	got, err := blob.DownloadStream(x.sim.ctx, nil)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -53,24 +54,24 @@ func useListenOnlyKey(c *config.Config) {
 }
 
 // misconfigure gets the settings of a hub wrong, now and then, but not of all.
-func (h *hub) misconfigure(rng rng, c *config.Config) {
-	if !h.sim.plan.misconfiguresHubs || h.sim.faultFree || h.sim.faults.containerDropped.Load() || h.sim.hubAt(1-h.index) == nil || rng.intN(4) > 0 {
+func (h *hub) misconfigure(rng random.Source, c *config.Config) {
+	if !h.sim.plan.misconfiguresHubs || h.sim.FaultFree || h.sim.faults.containerDropped.Load() || h.sim.hubAt(1-h.index) == nil || rng.IntN(4) > 0 {
 		return
 	}
-	if h.sim.plan.misconfiguresBus && rng.intN(3) == 0 {
+	if h.sim.plan.misconfiguresBus && rng.IntN(3) == 0 {
 		useListenOnlyKey(c)
 	} else {
-		wrongSettings[rng.intN(len(wrongSettings))](c)
+		wrongSettings[rng.IntN(len(wrongSettings))](c)
 	}
 	h.isMisconfigured = true
-	h.sim.markReached("a hub had wrong settings")
+	h.sim.MarkReached("a hub had wrong settings")
 }
 
 // stopMisconfigured ends all hubs with wrong settings.
 func (sim *simulation) stopMisconfigured() {
 	for i := range sim.env.hubs {
 		if h := sim.hubAt(i); h != nil && h.isMisconfigured {
-			sim.traceLine(h.who + " is to get its right settings")
+			sim.Log(h.who + " is to get its right settings")
 			h.kill()
 		}
 	}

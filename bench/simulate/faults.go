@@ -23,11 +23,11 @@ type faults struct {
 
 // drawStaleness decides how many commits ago the state is that a read shows.
 func (sim *simulation) drawStaleness(x *httpExchange) int {
-	if sim.faultFree || !x.isCosmos || !x.isRead || sim.plan.consistency != "Session" || !sim.faultRNG.drawPermille(sim.profile.staleReads) {
+	if sim.FaultFree || !x.isCosmos || !x.isRead || sim.plan.consistency != "Session" || !sim.FaultRNG.Permille(sim.Profile.StaleReads) {
 		return 0
 	}
-	old := 1 + sim.faultRNG.intN(6)
-	if !sim.injects() {
+	old := 1 + sim.FaultRNG.IntN(6)
+	if !sim.Injects() {
 		return 0
 	}
 	return old
@@ -35,14 +35,14 @@ func (sim *simulation) drawStaleness(x *httpExchange) int {
 
 // drawDelay decides how long an answer takes.
 func (sim *simulation) drawDelay() time.Duration {
-	if sim.faultFree || !sim.faultRNG.drawPermille(sim.profile.slowAnswers) {
+	if sim.FaultFree || !sim.FaultRNG.Permille(sim.Profile.SlowAnswers) {
 		return 0
 	}
-	d := time.Duration(1+sim.faultRNG.intN(3000)) * time.Millisecond
-	if sim.faultRNG.intN(4) > 0 {
+	d := time.Duration(1+sim.FaultRNG.IntN(3000)) * time.Millisecond
+	if sim.FaultRNG.IntN(4) > 0 {
 		d /= 100
 	}
-	if !sim.injects() {
+	if !sim.Injects() {
 		return 0
 	}
 	return d
@@ -51,65 +51,65 @@ func (sim *simulation) drawDelay() time.Duration {
 // injectProcessFaults draws the faults that affect no single turn. It is called after every step: a hub is
 // killed, stopped or paused, connections break, accounts throttle or refuse all requests, a clock jumps.
 func (sim *simulation) injectProcessFaults() {
-	if sim.faultFree {
+	if sim.FaultFree {
 		sim.stopMisconfigured()
 		return
 	}
 	happens := func(rate int) bool {
-		return rate > 0 && sim.faultRNG.intN(100_000) < rate && sim.injects()
+		return rate > 0 && sim.FaultRNG.IntN(100_000) < rate && sim.Injects()
 	}
-	i := sim.faultRNG.intN(hubCount)
+	i := sim.FaultRNG.IntN(hubCount)
 	h := sim.hubAt(i)
 	if h == nil {
 		return
 	}
 	switch {
-	case happens(sim.profile.kills):
-		sim.traceLine(h.who + " is killed")
+	case happens(sim.Profile.Kills):
+		sim.Log(h.who + " is killed")
 		h.kill()
-		sim.markReached("a hub was killed")
-	case happens(sim.profile.stops):
-		sim.traceLine(h.who + " is told to stop")
+		sim.MarkReached("a hub was killed")
+	case happens(sim.Profile.Stops):
+		sim.Log(h.who + " is told to stop")
 		h.stopGracefully()
-		sim.markReached("a hub was told to stop, and started again")
-	case sim.profile.rareRequests > 0 && happens(100):
-		sim.traceLine(h.who + " loses its listener")
+		sim.MarkReached("a hub was told to stop, and started again")
+	case sim.Profile.RareRequests > 0 && happens(100):
+		sim.Log(h.who + " loses its listener")
 		h.closeListener()
-		sim.markReached("a hub lost its listener")
-	case happens(sim.profile.pauses):
-		d := time.Duration(1+sim.faultRNG.intN(90)) * time.Second
-		sim.traceLine(h.who + " is paused for " + d.String())
-		sim.pauseProcess(h.who, d)
-		sim.markReached("a hub was paused")
-	case happens(sim.profile.busDrops):
-		sim.traceLine("the bus drops its connections")
+		sim.MarkReached("a hub lost its listener")
+	case happens(sim.Profile.Pauses):
+		d := time.Duration(1+sim.FaultRNG.IntN(90)) * time.Second
+		sim.Log(h.who + " is paused for " + d.String())
+		sim.Pause(h.who, d)
+		sim.MarkReached("a hub was paused")
+	case happens(sim.Profile.BusDrops):
+		sim.Log("the bus drops its connections")
 		sim.env.bus.DropConnections()
-		sim.markReached("the bus dropped its connections")
-	case happens(sim.profile.throttlings):
-		d := time.Duration(1+sim.faultRNG.intN(180)) * time.Second
+		sim.MarkReached("the bus dropped its connections")
+	case happens(sim.Profile.Throttlings):
+		d := time.Duration(1+sim.FaultRNG.IntN(180)) * time.Second
 		sim.faults.throttledUntil = time.Now().Add(d)
-		if sim.plan.hasHotPartition && sim.faultRNG.intN(2) == 0 {
+		if sim.plan.hasHotPartition && sim.FaultRNG.IntN(2) == 0 {
 			sim.faults.throttledPartition = sim.faults.lastPartition
-			sim.traceLine("partition " + sim.faults.throttledPartition + " is throttled for " + d.String())
-			sim.markReached("one partition was throttled for a while")
+			sim.Log("partition " + sim.faults.throttledPartition + " is throttled for " + d.String())
+			sim.MarkReached("one partition was throttled for a while")
 			return
 		}
 		sim.faults.throttledPartition = ""
-		sim.traceLine("the account throttles everybody for " + d.String())
-		sim.markReached("the account throttled everybody for a while")
+		sim.Log("the account throttles everybody for " + d.String())
+		sim.MarkReached("the account throttled everybody for a while")
 	case sim.plan.revokesKeys && happens(150):
-		d := time.Duration(1+sim.faultRNG.intN(40)) * time.Second
-		sim.traceLine("the accounts refuse everybody for " + d.String())
+		d := time.Duration(1+sim.FaultRNG.IntN(40)) * time.Second
+		sim.Log("the accounts refuse everybody for " + d.String())
 		sim.faults.refusedUntil = time.Now().Add(d)
-		sim.markReached("an account refused everybody for a while")
+		sim.MarkReached("an account refused everybody for a while")
 	case h.isMisconfigured && happens(sim.repairRate()):
-		sim.traceLine(h.who + " is to get its right settings")
+		sim.Log(h.who + " is to get its right settings")
 		h.kill()
-	case happens(sim.profile.clockJumps):
-		d := time.Duration(sim.faultRNG.intN(7200)-3600) * time.Second
-		sim.traceLine(h.who + " has its clock moved by " + d.String())
+	case happens(sim.Profile.ClockJumps):
+		d := time.Duration(sim.FaultRNG.IntN(7200)-3600) * time.Second
+		sim.Log(h.who + " has its clock moved by " + d.String())
 		h.skew.Store(int64(d))
-		sim.markReached("a clock jumped")
+		sim.MarkReached("a clock jumped")
 	}
 }
 
@@ -120,11 +120,4 @@ func (sim *simulation) repairRate() int {
 		return 500
 	}
 	return 2000
-}
-
-// pauseProcess gives a process no turn for a while.
-func (sim *simulation) pauseProcess(who string, d time.Duration) {
-	sim.scheduler.mu.Lock()
-	defer sim.scheduler.mu.Unlock()
-	sim.paused[who] = time.Now().Add(d)
 }

@@ -16,11 +16,11 @@ type invariantChecker interface {
 // newCheckers returns the judges that package containers names.
 func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
 	observer := invariants.New(sim.plan.capacity)
-	observer.Reached = sim.markReached
+	observer.Reached = sim.MarkReached
 	ofObjects := objects.New()
-	ofObjects.Reached = sim.markReached
+	ofObjects.Reached = sim.MarkReached
 	return map[containers.Judge]invariantChecker{
-		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Witness{Reached: sim.markReached}), containers.InvariantsObjects: ofObjects,
+		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Witness{Reached: sim.MarkReached}), containers.InvariantsObjects: ofObjects,
 	}
 }
 
@@ -32,7 +32,7 @@ func (sim *simulation) checkCommit(changes []embedded.Change) {
 	for _, c := range changes {
 		known, err := containers.Find(c.Container)
 		if err != nil {
-			sim.fail(err)
+			sim.Fail(err)
 			return
 		}
 		if byJudge[known.Judge] == nil {
@@ -49,7 +49,7 @@ func (sim *simulation) checkCommit(changes []embedded.Change) {
 	sim.work.outbox.noteCommit(changes)
 	for _, name := range order {
 		if err := sim.work.checkers[name].Commit(byJudge[name]); err != nil {
-			sim.fail(err)
+			sim.Fail(err)
 		}
 	}
 }

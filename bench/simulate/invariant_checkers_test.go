@@ -40,10 +40,10 @@ func useUnlistedContainer(t *testing.T, use func(sim *simulation, door *directAc
 			ID: "deliveries", PartitionKeyDefinition: azcosmos.PartitionKeyDefinition{Paths: []string{"/channel"}, Version: 2},
 		}, nil)
 		require.NoError(t, err)
-		require.NoError(t, sim.firstFailure())
+		require.NoError(t, sim.Failure())
 		err = use(sim, door)
 		const want = `the simulation does not know the container "deliveries"`
-		require.ErrorContains(t, sim.firstFailure(), want)
+		require.ErrorContains(t, sim.Failure(), want)
 		require.ErrorContains(t, sim.runToEnd(), want, "the run fails")
 		require.NoError(t, err)
 	})

@@ -35,7 +35,7 @@ const deadAfter = 10 * time.Second
 
 func newMemberChecker(n *pushNode) *memberChecker {
 	return &memberChecker{
-		store: n.store, self: n.who, isDisabled: n.sim.failSafe.isDisabled[n.index], fail: n.sim.fail, markReached: n.sim.markReached,
+		store: n.store, self: n.who, isDisabled: n.sim.failSafe.isDisabled[n.index], fail: n.sim.Fail, markReached: n.sim.MarkReached,
 		beats: make(map[string]int64), moved: make(map[string]time.Time), left: make(map[string]bool), owners: make(map[int64][repository.ShardCount]string),
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/messagehub/messagehub/bench/simulate/coverage"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/memory"
@@ -34,7 +36,7 @@ func TestAMemberWatch_FindsShardsThatMayNotBeTaken(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var found error
 				nodes := memory.NewNodes(time.Now)
-				n := &pushNode{sim: &pushSimulation{simulation: &simulation{scheduler: &scheduler{coverage: newCoverage()}}}}
+				n := &pushNode{sim: &pushSimulation{simulation: &simulation{Scheduler: &scheduler.Scheduler{Coverage: coverage.NewCounts()}}}}
 				m := newMemberChecker(n)
 				m.store, m.isDisabled, m.fail = nodes, tc.isOff, func(err error) { found = err }
 				var a repository.Assignment

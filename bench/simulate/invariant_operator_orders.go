@@ -98,9 +98,9 @@ func (l *referenceLedger) wasFrozen(actor string) bool {
 
 // noteFrozenAnswer is told that a request met a frozen queue.
 func (sim *simulation) noteFrozenAnswer(actor string) {
-	sim.markReached("a request met a frozen queue")
+	sim.MarkReached("a request met a frozen queue")
 	if !sim.work.ledger.wasFrozen(actor) {
-		sim.fail(fmt.Errorf("the queue of %s is said to be frozen, and nobody has frozen it", actor))
+		sim.Fail(fmt.Errorf("the queue of %s is said to be frozen, and nobody has frozen it", actor))
 	}
 }
 
@@ -108,7 +108,7 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 // what freeze it was when the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
-		sim.fail(fmt.Errorf("a %s of %s was answered while its queue was frozen", what, actor))
+		sim.Fail(fmt.Errorf("a %s of %s was answered while its queue was frozen", what, actor))
 	}
 }
 

@@ -106,7 +106,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Mo
 	known := l.bundles[key]
 	if known != nil && l.canReplay(known) {
 		if known.isConfirmed && asked >= known.confirmedAt {
-			sim.markReached("a bundle that was confirmed was handed out again by an operator")
+			sim.MarkReached("a bundle that was confirmed was handed out again by an operator")
 		}
 		l.checker.Reopen(actor, id)
 	}
@@ -121,9 +121,9 @@ func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Mo
 		l.bundles[key] = b
 		return nil
 	}
-	sim.markReached("an open bundle was handed out again")
+	sim.MarkReached("an open bundle was handed out again")
 	if known.hub != r.by {
-		sim.markReached("an open bundle was handed out again by another hub")
+		sim.MarkReached("an open bundle was handed out again by another hub")
 	}
 	return nil
 }

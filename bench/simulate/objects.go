@@ -10,6 +10,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -24,7 +25,7 @@ import (
 // changes meanwhile, nodes crawl it, users patch rows, and nodes forget old ones.
 type objectSimulation struct {
 	*simulation
-	rng          rng
+	rng          random.Source
 	plan         objectPlan
 	observer     *objects.Observer
 	storeOptions objectstore.Options // of each node, without its clock and its randomness
@@ -61,15 +62,15 @@ type objectPlan struct {
 // crawlsOnce reports whether one crawl has to find all that was never reported, after all that was.
 func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
 
-func newObjectPlan(rng rng) (p objectPlan) {
-	if p.crawls = rng.intN(2) == 0; p.crawls {
-		p.loses, p.changes = rng.intN(2) == 0, max(rng.intN(24)-12, 0)
+func newObjectPlan(rng random.Source) (p objectPlan) {
+	if p.crawls = rng.IntN(2) == 0; p.crawls {
+		p.loses, p.changes = rng.IntN(2) == 0, max(rng.IntN(24)-12, 0)
 	}
-	p.patches = rng.intN(2) == 0
-	if rng.intN(3) == 0 {
+	p.patches = rng.IntN(2) == 0
+	if rng.IntN(3) == 0 {
 		p.retention = 6 * time.Hour
 	}
-	p.topic = rng.intN(3) == 0
+	p.topic = rng.IntN(3) == 0
 	return p
 }
 
@@ -111,14 +112,14 @@ type objectMessage struct {
 }
 
 // hasObjects reports whether a seed has a world of objects.
-func hasObjects(seed uint64) bool { return newRNG(seed, objectPurposes+500).intN(3) == 0 }
+func hasObjects(seed uint64) bool { return random.NewSource(seed, objectPurposes+500).IntN(3) == 0 }
 
 func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	base, err := newSimulation(o)
 	if err != nil {
 		return nil, err
 	}
-	sim := &objectSimulation{simulation: base, rng: newRNG(o.Seed, objectPurposes+501), plan: newObjectPlan(newRNG(o.Seed, objectPurposes+502)), source: memory.NewSource(objectBucket)}
+	sim := &objectSimulation{simulation: base, rng: random.NewSource(o.Seed, objectPurposes+501), plan: newObjectPlan(random.NewSource(o.Seed, objectPurposes+502)), source: memory.NewSource(objectBucket)}
 	sim.clock.shift = time.Until(objecttest.FirstMoment.Add(time.Hour))
 	sim.observer = base.work.checkers[containers.InvariantsObjects].(*objects.Observer)
 	if sim.plan.retention > 0 {
@@ -127,12 +128,12 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 			return latest.Add(-sim.plan.retention), latest.Add(-domain.MinDeadRetention - time.Hour)
 		}
 	}
-	base.env.stored, base.plan.hasCorruptor, base.plan.usesReceivers, base.faultNumber = nil, false, false, objectFaults
-	if base.profile.lastStep = 60 + sim.rng.intN(300); sim.plan.crawlsOnce() {
-		base.profile.lastStep += 400
+	base.env.stored, base.plan.hasCorruptor, base.plan.usesReceivers, base.FaultNumber = nil, false, false, objectFaults
+	if base.Profile.LastStep = 60 + sim.rng.IntN(300); sim.plan.crawlsOnce() {
+		base.Profile.LastStep += 400
 	}
 	sim.storeOptions = objectstore.Options{
-		Shards: 1 + sim.rng.intN(2), Limits: domain.ObjectLimits{Rows: 1 + sim.rng.intN(4)}, Retries: []int{0, 0, 5}[sim.rng.intN(3)],
+		Shards: 1 + sim.rng.IntN(2), Limits: domain.ObjectLimits{Rows: 1 + sim.rng.IntN(4)}, Retries: []int{0, 0, 5}[sim.rng.IntN(3)],
 		Retention: domain.ObjectRetention(sim.plan.retention), Topic: sim.plan.topic,
 	}
 	sim.observer.HasTopic = sim.plan.topic
@@ -140,7 +141,7 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	if sim.plan.crawls { // so that nodes die within a crawl
 		limit = 8
 	}
-	for i := range 1 + sim.rng.intN(limit) {
+	for i := range 1 + sim.rng.IntN(limit) {
 		b, failure := sim.newObject(fmt.Sprint("key-", i))
 		sim.buckets, err = append(sim.buckets, b), errors.Join(err, failure)
 	}
@@ -149,7 +150,7 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 		reports = append(reports, o.reportsOf(o.bucket.Events)...)
 	}
 	sim.messages = sim.mixMessages(reports)
-	return sim, errors.Join(err, sim.provisionContainers(), base.firstFailure())
+	return sim, errors.Join(err, sim.provisionContainers(), base.Failure())
 }
 
 // newObject returns an object with a random history. With distinct times, its state does not depend on
@@ -157,7 +158,7 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	name, err := domain.ParseObjectName(objectBucket, key)
 	o := &observedObject{name: name, events: make(map[domain.ObjectRowID]*eventTally)}
-	o.bucket = objecttest.RandomBucket(sim.rng.source, 12, sim.rng.intN(2) == 0, time.Millisecond)
+	o.bucket = objecttest.RandomBucket(sim.rng.Rand, 12, sim.rng.IntN(2) == 0, time.Millisecond)
 	for i := range o.bucket.Events {
 		o.noteEvent(&o.bucket.Events[i])
 	}
@@ -186,27 +187,27 @@ func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repos
 func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (messages []*objectMessage) {
 	if sim.plan.loses {
 		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {
-			isLost := sim.rng.intN(4) == 0
+			isLost := sim.rng.IntN(4) == 0
 			sim.findObject(r.Name).events[r.ID()].isLost = isLost
 			return isLost
 		})
 	}
-	sim.rng.source.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	sim.rng.Rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for len(all) > 0 {
-		n := min(1+sim.rng.intN(6), len(all))
+		n := min(1+sim.rng.IntN(6), len(all))
 		m := &objectMessage{name: fmt.Sprint("message-", len(sim.all)), reports: slices.Clone(all[:n])}
-		if all = all[n:]; sim.rng.intN(3) == 0 {
-			m.reports = append(m.reports, m.reports[sim.rng.intN(n)])
+		if all = all[n:]; sim.rng.IntN(3) == 0 {
+			m.reports = append(m.reports, m.reports[sim.rng.IntN(n)])
 		}
 		sim.all = append(sim.all, m)
 		messages = append(messages, m)
 	}
 	for _, m := range slices.Clone(messages) {
-		for range sim.rng.intN(3) {
+		for range sim.rng.IntN(3) {
 			messages = append(messages, m)
 		}
 	}
-	sim.rng.source.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
+	sim.rng.Rand.Shuffle(len(messages), func(i, j int) { messages[i], messages[j] = messages[j], messages[i] })
 	return messages
 }
 
@@ -232,7 +233,7 @@ func (sim *objectSimulation) runToEnd() error {
 	}
 	sim.background.Go(sim.runClients)
 	isDone := func() bool { sim.mu.Lock(); defer sim.mu.Unlock(); return sim.work.isDone }
-	err := sim.runSteps(isDone, func() error { sim.injectNodeFaults(); return nil })
+	err := sim.Run(isDone, func() error { sim.injectNodeFaults(); return nil })
 	sim.isEnding.Store(true)
 	sim.cancel()
 	for i := range objectNodes {
@@ -262,13 +263,13 @@ func (sim *objectSimulation) runClients() {
 	}
 	if sim.ctx.Err() == nil {
 		if err := sim.verifyObjects(); err != nil && sim.ctx.Err() == nil {
-			sim.fail(err)
+			sim.Fail(err)
 		}
 	}
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
 	sim.work.isDone = true
-	sim.wakeUp()
+	sim.WakeUp()
 }
 
 // runPhase has parties work until all messages are delivered.
@@ -279,7 +280,7 @@ func (sim *objectSimulation) runPhase(n int) {
 		close(sim.delivered)
 	}
 	var parties sync.WaitGroup
-	for i := range 1 + sim.rng.intN(4) {
+	for i := range 1 + sim.rng.IntN(4) {
 		c := &objectCarrier{baseClient: sim.newClient(fmt.Sprint("carrier-", i), use+uint64(i)), sim: sim}
 		parties.Go(c.deliverAll)
 	}
@@ -314,7 +315,7 @@ func (sim *objectSimulation) stopNodes(d time.Duration) {
 // mixAgain returns messages that were delivered before, and are again.
 func (sim *objectSimulation) mixAgain() (messages []*objectMessage) {
 	for _, m := range sim.all {
-		if sim.rng.intN(2) == 0 {
+		if sim.rng.IntN(2) == 0 {
 			messages = append(messages, m)
 		}
 	}
@@ -366,8 +367,5 @@ func runObjects(o *Options) (r Result) {
 	if err = sim.runToEnd(); err != nil {
 		err = fmt.Errorf("objects: %w", err)
 	}
-	return Result{
-		Err: errors.Join(err, sim.closeAccounts()), Steps: sim.steps, Faulted: sim.faulted, Happened: sim.happened,
-		Sum: sim.trace.sum, Trace: sim.trace.lines, Coverage: sim.coverage, Passed: time.Since(sim.began),
-	}
+	return sim.newResult(err)
 }

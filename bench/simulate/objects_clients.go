@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
@@ -28,7 +29,7 @@ func (c *objectCarrier) deliverAll() {
 		} else {
 			isDone, err := c.deliverOnce(m)
 			if err != nil {
-				c.sim.fail(err)
+				c.sim.Fail(err)
 			}
 			if c.sim.putBack(m, isDone); isDone {
 				continue
@@ -45,13 +46,13 @@ func (c *objectCarrier) deliverOnce(m *objectMessage) (isDone bool, err error) {
 	if _, ok := c.awaitTurn("delivers " + m.name); !ok {
 		return false, nil
 	}
-	n := c.sim.nodeAt(c.rng.intN(objectNodes))
+	n := c.sim.nodeAt(c.rng.IntN(objectNodes))
 	if n == nil {
 		return false, nil
 	}
 	before := c.sim.commitsOf(m)
 	results := c.ingestAt(n, m)
-	lost, ok := c.awaitTurn("is answered", fault{name: "answer lost"})
+	lost, ok := c.awaitTurn("is answered", scheduler.Fault{Name: "answer lost"})
 	if !ok {
 		return false, nil
 	}
@@ -69,7 +70,7 @@ func (c *objectCarrier) ingestAt(n *objectNode, m *objectMessage) []repository.O
 	if !n.call(func(ctx context.Context) {
 		results, err := n.store.Ingest(ctx, m.reports)
 		if err != nil && ctx.Err() == nil {
-			c.sim.fail(fmt.Errorf("%s: a call fails whose context has not ended: %w", n.who, err))
+			c.sim.Fail(fmt.Errorf("%s: a call fails whose context has not ended: %w", n.who, err))
 		}
 		answer <- results
 	}) {
@@ -142,7 +143,7 @@ func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.
 		case r.Err != nil:
 			isDone, err = false, fmt.Errorf("event %d of %s failed: %w", i, m.name, r.Err)
 		case r.Outcome == domain.ObjectTooOld && sim.plan.retention > 0:
-			sim.markReached("an event was too old")
+			sim.MarkReached("an event was too old")
 		case m.isRepeat(i) && r.Outcome != domain.ObjectDuplicate:
 			err = fmt.Errorf("L5: event %d of %s is there twice, and the outcome of the second one is %d", i, m.name, r.Outcome)
 		case m.isRepeat(i):
@@ -164,7 +165,7 @@ type objectReader struct {
 }
 
 func (r *objectReader) readUntilDelivered() {
-	for r.pause(time.Duration(1+r.rng.intN(4000)) * time.Millisecond) {
+	for r.pause(time.Duration(1+r.rng.IntN(4000)) * time.Millisecond) {
 		select {
 		case <-r.sim.delivered:
 			return
@@ -173,19 +174,19 @@ func (r *objectReader) readUntilDelivered() {
 		if _, ok := r.awaitTurn("reads"); !ok {
 			return
 		}
-		n := r.sim.nodeAt(r.rng.intN(objectNodes))
+		n := r.sim.nodeAt(r.rng.IntN(objectNodes))
 		if n == nil {
 			continue
 		}
 		if err := r.readOnce(n); err != nil {
-			r.sim.fail(fmt.Errorf("reader, at %s: %w", n.who, err))
+			r.sim.Fail(fmt.Errorf("reader, at %s: %w", n.who, err))
 		}
 	}
 }
 
 func (r *objectReader) readOnce(n *objectNode) error {
-	name := r.sim.buckets[r.rng.intN(len(r.sim.buckets))].name
-	switch r.rng.intN(3) {
+	name := r.sim.buckets[r.rng.IntN(len(r.sim.buckets))].name
+	switch r.rng.IntN(3) {
 	case 0:
 		o, err := n.store.Object(r.sim.ctx, name)
 		if err == nil && o.Spilled == 0 && o.Current != nil && domain.CurrentRow(o.Rows) < 0 {
@@ -193,7 +194,7 @@ func (r *objectReader) readOnce(n *objectNode) error {
 		}
 		return unexplainedRead(err)
 	case 1:
-		rows, err := n.store.History(r.sim.ctx, name, domain.ObjectOrder{}, 1+r.rng.intN(20))
+		rows, err := n.store.History(r.sim.ctx, name, domain.ObjectOrder{}, 1+r.rng.IntN(20))
 		if !slices.IsSortedFunc(rows, func(a, b domain.ObjectRow) int { return domain.CompareObjectRows(b, a) }) {
 			return fmt.Errorf("the history of %s is not in order", name.Key())
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
@@ -42,7 +43,7 @@ func (sim *objectSimulation) keepNodeRunning(i int) {
 			}
 			n, err := sim.startNode(i)
 			if err != nil {
-				sim.fail(err)
+				sim.Fail(err)
 				return
 			}
 			n.workUntilDeath()
@@ -62,7 +63,7 @@ func (sim *objectSimulation) startNode(i int) (*objectNode, error) {
 		return nil, fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	options := sim.storeOptions
-	options.Random = newRNG(sim.options.Seed, uint64(objectPurposes+600+100*i+sim.starts[i])).drawUint64 //nolint:gosec // positive
+	options.Random = random.NewSource(sim.options.Seed, uint64(objectPurposes+600+100*i+sim.starts[i])).Uint64 //nolint:gosec // positive
 	options.Clock = func() time.Time { return sim.clock.nextTime().Add(time.Duration(n.skew.Load())) }
 	n.store = objectstore.New(db, options)
 	n.ledger = sim.newLedgerService(n.store, &objectSource{sim.source, n, sim.newClient(n.who, objectPurposes+900)}, options)
@@ -118,37 +119,37 @@ func (n *objectNode) kill() {
 
 // injectNodeFaults are those that happen to no single request.
 func (sim *objectSimulation) injectNodeFaults() {
-	n := sim.nodeAt(sim.faultRNG.intN(objectNodes))
-	if sim.faultFree || n == nil {
+	n := sim.nodeAt(sim.FaultRNG.IntN(objectNodes))
+	if sim.FaultFree || n == nil {
 		return
 	}
 	happens := func(rate int) bool {
-		return rate > 0 && sim.faultRNG.intN(100_000) < rate && sim.injects()
+		return rate > 0 && sim.FaultRNG.IntN(100_000) < rate && sim.Injects()
 	}
 	switch {
-	case happens(4 * sim.profile.kills):
-		sim.traceLine(n.who + " is killed")
+	case happens(4 * sim.Profile.Kills):
+		sim.Log(n.who + " is killed")
 		n.kill()
-		sim.markReached("a hub was killed")
-	case happens(4 * sim.profile.pauses):
-		d := time.Duration(1+sim.faultRNG.intN(90)) * time.Second
-		sim.traceLine(n.who + " is paused for " + d.String())
-		sim.pauseProcess(n.who, d)
-		sim.markReached("a hub was paused")
-	case happens(2 * sim.profile.throttlings):
-		d := time.Duration(1+sim.faultRNG.intN(60)) * time.Second
+		sim.MarkReached("a hub was killed")
+	case happens(4 * sim.Profile.Pauses):
+		d := time.Duration(1+sim.FaultRNG.IntN(90)) * time.Second
+		sim.Log(n.who + " is paused for " + d.String())
+		sim.Pause(n.who, d)
+		sim.MarkReached("a hub was paused")
+	case happens(2 * sim.Profile.Throttlings):
+		d := time.Duration(1+sim.FaultRNG.IntN(60)) * time.Second
 		sim.faults.throttledUntil, sim.faults.throttledPartition = time.Now().Add(d), ""
-		sim.traceLine("the account throttles everybody for " + d.String())
-		sim.markReached("the account throttled everybody for a while")
-	case happens(sim.profile.clockJumps):
+		sim.Log("the account throttles everybody for " + d.String())
+		sim.MarkReached("the account throttled everybody for a while")
+	case happens(sim.Profile.ClockJumps):
 		limit := maxObjectSkew
-		if sim.faultRNG.intN(2) == 0 {
+		if sim.FaultRNG.IntN(2) == 0 {
 			limit = domain.ClockMargin
 		}
-		d := time.Duration(sim.faultRNG.intN(2*int(limit/time.Second)))*time.Second - limit
-		sim.traceLine(n.who + " has its clock moved by " + d.String())
+		d := time.Duration(sim.FaultRNG.IntN(2*int(limit/time.Second)))*time.Second - limit
+		sim.Log(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
 		sim.hasSkew, sim.hasJumped = true, sim.hasJumped || d.Abs() > domain.ClockMargin
-		sim.markReached("a clock jumped")
+		sim.MarkReached("a clock jumped")
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/messagehub/messagehub/api/jsonpatch"
 	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
+	"github.com/messagehub/messagehub/bench/simulate/random"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -27,10 +29,10 @@ type objectSource struct {
 // List implements [repository.Source].
 func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
 	const fails, dies = "no listing", "its node dies"
-	failed, ok := s.client.awaitTurn("lists behind "+strconv.Quote(cursor), fault{name: fails}, fault{name: dies})
+	failed, ok := s.client.awaitTurn("lists behind "+strconv.Quote(cursor), scheduler.Fault{Name: fails}, scheduler.Fault{Name: dies})
 	if failed == dies {
 		s.node.kill()
-		s.node.sim.markReached("a node died within a crawl")
+		s.node.sim.MarkReached("a node died within a crawl")
 	}
 	if !ok || failed != "" {
 		return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store does not answer")
@@ -44,7 +46,7 @@ func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, 
 
 // changeSometimes has the bucket change while it is listed, now and then.
 func (s *objectSource) changeSometimes() {
-	if s.client.rng.intN(3) == 0 {
+	if s.client.rng.IntN(3) == 0 {
 		s.node.sim.changeObject(s.client.rng)
 	}
 }
@@ -88,7 +90,7 @@ func (sim *objectSimulation) clientTasks() (tasks []clientTask) {
 
 // runTask does a task again and again until all events are delivered.
 func (p *objectClient) runTask(task clientTask) {
-	for p.pause(time.Duration(1+p.rng.intN(int(task.pause/time.Millisecond))) * time.Millisecond) {
+	for p.pause(time.Duration(1+p.rng.IntN(int(task.pause/time.Millisecond))) * time.Millisecond) {
 		select {
 		case <-p.sim.delivered:
 			return
@@ -97,12 +99,12 @@ func (p *objectClient) runTask(task clientTask) {
 		if _, ok := p.awaitTurn(task.what); !ok {
 			return
 		}
-		n := p.sim.nodeAt(p.rng.intN(objectNodes))
+		n := p.sim.nodeAt(p.rng.IntN(objectNodes))
 		if n == nil {
 			continue
 		}
 		if err := task.do(p, n); err != nil {
-			p.sim.fail(fmt.Errorf("%s, at %s: %w", p.who, n.who, err))
+			p.sim.Fail(fmt.Errorf("%s, at %s: %w", p.who, n.who, err))
 		}
 	}
 }
@@ -113,8 +115,8 @@ func (p *objectClient) changeBucket(*objectNode) error {
 	return nil
 }
 
-func (sim *objectSimulation) changeObject(rng rng) {
-	o := sim.buckets[rng.intN(len(sim.buckets))]
+func (sim *objectSimulation) changeObject(rng random.Source) {
+	o := sim.buckets[rng.IntN(len(sim.buckets))]
 	sim.omu.Lock()
 	defer sim.omu.Unlock()
 	if sim.changes == 0 {
@@ -144,14 +146,14 @@ func (sim *objectSimulation) listObject(o *observedObject) {
 
 // startCrawl starts a crawl, and sometimes stops it.
 func (p *objectClient) startCrawl(n *objectNode) error {
-	stops := p.rng.intN(6) == 0
+	stops := p.rng.IntN(6) == 0
 	n.call(func(ctx context.Context) {
 		job, err := n.ledger.StartCrawl(ctx, objectBucket, "")
 		if err == nil && stops {
 			_, err = n.ledger.StopJob(ctx, job.ID)
 		}
 		if _, runs := errors.AsType[*repository.JobRunsError](err); runs {
-			p.sim.markReached("a crawl was refused, because one ran")
+			p.sim.MarkReached("a crawl was refused, because one ran")
 			return
 		}
 		p.noteFailure(ctx, err)
@@ -165,7 +167,7 @@ func (p *objectClient) crawlOnce() {
 		if !p.pause(time.Second) {
 			return
 		}
-		n := p.sim.nodeAt(p.rng.intN(objectNodes))
+		n := p.sim.nodeAt(p.rng.IntN(objectNodes))
 		if isStarted || n == nil {
 			continue
 		}
@@ -190,16 +192,16 @@ func (p *objectClient) noteFailure(ctx context.Context, err error) {
 	default:
 	}
 	if err != nil && ctx.Err() == nil {
-		p.sim.fail(fmt.Errorf("%s: %w", p.who, err))
+		p.sim.Fail(fmt.Errorf("%s: %w", p.who, err))
 	}
 }
 
 // patchRow patches the current row of an object by two operations, or by three of which the last one fails.
 func (p *objectClient) patchRow(n *objectNode) error {
 	sim := p.sim
-	name := sim.buckets[p.rng.intN(len(sim.buckets))].name
-	fails := p.rng.intN(4) == 0
-	member := fmt.Sprintf("%s-%d", p.who, p.rng.drawUint64()%1_000_000)
+	name := sim.buckets[p.rng.IntN(len(sim.buckets))].name
+	fails := p.rng.IntN(4) == 0
+	member := fmt.Sprintf("%s-%d", p.who, p.rng.Uint64()%1_000_000)
 	text := fmt.Sprintf(`[{"op":"add","path":"/%s-a","value":1},{"op":"add","path":"/%s-b","value":2}`, member, member)
 	patch := objects.Patch{Attributes: map[string]string{member + "-a": "1", member + "-b": "2"}}
 	if fails {
@@ -216,9 +218,9 @@ func (p *objectClient) patchRow(n *objectNode) error {
 		kind := domain.KindOf(err)
 		switch applied := sim.observer.Applied(number); {
 		case err == nil && fails:
-			sim.fail(fmt.Errorf("L10: a patch of %s that fails has succeeded", name.Key()))
+			sim.Fail(fmt.Errorf("L10: a patch of %s that fails has succeeded", name.Key()))
 		case err == nil && applied == 0, kind == domain.Invalid && applied > 0:
-			sim.fail(fmt.Errorf("L10: a patch of %s was answered with %w, and was applied %d times", name.Key(), err, applied))
+			sim.Fail(fmt.Errorf("L10: a patch of %s was answered with %w, and was applied %d times", name.Key(), err, applied))
 		case kind == domain.Invalid && fails:
 		default:
 			p.noteFailure(ctx, err)
@@ -229,7 +231,7 @@ func (p *objectClient) patchRow(n *objectNode) error {
 
 // sweepShards forgets what a page of objects of each shard permits.
 func (p *objectClient) sweepShards(n *objectNode) error {
-	limit := 1 + p.rng.intN(3)
+	limit := 1 + p.rng.IntN(3)
 	n.call(func(ctx context.Context) {
 		shards, err := n.store.Shards(ctx)
 		for i := 0; i < len(shards) && err == nil; i++ {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	objectstore "github.com/messagehub/messagehub/cosmos/objects"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -23,7 +24,7 @@ func (sim *objectSimulation) verifyObjects() error {
 	}
 	defer db.Close()
 	options := sim.storeOptions
-	options.Clock, options.Random = sim.clock.nextTime, newRNG(sim.options.Seed, objectPurposes+700).drawUint64
+	options.Clock, options.Random = sim.clock.nextTime, random.NewSource(sim.options.Seed, objectPurposes+700).Uint64
 	store := objectstore.New(db, options)
 	node := sim.newLedgerService(store, sim.source, options)
 	ctx, cancel := context.WithCancel(sim.ctx)
@@ -39,7 +40,7 @@ func (sim *objectSimulation) verifyObjects() error {
 			return err
 		}
 		if sim.plan.crawls && sim.hasSkew {
-			sim.markReached("a clock that was wrong by less than the margin did no harm to crawls")
+			sim.MarkReached("a clock that was wrong by less than the margin did no harm to crawls")
 		}
 	}
 	if err := sim.crawlLast(ctx, node, isRight); err != nil {
@@ -62,7 +63,7 @@ func (sim *objectSimulation) endCrawl(ctx context.Context, node *ledger.Service)
 	for i := 0; i < len(jobs) && err == nil; i++ {
 		if jobs[i].State == domain.JobRunning {
 			_, err = node.WaitForJob(ctx, jobs[i])
-			sim.markReached("a crawl was completed after the death of its node")
+			sim.MarkReached("a crawl was completed after the death of its node")
 		}
 	}
 	return err
@@ -82,7 +83,7 @@ func (sim *objectSimulation) crawlLast(ctx context.Context, node *ledger.Service
 	case found > 0 && isRight:
 		return fmt.Errorf("it has found %d differences", found)
 	case found > 0 && sim.plan.loses:
-		sim.markReached("a crawl found what was never reported")
+		sim.MarkReached("a crawl found what was never reported")
 	}
 	return nil
 }
@@ -187,7 +188,7 @@ func (sim *objectSimulation) verifyTally(r *domain.ObjectRow, t *eventTally) err
 		return fmt.Errorf("L1: event %+v was answered %d times to be stored, %d deliveries may have been", r.ID(), t.stored, t.unsure)
 	}
 	if t.unsure == 0 && least > 1 {
-		sim.markReached("the duplicates of an event were counted exactly")
+		sim.MarkReached("the duplicates of an event were counted exactly")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos/client"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
@@ -19,7 +20,7 @@ import (
 // that are called. Some seeds have one besides their world of mailboxes.
 type pushSimulation struct {
 	*simulation
-	rng      rng
+	rng      random.Source
 	purposes uint64 // is added to the use of each dice
 	observer *push.Observer
 	content  repository.Content
@@ -49,7 +50,7 @@ const pushNodes = 2
 const pushFaults = 1_000_000
 
 // hasPush reports whether a seed has a push world.
-func hasPush(seed uint64) bool { return newRNG(seed, 500).intN(3) == 0 }
+func hasPush(seed uint64) bool { return random.NewSource(seed, 500).IntN(3) == 0 }
 
 // newPushSimulation returns a world with other dice for each number of uses, and with numbers of faults
 // above faults.
@@ -59,26 +60,26 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 		return nil, err
 	}
 	p := &pushSimulation{
-		simulation: sim, rng: newRNG(o.Seed, 501+uses), purposes: uses, attempts: len(pushDelays), content: memory.NewContent(),
+		simulation: sim, rng: random.NewSource(o.Seed, 501+uses), purposes: uses, attempts: len(pushDelays), content: memory.NewContent(),
 		receivers: make(map[string]*pushReceiver), addresses: make(map[string]*pushReceiver),
 	}
-	p.workload, p.failSafe = p.publishAll, newFailSafe(newRNG(o.Seed, 503+uses))
+	p.workload, p.failSafe = p.publishAll, newFailSafe(random.NewSource(o.Seed, 503+uses))
 	if p.failSafe.hasDisabled() {
-		sim.profile.kills = []int{0, 100}[p.failSafe.rng.intN(2)] // so that a node that survives runs for long
+		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // so that a node that survives runs for long
 	}
-	sim.env.stored, sim.plan.hasCorruptor, sim.plan.usesReceivers, sim.faultNumber = nil, false, false, faults
-	sim.profile.lastStep = 150 + p.rng.intN(600)
-	p.segments = []int64{0, 0, 2000}[p.rng.intN(3)]
+	sim.env.stored, sim.plan.hasCorruptor, sim.plan.usesReceivers, sim.FaultNumber = nil, false, false, faults
+	sim.Profile.LastStep = 150 + p.rng.IntN(600)
+	p.segments = []int64{0, 0, 2000}[p.rng.IntN(3)]
 	p.observer = sim.work.checkers[containers.InvariantsPush].(*push.Observer)
 	p.observer.SetWitness(push.Witness{
 		Matches: p.matches, Accepted: p.hasAccepted, Calls: p.countCalls,
-		Budget: func(string) int { return p.attempts }, Reached: sim.markReached,
+		Budget: func(string) int { return p.attempts }, Reached: sim.MarkReached,
 	})
 	p.stream, err = domain.ParseTopic("prices")
 	if err == nil {
 		err = p.provisionContainers()
 	}
-	return p, errors.Join(err, sim.firstFailure())
+	return p, errors.Join(err, sim.Failure())
 }
 
 // provisionContainers creates the containers, before anything goes wrong.
@@ -88,7 +89,7 @@ func (p *pushSimulation) provisionContainers() error {
 		return err
 	}
 	defer db.Close()
-	store := pushstore.New(db, p.content, pushstore.Options{Random: p.rng.drawUint64})
+	store := pushstore.New(db, p.content, pushstore.Options{Random: p.rng.Uint64})
 	_, err = store.Provision(p.ctx, client.ProvisionOptions{})
 	return err
 }
@@ -100,7 +101,7 @@ func (p *pushSimulation) runToEnd() error {
 	}
 	p.background.Go(p.runClients)
 	isDone := func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.work.isDone }
-	err := p.runSteps(isDone, func() error { p.injectNodeFaults(); return nil })
+	err := p.Run(isDone, func() error { p.injectNodeFaults(); return nil })
 	p.isEnding.Store(true)
 	p.cancel()
 	for i := range pushNodes {
@@ -123,23 +124,23 @@ func (p *pushSimulation) runToEnd() error {
 func (p *pushSimulation) runClients() {
 	err := p.workload()
 	if err != nil && p.ctx.Err() == nil {
-		p.fail(err)
+		p.Fail(err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.work.isDone = true
-	p.wakeUp()
+	p.WakeUp()
 }
 
 func (p *pushSimulation) publishAll() error {
 	owner := p.newClient("owner", 510)
-	for i := range 2 + p.rng.intN(3) {
+	for i := range 2 + p.rng.IntN(3) {
 		if err := p.createReceiver(&owner, i); err != nil {
 			return err
 		}
 	}
 	var all sync.WaitGroup
-	failures := make([]error, 1+p.rng.intN(3))
+	failures := make([]error, 1+p.rng.IntN(3))
 	for i := range failures {
 		sender := &pushSender{baseClient: p.newClient(fmt.Sprint("sender-", i), uint64(520+i)), sim: p}
 		p.background.Add(1)
@@ -199,7 +200,7 @@ func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) e
 		if err := errors.Join(p.recoverCursors(owner.rng), each()); err != nil {
 			return err
 		}
-		left, isCalm := p.describeOutstanding(), p.isFaultFree()
+		left, isCalm := p.describeOutstanding(), p.IsFaultFree()
 		switch {
 		case left == "" && isCalm:
 			return nil
@@ -285,45 +286,45 @@ func (p *pushSimulation) verifyReceivers() error {
 
 // injectNodeFaults are those that happen to no single request.
 func (p *pushSimulation) injectNodeFaults() {
-	n := p.nodeAt(p.faultRNG.intN(pushNodes))
-	if p.isFaultFree() || n == nil {
+	n := p.nodeAt(p.FaultRNG.IntN(pushNodes))
+	if p.IsFaultFree() || n == nil {
 		return
 	}
 	happens := func(rate int) bool {
-		return rate > 0 && p.faultRNG.intN(100_000) < rate && p.injects()
+		return rate > 0 && p.FaultRNG.IntN(100_000) < rate && p.Injects()
 	}
 	switch {
-	case p.beginOutage() && p.injects():
-		p.traceLine(n.who + " is killed, and stays down")
+	case p.beginOutage() && p.Injects():
+		p.Log(n.who + " is killed, and stays down")
 		n.staysDown = true // before its end
 		n.kill()
-		p.markReached("a hub was killed")
-	case happens(2 * p.profile.kills):
-		p.traceLine(n.who + " is killed")
+		p.MarkReached("a hub was killed")
+	case happens(2 * p.Profile.Kills):
+		p.Log(n.who + " is killed")
 		n.kill()
-		p.markReached("a hub was killed")
-	case happens(2 * p.profile.stops):
-		p.traceLine(n.who + " is told to stop")
+		p.MarkReached("a hub was killed")
+	case happens(2 * p.Profile.Stops):
+		p.Log(n.who + " is told to stop")
 		n.cancel()
-		p.markReached("a hub was told to stop, and started again")
-	case happens(2 * p.profile.pauses):
-		d := time.Duration(1+p.faultRNG.intN(90)) * time.Second
-		p.traceLine(n.who + " is paused for " + d.String())
-		p.pauseProcess(n.who, d)
-		p.markReached("a hub was paused")
+		p.MarkReached("a hub was told to stop, and started again")
+	case happens(2 * p.Profile.Pauses):
+		d := time.Duration(1+p.FaultRNG.IntN(90)) * time.Second
+		p.Log(n.who + " is paused for " + d.String())
+		p.Pause(n.who, d)
+		p.MarkReached("a hub was paused")
 		if n.underway.Load() > 0 {
-			p.markReached("a node was paused while it called")
+			p.MarkReached("a node was paused while it called")
 		}
-	case happens(p.profile.throttlings):
-		d := time.Duration(1+p.faultRNG.intN(60)) * time.Second
+	case happens(p.Profile.Throttlings):
+		d := time.Duration(1+p.FaultRNG.IntN(60)) * time.Second
 		p.faults.throttledUntil, p.faults.throttledPartition = time.Now().Add(d), ""
-		p.traceLine("the account throttles everybody for " + d.String())
-		p.markReached("the account throttled everybody for a while")
-	case happens(p.profile.clockJumps):
-		d := time.Duration(p.faultRNG.intN(7200)-3600) * time.Second
-		p.traceLine(n.who + " has its clock moved by " + d.String())
+		p.Log("the account throttles everybody for " + d.String())
+		p.MarkReached("the account throttled everybody for a while")
+	case happens(p.Profile.ClockJumps):
+		d := time.Duration(p.FaultRNG.IntN(7200)-3600) * time.Second
+		p.Log(n.who + " has its clock moved by " + d.String())
 		n.skew.Store(int64(d))
-		p.markReached("a clock jumped")
+		p.MarkReached("a clock jumped")
 	}
 }
 
@@ -334,14 +335,6 @@ func runPush(o *Options) (r Result) {
 		return Result{Err: err}
 	}
 	return p.newResult(wrapPush(p.runToEnd()))
-}
-
-// newResult returns what came of a world that ended with err.
-func (p *pushSimulation) newResult(err error) Result {
-	return Result{
-		Err: errors.Join(err, p.closeAccounts()), Steps: p.steps, Faulted: p.faulted, Happened: p.happened,
-		Sum: p.trace.sum, Trace: p.trace.lines, Coverage: p.coverage, Passed: time.Since(p.began),
-	}
 }
 
 func wrapPush(err error) error {

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
 )
 
 // anyNode returns a node that runs, nil if the party has to wait for one.
-func (p *pushSimulation) anyNode(rng rng) *pushNode { return p.nodeAt(rng.intN(pushNodes)) }
+func (p *pushSimulation) anyNode(rng random.Source) *pushNode { return p.nodeAt(rng.IntN(pushNodes)) }
 
 // createReceiver creates a receiver and its cursor, by any node.
 func (p *pushSimulation) createReceiver(owner *baseClient, i int) error {
@@ -45,8 +46,8 @@ type pushSender struct {
 }
 
 func (s *pushSender) sendMany() error {
-	for range 4 + s.rng.intN(10) {
-		if !s.pause(time.Duration(s.rng.intN(5000)) * time.Millisecond) {
+	for range 4 + s.rng.IntN(10) {
+		if !s.pause(time.Duration(s.rng.IntN(5000)) * time.Millisecond) {
 			return nil
 		}
 		if err := s.publishBatch(); err != nil {
@@ -59,12 +60,12 @@ func (s *pushSender) sendMany() error {
 // publishBatch publishes some messages. With ids they are sent again until they are accepted;
 // without, only if they were not.
 func (s *pushSender) publishBatch() error {
-	messages := make([]domain.Message, 1+s.rng.intN(5))
-	hasIDs := s.rng.intN(2) == 0
+	messages := make([]domain.Message, 1+s.rng.IntN(5))
+	hasIDs := s.rng.IntN(2) == 0
 	for i := range messages {
 		s.messageCount++
 		messages[i] = domain.Message{
-			Priority: []int{0, 0, 4}[s.rng.intN(3)], ContentType: "application/json", Payload: fmt.Appendf(nil, `{"from":%q,"n":%d,"fill":"%0*d"}`, s.who, s.messageCount, s.rng.intN(300), 0),
+			Priority: []int{0, 0, 4}[s.rng.IntN(3)], ContentType: "application/json", Payload: fmt.Appendf(nil, `{"from":%q,"n":%d,"fill":"%0*d"}`, s.who, s.messageCount, s.rng.IntN(300), 0),
 		}
 		if hasIDs {
 			messages[i].ID = fmt.Sprint(s.who, "-", s.messageCount)
@@ -83,7 +84,7 @@ func (s *pushSender) publishBatch() error {
 				if !hasIDs {
 					return nil
 				}
-				s.sim.markReached("a message was sent again after its outcome was not known")
+				s.sim.MarkReached("a message was sent again after its outcome was not known")
 			}
 		}
 		if !s.pause(time.Second) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/repository"
@@ -16,7 +17,7 @@ import (
 type failSafe struct {
 	isDisabled [pushNodes]bool
 	recovery   recovery
-	rng        rng
+	rng        random.Source
 	outage     time.Duration // for which two nodes have run when one is killed that stays down; 0: it was
 
 	running   []string  // nodes that run since the last fault
@@ -38,16 +39,16 @@ const (
 )
 
 // newFailSafe returns the fail-safe of a world. In half of the worlds it is on.
-func newFailSafe(rng rng) failSafe {
-	f := failSafe{rng: rng, recovery: []recovery{byStart, byAsking}[rng.intN(2)]}
-	switch rng.intN(4) {
+func newFailSafe(rng random.Source) failSafe {
+	f := failSafe{rng: rng, recovery: []recovery{byStart, byAsking}[rng.IntN(2)]}
+	switch rng.IntN(4) {
 	case 0:
 		f.isDisabled = [pushNodes]bool{true, true}
 	case 1:
-		f.isDisabled[rng.intN(pushNodes)] = true
+		f.isDisabled[rng.IntN(pushNodes)] = true
 	}
 	if f.hasDisabled() {
-		f.outage = deadAfter + time.Duration(2+rng.intN(20))*time.Second
+		f.outage = deadAfter + time.Duration(2+rng.IntN(20))*time.Second
 	}
 	return f
 }
@@ -78,7 +79,7 @@ func (n *pushNode) downtimeAfterEnd() time.Duration {
 	case n.staysDown:
 		return 24 * time.Hour
 	case f.hasDisabled() && n.killed.Load():
-		return time.Duration(1+f.rng.intN([]int{1, 60, 3600}[f.rng.intN(3)])) * time.Second
+		return time.Duration(1+f.rng.IntN([]int{1, 60, 3600}[f.rng.IntN(3)])) * time.Second
 	}
 	return time.Second
 }
@@ -101,23 +102,16 @@ func (p *pushSimulation) awaitStart(n *pushNode) {
 // decides.
 func (p *pushSimulation) mayStart(i int, due time.Time) bool {
 	isDue := !time.Now().Before(due)
-	if !p.failSafe.hasDisabled() || !p.isFaultFree() {
+	if !p.failSafe.hasDisabled() || !p.IsFaultFree() {
 		return isDue
 	}
 	if p.failSafe.recovery != byStart {
 		return p.nodeAt(pushNodes-1-i) == nil
 	}
 	if !isDue && p.describeOutstanding() != "" {
-		p.markReached(startedForDead)
+		p.MarkReached(startedForDead)
 	}
 	return true
-}
-
-// isFaultFree reports whether the last fault has happened.
-func (p *pushSimulation) isFaultFree() bool {
-	p.scheduler.mu.Lock()
-	defer p.scheduler.mu.Unlock()
-	return p.faultFree
 }
 
 // runningNodes returns the nodes that run, and their names.
@@ -142,10 +136,10 @@ const (
 
 // recoverCursors has the cursors of dead nodes served after the last fault, once for the nodes that
 // run. It returns an error if a minute later the owner of a shard does not run.
-func (p *pushSimulation) recoverCursors(rng rng) error {
+func (p *pushSimulation) recoverCursors(rng random.Source) error {
 	f := &p.failSafe
 	nodes, names := p.runningNodes()
-	if !f.hasDisabled() || !p.isFaultFree() || len(nodes) == 0 {
+	if !f.hasDisabled() || !p.IsFaultFree() || len(nodes) == 0 {
 		return nil
 	}
 	if !slices.Equal(f.running, names) {
@@ -158,7 +152,7 @@ func (p *pushSimulation) recoverCursors(rng rng) error {
 		}
 	case f.recovered.IsZero() && time.Since(f.since) > recoverAfter:
 		f.recovered = time.Now()
-		n := nodes[rng.intN(len(nodes))]
+		n := nodes[rng.IntN(len(nodes))]
 		if f.recovery == byStart {
 			return p.restartForOrphaned(n)
 		}
@@ -190,7 +184,7 @@ func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 		}
 		f.restarted = true
 		n.cancel()
-		p.markReached(startedForDead)
+		p.MarkReached(startedForDead)
 	}
 	return nil
 }
@@ -214,12 +208,12 @@ func (p *pushSimulation) notifyOfCursors(n *pushNode) error {
 }
 
 // pickRunning returns a node that runs, or nil.
-func (p *pushSimulation) pickRunning(rng rng) *pushNode {
+func (p *pushSimulation) pickRunning(rng random.Source) *pushNode {
 	nodes, _ := p.runningNodes()
 	if len(nodes) == 0 {
 		return nil
 	}
-	return nodes[rng.intN(len(nodes))]
+	return nodes[rng.IntN(len(nodes))]
 }
 
 // notifyCreated notifies the engine of a cursor that was created. The node is asked about it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos/client"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
 	"github.com/messagehub/messagehub/domain"
@@ -58,7 +59,7 @@ func (p *pushSimulation) keepNodeRunning(i int) {
 		for p.ctx.Err() == nil && !p.isEnding.Load() {
 			n := p.newNode(i)
 			if err := n.runNode(); err != nil {
-				p.fail(err)
+				p.Fail(err)
 				return
 			}
 			p.awaitStart(n)
@@ -91,9 +92,9 @@ func (n *pushNode) runNode() error {
 		return fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	defer db.Close()
-	random := newRNG(p.options.Seed, n.rngPurpose(600))
+	random := random.NewSource(p.options.Seed, n.rngPurpose(600))
 	now := func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
-	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.drawUint64, SegmentBytes: p.segments})
+	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.Uint64, SegmentBytes: p.segments})
 	n.caller = webhook.New(webhook.Options{
 		AllowHTTP: true, Allow: []netip.Prefix{netip.MustParsePrefix(pushReceivers)}, Timeout: pushTimeout,
 		Dial: n.dialReceiver, LookUp: p.lookUpReceiver, Clock: now,
@@ -113,11 +114,11 @@ func (n *pushNode) runNode() error {
 	if p.watches != nil {
 		n.watches = &watchNode{sim: p.watches, pushNode: n}
 		ports.Receivers, ports.Caller = n.watches, n.watches
-		marked = 1 + 15*random.intN(2) // the pages of these worlds are small
+		marked = 1 + 15*random.IntN(2) // the pages of these worlds are small
 	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
-		Grace: 3 * time.Second, Window: int64(1 + random.intN(50_000)), Marked: marked, Clock: now, Random: random.drawUint64,
+		Grace: 3 * time.Second, Window: int64(1 + random.IntN(50_000)), Marked: marked, Clock: now, Random: random.Uint64,
 		NoTakeover: n.sim.failSafe.isDisabled[n.index],
 	})
 	if n.broker != nil {
@@ -157,7 +158,7 @@ func (n *pushNode) kill() {
 		return
 	}
 	if n.underway.Load() > 0 && !n.sim.isEnding.Load() {
-		n.sim.markReached("a node was killed while it called")
+		n.sim.MarkReached("a node was killed while it called")
 	}
 	n.transport.cutOff()
 	n.cancel()
@@ -178,7 +179,7 @@ func (n *pushNode) callReceiver(r *pushReceiver, c delivery.Call, call func(id s
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {
 		if err := n.broker.sim.checkCaller(n, c.Cursor, entryOf(r.stream, c.Entry.Position.EntryID)); err != nil {
-			n.sim.fail(err)
+			n.sim.Fail(err)
 		}
 	}
 	r.noteCall(n, id, c.Entry.Position.EntryID)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/delivery"
 	"github.com/messagehub/messagehub/repository"
@@ -23,7 +25,7 @@ type pushReceiver struct {
 	sim         *pushSimulation
 	name        string
 	address     string
-	rng         rng
+	rng         random.Source
 	cursor      domain.CursorID
 	stream      domain.StreamName
 	concurrency int
@@ -53,14 +55,14 @@ type pushReceiver struct {
 }
 
 func (p *pushSimulation) newReceiver(id domain.CursorID, stream domain.StreamName, name string, i int) *pushReceiver {
-	rng := newRNG(p.options.Seed, p.purposes+uint64(540+i)) //nolint:gosec // positive
+	rng := random.NewSource(p.options.Seed, p.purposes+uint64(540+i)) //nolint:gosec // positive
 	r := &pushReceiver{
-		sim: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), rng: rng, cursor: id, stream: stream, concurrency: 1 + rng.intN(4), filters: rng.intN(3) == 0, fails: []int{0, 1, 4, 8}[rng.intN(4)],
+		sim: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), rng: rng, cursor: id, stream: stream, concurrency: 1 + rng.IntN(4), filters: rng.IntN(3) == 0, fails: []int{0, 1, 4, 8}[rng.IntN(4)],
 		conns: make(chan net.Conn), closed: make(chan struct{}),
 		accepted: make(map[push.Entry]bool), fetched: make(map[push.Entry]bool), ids: make(map[string]push.Entry), callers: make(map[string]*pushNode),
 	}
-	if i == 0 && p.rng.intN(4) == 0 {
-		r.poison = &push.Entry{Stream: stream.String(), Number: int64(3 * rng.intN(3))}
+	if i == 0 && p.rng.IntN(4) == 0 {
+		r.poison = &push.Entry{Stream: stream.String(), Number: int64(3 * rng.IntN(3))}
 	}
 	r.server = &http.Server{Handler: r, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // nodes are its only clients
 	p.pmu.Lock()
@@ -148,7 +150,7 @@ func (n *pushNode) dialReceiver(ctx context.Context, _, address string) (net.Con
 	n.sim.pmu.Unlock()
 	if r == nil {
 		err := fmt.Errorf("P12: %s dials %s, which is no receiver", n.who, address)
-		n.sim.fail(err)
+		n.sim.Fail(err)
 		return nil, err
 	}
 	near, far := net.Pipe()
@@ -198,17 +200,17 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.activeCalls--
 	}()
 	if !known {
-		p.fail(fmt.Errorf("P8: %s is called with %q, with which no node has begun a call", r.name, id))
+		p.Fail(fmt.Errorf("P8: %s is called with %q, with which no node has begun a call", r.name, id))
 		return
 	}
 	if r.check != nil && readErr == nil {
 		if err := r.check(req, body, e); err != nil {
-			p.fail(fmt.Errorf("%s is called with %s: %w", r.name, e, err))
+			p.Fail(fmt.Errorf("%s is called with %s: %w", r.name, e, err))
 			return
 		}
 	}
 	answers := make(chan func(), 1)
-	t := &turn{who: r.name, what: "is called", detail: id, proceed: func() string {
+	t := &scheduler.Turn{Who: r.name, What: "is called", Detail: id, Proceed: func() string {
 		if r.poison != nil && e == *r.poison {
 			r.killCaller(id)
 			return "ends its caller"
@@ -217,14 +219,14 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		answers <- answer
 		return name
 	}}
-	p.enqueue(t)
+	p.Enqueue(t)
 	select {
 	case answer := <-answers:
 		answer()
 	case <-req.Context().Done():
-		p.remove(t)
+		p.Remove(t)
 	case <-p.ctx.Done():
-		p.remove(t)
+		p.Remove(t)
 	}
 }
 
@@ -240,18 +242,18 @@ func (r *pushReceiver) killCaller(id string) {
 // chooseAnswer returns what the receiver does about a call with e, and its name.
 func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
 	status := func(n int) func() { return func() { w.WriteHeader(n) } }
-	if r.redirects && !r.sim.faultFree && r.rng.intN(4) == 0 {
+	if r.redirects && !r.sim.FaultFree && r.rng.IntN(4) == 0 {
 		return r.redirectToSelf(w)
 	}
-	if r.sim.faultFree || r.rng.intN(10) >= r.fails {
+	if r.sim.FaultFree || r.rng.IntN(10) >= r.fails {
 		r.sim.pmu.Lock()
 		r.accepted[e] = true
 		r.sim.pmu.Unlock()
 		return "200", status(http.StatusOK)
 	}
-	switch r.rng.intN(10) {
+	switch r.rng.IntN(10) {
 	case 0:
-		r.sim.markReached("a receiver hung until the deadline")
+		r.sim.MarkReached("a receiver hung until the deadline")
 		return "hangs", func() {
 			select {
 			case <-req.Context().Done():
@@ -259,25 +261,25 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 			}
 		}
 	case 1:
-		r.sim.markReached("a receiver asked to be called later")
+		r.sim.MarkReached("a receiver asked to be called later")
 		return "429", func() {
-			w.Header().Set("Retry-After", fmt.Sprint(1+r.rng.intN(9)))
+			w.Header().Set("Retry-After", fmt.Sprint(1+r.rng.IntN(9)))
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	case 2:
-		r.sim.markReached("a receiver redirected a call")
+		r.sim.MarkReached("a receiver redirected a call")
 		return "302", func() {
 			w.Header().Set("Location", "http://"+metadataAddress+"/latest/meta-data")
 			w.WriteHeader(http.StatusFound)
 		}
 	case 3:
-		r.sim.markReached("a receiver reset a connection")
+		r.sim.MarkReached("a receiver reset a connection")
 		return "resets", func() { panic(http.ErrAbortHandler) }
 	case 4:
-		r.sim.markReached("a receiver sent more than is read")
+		r.sim.MarkReached("a receiver sent more than is read")
 		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node hangs up
 	case 5:
-		r.sim.markReached("a receiver answered slowly, byte by byte")
+		r.sim.MarkReached("a receiver answered slowly, byte by byte")
 		return "drips", func() { r.dripAnswer(w, req) }
 	case 6:
 		return "200, less than it says", func() {
@@ -294,12 +296,12 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 
 // redirectToSelf sends a call to another path of the receiver, or to none. It may be one before, too.
 func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
-	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.rng.intN(5)]
+	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.rng.IntN(5)]
 	target := ""
-	if n := r.rng.intN(12); n > 0 {
+	if n := r.rng.IntN(12); n > 0 {
 		target = fmt.Sprintf("/moved/%d", n)
 	}
-	r.sim.markReached("a receiver redirected a call to itself")
+	r.sim.MarkReached("a receiver redirected a call to itself")
 	return fmt.Sprintf("%d to %q", status, target), func() {
 		if target != "" {
 			w.Header().Set("Location", target)

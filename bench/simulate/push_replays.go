@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 )
 
 // hasReplays reports whether the push world of a seed has an operator that replays.
-func hasReplays(seed uint64) bool { return newRNG(seed, 502).intN(3) == 0 }
+func hasReplays(seed uint64) bool { return random.NewSource(seed, 502).IntN(3) == 0 }
 
 // A pushOperator asks any node for deliveries to be made again.
 type pushOperator struct {
@@ -18,8 +19,8 @@ type pushOperator struct {
 }
 
 func (o *pushOperator) replayMany() error {
-	for range 2 + o.rng.intN(6) {
-		if !o.pause(time.Duration(o.rng.intN(20_000)) * time.Millisecond) {
+	for range 2 + o.rng.IntN(6) {
+		if !o.pause(time.Duration(o.rng.IntN(20_000)) * time.Millisecond) {
 			return nil
 		}
 		if err := o.requestReplay(); err != nil {
@@ -40,7 +41,7 @@ func (o *pushOperator) requestReplay() error {
 	if n == nil {
 		return nil
 	}
-	id, err := domain.ParseCursorID(ids[o.rng.intN(len(ids))])
+	id, err := domain.ParseCursorID(ids[o.rng.IntN(len(ids))])
 	if err != nil {
 		return err
 	}
@@ -51,9 +52,9 @@ func (o *pushOperator) requestReplay() error {
 	o.requests++
 	r := domain.ReplayRequest{ID: fmt.Sprint("request-", o.requests)}
 	now := time.Now()
-	switch o.rng.intN(4) {
+	switch o.rng.IntN(4) {
 	case 0:
-		r.Range = &domain.ReplayRange{From: now.Add(-24 * time.Hour), To: now.Add(24 * time.Hour), Rate: 1 + o.rng.intN(20), OnlyDead: o.rng.intN(2) == 0}
+		r.Range = &domain.ReplayRange{From: now.Add(-24 * time.Hour), To: now.Add(24 * time.Hour), Rate: 1 + o.rng.IntN(20), OnlyDead: o.rng.IntN(2) == 0}
 	case 1:
 		if standing.Replay != nil {
 			r.Stop = standing.Replay.ID
@@ -61,11 +62,11 @@ func (o *pushOperator) requestReplay() error {
 		}
 		fallthrough
 	default:
-		p := standing.Position([]int{0, 0, 4}[o.rng.intN(3)])
+		p := standing.Position([]int{0, 0, 4}[o.rng.IntN(3)])
 		if p.Number == 0 {
 			return nil
 		}
-		p.Number = int64(o.rng.intN(int(p.Number)))
+		p.Number = int64(o.rng.IntN(int(p.Number)))
 		p.Segment, p.Page = 0, 0 // a position may be behind the entry
 		if !o.sim.matches(id.String(), entryOf(o.sim.stream, p.EntryID)) {
 			return nil
@@ -76,6 +77,6 @@ func (o *pushOperator) requestReplay() error {
 		return nil //nolint:nilerr // it is refused, or the store fails as the weather wants
 	}
 	n.notifyChanged(id)
-	o.sim.markReached("a replay was requested")
+	o.sim.MarkReached("a replay was requested")
 	return nil
 }

@@ -11,6 +11,9 @@ import (
 	"testing/cryptotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/messagehub/messagehub/bench/simulate/coverage"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
 // Options say which world is simulated.
@@ -72,8 +75,8 @@ func runSeed(t *testing.T, o Options) (r Result) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see settle
-	seedChoices(o.Seed)
-	r.Coverage = newCoverage()
+	scheduler.SeedChoices(o.Seed)
+	r.Coverage = coverage.NewCounts()
 	isKnown := false
 	for _, world := range []struct {
 		has      bool
@@ -108,9 +111,16 @@ func runMailboxes(o *Options) Result {
 	if err == nil {
 		histories, err = sim.work.mailboxes.checkHistories()
 	}
+	r := sim.newResult(err)
+	r.Histories = histories
+	return r
+}
+
+// newResult closes the accounts, and returns the result of a simulation that ended with err.
+func (sim *simulation) newResult(err error) Result {
 	return Result{
-		Err: errors.Join(err, sim.closeAccounts()), Steps: sim.steps, Faulted: sim.faulted, Happened: sim.happened,
-		Sum: sim.trace.sum, Trace: sim.trace.lines, Coverage: sim.coverage, Histories: histories, Passed: time.Since(sim.began),
+		Err: errors.Join(err, sim.closeAccounts()), Steps: sim.Steps, Faulted: sim.Faulted, Happened: sim.Happened,
+		Sum: sim.Trace.Sum, Trace: sim.Trace.Lines, Coverage: sim.Coverage, Passed: time.Since(sim.Began),
 	}
 }
 

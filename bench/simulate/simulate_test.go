@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/bench/simulate/coverage"
 )
 
 var (
@@ -55,7 +57,7 @@ func TestSeeds(t *testing.T) {
 	for seed := *from; seed < *from+few; seed++ {
 		all = append(all, seedRun{seed, Kind(*only)})
 	}
-	sum := runTotals{From: *from, Seeds: uint64(len(all)), Coverage: newCoverage()}
+	sum := runTotals{From: *from, Seeds: uint64(len(all)), Coverage: coverage.NewCounts()}
 	began := time.Now()
 	for _, one := range all {
 		t.Run(fmt.Sprint(one.seed), func(t *testing.T) { sum.runSeeds(t, one) })

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
+	"github.com/messagehub/messagehub/bench/simulate/random"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 	blobembedded "github.com/messagehub/messagehub/repository/content/embedded"
@@ -14,7 +16,7 @@ import (
 // A simulation runs two hubs on one Cosmos account, one Service Bus namespace and one Blob account,
 // with the domains, actors and operators that use them.
 type simulation struct {
-	*scheduler
+	*scheduler.Scheduler
 	options *Options
 	plan    plan
 
@@ -30,42 +32,42 @@ type simulation struct {
 }
 
 func newSimulation(o *Options) (*simulation, error) {
-	rng, latest := newRNG(o.Seed, 3), newRNG(o.Seed, 7)
-	sim := &simulation{options: o, plan: newPlan(rng, newRNG(o.Seed, 4), newRNG(o.Seed, 5), latest), scheduler: newScheduler(o, newFaultProfile(rng))}
+	rng, latest := random.NewSource(o.Seed, 3), random.NewSource(o.Seed, 7)
+	sim := &simulation{options: o, plan: newPlan(rng, random.NewSource(o.Seed, 4), random.NewSource(o.Seed, 5), latest), Scheduler: scheduler.New(o.Seed, o.Drop, o.Trace, scheduler.NewProfile(rng))}
 	sim.work = workload{ledger: newReferenceLedger(), poison: newPoisonMessages(), outbox: make(outbox)}
 	sim.faults.requestCounts = make(map[string]int)
 	if isSmall(o.Seed) {
-		if sim.plan.shrink(); newRNG(o.Seed, 9).intN(12) == 0 {
+		if sim.plan.shrink(); random.NewSource(o.Seed, 9).IntN(12) == 0 {
 			sim.plan.endWaitsAtSweeps()
 		}
-		net := newRNG(o.Seed, 99)
-		sim.plan.hasSocketErrors, sim.plan.hasHotPartition = net.intN(2) == 0, net.intN(4) == 0
+		net := random.NewSource(o.Seed, 99)
+		sim.plan.hasSocketErrors, sim.plan.hasHotPartition = net.IntN(2) == 0, net.IntN(4) == 0
 	}
-	sim.plan.usesReceivers = newRNG(o.Seed, 402).intN(12) == 0
-	sim.plan.deletesContent = sim.plan.hasRequestedContent() && !sim.plan.hasCorruptor && newRNG(o.Seed, 404).intN(2) == 0
+	sim.plan.usesReceivers = random.NewSource(o.Seed, 402).IntN(12) == 0
+	sim.plan.deletesContent = sim.plan.hasRequestedContent() && !sim.plan.hasCorruptor && random.NewSource(o.Seed, 404).IntN(2) == 0
 	if sim.plan.hasHotPartition {
-		sim.profile.throttlings = max(sim.profile.throttlings, 200)
+		sim.Profile.Throttlings = max(sim.Profile.Throttlings, 200)
 	}
 	if sim.plan.hasCorruptor {
 		sim.env.stored = newStoredDocuments()
 	}
-	if rights := newRNG(o.Seed, 6); rights.intN(4) == 0 { // to break off what is tried again otherwise, anywhere
-		sim.profile.frequentFault, sim.profile.turnFaults = faulty.Forbidden.String(), max(sim.profile.turnFaults, 60)
+	if rights := random.NewSource(o.Seed, 6); rights.IntN(4) == 0 { // to break off what is tried again otherwise, anywhere
+		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.Forbidden.String(), max(sim.Profile.TurnFaults, 60)
 	}
-	if latest.intN(3) == 0 {
-		sim.profile.rareRequests = []int{60, 150, 300}[latest.intN(3)]
+	if latest.IntN(3) == 0 {
+		sim.Profile.RareRequests = []int{60, 150, 300}[latest.IntN(3)]
 	}
-	if tokens := newRNG(o.Seed, 405); tokens.intN(5) == 0 {
+	if tokens := random.NewSource(o.Seed, 405); tokens.IntN(5) == 0 {
 		sim.env.issuer = newTokenIssuer(sim, tokens)
-		sim.profile.clockJumps = 0 // by which a token expires at any time
+		sim.Profile.ClockJumps = 0 // by which a token expires at any time
 	}
 	sim.work.checkers, sim.work.coverObserver = newCheckers(sim), newCoverageObserver(sim)
 	sim.work.mailboxes = newMailboxHistories(sim)
 	if sim.plan.stopsAtSweeps { // to have a sweep come upon Saves that do not know what they have done
-		sim.profile.frequentFault, sim.profile.turnFaults = faulty.ReplyLostAfter.String(), max(sim.profile.turnFaults, 150)
+		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.ReplyLostAfter.String(), max(sim.Profile.TurnFaults, 150)
 	}
 	if sim.plan.phases > 1 { // in which a clock that jumps would forget too early
-		sim.profile.clockJumps = 0
+		sim.Profile.ClockJumps = 0
 	}
 	sim.ctx, sim.cancel = context.WithCancel(context.Background())
 	var err error
@@ -89,7 +91,7 @@ func (sim *simulation) runToEnd() error {
 		sim.startHub(i)
 	}
 	sim.background.Go(sim.runClients)
-	err := sim.runSteps(func() bool { sim.mu.Lock(); defer sim.mu.Unlock(); return sim.work.isDone }, func() error { sim.injectProcessFaults(); return nil })
+	err := sim.Run(func() bool { sim.mu.Lock(); defer sim.mu.Unlock(); return sim.work.isDone }, func() error { sim.injectProcessFaults(); return nil })
 	sim.isEnding.Store(true)
 	sim.cancel()
 	for i := range sim.env.hubs {
@@ -116,10 +118,10 @@ func (sim *simulation) runClients() {
 		err = sim.runCorruption()
 	}
 	if err != nil {
-		sim.fail(err)
+		sim.Fail(err)
 	}
 	sim.mu.Lock()
 	defer sim.mu.Unlock()
 	sim.work.isDone = true
-	sim.wakeUp()
+	sim.WakeUp()
 }

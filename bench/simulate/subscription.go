@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -28,7 +29,9 @@ const (
 )
 
 // hasSubscriptions reports whether a seed has a world of subscriptions.
-func hasSubscriptions(seed uint64) bool { return newRNG(seed, subscriptionPurposes+500).intN(3) == 0 }
+func hasSubscriptions(seed uint64) bool {
+	return random.NewSource(seed, subscriptionPurposes+500).IntN(3) == 0
+}
 
 func newSubscriptionSimulation(o *Options) (*subscriptionSimulation, error) {
 	p, err := newPushSimulation(o, subscriptionPurposes, subscriptionFaults)
@@ -37,8 +40,8 @@ func newSubscriptionSimulation(o *Options) (*subscriptionSimulation, error) {
 	}
 	sim := &subscriptionSimulation{pushSimulation: p, entries: make(map[string]push.Entry), events: make(map[string]bool)}
 	p.subscriptions, p.workload, p.describeUnfinished = sim, sim.publishWhileOwnersAct, sim.describeUnretired
-	p.profile.lastStep = 300 + p.rng.intN(1000)
-	for range 2 + p.rng.intN(3) {
+	p.Profile.LastStep = 300 + p.rng.IntN(1000)
+	for range 2 + p.rng.IntN(3) {
 		sim.addSubscription()
 	}
 	return sim, nil
@@ -49,12 +52,12 @@ func (sim *subscriptionSimulation) publishWhileOwnersAct() error {
 	var acts []func() error
 	use := func(kind, i int) uint64 { return uint64(subscriptionPurposes + kind + i) } //nolint:gosec // positive
 	for i, s := range sim.subscriptions {
-		for k := range 1 + sim.rng.intN(2) { // who may meet
+		for k := range 1 + sim.rng.IntN(2) { // who may meet
 			o := &subscriptionOwner{baseClient: sim.newClient(fmt.Sprintf("owner-%d-%d", i, k), use(1000+100*k, i)), sim: sim, subscription: s, mayDelete: k == 0}
 			acts = append(acts, o.manageMany)
 		}
 	}
-	for i := range 1 + sim.rng.intN(3) {
+	for i := range 1 + sim.rng.IntN(3) {
 		s := &eventSender{baseClient: sim.newClient(fmt.Sprint("sender-", i), use(1500, i)), sim: sim}
 		acts = append(acts, s.publishMany)
 	}
@@ -125,7 +128,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 			}
 		}
 		if s.isDeleted {
-			sim.markReached("a subscription was retired")
+			sim.MarkReached("a subscription was retired")
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
@@ -29,7 +30,7 @@ type ownedSubscription struct {
 // addSubscription adds a subscription, which is put later.
 func (sim *subscriptionSimulation) addSubscription() {
 	i := len(sim.subscriptions)
-	s := &ownedSubscription{isOrdered: sim.rng.intN(3) == 0}
+	s := &ownedSubscription{isOrdered: sim.rng.IntN(3) == 0}
 	s.id[0], s.id[15] = 1, byte(i) //nolint:gosec // few
 	s.owner, _ = domain.ParseActorID(fmt.Sprint("owner-", i))
 	s.pushReceiver = sim.newReceiver(s.id.Cursor(), sim.stream, fmt.Sprint("subscription-", i), i)
@@ -46,10 +47,10 @@ func (sim *subscriptionSimulation) findSubscription(id domain.SubscriptionID) *o
 }
 
 // newDraft returns the subscription as its owner wants it. Its changes do not matter to receivers.
-func (s *ownedSubscription) newDraft(rng rng) subscribe.Draft {
+func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	return subscribe.Draft{Subscription: domain.Subscription{
 		Owner: s.owner, Topic: "prices", CallbackURL: "http://" + s.name + ".example/hook", IsOrdered: s.isOrdered,
-		MaxConcurrency: s.concurrency, Method: []string{"POST", "PUT"}[rng.intN(2)], MaxRate: []float64{0, 0, 5, 50}[rng.intN(4)],
+		MaxConcurrency: s.concurrency, Method: []string{"POST", "PUT"}[rng.IntN(2)], MaxRate: []float64{0, 0, 5, 50}[rng.IntN(4)],
 	}}
 }
 
@@ -82,18 +83,18 @@ func (o *subscriptionOwner) manageMany() error {
 	if err := o.putSubscription(); err != nil {
 		return err
 	}
-	for range o.rng.intN(6) {
-		if !o.pause(time.Duration(o.rng.intN(20_000)) * time.Millisecond) {
+	for range o.rng.IntN(6) {
+		if !o.pause(time.Duration(o.rng.IntN(20_000)) * time.Millisecond) {
 			return nil
 		}
 		var err error
-		switch o.rng.intN(4) {
+		switch o.rng.IntN(4) {
 		case 0, 1:
 			err = o.putSubscription()
-			o.sim.markReached("a subscription was changed while events were published")
+			o.sim.MarkReached("a subscription was changed while events were published")
 		case 2:
 			err = o.setPaused(true)
-			o.sim.markReached("a subscription was paused while events were published")
+			o.sim.MarkReached("a subscription was paused while events were published")
 		default:
 			err = o.setPaused(false)
 		}
@@ -101,7 +102,7 @@ func (o *subscriptionOwner) manageMany() error {
 			return err
 		}
 	}
-	if o.mayDelete && o.rng.intN(3) == 0 {
+	if o.mayDelete && o.rng.IntN(3) == 0 {
 		return o.deleteSubscription()
 	}
 	return nil
@@ -166,7 +167,7 @@ func (o *subscriptionOwner) deleteSubscription() error {
 		_, err := n.owners.Delete(sim.ctx, s.owner, s.id, subscribe.Match{})
 		return err == nil || domain.KindOf(err) == domain.NotFound, o.unexplainedError("delete", err)
 	})
-	if err != nil || sim.ctx.Err() != nil || !o.pause(time.Duration(o.rng.intN(20_000))*time.Millisecond) {
+	if err != nil || sim.ctx.Err() != nil || !o.pause(time.Duration(o.rng.IntN(20_000))*time.Millisecond) {
 		return err
 	}
 	return sim.callUntilDone(&o.baseClient, "puts what was deleted", func(n *subscriptionNode) (bool, error) {
@@ -201,12 +202,12 @@ type eventSender struct {
 }
 
 func (s *eventSender) publishMany() error {
-	for range 4 + s.rng.intN(10) {
-		if !s.pause(time.Duration(s.rng.intN(6000)) * time.Millisecond) {
+	for range 4 + s.rng.IntN(10) {
+		if !s.pause(time.Duration(s.rng.IntN(6000)) * time.Millisecond) {
 			return nil
 		}
 		err := s.publishNew()
-		if err == nil && len(s.sent) > 0 && s.rng.intN(3) == 0 {
+		if err == nil && len(s.sent) > 0 && s.rng.IntN(3) == 0 {
 			err = s.publishAgain()
 		}
 		if err != nil {
@@ -221,8 +222,8 @@ func (s *eventSender) newEvent() (m domain.Message) {
 	s.eventCount++
 	name := fmt.Sprint(s.who, "-", s.eventCount)
 	m = domain.Message{
-		Priority: []int{0, 0, 4}[s.rng.intN(3)], ContentType: "application/json",
-		Payload: fmt.Appendf(nil, `{"name":%q,"fill":"%0*d"}`, name, s.rng.intN(300), 0),
+		Priority: []int{0, 0, 4}[s.rng.IntN(3)], ContentType: "application/json",
+		Payload: fmt.Appendf(nil, `{"name":%q,"fill":"%0*d"}`, name, s.rng.IntN(300), 0),
 	}
 	s.sim.pmu.Lock()
 	defer s.sim.pmu.Unlock()
@@ -233,8 +234,8 @@ func (s *eventSender) newEvent() (m domain.Message) {
 // publishNew publishes some events. With ids they are sent again until they are accepted; without, only
 // if they were not.
 func (s *eventSender) publishNew() error {
-	events := make([]domain.Message, 1+s.rng.intN(5))
-	hasIDs := s.rng.intN(3) > 0
+	events := make([]domain.Message, 1+s.rng.IntN(5))
+	hasIDs := s.rng.IntN(3) > 0
 	for i := range events {
 		events[i] = s.newEvent()
 		if hasIDs {
@@ -268,10 +269,10 @@ func (s *eventSender) publishNew() error {
 // publishAgain publishes events again, which are duplicates, and perhaps one with other content, which
 // is a conflict.
 func (s *eventSender) publishAgain() error {
-	events := slices.Clone(s.sent[s.rng.intN(len(s.sent))])
+	events := slices.Clone(s.sent[s.rng.IntN(len(s.sent))])
 	conflicts := 0
-	if s.rng.intN(2) == 0 {
-		other := &events[s.rng.intN(len(events))]
+	if s.rng.IntN(2) == 0 {
+		other := &events[s.rng.IntN(len(events))]
 		other.Payload = []byte(`{"name":"a conflict"}`)
 		conflicts = 1
 	}
@@ -284,7 +285,7 @@ func (s *eventSender) publishAgain() error {
 			return false, fmt.Errorf("P19: of %d events that were accepted before, %d of them with other content now, %d are accepted, %d are duplicates and %d conflicts", len(events), conflicts, r.Accepted, r.Duplicates, len(r.Conflicts))
 		}
 		if conflicts > 0 {
-			s.sim.markReached("an event of a topic came with other content")
+			s.sim.MarkReached("an event of a topic came with other content")
 		}
 		return true, nil
 	})

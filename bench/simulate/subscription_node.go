@@ -56,7 +56,7 @@ func (n *subscriptionNode) Call(ctx context.Context, c delivery.Call) domain.Ans
 		err = n.sim.checkOrder(n.sim.findSubscription(id), &c)
 	}
 	if err != nil {
-		n.sim.fail(fmt.Errorf("%s calls: %w", n.who, err))
+		n.sim.Fail(fmt.Errorf("%s calls: %w", n.who, err))
 	}
 	return n.pushNode.Call(ctx, c)
 }
@@ -81,6 +81,6 @@ func (sim *subscriptionSimulation) checkOrder(s *ownedSubscription, c *delivery.
 			return fmt.Errorf("P16: %s is called with %s, and %s was not taken", s.name, e, other)
 		}
 	}
-	sim.markReached("an ordered subscription was called")
+	sim.MarkReached("an ordered subscription was called")
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/amqpframe"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
@@ -62,13 +63,13 @@ func (l *busTransport) dialBus(ctx context.Context) (net.Conn, error) {
 
 // isUnreachable reports whether the namespace cannot be reached for now.
 func (l *busTransport) isUnreachable() bool {
-	return l.isHubs && !l.sim.faultFree && time.Now().Before(time.Unix(0, l.sim.faults.busAwayUntil.Load()))
+	return l.isHubs && !l.sim.FaultFree && time.Now().Before(time.Unix(0, l.sim.faults.busAwayUntil.Load()))
 }
 
 // makeBusUnreachable has no hub reach the namespace for a while.
 func (sim *simulation) makeBusUnreachable(d time.Duration) {
-	sim.traceLine("the bus is away for " + d.String())
-	sim.markReached("the bus was away for a while")
+	sim.Log("the bus is away for " + d.String())
+	sim.MarkReached("the bus was away for a while")
 	sim.faults.busAwayUntil.Store(time.Now().Add(d).UnixNano())
 	sim.mu.Lock()
 	lines := slices.Clone(sim.env.busTransports)
@@ -137,14 +138,14 @@ func (c *busConnection) forwardChunks(direction string, from, to net.Conn) {
 				return
 			}
 		}
-		c.transport.sim.enqueue(t)
+		c.transport.sim.Enqueue(t)
 		select {
 		case ok := <-granted:
 			if !ok {
 				return
 			}
 		case <-c.closed:
-			c.transport.sim.remove(t)
+			c.transport.sim.Remove(t)
 			return
 		}
 		if _, err := to.Write(f.takeChunk()); err != nil {
@@ -174,7 +175,7 @@ func (f *chunkQueue) readChunks(from net.Conn) {
 		f.mu.Lock()
 		f.queue = append(f.queue, slices.Clone(buffer[:n]))
 		f.mu.Unlock()
-		f.conn.transport.sim.wakeUp() // whoever waits before it may be urgent now
+		f.conn.transport.sim.WakeUp() // whoever waits before it may be urgent now
 		select {
 		case f.arrived <- struct{}{}:
 		default:
@@ -206,7 +207,7 @@ func (f *chunkQueue) isUrgent() bool {
 }
 
 // nextTurn is that of the next chunk to be carried, nil if there is none.
-func (f *chunkQueue) nextTurn() (*turn, <-chan bool) {
+func (f *chunkQueue) nextTurn() (*scheduler.Turn, <-chan bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.queue) == 0 {
@@ -214,19 +215,19 @@ func (f *chunkQueue) nextTurn() (*turn, <-chan bool) {
 	}
 	c := f.conn
 	granted := make(chan bool, 1)
-	return &turn{
-		who: c.transport.who, what: fmt.Sprintf("%d %s %s", c.number, f.direction, amqpframe.Names(f.queue[0])), urgent: f.isUrgent, isFrequent: true,
-		proceed: func() string { granted <- true; return "carried" },
-		faults: func() []fault {
+	return &scheduler.Turn{
+		Who: c.transport.who, What: fmt.Sprintf("%d %s %s", c.number, f.direction, amqpframe.Names(f.queue[0])), Urgent: f.isUrgent, IsFrequent: true,
+		Proceed: func() string { granted <- true; return "carried" },
+		Faults: func() []scheduler.Fault {
 			if c.transport.faultFree.Load() {
 				return nil
 			}
-			return []fault{
-				{"cut at one end", func() string { granted <- false; c.closeNear(); return "cut" }},
-				{"cut before", func() string { granted <- false; c.closeBoth(); return "cut" }},
-				{"cut after", func() string {
+			return []scheduler.Fault{
+				{Name: "cut at one end", Inject: func() string { granted <- false; c.closeNear(); return "cut" }},
+				{Name: "cut before", Inject: func() string { granted <- false; c.closeBoth(); return "cut" }},
+				{Name: "cut after", Inject: func() string {
 					cut := func() string { c.closeBoth(); return "cut" }
-					c.transport.sim.enqueue(&turn{who: c.transport.who, what: fmt.Sprintf("%d breaks", c.number), proceed: cut})
+					c.transport.sim.Enqueue(&scheduler.Turn{Who: c.transport.who, What: fmt.Sprintf("%d breaks", c.number), Proceed: cut})
 					granted <- true
 					return "carried"
 				}},

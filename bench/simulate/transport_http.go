@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
@@ -80,7 +81,7 @@ func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
 		}
 	} else {
 		if err := containers.Check(req); err != nil {
-			l.sim.fail(fmt.Errorf("%s makes a request: %w", l.who, err))
+			l.sim.Fail(fmt.Errorf("%s makes a request: %w", l.who, err))
 			return nil, err
 		}
 		name := steps.NameOf(req)
@@ -89,8 +90,8 @@ func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
 		x.query = queryText(req)
 	}
 	x.detail = req.URL.Path + req.Header.Get("x-ms-documentdb-partitionkey")
-	t := &turn{who: l.who, what: x.what, detail: x.detail, isFrequent: !x.isCosmos && !l.sim.plan.blobsFailOften, proceed: x.carryOut, faults: x.possibleFaults, isRare: x.isRareRequest}
-	l.sim.enqueue(t)
+	t := &scheduler.Turn{Who: l.who, What: x.what, Detail: x.detail, IsFrequent: !x.isCosmos && !l.sim.plan.blobsFailOften, Proceed: x.carryOut, Faults: x.possibleFaults, IsRare: x.isRareRequest}
+	l.sim.Enqueue(t)
 	select {
 	case a := <-x.answer:
 		return a.resp, a.err
@@ -120,7 +121,7 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 		x.transport.sim.faults.lastPartition = x.partitionName()
 	}
 	status := 0
-	if time.Now().Before(x.transport.sim.faults.refusedUntil) && !x.transport.sim.faultFree {
+	if time.Now().Before(x.transport.sim.faults.refusedUntil) && !x.transport.sim.FaultFree {
 		x.deliverAnswer(httpResult{resp: refusedResponse(x.req)}) //nolint:bodyclose // whoever asked does
 		return "refused"
 	}
@@ -153,10 +154,10 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	}
 	a := httpResult{resp, err}
 	if x.req.Context().Err() != nil {
-		x.transport.sim.markReached("a request was carried out after its sender had given up")
+		x.transport.sim.MarkReached("a request was carried out after its sender had given up")
 	}
 	if slow := x.transport.sim.drawDelay(); slow > 0 {
-		x.transport.sim.enqueue(&turn{who: x.transport.who, what: x.what + ": its answer", detail: x.detail, notBefore: time.Now().Add(slow), proceed: func() string { return x.deliverAnswer(a) }})
+		x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ": its answer", Detail: x.detail, NotBefore: time.Now().Add(slow), Proceed: func() string { return x.deliverAnswer(a) }})
 		return outcome + ", on its way for " + slow.String()
 	}
 	x.deliverAnswer(a)
@@ -166,7 +167,7 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 // isThrottled reports whether a storm is about where the request goes.
 func (x *httpExchange) isThrottled() bool {
 	sim := x.transport.sim
-	return x.isCosmos && !sim.faultFree && time.Now().Before(sim.faults.throttledUntil) && (sim.faults.throttledPartition == "" || sim.faults.throttledPartition == x.partitionName())
+	return x.isCosmos && !sim.FaultFree && time.Now().Before(sim.faults.throttledUntil) && (sim.faults.throttledPartition == "" || sim.faults.throttledPartition == x.partitionName())
 }
 
 // partitionName names the logical partition that the request is about.
@@ -183,7 +184,7 @@ func (sim *simulation) connectionError(f faulty.Fault) error {
 		return faulty.ErrLost
 	case f == faulty.RequestLost:
 		return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-	case sim.faultRNG.intN(2) == 0:
+	case sim.FaultRNG.IntN(2) == 0:
 		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ETIMEDOUT}
 	default:
 		return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
@@ -276,10 +277,10 @@ type doerFunc func(*http.Request) (*http.Response, error)
 func (d doerFunc) Do(req *http.Request) (*http.Response, error) { return d(req) }
 
 // possibleFaults are those that may befall the request.
-func (x *httpExchange) possibleFaults() []fault {
-	var all []fault
+func (x *httpExchange) possibleFaults() []scheduler.Fault {
+	var all []scheduler.Fault
 	add := func(name string, f faulty.Fault) {
-		all = append(all, fault{name, func() string { return x.carryOutWith(f) }})
+		all = append(all, scheduler.Fault{Name: name, Inject: func() string { return x.carryOutWith(f) }})
 	}
 	for _, f := range append(faulty.Faults(), faulty.More()...) {
 		if f != faulty.ForeignPrecondition && (x.isCosmos || f != faulty.RetryWith && f != faulty.Gone) {
@@ -287,7 +288,7 @@ func (x *httpExchange) possibleFaults() []fault {
 		}
 	}
 	if x.isCosmos {
-		all = append(all, fault{"502 of somebody in between", x.answerBadGateway})
+		all = append(all, scheduler.Fault{Name: "502 of somebody in between", Inject: x.answerBadGateway})
 	}
 	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
 		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these have none
@@ -297,9 +298,9 @@ func (x *httpExchange) possibleFaults() []fault {
 	} else if x.isCosmos {
 		add(faulty.Moving.String(), faulty.Moving)
 	}
-	all = append(all, fault{"lost in the net", x.loseRequest})
+	all = append(all, scheduler.Fault{Name: "lost in the net", Inject: x.loseRequest})
 	if !x.isRead {
-		all = append(all, fault{"late", x.delayRequest})
+		all = append(all, scheduler.Fault{Name: "late", Inject: x.delayRequest})
 	}
 	return all
 }
@@ -319,7 +320,7 @@ func (x *httpExchange) answerBadGateway() string {
 // its own learns in a while that the connection is dead.
 func (x *httpExchange) loseRequest() string {
 	const keepAlive = 2 * time.Minute
-	x.transport.sim.enqueue(&turn{who: x.transport.who, what: x.what + ": its connection", detail: x.detail, notBefore: time.Now().Add(keepAlive), proceed: func() string {
+	x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ": its connection", Detail: x.detail, NotBefore: time.Now().Add(keepAlive), Proceed: func() string {
 		return x.deliverAnswer(httpResult{nil, x.transport.sim.connectionError(faulty.ReplyLostAfter)})
 	}})
 	return "nobody hears of it"
@@ -327,8 +328,8 @@ func (x *httpExchange) loseRequest() string {
 
 // delayRequest has a request hang somewhere, and arrive when its sender has forgotten it.
 func (x *httpExchange) delayRequest() string {
-	d := time.Duration(5+x.transport.sim.faultRNG.intN(60)) * time.Second
-	x.transport.sim.enqueue(&turn{who: x.transport.who, what: x.what + ", late", detail: x.detail, notBefore: time.Now().Add(d), proceed: x.carryOut})
+	d := time.Duration(5+x.transport.sim.FaultRNG.IntN(60)) * time.Second
+	x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ", late", Detail: x.detail, NotBefore: time.Now().Add(d), Proceed: x.carryOut})
 	return "delayed by " + d.String()
 }
 

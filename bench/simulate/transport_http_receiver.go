@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
 // In most simulations node.Options.Transport carries the requests of a hub to the accounts.
@@ -88,29 +90,29 @@ func (r *httpReceiver) dialReceiver(ctx context.Context, _, address string) (net
 	}
 	near, far := net.Pipe()
 	granted := make(chan bool, 1)
-	t := &turn{
-		who: r.who, what: "dials " + address,
-		proceed: func() string { granted <- true; return "connected" },
-		faults: func() []fault {
-			return []fault{{"cut before", func() string { granted <- false; return "refused" }}}
+	t := &scheduler.Turn{
+		Who: r.who, What: "dials " + address,
+		Proceed: func() string { granted <- true; return "connected" },
+		Faults: func() []scheduler.Fault {
+			return []scheduler.Fault{{Name: "cut before", Inject: func() string { granted <- false; return "refused" }}}
 		},
 	}
-	r.sim.enqueue(t)
+	r.sim.Enqueue(t)
 	select {
 	case ok := <-granted:
 		if !ok {
 			return nil, errRefused
 		}
 	case <-r.closed:
-		r.sim.remove(t)
+		r.sim.Remove(t)
 		return nil, errCut
 	case <-ctx.Done():
-		r.sim.remove(t)
+		r.sim.Remove(t)
 		return nil, ctx.Err()
 	}
 	select {
 	case r.conns <- far:
-		r.sim.markReached("a hub called a receiver by a connection of its own")
+		r.sim.MarkReached("a hub called a receiver by a connection of its own")
 		return near, nil
 	case <-r.closed:
 		return nil, errCut

@@ -12,6 +12,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 	"github.com/messagehub/messagehub/bench/simulate/invariants"
 	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	"github.com/messagehub/messagehub/domain"
@@ -62,7 +63,7 @@ const (
 )
 
 // hasWatches reports whether a seed has a world of watches.
-func hasWatches(seed uint64) bool { return newRNG(seed, watchPurposes+500).intN(3) == 0 }
+func hasWatches(seed uint64) bool { return random.NewSource(seed, watchPurposes+500).IntN(3) == 0 }
 
 func newWatchSimulation(o *Options) (*watchSimulation, error) {
 	p, err := newPushSimulation(o, watchPurposes, watchFaults)
@@ -71,10 +72,10 @@ func newWatchSimulation(o *Options) (*watchSimulation, error) {
 	}
 	sim := &watchSimulation{pushSimulation: p, bundles: p.work.checkers[containers.Invariants].(*invariants.Observer), drafts: make(map[string]*watchDraft), watches: make(map[string]*observedWatch)}
 	p.watches, p.workload, p.describeUnfinished = sim, sim.changeWhileOwnersAct, sim.describeUnpublished
-	p.profile.lastStep = 300 + p.rng.intN(1000)
-	sim.retention = []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute}[p.rng.intN(3)]
+	p.Profile.LastStep = 300 + p.rng.IntN(1000)
+	sim.retention = []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute}[p.rng.IntN(3)]
 	sim.base, err = domain.ParseResourceBase("https://hub.example.org")
-	for i := range 1 + p.rng.intN(2) {
+	for i := range 1 + p.rng.IntN(2) {
 		r, failure := domain.Kept(fmt.Sprint("document-", i))
 		sim.documents, err = append(sim.documents, r), errors.Join(err, failure)
 	}
@@ -123,12 +124,12 @@ func (sim *watchSimulation) addWatch(stored *repository.Watch) {
 	number := len(sim.watches)
 	sim.pmu.Unlock()
 	if stored.After < d.before {
-		sim.fail(fmt.Errorf("P18: %s is to begin behind change %d, and %s had %d changes before it was asked for", name, stored.After, d.resource, d.before))
+		sim.Fail(fmt.Errorf("P18: %s is to begin behind change %d, and %s had %d changes before it was asked for", name, stored.After, d.resource, d.before))
 	}
 	o := &observedWatch{id: stored.ID, owner: stored.Owner, resource: stored.Resource, after: stored.After, callbacks: []string{stored.CallbackURL}}
 	cursor := stored.ID.Cursor(stored.Owner)
 	o.pushReceiver = sim.newReceiver(cursor, stored.Resource.Stream(), name, number)
-	o.filters, o.redirects = false, sim.rng.intN(2) == 0
+	o.filters, o.redirects = false, sim.rng.IntN(2) == 0
 	o.check = func(_ *http.Request, body []byte, e push.Entry) error { return sim.checkNotification(o, body, e) }
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -174,13 +175,13 @@ func (sim *watchSimulation) changeWhileOwnersAct() error {
 	var acts []func() error
 	use := func(kind, i int) uint64 { return uint64(watchPurposes + kind + i) } //nolint:gosec // positive
 	for i, r := range sim.documents {
-		for k := range 1 + sim.rng.intN(2) { // which may meet
+		for k := range 1 + sim.rng.IntN(2) { // which may meet
 			writer := &documentWriter{baseClient: sim.newClient(fmt.Sprintf("writer-%d-%d", i, k), use(1000+100*k, i)), sim: sim, resource: r}
 			acts = append(acts, writer.changeMany)
 		}
 	}
 	var sweepers []*bundleSweeper
-	for i := range sim.rng.intN(3) {
+	for i := range sim.rng.IntN(3) {
 		actor, err := newBundleActor(sim, i, use(1300, i))
 		if err != nil {
 			return err
@@ -188,7 +189,7 @@ func (sim *watchSimulation) changeWhileOwnersAct() error {
 		sweepers = append(sweepers, actor.sweeper)
 		acts = append(acts, actor.takeMany)
 	}
-	for i := range 1 + sim.rng.intN(3) {
+	for i := range 1 + sim.rng.IntN(3) {
 		owner, err := newWatchOwner(sim, i, use(1500, i))
 		if err != nil {
 			return err

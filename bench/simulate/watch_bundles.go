@@ -27,8 +27,8 @@ func newBundleActor(sim *watchSimulation, i int, use uint64) (*bundleActor, erro
 }
 
 func (a *bundleActor) takeMany() error {
-	for range 2 + a.rng.intN(5) {
-		if !a.pause(time.Duration(a.rng.intN(10_000)) * time.Millisecond) {
+	for range 2 + a.rng.IntN(5) {
+		if !a.pause(time.Duration(a.rng.IntN(10_000)) * time.Millisecond) {
 			return nil
 		}
 		if err := a.takeBundle(); err != nil {
@@ -52,18 +52,18 @@ func (a *bundleActor) takeBundle() error {
 	a.sim.pmu.Lock()
 	a.sim.opened = append(a.sim.opened, resource)
 	a.sim.pmu.Unlock()
-	if a.rng.intN(3) > 0 {
+	if a.rng.IntN(3) > 0 {
 		if err := a.createOn(resource, a.actor); err != nil {
 			return err
 		}
 	}
-	if !a.pause(time.Duration(a.rng.intN(8000)) * time.Millisecond) {
+	if !a.pause(time.Duration(a.rng.IntN(8000)) * time.Millisecond) {
 		return nil
 	}
-	if err := a.dequeueBundle(bundle.ID); err != nil || a.rng.intN(2) > 0 {
+	if err := a.dequeueBundle(bundle.ID); err != nil || a.rng.IntN(2) > 0 {
 		return err
 	}
-	for range 1 + a.rng.intN(4) {
+	for range 1 + a.rng.IntN(4) {
 		if err := a.replayAndDequeue(&bundle); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (a *bundleActor) takeBundle() error {
 func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 	again := func() error { return a.replayBundle(b.Group) }
 	var err error
-	if a.rng.intN(4) == 0 {
+	if a.rng.IntN(4) == 0 {
 		err = again()
 	} else if a.pause(a.sim.retention) {
 		err = a.sim.runTogether(a.sweeper.sweepOnce, again)
@@ -87,7 +87,7 @@ func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 }
 
 func (a *bundleActor) saveEvents() error {
-	events := make([]domain.Event, 1+a.rng.intN(4))
+	events := make([]domain.Event, 1+a.rng.IntN(4))
 	for i := range events {
 		a.events++
 		events[i] = repositorytest.Event(a.actor)
@@ -122,9 +122,9 @@ func (a *bundleActor) dequeueBundle(id domain.BundleID) error {
 			n.courier.Tell(a.actor)
 		}
 		if after := a.sim.countChanges(resource); after > before {
-			a.sim.markReached("a watched bundle was dequeued")
+			a.sim.MarkReached("a watched bundle was dequeued")
 			if after > 1 {
-				a.sim.markReached("a watched bundle was dequeued again after a replay")
+				a.sim.MarkReached("a watched bundle was dequeued again after a replay")
 			}
 		}
 		return err == nil || domain.KindOf(err) == domain.NotFound, unexplainedWatch(a.who+" cannot dequeue", err)
@@ -150,7 +150,7 @@ type bundleSweeper struct {
 func (s *bundleSweeper) sweepOnce() error {
 	return s.sim.callUntilDone(&s.baseClient, "sweeps", func(n *watchNode) (bool, error) {
 		var err error
-		if s.rng.intN(4) == 0 {
+		if s.rng.IntN(4) == 0 {
 			_, err = n.bundles.Sweep(s.sim.ctx)
 		} else {
 			_, err = n.bundles.SweepRecipient(s.sim.ctx, s.actor)

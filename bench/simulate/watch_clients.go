@@ -47,8 +47,8 @@ type documentWriter struct {
 }
 
 func (a *documentWriter) changeMany() error {
-	for range 4 + a.rng.intN(12) {
-		if !a.pause(time.Duration(a.rng.intN(8000)) * time.Millisecond) {
+	for range 4 + a.rng.IntN(12) {
+		if !a.pause(time.Duration(a.rng.IntN(8000)) * time.Millisecond) {
 			return nil
 		}
 		if err := a.changeDocument(); err != nil {
@@ -62,10 +62,10 @@ func (a *documentWriter) changeMany() error {
 // repeated.
 func (a *documentWriter) changeDocument() error {
 	var when watch.Condition
-	if a.version != "" && a.rng.intN(3) == 0 {
+	if a.version != "" && a.rng.IntN(3) == 0 {
 		when.Versions = []string{a.version}
 	}
-	isDeletion := a.rng.intN(4) == 0
+	isDeletion := a.rng.IntN(4) == 0
 	what := "puts " + a.resource.Name()
 	if isDeletion {
 		what = "deletes " + a.resource.Name()
@@ -75,7 +75,7 @@ func (a *documentWriter) changeDocument() error {
 			return true, a.unexplainedError(n.service.DeleteDocument(a.sim.ctx, a.resource, when))
 		}
 		a.versionCount++
-		stored, _, err := n.service.PutDocument(a.sim.ctx, a.resource, fmt.Appendf(nil, `{"by":%q,"n":%d,"fill":"%0*d"}`, a.who, a.versionCount, a.rng.intN(300), 0), when)
+		stored, _, err := n.service.PutDocument(a.sim.ctx, a.resource, fmt.Appendf(nil, `{"by":%q,"n":%d,"fill":"%0*d"}`, a.who, a.versionCount, a.rng.IntN(300), 0), when)
 		if err == nil {
 			a.version = stored.Version
 			err = a.checkReplaced(stored.Version, when)
@@ -115,20 +115,20 @@ func newWatchOwner(sim *watchSimulation, i int, use uint64) (*watchOwner, error)
 }
 
 func (o *watchOwner) manageMany() error {
-	for range 3 + o.rng.intN(8) {
-		if !o.pause(time.Duration(o.rng.intN(10_000)) * time.Millisecond) {
+	for range 3 + o.rng.IntN(8) {
+		if !o.pause(time.Duration(o.rng.IntN(10_000)) * time.Millisecond) {
 			return nil
 		}
 		var err error
 		switch own := o.ownWatches(); {
-		case len(own) == 0 || o.rng.intN(2) == 0:
+		case len(own) == 0 || o.rng.IntN(2) == 0:
 			err = o.createWatch()
-		case o.rng.intN(3) == 0:
-			err = o.replaceCallback(own[o.rng.intN(len(own))])
-		case o.rng.intN(2) == 0:
-			err = o.deleteWatch(own[o.rng.intN(len(own))])
+		case o.rng.IntN(3) == 0:
+			err = o.replaceCallback(own[o.rng.IntN(len(own))])
+		case o.rng.IntN(2) == 0:
+			err = o.deleteWatch(own[o.rng.IntN(len(own))])
 		default:
-			err = o.readWatch(own[o.rng.intN(len(own))])
+			err = o.readWatch(own[o.rng.IntN(len(own))])
 		}
 		if err != nil {
 			return err
@@ -153,10 +153,10 @@ func (o *watchOwner) ownWatches() []*observedWatch {
 
 // createWatch watches a document, or a bundle. A repeated request is another watch.
 func (o *watchOwner) createWatch() error {
-	resource := o.sim.documents[o.rng.intN(len(o.sim.documents))]
+	resource := o.sim.documents[o.rng.IntN(len(o.sim.documents))]
 	owner := o.actor
-	if bundles := o.sim.openedBundles(); len(bundles) > 0 && o.rng.intN(2) == 0 {
-		resource = bundles[o.rng.intN(len(bundles))]
+	if bundles := o.sim.openedBundles(); len(bundles) > 0 && o.rng.IntN(2) == 0 {
+		resource = bundles[o.rng.IntN(len(bundles))]
 		owner = resource.Actor()
 	}
 	return o.createOn(resource, owner)
@@ -170,7 +170,7 @@ func (o *watchOwner) createOn(resource domain.Resource, owner domain.ActorID) er
 			return true, nil
 		}
 		_, err := n.service.Create(o.sim.ctx, owner, watch.Draft{
-			Resource: o.sim.base.URI(resource), CallbackURL: d.callbackURL("hook"), MayBeAbsent: resource.Kind() == domain.KeptResource && o.rng.intN(2) == 0,
+			Resource: o.sim.base.URI(resource), CallbackURL: d.callbackURL("hook"), MayBeAbsent: resource.Kind() == domain.KeptResource && o.rng.IntN(2) == 0,
 		})
 		if err != nil {
 			return domain.KindOf(err) == domain.NotFound, unexplainedWatch(o.who+" cannot watch "+resource.String(), err)
@@ -186,7 +186,7 @@ func (o *watchOwner) noteCreated(d *watchDraft) error {
 	defer o.sim.pmu.Unlock()
 	d.watch.isCreated = true
 	if n > d.before {
-		o.sim.markReached("a resource was changed while a watch of it was created")
+		o.sim.MarkReached("a resource was changed while a watch of it was created")
 	}
 	if d.watch.after > n {
 		return fmt.Errorf("P18: %s begins behind change %d, and %s has %d changes", d.name, d.watch.after, d.resource, n)
@@ -197,7 +197,7 @@ func (o *watchOwner) noteCreated(d *watchDraft) error {
 // replaceCallback gives a watch another callback.
 func (o *watchOwner) replaceCallback(one *observedWatch) error {
 	d := &watchDraft{name: one.name}
-	callback := d.callbackURL(fmt.Sprint("hook/", o.rng.intN(1000)))
+	callback := d.callbackURL(fmt.Sprint("hook/", o.rng.IntN(1000)))
 	o.sim.pmu.Lock()
 	one.callbacks = append(one.callbacks, callback)
 	o.sim.pmu.Unlock()
@@ -216,7 +216,7 @@ func (o *watchOwner) deleteWatch(one *observedWatch) error {
 	one.isDeleted = true
 	o.sim.pmu.Unlock()
 	if outstanding, _ := o.sim.observer.Outstanding(one.cursor.String()); len(outstanding) > 0 {
-		o.sim.markReached("a watch was deleted whose notifications were outstanding")
+		o.sim.MarkReached("a watch was deleted whose notifications were outstanding")
 	}
 	return o.sim.callUntilDone(&o.baseClient, "deletes "+one.name, func(n *watchNode) (bool, error) {
 		err := n.service.Delete(o.sim.ctx, one.owner, one.id)
@@ -255,7 +255,7 @@ func (o *watchOwner) readWithoutCursor() error {
 	if n == nil {
 		return nil
 	}
-	o.sim.markReached("a watch was stored without its cursor")
+	o.sim.MarkReached("a watch was stored without its cursor")
 	_, err := n.watches.service.Get(o.sim.ctx, one.owner, one.id)
 	return unexplainedWatch("a watch without a cursor cannot be read", err)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/api/webhook"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cosmos"
 	"github.com/messagehub/messagehub/cosmos/client"
 	pushstore "github.com/messagehub/messagehub/cosmos/push"
@@ -30,12 +31,12 @@ type watchNode struct {
 }
 
 // openServices connects the parts to the store and the engine of the node.
-func (n *watchNode) openServices(db *client.Database, clock func() time.Time, random rng) {
+func (n *watchNode) openServices(db *client.Database, clock func() time.Time, random random.Source) {
 	n.bundles = cosmos.New(db, n.sim.content, cosmos.Options{
-		DrawerCapacity: n.sim.plan.capacity, TailEvents: []int{0, 24}[random.intN(2)], SweepEvery: -1, Retention: n.sim.retention, Clock: clock, Random: random.drawUint64,
+		DrawerCapacity: n.sim.plan.capacity, TailEvents: []int{0, 24}[random.IntN(2)], SweepEvery: -1, Retention: n.sim.retention, Clock: clock, Random: random.Uint64,
 	})
-	n.relay = watch.NewRelay(n.store, n.store, n.engine.Published, watch.RelayOptions{Clock: clock, Random: random.drawUint64})
-	n.courier = domainhub.NewCourier(n.bundles, n, domainhub.CourierOptions{Clock: clock, Random: random.drawUint64})
+	n.relay = watch.NewRelay(n.store, n.store, n.engine.Published, watch.RelayOptions{Clock: clock, Random: random.Uint64})
+	n.courier = domainhub.NewCourier(n.bundles, n, domainhub.CourierOptions{Clock: clock, Random: random.Uint64})
 	n.service = watch.New(watch.Ports{
 		Watches: &observedWatches{n.store, n.sim}, Resources: n.store, Changes: n.store, Cursors: n.store, Streams: n.store, Bundles: n.bundles,
 	}, watch.Options{
@@ -81,7 +82,7 @@ func (n *watchNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	to := c.Receiver.Target.(*watchCallee)
 	change, err := domain.ChangeOf(&c.Entry.Message, c.Entry.Position.Number)
 	if err != nil {
-		n.sim.fail(err)
+		n.sim.Fail(err)
 		return domain.Answer{Lost: true, Error: "the change is damaged in the store"}
 	}
 	return n.callReceiver(to.pushReceiver, c, func(id string) (webhook.Result, error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -35,7 +36,7 @@ func (sim *simulation) runWorkload() error {
 	var makers sync.WaitGroup
 	over := make(chan struct{})
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
-		m := &contentDomain{baseClient: sim.newClient("maker", 50), laterRNG: newRNG(sim.options.Seed, 51)}
+		m := &contentDomain{baseClient: sim.newClient("maker", 50), laterRNG: random.NewSource(sim.options.Seed, 51)}
 		makers.Go(func() { m.runUntil(over) })
 	}
 	defer makers.Wait()
@@ -93,7 +94,7 @@ func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClien
 	}
 	sending.Wait()
 	sim.keepFaultsOn()
-	sim.setFaultFree(true)
+	sim.SetFaultFree(true)
 	patience := time.NewTimer(2 * time.Hour)
 	defer patience.Stop()
 	select {
@@ -109,28 +110,18 @@ func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClien
 	return nil
 }
 
-// setFaultFree has the weather clear up, or not.
-func (sim *simulation) setFaultFree(up bool) {
-	sim.scheduler.mu.Lock()
-	if sim.faultFree = up; !up {
-		sim.profile.lastStep += sim.steps
-	}
-	sim.scheduler.mu.Unlock()
-	sim.wakeUp()
-}
-
 // waitForRetention, before a day, lets so much time pass that all that was acknowledged may go.
 // Every other morning comes while the sweeps are about it, and a dawn when one begins.
 func (sim *simulation) waitForRetention(day int) bool {
 	if err := sim.awaitNotices(); err != nil {
-		sim.fail(err)
+		sim.Fail(err)
 		return false
 	}
 	p := sim.newClient("night", uint64(79+day)) //nolint:gosec // there are few
-	sim.setFaultFree(p.rng.intN(3) > 0)
-	long := sim.plan.retention + time.Duration(5+p.rng.intN(30))*time.Minute
-	if p.rng.intN(2) == 0 {
-		long = sim.plan.retention + time.Duration(p.rng.intN(4)-1)*time.Minute
+	sim.SetFaultFree(p.rng.IntN(3) > 0)
+	long := sim.plan.retention + time.Duration(5+p.rng.IntN(30))*time.Minute
+	if p.rng.IntN(2) == 0 {
+		long = sim.plan.retention + time.Duration(p.rng.IntN(4)-1)*time.Minute
 	}
 	var dawn chan struct{}
 	if sim.plan.stopsAtSweeps {
@@ -143,7 +134,7 @@ func (sim *simulation) waitForRetention(day int) bool {
 	if !p.sleepUntil(long, dawn) {
 		return false
 	}
-	sim.setFaultFree(false)
+	sim.SetFaultFree(false)
 	sim.work.ledger.expectMore()
 	return true
 }

@@ -3,6 +3,7 @@ package simulate
 import (
 	"time"
 
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -43,27 +44,27 @@ const (
 	overQueue // in any order
 )
 
-func newFeatures(rng rng, p *plan) (f features) {
-	f.sendsConflicts = rng.intN(3) == 0
-	if rng.intN(2) == 0 {
-		f.sendsPoison = rng.intN(3) == 0
+func newFeatures(rng random.Source, p *plan) (f features) {
+	f.sendsConflicts = rng.IntN(3) == 0
+	if rng.IntN(2) == 0 {
+		f.sendsPoison = rng.IntN(3) == 0
 		for range p.senders {
-			f.routes = append(f.routes, []route{overHTTP, overSessions, overSessions, overQueue}[rng.intN(4)])
+			f.routes = append(f.routes, []route{overHTTP, overSessions, overSessions, overQueue}[rng.IntN(4)])
 		}
 	}
-	if rng.intN(3) == 0 {
-		f.requestedOrigin = p.origins[rng.intN(len(p.origins))]
+	if rng.IntN(3) == 0 {
+		f.requestedOrigin = p.origins[rng.IntN(len(p.origins))]
 		if f.requestedOrigin == p.inline {
 			f.requestedOrigin = p.origins[0]
 		}
 		p.domains = append(p.domains, config.Domain{Name: f.requestedOrigin, Content: domain.Request})
 	}
-	f.longPolls = rng.intN(4) == 0
-	f.hasOperators = rng.intN(4) == 0
+	f.longPolls = rng.IntN(4) == 0
+	f.hasOperators = rng.IntN(4) == 0
 	f.phases = 1
-	if rng.intN(6) == 0 {
+	if rng.IntN(6) == 0 {
 		f.phases, p.retention, p.sweepEvery = 2, 30*time.Minute, 5*time.Minute
 	}
-	f.faultTail = []time.Duration{0, 20 * time.Second, 2 * time.Minute}[rng.intN(3)]
+	f.faultTail = []time.Duration{0, 20 * time.Second, 2 * time.Minute}[rng.IntN(3)]
 	return f
 }

@@ -5,6 +5,7 @@ import (
 
 	busembedded "github.com/messagehub/messagehub/api/servicebus/embedded"
 	"github.com/messagehub/messagehub/api/servicebus/ingest"
+	"github.com/messagehub/messagehub/bench/simulate/random"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/domain"
 )
@@ -43,40 +44,40 @@ type plan struct {
 
 // newPlan makes a plan. What came later is drawn from more, so that a seed keeps the
 // world that it had.
-func newPlan(rng, more, later, latest rng) plan {
+func newPlan(rng, more, later, latest random.Source) plan {
 	p := plan{
-		consistency: []string{"Strong", "Session", "Session"}[rng.intN(3)],
-		capacity:    []int{2, 3, 3, 7, 50}[rng.intN(5)],
-		ordering:    []domain.Ordering{domain.ByCabinet, domain.ByCabinet, domain.ByRecipient}[rng.intN(3)],
+		consistency: []string{"Strong", "Session", "Session"}[rng.IntN(3)],
+		capacity:    []int{2, 3, 3, 7, 50}[rng.IntN(5)],
+		ordering:    []domain.Ordering{domain.ByCabinet, domain.ByCabinet, domain.ByRecipient}[rng.IntN(3)],
 		sweepEvery:  -1,
-		recipients:  1 + rng.intN(2),
-		clients:     1 + rng.intN(2),
-		senders:     1 + rng.intN(3),
-		batches:     1 + rng.intN(4),
+		recipients:  1 + rng.IntN(2),
+		clients:     1 + rng.IntN(2),
+		senders:     1 + rng.IntN(3),
+		batches:     1 + rng.IntN(4),
 	}
-	if rng.intN(4) == 0 {
-		p.rangeBytes = int64(2000 + rng.intN(20_000))
+	if rng.IntN(4) == 0 {
+		p.rangeBytes = int64(2000 + rng.IntN(20_000))
 	}
-	p.origins = []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[:1+rng.intN(3)]
+	p.origins = []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[:1+rng.IntN(3)]
 	p.groups = []string{"timeseries", "masterdata"}
-	if rng.intN(3) == 0 {
+	if rng.IntN(3) == 0 {
 		p.inline = domain.Charges
 		p.domains = config.Domains{{Name: domain.Charges, Content: domain.Inline}}
 	}
 	p.features = newFeatures(more, &p)
-	p.hasCorruptor = later.intN(5) == 0
-	p.clientsGiveUp = p.hasCorruptor || later.intN(3) == 0
-	p.misconfiguresHubs, p.revokesKeys = p.hasCorruptor || later.intN(4) == 0, later.intN(4) == 0
-	if p.hasCorruptor && p.requestedOrigin == (domain.Origin{}) && latest.intN(2) == 0 {
+	p.hasCorruptor = later.IntN(5) == 0
+	p.clientsGiveUp = p.hasCorruptor || later.IntN(3) == 0
+	p.misconfiguresHubs, p.revokesKeys = p.hasCorruptor || later.IntN(4) == 0, later.IntN(4) == 0
+	if p.hasCorruptor && p.requestedOrigin == (domain.Origin{}) && latest.IntN(2) == 0 {
 		p.requestedOrigin = domain.TimeSeries
 		p.domains = append(p.domains, config.Domain{Name: p.requestedOrigin, Content: domain.Request})
 	}
-	p.misconfiguresBus = latest.intN(3) == 0 && p.requestedOrigin != (domain.Origin{})
+	p.misconfiguresBus = latest.IntN(3) == 0 && p.requestedOrigin != (domain.Origin{})
 	p.misconfiguresHubs = p.misconfiguresHubs || p.misconfiguresBus
-	p.lockDuration = []string{"PT15S", "PT15S", "PT5S"}[latest.intN(3)]
-	p.hasLoadBursts = latest.intN(4) == 0
-	p.smallBuffers = latest.intN(3) == 0
-	p.blobsFailOften = latest.intN(2) == 0
+	p.lockDuration = []string{"PT15S", "PT15S", "PT5S"}[latest.IntN(3)]
+	p.hasLoadBursts = latest.IntN(4) == 0
+	p.smallBuffers = latest.IntN(3) == 0
+	p.blobsFailOften = latest.IntN(2) == 0
 	return p
 }
 
@@ -85,7 +86,9 @@ func newPlan(rng, more, later, latest rng) plan {
 // found something are among them.
 const firstSmallSeed = 10_000
 
-func isSmall(seed uint64) bool { return seed >= firstSmallSeed && newRNG(seed, 8).intN(10) != 0 }
+func isSmall(seed uint64) bool {
+	return seed >= firstSmallSeed && random.NewSource(seed, 8).IntN(10) != 0
+}
 
 // shrink leaves out what needs much time, and what the histories of mailboxes do not know.
 func (p *plan) shrink() {

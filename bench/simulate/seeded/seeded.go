@@ -46,7 +46,7 @@ var changes = []change{
 // choices is what choice draws from.
 var choices uint64
 
-//go:linkname seedChoices github.com/messagehub/messagehub/bench/simulate.seedChoices
+//go:linkname seedChoices github.com/messagehub/messagehub/bench/simulate/scheduler.seedChoices
 func seedChoices(seed uint64) { choices = seed }
 
 // choice is SplitMix64.
@@ -61,7 +61,7 @@ func choice() uint64 {
 }
 `},
 	{"runtime/proc.go", "const forcePreemptNS = 10 * 1000 * 1000 // 10ms\n", "const forcePreemptNS = 3600 * 1000 * 1000 * 1000 // an hour\n"},
-	{"runtime/proc.go", "func runqempty(pp *p) bool {\n", `//go:linkname settled github.com/messagehub/messagehub/bench/simulate.settled
+	{"runtime/proc.go", "func runqempty(pp *p) bool {\n", `//go:linkname settled github.com/messagehub/messagehub/bench/simulate/scheduler.settled
 func settled() bool { return runqempty(getg().m.p.ptr()) && sched.runq.empty() }
 
 func runqempty(pp *p) bool {

@@ -1,6 +1,6 @@
 //go:build seeded
 
-package simulate
+package scheduler
 
 import (
 	"runtime"

@@ -1,14 +1,14 @@
-package simulate
+package coverage
 
 import "fmt"
 
-// coverage counts how often states were reached that are rare, and that the
+// Counts counts how often states were reached that are rare, and that the
 // protocols are made for. A campaign that never reaches one of them has proved
 // nothing about it, and fails.
-type coverage map[string]int
+type Counts map[string]int
 
-// rareStates are the states.
-var rareStates = []string{
+// States are the states.
+var States = []string{
 	"a bundle that an operator had taken back was to be confirmed",
 	"a bundle that was confirmed was handed out again by an operator",
 	"a bundle was skipped",
@@ -158,16 +158,16 @@ var rareStates = []string{
 	"the duplicates of an event were counted exactly",
 }
 
-func newCoverage() coverage {
-	s := make(coverage)
-	for _, what := range rareStates {
+func NewCounts() Counts {
+	s := make(Counts)
+	for _, what := range States {
 		s[what] = 0
 	}
 	return s
 }
 
-// count counts one.
-func (s coverage) count(what string) {
+// Count counts one.
+func (s Counts) Count(what string) {
 	if _, ok := s[what]; !ok {
 		panic(fmt.Sprintf("%q is no rare state that anybody waits for", what))
 	}
