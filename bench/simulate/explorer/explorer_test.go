@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// explored goes through a scenario, for so long at most; 0: to its end.
-func explored(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
+// exploreScenario goes through a scenario, for so long at most; 0: to its end.
+func exploreScenario(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
 	t.Helper()
 	var enough atomic.Bool
 	if most > 0 { // the bubble has a clock of its own
@@ -44,7 +44,7 @@ func TestScenarios_HoldInEveryOrder(t *testing.T) {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			r, took := explored(t, s, 0)
+			r, took := exploreScenario(t, s, 0)
 			require.NoError(t, r.Violation)
 			require.True(t, r.Exhausted)
 			require.Positive(t, r.Ends)
@@ -57,7 +57,7 @@ func TestScenarios_HoldInEveryOrder(t *testing.T) {
 func TestDeletedContentHoldsInEveryOrder(t *testing.T) {
 	for _, s := range contentScenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			r, _ := explored(t, s, time.Minute)
+			r, _ := exploreScenario(t, s, time.Minute)
 			require.NoError(t, r.Violation)
 		})
 	}
@@ -76,11 +76,11 @@ func TestEveryScenario_HoldsInEveryOrder(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("MESSAGEHUB_EXPLORER_RESULTS_SECONDS")); err == nil {
 		most = time.Duration(n) * time.Second
 	}
-	report := &report{most: most, commit: os.Getenv("MESSAGEHUB_COMMIT")}
+	report := &explorationReport{limit: most, commit: os.Getenv("MESSAGEHUB_COMMIT")}
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			r, took := explored(t, s, most)
-			report.add(s, r, took)
+			r, took := exploreScenario(t, s, most)
+			report.addLine(s, r, took)
 			t.Log(report.lines[len(report.lines)-1])
 			require.NoError(t, os.WriteFile(file, []byte(report.String()), 0o600))
 			require.NoError(t, r.Violation)
@@ -88,14 +88,14 @@ func TestEveryScenario_HoldsInEveryOrder(t *testing.T) {
 	}
 }
 
-// A report is what the tool says of the scenarios.
-type report struct {
-	most   time.Duration
+// An explorationReport is what the tool says of the scenarios.
+type explorationReport struct {
+	limit  time.Duration
 	commit string
 	lines  []string
 }
 
-func (r *report) add(s *Scenario, found Result, took time.Duration) {
+func (r *explorationReport) addLine(s *Scenario, found Result, took time.Duration) {
 	exhausted := "yes"
 	switch {
 	case found.Violation != nil:
@@ -107,9 +107,9 @@ func (r *report) add(s *Scenario, found Result, took time.Duration) {
 		s.Name, s.Text, found.States, found.Transitions, found.Depth, found.Width, found.Stores, found.Histories, found.Ends, took.Seconds(), exhausted))
 }
 
-func (r *report) String() string {
+func (r *explorationReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Small worlds\n\n`make explore` wrote this; do not edit it.\n\n- commit: %s\n- at most %s for each scenario\n\n", r.commit, r.most)
+	fmt.Fprintf(&b, "# Small worlds\n\n`make explore` wrote this; do not edit it.\n\n- commit: %s\n- at most %s for each scenario\n\n", r.commit, r.limit)
 	b.WriteString("Every interleaving of every request, with a state cache; see the package comment for\nwhat a state is. Depth is the longest way, in requests; width the most choices in one\nstate; stores how many different contents the store had; histories how many different\npasts the parties had; ends how many different ends were drained, saved again and\nchecked. A scenario that is not exhausted was explored to the depth that is stated,\nbut for the last layer.\n\n")
 	b.WriteString("| scenario | about | states | transitions | depth | width | stores | histories | ends | seconds | exhausted |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	b.WriteString(strings.Join(r.lines, "\n") + "\n")
@@ -117,8 +117,8 @@ func (r *report) String() string {
 }
 
 func TestTheSameWorldIsExploredInTheSameWay(t *testing.T) {
-	first, _ := explored(t, find(t, "dequeue-dequeue-lost"), 0)
-	again, _ := explored(t, find(t, "dequeue-dequeue-lost"), 0)
+	first, _ := exploreScenario(t, findScenario(t, "dequeue-dequeue-lost"), 0)
+	again, _ := exploreScenario(t, findScenario(t, "dequeue-dequeue-lost"), 0)
 	require.Equal(t, first, again)
 }
 
@@ -126,10 +126,10 @@ func TestTheSameWorldIsExploredInTheSameWay(t *testing.T) {
 // what there is if histories are told apart by that order as well.
 func TestTheOrderOfAnswersUnderWayTogetherDoesNotMatter(t *testing.T) {
 	for _, name := range []string{"dequeue-dequeue-lost", "save-dequeue"} {
-		few, _ := explored(t, find(t, name), 0)
-		s := find(t, name)
-		s.ordered = true
-		many, _ := explored(t, s, 0)
+		few, _ := exploreScenario(t, findScenario(t, name), 0)
+		s := findScenario(t, name)
+		s.tellsOrder = true
+		many, _ := exploreScenario(t, s, 0)
 		require.Greater(t, many.States, few.States)
 		require.Equal(t, few.Stores, many.Stores)
 		require.Equal(t, few.Ends, many.Ends)

@@ -48,8 +48,8 @@ type Scenario struct {
 
 	left []domain.ObjectChange // for the topic, by the preparation
 
-	mutate  func(*request) // a fault of the hub, to see that it is found
-	ordered bool           // tell histories apart by the order of answers, whatever was under way together
+	mutateRequest func(*request) // a fault of the hub, to see that it is found
+	tellsOrder    bool           // tell histories apart by the order of answers, whatever was under way together
 }
 
 // A Party is a process and what it does.
@@ -67,7 +67,7 @@ type Party struct {
 // A Member is the hand of a party: what it does leaves a sight.
 type Member struct {
 	ctx      context.Context
-	proc     *process
+	proc     *partyProcess
 	scenario *Scenario
 	node     *cosmos.Repository
 	push     *push.Store
@@ -113,23 +113,23 @@ func (s *sight) String() string {
 	return text
 }
 
-func (m *Member) see(s sight) {
+func (m *Member) noteSight(s sight) {
 	if m.proc == nil {
 		return
 	}
 	m.proc.mu.Lock()
 	defer m.proc.mu.Unlock()
 	if !m.proc.dead {
-		m.proc.saw = append(m.proc.saw, s)
+		m.proc.sights = append(m.proc.sights, s)
 	}
 }
 
 var (
-	actor = must(domain.ParseActorID("actor"))
-	now   = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	recipient = mustSucceed(domain.ParseActorID("actor"))
+	startTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 )
 
-func must[T any](v T, err error) T {
+func mustSucceed[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -138,11 +138,11 @@ func must[T any](v T, err error) T {
 
 // Saves saves events by their numbers.
 func (m *Member) Saves(events []domain.Event) {
-	saved, err := m.node.Save(m.ctx, actor, events)
+	saved, err := m.node.Save(m.ctx, recipient, events)
 	if err == nil && saved.Accepted+saved.Duplicates != len(events) {
 		err = fmt.Errorf("of %d events it accepted %d and knew %d", len(events), saved.Accepted, saved.Duplicates)
 	}
-	m.see(sight{what: "saved", events: events, err: err})
+	m.noteSight(sight{what: "saved", events: events, err: err})
 }
 
 // Peeks peeks, looking again when another was faster, as the hub does.
@@ -150,16 +150,16 @@ func (m *Member) Peeks() (repositorytest.Peeked, bool) {
 	for {
 		m.bundles++
 		id := domain.BundleID{0: m.name, 1: m.bundles, 6: 0x80, 8: 0x80}
-		b, err := repositorytest.Peek(m.ctx, repositorytest.Stores{Events: m.node, Bundles: m.node}, actor, groups, id, m.scenario.changes()...)
+		b, err := repositorytest.Peek(m.ctx, repositorytest.Stores{Events: m.node, Bundles: m.node}, recipient, groups, id, m.scenario.bundleChanges()...)
 		switch {
 		case err == nil:
-			m.see(sight{what: "peeked", bundle: b})
+			m.noteSight(sight{what: "peeked", bundle: b})
 			return b, true
 		case errors.Is(err, domain.ErrNoData):
-			m.see(sight{what: "empty"})
+			m.noteSight(sight{what: "empty"})
 			return b, false
 		case domain.KindOf(err) != domain.Conflict:
-			m.see(sight{what: "peeked", err: err})
+			m.noteSight(sight{what: "peeked", err: err})
 			return b, false
 		}
 	}
@@ -167,8 +167,8 @@ func (m *Member) Peeks() (repositorytest.Peeked, bool) {
 
 // Dequeues dequeues a bundle.
 func (m *Member) Dequeues(b repositorytest.Peeked) {
-	_, err := m.node.Acknowledge(m.ctx, actor, b.ID)
-	m.see(sight{what: "dequeued", bundle: b, err: err})
+	_, err := m.node.Acknowledge(m.ctx, recipient, b.ID)
+	m.noteSight(sight{what: "dequeued", bundle: b, err: err})
 }
 
 // Takes peeks so many times, and dequeues what it gets.
@@ -182,41 +182,41 @@ func (m *Member) Takes(times int) {
 
 // Sweeps removes what is acknowledged.
 func (m *Member) Sweeps() {
-	_, err := m.node.SweepRecipient(m.ctx, actor)
-	m.see(sight{what: "swept", err: err})
+	_, err := m.node.SweepRecipient(m.ctx, recipient)
+	m.noteSight(sight{what: "swept", err: err})
 }
 
 // FlushesAll writes what is in tails to pages, as `check --repair` of a node without tails.
 func (m *Member) FlushesAll() {
-	_, err := m.node.Check(m.ctx, cosmos.CheckOptions{Recipient: actor, Repair: true})
-	m.see(sight{what: "checked", err: err})
+	_, err := m.node.Check(m.ctx, cosmos.CheckOptions{Recipient: recipient, Repair: true})
+	m.noteSight(sight{what: "checked", err: err})
 }
 
 var groups = domain.DefaultGroups().All()
 
-func (s *Scenario) content() repository.Content { return memory.NewContent() }
+func (s *Scenario) newContent() repository.Content { return memory.NewContent() }
 
-func (s *Scenario) capacity() int {
+func (s *Scenario) drawerCapacity() int {
 	if s.Capacity > 0 {
 		return s.Capacity
 	}
 	return 3
 }
 
-func (s *Scenario) options(seed uint64) cosmos.Options {
+func (s *Scenario) nodeOptions(seed uint64) cosmos.Options {
 	retention := time.Duration(0) // the default
 	if s.Sweeps {
 		retention = 1
 	}
 	return cosmos.Options{
-		DrawerCapacity: s.capacity(), TailEvents: s.Tail, Exclusive: !s.Leases, SweepEvery: -1,
-		Clock: func() time.Time { return now }, Random: seeded(seed), Retention: retention,
+		DrawerCapacity: s.drawerCapacity(), TailEvents: s.Tail, Exclusive: !s.Leases, SweepEvery: -1,
+		Clock: func() time.Time { return startTime }, Random: newSeeded(seed), Retention: retention,
 	}
 }
 
 // optionsOf returns the options of the node of a party.
 func (s *Scenario) optionsOf(party int) cosmos.Options {
-	o := s.options(uint64(party) + 1) //nolint:gosec // a small number
+	o := s.nodeOptions(uint64(party) + 1) //nolint:gosec // a small number
 	if tail := s.Parties[party].Tail; tail != 0 {
 		o.TailEvents = max(tail, 0)
 	}

@@ -21,7 +21,7 @@ func (m *Member) newTopicRelay() *publish.ObjectRelay {
 		return nil
 	}
 	service := publish.New(m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {})
-	relay := publish.NewObjectRelay(m.objects.Topic(), service, publish.ObjectRelayOptions{Clock: m.scenario.options(0).Clock})
+	relay := publish.NewObjectRelay(m.objects.Topic(), service, publish.ObjectRelayOptions{Clock: m.scenario.nodeOptions(0).Clock})
 	m.objects.Topic().Observe(func(c domain.ObjectChange) { m.stored = append(m.stored, c) })
 	return relay
 }
@@ -29,40 +29,40 @@ func (m *Member) newTopicRelay() *publish.ObjectRelay {
 // FindsChanges finds the changes for the topic that the preparation leaves. A query over all partitions has no
 // place in the orders that are explored.
 func (m *Member) FindsChanges() {
-	m.scenario.left = must(m.objects.Topic().Unpublished(m.ctx, now.Add(time.Hour), repository.MaxAppend))
+	m.scenario.left = mustSucceed(m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend))
 }
 
 // RelaysLeft publishes the changes for the topic that the preparation has left.
 func (m *Member) RelaysLeft() {
-	m.see(sight{what: "published", err: m.topic.Publish(m.ctx, m.scenario.left)})
+	m.noteSight(sight{what: "published", err: m.topic.Publish(m.ctx, m.scenario.left)})
 }
 
 // RelaysStored publishes the changes for the topic that the member has stored.
 func (m *Member) RelaysStored() {
 	if len(m.stored) > 0 {
-		m.see(sight{what: "published", err: m.topic.Publish(m.ctx, m.stored)})
+		m.noteSight(sight{what: "published", err: m.topic.Publish(m.ctx, m.stored)})
 	}
 }
 
-// judgeTopic has a fresh node publish what was left for the topic, and demands that the stream has each change
+// verifyTopic has a fresh node publish what was left for the topic, and demands that the stream has each change
 // once, and that the changes lead to the current state of the object.
-func (j *judge) judgeTopic(s *state) error {
-	for i := range j.Parties {
-		for k := range s.nodes[i].saw {
-			if err := j.isHonest(&s.nodes[i].saw[k]); err != nil {
-				return fmt.Errorf("%s: %w", j.Parties[i].Name, err)
+func (v *endVerifier) verifyTopic(s *state) error {
+	for i := range v.Parties {
+		for k := range s.nodes[i].sights {
+			if err := v.checkSight(&s.nodes[i].sights[k]); err != nil {
+				return fmt.Errorf("%s: %w", v.Parties[i].Name, err)
 			}
 		}
 	}
-	m := j.newMember(context.Background(), j.db, nil, j.options, 77)
-	left, err := m.objects.Topic().Unpublished(m.ctx, now.Add(time.Hour), repository.MaxAppend)
+	m := v.newMember(context.Background(), v.db, nil, v.options, 77)
+	left, err := m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend)
 	if err == nil && len(left) > 0 {
 		err = m.topic.Publish(m.ctx, left)
 	}
 	if err != nil {
 		return fmt.Errorf("a fresh node publishes: %w", err)
 	}
-	if left, err = m.objects.Topic().Unpublished(m.ctx, now.Add(time.Hour), repository.MaxAppend); err != nil || len(left) > 0 {
+	if left, err = m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend); err != nil || len(left) > 0 {
 		return errors.Join(fmt.Errorf("%d changes are left for the topic that were published", len(left)), err)
 	}
 	found, err := m.push.Read(m.ctx, domain.ObjectsStream(), domain.Position{}, 100)
@@ -73,11 +73,11 @@ func (j *judge) judgeTopic(s *state) error {
 	if err != nil {
 		return err
 	}
-	return leadsTo(found.Entries, &object)
+	return checkTopicEvents(found.Entries, &object)
 }
 
-// leadsTo demands that the events of a topic, in the order of their versions, lead to the state of an object.
-func leadsTo(entries []repository.Entry, object *domain.Object) error {
+// checkTopicEvents demands that the events of a topic, in the order of their versions, lead to the state of an object.
+func checkTopicEvents(entries []repository.Entry, object *domain.Object) error {
 	type event struct {
 		Event   domain.ObjectStateEvent
 		Version int64
@@ -109,18 +109,18 @@ func leadsTo(entries []repository.Entry, object *domain.Object) error {
 
 // topicScenarios returns those of nodes that store events of an object and publish its changes to the topic.
 func topicScenarios() []*Scenario {
-	created := prepare(ingests(reports("key", "[C@10]")), (*Member).FindsChanges)
-	relay := does("relay", (*Member).RelaysLeft)
+	created := prepareWith(ingestAll(reportsOf("key", "[C@10]")), (*Member).FindsChanges)
+	relay := partyOf("relay", (*Member).RelaysLeft)
 	publishing := func(name, script string) Party {
-		p := does(name, ingests(reports("key", script)), (*Member).RelaysStored)
-		p.Messages = [][]repository.ObjectReport{reports("key", script)}
+		p := partyOf(name, ingestAll(reportsOf("key", script)), (*Member).RelaysStored)
+		p.Messages = [][]repository.ObjectReport{reportsOf("key", script)}
 		return p
 	}
 	return []*Scenario{
 		{
 			Name: "topic-relay-relay", Quick: true, Text: "two nodes publish the creation of an object to the topic; a crash, a lost reply",
 			Objects: true, Topic: true, Crashes: 1, Lost: 1, Prepare: created,
-			Parties: []Party{relay, does("relay again", (*Member).RelaysLeft)},
+			Parties: []Party{relay, partyOf("relay again", (*Member).RelaysLeft)},
 		},
 		{
 			Name: "topic-delete-relay", Quick: true, Text: "a node deletes an object and publishes that, another publishes its creation; a crash, a lost reply",

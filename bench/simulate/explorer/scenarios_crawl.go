@@ -66,7 +66,7 @@ func (m *Member) Crawls() {
 	jobs := &endingJobs{memory.NewJobs(), cancel}
 	service := ledger.New(
 		ledger.Ports{Objects: m.objects, Jobs: jobs, Source: source},
-		ledger.Options{Clock: crawledAt, Random: seeded(uint64(m.name) + 500)},
+		ledger.Options{Clock: crawledAt, Random: newSeeded(uint64(m.name) + 500)},
 	)
 	err := jobs.CreateJob(ctx, job)
 	if err == nil {
@@ -76,49 +76,49 @@ func (m *Member) Crawls() {
 	if err == nil && job.State != domain.JobCompleted {
 		err = domain.Errorf(domain.Unavailable, "the crawl has failed: %s", job.Report)
 	}
-	m.see(sight{what: "crawled", err: err})
+	m.noteSight(sight{what: "crawled", err: err})
 }
 
-func crawls() Party { return does("crawl", (*Member).Crawls) }
+func crawler() Party { return partyOf("crawl", (*Member).Crawls) }
 
 // crawlScenarios returns those in which a page of a crawl meets events of the same object.
 func crawlScenarios() []*Scenario {
-	known := prepare(ingests(reports("key", "[C@10+10]")), (*Member).StartsCrawl)
-	versions := prepare(ingests(reports("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartsCrawl) // version 1 is spilled
+	known := prepareWith(ingestAll(reportsOf("key", "[C@10+10]")), (*Member).StartsCrawl)
+	versions := prepareWith(ingestAll(reportsOf("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartsCrawl) // version 1 is spilled
 	isListed := []repository.SourceObject{{Key: "key", ObjectFacts: domain.ObjectFacts{ETag: "crawl"}}}
 	return []*Scenario{
 		{
 			Name: "object-crawl-made", Quick: true, Text: "a crawl does not list an object that is made just then; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1, Current: "C@20+"},
-			Parties: []Party{crawls(), ingester("made", reports("key", "[C@20+40]"))},
+			Parties: []Party{crawler(), ingester("made", reportsOf("key", "[C@20+40]"))},
 		},
 		{
 			Name: "object-crawl-deleted", Quick: true, Text: "a crawl lists an object that is deleted just then; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Listed: isListed, Rows: 1},
-			Parties: []Party{crawls(), ingester("deleted", reports("key", "[D@20+40]"))},
+			Parties: []Party{crawler(), ingester("deleted", reportsOf("key", "[D@20+40]"))},
 		},
 		{
 			Name: "object-crawl-late", Quick: true, Text: "the event comes late of what a crawl finds to be deleted; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1},
-			Parties: []Party{crawls(), ingester("late", reports("key", "[D@20+20]"))},
+			Parties: []Party{crawler(), ingester("late", reportsOf("key", "[D@20+20]"))},
 		},
 		{
 			Name: "object-crawl-late-stale", Quick: true, Text: "the same on a Session account, two stale reads",
 			Objects: true, Session: true, Stale: 2, Behind: 2, Prepare: known, Crawl: &Crawl{Rows: 1},
-			Parties: []Party{crawls(), ingester("late", reports("key", "[D@20+20]"))},
+			Parties: []Party{crawler(), ingester("late", reportsOf("key", "[D@20+20]"))},
 		},
 		{
 			Name: "object-crawl-versions", Quick: true, Text: "a crawl finds that no version exists while late events delete two, one of them spilled; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: versions, Crawl: &Crawl{Rows: 2},
-			Parties: []Party{crawls(), ingester("late", reports("key", "[D@50/3+20] [D@60/1+21]"))},
+			Parties: []Party{crawler(), ingester("late", reportsOf("key", "[D@50/3+20] [D@60/1+21]"))},
 		},
 	}
 }
 
-// judge demands that an object is current as the store has it, and has no more rows of the crawl than it may add.
-func (c *Crawl) judge(store *objects.Store, names []domain.ObjectName) error {
+// verifyObjects demands that an object is current as the store has it, and has no more rows of the crawl than it may add.
+func (c *Crawl) verifyObjects(store *objects.Store, names []domain.ObjectName) error {
 	for _, name := range names {
-		text, err := describe(store, name)
+		text, err := describeObject(store, name)
 		if err != nil {
 			return err
 		}

@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// A process is one life of a party.
-type process struct {
+// A partyProcess is one life of a party.
+type partyProcess struct {
 	engine   *embedded.Engine
 	patience time.Duration
 	born     time.Time
 
 	mu       sync.Mutex
-	held     []*held
+	held     []*heldRequest
 	dead     bool
 	returned bool
 	err      error // of the explorer itself
@@ -34,21 +34,21 @@ type process struct {
 	cancel   context.CancelFunc
 	db       *client.Database
 
-	saw []sight
+	sights []sight
 }
 
-type held struct {
+type heldRequest struct {
 	*request
 	reply chan *answer
 }
 
-var lives int // each has a host of its own, for the client keeps what it knows of one
+var processCount int // each has a host of its own, for the client keeps what it knows of one
 
-func (p *player) process() (*process, error) {
-	lives++
-	proc := &process{engine: p.engine, activity: make(chan struct{}, 1), patience: p.scenario.Wait, born: time.Now()}
+func (p *partyPlayer) newProcess() (*partyProcess, error) {
+	processCount++
+	proc := &partyProcess{engine: p.engine, activity: make(chan struct{}, 1), patience: p.scenario.Wait, born: time.Now()}
 	db, err := client.Connect(client.Connection{
-		Endpoint: fmt.Sprintf("http://life-%d.localhost/", lives), Key: p.engine.Key(), Transport: proc,
+		Endpoint: fmt.Sprintf("http://life-%d.localhost/", processCount), Key: p.engine.Key(), Transport: proc,
 	})
 	if err != nil {
 		return nil, err
@@ -64,22 +64,22 @@ func (p *player) process() (*process, error) {
 		proc.mu.Lock()
 		proc.returned = true
 		proc.mu.Unlock()
-		proc.wake()
+		proc.wakeUp()
 	}()
-	proc.settle()
+	proc.awaitHalt()
 	return proc, nil
 }
 
-func (p *process) wake() {
+func (p *partyProcess) wakeUp() {
 	select {
 	case p.activity <- struct{}{}:
 	default:
 	}
 }
 
-// settle returns when the party has come to a halt: it has something under way, or
+// awaitHalt returns when the party has come to a halt: it has something under way, or
 // is done. Its time passes only here.
-func (p *process) settle() {
+func (p *partyProcess) awaitHalt() {
 	for {
 		synctest.Wait()
 		p.mu.Lock()
@@ -96,14 +96,14 @@ func (p *process) settle() {
 	}
 }
 
-func (p *process) isDone() bool {
+func (p *partyProcess) isDone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.returned
 }
 
-// requests returns what is under way, in a fixed order.
-func (p *process) requests() []*request {
+// pendingRequests returns what is under way, in a fixed order.
+func (p *partyProcess) pendingRequests() []*request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var all []*request
@@ -117,12 +117,12 @@ func (p *process) requests() []*request {
 // isAt reports whether the party has come no further than h. While it waited, time
 // went on for the others, and a backoff of it may have ended, which in its own time
 // would have had to wait for the answer to what it has under way.
-func (p *process) isAt(h *history) bool {
-	return slices.EqualFunc(p.requests(), h.pending, func(a, b *request) bool { return a.key == b.key })
+func (p *partyProcess) isAt(h *partyHistory) bool {
+	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *request) bool { return a.key == b.key })
 }
 
-// find takes out the request of a key.
-func (p *process) find(key string) *held {
+// takeRequest takes out the request of a key.
+func (p *partyProcess) takeRequest(key string) *heldRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, h := range p.held {
@@ -134,16 +134,16 @@ func (p *process) find(key string) *held {
 	return nil
 }
 
-func (p *process) underWay() string {
+func (p *partyProcess) describePending() string {
 	var keys []string
-	for _, r := range p.requests() {
+	for _, r := range p.pendingRequests() {
 		keys = append(keys, r.key)
 	}
 	return strings.Join(keys, "\n")
 }
 
-// kill ends the party: whatever it asks is refused, so that it gives up.
-func (p *process) kill() {
+// killProcess ends the party: whatever it asks is refused, so that it gives up.
+func (p *partyProcess) killProcess() {
 	p.mu.Lock()
 	p.dead = true
 	for _, h := range p.held {
@@ -159,7 +159,7 @@ func (p *process) kill() {
 var errDead = errors.New("this process is dead")
 
 // Do holds what the party asks for documents, and passes on the rest.
-func (p *process) Do(req *http.Request) (*http.Response, error) {
+func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 	if !strings.Contains(req.URL.Path, "/docs") {
 		return p.engine.Transport().Do(req)
 	}
@@ -170,34 +170,34 @@ func (p *process) Do(req *http.Request) (*http.Response, error) {
 	}
 	if p.dead || err != nil {
 		p.mu.Unlock()
-		return refusal.response(req), nil
+		return deadAnswer.newResponse(req), nil
 	}
-	h := &held{request: r, reply: make(chan *answer, 1)}
+	h := &heldRequest{request: r, reply: make(chan *answer, 1)}
 	p.held = append(p.held, h)
 	p.mu.Unlock()
-	p.wake()
+	p.wakeUp()
 	select {
 	case a, alive := <-h.reply:
 		switch {
 		case !alive:
-			return refusal.response(req), nil
+			return deadAnswer.newResponse(req), nil
 		case a == lost:
 			return nil, faulty.ErrLost
 		}
-		return a.response(req), nil
+		return a.newResponse(req), nil
 	case <-req.Context().Done():
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.held = slices.DeleteFunc(p.held, func(other *held) bool { return other == h })
+		p.held = slices.DeleteFunc(p.held, func(other *heldRequest) bool { return other == h })
 		return nil, errors.Join(errDead, req.Context().Err())
 	}
 }
 
-// refusal is what no operation tries again.
-var refusal = &answer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
+// deadAnswer is what no operation tries again.
+var deadAnswer = &answer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
 
-// seeded returns a source of randomness that repeats itself.
-func seeded(seed uint64) func() uint64 {
+// newSeeded returns a source of randomness that repeats itself.
+func newSeeded(seed uint64) func() uint64 {
 	var mu sync.Mutex
 	source := rand.New(rand.NewPCG(seed, 7))
 	return func() uint64 {

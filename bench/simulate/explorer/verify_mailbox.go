@@ -17,22 +17,22 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// end checks a state that may be the last one: all parties are done, but for as many
+// checkEnd checks a state that may be the last one: all parties are done, but for as many
 // as may crash.
-func (w *world) end(s *state) error {
+func (x *exploration) checkEnd(s *state) error {
 	key := fmt.Sprint(s.store)
 	unfinished := 0
-	for i := range w.Parties {
+	for i := range x.Parties {
 		if !s.nodes[i].done {
 			unfinished++
 		}
-		key += fmt.Sprintf("|%t\n%s", s.nodes[i].done, s.nodes[i].seen)
+		key += fmt.Sprintf("|%t\n%s", s.nodes[i].done, s.nodes[i].sightText)
 	}
-	if unfinished > w.Crashes || w.ends[key] {
+	if unfinished > x.Crashes || x.ends[key] {
 		return nil
 	}
-	w.ends[key] = true
-	engine, err := w.restored(s.store)
+	x.ends[key] = true
+	engine, err := x.restoreEngine(s.store)
 	if err != nil {
 		return err
 	}
@@ -42,25 +42,25 @@ func (w *world) end(s *state) error {
 		return err
 	}
 	defer db.Close()
-	options := w.options(77)
+	options := x.nodeOptions(77)
 	options.Exclusive = true // whoever has crashed is dead
-	j := &judge{world: w, db: db, options: options, bundles: w.bundles(s.store)}
-	if w.Watches {
-		return j.judgeWatches(s)
+	v := &endVerifier{exploration: x, db: db, options: options, bundles: x.bundleStates(s.store)}
+	if x.Watches {
+		return v.verifyWatches(s)
 	}
-	if w.Topic {
-		if err := j.judgeTopic(s); err != nil {
+	if x.Topic {
+		if err := v.verifyTopic(s); err != nil {
 			return err
 		}
 	}
-	if w.Objects {
-		return j.judgeObjects(s)
+	if x.Objects {
+		return v.verifyObjects(s)
 	}
-	return j.judge(s)
+	return v.verifyMailbox(s)
 }
 
-// restored returns an engine that holds what the store held.
-func (w *world) restored(at int) (*embedded.Engine, error) {
+// restoreEngine returns an engine that holds what the store held.
+func (x *exploration) restoreEngine(at int) (*embedded.Engine, error) {
 	engine, err := embedded.Open(embedded.Options{})
 	if err != nil {
 		return nil, err
@@ -70,10 +70,10 @@ func (w *world) restored(at int) (*embedded.Engine, error) {
 		err = db.Provision(context.Background(), allContainers())
 		db.Close()
 	}
-	for p, chain := range w.stores[at].parts {
-		for _, d := range w.store.contents[chain[0]].docs {
+	for p, chain := range x.stores[at].parts {
+		for _, d := range x.store.contents[chain[0]].docs {
 			if err == nil && d.json != "" {
-				err = create(engine, p, d.json)
+				err = createDocument(engine, p, d.json)
 			}
 		}
 	}
@@ -87,14 +87,14 @@ type bundle struct {
 	Kind, State string
 }
 
-// bundles returns the state of each bundle in the store.
-func (w *world) bundles(at int) map[string]string {
+// bundleStates returns the state of each bundle in the store.
+func (x *exploration) bundleStates(at int) map[string]string {
 	found := make(map[string]string)
-	for p, chain := range w.stores[at].parts {
+	for p, chain := range x.stores[at].parts {
 		if p.container != containers.Bundles {
 			continue
 		}
-		for id, d := range w.store.contents[chain[0]].docs {
+		for id, d := range x.store.contents[chain[0]].docs {
 			var b bundle
 			if json.Unmarshal([]byte(d.json), &b) == nil && b.Kind == "bundle" {
 				found[id] = b.State
@@ -104,9 +104,9 @@ func (w *world) bundles(at int) map[string]string {
 	return found
 }
 
-// A judge looks at one end.
-type judge struct {
-	*world
+// An endVerifier looks at one end.
+type endVerifier struct {
+	*exploration
 	db      *client.Database
 	options cosmos.Options
 	bundles map[string]string // in the store, their states
@@ -115,44 +115,46 @@ type judge struct {
 	taken   []repositorytest.Peeked
 }
 
-func (j *judge) node() *cosmos.Repository { return cosmos.New(j.db, j.content(), j.options) }
+func (v *endVerifier) newNode() *cosmos.Repository {
+	return cosmos.New(v.db, v.newContent(), v.options)
+}
 
-func (j *judge) judge(s *state) error {
-	if err := j.sights(s); err != nil {
+func (v *endVerifier) verifyMailbox(s *state) error {
+	if err := v.noteSights(s); err != nil {
 		return err
 	}
-	if err := j.isSound(); err != nil {
+	if err := v.checkStore(); err != nil {
 		return err
 	}
-	if err := j.drain("what was committed is not what is delivered"); err != nil {
+	if err := v.drainMailbox("what was committed is not what is delivered"); err != nil {
 		return err
 	}
-	if j.Sweeps { // an id that was removed is unknown again
-		j.offered = slices.DeleteFunc(j.offered, j.isTaken)
+	if v.Sweeps { // an id that was removed is unknown again
+		v.offered = slices.DeleteFunc(v.offered, v.isTaken)
 	}
-	if len(j.offered) > 0 {
-		saved, err := j.node().Save(context.Background(), actor, j.offered)
-		if err != nil || saved.Accepted+saved.Duplicates != len(j.offered) {
-			return fmt.Errorf("a fresh writer saves %d events again: %+v, %w", len(j.offered), saved, err)
+	if len(v.offered) > 0 {
+		saved, err := v.newNode().Save(context.Background(), recipient, v.offered)
+		if err != nil || saved.Accepted+saved.Duplicates != len(v.offered) {
+			return fmt.Errorf("a fresh writer saves %d events again: %+v, %w", len(v.offered), saved, err)
 		}
-		j.ledger.Saved(0, j.offered...)
+		v.ledger.Saved(0, v.offered...)
 	}
-	if err := j.drain("after everything was saved again, not everything is delivered once"); err != nil {
+	if err := v.drainMailbox("after everything was saved again, not everything is delivered once"); err != nil {
 		return err
 	}
-	return j.isSound()
+	return v.checkStore()
 }
 
 // isTaken reports whether an event was delivered and confirmed.
-func (j *judge) isTaken(e domain.Event) bool {
-	return slices.ContainsFunc(j.taken, func(b repositorytest.Peeked) bool {
+func (v *endVerifier) isTaken(e domain.Event) bool {
+	return slices.ContainsFunc(v.taken, func(b repositorytest.Peeked) bool {
 		return slices.ContainsFunc(b.Events, func(t repository.StoredEvent) bool { return t.ID == e.ID })
 	})
 }
 
-// isSound runs the check of the repository.
-func (j *judge) isSound() error {
-	report, err := j.node().Check(context.Background(), cosmos.CheckOptions{Recipient: actor})
+// checkStore runs the check of the repository.
+func (v *endVerifier) checkStore() error {
+	report, err := v.newNode().Check(context.Background(), cosmos.CheckOptions{Recipient: recipient})
 	if err != nil {
 		return err
 	}
@@ -164,15 +166,15 @@ func (j *judge) isSound() error {
 	return nil
 }
 
-// drain takes all that waits, and holds what was ever delivered to the ledger.
-func (j *judge) drain(otherwise string) error {
-	node := j.node()
+// drainMailbox takes all that waits, and holds what was ever delivered to the ledger.
+func (v *endVerifier) drainMailbox(otherwise string) error {
+	node := v.newNode()
 	stores := repositorytest.Stores{Events: node, Bundles: node, Answers: node, Outbox: node}
-	drained, err := repositorytest.Drain(context.Background(), stores, actor, groups)
-	j.taken = append(j.taken, drained...)
-	slices.SortStableFunc(j.taken, func(a, b repositorytest.Peeked) int { return int(a.First - b.First) })
+	drained, err := repositorytest.Drain(context.Background(), stores, recipient, groups)
+	v.taken = append(v.taken, drained...)
+	slices.SortStableFunc(v.taken, func(a, b repositorytest.Peeked) int { return int(a.First - b.First) })
 	if err == nil {
-		err = j.ledger.Check(j.taken)
+		err = v.ledger.Check(v.taken)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", otherwise, err)
@@ -180,27 +182,27 @@ func (j *judge) drain(otherwise string) error {
 	return nil
 }
 
-// sights takes in what the parties were told, and holds it to what is stored.
-func (j *judge) sights(s *state) error {
+// noteSights takes in what the parties were told, and holds it to what is stored.
+func (v *endVerifier) noteSights(s *state) error {
 	seen := make(map[domain.BundleID]repositorytest.Peeked)
 	dequeued := make(map[domain.BundleID]int)
-	if err := j.sightsOf(j.events, seen, dequeued); err != nil {
+	if err := v.noteSightsOf(v.events, seen, dequeued); err != nil {
 		return err
 	}
-	j.offers()
-	for i := range j.Parties {
-		if after := j.Parties[i].After; after > 0 {
-			if err := overtaken(s.nodes[after-1].saw, s.nodes[i].saw, !j.Session); err != nil {
-				return fmt.Errorf("%s, after %s: %w", j.Parties[i].Name, j.Parties[after-1].Name, err)
+	v.noteOffers()
+	for i := range v.Parties {
+		if after := v.Parties[i].After; after > 0 {
+			if err := checkOrder(s.nodes[after-1].sights, s.nodes[i].sights, !v.Session); err != nil {
+				return fmt.Errorf("%s, after %s: %w", v.Parties[i].Name, v.Parties[after-1].Name, err)
 			}
 		}
-		if err := j.sightsOf(s.nodes[i].saw, seen, dequeued); err != nil {
-			return fmt.Errorf("%s: %w", j.Parties[i].Name, err)
+		if err := v.noteSightsOf(s.nodes[i].sights, seen, dequeued); err != nil {
+			return fmt.Errorf("%s: %w", v.Parties[i].Name, err)
 		}
 	}
 	for id, b := range seen {
-		if j.bundles[id.String()] == "dequeued" {
-			j.taken = append(j.taken, b)
+		if v.bundles[id.String()] == "dequeued" {
+			v.taken = append(v.taken, b)
 		}
 	}
 	for id, times := range dequeued {
@@ -211,16 +213,16 @@ func (j *judge) sights(s *state) error {
 	return nil
 }
 
-func (j *judge) sightsOf(saw []sight, seen map[domain.BundleID]repositorytest.Peeked, dequeued map[domain.BundleID]int) error {
+func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]repositorytest.Peeked, dequeued map[domain.BundleID]int) error {
 	for i := range saw {
 		at := &saw[i]
-		if err := j.isHonest(at); err != nil {
+		if err := v.checkSight(at); err != nil {
 			return err
 		}
 		switch at.what {
 		case "saved":
 			if at.err == nil {
-				j.ledger.Saved(0, at.events...)
+				v.ledger.Saved(0, at.events...)
 			}
 		case "peeked":
 			if at.err != nil {
@@ -238,7 +240,7 @@ func (j *judge) sightsOf(saw []sight, seen map[domain.BundleID]repositorytest.Pe
 				continue
 			}
 			dequeued[at.bundle.ID]++
-			if state := j.bundles[at.bundle.ID.String()]; state != "dequeued" {
+			if state := v.bundles[at.bundle.ID.String()]; state != "dequeued" {
 				return fmt.Errorf("the bundle %s was dequeued with success, but is %s", at.bundle.ID, state)
 			}
 		}
@@ -246,37 +248,37 @@ func (j *judge) sightsOf(saw []sight, seen map[domain.BundleID]repositorytest.Pe
 	return nil
 }
 
-// offers notes the events that the parties may have saved although nobody was told.
-func (j *judge) offers() {
+// noteOffers notes the events that the parties may have saved although nobody was told.
+func (v *endVerifier) noteOffers() {
 	offered := make(map[domain.EventID]int)
-	for i := range j.Parties {
-		for _, e := range j.Parties[i].Offers {
+	for i := range v.Parties {
+		for _, e := range v.Parties[i].Offers {
 			offered[e.ID]++
 		}
 	}
-	for i := range j.Parties {
-		for _, e := range j.Parties[i].Offers {
+	for i := range v.Parties {
+		for _, e := range v.Parties[i].Offers {
 			saver := i + 1
 			if offered[e.ID] > 1 { // whose it is depends on who is first, so its order is nobody's
 				saver = 100 + int(e.ID[0])
 			}
-			j.ledger.Unsure(saver, e)
-			j.offered = append(j.offered, e)
+			v.ledger.Unsure(saver, e)
+			v.offered = append(v.offered, e)
 		}
 	}
 }
 
-// isHonest reports whether a party may be told that: without faults everything
+// checkSight reports whether a party may be told that: without faults everything
 // succeeds in the end, and with them nothing fails but what may have happened or can
 // be tried again.
-func (j *judge) isHonest(at *sight) error {
+func (v *endVerifier) checkSight(at *sight) error {
 	kind := domain.KindOf(at.err)
 	switch {
 	case at.err == nil:
 		return nil
-	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(j.Parties) > 1:
+	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(v.Parties) > 1:
 		return nil // another has dequeued it
-	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && j.Lost+j.Stale+j.Crashes > 0:
+	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}
 	return fmt.Errorf("%s: it was told %w", at.what, at.err)
@@ -289,9 +291,9 @@ func sameBundle(a, b repositorytest.Peeked) bool {
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
-// overtaken holds what a party saw that began after another was done to what that
+// checkOrder holds what a party saw that began after another was done to what that
 // was told.
-func overtaken(before, after []sight, fresh bool) error {
+func checkOrder(before, after []sight, fresh bool) error {
 	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {
 		if before[i].err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// keeping returns a retention of seconds, and the time: that of the events of a preparation, or one at which
+// keepingAt returns a retention of seconds, and the time: that of the events of a preparation, or one at which
 // whole objects may go.
-func keeping(isPreparing bool) repository.ObjectKeeping {
+func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	at := objecttest.FirstMoment.Add(15 * 24 * time.Hour)
 	if isPreparing {
 		at = objecttest.FirstMoment.Add(5 * time.Second)
@@ -22,15 +22,15 @@ func keeping(isPreparing bool) repository.ObjectKeeping {
 	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
 }
 
-// forgettable returns the times before which rows may be forgotten by the retention.
-func forgettable() (rows, dead time.Time) {
-	k := keeping(false)
+// forgetTimes returns the times before which rows may be forgotten by the retention.
+func forgetTimes() (rows, dead time.Time) {
+	k := keepingAt(false)
 	now := k.Clock()
 	return now.Add(-time.Duration(k.Retention)), now.Add(-domain.MinDeadRetention - time.Hour)
 }
 
-// forget forgets all that may be forgotten of the bucket of the scenarios, as a sweep does.
-func forget(ctx context.Context, s repository.ObjectSweeper) error {
+// forgetRows forgets all that may be forgotten of the bucket of the scenarios, as a sweep does.
+func forgetRows(ctx context.Context, s repository.ObjectSweeper) error {
 	page, err := s.Forget(ctx, repository.ObjectShard{Bucket: "bucket"}, "", 100)
 	if err == nil {
 		err = page.Failure
@@ -39,60 +39,60 @@ func forget(ctx context.Context, s repository.ObjectSweeper) error {
 }
 
 // Forgets sweeps the objects.
-func (m *Member) Forgets() { m.see(sight{what: "forgot", err: forget(m.ctx, m.objects)}) }
+func (m *Member) Forgets() { m.noteSight(sight{what: "forgot", err: forgetRows(m.ctx, m.objects)}) }
 
-func forgets(name string) Party { return does(name, (*Member).Forgets) }
+func forgetter(name string) Party { return partyOf(name, (*Member).Forgets) }
 
 // forgetScenarios returns those in which old rows are forgotten while events of their object come.
 func forgetScenarios() []*Scenario {
-	const isNew = "+1296000"                                                       // seconds: 15 days
-	old := prepare(ingests(reports("key", "[C@10+1] [C@20+2] [C@30+3] [C@40+4]"))) // 10 and 20 are spilled
-	dead := prepare(ingests(reports("key", "[C@10+1] [D@20+2]")))
+	const isNew = "+1296000"                                                               // seconds: 15 days
+	old := prepareWith(ingestAll(reportsOf("key", "[C@10+1] [C@20+2] [C@30+3] [C@40+4]"))) // 10 and 20 are spilled
+	dead := prepareWith(ingestAll(reportsOf("key", "[C@10+1] [D@20+2]")))
 	return []*Scenario{
 		{
 			Name: "object-forget-late", Quick: true, Text: "a late event of an object comes while rows below and above it are forgotten; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
-			Parties: []Party{forgets("forget"), ingester("late", reports("key", "[C@25+2]"))},
+			Parties: []Party{forgetter("forget"), ingester("late", reportsOf("key", "[C@25+2]"))},
 		},
 		{
 			Name: "object-forget-again", Quick: true, Text: "a spilled row is forgotten while its event comes again, and a new one; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
-			Parties: []Party{forgets("forget"), ingester("again", reports("key", "[C@10+1] [D@50"+isNew+"]"))},
+			Parties: []Party{forgetter("forget"), ingester("again", reportsOf("key", "[C@10+1] [D@50"+isNew+"]"))},
 		},
 		{
 			Name: "object-forget-dead", Quick: true, Text: "a dead object goes whole while its first event comes again, and it is made again; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: dead,
-			Parties: []Party{forgets("forget"), ingester("again", reports("key", "[C@10+1]"), reports("key", "[C@60"+isNew+"]"))},
+			Parties: []Party{forgetter("forget"), ingester("again", reportsOf("key", "[C@10+1]"), reportsOf("key", "[C@60"+isNew+"]"))},
 		},
 		{
 			Name: "object-forget-dead-stale", Quick: true, Text: "the same on a Session account, a stale read",
 			Objects: true, Forgets: true, Session: true, Stale: 1, Behind: 2, Prepare: dead,
-			Parties: []Party{forgets("forget"), ingester("again", reports("key", "[C@10+1]"), reports("key", "[C@60"+isNew+"]"))},
+			Parties: []Party{forgetter("forget"), ingester("again", reportsOf("key", "[C@10+1]"), reportsOf("key", "[C@60"+isNew+"]"))},
 		},
 		{
 			Name: "object-forget-forget", Quick: true, Text: "two nodes sweep at once while a late event comes; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
-			Parties: []Party{forgets("forget a"), forgets("forget b"), ingester("late", reports("key", "[C@35/v+4]"))},
+			Parties: []Party{forgetter("forget a"), forgetter("forget b"), ingester("late", reportsOf("key", "[C@35/v+4]"))},
 		},
 	}
 }
 
-// judgeForgotten demands that new events are stored, and delivers all messages again. Nothing comes back of what
+// verifyForgotten demands that new events are stored, and delivers all messages again. Nothing comes back of what
 // was forgotten. After another sweep, the objects have to be those of a node in memory.
-func (j *judge) judgeForgotten(s *state, store *objects.Store, messages [][]repository.ObjectReport) error {
-	if err := j.compareNew(s, store); err != nil {
+func (v *endVerifier) verifyForgotten(s *state, store *objects.Store, messages [][]repository.ObjectReport) error {
+	if err := v.compareNew(s, store); err != nil {
 		return err
 	}
-	if err := deliver(store, messages); err != nil {
+	if err := redeliver(store, messages); err != nil {
 		return err
 	}
 	name := objectName("key")
 	ctx := context.Background()
-	prepared, later := keeping(true), keeping(false)
+	prepared, later := keepingAt(true), keepingAt(false)
 	clock := prepared.Clock
 	oracle := memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: prepared.Retention, Clock: func() time.Time { return clock() }})
-	for _, at := range j.events {
-		if err := deliver(oracle, [][]repository.ObjectReport{at.reports}); err != nil {
+	for _, at := range v.events {
+		if err := redeliver(oracle, [][]repository.ObjectReport{at.reports}); err != nil {
 			return err
 		}
 	}
@@ -101,19 +101,19 @@ func (j *judge) judgeForgotten(s *state, store *objects.Store, messages [][]repo
 		return err
 	}
 	clock = later.Clock
-	if err := forget(ctx, oracle); err != nil {
+	if err := forgetRows(ctx, oracle); err != nil {
 		return err
 	}
-	if j.hasForgotten(s) {
+	if v.hasForgotten(s) {
 		if err := compareForgotten(store, oracle, name, rows); err != nil {
 			return err
 		}
 	}
 	for _, o := range []repository.ObjectLedger{store, oracle} {
-		if err := deliver(o, messages); err != nil {
+		if err := redeliver(o, messages); err != nil {
 			return err
 		}
-		if err := forget(ctx, o); err != nil {
+		if err := forgetRows(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -121,11 +121,11 @@ func (j *judge) judgeForgotten(s *state, store *objects.Store, messages [][]repo
 }
 
 // compareNew demands that a store has the events that were answered and are not old.
-func (j *judge) compareNew(s *state, store *objects.Store) error {
-	k := keeping(false)
-	for i := range j.Parties {
-		for n, at := range s.nodes[i].saw {
-			if n >= len(j.Parties[i].Messages) || at.err != nil {
+func (v *endVerifier) compareNew(s *state, store *objects.Store) error {
+	k := keepingAt(false)
+	for i := range v.Parties {
+		for n, at := range s.nodes[i].sights {
+			if n >= len(v.Parties[i].Messages) || at.err != nil {
 				continue
 			}
 			for _, r := range at.reports {
@@ -143,12 +143,12 @@ func (j *judge) compareNew(s *state, store *objects.Store) error {
 
 // hasForgotten reports whether a party was answered that it has forgotten all that may be forgotten. A sweep
 // by stale reads has forgotten some of it.
-func (j *judge) hasForgotten(s *state) bool {
-	if j.Stale > 0 {
+func (v *endVerifier) hasForgotten(s *state) bool {
+	if v.Stale > 0 {
 		return false
 	}
-	for i := range j.Parties {
-		for _, at := range s.nodes[i].saw {
+	for i := range v.Parties {
+		for _, at := range s.nodes[i].sights {
 			if at.what == "forgot" && at.err == nil {
 				return true
 			}
@@ -180,7 +180,7 @@ func compareForgotten(store *objects.Store, oracle *memory.Objects, name domain.
 func compareObject(store, oracle repository.Objects, name domain.ObjectName) error {
 	var texts [2]string
 	for i, o := range []repository.Objects{store, oracle} {
-		text, err := describe(o, name)
+		text, err := describeObject(o, name)
 		if err != nil && domain.KindOf(err) != domain.NotFound {
 			return err
 		}

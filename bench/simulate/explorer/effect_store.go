@@ -16,27 +16,27 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A store works out what requests do, each once for each content of the partition
+// An effectStore works out what requests do, each once for each content of the partition
 // that it is for. It has one engine, into which it loads the content in question.
-type store struct {
-	engine *embedded.Engine
-	told   []commit // by the engine, about the request that it is at
+type effectStore struct {
+	engine  *embedded.Engine
+	commits []commit // by the engine, about the request that it is at
 
-	contents []*content
+	contents []*partitionContent
 	known    map[string]int // contents by what is in them
-	loaded   map[partition]*loading
+	loaded   map[partition]*loadedPartition
 	effects  map[effectKey]*effect
 }
 
-// A content is all that a partition holds.
-type content struct {
+// A partitionContent is all that a partition holds.
+type partitionContent struct {
 	id   int
-	docs map[string]doc
+	docs map[string]storedDoc
 }
 
-// A doc is a document without what the engine adds. One that is gone leaves how
+// A storedDoc is a document without what the engine adds. One that is gone leaves how
 // often it was written, so that no etag is used twice.
-type doc struct {
+type storedDoc struct {
 	json    string // "": it is gone
 	version int
 }
@@ -44,11 +44,11 @@ type doc struct {
 // A commit is what the engine tells of one.
 type commit []embedded.Change
 
-// A loading is what the engine holds of a partition.
-type loading struct {
-	content *content
-	theirs  map[string]string // canonical etag to that of the engine
-	ours    map[string]string // and back
+// A loadedPartition is what the engine holds of a partition.
+type loadedPartition struct {
+	content       *partitionContent
+	engineTags    map[string]string // canonical etag to that of the engine
+	canonicalTags map[string]string // and back
 }
 
 type effectKey struct {
@@ -63,24 +63,24 @@ type effect struct {
 	changes commit
 }
 
-func newStore(o embedded.Options) (*store, error) {
-	s := &store{known: make(map[string]int), loaded: make(map[partition]*loading), effects: make(map[effectKey]*effect)}
+func newStore(o embedded.Options) (*effectStore, error) {
+	s := &effectStore{known: make(map[string]int), loaded: make(map[partition]*loadedPartition), effects: make(map[effectKey]*effect)}
 	var mu sync.Mutex // a preparation has several requests under way
 	o.Committed = func(changes []embedded.Change) {
 		mu.Lock()
 		defer mu.Unlock()
-		s.told = append(s.told, changes)
+		s.commits = append(s.commits, changes)
 	}
 	var err error
 	if s.engine, err = embedded.Open(o); err != nil {
 		return nil, err
 	}
-	s.intern(&content{docs: map[string]doc{}}) // 0 is the empty one
+	s.internContent(&partitionContent{docs: map[string]storedDoc{}}) // 0 is the empty one
 	return s, nil
 }
 
-// intern returns the number of c.
-func (s *store) intern(c *content) int {
+// internContent returns the number of c.
+func (s *effectStore) internContent(c *partitionContent) int {
 	var text strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
 		fmt.Fprintf(&text, "%q %d %s\n", id, c.docs[id].version, c.docs[id].json)
@@ -94,8 +94,8 @@ func (s *store) intern(c *content) int {
 	return c.id
 }
 
-// do has the engine carry out a request of its own.
-func (s *store) do(method, path string, h http.Header, body []byte) (*reply, error) {
+// doRequest has the engine carry out a request of its own.
+func (s *effectStore) doRequest(method, path string, h http.Header, body []byte) (*reply, error) {
 	return doOn(s.engine, method, path, h, body)
 }
 
@@ -124,14 +124,14 @@ func doOn(engine *embedded.Engine, method, path string, h http.Header, body []by
 	return &reply{resp.StatusCode, resp.Header, text}, err
 }
 
-// apply says what r does to a partition of content from. mutate, if given, changes
+// applyRequest says what r does to a partition of content from. mutate, if given, changes
 // the request on its way.
-func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, error) {
+func (s *effectStore) applyRequest(from int, r *request, mutate func(*request)) (*effect, error) {
 	key := effectKey{from, r.key}
 	if e := s.effects[key]; e != nil {
 		return e, nil
 	}
-	l, err := s.load(r.partition, s.contents[from])
+	l, err := s.loadContent(r.partition, s.contents[from])
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 		mutate(&sent)
 	}
 	theirs := func(tag string) string {
-		if t, ok := l.theirs[tag]; ok {
+		if t, ok := l.engineTags[tag]; ok {
 			return t
 		}
 		if tag == anyTag {
@@ -153,31 +153,31 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 		sent.header.Set(conditionHeader, theirs(tag))
 	}
 	body := sent.body
-	if strings.EqualFold(header(sent.header, "x-ms-cosmos-is-batch-request"), "true") {
-		if body, err = canonical(body, theirs); err != nil {
+	if strings.EqualFold(headerOf(sent.header, "x-ms-cosmos-is-batch-request"), "true") {
+		if body, err = canonicalize(body, theirs); err != nil {
 			return nil, err
 		}
 	}
-	given, more, err := s.goOn(&sent)
+	given, more, err := s.continueQuery(&sent)
 	if err != nil {
 		return nil, err
 	}
 	if !more { // the page before was the last one after all
-		return s.noted(key, &effect{after: from, answer: nothingMore})
+		return s.noteEffect(key, &effect{after: from, answer: nothingMore})
 	}
-	s.told = nil
-	resp, err := s.do(sent.method, sent.path, sent.header, body)
+	s.commits = nil
+	resp, err := s.doRequest(sent.method, sent.path, sent.header, body)
 	if err != nil {
 		return nil, err
 	}
 	e := &effect{after: from}
-	if len(s.told) > 0 {
-		if e.after, e.changes, err = s.take(l, s.told[0]); err != nil {
+	if len(s.commits) > 0 {
+		if e.after, e.changes, err = s.noteCommit(l, s.commits[0]); err != nil {
 			return nil, err
 		}
 	}
 	e.answer, err = answerOf(resp, given, func(tag string) string {
-		if t, ok := l.ours[tag]; ok {
+		if t, ok := l.canonicalTags[tag]; ok {
 			return t
 		}
 		return tag
@@ -185,10 +185,10 @@ func (s *store) apply(from int, r *request, mutate func(*request)) (*effect, err
 	if err != nil {
 		return nil, err
 	}
-	return s.noted(key, e)
+	return s.noteEffect(key, e)
 }
 
-func (s *store) noted(key effectKey, e *effect) (*effect, error) {
+func (s *effectStore) noteEffect(key effectKey, e *effect) (*effect, error) {
 	s.effects[key] = e
 	return e, nil
 }
@@ -198,10 +198,10 @@ var nothingMore = &answer{
 	key: "nothing more", status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"Documents":[],"_count":0}`),
 }
 
-// goOn gives a query that goes on behind so many documents the engine's own token for
+// continueQuery gives a query that goes on behind so many documents the engine's own token for
 // that place, which is worth something only while the partition is loaded.
-func (s *store) goOn(r *request) (given int, more bool, err error) {
-	token := header(r.header, continuationHeader)
+func (s *effectStore) continueQuery(r *request) (given int, more bool, err error) {
+	token := headerOf(r.header, continuationHeader)
 	if token == "" {
 		return 0, true, nil
 	}
@@ -211,41 +211,41 @@ func (s *store) goOn(r *request) (given int, more bool, err error) {
 	first := r.header.Clone()
 	first.Del(continuationHeader)
 	first.Set("X-Ms-Max-Item-Count", token)
-	resp, err := s.do(r.method, r.path, first, r.body)
+	resp, err := s.doRequest(r.method, r.path, first, r.body)
 	if err != nil {
 		return 0, false, err
 	}
-	theirs := header(resp.header, continuationHeader)
+	theirs := headerOf(resp.header, continuationHeader)
 	r.header.Set(continuationHeader, theirs)
 	return given, theirs != "", nil
 }
 
-// take brings what is known of the partition that l is about up to a commit that the engine has told of.
-func (s *store) take(l *loading, told commit) (int, commit, error) {
-	next := &content{docs: maps.Clone(l.content.docs)}
+// noteCommit brings what is known of the partition that l is about up to a commit that the engine has told of.
+func (s *effectStore) noteCommit(l *loadedPartition, told commit) (int, commit, error) {
+	next := &partitionContent{docs: maps.Clone(l.content.docs)}
 	changes := make(commit, 0, len(told))
 	for _, c := range told {
-		d := doc{version: next.docs[c.ID].version + 1}
+		d := storedDoc{version: next.docs[c.ID].version + 1}
 		if c.JSON != nil {
-			text, etag, err := stripped(c.JSON)
+			text, etag, err := stripDocument(c.JSON)
 			if err != nil {
 				return 0, nil, err
 			}
 			d.json = text
 			ours := fmt.Sprintf(`"%s:%d"`, c.ID, d.version)
-			l.theirs[ours], l.ours[etag] = etag, ours
+			l.engineTags[ours], l.canonicalTags[etag] = etag, ours
 			c.JSON = []byte(text)
 		}
 		next.docs[c.ID] = d
 		changes = append(changes, c)
 	}
-	id := s.intern(next)
+	id := s.internContent(next)
 	l.content = s.contents[id]
 	return id, changes, nil
 }
 
-// stripped is a document without what the engine adds, and its etag.
-func stripped(text []byte) (string, string, error) {
+// stripDocument is a document without what the engine adds, and its etag.
+func stripDocument(text []byte) (string, string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return "", "", err
@@ -254,7 +254,7 @@ func stripped(text []byte) (string, string, error) {
 	if err := json.Unmarshal(fields["_etag"], &etag); err != nil {
 		return "", "", err
 	}
-	for _, name := range append(system, "_etag") {
+	for _, name := range append(systemFields, "_etag") {
 		delete(fields, name)
 	}
 	text, err := json.Marshal(fields)
@@ -262,17 +262,17 @@ func stripped(text []byte) (string, string, error) {
 }
 
 // loadingOf returns what the engine holds of a partition.
-func (s *store) loadingOf(p partition) *loading {
+func (s *effectStore) loadingOf(p partition) *loadedPartition {
 	l := s.loaded[p]
 	if l == nil {
-		l = &loading{content: s.contents[0], theirs: make(map[string]string), ours: make(map[string]string)}
+		l = &loadedPartition{content: s.contents[0], engineTags: make(map[string]string), canonicalTags: make(map[string]string)}
 		s.loaded[p] = l
 	}
 	return l
 }
 
-// load sees to it that the engine holds c in partition p.
-func (s *store) load(p partition, c *content) (*loading, error) {
+// loadContent sees to it that the engine holds c in partition p.
+func (s *effectStore) loadContent(p partition, c *partitionContent) (*loadedPartition, error) {
 	l := s.loadingOf(p)
 	if l.content == c {
 		return l, nil
@@ -281,7 +281,7 @@ func (s *store) load(p partition, c *content) (*loading, error) {
 		if l.content.docs[id].json == "" || l.content.docs[id] == c.docs[id] {
 			continue
 		}
-		if err := remove(s.engine, p, id); err != nil {
+		if err := removeDocument(s.engine, p, id); err != nil {
 			return nil, err
 		}
 	}
@@ -290,16 +290,16 @@ func (s *store) load(p partition, c *content) (*loading, error) {
 		if d.json == "" || d == l.content.docs[id] {
 			continue
 		}
-		s.told = nil
-		if err := create(s.engine, p, d.json); err != nil {
+		s.commits = nil
+		if err := createDocument(s.engine, p, d.json); err != nil {
 			return nil, err
 		}
-		_, etag, err := stripped(s.told[0][0].JSON)
+		_, etag, err := stripDocument(s.commits[0][0].JSON)
 		if err != nil {
 			return nil, err
 		}
 		ours := fmt.Sprintf(`"%s:%d"`, id, d.version)
-		l.theirs[ours], l.ours[etag] = etag, ours
+		l.engineTags[ours], l.canonicalTags[etag] = etag, ours
 	}
 	l.content = c
 	return l, nil
@@ -307,17 +307,17 @@ func (s *store) load(p partition, c *content) (*loading, error) {
 
 func docsOf(p partition) string { return "/dbs/messagehub/colls/" + p.container + "/docs" }
 
-func create(engine *embedded.Engine, p partition, text string) error {
+func createDocument(engine *embedded.Engine, p partition, text string) error {
 	r, err := doOn(engine, http.MethodPost, docsOf(p), http.Header{partitionHeader: {p.key}}, []byte(text))
-	return r.mustBe(http.StatusCreated, err)
+	return r.requireStatus(http.StatusCreated, err)
 }
 
-func remove(engine *embedded.Engine, p partition, id string) error {
+func removeDocument(engine *embedded.Engine, p partition, id string) error {
 	r, err := doOn(engine, http.MethodDelete, docsOf(p)+"/"+id, http.Header{partitionHeader: {p.key}}, nil)
-	return r.mustBe(http.StatusNoContent, err)
+	return r.requireStatus(http.StatusNoContent, err)
 }
 
-func (r *reply) mustBe(status int, err error) error {
+func (r *reply) requireStatus(status int, err error) error {
 	if err == nil && r.status != status {
 		err = fmt.Errorf("the engine answered %d: %s", r.status, r.body)
 	}

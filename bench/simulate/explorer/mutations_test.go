@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// find returns a scenario by its name, to be changed.
-func find(t *testing.T, name string) *Scenario {
+// findScenario returns a scenario by its name, to be changed.
+func findScenario(t *testing.T, name string) *Scenario {
 	t.Helper()
 	for _, s := range Scenarios() {
 		if s.Name == name {
@@ -25,8 +25,8 @@ func find(t *testing.T, name string) *Scenario {
 
 var condition = regexp.MustCompile(`,?"ifMatch":"(\\.|[^"\\])*"`)
 
-// without takes the condition out of what a step writes.
-func without(names ...steps.Name) func(*request) {
+// dropCondition takes the condition out of what a step writes.
+func dropCondition(names ...steps.Name) func(*request) {
 	return func(r *request) {
 		for _, name := range names {
 			if r.name == name {
@@ -40,10 +40,10 @@ func without(names ...steps.Name) func(*request) {
 
 var patchCondition = regexp.MustCompile(`"condition":"(\\.|[^"\\])*",?`)
 
-// withoutPatches takes the condition out of what a step patches, too.
-func withoutPatches(name steps.Name) func(*request) {
+// dropPatchCondition takes the condition out of what a step patches, too.
+func dropPatchCondition(name steps.Name) func(*request) {
 	return func(r *request) {
-		without(name)(r)
+		dropCondition(name)(r)
 		if r.name == name {
 			r.body = patchCondition.ReplaceAll(r.body, nil)
 		}
@@ -61,30 +61,32 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 	}{
 		{
 			"no condition on the head", "save-save",
-			func(s *Scenario) { s.mutate = without(steps.Reserve, steps.Commit, steps.Claim, steps.Clear) }, "H3: ",
+			func(s *Scenario) {
+				s.mutateRequest = dropCondition(steps.Reserve, steps.Commit, steps.Claim, steps.Clear)
+			}, "H3: ",
 		},
 		{
 			"no condition on the commit alone", "save-save",
-			func(s *Scenario) { s.mutate = without(steps.Commit) }, "H5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Commit) }, "H5: ",
 		},
 		{
 			"no condition on the claim alone", "save-save",
-			func(s *Scenario) { s.mutate = without(steps.Claim) }, "H5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Claim) }, "H5: ",
 		},
 		{
 			"no condition on a count", "save-crash-save-same",
-			func(s *Scenario) { s.mutate = without(steps.Count) }, "H8: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Count) }, "H8: ",
 		},
 		{
 			"no condition on the gate, when a bundle is opened", "peek-peek",
 			func(s *Scenario) {
-				s.Prepare = prepareSaves(list{events(1)}, taken, func(m *Member) { m.Saves(events(3)) })
-				s.mutate = without(steps.OpenBundle)
+				s.Prepare = prepareSaves(list{eventsOf(1)}, takeBundle, func(m *Member) { m.Saves(eventsOf(3)) })
+				s.mutateRequest = dropCondition(steps.OpenBundle)
 			}, "H6: ",
 		},
 		{
 			"no condition on bundle and gate, when a bundle is dequeued", "dequeue-dequeue-lost",
-			func(s *Scenario) { s.mutate = withoutPatches(steps.Dequeue) }, "H7: ",
+			func(s *Scenario) { s.mutateRequest = dropPatchCondition(steps.Dequeue) }, "H7: ",
 		},
 		{
 			"an account that says Strong and shows an old gate", "dequeue-then-peek-stale",
@@ -92,12 +94,12 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		},
 		{
 			"a bundle that is proved without a condition", "dequeue-then-peek-stale",
-			func(s *Scenario) { s.mutate = withoutPatches(steps.Prove) }, "is open, and gate.timeseries has",
+			func(s *Scenario) { s.mutateRequest = dropPatchCondition(steps.Prove) }, "is open, and gate.timeseries has",
 		},
 		{
 			"a rollback that does not seal", "save-save",
 			func(s *Scenario) {
-				s.mutate = func(r *request) {
+				s.mutateRequest = func(r *request) {
 					if r.name == steps.Bar {
 						r.body = bytes.ReplaceAll(r.body, []byte("true"), []byte("false"))
 					}
@@ -107,7 +109,7 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		{
 			"a commit that is answered and not done", "save-dequeue",
 			func(s *Scenario) {
-				s.mutate = func(r *request) {
+				s.mutateRequest = func(r *request) {
 					if r.name == steps.Commit {
 						r.method, r.body = http.MethodGet, nil
 					}
@@ -116,12 +118,12 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		},
 		{
 			"no condition on a small Save", "tail-save-save",
-			func(s *Scenario) { s.mutate = without(steps.Commit) }, "H2: slot 1 of the tail",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Commit) }, "H2: slot 1 of the tail",
 		},
 		{
 			"a page of a flush that is answered and not written", "tail-flush-flush",
 			func(s *Scenario) {
-				s.mutate = func(r *request) {
+				s.mutateRequest = func(r *request) {
 					if r.name == steps.Flush {
 						r.method, r.body = http.MethodGet, nil
 					}
@@ -130,36 +132,36 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		},
 		{
 			"no condition on the count of a flush", "tail-flush-counted",
-			func(s *Scenario) { s.mutate = withoutPatches(steps.Count) }, "H8: ",
+			func(s *Scenario) { s.mutateRequest = dropPatchCondition(steps.Count) }, "H8: ",
 		},
 		{
 			"no condition on the mark of deleted content", "content-gone-twice",
-			func(s *Scenario) { s.mutate = withoutPatches(steps.MarkGone) }, "L9: ",
+			func(s *Scenario) { s.mutateRequest = dropPatchCondition(steps.MarkGone) }, "L9: ",
 		},
 		{
 			"no condition on an answer in place of deleted content", "content-gone-fetch-fetch",
-			func(s *Scenario) { s.mutate = withoutPatches(steps.Answer) }, "L9: ",
+			func(s *Scenario) { s.mutateRequest = dropPatchCondition(steps.Answer) }, "L9: ",
 		},
 		{
 			"no condition on a document that is watched meanwhile", "watch-put",
-			func(s *Scenario) { s.mutate = without(steps.PutDocument) }, "P14: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.PutDocument) }, "P14: ",
 		},
 		{
 			"no condition on a change", "put-put-publish",
-			func(s *Scenario) { s.mutate = without(steps.Change) }, "P14: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Change) }, "P14: ",
 		},
 		{
 			"no condition on an append to the stream", "publish-publish",
-			func(s *Scenario) { s.mutate = without(steps.Append) }, "P1: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Append) }, "P1: ",
 		},
 		{
 			"no condition on a settlement", "unwatch-serve-lost",
-			func(s *Scenario) { s.mutate = without(steps.Settle, steps.Cancel) }, "P5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Settle, steps.Cancel) }, "P5: ",
 		},
 		{
 			"a change that is removed before it is published", "publish-publish",
 			func(s *Scenario) {
-				s.mutate = func(r *request) {
+				s.mutateRequest = func(r *request) {
 					if r.name == steps.Append {
 						r.method, r.body = http.MethodGet, nil
 					}
@@ -168,25 +170,25 @@ func TestTheExplorerHasTeeth(t *testing.T) {
 		},
 		{
 			"no condition on an object", "object-same",
-			func(s *Scenario) { s.mutate = without(steps.UpdateObjects) }, "L5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.UpdateObjects) }, "L5: ",
 		},
 		{
 			"no condition on an object whose rows spill", "object-late-spill",
-			func(s *Scenario) { s.mutate = without(steps.Spill) }, "L5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Spill) }, "L5: ",
 		},
 		{
 			"no condition on an object whose rows are forgotten", "object-forget-again",
-			func(s *Scenario) { s.mutate = without(steps.Forget) }, "L5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.Forget) }, "L5: ",
 		},
 		{
 			"no condition on an object that is crawled", "object-crawl-late",
-			func(s *Scenario) { s.mutate = without(steps.UpdateObjects, steps.Spill) }, "L5: ",
+			func(s *Scenario) { s.mutateRequest = dropCondition(steps.UpdateObjects, steps.Spill) }, "L5: ",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := find(t, tc.scenario)
+			s := findScenario(t, tc.scenario)
 			tc.change(s)
-			r, _ := explored(t, s, 0)
+			r, _ := exploreScenario(t, s, 0)
 			require.ErrorContains(t, r.Violation, tc.finds)
 			t.Log(r.Violation)
 		})

@@ -17,21 +17,21 @@ import (
 const preparer byte = 0
 
 var (
-	document    = must(domain.Kept("document"))
-	watchBase   = must(domain.ParseResourceBase("https://hub.example.org"))
+	document    = mustSucceed(domain.Kept("document"))
+	watchBase   = mustSucceed(domain.ParseResourceBase("https://hub.example.org"))
 	watchPolicy = domain.WatchPolicy(1, 1)
 	// firstWatch is the id of the watch that a preparation creates.
 	firstWatch = watchID(preparer)
 )
 
 // watchID returns the id of the watch that a member creates.
-func watchID(name byte) domain.WatchID { return domain.NewWatchID(now, [10]byte{name}) }
+func watchID(name byte) domain.WatchID { return domain.NewWatchID(startTime, [10]byte{name}) }
 
 // newMember returns a member on stores of its own.
-func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *process, options cosmos.Options, name byte) *Member {
-	m := &Member{ctx: ctx, scenario: s, proc: proc, name: name, node: cosmos.New(db, s.content(), options)}
+func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *partyProcess, options cosmos.Options, name byte) *Member {
+	m := &Member{ctx: ctx, scenario: s, proc: proc, name: name, node: cosmos.New(db, s.newContent(), options)}
 	m.objects = objects.New(db, s.objectOptions(options.Random, name == preparer))
-	m.push = push.New(db, s.content(), push.Options{Clock: options.Clock, Random: options.Random})
+	m.push = push.New(db, s.newContent(), push.Options{Clock: options.Clock, Random: options.Random})
 	m.changes = watch.WithObjects(m.push, m.objects)
 	m.relay = watch.NewRelay(m.changes, m.push, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{Clock: options.Clock, Random: options.Random})
 	m.service = watch.New(watch.Ports{Watches: m.push, Resources: m.push, Changes: m.changes, Cursors: m.push, Streams: m.push, Bundles: m.node}, watch.Options{
@@ -41,8 +41,8 @@ func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *pro
 	return m
 }
 
-// watched returns what the scenario watches.
-func (s *Scenario) watched() domain.Resource {
+// watchedResource returns what the scenario watches.
+func (s *Scenario) watchedResource() domain.Resource {
 	if s.Objects {
 		return domain.ObjectResourceOf(objectName("key"))
 	}
@@ -52,53 +52,55 @@ func (s *Scenario) watched() domain.Resource {
 // reportsKey returns what a member does that delivers events of the object that is watched.
 func reportsKey(script string) func(*Member) {
 	return func(m *Member) {
-		results, err := m.objects.Ingest(m.ctx, reports("key", script))
+		results, err := m.objects.Ingest(m.ctx, reportsOf("key", script))
 		for _, r := range results {
 			err = errors.Join(err, r.Err)
 		}
-		m.see(sight{what: "changed", err: err})
+		m.noteSight(sight{what: "changed", err: err})
 	}
 }
 
 // Puts stores a version of the document.
 func (m *Member) Puts() {
 	_, _, err := m.service.PutDocument(m.ctx, document, []byte{'0' + m.name}, watch.Condition{})
-	m.see(sight{what: "changed", err: err})
+	m.noteSight(sight{what: "changed", err: err})
 }
 
 // Deletes deletes the document.
 func (m *Member) Deletes() {
-	m.see(sight{what: "changed", err: m.service.DeleteDocument(m.ctx, document, watch.Condition{})})
+	m.noteSight(sight{what: "changed", err: m.service.DeleteDocument(m.ctx, document, watch.Condition{})})
 }
 
 // Publishes publishes what the resource has.
 func (m *Member) Publishes() {
-	m.see(sight{what: "published", err: m.relay.Publish(m.ctx, domain.Change{Resource: m.scenario.watched()})})
+	m.noteSight(sight{what: "published", err: m.relay.Publish(m.ctx, domain.Change{Resource: m.scenario.watchedResource()})})
 }
 
 // Watches watches the resource.
 func (m *Member) Watches() {
-	id, err := m.service.Create(m.ctx, actor, watch.Draft{Resource: watchBase.URI(m.scenario.watched()), CallbackURL: "https://example.org", IsOperator: true})
-	m.see(sight{what: "watched", watch: id, err: err})
+	id, err := m.service.Create(m.ctx, recipient, watch.Draft{Resource: watchBase.URI(m.scenario.watchedResource()), CallbackURL: "https://example.org", IsOperator: true})
+	m.noteSight(sight{what: "watched", watch: id, err: err})
 }
 
 // Unwatches deletes the watch of the preparation.
 func (m *Member) Unwatches() {
-	m.see(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, actor, firstWatch)})
+	m.noteSight(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, recipient, firstWatch)})
 }
 
 // Serves serves the watch of the preparation once, as the owner of its cursor does: it delivers what the
 // stream has, or cancels what is outstanding and retires the cursor if the watch was deleted.
-func (m *Member) Serves() { m.see(sight{what: "served", watch: firstWatch, err: m.serve()}) }
+func (m *Member) Serves() {
+	m.noteSight(sight{what: "served", watch: firstWatch, err: m.serveCursor()})
+}
 
-func (m *Member) serve() error {
-	id := firstWatch.Cursor(actor)
+func (m *Member) serveCursor() error {
+	id := firstWatch.Cursor(recipient)
 	_, err := m.service.Callee(m.ctx, id)
 	isDeleted := domain.KindOf(err) == domain.NotFound
 	if err != nil && !isDeleted {
 		return err
 	}
-	clock := m.scenario.options(0).Clock
+	clock := m.scenario.nodeOptions(0).Clock
 	owner := domain.Owner{Incarnation: string('a' + rune(m.name)), Limit: domain.MaxConcurrency, Policy: watchPolicy}
 	cursor, version, err := m.push.Load(m.ctx, id, owner, clock)
 	if err != nil {
@@ -107,7 +109,7 @@ func (m *Member) serve() error {
 	if isDeleted {
 		cursor.Cancel(domain.MaxConcurrency)
 	} else {
-		err = m.deliver(cursor)
+		err = m.deliverEntries(cursor)
 	}
 	if err == nil {
 		version, err = m.push.Settle(m.ctx, id, version, cursor.Settlement())
@@ -118,9 +120,9 @@ func (m *Member) serve() error {
 	return err
 }
 
-// deliver takes what the stream has behind the cursor, and settles it as delivered.
-func (m *Member) deliver(cursor *domain.Cursor) error {
-	found, err := m.push.Read(m.ctx, m.scenario.watched().Stream(), cursor.Position(0), 100)
+// deliverEntries takes what the stream has behind the cursor, and settles it as delivered.
+func (m *Member) deliverEntries(cursor *domain.Cursor) error {
+	found, err := m.push.Read(m.ctx, m.scenario.watchedResource().Stream(), cursor.Position(0), 100)
 	if err != nil {
 		return err
 	}
@@ -129,7 +131,7 @@ func (m *Member) deliver(cursor *domain.Cursor) error {
 		cursor.Take(e.Position, true)
 		published[e.Position.EntryID] = e
 	}
-	for call, some := cursor.Next(now); some; call, some = cursor.Next(now) {
+	for call, some := cursor.Next(startTime); some; call, some = cursor.Next(startTime) {
 		cursor.Begin(call)
 		cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: published[call.EntryID].Published, Answer: domain.Answer{Status: 200}})
 	}

@@ -17,17 +17,17 @@ import (
 // applied.
 type tally struct{ answered, unsure int64 }
 
-// judgeObjects demands that each event which was answered is stored once, and counted as often as it was
+// verifyObjects demands that each event which was answered is stored once, and counted as often as it was
 // answered, or as often more as it was not. Then a fresh node delivers all messages again, and the
 // objects have to be those of a node in memory.
-func (j *judge) judgeObjects(s *state) error {
-	tallies, messages, err := j.tallies(s)
+func (v *endVerifier) verifyObjects(s *state) error {
+	tallies, messages, err := v.tallyEvents(s)
 	if err != nil {
 		return err
 	}
-	store := objects.New(j.db, j.objectOptions(seeded(77), false))
-	if j.Forgets {
-		return j.judgeForgotten(s, store, messages)
+	store := objects.New(v.db, v.objectOptions(newSeeded(77), false))
+	if v.Forgets {
+		return v.verifyForgotten(s, store, messages)
 	}
 	names := slices.SortedFunc(maps.Keys(tallies), domain.CompareObjectNames)
 	for _, name := range names {
@@ -37,19 +37,19 @@ func (j *judge) judgeObjects(s *state) error {
 	}
 	oracle := memory.NewObjects()
 	for _, o := range []repository.Objects{store, oracle} {
-		if err := deliver(o, messages); err != nil {
+		if err := redeliver(o, messages); err != nil {
 			return err
 		}
 	}
-	if j.Crawl != nil {
-		return j.Crawl.judge(store, names)
+	if v.Crawl != nil {
+		return v.Crawl.verifyObjects(store, names)
 	}
 	for _, name := range names {
-		got, err := describe(store, name)
+		got, err := describeObject(store, name)
 		if err != nil {
 			return err
 		}
-		want, err := describe(oracle, name)
+		want, err := describeObject(oracle, name)
 		if err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func (j *judge) judgeObjects(s *state) error {
 	return nil
 }
 
-// deliver has a fresh node deliver all messages again.
-func deliver(o repository.Objects, messages [][]repository.ObjectReport) error {
+// redeliver has a fresh node deliver all messages again.
+func redeliver(o repository.Objects, messages [][]repository.ObjectReport) error {
 	for _, message := range messages {
 		results, err := o.Ingest(context.Background(), message)
 		for _, r := range results {
@@ -76,8 +76,8 @@ func deliver(o repository.Objects, messages [][]repository.ObjectReport) error {
 	return nil
 }
 
-// tallies returns what parties were answered about each event, and all messages.
-func (j *judge) tallies(s *state) (map[domain.ObjectName]map[domain.ObjectRowID]*tally, [][]repository.ObjectReport, error) {
+// tallyEvents returns what parties were answered about each event, and all messages.
+func (v *endVerifier) tallyEvents(s *state) (map[domain.ObjectName]map[domain.ObjectRowID]*tally, [][]repository.ObjectReport, error) {
 	all := make(map[domain.ObjectName]map[domain.ObjectRowID]*tally)
 	var messages [][]repository.ObjectReport
 	add := func(message []repository.ObjectReport, isAnswered bool) {
@@ -99,16 +99,16 @@ func (j *judge) tallies(s *state) (map[domain.ObjectName]map[domain.ObjectRowID]
 			}
 		}
 	}
-	for _, at := range j.events {
+	for _, at := range v.events {
 		add(at.reports, true)
 	}
-	for i := range j.Parties {
-		saw := s.nodes[i].saw
-		for k, message := range j.Parties[i].Messages {
+	for i := range v.Parties {
+		saw := s.nodes[i].sights
+		for k, message := range v.Parties[i].Messages {
 			isAnswered := k < len(saw) && saw[k].err == nil
 			if k < len(saw) {
-				if err := j.isHonest(&saw[k]); err != nil {
-					return nil, nil, fmt.Errorf("%s: %w", j.Parties[i].Name, err)
+				if err := v.checkSight(&saw[k]); err != nil {
+					return nil, nil, fmt.Errorf("%s: %w", v.Parties[i].Name, err)
 				}
 			}
 			add(message, isAnswered)
@@ -135,8 +135,8 @@ func compareCounts(store *objects.Store, name domain.ObjectName, events map[doma
 	return nil
 }
 
-// describe returns the rows of an object, without their duplicates.
-func describe(o repository.Objects, name domain.ObjectName) (string, error) {
+// describeObject returns the rows of an object, without their duplicates.
+func describeObject(o repository.Objects, name domain.ObjectName) (string, error) {
 	object, err := o.Object(context.Background(), name)
 	if err != nil {
 		return "", err

@@ -48,8 +48,8 @@ const (
 	anyTag             = "*" // the condition that a document exists
 )
 
-// changing are headers that differ from time to time and mean nothing here.
-var changing = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client-Request-Id", "X-Ms-Activity-Id", "X-Ms-Cosmos-Correlated-Activityid", "Content-Length"}
+// volatileHeaders are headers that differ from time to time and mean nothing here.
+var volatileHeaders = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client-Request-Id", "X-Ms-Activity-Id", "X-Ms-Cosmos-Correlated-Activityid", "Content-Length"}
 
 // requestOf reads req.
 func requestOf(req *http.Request) (*request, error) {
@@ -64,11 +64,11 @@ func requestOf(req *http.Request) (*request, error) {
 		}
 		r.body = body
 	}
-	for _, name := range changing {
+	for _, name := range volatileHeaders {
 		r.header.Del(name)
 	}
 	r.partition.container, _ = containers.NameOf(req)
-	r.partition.key = header(r.header, partitionHeader)
+	r.partition.key = headerOf(r.header, partitionHeader)
 	if r.partition.key == "" {
 		return nil, fmt.Errorf("%s asks several partitions, which this explorer does not know how to order", r.name)
 	}
@@ -82,8 +82,8 @@ func requestOf(req *http.Request) (*request, error) {
 	return r, nil
 }
 
-// header finds a header whatever the case that it was set in.
-func header(h http.Header, name string) string {
+// headerOf finds a header whatever the case that it was set in.
+func headerOf(h http.Header, name string) string {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {
 			return values[0]
@@ -92,8 +92,8 @@ func header(h http.Header, name string) string {
 	return ""
 }
 
-// response makes what the client sees of an answer.
-func (a *answer) response(req *http.Request) *http.Response {
+// newResponse makes what the client sees of an answer.
+func (a *answer) newResponse(req *http.Request) *http.Response {
 	header := a.header.Clone()
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	return &http.Response{
@@ -117,10 +117,10 @@ func countOf(body []byte) int {
 // came before, were given.
 func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
 	a := &answer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
-	if etag := header(r.header, etagHeader); etag != "" {
+	if etag := headerOf(r.header, etagHeader); etag != "" {
 		a.header.Set(etagHeader, tag(etag))
 	}
-	if sub := header(r.header, "X-Ms-Substatus"); sub != "" {
+	if sub := headerOf(r.header, "X-Ms-Substatus"); sub != "" {
 		a.header["x-ms-substatus"] = []string{sub}
 	}
 	switch {
@@ -128,40 +128,40 @@ func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
 		a.body = []byte(`{"code":"` + strconv.Itoa(r.status) + `","message":""}`)
 	case len(r.body) > 0:
 		var err error
-		if a.body, err = canonical(r.body, tag); err != nil {
+		if a.body, err = canonicalize(r.body, tag); err != nil {
 			return nil, err
 		}
 	}
-	if header(r.header, continuationHeader) != "" {
+	if headerOf(r.header, continuationHeader) != "" {
 		a.header.Set(continuationHeader, strconv.Itoa(before+countOf(a.body)))
 	}
 	a.key = fmt.Sprintf("%d %v %s", a.status, a.header, a.body)
 	return a, nil
 }
 
-// system are the properties that the engine gives a document.
-var system = []string{"_rid", "_self", "_ts", "_attachments"}
+// systemFields are the properties that the engine gives a document.
+var systemFields = []string{"_rid", "_self", "_ts", "_attachments"}
 
-// canonical takes out of a JSON text what differs from time to time.
-func canonical(text []byte, tag func(string) string) ([]byte, error) {
+// canonicalize takes out of a JSON text what differs from time to time.
+func canonicalize(text []byte, tag func(string) string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	clean(v, tag)
+	cleanValue(v, tag)
 	return json.Marshal(v)
 }
 
-func clean(v any, tag func(string) string) {
+func cleanValue(v any, tag func(string) string) {
 	switch v := v.(type) {
 	case []any:
 		for _, item := range v {
-			clean(item, tag)
+			cleanValue(item, tag)
 		}
 	case map[string]any:
-		for _, name := range system {
+		for _, name := range systemFields {
 			delete(v, name)
 		}
 		for name, item := range v {
@@ -172,7 +172,7 @@ func clean(v any, tag func(string) string) {
 			case name == "requestCharge":
 				v[name] = 1
 			default:
-				clean(item, tag)
+				cleanValue(item, tag)
 			}
 		}
 	}

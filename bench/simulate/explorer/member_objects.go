@@ -10,10 +10,12 @@ import (
 )
 
 // objectName returns the name of the object with a key, of the bucket of the scenarios.
-func objectName(key string) domain.ObjectName { return must(domain.ParseObjectName("bucket", key)) }
+func objectName(key string) domain.ObjectName {
+	return mustSucceed(domain.ParseObjectName("bucket", key))
+}
 
-// reports returns the events of a script of package objecttest as those of one object, in one message.
-func reports(key, script string) (all []repository.ObjectReport) {
+// reportsOf returns the events of a script of package objecttest as those of one object, in one message.
+func reportsOf(key, script string) (all []repository.ObjectReport) {
 	for _, events := range objecttest.Calls(script) {
 		for _, e := range events {
 			e.Carrier.Message += script // which is the message
@@ -26,9 +28,9 @@ func reports(key, script string) (all []repository.ObjectReport) {
 // objectOptions returns the options of a store of objects. Two rows are in an object, so that most
 // decisions are about spilled ones. If rows are forgotten, all are old when the preparation is over.
 func (s *Scenario) objectOptions(random func() uint64, isPreparing bool) objects.Options {
-	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Topic: s.Topic, Clock: func() time.Time { return now }, Random: random}
+	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Topic: s.Topic, Clock: func() time.Time { return startTime }, Random: random}
 	if s.Forgets {
-		k := keeping(isPreparing)
+		k := keepingAt(isPreparing)
 		o.Retention, o.Clock = k.Retention, k.Clock
 	}
 	return o
@@ -42,11 +44,11 @@ func (m *Member) Ingests(message []repository.ObjectReport) {
 			err = r.Err
 		}
 	}
-	m.see(sight{what: "ingested", reports: message, err: err})
+	m.noteSight(sight{what: "ingested", reports: message, err: err})
 }
 
-// ingests returns what a member does that delivers messages.
-func ingests(messages ...[]repository.ObjectReport) func(*Member) {
+// ingestAll returns what a member does that delivers messages.
+func ingestAll(messages ...[]repository.ObjectReport) func(*Member) {
 	return func(m *Member) {
 		for _, message := range messages {
 			m.Ingests(message)

@@ -1,0 +1,214 @@
+package explorer
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/messagehub/messagehub/bench/simulate/containers"
+	"github.com/messagehub/messagehub/bench/simulate/invariants"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/objects"
+	"github.com/messagehub/messagehub/bench/simulate/invariants/push"
+	"github.com/messagehub/messagehub/bench/simulate/steps"
+)
+
+// A nextChoice is one thing that can happen next.
+type nextChoice struct {
+	party int
+	r     *request
+	kind  string // one of those below
+	age   int
+}
+
+// The kinds of choices.
+const (
+	asItIs    = ""
+	replyLost = "reply lost"
+	stale     = "stale"
+	lastOne   = "the others have died"
+)
+
+// choicesOf are what can happen in s.
+func (x *exploration) choicesOf(s *state) []nextChoice {
+	var all []nextChoice
+	for i := range x.Parties {
+		if !x.canGo(s, i) {
+			continue
+		}
+		for _, r := range s.nodes[i].pending {
+			if r.name == steps.Claim && (s.claims == 0 || x.Parties[i].Patient) && x.othersCanGo(s, i) {
+				if x.canAllBeDead(s, i) {
+					all = append(all, nextChoice{party: i, r: r, kind: lastOne})
+				}
+				continue
+			}
+			all = append(all, nextChoice{party: i, r: r})
+			if r.name.IsWrite() && s.lost > 0 {
+				all = append(all, nextChoice{party: i, r: r, kind: replyLost})
+			}
+			if !r.name.IsWrite() && s.stale > 0 {
+				for age := 1; age < len(x.stores[s.store].parts[r.partition]); age++ {
+					all = append(all, nextChoice{party: i, r: r, kind: stale, age: age})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// canGo reports whether a party has begun and is not done.
+func (x *exploration) canGo(s *state, i int) bool {
+	if after := x.Parties[i].After; after > 0 && !s.nodes[after-1].done {
+		return false
+	}
+	return len(s.nodes[i].pending) > 0 && !s.dead[i]
+}
+
+// canAllBeDead reports whether all but one that are not done may have crashed.
+func (x *exploration) canAllBeDead(s *state, but int) bool {
+	unfinished := 0
+	for i := range x.Parties {
+		if i != but && !s.nodes[i].done {
+			unfinished++
+		}
+	}
+	return unfinished <= x.Crashes
+}
+
+// othersCanGo reports whether anybody else has something under way that is not a
+// claim, too.
+func (x *exploration) othersCanGo(s *state, i int) bool {
+	for j := range x.Parties {
+		if j != i && x.canGo(s, j) && slices.ContainsFunc(s.nodes[j].pending, func(r *request) bool { return r.name != steps.Claim }) {
+			return true
+		}
+	}
+	return false
+}
+
+// takeChoice makes a choice.
+func (x *exploration) takeChoice(s *state, c nextChoice) (*state, string, error) {
+	step := fmt.Sprintf("%s: %s", x.Parties[c.party].Name, c.r.name)
+	if c.kind != asItIs {
+		step += ", " + c.kind
+	}
+	next := *s
+	next.depth++
+	if c.kind == lastOne {
+		for i := range x.Parties {
+			next.dead[i] = next.dead[i] || i != c.party && !s.nodes[i].done
+		}
+	}
+	from := x.stores[s.store]
+	chain := from.parts[c.r.partition]
+	content := x.contentOf(from, c.r.partition)
+	if c.kind == stale {
+		content = chain[c.age]
+		next.stale--
+	}
+	e, err := x.store.applyRequest(content, c.r, x.mutateRequest)
+	if err != nil {
+		return nil, step, fmt.Errorf("%s: %w", step, err)
+	}
+	if e.answer.status >= 400 {
+		step += fmt.Sprintf(" (%d)", e.answer.status)
+	}
+	if len(e.changes) > 0 {
+		if c.r.name == steps.Claim {
+			next.claims = max(next.claims-1, 0)
+		}
+		to := &storeState{parts: maps.Clone(from.parts), intents: addAnnounced(from.intents, e.changes), parent: s.store, commit: e.changes}
+		to.parts[c.r.partition] = x.newChain(e.after, chain)
+		if err := x.checkCommit(s.store, c.r, e.changes); err != nil {
+			return nil, step, &violation{err}
+		}
+		next.store = x.internStore(to)
+	}
+	a := e.answer
+	if c.kind == replyLost {
+		a = lost
+		next.lost--
+	}
+	next.nodes[c.party], err = x.players[c.party].playAnswer(s.nodes[c.party], c.r, a)
+	return &next, step, err
+}
+
+// addAnnounced returns the intents that were ever announced, after one more commit.
+func addAnnounced(before []string, changes commit) []string {
+	for _, c := range changes {
+		var head struct {
+			Intent struct {
+				ID string `json:"id"`
+			} `json:"intent"`
+		}
+		if c.ID != "head" || json.Unmarshal(c.JSON, &head) != nil || head.Intent.ID == "" || slices.Contains(before, head.Intent.ID) {
+			continue
+		}
+		before = append(slices.Clone(before), head.Intent.ID)
+		slices.Sort(before)
+	}
+	return before
+}
+
+// newChain is what a partition holds, and held before.
+func (x *exploration) newChain(is int, before []int) []int {
+	if x.Stale == 0 {
+		return []int{is}
+	}
+	if len(before) == 0 {
+		before = []int{0}
+	}
+	return append([]int{is}, before[:min(len(before), max(x.Behind, 1))]...)
+}
+
+// observers are those of all containers. A commit is of one container.
+type observers struct {
+	mailboxes *invariants.Observer
+	push      *push.Observer
+
+	objects *objects.Observer
+}
+
+// Commit compares a commit with the rules.
+func (o *observers) Commit(changes commit) error {
+	known, err := containers.Find(changes[0].Container)
+	switch {
+	case err != nil:
+		return err
+	case known.Judge == containers.InvariantsPush:
+		return o.push.Commit(changes)
+	case known.Judge == containers.InvariantsObjects:
+		return o.objects.Commit(changes)
+	}
+	return o.mailboxes.Commit(changes)
+}
+
+// checkCommit holds a commit to the invariants, on one way to the store that it changes.
+func (x *exploration) checkCommit(from int, r *request, changes commit) error {
+	key := [2]string{fmt.Sprint(from), r.key}
+	if err, ok := x.observed[key]; ok {
+		return err
+	}
+	var way []commit
+	for at := from; x.stores[at].parent >= 0; at = x.stores[at].parent {
+		way = append(way, x.stores[at].commit)
+	}
+	o := &observers{invariants.New(x.drawerCapacity()), push.New(push.Witness{}), objects.New()}
+	o.objects.HasTopic = x.Topic
+	if x.Requests {
+		o.mailboxes.Deleted(firstObject)
+	}
+	if x.Forgets {
+		o.objects.Forgets = forgetTimes
+	}
+	slices.Reverse(way)
+	for _, c := range slices.Concat(x.preparation, way) {
+		if err := o.Commit(c); err != nil {
+			return fmt.Errorf("a commit on the way is wrong that was right before: %w", err)
+		}
+	}
+	err := o.Commit(changes)
+	x.observed[key] = err
+	return err
+}
