@@ -53,7 +53,7 @@ func (d *Deframer) Feed(p []byte) (found []Frame) {
 			if len(d.rest) < size {
 				break
 			}
-			if f, ok := parse(d.rest[:size]); ok {
+			if f, ok := parseFrame(d.rest[:size]); ok {
 				found = append(found, f)
 			}
 		}
@@ -62,8 +62,8 @@ func (d *Deframer) Feed(p []byte) (found []Frame) {
 	return found
 }
 
-// parse reads one frame.
-func parse(p []byte) (f Frame, ok bool) {
+// parseFrame reads one frame.
+func parseFrame(p []byte) (f Frame, ok bool) {
 	const isAMQP = 0
 	body := min(4*int(p[4]), len(p))
 	if p[5] != isAMQP || body == len(p) {
@@ -82,17 +82,17 @@ func Described(p []byte) (code uint64, fields [][]byte, ok bool) {
 		return 0, nil, false
 	}
 	descriptor := p[1:]
-	n := width(descriptor)
+	n := valueWidth(descriptor)
 	if n == 0 {
 		return 0, nil, false
 	}
-	fields, ok = list(descriptor[n:])
+	fields, ok = parseList(descriptor[n:])
 	return Number(descriptor[:n]), fields, ok
 }
 
-// list returns the elements of a list.
-func list(p []byte) (elements [][]byte, ok bool) {
-	n := width(p)
+// parseList returns the elements of a list.
+func parseList(p []byte) (elements [][]byte, ok bool) {
+	n := valueWidth(p)
 	if n == 0 {
 		return nil, false
 	}
@@ -107,7 +107,7 @@ func list(p []byte) (elements [][]byte, ok bool) {
 		return nil, false
 	}
 	for len(inside) > 0 {
-		n := width(inside)
+		n := valueWidth(inside)
 		if n == 0 {
 			return nil, false
 		}
@@ -116,20 +116,20 @@ func list(p []byte) (elements [][]byte, ok bool) {
 	return elements, true
 }
 
-// width is how many bytes the value has with which p begins, 0 if p ends before it
+// valueWidth is how many bytes the value has with which p begins, 0 if p ends before it
 // does. The upper half of a value's first byte says how its length is told.
-func width(p []byte) int {
+func valueWidth(p []byte) int {
 	if len(p) == 0 {
 		return 0
 	}
 	n := 0
 	switch p[0] >> 4 {
 	case 0x0: // described: a descriptor, and a value
-		d := width(p[1:])
+		d := valueWidth(p[1:])
 		if d == 0 {
 			return 0
 		}
-		v := width(p[1+d:])
+		v := valueWidth(p[1+d:])
 		if v == 0 {
 			return 0
 		}
@@ -171,8 +171,8 @@ func IsTrue(p []byte) bool {
 	return len(p) == 1 && p[0] == 0x41 || len(p) == 2 && p[0] == 0x56 && p[1] == 1
 }
 
-// text reads a string or a symbol.
-func text(p []byte) string {
+// textOf reads a string or a symbol.
+func textOf(p []byte) string {
 	switch {
 	case len(p) > 2 && p[0]>>4 == 0xa:
 		return string(p[2:])
@@ -188,6 +188,6 @@ func Queue(terminus []byte) string {
 	if !ok || len(fields) == 0 {
 		return ""
 	}
-	address := text(fields[0])
+	address := textOf(fields[0])
 	return address[strings.LastIndex(address, "/")+1:]
 }

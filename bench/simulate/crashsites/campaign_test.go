@@ -21,10 +21,10 @@ import (
 // that it can be broken off at any time and gone on with.
 type record struct {
 	Commit  string
-	Place   place
+	Place   hubSetup
 	Stage   stage
 	Seed    uint64
-	Kills   []kill
+	Kills   []killRecord
 	Missed  []string `json:",omitempty"`
 	Events  int
 	Bundles int
@@ -33,25 +33,25 @@ type record struct {
 	Failed  string `json:",omitempty"`
 }
 
-type kill struct {
+type killRecord struct {
 	Step  string
 	When  When
 	Times int
 }
 
-// A campaign counts the deaths after which all was well.
-type campaign struct {
+// A crashCampaign counts the deaths after which all was well.
+type crashCampaign struct {
 	file   string
 	target int // for each cell
 
 	mu      sync.Mutex
 	records []record
-	counts  map[cell]int
+	counts  map[crashSite]int
 }
 
 // openCampaign reads what there is of a campaign.
-func openCampaign(file string, target int) (*campaign, error) {
-	c := &campaign{file: file, target: target, counts: make(map[cell]int)}
+func openCampaign(file string, target int) (*crashCampaign, error) {
+	c := &crashCampaign{file: file, target: target, counts: make(map[crashSite]int)}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return nil, err
 	}
@@ -64,35 +64,35 @@ func openCampaign(file string, target int) (*campaign, error) {
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w; mend or remove the file", file, err)
 		}
-		c.take(&r)
+		c.takeRecord(&r)
 	}
 	return c, nil
 }
 
-func (c *campaign) take(r *record) {
+func (c *crashCampaign) takeRecord(r *record) {
 	c.records = append(c.records, *r)
 	if r.Failed != "" {
 		return
 	}
 	for _, k := range r.Kills {
-		c.counts[cellOf(r.Place, r.Stage, k)] += k.Times
+		c.counts[siteOf(r.Place, r.Stage, k)] += k.Times
 	}
 }
 
-func cellOf(p place, s stage, k kill) cell {
-	for _, c := range cells(p, s) {
+func siteOf(p hubSetup, s stage, k killRecord) crashSite {
+	for _, c := range crashSites(p, s) {
 		if string(c.Step) == k.Step && c.When == k.When {
 			return c
 		}
 	}
-	return cell{} // which is not asked for any more
+	return crashSite{} // which is not asked for any more
 }
 
-// wanted are the cells at which a hub has not died often enough.
-func (c *campaign) wanted(p place, s stage) (wanted []cell) {
+// wantedSites are the cells at which a hub has not died often enough.
+func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, cell := range cells(p, s) {
+	for _, cell := range crashSites(p, s) {
 		if c.counts[cell] < c.target {
 			wanted = append(wanted, cell)
 		}
@@ -100,23 +100,23 @@ func (c *campaign) wanted(p place, s stage) (wanted []cell) {
 	return wanted
 }
 
-// add writes a record down, and returns how many deaths there were of how many.
-func (c *campaign) add(r *record) (done, of int, err error) {
+// addRecord writes a record down, and returns how many deaths there were of how many.
+func (c *crashCampaign) addRecord(r *record) (done, of int, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return 0, 0, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.take(r)
+	c.takeRecord(r)
 	file, err := os.OpenFile(c.file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, 0, err
 	}
 	_, err = file.Write(append(line, '\n'))
-	for _, p := range []place{embedded, apart} {
+	for _, p := range []hubSetup{embedded, apart} {
 		for _, s := range stages {
-			for _, cell := range cells(p, s) {
+			for _, cell := range crashSites(p, s) {
 				done += min(c.counts[cell], c.target)
 				of += c.target
 			}
@@ -125,8 +125,8 @@ func (c *campaign) add(r *record) (done, of int, err error) {
 	return done, of, errors.Join(err, file.Close())
 }
 
-// report is the campaign as a page.
-func (c *campaign) report() string {
+// formatReport is the campaign as a page.
+func (c *crashCampaign) formatReport() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var commits []string
@@ -167,7 +167,7 @@ How often a hub has died just before and just after each step:
 | step | embedded, before | after | apart, before | after |
 |---|---|---|---|---|
 `, strings.Join(commits, ", "), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
-		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, orNone(failed))
+		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, joinOrNone(failed))
 	for _, s := range stages {
 		all := stepsOf(apart, s)
 		if len(all) == 0 { // the stages of objects are in one place
@@ -195,11 +195,11 @@ How often a hub has died just before and just after each step:
 				name += ", with tails"
 			}
 			fmt.Fprintf(&b, "| %s |", name)
-			for _, p := range []place{embedded, apart} {
+			for _, p := range []hubSetup{embedded, apart} {
 				for _, when := range []When{Before, After} {
 					text := "-"
 					if slices.Contains(stepsOf(p, s), step) {
-						text = fmt.Sprint(c.counts[cell{p, s, step, when}])
+						text = fmt.Sprint(c.counts[crashSite{p, s, step, when}])
 					}
 					fmt.Fprintf(&b, " %s |", text)
 				}
@@ -210,7 +210,7 @@ How often a hub has died just before and just after each step:
 	return b.String()
 }
 
-func orNone(all []string) string {
+func joinOrNone(all []string) string {
 	if len(all) == 0 {
 		return "none"
 	}

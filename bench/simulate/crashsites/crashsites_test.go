@@ -17,19 +17,19 @@ import (
 // TestNoDeathAtAStepLosesAnything has hubs die at some steps in each place, others
 // each time. MESSAGEHUB_CRASH_SITES_SEED draws the same again.
 func TestNoDeathAtAStepLosesAnything(t *testing.T) {
-	seed := uint64(setting(t, "MESSAGEHUB_CRASH_SITES_SEED", time.Now().UnixNano()))
+	seed := uint64(numberSetting(t, "MESSAGEHUB_CRASH_SITES_SEED", time.Now().UnixNano()))
 	for _, part := range []struct {
-		place place
+		place hubSetup
 		stage stage
 		cells int
 	}{{embedded, living, 6}, {apart, living, 3}, {embedded, sweeping, 2}, {embedded, tailing, 2}, {embedded, pushing, 2}, {apart, pushing, 1}, {embedded, watching, 2}, {apart, watching, 1}, {embedded, storing, 4}, {embedded, marking, 1}, {embedded, crawling, 2}, {embedded, patching, 1}, {embedded, forgetting, 1}, {embedded, relaying, 2}} {
 		t.Run(fmt.Sprintf("%s %s", part.place, part.stage), func(t *testing.T) {
 			t.Parallel()
-			some := cells(part.place, part.stage)
-			shuffle(some, seed)
-			w := newWorld(part.place, part.stage, seed, t.TempDir(), program(t))
+			some := crashSites(part.place, part.stage)
+			shuffleSites(some, seed)
+			w := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
 			w.patience = 3 * time.Minute // no step may be missed here
-			r := play(t, w, some[:part.cells])
+			r := runSites(t, w, some[:part.cells])
 			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
 			require.Empty(t, r.Missed, "seed %d", seed)
@@ -43,27 +43,27 @@ func TestNoDeathAtAStepLosesAnything(t *testing.T) {
 // MESSAGEHUB_CRASH_SITES_SECONDS, and writes RESULTS.md. Without all that it has
 // nothing to do that the other test does not.
 func TestEveryCrashSite(t *testing.T) {
-	target := setting(t, "MESSAGEHUB_CRASH_SITES", 0)
+	target := numberSetting(t, "MESSAGEHUB_CRASH_SITES", 0)
 	file := os.Getenv("MESSAGEHUB_CRASH_SITES_FILE")
 	if target == 0 || file == "" {
 		return
 	}
 	c, err := openCampaign(file, int(target))
 	require.NoError(t, err)
-	deadline := time.Now().Add(time.Duration(setting(t, "MESSAGEHUB_CRASH_SITES_SECONDS", 1_000_000)) * time.Second)
-	t.Cleanup(func() { require.NoError(t, os.WriteFile("RESULTS.md", []byte(c.report()), 0o600)) })
+	deadline := time.Now().Add(time.Duration(numberSetting(t, "MESSAGEHUB_CRASH_SITES_SECONDS", 1_000_000)) * time.Second)
+	t.Cleanup(func() { require.NoError(t, os.WriteFile("RESULTS.md", []byte(c.formatReport()), 0o600)) })
 	began := time.Now()
 	n := 0
 	for _, s := range stages {
-		n += len(cells(embedded, s)) + len(cells(apart, s))
+		n += len(crashSites(embedded, s)) + len(crashSites(apart, s))
 	}
 	fmt.Printf("commit %s: %d cells, each %d times\n", commit(), n, target)
-	for _, p := range []place{embedded, apart} {
+	for _, p := range []hubSetup{embedded, apart} {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
 			for _, s := range stages {
 				for {
-					wanted := c.wanted(p, s)
+					wanted := c.wantedSites(p, s)
 					if len(wanted) == 0 {
 						break
 					}
@@ -72,12 +72,12 @@ func TestEveryCrashSite(t *testing.T) {
 						return
 					}
 					seed := uint64(time.Now().UnixNano())
-					shuffle(wanted, seed)
+					shuffleSites(wanted, seed)
 					folder, err := os.MkdirTemp("", "messagehub-crashsites-world-")
 					require.NoError(t, err)
-					r := play(t, newWorld(p, s, seed, folder, program(t)), wanted)
+					r := runSites(t, newCrashRun(p, s, seed, folder, buildProgram(t)), wanted)
 					require.NoError(t, os.RemoveAll(folder))
-					done, of, err := c.add(r)
+					done, of, err := c.addRecord(r)
 					require.NoError(t, err)
 					fmt.Printf("%s, %s, seed %d: %d cells in %.1f s, missed %d; deaths so far %d of %d, %s\n",
 						p, s, seed, len(wanted), r.Seconds, len(r.Missed), done, of, time.Since(began).Round(time.Second))
@@ -89,18 +89,18 @@ func TestEveryCrashSite(t *testing.T) {
 	}
 }
 
-// play plays a world and says what came of it.
-func play(t *testing.T, w *world, some []cell) *record {
+// runSites plays a world and says what came of it.
+func runSites(t *testing.T, w *crashRun, some []crashSite) *record {
 	t.Helper()
 	began := time.Now()
-	err := w.run(t.Context(), some)
+	err := w.killAtSites(t.Context(), some)
 	r := &record{
 		Commit: commit(), Place: w.place, Stage: w.stage, Seed: w.seed, Mended: w.mended, Seconds: time.Since(began).Seconds(),
 	}
 	r.Events, r.Bundles = w.ledger.Size()
-	for _, c := range cells(w.place, w.stage) {
+	for _, c := range crashSites(w.place, w.stage) {
 		if n := w.kills[c]; n > 0 {
-			r.Kills = append(r.Kills, kill{string(c.Step), c.When, n})
+			r.Kills = append(r.Kills, killRecord{string(c.Step), c.When, n})
 		}
 	}
 	for _, c := range w.missed {
@@ -117,11 +117,11 @@ func play(t *testing.T, w *world, some []cell) *record {
 	return r
 }
 
-func shuffle(some []cell, seed uint64) {
+func shuffleSites(some []crashSite, seed uint64) {
 	rand.New(rand.NewPCG(seed, 3)).Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 }
 
-func setting(t *testing.T, variable string, otherwise int64) int64 {
+func numberSetting(t *testing.T, variable string, otherwise int64) int64 {
 	t.Helper()
 	text := strings.TrimSpace(os.Getenv(variable))
 	if text == "" {

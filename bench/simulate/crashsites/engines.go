@@ -19,7 +19,7 @@ const cosmosKey = cosmos.WellKnownKey
 
 // engines are the accounts of a hub that has none of its own, each in a process.
 type engines struct {
-	processes []*process
+	processes []*childProcess
 
 	cosmos, bus, busAddress, account string
 }
@@ -30,22 +30,22 @@ func startEngines(ctx context.Context, program, folder string) (e *engines, err 
 	e = &engines{}
 	defer func() {
 		if err != nil {
-			e.kill()
+			e.killAll()
 		}
 	}()
 	entities := filepath.Join(folder, "entities.json")
-	if err := os.WriteFile(entities, []byte(queues()), 0o600); err != nil {
+	if err := os.WriteFile(entities, []byte(busQueues()), 0o600); err != nil {
 		return e, err
 	}
 	first := func(args ...string) (string, error) {
 		name := args[0]
 		args = append([]string{"emulator"}, append(args, "--listen", "127.0.0.1:0", "--data", filepath.Join(folder, name))...)
-		p, err := start(exec.Command(program, args...), "") //nolint:noctx,gosec // the program that was built for this; it ends by a signal
+		p, err := startProcess(exec.Command(program, args...), "") //nolint:noctx,gosec // the program that was built for this; it ends by a signal
 		if err != nil {
 			return "", err
 		}
 		e.processes = append(e.processes, p)
-		if err := p.await(ctx); err != nil {
+		if err := p.awaitReady(ctx); err != nil {
 			return "", fmt.Errorf("emulator %s: %w", name, err)
 		}
 		_, rest, _ := strings.Cut(p.first, "listens on ")
@@ -75,9 +75,9 @@ func busAt(address string) string {
 		address, bus.WellKnownKeyName, bus.WellKnownKey)
 }
 
-// queues are those of a namespace that its owner has set up: with locks that are
+// busQueues are those of a namespace that its owner has set up: with locks that are
 // soon over, and more deliveries than a process dies here.
-func queues() string {
+func busQueues() string {
 	var all []string
 	queue := func(name string, sessions bool) {
 		all = append(all, fmt.Sprintf(`{"Name": %q, "Properties": {"RequiresSession": %t, "LockDuration": "PT5S", "MaxDeliveryCount": 1000}}`, name, sessions))
@@ -92,11 +92,11 @@ func queues() string {
 	return `{"Queues": [` + strings.Join(all, ",") + `]}`
 }
 
-func (e *engines) kill() {
+func (e *engines) killAll() {
 	if e == nil {
 		return
 	}
 	for _, p := range e.processes {
-		p.kill()
+		p.killProcess()
 	}
 }

@@ -19,7 +19,7 @@ var buildDir string
 // TestMain runs the tests, or is a hub if it is told to be one.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(ordersVariable); text != "" {
-		if err := beNode(text); err != nil {
+		if err := runNodeProcess(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// program returns the program that ships, built once.
-func program(t *testing.T) string {
+// buildProgram returns the program that ships, built once.
+func buildProgram(t *testing.T) string {
 	t.Helper()
 	path, err := build()
 	require.NoError(t, err)

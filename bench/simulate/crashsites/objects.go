@@ -29,9 +29,9 @@ const (
 // so that it resumes the jobs of a dead one at once.
 const lifeOfLease = 2 * time.Minute
 
-// store has the node die at each of the cells while it works for clients, each of which demands in the end that
+// runStoring has the node die at each of the cells while it works for clients, each of which demands in the end that
 // what is stored is what it was answered.
-func (w *world) store(ctx context.Context, cells []cell) error {
+func (w *crashRun) runStoring(ctx context.Context, cells []crashSite) error {
 	w.orders.Objects, w.domain.silent = w.stage, true
 	stop := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
@@ -41,23 +41,23 @@ func (w *world) store(ctx context.Context, cells []cell) error {
 	all.Go(func() error {
 		defer close(stop)
 		for _, c := range cells {
-			if err := w.cell(ctx, c); err != nil {
+			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		return w.restart(ctx, cell{})
+		return w.restartHub(ctx, crashSite{})
 	})
 	if err := all.Wait(); err != nil {
-		w.hub.kill()
-		return fmt.Errorf("%w\nthe node had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+		w.hub.killProcess()
+		return fmt.Errorf("%w\nthe node had died at: %v\nand the last one has said: %s", err, w.died, w.hub.errorOutput())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience)
 	defer cancel()
-	return w.hub.stop(ctx)
+	return w.hub.stopProcess(ctx)
 }
 
 // objectClients are what the clients of a node do until a channel is closed.
-func (w *world) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
+func (w *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
 	if w.stage == forgetting { // one: the retention depends on one clock
 		return append(all, (&sweepClient{w: w}).sweepUntil)
 	}
@@ -77,14 +77,14 @@ func (w *world) objectClients() (all []func(ctx context.Context, stop <-chan str
 }
 
 // sendEvents has a node store a message, and tries until it is answered. before is called before each attempt.
-func (w *world) sendEvents(ctx context.Context, path string, message []sentEvent, before func()) error {
+func (w *crashRun) sendEvents(ctx context.Context, path string, message []sentEvent, before func()) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
-	err = w.load.retry(ctx, func() error {
+	err = w.load.retryUntilDone(ctx, func() error {
 		before()
-		_, err := w.load.ask(ctx, http.MethodPost, path, "", body)
+		_, err := w.load.sendRequest(ctx, http.MethodPost, path, "", body)
 		return err
 	})
 	if err != nil {
@@ -94,9 +94,9 @@ func (w *world) sendEvents(ctx context.Context, path string, message []sentEvent
 }
 
 // objectsOf returns the objects of a bucket, by their keys.
-func (w *world) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
-	err = w.load.retry(ctx, func() error {
-		a, err := w.load.ask(ctx, http.MethodGet, "/"+bucket, "", nil)
+func (w *crashRun) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
+	err = w.load.retryUntilDone(ctx, func() error {
+		a, err := w.load.sendRequest(ctx, http.MethodGet, "/"+bucket, "", nil)
 		if err == nil {
 			of = make(map[string]storedObject)
 			err = json.Unmarshal(a.body, &of)
@@ -110,10 +110,10 @@ func (w *world) objectsOf(ctx context.Context, bucket string) (of map[string]sto
 }
 
 // awaitJob starts a job and returns it when it has ended.
-func (w *world) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
+func (w *crashRun) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
 	ask := func(method, path string, body []byte) error {
-		return w.load.retry(ctx, func() error {
-			a, err := w.load.ask(ctx, method, path, "", body)
+		return w.load.retryUntilDone(ctx, func() error {
+			a, err := w.load.sendRequest(ctx, method, path, "", body)
 			if err == nil {
 				err = json.Unmarshal(a.body, &found)
 			}
@@ -139,7 +139,7 @@ type deliveryCount struct{ sent, answered int64 }
 
 // An objectSender sends the events of buckets of its own, one bucket after the other.
 type objectSender struct {
-	w          *world
+	w          *crashRun
 	number     int
 	deliveries map[string]map[string]*deliveryCount // by bucket and key, then by event
 }
@@ -163,7 +163,7 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 				{"key-1", fmt.Sprintf("C@%04X", 16*((round+1)/2))},
 			}
 			for _, message := range [][]sentEvent{newest, late} {
-				if err := s.send(ctx, bucket, message); err != nil {
+				if err := s.sendMessage(ctx, bucket, message); err != nil {
 					return err
 				}
 			}
@@ -172,8 +172,8 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// send sends a message until it is answered.
-func (s *objectSender) send(ctx context.Context, bucket string, message []sentEvent) error {
+// sendMessage sends a message until it is answered.
+func (s *objectSender) sendMessage(ctx context.Context, bucket string, message []sentEvent) error {
 	err := s.w.sendEvents(ctx, "/"+bucket, message, func() {
 		for _, e := range message {
 			s.countOf(bucket, e).sent++

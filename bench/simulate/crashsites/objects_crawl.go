@@ -60,7 +60,7 @@ func (s sameSource) List(ctx context.Context, _, prefix, cursor string, limit in
 
 // A crawlClient crawls buckets of its own, one after the other, each twice.
 type crawlClient struct {
-	w      *world
+	w      *crashRun
 	number int
 }
 
@@ -110,7 +110,7 @@ func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 			return err
 		}
 		for _, k := range keys {
-			if err := k.compare(stored[k.name], events); err != nil {
+			if err := k.compareWith(stored[k.name], events); err != nil {
 				return fmt.Errorf("object %s: %w", k.name, err)
 			}
 		}
@@ -118,8 +118,8 @@ func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// compare compares an object with what the events of a message and a crawl make of it.
-func (k *crawledKey) compare(o storedObject, events int) error {
+// compareWith compares an object with what the events of a message and a crawl make of it.
+func (k *crawledKey) compareWith(o storedObject, events int) error {
 	rows := 0
 	if k.isKnown {
 		rows = events

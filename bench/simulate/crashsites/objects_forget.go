@@ -29,7 +29,7 @@ const (
 // A sweepClient has buckets swept, one after the other, and compares what is left with what a store in memory
 // has, which forgets by the same rules and never dies.
 type sweepClient struct {
-	w      *world
+	w      *crashRun
 	oracle *memory.Objects
 	bucket string
 	begin  time.Time
@@ -64,33 +64,33 @@ func (c *sweepClient) sweepBucket(ctx context.Context) error {
 			if round == sweptRounds && key%2 == 0 {
 				kind = "D"
 			}
-			message = append(message, c.event(key, kind, 16*round, c.begin.Add(time.Duration(round)*time.Second)))
+			message = append(message, c.newEvent(key, kind, 16*round, c.begin.Add(time.Duration(round)*time.Second)))
 		}
 		messages = append(messages, message)
 	}
-	if err := c.send(ctx, messages...); err != nil {
+	if err := c.sendMessages(ctx, messages...); err != nil {
 		return err
 	}
 	c.now = c.begin.Add(sweepAfter)
-	if err := c.sweep(ctx); err != nil {
+	if err := c.sweepShards(ctx); err != nil {
 		return err
 	}
-	if err := c.send(ctx, messages...); err != nil {
+	if err := c.sendMessages(ctx, messages...); err != nil {
 		return err
 	}
-	if err := c.send(ctx, []sentEvent{c.event(0, "C", 0x700, c.now), c.event(1, "C", 0x700, c.now)}); err != nil {
+	if err := c.sendMessages(ctx, []sentEvent{c.newEvent(0, "C", 0x700, c.now), c.newEvent(1, "C", 0x700, c.now)}); err != nil {
 		return err
 	}
-	return c.compare(ctx)
+	return c.compareObjects(ctx)
 }
 
-// event returns an event of a key at a time.
-func (c *sweepClient) event(key int, kind string, sequencer int, at time.Time) sentEvent {
+// newEvent returns an event of a key at a time.
+func (c *sweepClient) newEvent(key int, kind string, sequencer int, at time.Time) sentEvent {
 	return sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X+%d", kind, sequencer, int(at.Sub(objecttest.FirstMoment).Seconds()))}
 }
 
-// send sends messages, and has the store in memory ingest them once.
-func (c *sweepClient) send(ctx context.Context, messages ...[]sentEvent) error {
+// sendMessages sends messages, and has the store in memory ingest them once.
+func (c *sweepClient) sendMessages(ctx context.Context, messages ...[]sentEvent) error {
 	for _, message := range messages {
 		if err := c.w.sendEvents(ctx, c.addTime("/"+c.bucket), message, func() {}); err != nil {
 			return err
@@ -115,12 +115,12 @@ func (c *sweepClient) addTime(path string) string {
 	return fmt.Sprintf("%s?now=%d", path, c.now.Unix())
 }
 
-// sweep has all shards swept. An attempt that has died is resumed by a later one, and if its end was not
+// sweepShards has all shards swept. An attempt that has died is resumed by a later one, and if its end was not
 // answered, none is due.
-func (c *sweepClient) sweep(ctx context.Context) error {
-	err := c.w.load.retry(ctx, func() error {
+func (c *sweepClient) sweepShards(ctx context.Context) error {
+	err := c.w.load.retryUntilDone(ctx, func() error {
 		c.now = c.now.Add(sweepPause)
-		_, err := c.w.load.ask(ctx, http.MethodPost, c.addTime("/sweeps"), "", nil)
+		_, err := c.w.load.sendRequest(ctx, http.MethodPost, c.addTime("/sweeps"), "", nil)
 		return err
 	})
 	if err != nil {
@@ -140,8 +140,8 @@ func (c *sweepClient) sweep(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the objects with those in memory.
-func (c *sweepClient) compare(ctx context.Context) error {
+// compareObjects compares the objects with those in memory.
+func (c *sweepClient) compareObjects(ctx context.Context) error {
 	stored, err := c.w.objectsOf(ctx, c.bucket)
 	if err != nil {
 		return err

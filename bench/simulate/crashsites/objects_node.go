@@ -47,16 +47,16 @@ type storedObject struct {
 	Attributes map[string]string `json:"attributes"` // of those rows that have some
 }
 
-// beObjectNode is the whole life of a process that stores objects in an engine of its own, and does nothing
+// runObjectNodeProcess is the whole life of a process that stores objects in an engine of its own, and does nothing
 // else.
-func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err error) {
+func runObjectNodeProcess(ctx context.Context, o *nodeOrders, listener net.Listener) (err error) {
 	own, err := engine.Open(engine.Options{Dir: filepath.Join(o.Data, "objects")}) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
 		return err
 	}
-	f := &fuse{step: o.Step, when: o.When, die: killed}
+	f := &killSwitch{step: o.Step, when: o.When, die: killSelf}
 	f.left.Store(o.Nth)
-	db, err := client.Connect(client.Connection{Endpoint: own.Endpoint(), Key: own.Key(), Transport: &transport{own.Transport(), f}})
+	db, err := client.Connect(client.Connection{Endpoint: own.Endpoint(), Key: own.Key(), Transport: &killingTransport{own.Transport(), f}})
 	if err == nil {
 		defer db.Close()
 		err = db.Provision(ctx, slices.Concat(objects.Containers(), push.Containers()))
@@ -64,8 +64,8 @@ func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err er
 	if err != nil {
 		return errors.Join(err, own.Close())
 	}
-	d := newObjectDoor(db, o)
-	server := &http.Server{Handler: d.routes(), ReadHeaderTimeout: time.Minute}
+	d := newObjectServer(db, o)
+	server := &http.Server{Handler: d.newRoutes(), ReadHeaderTimeout: time.Minute}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1) // the process that has started it is gone
@@ -89,8 +89,8 @@ func beObjectNode(ctx context.Context, o *orders, listener net.Listener) (err er
 	return own.Close()
 }
 
-// An objectDoor gives a store of objects to callers of HTTP.
-type objectDoor struct {
+// An objectServer gives a store of objects to callers of HTTP.
+type objectServer struct {
 	store   *objects.Store
 	service *ledger.Service
 	sweeper *ledger.Sweeper
@@ -102,40 +102,40 @@ type objectDoor struct {
 	streams *push.Store
 }
 
-func newObjectDoor(db *client.Database, o *orders) *objectDoor {
-	d := &objectDoor{ahead: o.Ahead}
-	options := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: objectRows}, Clock: d.clock}
+func newObjectServer(db *client.Database, o *nodeOrders) *objectServer {
+	d := &objectServer{ahead: o.Ahead}
+	options := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: objectRows}, Clock: d.clockNow}
 	if o.Objects == forgetting {
 		options.Retention = objectRetention
 	}
 	options.Topic = o.Objects == relaying
 	d.store = objects.New(db, options)
 	if options.Topic {
-		d.openTopic(db)
+		d.startTopic(db)
 	}
-	useCases := ledger.Options{Clock: d.clock, JSONPatch: jsonpatch.Apply, CrawlPage: crawledPage}
+	useCases := ledger.Options{Clock: d.clockNow, JSONPatch: jsonpatch.Apply, CrawlPage: crawledPage}
 	d.service = ledger.New(ledger.Ports{Objects: d.store, Jobs: d.store, Source: crawledSource()}, useCases)
 	d.sweeper = ledger.NewSweeper(d.store, func(repository.ObjectShard, repository.ShardUsage) {}, useCases)
 	return d
 }
 
-func (d *objectDoor) clock() time.Time {
+func (d *objectServer) clockNow() time.Time {
 	if now := d.now.Load(); now > 0 {
 		return time.Unix(now, 0)
 	}
 	return time.Now().Add(d.ahead)
 }
 
-func (d *objectDoor) routes() http.Handler {
+func (d *objectServer) newRoutes() http.Handler {
 	routes := http.NewServeMux()
-	routes.HandleFunc("POST /{bucket}", d.ingest)
-	routes.HandleFunc("GET /{bucket}", d.list)
-	routes.HandleFunc("GET /{bucket}/topic", d.topic)
-	routes.HandleFunc("PATCH /{bucket}/{key}", d.patch)
-	routes.HandleFunc("POST /{bucket}/crawls", d.startCrawl)
-	routes.HandleFunc("POST /{bucket}/patches", d.startPatch)
-	routes.HandleFunc("GET /jobs/{kind}/{id}", d.job)
-	routes.HandleFunc("POST /sweeps", d.sweep)
+	routes.HandleFunc("POST /{bucket}", d.handleIngest)
+	routes.HandleFunc("GET /{bucket}", d.handleList)
+	routes.HandleFunc("GET /{bucket}/topic", d.handleTopic)
+	routes.HandleFunc("PATCH /{bucket}/{key}", d.handlePatch)
+	routes.HandleFunc("POST /{bucket}/crawls", d.handleCrawl)
+	routes.HandleFunc("POST /{bucket}/patches", d.handlePatchJob)
+	routes.HandleFunc("GET /jobs/{kind}/{id}", d.handleJob)
+	routes.HandleFunc("POST /sweeps", d.handleSweep)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if now, err := strconv.ParseInt(req.URL.Query().Get("now"), 10, 64); err == nil {
 			d.now.Store(now)
@@ -144,8 +144,8 @@ func (d *objectDoor) routes() http.Handler {
 	})
 }
 
-// refuse answers with an error. What the caller may repeat is 503.
-func refuse(w http.ResponseWriter, err error) {
+// writeError answers with an error. What the caller may repeat is 503.
+func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusServiceUnavailable
 	switch domain.KindOf(err) {
 	case domain.Invalid:
@@ -159,8 +159,8 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// ingest stores the events of one message, and answers 503 unless all are stored.
-func (d *objectDoor) ingest(w http.ResponseWriter, req *http.Request) {
+// handleIngest stores the events of one message, and answers 503 unless all are stored.
+func (d *objectServer) handleIngest(w http.ResponseWriter, req *http.Request) {
 	var sent []sentEvent
 	if err := json.NewDecoder(req.Body).Decode(&sent); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -170,7 +170,7 @@ func (d *objectDoor) ingest(w http.ResponseWriter, req *http.Request) {
 	for _, s := range sent {
 		name, err := domain.ParseObjectName(req.PathValue("bucket"), s.Key)
 		if err != nil {
-			refuse(w, err)
+			writeError(w, err)
 			return
 		}
 		reports = append(reports, repository.ObjectReport{Name: name, ObjectEvent: parseSent(s.Event)})
@@ -186,11 +186,11 @@ func (d *objectDoor) ingest(w http.ResponseWriter, req *http.Request) {
 
 func parseSent(event string) domain.ObjectEvent { return objecttest.Calls("[" + event + "]")[0][0] }
 
-// patch applies a JSON Patch to the attributes of the row of an event, or of the current one.
-func (d *objectDoor) patch(w http.ResponseWriter, req *http.Request) {
+// handlePatch applies a JSON Patch to the attributes of the row of an event, or of the current one.
+func (d *objectServer) handlePatch(w http.ResponseWriter, req *http.Request) {
 	name, err := domain.ParseObjectName(req.PathValue("bucket"), req.PathValue("key"))
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	id := ledger.RowID{Name: name}
@@ -207,7 +207,7 @@ func (d *objectDoor) patch(w http.ResponseWriter, req *http.Request) {
 		_, err = d.service.Amend(req.Context(), id, patch)
 	}
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 	}
 }
 
@@ -222,14 +222,14 @@ type startedJob struct {
 
 func answerJob(w http.ResponseWriter, job *domain.Job, err error) {
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has gone needs no answer
 }
 
-// startCrawl starts a crawl of a bucket, or answers with the one that runs.
-func (d *objectDoor) startCrawl(w http.ResponseWriter, req *http.Request) {
+// handleCrawl starts a crawl of a bucket, or answers with the one that runs.
+func (d *objectServer) handleCrawl(w http.ResponseWriter, req *http.Request) {
 	job, err := d.service.StartCrawl(req.Context(), req.PathValue("bucket"), "")
 	if runs, is := errors.AsType[*repository.JobRunsError](err); is {
 		job, err = d.service.Job(req.Context(), runs.ID)
@@ -237,8 +237,8 @@ func (d *objectDoor) startCrawl(w http.ResponseWriter, req *http.Request) {
 	answerJob(w, &job, err)
 }
 
-// startPatch starts to patch all rows of a bucket.
-func (d *objectDoor) startPatch(w http.ResponseWriter, req *http.Request) {
+// handlePatchJob starts to patch all rows of a bucket.
+func (d *objectServer) handlePatchJob(w http.ResponseWriter, req *http.Request) {
 	patch, err := io.ReadAll(req.Body)
 	var job domain.Job
 	if err == nil {
@@ -248,7 +248,7 @@ func (d *objectDoor) startPatch(w http.ResponseWriter, req *http.Request) {
 	answerJob(w, &job, err)
 }
 
-func (d *objectDoor) job(w http.ResponseWriter, req *http.Request) {
+func (d *objectServer) handleJob(w http.ResponseWriter, req *http.Request) {
 	id, err := domain.ParseJobID(domain.JobKind(req.PathValue("kind")), req.PathValue("id"))
 	var job domain.Job
 	if err == nil {
@@ -257,15 +257,15 @@ func (d *objectDoor) job(w http.ResponseWriter, req *http.Request) {
 	answerJob(w, &job, err)
 }
 
-// sweep sweeps all shards, if that is due.
-func (d *objectDoor) sweep(w http.ResponseWriter, req *http.Request) {
+// handleSweep sweeps all shards, if that is due.
+func (d *objectServer) handleSweep(w http.ResponseWriter, req *http.Request) {
 	if err := d.sweeper.Sweep(req.Context()); err != nil {
-		refuse(w, err)
+		writeError(w, err)
 	}
 }
 
-// list answers with all objects of a bucket, by their keys.
-func (d *objectDoor) list(w http.ResponseWriter, req *http.Request) {
+// handleList answers with all objects of a bucket, by their keys.
+func (d *objectServer) handleList(w http.ResponseWriter, req *http.Request) {
 	const limit = 1000
 	all := make(map[string]storedObject)
 	page, err := d.store.List(req.Context(), repository.ObjectRange{Bucket: req.PathValue("bucket")}, limit)

@@ -19,7 +19,7 @@ const (
 
 // A patchClient changes attributes of the objects of buckets of its own.
 type patchClient struct {
-	w      *world
+	w      *crashRun
 	number int
 }
 
@@ -61,7 +61,7 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 		}
 		for key := range singlyKeys {
 			for _, row := range []string{"?row=C@0010", ""} {
-				if err := c.patch(ctx, fmt.Sprintf("/%s/key-%d%s", bucket, key, row), name); err != nil {
+				if err := c.addAttribute(ctx, fmt.Sprintf("/%s/key-%d%s", bucket, key, row), name); err != nil {
 					return err
 				}
 			}
@@ -94,14 +94,14 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// patch adds an attribute until that is answered. A 400 is right only after an answer that may have been lost:
+// addAttribute adds an attribute until that is answered. A 400 is right only after an answer that may have been lost:
 // no patch replaces an attribute.
-func (c *patchClient) patch(ctx context.Context, path, name string) error {
+func (c *patchClient) addAttribute(ctx context.Context, path, name string) error {
 	body := fmt.Appendf(nil, `[{"op":"add","path":"/%s","value":1}]`, name)
 	lost := false
-	err := c.w.load.retry(ctx, func() error {
-		_, err := c.w.load.ask(ctx, http.MethodPatch, path, "", body)
-		if refused, is := errors.AsType[*refusal](err); is && refused.status == http.StatusBadRequest && lost {
+	err := c.w.load.retryUntilDone(ctx, func() error {
+		_, err := c.w.load.sendRequest(ctx, http.MethodPatch, path, "", body)
+		if refused, is := errors.AsType[*refusalError](err); is && refused.status == http.StatusBadRequest && lost {
 			return nil
 		}
 		lost = lost || err != nil

@@ -26,12 +26,12 @@ const (
 	relayedRounds = 6
 )
 
-// openTopic has the node publish the changes of objects to their topic.
-func (d *objectDoor) openTopic(db *client.Database) {
-	d.streams = push.New(db, memory.NewContent(), push.Options{Clock: d.clock})
+// startTopic has the node publish the changes of objects to their topic.
+func (d *objectServer) startTopic(db *client.Database) {
+	d.streams = push.New(db, memory.NewContent(), push.Options{Clock: d.clockNow})
 	service := publish.New(d.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {})
 	d.relay = publish.NewObjectRelay(d.store.Topic(), service, publish.ObjectRelayOptions{
-		Clock: func() time.Time { return d.clock().Add(time.Minute) }, // so a look leaves no change that is young
+		Clock: func() time.Time { return d.clockNow().Add(time.Minute) }, // so a look leaves no change that is young
 	})
 }
 
@@ -43,14 +43,14 @@ type topicEvent struct {
 	Version int64                   `json:"version"`
 }
 
-// topic looks for changes that dead nodes have left, and answers with the events of a bucket.
-func (d *objectDoor) topic(w http.ResponseWriter, req *http.Request) {
+// handleTopic looks for changes that dead nodes have left, and answers with the events of a bucket.
+func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 	d.relay.Look(req.Context())
 	all := []topicEvent{}
 	for from := (domain.Position{}); ; {
 		found, err := d.streams.Read(req.Context(), domain.ObjectsStream(), from, 1000)
 		if err != nil {
-			refuse(w, err)
+			writeError(w, err)
 			return
 		}
 		if len(found.Entries) == 0 {
@@ -74,7 +74,7 @@ func (d *objectDoor) topic(w http.ResponseWriter, req *http.Request) {
 // A topicClient sends the events of buckets, one bucket after the other, and demands that the topic has each
 // change of their objects once.
 type topicClient struct {
-	w      *world
+	w      *crashRun
 	number int
 }
 
@@ -129,8 +129,8 @@ func (c *topicClient) relayBucket(ctx context.Context, bucket string) error {
 }
 
 func (c *topicClient) eventsOf(ctx context.Context, bucket string) (found []topicEvent, err error) {
-	err = c.w.load.retry(ctx, func() error {
-		a, err := c.w.load.ask(ctx, http.MethodGet, "/"+bucket+"/topic", "", nil)
+	err = c.w.load.retryUntilDone(ctx, func() error {
+		a, err := c.w.load.sendRequest(ctx, http.MethodGet, "/"+bucket+"/topic", "", nil)
 		if err == nil {
 			found = nil
 			err = json.Unmarshal(a.body, &found)

@@ -14,13 +14,13 @@ type branch struct {
 	function string // in which it is, and which one there: next#2
 }
 
-// branches returns the error branches of a package.
-func (p *parsed) branches() []branch {
+// findBranches returns the error branches of a package.
+func (p *parsedPackage) findBranches() []branch {
 	var all []branch
 	for i, file := range p.files {
 		for _, d := range file.Decls {
-			f := &finder{parsed: p}
-			ast.Inspect(d, f.visit)
+			f := &branchFinder{parsedPackage: p}
+			ast.Inspect(d, f.visitNode)
 			slices.Sort(f.found)
 			for n, at := range slices.Compact(f.found) {
 				all = append(all, branch{p.names[i], p.set.Position(at), fmt.Sprintf("%s#%d", nameOf(d), n+1)})
@@ -57,68 +57,68 @@ func nameOf(d ast.Decl) string {
 	}
 }
 
-// A finder goes through one declaration.
-type finder struct {
-	*parsed
+// A branchFinder goes through one declaration.
+type branchFinder struct {
+	*parsedPackage
 	found []token.Pos // of the first statements
 }
 
-func (f *finder) visit(n ast.Node) bool {
+func (f *branchFinder) visitNode(n ast.Node) bool {
 	switch s := n.(type) {
 	case *ast.BlockStmt:
-		f.list(s.List)
+		f.visitStatements(s.List)
 	case *ast.CaseClause:
-		f.list(s.Body)
+		f.visitStatements(s.Body)
 	case *ast.CommClause:
-		f.list(s.Body)
+		f.visitStatements(s.Body)
 	case *ast.SwitchStmt:
 		if s.Tag == nil {
-			f.cases(s)
-		} else if f.mentions(s.Tag) || f.setsFromError(s.Init, s.Tag) {
+			f.visitSwitch(s)
+		} else if f.mentionsError(s.Tag) || f.setsFromError(s.Init, s.Tag) {
 			f.allButNil(s.Body)
 		}
 	case *ast.TypeSwitchStmt:
-		if f.mentions(subject(s)) {
+		if f.mentionsError(subjectOf(s)) {
 			f.allButNil(s.Body)
 		}
 	}
 	return true
 }
 
-// list looks at the ifs of a list of statements.
-func (f *finder) list(statements []ast.Stmt) {
+// visitStatements looks at the ifs of a list of statements.
+func (f *branchFinder) visitStatements(statements []ast.Stmt) {
 	for i, s := range statements {
 		if labeled, ok := s.(*ast.LabeledStmt); ok {
 			s = labeled.Stmt
 		}
 		choice, ok := s.(*ast.IfStmt)
 		for ok {
-			f.choice(choice, statements[i+1:])
+			f.visitIf(choice, statements[i+1:])
 			choice, ok = choice.Else.(*ast.IfStmt)
 		}
 	}
 }
 
-func (f *finder) choice(s *ast.IfStmt, rest []ast.Stmt) {
-	switch f.sense(s.Init, s.Cond) {
+func (f *branchFinder) visitIf(s *ast.IfStmt, rest []ast.Stmt) {
+	switch f.senseOf(s.Init, s.Cond) {
 	case undecided:
 	case failed:
-		f.add(s.Body.List)
+		f.addBranch(s.Body.List)
 	case succeeded:
 		switch other := s.Else.(type) {
 		case *ast.BlockStmt:
-			f.add(other.List)
+			f.addBranch(other.List)
 		case *ast.IfStmt:
-			f.add([]ast.Stmt{other})
+			f.addBranch([]ast.Stmt{other})
 		case nil:
-			if leaves(s.Body.List) {
-				f.add(rest)
+			if neverEnds(s.Body.List) {
+				f.addBranch(rest)
 			}
 		}
 	}
 }
 
-func (f *finder) cases(s *ast.SwitchStmt) {
+func (f *branchFinder) visitSwitch(s *ast.SwitchStmt) {
 	excluded := false // that there is no error
 	var fallback *ast.CaseClause
 	for _, c := range s.Body.List {
@@ -129,19 +129,19 @@ func (f *finder) cases(s *ast.SwitchStmt) {
 		}
 		all := undecided
 		for _, condition := range clause.List {
-			all = max(all, f.sense(s.Init, condition))
+			all = max(all, f.senseOf(s.Init, condition))
 		}
 		if excluded || all == failed {
-			f.add(clause.Body)
+			f.addBranch(clause.Body)
 		}
 		excluded = excluded || all == succeeded
 	}
 	if excluded && fallback != nil {
-		f.add(fallback.Body)
+		f.addBranch(fallback.Body)
 	}
 }
 
-func (f *finder) allButNil(body *ast.BlockStmt) {
+func (f *branchFinder) allButNil(body *ast.BlockStmt) {
 	for _, c := range body.List {
 		clause := c.(*ast.CaseClause)
 		isNil := false
@@ -149,19 +149,19 @@ func (f *finder) allButNil(body *ast.BlockStmt) {
 			isNil = isNil || f.info.Types[e].IsNil()
 		}
 		if !isNil {
-			f.add(clause.Body)
+			f.addBranch(clause.Body)
 		}
 	}
 }
 
-func (f *finder) add(statements []ast.Stmt) {
+func (f *branchFinder) addBranch(statements []ast.Stmt) {
 	if len(statements) > 0 {
 		f.found = append(f.found, statements[0].Pos())
 	}
 }
 
-// leaves reports whether a list of statements never comes to its end.
-func leaves(statements []ast.Stmt) bool {
+// neverEnds reports whether a list of statements never comes to its end.
+func neverEnds(statements []ast.Stmt) bool {
 	if len(statements) == 0 {
 		return false
 	}
@@ -179,8 +179,8 @@ func leaves(statements []ast.Stmt) bool {
 	return false
 }
 
-// subject returns what a type switch is about.
-func subject(s *ast.TypeSwitchStmt) ast.Expr {
+// subjectOf returns what a type switch is about.
+func subjectOf(s *ast.TypeSwitchStmt) ast.Expr {
 	switch a := s.Assign.(type) {
 	case *ast.AssignStmt:
 		return a.Rhs[0].(*ast.TypeAssertExpr).X

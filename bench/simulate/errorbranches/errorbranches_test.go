@@ -14,11 +14,11 @@ import (
 const sample = "./testdata/sample"
 
 func TestErrorBranchesAreFoundByWhatDecides(t *testing.T) {
-	packages, err := load([]string{sample})
+	packages, err := loadPackages([]string{sample})
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
 	var found []int
-	for _, b := range packages[0].branches() {
+	for _, b := range packages[0].findBranches() {
 		found = append(found, b.at.Line)
 	}
 	text, err := os.ReadFile(filepath.Join(sample, "sample.go"))
@@ -32,8 +32,8 @@ func TestErrorBranchesAreFoundByWhatDecides(t *testing.T) {
 	require.Equal(t, marked, found)
 }
 
-// profiled returns a profile of the sample's own test.
-func profiled(t *testing.T) string {
+// writeProfile returns a profile of the sample's own test.
+func writeProfile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.out")
 	out, err := exec.CommandContext(t.Context(), "go", "test", "-coverprofile="+path, sample).CombinedOutput()
@@ -42,27 +42,27 @@ func profiled(t *testing.T) string {
 }
 
 func TestWhatWasNotReachedIsNamed(t *testing.T) {
-	path := profiled(t)
+	path := writeProfile(t)
 	list := filepath.Join(t.TempDir(), "impossible.txt")
 	require.NoError(t, os.WriteFile(list, []byte("# a comment\n\nsample/sample.go Loop#1 no reason at all\n"), 0o600))
 	var out bytes.Buffer
 	args := []string{"-packages", sample, "-impossible", list, path}
-	require.NoError(t, run(args, &out))
+	require.NoError(t, runTool(args, &out))
 	text := out.String()
 	require.Contains(t, text, "testdata/sample: 1 of 16 error branches reached, 6.2 %; 1 more are impossible\n")
 	require.Contains(t, text, "\ttestdata/sample/sample.go:76 (Cases#1): return \"refused\" // branch\n")
 	require.NotContains(t, text, "(Ifs#2)", "it was reached")
 	require.Contains(t, text, "sample/sample.go Loop#1: no reason at all\n")
 
-	require.ErrorContains(t, run(append([]string{"-min", "90"}, args...), &out), "6.2 % of the error branches were reached, want 90 %")
-	require.NoError(t, run(append([]string{"-min", "5"}, args...), &out))
+	require.ErrorContains(t, runTool(append([]string{"-min", "90"}, args...), &out), "6.2 % of the error branches were reached, want 90 %")
+	require.NoError(t, runTool(append([]string{"-min", "5"}, args...), &out))
 
 	require.NoError(t, os.WriteFile(list, []byte("sample/sample.go Loop#9 there is none\n"), 0o600))
-	require.ErrorContains(t, run(args, &out), "there is no such error branch")
+	require.ErrorContains(t, runTool(args, &out), "there is no such error branch")
 	require.NoError(t, os.WriteFile(list, []byte("sample/sample.go Ifs#2 it is reached\n"), 0o600))
-	require.ErrorContains(t, run(args, &out), "listed as impossible but was reached")
+	require.ErrorContains(t, runTool(args, &out), "listed as impossible but was reached")
 	require.NoError(t, os.WriteFile(list, []byte("sample/sample.go Ifs#2\n"), 0o600))
-	require.ErrorContains(t, run(args, &out), "and the reason")
+	require.ErrorContains(t, runTool(args, &out), "and the reason")
 }
 
 func TestProfilesCountTogether(t *testing.T) {
@@ -78,7 +78,7 @@ func TestProfilesCountTogether(t *testing.T) {
 	p, err := readProfiles(paths)
 	require.NoError(t, err)
 	require.Equal(t, profile{"m/f.go": {
-		{place{1, 10}, place{3, 2}, true}, {place{3, 2}, place{5, 1}, true}, {place{6, 1}, place{7, 1}, false},
+		{sourcePosition{1, 10}, sourcePosition{3, 2}, true}, {sourcePosition{3, 2}, sourcePosition{5, 1}, true}, {sourcePosition{6, 1}, sourcePosition{7, 1}, false},
 	}}, p)
 
 	require.NoError(t, os.WriteFile(paths[0], []byte("mode: set\nnonsense\n"), 0o600))
@@ -89,6 +89,6 @@ func TestProfilesCountTogether(t *testing.T) {
 func TestAProfileThatKnowsNothingOfAPackageIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty.out")
 	require.NoError(t, os.WriteFile(path, []byte("mode: set\n"), 0o600))
-	err := run([]string{"-packages", sample, path}, &bytes.Buffer{})
+	err := runTool([]string{"-packages", sample, path}, &bytes.Buffer{})
 	require.ErrorContains(t, err, "make one of the code as it is now, with -coverpkg")
 }

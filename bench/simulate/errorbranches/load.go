@@ -16,8 +16,8 @@ import (
 	"path/filepath"
 )
 
-// A parsed is a package with its types.
-type parsed struct {
+// A parsedPackage is a package with its types.
+type parsedPackage struct {
 	path  string
 	files []*ast.File
 	names []string // of the files, as profiles have them: import path and base
@@ -25,16 +25,16 @@ type parsed struct {
 	info  *types.Info
 }
 
-// A listed is what the go command says of a package.
-type listed struct {
+// A listedPackage is what the go command says of a package.
+type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 	DepOnly                 bool
 }
 
-// load parses packages and finds their types. What they import is not parsed: the go
+// loadPackages parses packages and finds their types. What they import is not parsed: the go
 // command has compiled it, and says where the compiler left its types.
-func load(patterns []string) ([]*parsed, error) {
+func loadPackages(patterns []string) ([]*parsedPackage, error) {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, patterns...)
 	var complaints bytes.Buffer
 	cmd := exec.Command("go", args...) //nolint:gosec,noctx // the caller of the command says which; it ends by itself
@@ -44,9 +44,9 @@ func load(patterns []string) ([]*parsed, error) {
 		return nil, fmt.Errorf("list packages: %w\n%s", err, complaints.String())
 	}
 	exports := make(map[string]string)
-	var wanted []listed
+	var wanted []listedPackage
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l listed
+		var l listedPackage
 		if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -61,9 +61,9 @@ func load(patterns []string) ([]*parsed, error) {
 	imports := importer.ForCompiler(set, "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(exports[path])
 	})
-	var all []*parsed
+	var all []*parsedPackage
 	for _, l := range wanted {
-		p, err := l.parse(set, imports)
+		p, err := l.parseFiles(set, imports)
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +72,8 @@ func load(patterns []string) ([]*parsed, error) {
 	return all, nil
 }
 
-func (l *listed) parse(set *token.FileSet, imports types.Importer) (*parsed, error) {
-	p := &parsed{path: l.ImportPath, set: set, info: &types.Info{
+func (l *listedPackage) parseFiles(set *token.FileSet, imports types.Importer) (*parsedPackage, error) {
+	p := &parsedPackage{path: l.ImportPath, set: set, info: &types.Info{
 		Types: make(map[ast.Expr]types.TypeAndValue), Defs: make(map[*ast.Ident]types.Object), Uses: make(map[*ast.Ident]types.Object),
 	}}
 	for _, name := range l.GoFiles {

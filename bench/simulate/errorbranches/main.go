@@ -40,13 +40,13 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := runTool(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "errorbranches:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string, to io.Writer) error {
+func runTool(args []string, to io.Writer) error {
 	set := flag.NewFlagSet("errorbranches", flag.ContinueOnError)
 	atLeast := set.Float64("min", 0, "how much of each package has to be reached, in percent")
 	packages := set.String("packages", "./cosmos,./cosmos/objects,./domain/hub,./domain/ledger,./api/servicebus,./api/servicebus/contentrequest,./api/servicebus/ingest,./api/servicebus/internal/busclient,./api/servicebus/internal/receiver", "which packages, as the go command names them")
@@ -65,20 +65,20 @@ func run(args []string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := load(strings.Split(*packages, ","))
+	parsed, err := loadPackages(strings.Split(*packages, ","))
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, p := range parsed {
-		r, err := judge(p, reached, impossible)
+		r, err := judgePackage(p, reached, impossible)
 		if err != nil {
 			return err
 		}
-		r.print(to)
-		if r.percent() < *atLeast {
-			failed = errors.Join(failed, fmt.Errorf("%s: %.1f %% of the error branches were reached, want %g %%", p.path, r.percent(), *atLeast))
+		r.printTo(to)
+		if r.reachedPercent() < *atLeast {
+			failed = errors.Join(failed, fmt.Errorf("%s: %.1f %% of the error branches were reached, want %g %%", p.path, r.reachedPercent(), *atLeast))
 		}
 	}
-	return errors.Join(failed, impossible.stale(parsed))
+	return errors.Join(failed, impossible.staleError(parsed))
 }

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// A place is a line and a column.
-type place struct{ line, column int }
+// A sourcePosition is a line and a column.
+type sourcePosition struct{ line, column int }
 
-func (p place) compare(other place) int {
+func (p sourcePosition) comparePositions(other sourcePosition) int {
 	return cmp.Or(cmp.Compare(p.line, other.line), cmp.Compare(p.column, other.column))
 }
 
 // A block is a run of statements that are run together.
 type block struct {
-	from, to place
+	from, to sourcePosition
 	reached  bool
 }
 
@@ -28,7 +28,7 @@ type profile map[string][]block
 
 // readProfiles returns what several profiles have reached together.
 func readProfiles(paths []string) (profile, error) {
-	blocks := make(map[string]map[[2]place]bool)
+	blocks := make(map[string]map[[2]sourcePosition]bool)
 	for _, path := range paths {
 		if err := readProfile(path, blocks); err != nil {
 			return nil, err
@@ -39,12 +39,12 @@ func readProfiles(paths []string) (profile, error) {
 		for at, reached := range of {
 			p[file] = append(p[file], block{at[0], at[1], reached})
 		}
-		slices.SortFunc(p[file], func(a, b block) int { return a.from.compare(b.from) })
+		slices.SortFunc(p[file], func(a, b block) int { return a.from.comparePositions(b.from) })
 	}
 	return p, nil
 }
 
-func readProfile(path string, blocks map[string]map[[2]place]bool) error {
+func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func readProfile(path string, blocks map[string]map[[2]place]bool) error {
 			continue
 		}
 		colon := strings.LastIndexByte(line, ':')
-		var from, to place
+		var from, to sourcePosition
 		var statements, count int
 		_, err := fmt.Sscanf(line[colon+1:], "%d.%d,%d.%d %d %d", &from.line, &from.column, &to.line, &to.column, &statements, &count)
 		if colon < 0 || err != nil {
@@ -65,20 +65,20 @@ func readProfile(path string, blocks map[string]map[[2]place]bool) error {
 		}
 		name := line[:colon]
 		if blocks[name] == nil {
-			blocks[name] = make(map[[2]place]bool)
+			blocks[name] = make(map[[2]sourcePosition]bool)
 		}
-		at := [2]place{from, to}
+		at := [2]sourcePosition{from, to}
 		blocks[name][at] = blocks[name][at] || count > 0
 	}
 	return lines.Err()
 }
 
-// has reports whether the statement at a position was reached.
-func (p profile) has(file string, position token.Position) (reached bool, err error) {
-	at := place{position.Line, position.Column}
+// isReached reports whether the statement at a position was reached.
+func (p profile) isReached(file string, position token.Position) (reached bool, err error) {
+	at := sourcePosition{position.Line, position.Column}
 	var inner *block // the last that begins before it and ends behind it
 	for i := range p[file] {
-		if b := &p[file][i]; b.from.compare(at) <= 0 && b.to.compare(at) > 0 {
+		if b := &p[file][i]; b.from.comparePositions(at) <= 0 && b.to.comparePositions(at) > 0 {
 			inner = b
 		}
 	}

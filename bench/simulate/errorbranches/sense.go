@@ -15,60 +15,60 @@ const (
 	failed                 // there is an error, or it depends on which
 )
 
-// sense says what it means that a condition holds, which stands behind init.
-func (f *finder) sense(init ast.Stmt, e ast.Expr) sense {
+// senseOf says what it means that a condition holds, which stands behind init.
+func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
-		return f.sense(init, e.X)
+		return f.senseOf(init, e.X)
 	case *ast.UnaryExpr:
 		if e.Op == token.NOT {
-			return f.not(init, e.X)
+			return f.negatedSense(init, e.X)
 		}
 	case *ast.BinaryExpr:
 		switch {
 		case e.Op == token.LAND, e.Op == token.LOR:
-			return max(f.sense(init, e.X), f.sense(init, e.Y))
+			return max(f.senseOf(init, e.X), f.senseOf(init, e.Y))
 		case e.Op == token.EQL && f.isNilCheck(e):
 			return succeeded
 		}
 	}
-	if f.mentions(e) || f.setsFromError(init, e) {
+	if f.mentionsError(e) || f.setsFromError(init, e) {
 		return failed
 	}
 	return undecided
 }
 
-// not says what it means that a condition does not hold. Only that an error is not
+// negatedSense says what it means that a condition does not hold. Only that an error is not
 // nil, or is, has an opposite: not to be one error may be to be another.
-func (f *finder) not(init ast.Stmt, e ast.Expr) sense {
+func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
-		return f.not(init, e.X)
+		return f.negatedSense(init, e.X)
 	case *ast.UnaryExpr:
 		if e.Op == token.NOT {
-			return f.sense(init, e.X)
+			return f.senseOf(init, e.X)
 		}
 	case *ast.BinaryExpr:
 		switch {
 		case e.Op == token.LAND, e.Op == token.LOR:
-			return max(f.not(init, e.X), f.not(init, e.Y))
+			return max(f.negatedSense(init, e.X), f.negatedSense(init, e.Y))
 		case e.Op == token.NEQ && f.isNilCheck(e):
 			return succeeded
 		case e.Op == token.EQL && f.isNilCheck(e):
 			return failed
 		}
 	}
-	return f.sense(init, e)
+	return f.senseOf(init, e)
 }
 
 // isNilCheck reports whether an error is compared with nil.
-func (f *finder) isNilCheck(e *ast.BinaryExpr) bool {
+func (f *branchFinder) isNilCheck(e *ast.BinaryExpr) bool {
 	return f.isError(e.X) && f.info.Types[e.Y].IsNil() || f.isError(e.Y) && f.info.Types[e.X].IsNil()
 }
 
-// mentions reports whether an expression has an error in it, other than in a
+// mentionsError reports whether an expression has an error in it, other than in a
 // function that it defines.
-func (f *finder) mentions(e ast.Expr) bool {
+func (f *branchFinder) mentionsError(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if _, ok := n.(*ast.FuncLit); ok {
@@ -85,7 +85,7 @@ func (f *finder) mentions(e ast.Expr) bool {
 var errorType = types.Universe.Lookup("error").Type().Underlying().(*types.Interface)
 
 // isError reports whether an expression is a value of a type that implements error.
-func (f *finder) isError(e ast.Expr) bool {
+func (f *branchFinder) isError(e ast.Expr) bool {
 	t := f.info.TypeOf(e)
 	if tv, ok := f.info.Types[e]; ok && (tv.IsType() || tv.IsNil()) || t == nil {
 		return false
@@ -98,14 +98,14 @@ func (f *finder) isError(e ast.Expr) bool {
 
 // setsFromError reports whether e uses a variable that init makes of an error: not
 // the error that a call has returned, but what a call says about one.
-func (f *finder) setsFromError(init ast.Stmt, e ast.Expr) bool {
+func (f *branchFinder) setsFromError(init ast.Stmt, e ast.Expr) bool {
 	set, ok := init.(*ast.AssignStmt)
 	if !ok {
 		return false
 	}
 	fromError := false
 	for _, from := range set.Rhs {
-		fromError = fromError || f.mentions(from)
+		fromError = fromError || f.mentionsError(from)
 	}
 	if !fromError {
 		return false

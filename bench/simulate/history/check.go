@@ -59,12 +59,12 @@ func (h History) Check(opts Options) Result {
 		opts.Steps = 1_000_000
 	}
 	t, steps := tableOf(h.operations)
-	search := &search{model: model{table: t, Options: opts}, left: opts.Steps}
-	steps = search.narrow(steps)
-	result := search.run(steps)
+	search := &modelSearch{model: model{table: t, Options: opts}, left: opts.Steps}
+	steps = search.narrowSteps(steps)
+	result := search.runSearch(steps)
 	if result.Verdict == Illegal {
 		search.blind, search.left = true, opts.Steps // as many as before, so that this one ends too
-		result.Longest, result.Left = search.explain(operationsOf(steps))
+		result.Longest, result.Left = search.explainFailure(operationsOf(steps))
 	}
 	return result
 }
@@ -77,15 +77,15 @@ func operationsOf(steps []*step) []porcupine.Operation {
 	return operations
 }
 
-// A search is a model that takes so many steps and then none.
-type search struct {
+// A modelSearch is a model that takes so many steps and then none.
+type modelSearch struct {
 	model
 	left int
 }
 
-func (s *search) run(steps []*step) Result {
+func (s *modelSearch) runSearch(steps []*step) Result {
 	atFirst := s.left
-	legal := porcupine.CheckOperations(s.porcupine(), operationsOf(steps))
+	legal := porcupine.CheckOperations(s.newModel(), operationsOf(steps))
 	result := Result{Verdict: Illegal, Steps: atFirst - s.left}
 	switch {
 	case s.left == 0:
@@ -96,25 +96,25 @@ func (s *search) run(steps []*step) Result {
 	return result
 }
 
-func (s *search) porcupine() porcupine.Model {
+func (s *modelSearch) newModel() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return s.empty() },
+		Init: func() any { return s.emptyMailbox() },
 		Step: func(state, input, _ any) (bool, any) {
 			if s.left == 0 {
 				return false, nil
 			}
 			s.left--
-			next := s.take(state.(*mailbox), input.(*step))
+			next := s.applyStep(state.(*mailbox), input.(*step))
 			return next != nil, next
 		},
-		Equal: func(a, b any) bool { return a.(*mailbox).equal(b.(*mailbox)) },
+		Equal: func(a, b any) bool { return a.(*mailbox).isEqual(b.(*mailbox)) },
 		Hash:  func(state any) uint64 { return state.(*mailbox).hash },
 	}
 }
 
-// explain returns the longest order of operations that is possible, and what is left.
-func (s *search) explain(operations []porcupine.Operation) (longest, left []string) {
-	_, info := porcupine.CheckOperationsVerbose(s.porcupine(), operations, 0)
+// explainFailure returns the longest order of operations that is possible, and what is left.
+func (s *modelSearch) explainFailure(operations []porcupine.Operation) (longest, left []string) {
+	_, info := porcupine.CheckOperationsVerbose(s.newModel(), operations, 0)
 	var most []porcupine.Operation
 	for _, order := range info.PartialLinearizationsOperations()[0] {
 		if len(order) > len(most) {

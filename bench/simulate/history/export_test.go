@@ -8,14 +8,14 @@ import (
 // CheckPlainly is Check without anything that makes it quick.
 func (h History) CheckPlainly(opts Options) Verdict {
 	t, steps := tableOf(h.operations)
-	search := &search{model: model{table: t, Options: opts, blind: true}, left: opts.Steps}
-	return search.run(steps).Verdict
+	search := &modelSearch{model: model{table: t, Options: opts, blind: true}, left: opts.Steps}
+	return search.runSearch(steps).Verdict
 }
 
 // Placed returns how many operations a search has to find a place for.
 func (h History) Placed(opts Options) int {
 	t, steps := tableOf(h.operations)
-	return len((&model{table: t, Options: opts}).narrow(steps))
+	return len((&model{table: t, Options: opts}).narrowSteps(steps))
 }
 
 // Corrupted returns h with one answer changed.

@@ -91,39 +91,39 @@ type Recorder struct {
 
 // Send notes that a client sends events.
 func (r *Recorder) Send(client int, at int64, events ...Event) (end func(at int64, o Outcome)) {
-	op := r.begin(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
-	return func(at int64, o Outcome) { r.end(op, at, o, Accepted, Rejected) }
+	op := r.beginOperation(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
+	return func(at int64, o Outcome) { r.endOperation(op, at, o, Accepted, Rejected) }
 }
 
 // SendCounted is like Send, for a client that is told what became of the events:
 // with Accepted comes a Tally, with every other outcome none.
 func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(at int64, o Outcome, t Tally)) {
-	op := r.begin(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
+	op := r.beginOperation(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
 	return func(at int64, o Outcome, t Tally) {
 		if o == Accepted {
 			op.tally = &t
 		}
-		r.end(op, at, o, Accepted, Rejected)
+		r.endOperation(op, at, o, Accepted, Rejected)
 	}
 }
 
 // Peek notes that a client asks for a bundle of groups; none means all. With the
 // outcome Shown comes the bundle, with every other the zero Bundle.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
-	op := r.begin(&operation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
+	op := r.beginOperation(&operation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
 		op.bundle = b
-		r.end(op, at, o, Shown, None)
+		r.endOperation(op, at, o, Shown, None)
 	}
 }
 
 // Dequeue notes that a client confirms a bundle.
 func (r *Recorder) Dequeue(client int, at int64, bundle string) (end func(at int64, o Outcome)) {
-	op := r.begin(&operation{kind: dequeue, client: client, call: at, id: bundle})
-	return func(at int64, o Outcome) { r.end(op, at, o, Done, NotFound) }
+	op := r.beginOperation(&operation{kind: dequeue, client: client, call: at, id: bundle})
+	return func(at int64, o Outcome) { r.endOperation(op, at, o, Done, NotFound) }
 }
 
-func (r *Recorder) begin(op *operation) *operation {
+func (r *Recorder) beginOperation(op *operation) *operation {
 	op.done = forever
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +131,7 @@ func (r *Recorder) begin(op *operation) *operation {
 	return op
 }
 
-func (r *Recorder) end(op *operation, at int64, o Outcome, known ...Outcome) {
+func (r *Recorder) endOperation(op *operation, at int64, o Outcome, known ...Outcome) {
 	if o != Unknown && !slices.Contains(known, o) {
 		panic(fmt.Sprintf("history: %s is no outcome of operation %s", o, op))
 	}

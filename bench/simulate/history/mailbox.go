@@ -24,18 +24,18 @@ type opened struct {
 
 var seed = maphash.MakeSeed()
 
-// changed returns m once change has been made to a copy of it.
-func (m *mailbox) changed(change func(*mailbox)) *mailbox {
+// withChange returns m once change has been made to a copy of it.
+func (m *mailbox) withChange(change func(*mailbox)) *mailbox {
 	next := &mailbox{
 		seen: slices.Clone(m.seen), waiting: slices.Clone(m.waiting),
 		open: slices.Clone(m.open), used: slices.Clone(m.used),
 	}
 	change(next)
-	next.hash = next.sum()
+	next.hash = next.hashState()
 	return next
 }
 
-func (m *mailbox) sum() uint64 {
+func (m *mailbox) hashState() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	_, _ = h.Write(m.used) // never fails, says its documentation
@@ -51,7 +51,7 @@ func (m *mailbox) sum() uint64 {
 	return h.Sum64()
 }
 
-func (m *mailbox) equal(other *mailbox) bool {
+func (m *mailbox) isEqual(other *mailbox) bool {
 	return m == other || m.hash == other.hash &&
 		slices.Equal(m.seen, other.seen) && bytes.Equal(m.used, other.used) &&
 		slices.Equal(m.waiting, other.waiting) && slices.Equal(m.open, other.open)

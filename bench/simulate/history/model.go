@@ -12,34 +12,34 @@ type model struct {
 	blind bool // to what can be foreseen, so that a step fails only where it has gone wrong
 }
 
-// take returns the mailbox after a step, or nil if a hub that has m in store
+// applyStep returns the mailbox after a step, or nil if a hub that has m in store
 // would not have given that answer.
-func (t *model) take(m *mailbox, s *step) *mailbox {
+func (t *model) applyStep(m *mailbox, s *step) *mailbox {
 	switch {
 	case s.kind == send && s.outcome == Rejected:
 		return m
 	case s.kind == send:
-		return t.send(m, s)
+		return t.applySend(m, s)
 	case s.kind == peek && s.outcome == Shown:
-		return t.show(m, s)
+		return t.applyShown(m, s)
 	case s.kind == peek && s.outcome == None:
-		return t.none(m, s)
+		return t.applyNone(m, s)
 	case s.kind == dequeue:
-		return t.dequeue(m, s)
+		return t.applyDequeue(m, s)
 	}
 	return m
 }
 
-// send appends what is new, all of it at once.
-func (t *model) send(m *mailbox, s *step) *mailbox {
+// applySend appends what is new, all of it at once.
+func (t *model) applySend(m *mailbox, s *step) *mailbox {
 	var tally Tally
 	lost := false
-	next := m.changed(func(next *mailbox) {
+	next := m.withChange(func(next *mailbox) {
 		for _, e := range s.sent {
 			switch next.seen[e.id] {
 			case 0:
 				next.seen[e.id] = e.content
-				lost = lost || !t.append(next, e.id)
+				lost = lost || !t.appendEvent(next, e.id)
 				tally.Accepted++
 			case e.content:
 				tally.Duplicates++
@@ -54,10 +54,10 @@ func (t *model) send(m *mailbox, s *step) *mailbox {
 	return next
 }
 
-// show repeats an open bundle, or opens the one that s shows.
-func (t *model) show(m *mailbox, s *step) *mailbox {
+// applyShown repeats an open bundle, or opens the one that s shows.
+func (t *model) applyShown(m *mailbox, s *step) *mailbox {
 	b := &t.bundles[s.bundle]
-	if !asks(s, b.Group) {
+	if !asksFor(s, b.Group) {
 		return nil
 	}
 	if i := slices.IndexFunc(m.open, func(o opened) bool { return o.bundle == s.bundle }); i >= 0 {
@@ -67,31 +67,31 @@ func (t *model) show(m *mailbox, s *step) *mailbox {
 		return m
 	}
 	from := int64(forever)
-	if t.opens(m, s, b) {
+	if t.canOpen(m, s, b) {
 		from = s.call
 	}
 	// Perhaps another Peek has opened it, and s but repeats it: one that got no answer,
 	// or one whose bundle was dequeued before it knew that it was its own.
 	for _, u := range t.peeks {
-		if u.call <= s.done && s.call <= u.done && u.call < from && t.opens(m, u, b) {
+		if u.call <= s.done && s.call <= u.done && u.call < from && t.canOpen(m, u, b) {
 			from = u.call
 		}
 	}
 	if from == forever {
 		return nil
 	}
-	next := m.changed(func(next *mailbox) {
+	next := m.withChange(func(next *mailbox) {
 		next.used[b.id] = 1
 		next.open = append(next.open, opened{s.bundle, from, s.done})
 	})
-	if from < s.call && !t.opens(m, s, b) && !t.isOldest(next, s, len(next.open)-1) {
+	if from < s.call && !t.canOpen(m, s, b) && !t.isOldest(next, s, len(next.open)-1) {
 		return nil
 	}
 	return next
 }
 
-// asks reports whether a Peek asks for what is in group.
-func asks(s *step, group string) bool {
+// asksFor reports whether a Peek asks for what is in group.
+func asksFor(s *step, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
@@ -104,23 +104,23 @@ func (t *model) isOldest(m *mailbox, s *step, i int) bool {
 		return true
 	}
 	for _, older := range m.open[:i] {
-		if asks(s, t.bundles[older.bundle].Group) && older.to < s.call && older.to < m.open[i].from {
+		if asksFor(s, t.bundles[older.bundle].Group) && older.to < s.call && older.to < m.open[i].from {
 			return false
 		}
 	}
 	return true
 }
 
-// opens reports whether Peek s may open b.
-func (t *model) opens(m *mailbox, s *step, b *shown) bool {
-	if m.used[b.id] != 0 || !asks(s, b.Group) {
+// canOpen reports whether Peek s may open b.
+func (t *model) canOpen(m *mailbox, s *step, b *shownBundle) bool {
+	if m.used[b.id] != 0 || !asksFor(s, b.Group) {
 		return false
 	}
 	for _, o := range m.open {
 		switch group := t.bundles[o.bundle].Group; {
 		case group == b.Group:
 			return false
-		case asks(s, group) && o.to < s.call && !t.StaleReads:
+		case asksFor(s, group) && o.to < s.call && !t.StaleReads:
 			return false // this one should have been given instead
 		}
 	}
@@ -129,13 +129,13 @@ func (t *model) opens(m *mailbox, s *step, b *shown) bool {
 
 // isFront reports whether the events of b are the front of their cabinet, begin with
 // the first of all that s may have, and may travel together.
-func (t *model) isFront(m *mailbox, s *step, b *shown) bool {
+func (t *model) isFront(m *mailbox, s *step, b *shownBundle) bool {
 	var weight int64
 	n := 0 // of b were found
 	for _, id := range m.waiting {
-		e := t.event(m, id)
+		e := t.eventOf(m, id)
 		switch {
-		case n == 0 && !asks(s, e.Group):
+		case n == 0 && !asksFor(s, e.Group):
 			continue
 		case n > 0 && e.Cabinet != b.Cabinet:
 			continue
@@ -143,7 +143,7 @@ func (t *model) isFront(m *mailbox, s *step, b *shown) bool {
 			return n > 0
 		}
 		weight += e.Weight
-		fits := n == 0 || e.Bundleable && weight <= maxWeight && t.event(m, b.events[0]).Bundleable
+		fits := n == 0 || e.Bundleable && weight <= maxWeight && t.eventOf(m, b.events[0]).Bundleable
 		if b.events[n] != id || e.Cabinet != b.Cabinet || e.Group != b.Group || !fits {
 			return false
 		}
@@ -152,32 +152,32 @@ func (t *model) isFront(m *mailbox, s *step, b *shown) bool {
 	return n > 0 && n == len(b.events)
 }
 
-// none demands that s had nothing to show: no open bundle, nor an event that was
+// applyNone demands that s had nothing to show: no open bundle, nor an event that was
 // there when it began.
-func (t *model) none(m *mailbox, s *step) *mailbox {
+func (t *model) applyNone(m *mailbox, s *step) *mailbox {
 	if t.StaleReads {
 		return m
 	}
 	for _, o := range m.open {
-		if asks(s, t.bundles[o.bundle].Group) {
+		if asksFor(s, t.bundles[o.bundle].Group) {
 			return nil
 		}
 	}
 	for _, id := range m.waiting {
-		if e := t.event(m, id); asks(s, e.Group) && t.stored[id] < s.call {
+		if e := t.eventOf(m, id); asksFor(s, e.Group) && t.stored[id] < s.call {
 			return nil
 		}
 	}
 	for id, content := range m.seen { // also of those that are not in waiting, as they stay for ever
-		if content > 0 && t.fates[id].bundles == 0 && asks(s, t.event(m, id).Group) && t.stored[id] < s.call {
+		if content > 0 && t.fates[id].bundles == 0 && asksFor(s, t.eventOf(m, id).Group) && t.stored[id] < s.call {
 			return nil
 		}
 	}
 	return m
 }
 
-// dequeue takes away the events of the open bundle.
-func (t *model) dequeue(m *mailbox, s *step) *mailbox {
+// applyDequeue takes away the events of the open bundle.
+func (t *model) applyDequeue(m *mailbox, s *step) *mailbox {
 	i := slices.IndexFunc(m.open, func(o opened) bool { return t.bundles[o.bundle].id == s.id })
 	switch {
 	case i < 0 && s.outcome == Done, i >= 0 && s.outcome == NotFound:
@@ -186,7 +186,7 @@ func (t *model) dequeue(m *mailbox, s *step) *mailbox {
 		return m
 	}
 	b := &t.bundles[m.open[i].bundle]
-	return m.changed(func(next *mailbox) {
+	return m.withChange(func(next *mailbox) {
 		next.open = slices.Delete(next.open, i, i+1)
 		next.waiting = slices.DeleteFunc(next.waiting, func(id int) bool { return slices.Contains(b.events, id) })
 	})

@@ -20,9 +20,9 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A crowd is some clients of one mailbox of a hub that is known to be right, for its
+// A historyClients is some clients of one mailbox of a hub that is known to be right, for its
 // store changes under one lock.
-type crowd struct {
+type historyClients struct {
 	history.Recorder
 	testing.TB
 	hub   *hub.Hub
@@ -31,18 +31,18 @@ type crowd struct {
 	lost  float64 // the part of answers that get lost
 }
 
-// crowdHistory returns the history of so many operations of clients that run side by
+// randomHistory returns the history of so many operations of clients that run side by
 // side, some of which go unanswered.
-func crowdHistory(t testing.TB, seed uint64, clients, operations int, lost float64) history.History {
+func randomHistory(t testing.TB, seed uint64, clients, operations int, lost float64) history.History {
 	store := memory.New(memory.Options{DrawerCapacity: 3})
-	c := &crowd{TB: t, hub: hub.New(store, store, store, hub.Options{}), actor: rt.NewActor(), lost: lost}
+	c := &historyClients{TB: t, hub: hub.New(store, store, store, hub.Options{}), actor: rt.NewActor(), lost: lost}
 	var g sync.WaitGroup
 	for i := range clients {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		g.Go(func() {
-			member := &client{crowd: c, number: i, random: random}
+			member := &randomClient{historyClients: c, number: i, random: random}
 			for range operations / clients {
-				member.acts()
+				member.runRandomly()
 			}
 		})
 	}
@@ -50,42 +50,42 @@ func crowdHistory(t testing.TB, seed uint64, clients, operations int, lost float
 	return c.History()
 }
 
-// must fails the test, from whatever goroutine.
-func (c *crowd) must(err error) {
+// requireNoError fails the test, from whatever goroutine.
+func (c *historyClients) requireNoError(err error) {
 	if err != nil {
 		c.Errorf("a right hub: %v", err)
 	}
 }
 
-// A client sends, peeks and dequeues as chance will have it.
-type client struct {
-	*crowd
+// A randomClient sends, peeks and dequeues as chance will have it.
+type randomClient struct {
+	*historyClients
 	number int
 	random *rand.Rand
 	sent   []domain.Event
 	shown  []domain.BundleID
 }
 
-func (c *client) acts() {
+func (c *randomClient) runRandomly() {
 	switch n := c.random.IntN(10); {
 	case n < 4:
-		c.sends()
+		c.sendRandomly()
 	case n < 7:
-		c.peeks()
+		c.peekRandomly()
 	default:
-		c.dequeues()
+		c.dequeueRandomly()
 	}
 }
 
-// answered says what the client learns of an operation that ended so.
-func (c *client) answered(o history.Outcome) history.Outcome {
+// answeredAs says what the client learns of an operation that ended so.
+func (c *randomClient) answeredAs(o history.Outcome) history.Outcome {
 	if c.random.Float64() < c.lost {
 		return history.Unknown
 	}
 	return o
 }
 
-func (c *client) sends() {
+func (c *randomClient) sendRandomly() {
 	var events []domain.Event
 	for range 1 + c.random.IntN(4) {
 		if len(c.sent) > 0 && c.random.IntN(8) == 0 {
@@ -101,32 +101,32 @@ func (c *client) sends() {
 	}
 	recorded := make([]history.Event, len(events))
 	for i, e := range events {
-		recorded[i] = c.recorded(&e)
+		recorded[i] = c.recordedEvent(&e)
 	}
 	end := c.SendCounted(c.number, c.now.Add(1), recorded...)
 	saved, err := c.hub.Ingest(c.Context(), events)
 	at := c.now.Add(1)
 	if _, ok := errors.AsType[*hub.RejectionError](err); ok {
-		end(at, c.answered(history.Rejected), history.Tally{})
+		end(at, c.answeredAs(history.Rejected), history.Tally{})
 		return
 	}
-	c.must(err)
+	c.requireNoError(err)
 	c.sent = append(c.sent, events...)
-	end(at, c.answered(history.Accepted), history.Tally{Accepted: saved.Accepted, Duplicates: saved.Duplicates, Conflicts: len(saved.Conflicts)})
+	end(at, c.answeredAs(history.Accepted), history.Tally{Accepted: saved.Accepted, Duplicates: saved.Duplicates, Conflicts: len(saved.Conflicts)})
 }
 
-func (c *client) recorded(e *domain.Event) history.Event {
+func (c *randomClient) recordedEvent(e *domain.Event) history.Event {
 	group, err := c.hub.Groups().Of(e.Origin)
-	c.must(err)
+	c.requireNoError(err)
 	return history.Event{
-		ID: e.ID.String(), Cabinet: cabinet(e.Cabinet()), Group: group.String(),
+		ID: e.ID.String(), Cabinet: cabinetOf(e.Cabinet()), Group: group.String(),
 		Bundleable: e.SupportsBundling, Weight: int64(e.Weight),
 	}
 }
 
-func cabinet(key domain.CabinetKey) string { return fmt.Sprint(key.Origin, " ", key.ContentType) }
+func cabinetOf(key domain.CabinetKey) string { return fmt.Sprint(key.Origin, " ", key.ContentType) }
 
-func (c *client) peeks() {
+func (c *randomClient) peekRandomly() {
 	req := hub.PeekRequest{Actor: c.actor}
 	var names []string
 	if c.random.IntN(2) == 0 {
@@ -137,16 +137,16 @@ func (c *client) peeks() {
 	peeked, err := c.hub.Peek(c.Context(), req)
 	var b history.Bundle
 	if err == nil {
-		b = c.read(peeked)
+		b = c.readBundle(peeked)
 	}
 	at := c.now.Add(1)
 	switch {
 	case errors.Is(err, domain.ErrNoData):
-		end(at, c.answered(history.None), b)
+		end(at, c.answeredAs(history.None), b)
 	case err != nil:
 		c.Errorf("peek: %v", err)
 	default:
-		o := c.answered(history.Shown)
+		o := c.answeredAs(history.Shown)
 		if o == history.Shown {
 			c.shown = append(c.shown, peeked.ID)
 		}
@@ -154,15 +154,15 @@ func (c *client) peeks() {
 	}
 }
 
-// read returns a bundle as its manifest tells it.
-func (c *client) read(p *hub.Peeked) history.Bundle {
-	b := history.Bundle{ID: p.ID.String(), Group: p.Group.String(), Cabinet: cabinet(p.Cabinet)}
+// readBundle returns a bundle as its manifest tells it.
+func (c *randomClient) readBundle(p *hub.Peeked) history.Bundle {
+	b := history.Bundle{ID: p.ID.String(), Group: p.Group.String(), Cabinet: cabinetOf(p.Cabinet)}
 	body, err := p.Open(c.Context())
-	c.must(err)
+	c.requireNoError(err)
 	text, err := io.ReadAll(body)
-	c.must(errors.Join(err, body.Close()))
+	c.requireNoError(errors.Join(err, body.Close()))
 	var lines []struct{ ID string }
-	c.must(json.Unmarshal(text, &lines))
+	c.requireNoError(json.Unmarshal(text, &lines))
 	for _, l := range lines {
 		b.Events = append(b.Events, l.ID)
 	}
@@ -170,7 +170,7 @@ func (c *client) read(p *hub.Peeked) history.Bundle {
 	return b
 }
 
-func (c *client) dequeues() {
+func (c *randomClient) dequeueRandomly() {
 	id := rt.NewBundleID()
 	if len(c.shown) > 0 {
 		id = c.shown[max(len(c.shown)-1-c.random.IntN(3), 0)]
@@ -180,18 +180,18 @@ func (c *client) dequeues() {
 	at := c.now.Add(1)
 	switch {
 	case domain.KindOf(err) == domain.NotFound:
-		end(at, c.answered(history.NotFound))
+		end(at, c.answeredAs(history.NotFound))
 	case err != nil:
 		c.Errorf("dequeue: %v", err)
 	default:
-		end(at, c.answered(history.Done))
+		end(at, c.answeredAs(history.Done))
 	}
 }
 
 func TestWhatARightHubAnswersIsLegal(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for seed := range uint64(300) {
-		h := crowdHistory(t, seed, 4, 60, float64(seed%3)*0.1).Stretched(rand.New(rand.NewPCG(seed, 0)), int64(seed%4)*2)
+		h := randomHistory(t, seed, 4, 60, float64(seed%3)*0.1).Stretched(rand.New(rand.NewPCG(seed, 0)), int64(seed%4)*2)
 		result := h.Check(history.Options{})
 		require.Equal(t, legal, result.Verdict, "seed %d: %s\n%s", seed, result, h)
 	}
@@ -203,7 +203,7 @@ func TestTheQuickSearchSaysWhatThePlainOneSays(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))
 	for seed := range uint64(300) {
-		h := crowdHistory(t, seed, 3, 24, 0.2)
+		h := randomHistory(t, seed, 3, 24, 0.2)
 		h = h.Stretched(random, int64(seed%4)*2)
 		for range seed % 3 {
 			h = h.Corrupted(random)
@@ -227,7 +227,7 @@ func BenchmarkCheck(b *testing.B) {
 		b.Run(fmt.Sprintf("60 operations of 4 clients, %.0f %% unanswered", 100*lost), func(b *testing.B) {
 			histories := make([]history.History, 100)
 			for i := range histories {
-				histories[i] = crowdHistory(b, uint64(i), 4, 60, lost).Stretched(rand.New(rand.NewPCG(uint64(i), 0)), 6)
+				histories[i] = randomHistory(b, uint64(i), 4, 60, lost).Stretched(rand.New(rand.NewPCG(uint64(i), 0)), 6)
 			}
 			var steps, most int
 			n := 0

@@ -6,24 +6,24 @@ import "slices"
 type table struct {
 	contents [][]Event      // of each id of an event, all that were ever sent
 	events   map[string]int // the number of an id
-	bundles  []shown        // all that were ever shown
+	bundles  []shownBundle  // all that were ever shown
 	ids      map[string]int // the number of an id of a bundle
 	peeks    []*step
-	stored   []int64 // for each id of an event, when it was surely there: the end of the first Send that says so
-	fates    []fate  // of each id of an event
+	stored   []int64         // for each id of an event, when it was surely there: the end of the first Send that says so
+	fates    []shownPosition // of each id of an event
 }
 
-// A shown is a bundle as Peeks have shown it. One that is shown differently
+// A shownBundle is a bundle as Peeks have shown it. One that is shown differently
 // another time is another one, with the same id.
-type shown struct {
+type shownBundle struct {
 	*Bundle
 	id     int   // the number of its id
 	events []int // -1: was never sent
 	behind []int // events that are there before its first
 }
 
-// A fate is where an event is shown.
-type fate struct {
+// A shownPosition is where an event is shown.
+type shownPosition struct {
 	bundles int // so many
 	bundle  int // the last of them
 	place   int // in it
@@ -32,12 +32,12 @@ type fate struct {
 // A step is an operation in numbers.
 type step struct {
 	*operation
-	sent   []sent
+	sent   []sentNumbers
 	bundle int // of the table: shown by a Peek
 	id     int // of a Dequeue; -1: was never shown
 }
 
-type sent struct {
+type sentNumbers struct {
 	id      int
 	content int // from 1
 }
@@ -49,7 +49,7 @@ func tableOf(operations []*operation) (*table, []*step) {
 	for i, op := range operations {
 		steps[i] = &step{operation: op, bundle: -1, id: -1}
 		for _, e := range op.events {
-			steps[i].sent = append(steps[i].sent, t.send(e))
+			steps[i].sent = append(steps[i].sent, t.sendNumbers(e))
 		}
 		if op.kind == peek {
 			t.peeks = append(t.peeks, steps[i])
@@ -62,18 +62,18 @@ func tableOf(operations []*operation) (*table, []*step) {
 	}
 	for i, op := range operations {
 		if op.outcome == Shown {
-			steps[i].bundle = t.show(op.bundle)
+			steps[i].bundle = t.bundleNumber(op.bundle)
 		}
 	}
-	t.fates = make([]fate, len(t.contents))
+	t.fates = make([]shownPosition, len(t.contents))
 	for i, b := range t.bundles {
 		for place, id := range b.events {
 			if id >= 0 {
-				t.fates[id] = fate{t.fates[id].bundles + 1, i, place}
+				t.fates[id] = shownPosition{t.fates[id].bundles + 1, i, place}
 			}
 		}
 	}
-	t.order(steps)
+	t.noteOrder(steps)
 	for i, op := range operations {
 		if id, ok := t.ids[op.id]; ok && op.kind == dequeue {
 			steps[i].id = id
@@ -82,7 +82,7 @@ func tableOf(operations []*operation) (*table, []*step) {
 	return t, steps
 }
 
-func (t *table) send(e Event) sent {
+func (t *table) sendNumbers(e Event) sentNumbers {
 	id, ok := t.events[e.ID]
 	if !ok {
 		id = len(t.contents)
@@ -94,12 +94,12 @@ func (t *table) send(e Event) sent {
 		content = len(t.contents[id])
 		t.contents[id] = append(t.contents[id], e)
 	}
-	return sent{id, content + 1}
+	return sentNumbers{id, content + 1}
 }
 
-func (t *table) show(b Bundle) int {
+func (t *table) bundleNumber(b Bundle) int {
 	for i := range t.bundles {
-		if t.bundles[i].same(&b) {
+		if t.bundles[i].isSame(&b) {
 			return i
 		}
 	}
@@ -108,7 +108,7 @@ func (t *table) show(b Bundle) int {
 		id = len(t.ids)
 		t.ids[b.ID] = id
 	}
-	s := shown{Bundle: &b, id: id}
+	s := shownBundle{Bundle: &b, id: id}
 	for _, event := range b.Events {
 		number, ok := t.events[event]
 		if !ok {
@@ -120,14 +120,14 @@ func (t *table) show(b Bundle) int {
 	return len(t.bundles) - 1
 }
 
-func (s *shown) same(b *Bundle) bool {
+func (s *shownBundle) isSame(b *Bundle) bool {
 	return s.ID == b.ID && s.Group == b.Group && s.Cabinet == b.Cabinet && s.Body == b.Body && slices.Equal(s.Events, b.Events)
 }
 
-// event returns the content with which an id that was seen counts.
-func (t *table) event(m *mailbox, id int) *Event { return &t.contents[id][m.seen[id]-1] }
+// eventOf returns the content with which an id that was seen counts.
+func (t *table) eventOf(m *mailbox, id int) *Event { return &t.contents[id][m.seen[id]-1] }
 
-// empty returns the mailbox before the first step.
-func (t *table) empty() *mailbox {
-	return (&mailbox{seen: make([]int, len(t.contents)), used: make([]byte, len(t.ids))}).changed(func(*mailbox) {})
+// emptyMailbox returns the mailbox before the first step.
+func (t *table) emptyMailbox() *mailbox {
+	return (&mailbox{seen: make([]int, len(t.contents)), used: make([]byte, len(t.ids))}).withChange(func(*mailbox) {})
 }

@@ -12,172 +12,172 @@ import (
 )
 
 func TestWhatHasNoAnswerMayHaveHappenedAtAnyLaterTimeOrNever(t *testing.T) {
-	lost := func(s *tale, ids string) {
-		s.Send(0, s.tick(), events("A1", ids)...)(s.tick(), history.Unknown)
+	lost := func(s *scriptedHistory, ids string) {
+		s.Send(0, s.nextTick(), newEvents("A1", ids)...)(s.nextTick(), history.Unknown)
 	}
-	check(t, history.Options{}, []rule{
-		{"a Send that did not", legal, func(s *tale) {
+	checkRules(t, history.Options{}, []rule{
+		{"a Send that did not", legal, func(s *scriptedHistory) {
 			lost(s, "1")
-			s.none()
+			s.peekNone()
 		}},
-		{"a Send that did", legal, func(s *tale) {
+		{"a Send that did", legal, func(s *scriptedHistory) {
 			lost(s, "1")
-			s.shows(bundle("x", "A1", "1"))
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a Send that did later", legal, func(s *tale) {
+		{"a Send that did later", legal, func(s *scriptedHistory) {
 			lost(s, "1")
-			s.send("A1", "2")
-			s.shows(bundle("x", "A1", "2"))
-			s.done("x")
-			s.shows(bundle("y", "A1", "1"))
+			s.sendEvents("A1", "2")
+			s.peekShown(newBundle("x", "A1", "2"))
+			s.dequeueDone("x")
+			s.peekShown(newBundle("y", "A1", "1"))
 		}},
-		{"a Send that was never ended", legal, func(s *tale) {
-			s.Send(0, s.tick(), event("1", "A1"))
-			s.shows(bundle("x", "A1", "1"))
+		{"a Send that was never ended", legal, func(s *scriptedHistory) {
+			s.Send(0, s.nextTick(), newEvent("1", "A1"))
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a Send is not undone once it is seen", illegal, func(s *tale) {
+		{"a Send is not undone once it is seen", illegal, func(s *scriptedHistory) {
 			lost(s, "1")
-			s.shows(bundle("x", "A1", "1"))
-			s.none()
+			s.peekShown(newBundle("x", "A1", "1"))
+			s.peekNone()
 		}},
-		{"sent again with success", illegal, func(s *tale) {
+		{"sent again with success", illegal, func(s *scriptedHistory) {
 			lost(s, "1")
-			s.send("A1", "1")
-			s.none()
+			s.sendEvents("A1", "1")
+			s.peekNone()
 		}},
-		{"before it began", illegal, func(s *tale) {
-			s.shows(bundle("x", "A1", "1"))
+		{"before it began", illegal, func(s *scriptedHistory) {
+			s.peekShown(newBundle("x", "A1", "1"))
 			lost(s, "1")
 		}},
-		{"the last of many of the same", legal, func(s *tale) {
+		{"the last of many of the same", legal, func(s *scriptedHistory) {
 			for range 5 {
 				lost(s, "1")
 			}
-			s.send("A1", "2")
-			s.shows(bundle("x", "A1", "2"))
-			s.done("x")
+			s.sendEvents("A1", "2")
+			s.peekShown(newBundle("x", "A1", "2"))
+			s.dequeueDone("x")
 			lost(s, "1")
-			s.shows(bundle("y", "A1", "1"))
+			s.peekShown(newBundle("y", "A1", "1"))
 		}},
-		{"before the first of many of the same", illegal, func(s *tale) {
-			s.shows(bundle("x", "A1", "1"))
+		{"before the first of many of the same", illegal, func(s *scriptedHistory) {
+			s.peekShown(newBundle("x", "A1", "1"))
 			lost(s, "1")
 			lost(s, "1")
 		}},
-		{"a Dequeue that did not", legal, func(s *tale) {
-			s.send("A1", "1")
-			s.shows(bundle("x", "A1", "1"))
-			s.dequeue("x", history.Unknown)
-			s.shows(bundle("x", "A1", "1"))
-			s.done("x")
+		{"a Dequeue that did not", legal, func(s *scriptedHistory) {
+			s.sendEvents("A1", "1")
+			s.peekShown(newBundle("x", "A1", "1"))
+			s.dequeueBundle("x", history.Unknown)
+			s.peekShown(newBundle("x", "A1", "1"))
+			s.dequeueDone("x")
 		}},
-		{"a Dequeue that did", legal, func(s *tale) {
-			s.send("A1", "1")
-			s.shows(bundle("x", "A1", "1"))
-			s.dequeue("x", history.Unknown)
-			s.dequeue("x", history.NotFound)
-			s.none()
+		{"a Dequeue that did", legal, func(s *scriptedHistory) {
+			s.sendEvents("A1", "1")
+			s.peekShown(newBundle("x", "A1", "1"))
+			s.dequeueBundle("x", history.Unknown)
+			s.dequeueBundle("x", history.NotFound)
+			s.peekNone()
 		}},
-		{"a Dequeue is not undone once it is seen", illegal, func(s *tale) {
-			s.send("A1", "1")
-			s.shows(bundle("x", "A1", "1"))
-			s.dequeue("x", history.Unknown)
-			s.dequeue("x", history.NotFound)
-			s.shows(bundle("x", "A1", "1"))
+		{"a Dequeue is not undone once it is seen", illegal, func(s *scriptedHistory) {
+			s.sendEvents("A1", "1")
+			s.peekShown(newBundle("x", "A1", "1"))
+			s.dequeueBundle("x", history.Unknown)
+			s.dequeueBundle("x", history.NotFound)
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a Peek whose bundle another shows", legal, func(s *tale) {
-			s.sendAll(event("1", "A1"), event("2", "B1"))
-			s.Peek(1, s.tick(), "B")(s.tick(), history.Unknown, history.Bundle{})
-			s.shows(bundle("y", "B1", "2")) // as B was asked for, it begins with the first of B
+		{"a Peek whose bundle another shows", legal, func(s *scriptedHistory) {
+			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
+			s.Peek(1, s.nextTick(), "B")(s.nextTick(), history.Unknown, history.Bundle{})
+			s.peekShown(newBundle("y", "B1", "2")) // as B was asked for, it begins with the first of B
 		}},
-		{"without that Peek", illegal, func(s *tale) {
-			s.sendAll(event("1", "A1"), event("2", "B1"))
-			s.Peek(1, s.tick(), "A")(s.tick(), history.Unknown, history.Bundle{})
-			s.shows(bundle("y", "B1", "2"))
+		{"without that Peek", illegal, func(s *scriptedHistory) {
+			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
+			s.Peek(1, s.nextTick(), "A")(s.nextTick(), history.Unknown, history.Bundle{})
+			s.peekShown(newBundle("y", "B1", "2"))
 		}},
-		{"a Peek that shows the next, for its own was dequeued while it looked", legal, func(s *tale) {
-			s.sendAll(event("1", "A1"), event("2", "B1"), event("3", "B2"))
-			b := s.Peek(1, s.tick(), "B")
-			s.shows(bundle("y", "B1", "2"))
-			s.done("y")
-			b(s.tick(), history.Shown, bundle("z", "B2", "3"))
+		{"a Peek that shows the next, for its own was dequeued while it looked", legal, func(s *scriptedHistory) {
+			s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"), newEvent("3", "B2"))
+			b := s.Peek(1, s.nextTick(), "B")
+			s.peekShown(newBundle("y", "B1", "2"))
+			s.dequeueDone("y")
+			b(s.nextTick(), history.Shown, newBundle("z", "B2", "3"))
 		}},
 	})
 }
 
 func TestNoneIsAboutWhatWasThereWhenThePeekBegan(t *testing.T) {
 	rules := []rule{
-		{"with an event there", illegal, func(s *tale) {
-			s.send("A1", "1")
-			s.none()
+		{"with an event there", illegal, func(s *scriptedHistory) {
+			s.sendEvents("A1", "1")
+			s.peekNone()
 		}},
-		{"with an event there in another group", legal, func(s *tale) {
-			s.send("A1", "1")
-			s.none("B")
+		{"with an event there in another group", legal, func(s *scriptedHistory) {
+			s.sendEvents("A1", "1")
+			s.peekNone("B")
 		}},
-		{"with an event that came meanwhile, before what was there had gone", legal, func(s *tale) {
-			s.send("A1", "1")
-			s.shows(bundle("x", "A1", "1"))
-			late := s.Peek(3, s.tick())
-			s.send("A1", "2")
-			s.done("x")
-			late(s.tick(), history.None, history.Bundle{})
+		{"with an event that came meanwhile, before what was there had gone", legal, func(s *scriptedHistory) {
+			s.sendEvents("A1", "1")
+			s.peekShown(newBundle("x", "A1", "1"))
+			late := s.Peek(3, s.nextTick())
+			s.sendEvents("A1", "2")
+			s.dequeueDone("x")
+			late(s.nextTick(), history.None, history.Bundle{})
 		}},
 	}
-	check(t, history.Options{}, rules)
+	checkRules(t, history.Options{}, rules)
 	rules[0].want = legal
-	check(t, history.Options{StaleReads: true}, rules)
+	checkRules(t, history.Options{StaleReads: true}, rules)
 }
 
 func TestOldReadsExcuseNothingButAMissedBundle(t *testing.T) {
-	two := func(s *tale) {
-		s.sendAll(event("1", "A1"), event("2", "B1"))
-		s.shows(bundle("y", "B1", "2"), "B")
+	two := func(s *scriptedHistory) {
+		s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
+		s.peekShown(newBundle("y", "B1", "2"), "B")
 	}
-	check(t, history.Options{StaleReads: true}, []rule{
-		{"a new one though another group has one", legal, func(s *tale) {
+	checkRules(t, history.Options{StaleReads: true}, []rule{
+		{"a new one though another group has one", legal, func(s *scriptedHistory) {
 			two(s)
-			s.shows(bundle("x", "A1", "1"))
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"the younger of two", legal, func(s *tale) {
+		{"the younger of two", legal, func(s *scriptedHistory) {
 			two(s)
-			s.shows(bundle("x", "A1", "1"), "A")
-			s.shows(bundle("x", "A1", "1"))
+			s.peekShown(newBundle("x", "A1", "1"), "A")
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"a new one of the same group", illegal, func(s *tale) {
+		{"a new one of the same group", illegal, func(s *scriptedHistory) {
 			two(s)
-			s.send("B2", "3")
-			s.shows(bundle("z", "B2", "3"), "B")
+			s.sendEvents("B2", "3")
+			s.peekShown(newBundle("z", "B2", "3"), "B")
 		}},
-		{"one that was dequeued", illegal, func(s *tale) {
+		{"one that was dequeued", illegal, func(s *scriptedHistory) {
 			two(s)
-			s.done("y")
-			s.shows(bundle("y", "B1", "2"))
+			s.dequeueDone("y")
+			s.peekShown(newBundle("y", "B1", "2"))
 		}},
-		{"an open one that is not found", illegal, func(s *tale) {
+		{"an open one that is not found", illegal, func(s *scriptedHistory) {
 			two(s)
-			s.dequeue("y", history.NotFound)
+			s.dequeueBundle("y", history.NotFound)
 		}},
 	})
-	check(t, history.Options{AnyOpen: true}, []rule{
-		{"the younger of two, if no clock can tell", legal, func(s *tale) {
+	checkRules(t, history.Options{AnyOpen: true}, []rule{
+		{"the younger of two, if no clock can tell", legal, func(s *scriptedHistory) {
 			two(s)
-			s.shows(bundle("x", "A1", "1"), "A")
-			s.shows(bundle("x", "A1", "1"))
+			s.peekShown(newBundle("x", "A1", "1"), "A")
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
-		{"but no new one", illegal, func(s *tale) {
+		{"but no new one", illegal, func(s *scriptedHistory) {
 			two(s)
-			s.shows(bundle("x", "A1", "1"))
+			s.peekShown(newBundle("x", "A1", "1"))
 		}},
 	})
 }
 
 func TestAnIllegalHistorySaysHowFarItIsPossible(t *testing.T) {
-	s := &tale{}
-	s.send("A1", "1")
-	s.shows(bundle("x", "A1", "1"))
-	s.done("x")
-	s.shows(bundle("x", "A1", "1"))
+	s := &scriptedHistory{}
+	s.sendEvents("A1", "1")
+	s.peekShown(newBundle("x", "A1", "1"))
+	s.dequeueDone("x")
+	s.peekShown(newBundle("x", "A1", "1"))
 	result := s.History().Check(history.Options{})
 	require.Equal(t, illegal, result.Verdict)
 	require.Equal(t, []string{
@@ -190,10 +190,10 @@ func TestAnIllegalHistorySaysHowFarItIsPossible(t *testing.T) {
 }
 
 func TestASearchThatIsGivenUpHasShownNothing(t *testing.T) {
-	s := &tale{}
-	s.send("A1", "1")
-	s.shows(bundle("x", "A1", "1"))
-	s.done("x")
+	s := &scriptedHistory{}
+	s.sendEvents("A1", "1")
+	s.peekShown(newBundle("x", "A1", "1"))
+	s.dequeueDone("x")
 	result := s.History().Check(history.Options{Steps: 2})
 	require.Equal(t, history.GaveUp, result.Verdict)
 	require.Equal(t, 2, result.Steps)
@@ -201,19 +201,19 @@ func TestASearchThatIsGivenUpHasShownNothing(t *testing.T) {
 
 // Clients that are not answered send the same again and again.
 func TestASearchPlacesOneOfManySendsOfTheSame(t *testing.T) {
-	s := &tale{}
+	s := &scriptedHistory{}
 	for range 12 {
 		for client := range 3 {
-			s.Send(client, s.tick(), event(fmt.Sprint(client), "A1"))(s.tick(), history.Unknown)
+			s.Send(client, s.nextTick(), newEvent(fmt.Sprint(client), "A1"))(s.nextTick(), history.Unknown)
 		}
 	}
-	s.shows(bundle("x", "A1", "2 0 1"))
+	s.peekShown(newBundle("x", "A1", "2 0 1"))
 	require.Equal(t, 4, s.History().Placed(history.Options{}))
 	require.Equal(t, legal, s.History().Check(history.Options{}).Verdict)
 }
 
 func TestASearchNeedsNoClock(t *testing.T) {
-	h := crowdHistory(t, 1, 4, 60, 0.1) // out here, where time goes on and tells which bundle was open first
+	h := randomHistory(t, 1, 4, 60, 0.1) // out here, where time goes on and tells which bundle was open first
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		require.Equal(t, legal, h.Check(history.Options{}).Verdict)

@@ -6,10 +6,10 @@ type drawer struct {
 	r       *recipient
 	cabinet string
 	ordinal int
-	parts   map[string]*part // by intent
-	doc     *drawerDoc       // nil: it is not there
-	pages   map[int]*page    // by their first slot
-	fill    int              // events that are committed
+	parts   map[string]*intentPart // by intent
+	doc     *drawerDoc             // nil: it is not there
+	pages   map[int]*page          // by their first slot
+	fill    int                    // events that are committed
 }
 
 type drawerDoc struct {
@@ -31,8 +31,8 @@ type page struct {
 	Events        []byte `json:"events"`
 }
 
-// announce notes what an intent is going to write in a drawer.
-func (o *Observer) announce(r *recipient, key Key, it *intent, p *part) {
+// noteAnnounced notes what an intent is going to write in a drawer.
+func (o *Observer) noteAnnounced(r *recipient, key Key, it *intent, p *intentPart) {
 	of := r.ordinals[p.Cabinet]
 	if of == nil {
 		of = make(map[int]*drawer)
@@ -40,32 +40,32 @@ func (o *Observer) announce(r *recipient, key Key, it *intent, p *part) {
 	}
 	d := o.drawers[p.Drawer]
 	if d == nil {
-		d = &drawer{r: r, cabinet: p.Cabinet, ordinal: p.Ordinal, parts: make(map[string]*part), pages: make(map[int]*page)}
+		d = &drawer{r: r, cabinet: p.Cabinet, ordinal: p.Ordinal, parts: make(map[string]*intentPart), pages: make(map[int]*page)}
 		o.drawers[p.Drawer] = d
 		if of[p.Ordinal] != nil {
-			o.violated("H8", key, "the intent %s uses ordinal %d of %s again", it.ID, p.Ordinal, p.Cabinet)
+			o.addViolation("H8", key, "the intent %s uses ordinal %d of %s again", it.ID, p.Ordinal, p.Cabinet)
 		}
 		of[p.Ordinal] = d
 	} else if p.New || d.r != r || d.cabinet != p.Cabinet || d.ordinal != p.Ordinal {
-		o.violated("H8", key, "the intent %s takes drawer %s, which is number %d of %s", it.ID, p.Drawer, d.ordinal, d.cabinet)
+		o.addViolation("H8", key, "the intent %s takes drawer %s, which is number %d of %s", it.ID, p.Drawer, d.ordinal, d.cabinet)
 	}
 	d.parts[it.ID] = p
 }
 
 // isGone reports whether nobody reads the drawer any more.
-func (d *drawer) isGone() bool { return d.ordinal < d.r.floor(d.cabinet) }
+func (d *drawer) isGone() bool { return d.ordinal < d.r.floorOf(d.cabinet) }
 
-func (o *Observer) drawerChanged(key Key, c change) {
+func (o *Observer) checkDrawer(key Key, c documentChange) {
 	d := o.drawers[key.ID]
 	if d == nil {
-		o.violated("H8", key, "no intent has announced this drawer")
+		o.addViolation("H8", key, "no intent has announced this drawer")
 		return
 	}
 	before := d.doc
 	var after *drawerDoc
 	if c.after != nil {
 		after = &drawerDoc{}
-		if !o.decode(key, c.after, after) {
+		if !o.decodeInto(key, c.after, after) {
 			return
 		}
 	}
@@ -73,68 +73,68 @@ func (o *Observer) drawerChanged(key Key, c change) {
 	switch {
 	case d.isGone():
 	case after == nil:
-		o.violated("retention", key, "drawer %d of %s was removed, but the floor is %d", d.ordinal, d.cabinet, d.r.floor(d.cabinet))
+		o.addViolation("retention", key, "drawer %d of %s was removed, but the floor is %d", d.ordinal, d.cabinet, d.r.floorOf(d.cabinet))
 	case before == nil:
-		o.drawerCreated(key, d)
+		o.checkNewDrawer(key, d)
 	default:
-		o.drawerUpdated(key, d, before)
+		o.checkUpdatedDrawer(key, d, before)
 	}
 }
 
-func (o *Observer) drawerCreated(key Key, d *drawer) {
+func (o *Observer) checkNewDrawer(key Key, d *drawer) {
 	it := d.r.head.Intent
 	p := it.partOf(key.ID)
 	if p == nil && d.isFlushedTo(key.ID, 0, d.doc.Count) && !d.doc.Sealed && d.doc.Ordinal == d.ordinal && d.doc.PartitionKey == d.r.head.PartitionKey+"|"+d.cabinet {
 		return
 	}
 	if p == nil || !p.New || d.doc.Operation != it.ID || d.doc.Ordinal != p.Ordinal || d.doc.PartitionKey != d.r.head.PartitionKey+"|"+p.Cabinet {
-		o.violated("H8", key, "the intent that stands did not announce that this drawer would be created so")
+		o.addViolation("H8", key, "the intent that stands did not announce that this drawer would be created so")
 		return
 	}
 	if isOwners, isRollbacks := d.doc.Count == p.Count && !d.doc.Sealed, d.doc.Count == 0 && d.doc.Sealed && it.Aborted; !isOwners && !isRollbacks {
-		o.violated("H8", key, "it was created with %d events (sealed: %t), the intent has %d", d.doc.Count, d.doc.Sealed, p.Count)
+		o.addViolation("H8", key, "it was created with %d events (sealed: %t), the intent has %d", d.doc.Count, d.doc.Sealed, p.Count)
 	}
 }
 
-func (o *Observer) drawerUpdated(key Key, d *drawer, before *drawerDoc) {
+func (o *Observer) checkUpdatedDrawer(key Key, d *drawer, before *drawerDoc) {
 	is, it := d.doc, d.r.head.Intent
 	p := it.partOf(key.ID)
 	if is.ID != before.ID || is.PartitionKey != before.PartitionKey || is.Ordinal != before.Ordinal || is.FirstSequence != before.FirstSequence {
-		o.violated("H8", key, "what never changes of a drawer has changed")
+		o.addViolation("H8", key, "what never changes of a drawer has changed")
 	}
 	if is.Count > o.capacity {
-		o.violated("H8", key, "it holds %d events, more than %d", is.Count, o.capacity)
+		o.addViolation("H8", key, "it holds %d events, more than %d", is.Count, o.capacity)
 	}
 	switch {
 	case before.Sealed:
 		if !is.Sealed || is.Count != before.Count || is.Operation != before.Operation {
-			o.violated("H8", key, "it was sealed and has changed")
+			o.addViolation("H8", key, "it was sealed and has changed")
 		}
 	case is.Sealed && p != nil && it.Aborted:
 		if is.Count != p.Slot {
-			o.violated("H8", key, "the rollback of %s sealed it at %d events, but before it there were %d", it.ID, is.Count, p.Slot)
+			o.addViolation("H8", key, "the rollback of %s sealed it at %d events, but before it there were %d", it.ID, is.Count, p.Slot)
 		}
 	case is.Sealed:
 		last := d.r.head.Cabinets[d.cabinet]
 		if last.Drawer == key.ID || last.Ordinal < d.ordinal || is.Count != d.fill {
-			o.violated("H8", key, "it was sealed at %d events; %d of it are committed, and the head has drawer %d as the last", is.Count, d.fill, last.Ordinal)
+			o.addViolation("H8", key, "it was sealed at %d events; %d of it are committed, and the head has drawer %d as the last", is.Count, d.fill, last.Ordinal)
 		}
 	case is.Count != before.Count || is.Operation != before.Operation:
 		if p == nil && d.isFlushedTo(key.ID, before.Count, is.Count) {
 			break
 		}
-		if p == nil || is.Operation != it.ID || before.Count != p.Slot || is.Count != p.end() {
-			o.violated("H8", key, "its count went from %d to %d, which the intent that stands did not announce", before.Count, is.Count)
+		if p == nil || is.Operation != it.ID || before.Count != p.Slot || is.Count != p.endSlot() {
+			o.addViolation("H8", key, "its count went from %d to %d, which the intent that stands did not announce", before.Count, is.Count)
 		}
 	}
 }
 
-func (o *Observer) pageChanged(key Key, c change) {
+func (o *Observer) checkPage(key Key, c documentChange) {
 	before := o.pages[key]
 	var after *page
 	if c.after != nil {
 		after = &page{}
-		if !o.decode(key, c.after, after) {
+		if !o.decodeInto(key, c.after, after) {
 			return
 		}
 	}
@@ -147,17 +147,17 @@ func (o *Observer) pageChanged(key Key, c change) {
 	}
 	d := o.drawers[whole.PartitionKey]
 	if d == nil {
-		o.violated("H8", key, "no intent has announced a drawer %s", whole.PartitionKey)
+		o.addViolation("H8", key, "no intent has announced a drawer %s", whole.PartitionKey)
 		return
 	}
 	switch {
 	case d.isGone():
 	case after == nil:
-		o.violated("retention", key, "a page of drawer %d of %s was removed, but the floor is %d", d.ordinal, d.cabinet, d.r.floor(d.cabinet))
+		o.addViolation("retention", key, "a page of drawer %d of %s was removed, but the floor is %d", d.ordinal, d.cabinet, d.r.floorOf(d.cabinet))
 	case before != nil:
-		o.violated("H8", key, "a page was written again")
+		o.addViolation("H8", key, "a page was written again")
 	default:
-		o.pageCreated(key, d, after)
+		o.checkNewPage(key, d, after)
 	}
 	if after == nil {
 		delete(o.pages, key)
@@ -167,22 +167,22 @@ func (o *Observer) pageChanged(key Key, c change) {
 	o.pages[key], d.pages[after.Slot] = after, after
 }
 
-func (o *Observer) pageCreated(key Key, d *drawer, is *page) {
+func (o *Observer) checkNewPage(key Key, d *drawer, is *page) {
 	p := d.parts[is.Intent]
 	switch {
 	case p == nil && d.r.head.Cabinets[d.cabinet].Tail != "":
-		o.flushed(key, d, is)
+		o.checkFlushed(key, d, is)
 	case p == nil:
-		o.violated("H8", key, "the intent %s did not announce a page in drawer %d of %s", is.Intent, d.ordinal, d.cabinet)
+		o.addViolation("H8", key, "the intent %s did not announce a page in drawer %d of %s", is.Intent, d.ordinal, d.cabinet)
 		return
-	case is.Slot < p.Slot || is.Until > p.end() || is.Until <= is.Slot:
-		o.violated("H8", key, "it has the slots %d to %d, but its intent announced %d to %d", is.Slot, is.Until, p.Slot, p.end())
+	case is.Slot < p.Slot || is.Until > p.endSlot() || is.Until <= is.Slot:
+		o.addViolation("H8", key, "it has the slots %d to %d, but its intent announced %d to %d", is.Slot, is.Until, p.Slot, p.endSlot())
 	case is.FirstSequence < p.First || is.FirstSequence > p.Last || is.Slot == p.Slot && is.FirstSequence != p.First:
-		o.violated("H3", key, "it begins with number %d, but its intent announced %d to %d", is.FirstSequence, p.First, p.Last)
+		o.addViolation("H3", key, "it begins with number %d, but its intent announced %d to %d", is.FirstSequence, p.First, p.Last)
 	}
 	for _, other := range d.pages {
 		if other.Slot < is.Until && is.Slot < other.Until {
-			o.violated("H8", key, "its slots %d to %d overlap with those of the page that has %d to %d", is.Slot, is.Until, other.Slot, other.Until)
+			o.addViolation("H8", key, "its slots %d to %d overlap with those of the page that has %d to %d", is.Slot, is.Until, other.Slot, other.Until)
 		}
 	}
 }

@@ -17,8 +17,8 @@ type head struct {
 	RemovedTotal   int64 `json:"removedTotal"`
 }
 
-// cabinet returns what h says of a cabinet that has the state in; of a new one, where it begins.
-func (h *head) cabinet(in map[string]received, name string) received {
+// cabinetOf returns what h says of a cabinet that has the state in; of a new one, where it begins.
+func (h *head) cabinetOf(in map[string]received, name string) received {
 	if last, ok := in[name]; ok {
 		return last
 	}
@@ -27,9 +27,9 @@ func (h *head) cabinet(in map[string]received, name string) received {
 	}
 }
 
-// floor is the lowest ordinal of a cabinet that is retained.
-func (h *head) floor(name string) int {
-	return max(h.Retention[name].Floor, h.cabinet(h.Cabinets, name).BaseOrdinal+1)
+// floorOf is the lowest ordinal of a cabinet that is retained.
+func (h *head) floorOf(name string) int {
+	return max(h.Retention[name].Floor, h.cabinetOf(h.Cabinets, name).BaseOrdinal+1)
 }
 
 type received struct {
@@ -52,14 +52,14 @@ type retained struct {
 }
 
 type intent struct {
-	ID      string `json:"id"`
-	First   int64  `json:"first"`
-	Last    int64  `json:"last"`
-	Aborted bool   `json:"aborted"`
-	Parts   []part `json:"parts"`
+	ID      string       `json:"id"`
+	First   int64        `json:"first"`
+	Last    int64        `json:"last"`
+	Aborted bool         `json:"aborted"`
+	Parts   []intentPart `json:"parts"`
 }
 
-type part struct {
+type intentPart struct {
 	Cabinet string `json:"cabinet"`
 	Drawer  string `json:"drawer"`
 	Ordinal int    `json:"ordinal"`
@@ -70,10 +70,10 @@ type part struct {
 	Last    int64  `json:"last"`
 }
 
-func (p *part) end() int { return p.Slot + p.Count }
+func (p *intentPart) endSlot() int { return p.Slot + p.Count }
 
 // partOf returns the part of it that is about a drawer.
-func (it *intent) partOf(drawer string) *part {
+func (it *intent) partOf(drawer string) *intentPart {
 	if it == nil {
 		return nil
 	}
@@ -85,24 +85,24 @@ func (it *intent) partOf(drawer string) *part {
 	return nil
 }
 
-func (o *Observer) headChanged(key Key, c change) {
+func (o *Observer) checkHead(key Key, c documentChange) {
 	var after head
 	if c.after == nil {
-		o.violated("H1", key, "the head is gone")
+		o.addViolation("H1", key, "the head is gone")
 		return
 	}
-	if !o.decode(key, c.after, &after) {
+	if !o.decodeInto(key, c.after, &after) {
 		return
 	}
-	r := o.recipient(after.PartitionKey)
+	r := o.recipientOf(after.PartitionKey)
 	r.key = key
 	before := r.head
 	r.head = after
 	if after.Reserved < before.Reserved {
-		o.violated("H3", key, "the reserved number went back from %d to %d", before.Reserved, after.Reserved)
+		o.addViolation("H3", key, "the reserved number went back from %d to %d", before.Reserved, after.Reserved)
 	}
 	if after.Watermark < before.Watermark || after.Watermark > after.Reserved {
-		o.violated("H5", key, "the watermark went from %d to %d, with %d reserved", before.Watermark, after.Watermark, after.Reserved)
+		o.addViolation("H5", key, "the watermark went from %d to %d, with %d reserved", before.Watermark, after.Watermark, after.Reserved)
 	}
 	expected, watermark := before.Cabinets, before.Watermark
 	standing := before.Intent
@@ -110,60 +110,60 @@ func (o *Observer) headChanged(key Key, c change) {
 	case it == nil:
 	case after.Watermark != before.Watermark:
 		watermark = it.Last
-		o.committed(key, it, min(after.Watermark, watermark))
+		o.checkCommitted(key, it, min(after.Watermark, watermark))
 		expected, standing = before.afterCommit(expected, it), nil
 	case after.Intent == nil || after.Intent.ID != it.ID:
-		o.cleared(key, it)
+		o.checkCleared(key, it)
 		expected, standing = before.afterClear(expected, it), nil
 	}
 	isSmall := after.Watermark != watermark
 	if isSmall && (after.Intent != nil || after.Watermark != after.Reserved || after.Reserved <= before.Reserved) {
-		o.violated("H5", key, "the watermark moved to %d, with %d reserved, and neither an intent nor a small Save says so", after.Watermark, after.Reserved)
+		o.addViolation("H5", key, "the watermark moved to %d, with %d reserved, and neither an intent nor a small Save says so", after.Watermark, after.Reserved)
 	}
-	o.intentChanged(r, key, before, standing, isSmall)
-	o.cabinetsChanged(r, key, before, expected, isSmall)
-	o.retentionChanged(r, key, before)
+	o.checkIntent(r, key, before, standing, isSmall)
+	o.checkCabinets(r, key, before, expected, isSmall)
+	o.checkRetention(r, key, before)
 }
 
-// committed holds what an intent has left to what it has announced.
-func (o *Observer) committed(key Key, it *intent, watermark int64) {
+// checkCommitted holds what an intent has left to what it has announced.
+func (o *Observer) checkCommitted(key Key, it *intent, watermark int64) {
 	if it.Aborted {
-		o.violated("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
+		o.addViolation("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
 	}
 	if watermark != it.Last {
-		o.violated("H5", key, "the watermark moved to %d, but the intent that stood ends at %d", watermark, it.Last)
+		o.addViolation("H5", key, "the watermark moved to %d, but the intent that stood ends at %d", watermark, it.Last)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
 		d := o.drawers[p.Drawer]
 		if d == nil || d.doc == nil {
-			o.violated("H8", key, "the intent %s was committed, but drawer %d of %s is not there", it.ID, p.Ordinal, p.Cabinet)
+			o.addViolation("H8", key, "the intent %s was committed, but drawer %d of %s is not there", it.ID, p.Ordinal, p.Cabinet)
 			continue
 		}
-		if d.doc.Count != p.end() || d.doc.Sealed {
-			o.violated("H8", key, "the intent %s was committed, but drawer %d of %s holds %d events (sealed: %t), not %d", it.ID, p.Ordinal, p.Cabinet, d.doc.Count, d.doc.Sealed, p.end())
+		if d.doc.Count != p.endSlot() || d.doc.Sealed {
+			o.addViolation("H8", key, "the intent %s was committed, but drawer %d of %s holds %d events (sealed: %t), not %d", it.ID, p.Ordinal, p.Cabinet, d.doc.Count, d.doc.Sealed, p.endSlot())
 		}
-		for slot := p.Slot; slot < p.end(); {
+		for slot := p.Slot; slot < p.endSlot(); {
 			page := d.pages[slot]
 			if page == nil || page.Intent != it.ID {
-				o.violated("H8", key, "the intent %s was committed, but no page of it begins at slot %d of drawer %d of %s", it.ID, slot, p.Ordinal, p.Cabinet)
+				o.addViolation("H8", key, "the intent %s was committed, but no page of it begins at slot %d of drawer %d of %s", it.ID, slot, p.Ordinal, p.Cabinet)
 				break
 			}
 			slot = page.Until
 		}
-		d.fill = p.end()
+		d.fill = p.endSlot()
 	}
 }
 
-// cleared holds what a rollback has left to what there was before the intent.
-func (o *Observer) cleared(key Key, it *intent) {
+// checkCleared holds what a rollback has left to what there was before the intent.
+func (o *Observer) checkCleared(key Key, it *intent) {
 	if !it.Aborted {
-		o.violated("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
+		o.addViolation("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
 		if d := o.drawers[p.Drawer]; d == nil || d.doc == nil || !d.doc.Sealed || d.doc.Count != p.Slot {
-			o.violated("H8", key, "the intent %s was cleared, but drawer %d of %s is not sealed at %d", it.ID, p.Ordinal, p.Cabinet, p.Slot)
+			o.addViolation("H8", key, "the intent %s was cleared, but drawer %d of %s is not sealed at %d", it.ID, p.Ordinal, p.Cabinet, p.Slot)
 		}
 	}
 }
@@ -175,9 +175,9 @@ func (h *head) afterCommit(cabinets map[string]received, it *intent) map[string]
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
-		last := h.cabinet(next, p.Cabinet)
+		last := h.cabinetOf(next, p.Cabinet)
 		next[p.Cabinet] = received{
-			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last, Total: last.Total + int64(p.Count),
+			Drawer: p.Drawer, Fill: p.endSlot(), Ordinal: p.Ordinal, Sequence: p.Last, Total: last.Total + int64(p.Count),
 			BaseOrdinal: last.BaseOrdinal, BaseTotal: last.BaseTotal,
 		}
 	}
@@ -191,100 +191,100 @@ func (h *head) afterClear(cabinets map[string]received, it *intent) map[string]r
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
-		last := h.cabinet(next, p.Cabinet)
+		last := h.cabinetOf(next, p.Cabinet)
 		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal)
 		next[p.Cabinet] = last
 	}
 	return next
 }
 
-// intentChanged looks at the intent of a new head, if it has one: it is the one
+// checkIntent looks at the intent of a new head, if it has one: it is the one
 // that stood, or a new one behind all that was reserved before.
-func (o *Observer) intentChanged(r *recipient, key Key, before head, standing *intent, isSmall bool) {
+func (o *Observer) checkIntent(r *recipient, key Key, before head, standing *intent, isSmall bool) {
 	it := r.head.Intent
 	switch {
 	case it == nil:
 		if r.head.Reserved != before.Reserved && !isSmall {
-			o.violated("H3", key, "the reserved number moved to %d without an intent", r.head.Reserved)
+			o.addViolation("H3", key, "the reserved number moved to %d without an intent", r.head.Reserved)
 		}
 	case standing != nil:
 		if it.First != standing.First || it.Last != standing.Last || !slices.Equal(it.Parts, standing.Parts) || r.head.Reserved != before.Reserved {
-			o.violated("H3", key, "the intent %s has changed while it stood", it.ID)
+			o.addViolation("H3", key, "the intent %s has changed while it stood", it.ID)
 		}
 		if standing.Aborted && !it.Aborted {
-			o.violated("H5", key, "the intent %s was claimed for rollback, and is not any more", it.ID)
+			o.addViolation("H5", key, "the intent %s was claimed for rollback, and is not any more", it.ID)
 		}
 	default:
-		o.reserved(r, key, before, it)
+		o.checkReserved(r, key, before, it)
 	}
 }
 
-func (o *Observer) reserved(r *recipient, key Key, before head, it *intent) {
+func (o *Observer) checkReserved(r *recipient, key Key, before head, it *intent) {
 	if r.intents[it.ID] != nil {
-		o.violated("H3", key, "the intent %s was there before", it.ID)
+		o.addViolation("H3", key, "the intent %s was there before", it.ID)
 	}
 	if it.First != before.Reserved+1 || it.Last != r.head.Reserved || it.Last < it.First {
-		o.violated("H3", key, "the intent %s has numbers %d to %d, with %d reserved before and %d after", it.ID, it.First, it.Last, before.Reserved, r.head.Reserved)
+		o.addViolation("H3", key, "the intent %s has numbers %d to %d, with %d reserved before and %d after", it.ID, it.First, it.Last, before.Reserved, r.head.Reserved)
 	}
 	count := int64(0)
 	next := r.head.Cabinets
 	for i := range it.Parts {
 		p := &it.Parts[i]
 		count += int64(p.Count)
-		last := r.head.cabinet(next, p.Cabinet)
+		last := r.head.cabinetOf(next, p.Cabinet)
 		switch {
 		case last.Tail != "":
-			o.violated("H3", key, "the intent %s is reserved over the tail of %s", it.ID, p.Cabinet)
+			o.addViolation("H3", key, "the intent %s is reserved over the tail of %s", it.ID, p.Cabinet)
 		case p.Count < 1 || p.First < it.First || p.Last > it.Last || p.Last-p.First+1 < int64(p.Count) || p.First <= last.Sequence:
-			o.violated("H3", key, "the intent %s gives %d events of %s numbers %d to %d", it.ID, p.Count, p.Cabinet, p.First, p.Last)
-		case p.end() > o.capacity:
-			o.violated("H8", key, "the intent %s fills drawer %d of %s up to %d", it.ID, p.Ordinal, p.Cabinet, p.end())
+			o.addViolation("H3", key, "the intent %s gives %d events of %s numbers %d to %d", it.ID, p.Count, p.Cabinet, p.First, p.Last)
+		case p.endSlot() > o.capacity:
+			o.addViolation("H8", key, "the intent %s fills drawer %d of %s up to %d", it.ID, p.Ordinal, p.Cabinet, p.endSlot())
 		case p.New && (p.Slot != 0 || p.Ordinal != last.Ordinal+1):
-			o.violated("H8", key, "the intent %s begins drawer %d of %s at slot %d, behind drawer %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal)
+			o.addViolation("H8", key, "the intent %s begins drawer %d of %s at slot %d, behind drawer %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal)
 		case !p.New && (p.Drawer != last.Drawer || p.Slot != last.Fill || p.Ordinal != last.Ordinal):
-			o.violated("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
+			o.addViolation("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
 		}
-		o.announce(r, key, it, p)
-		next = r.head.afterCommit(next, &intent{Parts: []part{*p}})
+		o.noteAnnounced(r, key, it, p)
+		next = r.head.afterCommit(next, &intent{Parts: []intentPart{*p}})
 	}
 	if count != it.Last-it.First+1 {
-		o.violated("H3", key, "the intent %s has %d numbers for %d events", it.ID, it.Last-it.First+1, count)
+		o.addViolation("H3", key, "the intent %s has %d numbers for %d events", it.ID, it.Last-it.First+1, count)
 	}
 	r.intents[it.ID] = it
 }
 
-// cabinetsChanged demands that a head says of its cabinets what follows from the
+// checkCabinets demands that a head says of its cabinets what follows from the
 // head before, and from what a flush and a small Save have written with it; only a sweep may
 // close a drawer, and only one that no intent fills, or remove a cabinet, and only one of
 // which nothing is left.
-func (o *Observer) cabinetsChanged(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
+func (o *Observer) checkCabinets(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
 	ordinal, total := before.RemovedOrdinal, before.RemovedTotal
 	for name, want := range expected {
 		if _, ok := r.head.Cabinets[name]; ok {
 			continue
 		}
 		t := before.Retention[name]
-		if want.Drawer != "" || t.Closed != "" || max(t.Floor, want.BaseOrdinal+1) <= want.Ordinal || t.Cleared < t.Floor || r.head.Intent.fills(name) {
-			o.violated("H8", key, "cabinet %s is gone; it was %+v, with %+v retained", name, want, t)
+		if want.Drawer != "" || t.Closed != "" || max(t.Floor, want.BaseOrdinal+1) <= want.Ordinal || t.Cleared < t.Floor || r.head.Intent.hasPartIn(name) {
+			o.addViolation("H8", key, "cabinet %s is gone; it was %+v, with %+v retained", name, want, t)
 		}
 		if r.head.beginsCabinet() {
-			o.violated("H8", key, "cabinet %s was removed while an intent begins another", name)
+			o.addViolation("H8", key, "cabinet %s was removed while an intent begins another", name)
 		}
-		o.reached("a sweep removed a cabinet")
+		o.markReached("a sweep removed a cabinet")
 		ordinal, total = max(ordinal, want.Ordinal), max(total, want.Total)
 	}
 	if r.head.RemovedOrdinal != ordinal || r.head.RemovedTotal != total {
-		o.violated("H8", key, "the highest ordinal and total that were removed are %d and %d, but must be %d and %d", r.head.RemovedOrdinal, r.head.RemovedTotal, ordinal, total)
+		o.addViolation("H8", key, "the highest ordinal and total that were removed are %d and %d, but must be %d and %d", r.head.RemovedOrdinal, r.head.RemovedTotal, ordinal, total)
 	}
 	added := int64(0)
 	for name, is := range r.head.Cabinets {
 		if _, ok := before.Cabinets[name]; !ok {
 			if _, ok := r.began[name]; ok {
-				o.reached("a removed cabinet was used again")
+				o.markReached("a removed cabinet was used again")
 			}
 			r.began[name] = before.Watermark
 		}
-		want := before.cabinet(expected, name)
+		want := before.cabinetOf(expected, name)
 		if is == want {
 			continue
 		}
@@ -292,50 +292,50 @@ func (o *Observer) cabinetsChanged(r *recipient, key Key, before head, expected 
 		closed.Drawer, closed.Fill, closed.Paged, closed.Tail = "", 0, 0, ""
 		switch {
 		case is == closed && want.Drawer != "":
-			if r.head.Intent.fills(name) {
-				o.violated("retention", key, "the last drawer of cabinet %s was closed while an intent fills it", name)
+			if r.head.Intent.hasPartIn(name) {
+				o.addViolation("retention", key, "the last drawer of cabinet %s was closed while an intent fills it", name)
 			}
-			o.tailDropped(r, key, name, want)
+			o.checkDroppedTail(r, key, name, want)
 		default:
-			added += o.tailChanged(r, key, before, name, want, is, isSmall)
+			added += o.checkTail(r, key, before, name, want, is, isSmall)
 		}
 	}
 	if isSmall && added == 0 {
-		o.violated("H5", key, "the watermark moved to %d without an intent that stood, and without a small Save", r.head.Watermark)
+		o.addViolation("H5", key, "the watermark moved to %d without an intent that stood, and without a small Save", r.head.Watermark)
 	}
 	if isSmall && added != r.head.Reserved-before.Reserved {
-		o.violated("H3", key, "a small Save has %d numbers for %d events", r.head.Reserved-before.Reserved, added)
+		o.addViolation("H3", key, "a small Save has %d numbers for %d events", r.head.Reserved-before.Reserved, added)
 	}
 }
 
 // beginsCabinet reports whether the intent of h has a part in a cabinet that is new.
 func (h *head) beginsCabinet() bool {
-	return h.Intent != nil && slices.ContainsFunc(h.Intent.Parts, func(p part) bool {
+	return h.Intent != nil && slices.ContainsFunc(h.Intent.Parts, func(p intentPart) bool {
 		_, ok := h.Cabinets[p.Cabinet]
 		return !ok
 	})
 }
 
-// fills reports whether it has a part in a cabinet.
-func (it *intent) fills(cabinet string) bool {
-	return it != nil && slices.ContainsFunc(it.Parts, func(p part) bool { return p.Cabinet == cabinet })
+// hasPartIn reports whether it has a part in a cabinet.
+func (it *intent) hasPartIn(cabinet string) bool {
+	return it != nil && slices.ContainsFunc(it.Parts, func(p intentPart) bool { return p.Cabinet == cabinet })
 }
 
-func (o *Observer) retentionChanged(r *recipient, key Key, before head) {
+func (o *Observer) checkRetention(r *recipient, key Key, before head) {
 	for name := range before.Retention {
-		if was, is := before.floor(name), r.head.floor(name); is < was {
-			o.violated("retention", key, "the floor of %s sank from %d to %d", name, was, is)
+		if was, is := before.floorOf(name), r.head.floorOf(name); is < was {
+			o.addViolation("retention", key, "the floor of %s sank from %d to %d", name, was, is)
 		}
 	}
 	for name, is := range r.head.Retention {
 		if is.Cleared > max(is.Floor, 1) {
-			o.violated("retention", key, "%s is cleared up to %d, above its floor %d", name, is.Cleared, is.Floor)
+			o.addViolation("retention", key, "%s is cleared up to %d, above its floor %d", name, is.Cleared, is.Floor)
 		}
-		if is.Floor <= before.floor(name) {
+		if is.Floor <= before.floorOf(name) {
 			continue
 		}
 		if acknowledged := r.acknowledgedBelow(name); is.Floor > acknowledged {
-			o.violated("retention", key, "the floor of %s rose to %d, but all is acknowledged only below %d", name, is.Floor, acknowledged)
+			o.addViolation("retention", key, "the floor of %s rose to %d, but all is acknowledged only below %d", name, is.Floor, acknowledged)
 		}
 	}
 }

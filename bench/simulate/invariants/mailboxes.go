@@ -6,17 +6,17 @@ import (
 )
 
 type gate struct {
-	Recipient  string           `json:"recipient"`
-	Generation int64            `json:"generation"`
-	Open       string           `json:"open"`
-	At         map[string]place `json:"at"`
-	Removed    int64            `json:"removed"`
-	Requests   []string         `json:"dequeueRequests"`
+	Recipient  string                     `json:"recipient"`
+	Generation int64                      `json:"generation"`
+	Open       string                     `json:"open"`
+	At         map[string]cabinetPosition `json:"at"`
+	Removed    int64                      `json:"removed"`
+	Requests   []string                   `json:"dequeueRequests"`
 }
 
-// position is where g stands in a cabinet. The position of a former life of the cabinet is
+// positionIn is where g stands in a cabinet. The position of a former life of the cabinet is
 // that before the first event of this one.
-func (g *gate) position(cabinet string, h *head) place {
+func (g *gate) positionIn(cabinet string, h *head) cabinetPosition {
 	at, ok := g.At[cabinet]
 	if !ok {
 		at.Sequence = g.Removed
@@ -27,7 +27,7 @@ func (g *gate) position(cabinet string, h *head) place {
 	return at
 }
 
-type place struct {
+type cabinetPosition struct {
 	Ordinal  int   `json:"ordinal"`
 	Slot     int   `json:"slot"`
 	Sequence int64 `json:"sequence"`
@@ -35,24 +35,24 @@ type place struct {
 }
 
 type bundle struct {
-	Recipient string  `json:"recipient"`
-	State     string  `json:"state"`
-	Group     string  `json:"group"`
-	Cabinet   string  `json:"cabinet"`
-	Count     int     `json:"count"`
-	Weight    string  `json:"weight"`
-	First     int64   `json:"first"`
-	Last      int64   `json:"last"`
-	Content   string  `json:"content"`
-	Ranges    []slots `json:"ranges"`
-	Start     place   `json:"start"`
-	Object    string  `json:"object"`
-	Gone      bool    `json:"gone"` // its object was deleted
-	TTL       int     `json:"ttl"`
-	Watched   bool    `json:"watched"`
-	Changes   int64   `json:"changes"` // that were notified
-	Expires   int64   `json:"expires"` // when a sweep may remove it
-	Rid       string  `json:"_rid"`    // which document it is, for an id may be used again
+	Recipient string          `json:"recipient"`
+	State     string          `json:"state"`
+	Group     string          `json:"group"`
+	Cabinet   string          `json:"cabinet"`
+	Count     int             `json:"count"`
+	Weight    string          `json:"weight"`
+	First     int64           `json:"first"`
+	Last      int64           `json:"last"`
+	Content   string          `json:"content"`
+	Ranges    []slots         `json:"ranges"`
+	Start     cabinetPosition `json:"start"`
+	Object    string          `json:"object"`
+	Gone      bool            `json:"gone"` // its object was deleted
+	TTL       int             `json:"ttl"`
+	Watched   bool            `json:"watched"`
+	Changes   int64           `json:"changes"` // that were notified
+	Expires   int64           `json:"expires"` // when a sweep may remove it
+	Rid       string          `json:"_rid"`    // which document it is, for an id may be used again
 }
 
 type slots struct {
@@ -62,52 +62,52 @@ type slots struct {
 	To      int    `json:"to"`
 }
 
-const mostDrawers = 6
+const maxDrawers = 6
 
-// mailboxes are the changes that a commit makes to gates, bundles and notices of one
+// mailboxChanges are the changes that a commit makes to gates, bundles and notices of one
 // recipient.
-type mailboxes struct {
-	gates   map[string]changed[gate]   // by id
-	bundles map[string]changed[bundle] // by id
-	notices map[string]notice          // for domains, that were created, by the bundle they are of
-	told    map[string]notice          // for subscribers
-	watched map[string]notice          // for watches
-	removed map[string]notice          // likewise, of removals
-	orders  map[string]bool            // what records that were created say
+type mailboxChanges struct {
+	gates   map[string]changedState[gate]   // by id
+	bundles map[string]changedState[bundle] // by id
+	notices map[string]notice               // for domains, that were created, by the bundle they are of
+	told    map[string]notice               // for subscribers
+	watched map[string]notice               // for watches
+	removed map[string]notice               // likewise, of removals
+	orders  map[string]bool                 // what records that were created say
 }
 
-// changed is a document before and after; nil: it was, or is, not there.
-type changed[T any] struct {
+// changedState is a document before and after; nil: it was, or is, not there.
+type changedState[T any] struct {
 	key           Key
 	before, after *T
 }
 
-// sort finds out what a document in the container of the bundles is.
-func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
+// sortChange finds out what a document in the container of the bundles is.
+func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxChanges) {
 	whole := c.after
 	if whole == nil {
 		whole = c.before
 	}
 	var kind struct{ Kind, Recipient, What string }
-	if !o.decode(key, whole, &kind) {
+	if !o.decodeInto(key, whole, &kind) {
 		return
 	}
 	m := of[kind.Recipient]
 	if m == nil {
-		m = &mailboxes{
-			gates: make(map[string]changed[gate]), bundles: make(map[string]changed[bundle]),
+		m = &mailboxChanges{
+			gates: make(map[string]changedState[gate]), bundles: make(map[string]changedState[bundle]),
 			notices: make(map[string]notice), told: make(map[string]notice), watched: make(map[string]notice), removed: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
 	}
-	r := o.recipient(kind.Recipient)
+	r := o.recipientOf(kind.Recipient)
 	switch kind.Kind {
 	case "gate":
-		m.gates[key.ID] = replaced(o, key, c, r.gates)
+		m.gates[key.ID] = replaceState(o, key, c, r.gates)
 	case "bundle":
-		m.bundles[key.ID] = replaced(o, key, c, r.bundles)
+		m.bundles[key.ID] = replaceState(o, key, c, r.bundles)
 	case "notice":
-		o.noticeChanged(m, key, c)
+		o.checkNotice(m, key, c)
 	case "record":
 		if c.before == nil {
 			m.orders[kind.What] = true
@@ -115,35 +115,35 @@ func (o *Observer) sort(key Key, c change, of map[string]*mailboxes) {
 	}
 }
 
-// replaced takes the new state of a document into what is known of its kind.
-func replaced[T any](o *Observer, key Key, c change, known map[string]*T) changed[T] {
-	d := changed[T]{key: key, before: known[key.ID]}
+// replaceState takes the new state of a document into what is known of its kind.
+func replaceState[T any](o *Observer, key Key, c documentChange, known map[string]*T) changedState[T] {
+	d := changedState[T]{key: key, before: known[key.ID]}
 	if c.after == nil {
 		delete(known, key.ID)
 		return d
 	}
 	is := new(T)
-	if o.decode(key, c.after, is) {
+	if o.decodeInto(key, c.after, is) {
 		d.after = is
 		known[key.ID] = is
 	}
 	return d
 }
 
-// expired reports whether is is another document under the id of was, which has
+// isReplacedAfterExpiry reports whether is is another document under the id of was, which has
 // been closed and has expired.
-func (was *bundle) expired(is *bundle) bool {
+func (was *bundle) isReplacedAfterExpiry(is *bundle) bool {
 	return was.State != "open" && was.TTL > 0 && was.Rid != is.Rid
 }
 
-func (o *Observer) mailboxesChanged(r *recipient, m *mailboxes) {
+func (o *Observer) checkMailbox(r *recipient, m *mailboxChanges) {
 	for _, b := range m.bundles {
-		o.bundleChanged(r, m, b)
+		o.checkBundle(r, m, b)
 	}
 	for id, g := range m.gates {
-		o.gateChanged(r, m, id, g)
+		o.checkGate(r, m, id, g)
 	}
-	o.noticesCreated(r, m)
+	o.checkNewNotices(r, m)
 	if len(m.gates)+len(m.bundles) == 0 {
 		return
 	}
@@ -154,22 +154,22 @@ func (o *Observer) mailboxesChanged(r *recipient, m *mailboxes) {
 		}
 		key := Key{"bundles", partitionOf(m), id}
 		if other, ok := open[b.Group]; ok {
-			o.violated("H6", key, "it is open, and so is bundle %s of the same group %s", other, b.Group)
+			o.addViolation("H6", key, "it is open, and so is bundle %s of the same group %s", other, b.Group)
 		}
 		open[b.Group] = id
 		if g := r.gates["gate."+b.Group]; g == nil || g.Open != id {
-			o.violated("H6", key, "it is open, but its gate does not have it open")
+			o.addViolation("H6", key, "it is open, but its gate does not have it open")
 		}
 	}
 	for id, g := range r.gates {
 		if g.Open != "" && open[strings.TrimPrefix(id, "gate.")] != g.Open {
-			o.violated("H6", Key{"bundles", partitionOf(m), id}, "the bundle %s that it has open is not there or not open", g.Open)
+			o.addViolation("H6", Key{"bundles", partitionOf(m), id}, "the bundle %s that it has open is not there or not open", g.Open)
 		}
 	}
 }
 
 // partitionOf is the partition that a commit is about.
-func partitionOf(m *mailboxes) string {
+func partitionOf(m *mailboxChanges) string {
 	for _, g := range m.gates {
 		return g.key.Partition
 	}
@@ -179,52 +179,52 @@ func partitionOf(m *mailboxes) string {
 	return ""
 }
 
-// bundleChanged looks at what becomes of one bundle.
-func (o *Observer) bundleChanged(r *recipient, m *mailboxes, b changed[bundle]) {
+// checkBundle looks at what becomes of one bundle.
+func (o *Observer) checkBundle(r *recipient, m *mailboxChanges, b changedState[bundle]) {
 	was, is := b.before, b.after
-	if was != nil && is != nil && was.expired(is) {
+	if was != nil && is != nil && was.isReplacedAfterExpiry(is) {
 		was = nil
 	}
 	if was != nil && is != nil && !was.sameAs(is) {
-		o.violated("H6", b.key, "a bundle has changed")
+		o.addViolation("H6", b.key, "a bundle has changed")
 	}
 	if is != nil {
-		o.contentChanged(r, b.key, was, is)
+		o.checkContent(r, b.key, was, is)
 	}
-	switch from, to := was.state(), is.state(); from + " to " + to {
+	switch from, to := was.stateOf(), is.stateOf(); from + " to " + to {
 	case "none to open":
 		if before := r.firsts[is.Group]; is.First <= before {
-			o.violated("H4", b.key, "it begins with number %d, after a bundle that began with %d: an event was passed over", is.First, before)
+			o.addViolation("H4", b.key, "it begins with number %d, after a bundle that began with %d: an event was passed over", is.First, before)
 		}
 		r.firsts[is.Group] = is.First
-		o.opened(r, m, b.key, is)
+		o.checkOpened(r, m, b.key, is)
 	case "dequeued to open", "skipped to open":
 		if !m.orders["replay"] {
-			o.violated("H7", b.key, "a bundle that was %s is open again, but no record of a replay says why", from)
+			o.addViolation("H7", b.key, "a bundle that was %s is open again, but no record of a replay says why", from)
 		}
-		if first := is.Ranges[0].Ordinal; first < r.floor(is.Cabinet) {
-			o.violated("retention", b.key, "a bundle is open again that begins in drawer %d, below the floor %d", first, r.floor(is.Cabinet))
+		if first := is.Ranges[0].Ordinal; first < r.floorOf(is.Cabinet) {
+			o.addViolation("retention", b.key, "a bundle is open again that begins in drawer %d, below the floor %d", first, r.floorOf(is.Cabinet))
 		}
 	case "open to dequeued":
 	case "open to skipped":
 		if !m.orders["skip"] {
-			o.violated("H7", b.key, "a bundle was skipped, but there is no record of it")
+			o.addViolation("H7", b.key, "a bundle was skipped, but there is no record of it")
 		}
 	case "open to released":
 		if !m.orders["release"] {
-			o.violated("H7", b.key, "a bundle was released, but there is no record of it")
+			o.addViolation("H7", b.key, "a bundle was released, but there is no record of it")
 		}
 		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // its events come again
 	case "open to none":
-		o.violated("H6", b.key, "an open bundle is gone")
+		o.addViolation("H6", b.key, "an open bundle is gone")
 	default:
 		if from != to && to != "none" {
-			o.violated("H7", b.key, "a bundle went from %s to %s", from, to)
+			o.addViolation("H7", b.key, "a bundle went from %s to %s", from, to)
 		}
 	}
 }
 
-func (b *bundle) state() string {
+func (b *bundle) stateOf() string {
 	if b == nil {
 		return "none"
 	}
@@ -239,56 +239,56 @@ func (b *bundle) sameAs(c *bundle) bool {
 		(b.Object == "" || b.Object == c.Object || b.Gone)
 }
 
-// opened holds a new bundle to what is committed and not acknowledged.
-func (o *Observer) opened(r *recipient, m *mailboxes, key Key, b *bundle) {
+// checkOpened holds a new bundle to what is committed and not acknowledged.
+func (o *Observer) checkOpened(r *recipient, m *mailboxChanges, key Key, b *bundle) {
 	count := 0
 	for _, s := range b.Ranges {
 		count += s.To - s.From
 	}
 	switch {
-	case len(b.Ranges) == 0 || len(b.Ranges) > mostDrawers:
-		o.violated("H9", key, "it spans %d drawers", len(b.Ranges))
+	case len(b.Ranges) == 0 || len(b.Ranges) > maxDrawers:
+		o.addViolation("H9", key, "it spans %d drawers", len(b.Ranges))
 		return
 	case count != b.Count || b.Last < b.First:
-		o.violated("H6", key, "it says %d events, %d to %d, and names %d slots", b.Count, b.First, b.Last, count)
+		o.addViolation("H6", key, "it says %d events, %d to %d, and names %d slots", b.Count, b.First, b.Last, count)
 	case b.Last > r.head.Watermark:
-		o.violated("H5", key, "it ends with number %d, above the watermark %d", b.Last, r.head.Watermark)
+		o.addViolation("H5", key, "it ends with number %d, above the watermark %d", b.Last, r.head.Watermark)
 	}
 	before := m.gates["gate."+b.Group].before
 	if before == nil {
 		before = &gate{}
 	}
-	at := before.position(b.Cabinet, &r.head)
+	at := before.positionIn(b.Cabinet, &r.head)
 	o.gates[originOf(b.Cabinet)] = "gate." + b.Group
 	if at != b.Start {
-		o.violated("H7", key, "it says that the gate stood at %+v, but it stood at %+v", b.Start, at)
+		o.addViolation("H7", key, "it says that the gate stood at %+v, but it stood at %+v", b.Start, at)
 	}
 	ordinal, slot := at.Ordinal, at.Slot
 	for _, s := range b.Ranges {
-		ordinal, slot = o.skip(r, b.Cabinet, ordinal, slot)
+		ordinal, slot = o.skipEmpty(r, b.Cabinet, ordinal, slot)
 		if s.Ordinal != ordinal || s.From != slot {
-			o.violated("H7", key, "it goes on at slot %d of drawer %d, but the next event waits at slot %d of drawer %d", s.From, s.Ordinal, slot, ordinal)
+			o.addViolation("H7", key, "it goes on at slot %d of drawer %d, but the next event waits at slot %d of drawer %d", s.From, s.Ordinal, slot, ordinal)
 			return
 		}
 		d := o.drawers[s.Drawer]
 		if d == nil || d.r != r || d.cabinet != b.Cabinet || d.ordinal != s.Ordinal {
-			o.violated("H6", key, "drawer %s is not number %d of %s", s.Drawer, s.Ordinal, b.Cabinet)
+			o.addViolation("H6", key, "drawer %s is not number %d of %s", s.Drawer, s.Ordinal, b.Cabinet)
 			return
 		}
 		if s.To > d.fill || s.To <= s.From {
-			o.violated("H5", key, "it takes the slots %d to %d of drawer %d, of which %d are committed", s.From, s.To, s.Ordinal, d.fill)
+			o.addViolation("H5", key, "it takes the slots %d to %d of drawer %d, of which %d are committed", s.From, s.To, s.Ordinal, d.fill)
 		}
 		slot = s.To
 	}
 	first := o.drawers[b.Ranges[0].Drawer]
 	if p := first.pages[b.Ranges[0].From]; p != nil && p.FirstSequence != b.First {
-		o.violated("H6", key, "it says that it begins with number %d, but that is %d", b.First, p.FirstSequence)
+		o.addViolation("H6", key, "it says that it begins with number %d, but that is %d", b.First, p.FirstSequence)
 	}
 }
 
-// skip goes from a place over what is empty or used up to where the next
+// skipEmpty goes from a place over what is empty or used up to where the next
 // committed event lies.
-func (o *Observer) skip(r *recipient, cabinet string, ordinal, slot int) (int, int) {
+func (o *Observer) skipEmpty(r *recipient, cabinet string, ordinal, slot int) (int, int) {
 	for last := r.head.Cabinets[cabinet].Ordinal; ordinal < last; ordinal, slot = ordinal+1, 0 {
 		d := r.ordinals[cabinet][ordinal]
 		if ordinal > 0 && d != nil && !d.isGone() && slot < d.fill {
@@ -298,10 +298,10 @@ func (o *Observer) skip(r *recipient, cabinet string, ordinal, slot int) (int, i
 	return ordinal, slot
 }
 
-// gateChanged looks at what becomes of one gate.
-func (o *Observer) gateChanged(r *recipient, m *mailboxes, id string, g changed[gate]) {
+// checkGate looks at what becomes of one gate.
+func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g changedState[gate]) {
 	if g.after == nil {
-		o.violated("H7", g.key, "a gate is gone")
+		o.addViolation("H7", g.key, "a gate is gone")
 		return
 	}
 	was := g.before
@@ -309,9 +309,9 @@ func (o *Observer) gateChanged(r *recipient, m *mailboxes, id string, g changed[
 		was = &gate{}
 	}
 	if g.after.Generation <= was.Generation {
-		o.violated("H7", g.key, "its generation went from %d to %d", was.Generation, g.after.Generation)
+		o.addViolation("H7", g.key, "its generation went from %d to %d", was.Generation, g.after.Generation)
 	}
-	expected := make(map[string]place)
+	expected := make(map[string]cabinetPosition)
 	for _, b := range m.bundles {
 		if b.before == nil || b.after == nil || "gate."+b.after.Group != id {
 			continue
@@ -319,58 +319,58 @@ func (o *Observer) gateChanged(r *recipient, m *mailboxes, id string, g changed[
 		switch {
 		case b.before.State == "open" && (b.after.State == "dequeued" || b.after.State == "skipped"):
 			end := b.after.Ranges[len(b.after.Ranges)-1]
-			expected[b.after.Cabinet] = place{
+			expected[b.after.Cabinet] = cabinetPosition{
 				Ordinal: end.Ordinal, Slot: end.To, Sequence: b.after.Last, Total: was.At[b.after.Cabinet].Total + int64(b.after.Count),
 			}
 		case b.before.State != "open" && b.after.State == "open" && m.orders["replay"]:
 			expected[b.after.Cabinet] = b.after.Start
 		}
 	}
-	o.forgotten(r, id, g.key, was, g.after)
+	o.checkForgotten(r, id, g.key, was, g.after)
 	for cabinet, is := range g.after.At {
 		want, moves := expected[cabinet]
 		if !moves {
 			want = was.At[cabinet]
 		}
-		if is != want && (moves || is != was.position(cabinet, &r.head)) {
-			o.violated("H7", g.key, "in cabinet %s it stands at %+v, but must stand at %+v", cabinet, is, want)
+		if is != want && (moves || is != was.positionIn(cabinet, &r.head)) {
+			o.addViolation("H7", g.key, "in cabinet %s it stands at %+v, but must stand at %+v", cabinet, is, want)
 		}
 		last, has := r.head.Cabinets[cabinet]
 		if !has || is.Ordinal <= last.BaseOrdinal { // of a cabinet that was removed
 			last = received{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
 		}
 		if is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
-			o.violated("H7", g.key, "in cabinet %s it has let through %+v, but only %+v was received", cabinet, is, last)
+			o.addViolation("H7", g.key, "in cabinet %s it has let through %+v, but only %+v was received", cabinet, is, last)
 		}
 	}
 	for cabinet, want := range expected {
-		if _, ok := g.after.At[cabinet]; !ok && want != (place{}) {
-			o.violated("H7", g.key, "in cabinet %s it must stand at %+v", cabinet, want)
+		if _, ok := g.after.At[cabinet]; !ok && want != (cabinetPosition{}) {
+			o.addViolation("H7", g.key, "in cabinet %s it must stand at %+v", cabinet, want)
 		}
 	}
 }
 
-// forgotten checks the cabinets in which a gate has no position: those that it has forgotten
+// checkForgotten checks the cabinets in which a gate has no position: those that it has forgotten
 // were removed, and no event that waits has a number that it takes to be acknowledged.
-func (o *Observer) forgotten(r *recipient, id string, key Key, was, is *gate) {
+func (o *Observer) checkForgotten(r *recipient, id string, key Key, was, is *gate) {
 	for cabinet, at := range was.At {
-		if _, ok := is.At[cabinet]; ok || at == (place{}) {
+		if _, ok := is.At[cabinet]; ok || at == (cabinetPosition{}) {
 			continue
 		}
 		if _, ok := r.head.Cabinets[cabinet]; ok && at.Ordinal > r.head.Cabinets[cabinet].BaseOrdinal || is.Removed < at.Sequence {
-			o.violated("H7", key, "it has forgotten cabinet %s", cabinet)
+			o.addViolation("H7", key, "it has forgotten cabinet %s", cabinet)
 		}
-		o.reached("a gate forgot a removed cabinet")
+		o.markReached("a gate forgot a removed cabinet")
 	}
 	if is.Removed == was.Removed {
 		return
 	}
 	if is.Removed < was.Removed || is.Removed > r.head.Watermark {
-		o.violated("H7", key, "the highest number that it has forgotten went from %d to %d, with the watermark at %d", was.Removed, is.Removed, r.head.Watermark)
+		o.addViolation("H7", key, "the highest number that it has forgotten went from %d to %d, with the watermark at %d", was.Removed, is.Removed, r.head.Watermark)
 	}
 	for cabinet := range r.head.Cabinets {
 		if _, ok := is.At[cabinet]; !ok && o.gates[originOf(cabinet)] == id && r.began[cabinet] < is.Removed && r.head.Cabinets[cabinet].Sequence > was.Removed {
-			o.violated("H7", key, "it has no position in cabinet %s, which began behind number %d, and takes all up to %d to be acknowledged", cabinet, r.began[cabinet], is.Removed)
+			o.addViolation("H7", key, "it has no position in cabinet %s, which began behind number %d, and takes all up to %d to be acknowledged", cabinet, r.began[cabinet], is.Removed)
 		}
 	}
 }

@@ -17,18 +17,18 @@ const (
 	watchersOfRemoval = "watchers of removal" // likewise, of its removal
 )
 
-// noticeChanged looks at one notice. That it goes is a matter of delivery, of which
+// checkNotice looks at one notice. That it goes is a matter of delivery, of which
 // the store knows nothing.
-func (o *Observer) noticeChanged(m *mailboxes, key Key, c change) {
+func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 	if c.after == nil {
 		return
 	}
 	if c.before != nil {
-		o.violated("notices", key, "a notice has changed")
+		o.addViolation("notices", key, "a notice has changed")
 		return
 	}
 	n := notice{key: key}
-	if o.decode(key, c.after, &n) {
+	if o.decodeInto(key, c.after, &n) {
 		created := m.notices
 		switch n.For {
 		case subscribers:
@@ -42,36 +42,36 @@ func (o *Observer) noticeChanged(m *mailboxes, key Key, c change) {
 	}
 }
 
-// noticesCreated holds the notices to the bundles that were dequeued or removed with them.
-func (o *Observer) noticesCreated(r *recipient, m *mailboxes) {
-	o.noticesHeld(m, m.notices, "its domain", func(b *bundle) bool { return b.Content == onRequest })
-	o.noticesHeld(m, m.told, "its subscribers", func(b *bundle) bool {
+// checkNewNotices holds the notices to the bundles that were dequeued or removed with them.
+func (o *Observer) checkNewNotices(r *recipient, m *mailboxChanges) {
+	o.checkNoticesFor(m, m.notices, "its domain", func(b *bundle) bool { return b.Content == onRequest })
+	o.checkNoticesFor(m, m.told, "its subscribers", func(b *bundle) bool {
 		g := m.gates["gate."+b.Group].after
 		return g != nil && len(g.Requests) > 0
 	})
-	o.noticesHeld(m, m.watched, "its watches", func(b *bundle) bool { return b.Watched })
-	o.changesCounted(m)
-	o.removalsNoticed(r, m)
+	o.checkNoticesFor(m, m.watched, "its watches", func(b *bundle) bool { return b.Watched })
+	o.checkChangeCount(m)
+	o.checkRemovals(r, m)
 }
 
-// changesCounted demands that a bundle counts the changes of which its watches are notified, and that
+// checkChangeCount demands that a bundle counts the changes of which its watches are notified, and that
 // it stays watched.
-func (o *Observer) changesCounted(m *mailboxes) {
+func (o *Observer) checkChangeCount(m *mailboxChanges) {
 	for id, b := range m.bundles {
-		if b.before == nil || b.after == nil || b.before.expired(b.after) {
+		if b.before == nil || b.after == nil || b.before.isReplacedAfterExpiry(b.after) {
 			continue
 		}
 		want := b.before.Changes
 		if n, ok := m.watched[id]; ok {
 			if want++; n.Version != want {
-				o.violated("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+				o.addViolation("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
 			}
 		}
 		if b.after.Changes != want {
-			o.violated("notices", b.key, "it counts %d changes, want %d", b.after.Changes, want)
+			o.addViolation("notices", b.key, "it counts %d changes, want %d", b.after.Changes, want)
 		}
 		if b.before.Watched && !b.after.Watched {
-			o.violated("notices", b.key, "it is not watched any longer")
+			o.addViolation("notices", b.key, "it is not watched any longer")
 		}
 	}
 }
@@ -90,26 +90,26 @@ func (o *Observer) Changes(recipient, bundle string) int64 {
 	return r.removals[bundle]
 }
 
-// noticesHeld holds the notices for an audience, who is told of the bundles that isOwed says.
-func (o *Observer) noticesHeld(m *mailboxes, created map[string]notice, who string, isOwed func(*bundle) bool) {
+// checkNoticesFor holds the notices for an audience, who is told of the bundles that isOwed says.
+func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundle) bool) {
 	for id, b := range m.bundles {
-		from, to := b.before.state(), b.after.state()
+		from, to := b.before.stateOf(), b.after.stateOf()
 		owed := from == "open" && to == "dequeued" && isOwed(b.after)
 		n, ok := created[id]
 		switch {
 		case owed && !ok:
-			o.violated("notices", b.key, "it was dequeued, and %s will not be told", who)
+			o.addViolation("notices", b.key, "it was dequeued, and %s will not be told", who)
 		case ok && !owed:
-			o.violated("notices", n.key, "its bundle went from %s to %s", from, to)
+			o.addViolation("notices", n.key, "its bundle went from %s to %s", from, to)
 		case ok:
 			if g := m.gates["gate."+b.after.Group].after; g == nil || g.Generation != n.Number {
-				o.violated("notices", n.key, "it has number %d, which is not what its gate came to", n.Number)
+				o.addViolation("notices", n.key, "it has number %d, which is not what its gate came to", n.Number)
 			}
 		}
 	}
 	for id, n := range created {
 		if _, ok := m.bundles[id]; !ok {
-			o.violated("notices", n.key, "it was not created with the Dequeue of bundle %s", id)
+			o.addViolation("notices", n.key, "it was not created with the Dequeue of bundle %s", id)
 		}
 	}
 }

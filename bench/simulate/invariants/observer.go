@@ -28,7 +28,7 @@ type Observer struct {
 	gates      map[string]string // by origin: the gate of its group, as the bundles say
 	deleted    map[string]bool   // objects of the content store; nil: it is not known
 	found      []error           // by the commit that is looked at
-	changes    map[Key]change
+	changes    map[Key]documentChange
 }
 
 // A Key tells the documents of a store apart.
@@ -36,8 +36,8 @@ type Key struct{ Container, Partition, ID string }
 
 func (k Key) String() string { return fmt.Sprintf("%s %q %s", k.Container, k.Partition, k.ID) }
 
-// A change is what a commit makes of a document; nil: it was, or is, not there.
-type change struct{ before, after []byte }
+// A documentChange is what a commit makes of a document; nil: it was, or is, not there.
+type documentChange struct{ before, after []byte }
 
 // New returns an Observer of an empty store whose drawers hold so many events.
 func New(capacity int) *Observer {
@@ -62,11 +62,11 @@ type ViolationError struct {
 
 // Error tells all of it.
 func (v *ViolationError) Error() string {
-	return fmt.Sprintf("%s: %s\n  document %s\n  before   %s\n  after    %s", v.Rule, v.Text, v.Document, shown(v.Before), shown(v.After))
+	return fmt.Sprintf("%s: %s\n  document %s\n  before   %s\n  after    %s", v.Rule, v.Text, v.Document, shownDocument(v.Before), shownDocument(v.After))
 }
 
-// shown is a document as an error shows it.
-func shown(doc []byte) string {
+// shownDocument is a document as an error shows it.
+func shownDocument(doc []byte) string {
 	const most = 2000
 	switch {
 	case doc == nil:
@@ -82,7 +82,7 @@ func shown(doc []byte) string {
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.found, o.changes = nil, make(map[Key]change, len(changes))
+	o.found, o.changes = nil, make(map[Key]documentChange, len(changes))
 	order := make([]Key, 0, len(changes))
 	for _, c := range changes {
 		key := Key{c.Container, string(c.Partition), c.ID}
@@ -91,28 +91,28 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 			first.before = o.documents[key]
 			order = append(order, key)
 		}
-		o.changes[key] = change{before: first.before, after: c.JSON}
+		o.changes[key] = documentChange{before: first.before, after: c.JSON}
 		if o.documents[key] = c.JSON; c.JSON == nil {
 			delete(o.documents, key)
 		}
 	}
-	recipients := make(map[string]*mailboxes)
+	recipients := make(map[string]*mailboxChanges)
 	for _, key := range order {
-		o.look(key, o.changes[key], recipients)
+		o.checkDocument(key, o.changes[key], recipients)
 	}
 	for name, m := range recipients {
-		o.mailboxesChanged(o.recipient(name), m)
+		o.checkMailbox(o.recipientOf(name), m)
 	}
 	slices.SortFunc(o.found, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(o.found...)
 }
 
-// look deals with one document.
-func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
+// checkDocument deals with one document.
+func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailboxChanges) {
 	switch key.Container {
 	case containers.Catalog:
 		if key.ID == "head" {
-			o.headChanged(key, c)
+			o.checkHead(key, c)
 		}
 	case containers.Cabinet:
 		whole := c.after
@@ -122,26 +122,26 @@ func (o *Observer) look(key Key, c change, of map[string]*mailboxes) {
 		var kind struct {
 			PartitionKey string `json:"partitionKey"`
 		}
-		if !o.decode(key, whole, &kind) {
+		if !o.decodeInto(key, whole, &kind) {
 			return
 		}
 		switch {
 		case kind.PartitionKey == "|survey": // readings, on which nothing depends
 		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
-			o.drawerChanged(key, c)
+			o.checkDrawer(key, c)
 		default:
-			o.pageChanged(key, c)
+			o.checkPage(key, c)
 		}
 	case containers.Bundles:
-		o.sort(key, c, of)
+		o.sortChange(key, c, of)
 	default:
-		o.violated("containers", key, "no rule judges the documents of this container")
+		o.addViolation("containers", key, "no rule judges the documents of this container")
 	}
 }
 
-// violated notes that the commit breaks a rule.
-func (o *Observer) violated(rule string, key Key, format string, args ...any) {
+// addViolation notes that the commit breaks a rule.
+func (o *Observer) addViolation(rule string, key Key, format string, args ...any) {
 	before := o.documents[key]
 	after := before
 	if c, ok := o.changes[key]; ok {
@@ -150,21 +150,21 @@ func (o *Observer) violated(rule string, key Key, format string, args ...any) {
 	o.found = append(o.found, &ViolationError{Rule: rule, Text: fmt.Sprintf(format, args...), Document: key, Before: before, After: after})
 }
 
-// decode reads a document; one that cannot be read is a violation. No document
+// decodeInto reads a document; one that cannot be read is a violation. No document
 // gives the zero value.
-func (o *Observer) decode(key Key, doc []byte, into any) bool {
+func (o *Observer) decodeInto(key Key, doc []byte, into any) bool {
 	if doc == nil {
 		return true
 	}
 	if err := json.Unmarshal(doc, into); err != nil {
-		o.violated("H1", key, "it cannot be read: %v", err)
+		o.addViolation("H1", key, "it cannot be read: %v", err)
 		return false
 	}
 	return true
 }
 
-// reached reports a rare state.
-func (o *Observer) reached(state string) {
+// markReached reports a rare state.
+func (o *Observer) markReached(state string) {
 	if o.Reached != nil {
 		o.Reached(state)
 	}
@@ -184,7 +184,7 @@ type recipient struct {
 	replaced map[string]bool    // objects that were the content of a bundle
 }
 
-func (o *Observer) recipient(name string) *recipient {
+func (o *Observer) recipientOf(name string) *recipient {
 	r := o.recipients[name]
 	if r == nil {
 		r = &recipient{
@@ -198,14 +198,14 @@ func (o *Observer) recipient(name string) *recipient {
 }
 
 // gatePosition returns the position of the gates in a cabinet.
-func (r *recipient) gatePosition(cabinet string) place {
+func (r *recipient) gatePosition(cabinet string) cabinetPosition {
 	for _, g := range r.gates {
 		if _, ok := g.At[cabinet]; ok {
-			return g.position(cabinet, &r.head)
+			return g.positionIn(cabinet, &r.head)
 		}
 	}
-	return (&gate{}).position(cabinet, &r.head)
+	return (&gate{}).positionIn(cabinet, &r.head)
 }
 
-// floor is the lowest ordinal that is retained.
-func (r *recipient) floor(cabinet string) int { return r.head.floor(cabinet) }
+// floorOf is the lowest ordinal that is retained.
+func (r *recipient) floorOf(cabinet string) int { return r.head.floorOf(cabinet) }

@@ -11,18 +11,18 @@ import (
 
 type fields = map[string]any
 
-// put is the commit of a document; without one the document goes.
-func put(container, partition, id string, doc fields) embedded.Change {
+// putDocument is the commit of a document; without one the document goes.
+func putDocument(container, partition, id string, doc fields) embedded.Change {
 	c := embedded.Change{Database: "messagehub", Container: container, ID: id}
-	set(&c.Partition, partition)
+	setText(&c.Partition, partition)
 	if doc != nil {
 		c.JSON, _ = json.Marshal(doc)
 	}
 	return c
 }
 
-// set is for a type of string that has no name here.
-func set[S ~string](to *S, text string) { *to = S(text) }
+// setText is for a type of string that has no name here.
+func setText[S ~string](to *S, text string) { *to = S(text) }
 
 const (
 	cab   = "TimeSeries|ts"
@@ -38,14 +38,14 @@ func headOf(watermark, reserved int, it, cabinets fields, more ...fields) embedd
 	for _, m := range more {
 		doc["retention"] = m
 	}
-	return put("catalog", "a", "head", doc)
+	return putDocument("catalog", "a", "head", doc)
 }
 
 func intentOf(id string, from, to int, parts ...fields) fields {
 	return fields{"id": id, "owner": "o", "first": from, "last": to, "parts": parts}
 }
 
-func aborted(it fields) fields {
+func abortedIntent(it fields) fields {
 	doomed := fields{"aborted": true}
 	for k, v := range it {
 		doomed[k] = v
@@ -57,25 +57,25 @@ func partOf(drawer string, ordinal, slot, count, from, to int, isNew bool) field
 	return fields{"cabinet": cab, "drawer": drawer, "ordinal": ordinal, "slot": slot, "count": count, "first": from, "last": to, "new": isNew}
 }
 
-func holds(drawer string, fill, ordinal, sequence, total int) fields {
+func cabinetState(drawer string, fill, ordinal, sequence, total int) fields {
 	return fields{cab: fields{"drawer": drawer, "fill": fill, "ordinal": ordinal, "sequence": sequence, "total": total}}
 }
 
 func drawerOf(id string, ordinal, from, count int, sealed bool, operation string) embedded.Change {
-	return put("cabinet", "a|"+cab, id, fields{
+	return putDocument("cabinet", "a|"+cab, id, fields{
 		"id": id, "partitionKey": "a|" + cab, "ordinal": ordinal, "firstSequence": from, "count": count, "sealed": sealed, "operation": operation,
 	})
 }
 
 func pageOf(drawer, it string, slot, until, from int) embedded.Change {
 	id := "page-" + string(rune('0'+slot))
-	return put("cabinet", drawer, id, fields{
+	return putDocument("cabinet", drawer, id, fields{
 		"id": id, "partitionKey": drawer, "intent": it, "slot": slot, "until": until, "firstSequence": from,
 	})
 }
 
 func gateOf(generation int, open string, at fields) embedded.Change {
-	return put("bundles", "a", "gate.g", fields{
+	return putDocument("bundles", "a", "gate.g", fields{
 		"id": "gate.g", "recipient": "a", "kind": "gate", "generation": generation, "open": open, "at": fields{cab: at},
 	})
 }
@@ -85,36 +85,36 @@ func placeOf(ordinal, slot, sequence, total int) fields {
 }
 
 func bundleOf(id, state string, from, to, count int, start fields, ranges ...fields) embedded.Change {
-	return put("bundles", "a", id, fields{
+	return putDocument("bundles", "a", id, fields{
 		"id": id, "recipient": "a", "kind": "bundle", "state": state, "group": "g", "cabinet": cab, "count": count,
 		"first": from, "last": to, "ranges": ranges, "start": start,
 	})
 }
 
-// madeOf is a bundle whose content is made on request.
-func madeOf(state string, ranges ...fields) embedded.Change {
+// requestedBundle is a bundle whose content is made on request.
+func requestedBundle(state string, ranges ...fields) embedded.Change {
 	c := bundleOf("b1", state, 1, 3, 3, origin, ranges...)
 	doc := fields{}
 	_ = json.Unmarshal(c.JSON, &doc)
 	doc["content"] = "request"
-	return put("bundles", "a", "b1", doc)
+	return putDocument("bundles", "a", "b1", doc)
 }
 
 func noticeOf(bundle string, number int) embedded.Change {
-	return put("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "number": number, "bundle": bundle})
+	return putDocument("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "number": number, "bundle": bundle})
 }
 
-// asked is a gate whose Dequeues are told to a subscription.
-func asked(generation int, open string, at fields) embedded.Change {
+// gateAsked is a gate whose Dequeues are told to a subscription.
+func gateAsked(generation int, open string, at fields) embedded.Change {
 	c := gateOf(generation, open, at)
 	doc := fields{}
 	_ = json.Unmarshal(c.JSON, &doc)
 	doc["dequeueRequests"] = []string{"s"}
-	return put("bundles", "a", "gate.g", doc)
+	return putDocument("bundles", "a", "gate.g", doc)
 }
 
-func toldOf(bundle string, number int) embedded.Change {
-	return put("bundles", "a", "dequeued|g|1", fields{
+func dequeueNoticeOf(bundle string, number int) embedded.Change {
+	return putDocument("bundles", "a", "dequeued|g|1", fields{
 		"id": "dequeued|g|1", "recipient": "a", "kind": "notice", "audience": "subscribers", "number": number, "bundle": bundle,
 	})
 }
@@ -125,11 +125,11 @@ func watchedBundle(state string, changes int) embedded.Change {
 	doc := fields{}
 	_ = json.Unmarshal(c.JSON, &doc)
 	doc["watched"], doc["changes"] = true, changes
-	return put("bundles", "a", "b1", doc)
+	return putDocument("bundles", "a", "b1", doc)
 }
 
 func changeOf(bundle string, number, version int) embedded.Change {
-	return put("bundles", "a", "watched|g|1", fields{
+	return putDocument("bundles", "a", "watched|g|1", fields{
 		"id": "watched|g|1", "recipient": "a", "kind": "notice", "audience": "watchers", "number": number, "bundle": bundle, "version": version,
 	})
 }
@@ -142,11 +142,11 @@ func expiringBundle(state string, how fields) embedded.Change {
 	for name, value := range how {
 		doc[name] = value
 	}
-	return put("bundles", "a", "b1", doc)
+	return putDocument("bundles", "a", "b1", doc)
 }
 
 func removalOf(bundle string, version int) embedded.Change {
-	return put("bundles", "a", "watched~removed|g|"+bundle, fields{
+	return putDocument("bundles", "a", "watched~removed|g|"+bundle, fields{
 		"id": "watched~removed|g|" + bundle, "recipient": "a", "kind": "notice", "audience": "watchers of removal", "bundle": bundle, "version": version,
 	})
 }
@@ -156,7 +156,7 @@ func slotsOf(drawer string, ordinal, from, to int) fields {
 }
 
 func recordOf(what string) embedded.Change {
-	return put("bundles", "a", "record."+what, fields{"id": "record." + what, "recipient": "a", "kind": "record", "what": what})
+	return putDocument("bundles", "a", "record."+what, fields{"id": "record." + what, "recipient": "a", "kind": "record", "what": what})
 }
 
 type commit = []embedded.Change
@@ -169,7 +169,7 @@ var (
 	save2 = intentOf("i2", 5, 5, partOf(next, 2, 1, 1, 5, 5, false))
 
 	empty   = fields{}
-	filled  = holds(next, 1, 2, 4, 4)
+	filled  = cabinetState(next, 1, 2, 4, 4)
 	b1      = slotsOf(first, 1, 0, 3)
 	b1open  = bundleOf("b1", "open", 1, 3, 3, origin, b1)
 	b1taken = bundleOf("b1", "dequeued", 1, 3, 3, origin, b1)
@@ -186,9 +186,9 @@ var (
 	opened   = append(saved[:5:5], open1)
 	dequeued = append(opened[:6:6], dequeue1)
 	reserve2 = commit{headOf(4, 5, save2, filled)}
-	claim2   = commit{headOf(4, 5, aborted(save2), filled)}
+	claim2   = commit{headOf(4, 5, abortedIntent(save2), filled)}
 	seal2    = commit{drawerOf(next, 2, 4, 1, true, "i1")}
-	undone   = holds("", 0, 2, 4, 4)
+	undone   = cabinetState("", 0, 2, 4, 4)
 	clear2   = commit{headOf(4, 5, nil, undone)}
 	filling  = append(saved[:5:5], reserve2)
 	claimed  = append(saved[:5:5], reserve2, claim2)
@@ -198,11 +198,11 @@ var (
 	end      = placeOf(2, 1, 4, 4)
 	open2    = commit{bundleOf("b2", "open", 4, 4, 1, behind, b2), gateOf(3, "b2", behind)}
 	dequeue2 = commit{bundleOf("b2", "dequeued", 4, 4, 1, behind, b2), gateOf(4, "", end)}
-	made     = append(saved[:5:5], commit{madeOf("open", b1), gateOf(1, "b1", origin)})
-	noticed  = append(made[:6:6], commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 2)})
+	made     = append(saved[:5:5], commit{requestedBundle("open", b1), gateOf(1, "b1", origin)})
+	noticed  = append(made[:6:6], commit{requestedBundle("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 2)})
 	watched  = append(opened[:6:6], commit{watchedBundle("open", 0)})
 	expiring = append(watched[:7:7], commit{expiringBundle("dequeued", fields{"expires": 9}), gateOf(2, "", behind), changeOf("b1", 2, 1)})
-	b1gone   = put("bundles", "a", "b1", nil)
+	b1gone   = putDocument("bundles", "a", "b1", nil)
 	emptied  = append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, gone)})
 	gone     = fields{cab: fields{"floor": 3, "cleared": 3}}
 	removed  = append(emptied[:14:14], commit{afterRemoval(2, 4)})
@@ -211,27 +211,27 @@ var (
 
 // afterRemoval is a head from which the cabinet was removed.
 func afterRemoval(ordinal, total int) embedded.Change {
-	return put("catalog", "a", "head", fields{
+	return putDocument("catalog", "a", "head", fields{
 		"id": "head", "partitionKey": "a", "reserved": 5, "watermark": 4, "cabinets": empty, "removedOrdinal": ordinal, "removedTotal": total,
 	})
 }
 
 // gateWithout is a gate that has forgotten the cabinet.
 func gateWithout(generation, removed int) embedded.Change {
-	return put("bundles", "a", "gate.g", fields{
+	return putDocument("bundles", "a", "gate.g", fields{
 		"id": "gate.g", "recipient": "a", "kind": "gate", "generation": generation, "at": fields{}, "removed": removed,
 	})
 }
 
-// used is a head with an intent that uses the cabinet again after its removal.
-func used(ordinal int) embedded.Change {
-	return put("catalog", "a", "head", fields{
+// headAfterReuse is a head with an intent that uses the cabinet again after its removal.
+func headAfterReuse(ordinal int) embedded.Change {
+	return putDocument("catalog", "a", "head", fields{
 		"id": "head", "partitionKey": "a", "reserved": 6, "watermark": 4, "cabinets": empty, "removedOrdinal": 2, "removedTotal": 4,
 		"intent": intentOf("i6", 6, 6, partOf("drawer-6", ordinal, 0, 1, 6, 6, true)),
 	})
 }
 
-func observe(t *testing.T, history []commit) *Observer {
+func observeHistory(t *testing.T, history []commit) *Observer {
 	t.Helper()
 	o := New(3)
 	for i, c := range history {
@@ -241,26 +241,26 @@ func observe(t *testing.T, history []commit) *Observer {
 }
 
 func TestARightHistoryBreaksNoRule(t *testing.T) {
-	observe(t, append(removed[:15:15], commit{gateWithout(5, 4)}, commit{used(3)}))
-	observe(t, append(removed[:15:15], commit{used(3)}, commit{gateWithout(5, 4)}))
-	observe(t, append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, fields{cab: fields{"floor": 2}})},
-		commit{put("cabinet", first, "page-0", nil)}, commit{put("cabinet", "a|"+cab, first, nil)}))
-	observe(t, append(dequeued[:7:7], commit{bundleOf("b1", "open", 1, 3, 3, origin, b1), gateOf(3, "b1", origin), recordOf("replay")},
+	observeHistory(t, append(removed[:15:15], commit{gateWithout(5, 4)}, commit{headAfterReuse(3)}))
+	observeHistory(t, append(removed[:15:15], commit{headAfterReuse(3)}, commit{gateWithout(5, 4)}))
+	observeHistory(t, append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, fields{cab: fields{"floor": 2}})},
+		commit{putDocument("cabinet", first, "page-0", nil)}, commit{putDocument("cabinet", "a|"+cab, first, nil)}))
+	observeHistory(t, append(dequeued[:7:7], commit{bundleOf("b1", "open", 1, 3, 3, origin, b1), gateOf(3, "b1", origin), recordOf("replay")},
 		commit{bundleOf("b1", "released", 1, 3, 3, origin, b1), gateOf(4, "", origin), recordOf("release")}))
-	observe(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
-	observe(t, append(opened[:6:6], commit{asked(2, "b1", origin)}, commit{b1taken, asked(3, "", behind), toldOf("b1", 3)}))
-	observe(t, append(noticed[:7:7], commit{put("bundles", "a", "notice|g|1", nil)}))
-	o := observe(t, append(watched[:7:7], commit{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 1)}, commit{put("bundles", "a", "watched|g|1", nil)}))
+	observeHistory(t, append(opened[:6:6], commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind), recordOf("skip")}))
+	observeHistory(t, append(opened[:6:6], commit{gateAsked(2, "b1", origin)}, commit{b1taken, gateAsked(3, "", behind), dequeueNoticeOf("b1", 3)}))
+	observeHistory(t, append(noticed[:7:7], commit{putDocument("bundles", "a", "notice|g|1", nil)}))
+	o := observeHistory(t, append(watched[:7:7], commit{watchedBundle("dequeued", 1), gateOf(2, "", behind), changeOf("b1", 2, 1)}, commit{putDocument("bundles", "a", "watched|g|1", nil)}))
 	require.EqualValues(t, 1, o.Changes("a", "b1"))
 	require.Zero(t, o.Changes("b", "b1"))
-	o = observe(t, append(expiring[:8:8], commit{b1gone, removalOf("b1", 2)}, commit{put("bundles", "a", "watched~removed|g|b1", nil)}))
+	o = observeHistory(t, append(expiring[:8:8], commit{b1gone, removalOf("b1", 2)}, commit{putDocument("bundles", "a", "watched~removed|g|b1", nil)}))
 	require.EqualValues(t, 2, o.Changes("a", "b1"))
 	require.EqualValues(t, 2, o.Removal("a", "b1"))
 	require.Zero(t, o.Removal("b", "b1"))
-	observe(t, append(watched[:7:7], commit{watchedBundle("skipped", 0), gateOf(2, "", behind), recordOf("skip")}))
-	observe(t, append(made[:6:6], commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
-	observe(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
-	observe(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // below the floor nothing is asked
+	observeHistory(t, append(watched[:7:7], commit{watchedBundle("skipped", 0), gateOf(2, "", behind), recordOf("skip")}))
+	observeHistory(t, append(made[:6:6], commit{requestedBundle("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
+	observeHistory(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
+	observeHistory(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // below the floor nothing is asked
 }
 
 // TestEveryRuleIsHeld breaks each rule by a commit that follows a history in which
@@ -273,7 +273,7 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		wrong   commit
 		because string
 	}{
-		{"a head that goes", "H1", saved, commit{put("catalog", "a", "head", nil)}, "the head is gone"},
+		{"a head that goes", "H1", saved, commit{putDocument("catalog", "a", "head", nil)}, "the head is gone"},
 		{"a document that cannot be read", "H1", saved, commit{{Container: "catalog", ID: "head", JSON: []byte("{")}}, "cannot be read"},
 
 		{"a reserved number that goes back", "H3", saved, commit{headOf(4, 3, nil, filled)}, "went back from 4 to 3"},
@@ -289,7 +289,7 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a watermark above what is reserved", "H5", filling, commit{headOf(6, 5, nil, filled)}, "from 4 to 6"},
 		{"a watermark without an intent", "H5", append(saved[:5:5], commit{headOf(4, 4, nil, filled)}), commit{headOf(5, 5, nil, filled)}, "without an intent that stood"},
 		{"a watermark beside the intent", "H5", []commit{reserve1, pages1, pages2, count1}, commit{headOf(3, 4, nil, filled)}, "ends at 4"},
-		{"a commit after a claim", "H5", claimed, commit{headOf(5, 5, nil, holds(next, 2, 2, 5, 5))}, "after it had been claimed"},
+		{"a commit after a claim", "H5", claimed, commit{headOf(5, 5, nil, cabinetState(next, 2, 2, 5, 5))}, "after it had been claimed"},
 		{"a claim taken back", "H5", claimed, commit{headOf(4, 5, save2, filled)}, "is not any more"},
 		{"an intent that vanishes", "H5", filling, commit{headOf(4, 5, nil, undone)}, "neither committed nor claimed"},
 		{"a bundle above the watermark", "H5", saved, commit{bundleOf("b1", "open", 1, 5, 5, origin, b1, slotsOf(next, 2, 0, 2)), gateOf(1, "b1", origin)}, "above the watermark"},
@@ -300,18 +300,18 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"an open bundle that no gate has", "H6", saved, commit{b1open}, "does not have it open"},
 		{"a gate without its bundle", "H6", saved, commit{gateOf(1, "b1", origin)}, "not there or not open"},
 		{"a bundle closed without its gate", "H6", opened, commit{b1taken}, "not there or not open"},
-		{"an open bundle that goes", "H6", opened, commit{put("bundles", "a", "b1", nil), gateOf(2, "", origin)}, "an open bundle is gone"},
+		{"an open bundle that goes", "H6", opened, commit{putDocument("bundles", "a", "b1", nil), gateOf(2, "", origin)}, "an open bundle is gone"},
 		{"a bundle that changes", "H6", opened, commit{bundleOf("b1", "open", 1, 2, 2, origin, slotsOf(first, 1, 0, 2))}, "a bundle has changed"},
 		{"a bundle that counts wrongly", "H6", saved, commit{bundleOf("b1", "open", 1, 2, 2, origin, b1), gateOf(1, "b1", origin)}, "names 3 slots"},
 		{"a bundle of a foreign drawer", "H6", saved, commit{bundleOf("b1", "open", 1, 3, 3, origin, slotsOf("other", 1, 0, 3)), gateOf(1, "b1", origin)}, "is not number 1"},
 		{"a bundle that begins with another number", "H6", saved, commit{bundleOf("b1", "open", 2, 3, 3, origin, b1), gateOf(1, "b1", origin)}, "but that is 1"},
 
-		{"a gate that goes", "H7", dequeued, commit{put("bundles", "a", "gate.g", nil)}, "a gate is gone"},
+		{"a gate that goes", "H7", dequeued, commit{putDocument("bundles", "a", "gate.g", nil)}, "a gate is gone"},
 		{"a generation that stays", "H7", dequeued, commit{gateOf(2, "", behind)}, "its generation"},
 		{"a gate that goes back", "H7", dequeued, commit{gateOf(3, "", origin)}, "must stand at"},
 		{"a gate that moves with no bundle", "H7", saved, commit{gateOf(1, "", behind)}, "must stand at"},
 		{"a gate that stays behind its bundle", "H7", opened, commit{b1taken, gateOf(2, "", origin)}, "must stand at"},
-		{"a gate that forgets", "H7", dequeued, commit{put("bundles", "a", "gate.g", fields{"id": "gate.g", "recipient": "a", "kind": "gate", "generation": 3, "at": empty})}, "forgotten"},
+		{"a gate that forgets", "H7", dequeued, commit{putDocument("bundles", "a", "gate.g", fields{"id": "gate.g", "recipient": "a", "kind": "gate", "generation": 3, "at": empty})}, "forgotten"},
 		{"a gate ahead of the head", "H7", nil, commit{gateOf(1, "", placeOf(1, 1, 1, 1))}, "was received"},
 		{"a bundle that comes back", "H7", dequeued, commit{b1open, gateOf(3, "b1", origin)}, "no record of a replay"},
 		{"a bundle skipped without a record", "H7", opened, commit{bundleOf("b1", "skipped", 1, 3, 3, origin, b1), gateOf(2, "", behind)}, "no record of it"},
@@ -329,12 +329,12 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a drawer taken as new again", "H8", cleared, commit{headOf(4, 6, intentOf("i3", 6, 6, partOf(next, 3, 0, 1, 6, 6, true)), undone)}, "takes drawer"},
 		{"a commit without a drawer", "H8", []commit{reserve1, pages1, pages2}, commit1, "is not there"},
 		{"a commit without a page", "H8", []commit{reserve1, pages1, count1}, commit1, "no page of it begins at slot 0"},
-		{"a commit without a count", "H8", append(filling[:6:6], commit{pageOf(next, "i2", 1, 2, 5)}), commit{headOf(5, 5, nil, holds(next, 2, 2, 5, 5))}, "holds 1 events"},
+		{"a commit without a count", "H8", append(filling[:6:6], commit{pageOf(next, "i2", 1, 2, 5)}), commit{headOf(5, 5, nil, cabinetState(next, 2, 2, 5, 5))}, "holds 1 events"},
 		{"a clear without a seal", "H8", claimed, clear2, "is not sealed at 1"},
-		{"a cabinet that changes by itself", "H8", saved, commit{headOf(4, 4, nil, holds(next, 0, 2, 4, 4))}, "but must be"},
+		{"a cabinet that changes by itself", "H8", saved, commit{headOf(4, 4, nil, cabinetState(next, 0, 2, 4, 4))}, "but must be"},
 		{"a cabinet that goes", "H8", saved, commit{headOf(4, 4, nil, empty)}, "is gone"},
 		{"a drawer that nobody announced", "H8", saved, commit{drawerOf("other", 3, 5, 1, false, "i2")}, "no intent has announced"},
-		{"a drawer of an intent that is over", "H8", []commit{reserve1, {headOf(0, 4, aborted(save1), empty)}}, commit{drawerOf(first, 1, 1, 3, false, "i0")}, "did not announce"},
+		{"a drawer of an intent that is over", "H8", []commit{reserve1, {headOf(0, 4, abortedIntent(save1), empty)}}, commit{drawerOf(first, 1, 1, 3, false, "i0")}, "did not announce"},
 		{"a drawer created with another count", "H8", []commit{reserve1}, commit{drawerOf(first, 1, 1, 2, false, "i1")}, "created with 2 events"},
 		{"a count that nobody announced", "H8", saved, commit{drawerOf(next, 2, 4, 2, false, "i1")}, "did not announce"},
 		{"a drawer that holds too much", "H8", saved, commit{drawerOf(first, 1, 1, 4, false, "i1")}, "more than 3"},
@@ -351,16 +351,16 @@ func TestEveryRuleIsHeld(t *testing.T) {
 
 		{"a bundle of seven drawers", "H9", saved, commit{bundleOf("b1", "open", 1, 7, 7, origin, b1, b1, b1, b1, b1, b1, b1), gateOf(1, "b1", origin)}, "spans 7 drawers"},
 
-		{"a Dequeue without a notice", "notices", made, commit{madeOf("dequeued", b1), gateOf(2, "", behind)}, "will not be told"},
+		{"a Dequeue without a notice", "notices", made, commit{requestedBundle("dequeued", b1), gateOf(2, "", behind)}, "will not be told"},
 		{"a notice before the Dequeue", "notices", made, commit{noticeOf("b1", 2)}, "not created with the Dequeue"},
-		{"a notice of a bundle that is skipped", "notices", made, commit{madeOf("skipped", b1), gateOf(2, "", behind), recordOf("skip"), noticeOf("b1", 2)}, "from open to skipped"},
+		{"a notice of a bundle that is skipped", "notices", made, commit{requestedBundle("skipped", b1), gateOf(2, "", behind), recordOf("skip"), noticeOf("b1", 2)}, "from open to skipped"},
 		{"a notice of content that nobody makes", "notices", opened, commit{b1taken, gateOf(2, "", behind), noticeOf("b1", 2)}, "from open to dequeued"},
-		{"a notice out of turn", "notices", made, commit{madeOf("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 1)}, "what its gate came to"},
+		{"a notice out of turn", "notices", made, commit{requestedBundle("dequeued", b1), gateOf(2, "", behind), noticeOf("b1", 1)}, "what its gate came to"},
 		{"a notice that changes", "notices", noticed, commit{noticeOf("b1", 3)}, "has changed"},
 
-		{"a Dequeue that was asked for without a notice", "notices", opened, commit{b1taken, asked(2, "", behind)}, "its subscribers will not be told"},
-		{"a notice that nobody asked for", "notices", opened, commit{b1taken, gateOf(2, "", behind), toldOf("b1", 2)}, "from open to dequeued"},
-		{"a notice for subscribers in another commit", "notices", opened, commit{toldOf("b1", 2)}, "not created with the Dequeue"},
+		{"a Dequeue that was asked for without a notice", "notices", opened, commit{b1taken, gateAsked(2, "", behind)}, "its subscribers will not be told"},
+		{"a notice that nobody asked for", "notices", opened, commit{b1taken, gateOf(2, "", behind), dequeueNoticeOf("b1", 2)}, "from open to dequeued"},
+		{"a notice for subscribers in another commit", "notices", opened, commit{dequeueNoticeOf("b1", 2)}, "not created with the Dequeue"},
 
 		{"a Dequeue of a watched bundle without a notice", "notices", watched, commit{watchedBundle("dequeued", 0), gateOf(2, "", behind)}, "its watches will not be told"},
 		{"a notice to no watch", "notices", opened, commit{b1taken, gateOf(2, "", behind), changeOf("b1", 2, 1)}, "from open to dequeued"},
@@ -379,18 +379,18 @@ func TestEveryRuleIsHeld(t *testing.T) {
 		{"a floor above what is acknowledged", "retention", dequeued, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 3}})}, "only below 2"},
 		{"a cabinet removed above its floor", "H8", append(emptied[:13:13], commit{headOf(4, 5, nil, undone)}), commit{afterRemoval(2, 4)}, "is gone"},
 		{"a cabinet removed without its ordinal", "H8", emptied, commit{afterRemoval(1, 4)}, "must be 2 and 4"},
-		{"a cabinet that begins with an ordinal of its former life", "H8", removed, commit{used(1)}, "behind drawer 2"},
+		{"a cabinet that begins with an ordinal of its former life", "H8", removed, commit{headAfterReuse(1)}, "behind drawer 2"},
 		{"a gate that forgets what is in the head", "H7", emptied, commit{gateWithout(5, 4)}, "has forgotten cabinet"},
 		{"a gate that forgets without the number", "H7", removed, commit{gateWithout(5, 3)}, "has forgotten cabinet"},
 		{"a gate that has forgotten what is to come", "H7", removed, commit{gateWithout(5, 5)}, "with the watermark at 4"},
 		{"a clearing above the floor", "retention", floored, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2, "cleared": 3}})}, "above its floor"},
 		{"a last drawer closed under an intent", "retention", filling, commit{headOf(4, 5, save2, undone)}, "while an intent fills it"},
-		{"a drawer removed above the floor", "retention", dequeued, commit{put("cabinet", "a|"+cab, first, nil)}, "was removed"},
-		{"a page removed above the floor", "retention", dequeued, commit{put("cabinet", first, "page-0", nil)}, "was removed"},
+		{"a drawer removed above the floor", "retention", dequeued, commit{putDocument("cabinet", "a|"+cab, first, nil)}, "was removed"},
+		{"a page removed above the floor", "retention", dequeued, commit{putDocument("cabinet", first, "page-0", nil)}, "was removed"},
 		{"a replay below the floor", "retention", floored, commit{b1open, gateOf(5, "b1", origin), recordOf("replay")}, "below the floor 2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := observe(t, tc.after)
+			o := observeHistory(t, tc.after)
 			err := o.Commit(tc.wrong)
 			require.ErrorContains(t, err, tc.because)
 			require.ErrorContains(t, err, tc.rule+": ")
@@ -401,13 +401,13 @@ func TestEveryRuleIsHeld(t *testing.T) {
 }
 
 func TestADocumentOfAnUnknownContainerIsAViolation(t *testing.T) {
-	err := observe(t, saved).Commit(commit{put("deliveries", "a", "1", fields{"id": "1"})})
+	err := observeHistory(t, saved).Commit(commit{putDocument("deliveries", "a", "1", fields{"id": "1"})})
 	require.ErrorContains(t, err, `containers: no rule judges the documents of this container`)
 	require.ErrorContains(t, err, "document deliveries")
 }
 
 func TestAViolationShowsWhatWasAndWhatIs(t *testing.T) {
-	err := observe(t, saved).Commit(commit{headOf(3, 4, nil, filled)})
+	err := observeHistory(t, saved).Commit(commit{headOf(3, 4, nil, filled)})
 	require.ErrorContains(t, err, `"watermark":4`)
 	require.ErrorContains(t, err, `"watermark":3`)
 	require.ErrorContains(t, err, "catalog")

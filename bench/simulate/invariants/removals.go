@@ -1,40 +1,40 @@
 package invariants
 
-// removalsNoticed holds the removals of watched bundles to their notices, which are created in the same commit, and
+// checkRemovals holds the removals of watched bundles to their notices, which are created in the same commit, and
 // closed bundles to how they go: a watched one by such a commit, and never at a time to live, which leaves no notice.
-func (o *Observer) removalsNoticed(r *recipient, m *mailboxes) {
+func (o *Observer) checkRemovals(r *recipient, m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if is := b.after; is != nil {
 			switch {
 			case is.Watched && is.State != "open" && is.TTL > 0:
-				o.violated("notices", b.key, "it is watched, and goes after %d seconds without a notice", is.TTL)
+				o.addViolation("notices", b.key, "it is watched, and goes after %d seconds without a notice", is.TTL)
 			case is.Expires > 0 && is.State == "open":
-				o.violated("notices", b.key, "it is open, and may be removed at %d", is.Expires)
+				o.addViolation("notices", b.key, "it is open, and may be removed at %d", is.Expires)
 			case is.Expires > 0 && !is.Watched:
-				o.violated("notices", b.key, "it is not watched, and is to be removed at %d", is.Expires)
+				o.addViolation("notices", b.key, "it is not watched, and is to be removed at %d", is.Expires)
 			}
 		}
 		n, hasNotice := m.removed[id]
 		isRemoved := b.before != nil && b.after == nil && b.before.Watched
 		switch {
 		case isRemoved && !hasNotice:
-			o.violated("notices", b.key, "it was removed, and its watches will not be notified")
+			o.addViolation("notices", b.key, "it was removed, and its watches will not be notified")
 		case hasNotice && !isRemoved:
-			o.violated("notices", n.key, "it says that its bundle was removed, which went from %s to %s", b.before.state(), b.after.state())
+			o.addViolation("notices", n.key, "it says that its bundle was removed, which went from %s to %s", b.before.stateOf(), b.after.stateOf())
 		case hasNotice:
 			if n.Version != b.before.Changes+1 {
-				o.violated("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+				o.addViolation("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
 			}
 			if b.before.Expires == 0 {
-				o.violated("retention", b.key, "it was removed, and had no time to go")
+				o.addViolation("retention", b.key, "it was removed, and had no time to go")
 			}
 			r.removals[id] = n.Version
-			o.reached("a watched bundle was removed")
+			o.markReached("a watched bundle was removed")
 		}
 	}
 	for id, n := range m.removed {
 		if _, ok := m.bundles[id]; !ok {
-			o.violated("notices", n.key, "it was not created with the removal of bundle %s", id)
+			o.addViolation("notices", n.key, "it was not created with the removal of bundle %s", id)
 		}
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// A tailed is an event of a tail, or of a page that a tail was flushed to.
-type tailed struct {
+// A tailEvent is an event of a tail, or of a page that a tail was flushed to.
+type tailEvent struct {
 	id       [16]byte
 	sequence int64
 }
 
 var errPacked = errors.New("the packed events cannot be read")
 
-// unpack returns the first n of some packed events; first is what their numbers are counted
+// unpackEvents returns the first n of some packed events; first is what their numbers are counted
 // from.
-func unpack(data []byte, n int, first int64) ([]tailed, error) {
+func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 	if len(data) < 5 || data[0] != 2 {
 		return nil, errPacked
 	}
@@ -31,12 +31,12 @@ func unpack(data []byte, n int, first int64) ([]tailed, error) {
 		return v
 	}
 	skip := func(size uint64) { data = data[min(size, uint64(len(data))):] }
-	var all []tailed
+	var all []tailEvent
 	for range n {
 		if len(data) < 36 {
 			return nil, errPacked
 		}
-		var e tailed
+		var e tailEvent
 		copy(e.id[:], data)
 		skip(32)
 		first += int64(uvarint()) //nolint:gosec // a number of events
@@ -69,77 +69,77 @@ func unpack(data []byte, n int, first int64) ([]tailed, error) {
 	return all, nil
 }
 
-// paged is the slot up to which the last drawer is in pages.
-func (c received) paged() int {
+// pagedSlots is the slot up to which the last drawer is in pages.
+func (c received) pagedSlots() int {
 	if c.Tail == "" {
 		return c.Fill
 	}
 	return c.Paged
 }
 
-// tail returns the events of the slots from paged to fill.
-func (o *Observer) tail(key Key, name string, c received) []tailed {
+// tailEvents returns the events of the slots from paged to fill.
+func (o *Observer) tailEvents(key Key, name string, c received) []tailEvent {
 	if c.Tail == "" {
 		return nil
 	}
 	data, err := base64.StdEncoding.DecodeString(c.Tail)
-	var events []tailed
+	var events []tailEvent
 	if err == nil {
-		events, err = unpack(data, c.Fill-c.Paged, 0)
+		events, err = unpackEvents(data, c.Fill-c.Paged, 0)
 	}
 	if err != nil {
-		o.violated("H1", key, "the tail of %s, slots %d to %d: %v", name, c.Paged, c.Fill, err)
+		o.addViolation("H1", key, "the tail of %s, slots %d to %d: %v", name, c.Paged, c.Fill, err)
 	}
 	return events
 }
 
-// tailChanged checks a cabinet that was flushed, or to which a small Save has appended, and
+// checkTail checks a cabinet that was flushed, or to which a small Save has appended, and
 // returns the number of appended events.
-func (o *Observer) tailChanged(r *recipient, key Key, before head, name string, was, is received, isSmall bool) int64 {
-	old, events := o.tail(key, name, was), o.tail(key, name, is)
+func (o *Observer) checkTail(r *recipient, key Key, before head, name string, was, is received, isSmall bool) int64 {
+	old, events := o.tailEvents(key, name, was), o.tailEvents(key, name, is)
 	added := is.Total - was.Total
 	first := was.Fill // slot of the first event that is new
 	switch {
 	case is.Drawer == "" || added < 0 || added > 0 && !isSmall || is.Fill > o.capacity || is.Paged > is.Fill:
-		o.violated("H8", key, "cabinet %s is %+v, but must be %+v", name, is, was)
+		o.addViolation("H8", key, "cabinet %s is %+v, but must be %+v", name, is, was)
 		return added
 	case is.Drawer == was.Drawer:
-		if is.Ordinal != was.Ordinal || is.paged() < was.paged() || int64(is.Fill-was.Fill) != added {
-			o.violated("H8", key, "cabinet %s is %+v, but must be %+v, with events added to its tail", name, is, was)
+		if is.Ordinal != was.Ordinal || is.pagedSlots() < was.pagedSlots() || int64(is.Fill-was.Fill) != added {
+			o.addViolation("H8", key, "cabinet %s is %+v, but must be %+v, with events added to its tail", name, is, was)
 			return added
 		}
 	default:
 		first = 0
-		if is.Ordinal != was.Ordinal+1 || int64(is.Fill) != added || is.paged() != 0 {
-			o.violated("H8", key, "cabinet %s continues in another drawer as %+v, and was %+v", name, is, was)
+		if is.Ordinal != was.Ordinal+1 || int64(is.Fill) != added || is.pagedSlots() != 0 {
+			o.addViolation("H8", key, "cabinet %s continues in another drawer as %+v, and was %+v", name, is, was)
 			return added
 		}
-		o.announce(r, key, &intent{}, &part{Cabinet: name, Drawer: is.Drawer, Ordinal: is.Ordinal, New: true})
+		o.noteAnnounced(r, key, &intent{}, &intentPart{Cabinet: name, Drawer: is.Drawer, Ordinal: is.Ordinal, New: true})
 	}
 	if was.Tail != "" {
-		until := is.paged()
+		until := is.pagedSlots()
 		if is.Drawer != was.Drawer {
 			until = was.Fill
 		}
 		if !o.isPaged(was, until) {
-			o.violated("H8", key, "slots %d to %d of cabinet %s are neither in a tail nor in pages that are counted", was.Paged, until, name)
+			o.addViolation("H8", key, "slots %d to %d of cabinet %s are neither in a tail nor in pages that are counted", was.Paged, until, name)
 		}
 	}
 	for i, e := range events {
 		slot := is.Paged + i
 		switch {
 		case i > 0 && e.sequence <= events[i-1].sequence || e.sequence > is.Sequence:
-			o.violated("H3", key, "number %d in slot %d of the tail of %s is out of order", e.sequence, slot, name)
+			o.addViolation("H3", key, "number %d in slot %d of the tail of %s is out of order", e.sequence, slot, name)
 		case slot >= first:
 			if e.sequence <= before.Reserved || e.sequence > r.head.Reserved || e.sequence <= was.Sequence {
-				o.violated("H3", key, "number %d in slot %d of the tail of %s is not one of the Save's", e.sequence, slot, name)
+				o.addViolation("H3", key, "number %d in slot %d of the tail of %s is not one of the Save's", e.sequence, slot, name)
 			}
-		case slot < was.paged() || slot-was.Paged >= len(old) || old[slot-was.Paged] != e:
-			o.violated("H2", key, "slot %d of the tail of %s has changed", slot, name)
+		case slot < was.pagedSlots() || slot-was.Paged >= len(old) || old[slot-was.Paged] != e:
+			o.addViolation("H2", key, "slot %d of the tail of %s has changed", slot, name)
 		}
 	}
 	if n := len(events); n > 0 && events[n-1].sequence != is.Sequence || n == 0 && is.Sequence != was.Sequence {
-		o.violated("H1", key, "cabinet %s ends with another number than %d", name, is.Sequence)
+		o.addViolation("H1", key, "cabinet %s ends with another number than %d", name, is.Sequence)
 	}
 	if d := o.drawers[is.Drawer]; d != nil {
 		d.fill = is.Fill
@@ -147,17 +147,17 @@ func (o *Observer) tailChanged(r *recipient, key Key, before head, name string, 
 	return added
 }
 
-// tailDropped checks the tail of a drawer that was closed: it was flushed, or all its events
+// checkDroppedTail checks the tail of a drawer that was closed: it was flushed, or all its events
 // are acknowledged, and the drawer is noted.
-func (o *Observer) tailDropped(r *recipient, key Key, name string, was received) {
+func (o *Observer) checkDroppedTail(r *recipient, key Key, name string, was received) {
 	if was.Tail == "" || o.isPaged(was, was.Fill) {
 		return
 	}
 	if at := r.gatePosition(name); at.Sequence < was.Sequence {
-		o.violated("retention", key, "the tail of %s was dropped, but the gate stands at number %d of %d", name, at.Sequence, was.Sequence)
+		o.addViolation("retention", key, "the tail of %s was dropped, but the gate stands at number %d of %d", name, at.Sequence, was.Sequence)
 	}
 	if closed := r.head.Retention[name].Closed; closed != was.Drawer {
-		o.violated("retention", key, "the drawer %s of %s was closed, but %q is noted", was.Drawer, name, closed)
+		o.addViolation("retention", key, "the drawer %s of %s was closed, but %q is noted", was.Drawer, name, closed)
 	}
 }
 
@@ -182,16 +182,16 @@ func (d *drawer) hasPages(slot, until int) bool {
 	return true
 }
 
-// flushed checks a page that was made of a tail. The pages before it may not be counted: a crash has
+// checkFlushed checks a page that was made of a tail. The pages before it may not be counted: a crash has
 // left them, and a head that is raised counts all of them at once.
-func (o *Observer) flushed(key Key, d *drawer, is *page) {
+func (o *Observer) checkFlushed(key Key, d *drawer, is *page) {
 	last := d.r.head.Cabinets[d.cabinet]
-	events, err := unpack(is.Events, is.Until-is.Slot, is.FirstSequence)
-	tail := o.tail(d.r.key, d.cabinet, last)
+	events, err := unpackEvents(is.Events, is.Until-is.Slot, is.FirstSequence)
+	tail := o.tailEvents(d.r.key, d.cabinet, last)
 	begin := is.Slot - last.Paged // more than 0 if the pages before it are of flushes that the head does not show yet
 	if last.Drawer != is.PartitionKey || begin < 0 || !d.hasPages(last.Paged, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
 		len(tail) < begin+len(events) || !slices.Equal(tail[begin:begin+len(events)], events) {
-		o.violated("H8", key, "it has the slots %d to %d of drawer %d of %s, but is not the beginning of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
+		o.addViolation("H8", key, "it has the slots %d to %d of drawer %d of %s, but is not the beginning of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A campaign tries mutants, one after the other.
-type campaign struct {
+// A mutantCampaign tries mutants, one after the other.
+type mutantCampaign struct {
 	seeds     int
 	control   int
 	processes int
@@ -23,15 +23,15 @@ type campaign struct {
 
 	root   string // of the module
 	dir    string // for what is built
-	memory *memory
+	memory *verdictMemory
 }
 
 // buildAll reports the mutants that do not compile.
-func (c *campaign) buildAll(ctx context.Context, chosen []*mutant) error {
+func (c *mutantCampaign) buildAll(ctx context.Context, chosen []*mutant) error {
 	var faults []error
 	for i, m := range chosen {
 		fmt.Fprintf(os.Stderr, "[%d/%d] %s\n", i+1, len(chosen), m.name)
-		if _, err := c.build(ctx, m, m.killer.pkg); err != nil {
+		if _, err := c.buildTests(ctx, m, m.killer.pkg); err != nil {
 			faults = append(faults, err)
 		}
 		if ctx.Err() != nil {
@@ -41,14 +41,14 @@ func (c *campaign) buildAll(ctx context.Context, chosen []*mutant) error {
 	return errors.Join(faults...)
 }
 
-// run tries the hub as it is, and then the mutants.
-func (c *campaign) run(ctx context.Context, chosen []*mutant) ([]verdict, error) {
+// runAll tries the hub as it is, and then the mutants.
+func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]verdict, error) {
 	if err := c.tryControl(ctx, chosen); err != nil {
 		return nil, err
 	}
 	var verdicts []verdict
 	for i, m := range chosen {
-		v, err := c.try(ctx, m, fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), m.name), c.seeds)
+		v, err := c.tryMutant(ctx, m, fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), m.name), c.seeds)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (c *campaign) run(ctx context.Context, chosen []*mutant) ([]verdict, error)
 
 // tryControl makes sure that it is the mutation that kills: without it, none of the
 // tests fails.
-func (c *campaign) tryControl(ctx context.Context, chosen []*mutant) error {
+func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)
 	for _, m := range chosen {
 		if done[m.killer] {
@@ -68,7 +68,7 @@ func (c *campaign) tryControl(ctx context.Context, chosen []*mutant) error {
 		}
 		done[m.killer] = true
 		asItIs := &mutant{name: "as it is, with " + m.killer.String(), killer: m.killer}
-		v, err := c.try(ctx, asItIs, asItIs.name, c.control)
+		v, err := c.tryMutant(ctx, asItIs, asItIs.name, c.control)
 		if err != nil {
 			return err
 		}
@@ -79,9 +79,9 @@ func (c *campaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	return nil
 }
 
-// try has the killer of m run against it, unless that was done before.
-func (c *campaign) try(ctx context.Context, m *mutant, name string, seeds int) (verdict, error) {
-	binary, err := c.build(ctx, m, m.killer.pkg)
+// tryMutant has the killer of m run against it, unless that was done before.
+func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, seeds int) (verdict, error) {
+	binary, err := c.buildTests(ctx, m, m.killer.pkg)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -95,11 +95,11 @@ func (c *campaign) try(ctx context.Context, m *mutant, name string, seeds int) (
 		return v, nil
 	}
 	if m.killer.seeded {
-		s := &search{campaign: c, binary: binary, name: name, verdict: v, upTo: seeds}
-		return s.run(ctx)
+		s := &seedSearch{mutantCampaign: c, binary: binary, name: name, verdict: v, upTo: seeds}
+		return s.runSearch(ctx)
 	}
 	began := time.Now()
-	out, failed, err := c.start(ctx, binary, m.killer.pkg, 0, "-test.run", m.killer.pattern, "-test.count=1")
+	out, failed, err := c.runBinary(ctx, binary, m.killer.pkg, 0, "-test.run", m.killer.pattern, "-test.count=1")
 	if err != nil {
 		return v, err
 	}
@@ -108,20 +108,20 @@ func (c *campaign) try(ctx context.Context, m *mutant, name string, seeds int) (
 	if failed {
 		v.By, v.Survived = failedTest(out), 0
 	}
-	return v, c.memory.note(v)
+	return v, c.memory.noteVerdict(v)
 }
 
-// build compiles the tests of a package against m, and returns their binary.
-func (c *campaign) build(ctx context.Context, m *mutant, pkg string) (string, error) {
+// buildTests compiles the tests of a package against m, and returns their binary.
+func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) (string, error) {
 	dir, err := os.MkdirTemp(c.dir, "")
 	if err != nil {
 		return "", err
 	}
-	replace, err := m.write(c.root, dir)
+	replace, err := m.writeFiles(c.root, dir)
 	if err != nil {
 		return "", err
 	}
-	instead, tags, err := overlay(ctx, dir, replace, pkg == simulation.pkg)
+	instead, tags, err := writeOverlay(ctx, dir, replace, pkg == simulation.pkg)
 	if err != nil {
 		return "", err
 	}
@@ -135,9 +135,9 @@ func (c *campaign) build(ctx context.Context, m *mutant, pkg string) (string, er
 	return binary, nil
 }
 
-// start runs a test binary where the go command would, and reports whether it failed,
+// runBinary runs a test binary where the go command would, and reports whether it failed,
 // which is no error. With threads, it uses no more.
-func (c *campaign) start(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
+func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // what build has made
 	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
 	cmd.Env = append(os.Environ(), "MESSAGEHUB_EVERY_CASE=1")

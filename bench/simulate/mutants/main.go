@@ -40,7 +40,7 @@ var wholeResults = filepath.Join("bench", "simulate", "mutants", "RESULTS.md")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	c := &campaign{}
+	c := &mutantCampaign{}
 	flag.IntVar(&c.seeds, "seeds", 2000, "a mutant that so many seeds do not kill has survived")
 	flag.IntVar(&c.control, "control", 200, "seeds with which the hub as it is must not fail")
 	flag.IntVar(&c.processes, "processes", runtime.NumCPU(), "simulations that run at the same time")
@@ -50,7 +50,7 @@ func main() {
 	only := flag.String("only", "", "try only mutants whose name contains one of these `words`, with commas between them")
 	build := flag.Bool("build", false, "see whether the mutants compile, and no more")
 	flag.Parse()
-	err := run(ctx, c, *state, *results, *only, *build)
+	err := runCommand(ctx, c, *state, *results, *only, *build)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
@@ -58,8 +58,8 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, c *campaign, state, results, only string, build bool) (err error) {
-	all, err := mutants()
+func runCommand(ctx context.Context, c *mutantCampaign, state, results, only string, build bool) (err error) {
+	all, err := readMutants()
 	if err != nil {
 		return err
 	}
@@ -80,19 +80,19 @@ func run(ctx context.Context, c *campaign, state, results, only string, build bo
 	if build {
 		return c.buildAll(ctx, chosen)
 	}
-	if c.memory, err = remember(filepath.Join(c.root, state)); err != nil {
+	if c.memory, err = openMemory(filepath.Join(c.root, state)); err != nil {
 		return err
 	}
-	verdicts, err := c.run(ctx, chosen)
+	verdicts, err := c.runAll(ctx, chosen)
 	if err != nil {
 		return err
 	}
 	if only == "" || results != wholeResults {
-		if err := os.WriteFile(filepath.Join(c.root, results), []byte(table(ctx, chosen, verdicts)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(c.root, results), []byte(resultTable(ctx, chosen, verdicts)), 0o600); err != nil {
 			return err
 		}
 	}
-	return survivors(verdicts)
+	return survivorError(verdicts)
 }
 
 // moduleRoot is where the module is whose code is patched.

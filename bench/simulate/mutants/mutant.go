@@ -41,8 +41,8 @@ func (k killer) String() string {
 	return "go test " + k.pkg + " -run " + k.pattern
 }
 
-// mutants returns all of them, in the order of their files.
-func mutants() ([]*mutant, error) {
+// readMutants returns all of them, in the order of their files.
+func readMutants() ([]*mutant, error) {
 	entries, err := files.ReadDir("patches")
 	if err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func parseKiller(text string) (killer, error) {
 	return killer{pkg: words[2], pattern: words[4]}, nil
 }
 
-// patched returns the files that m changes, as they are then.
-func (m *mutant) patched(root string) (map[string]string, error) {
+// patchedFiles returns the files that m changes, as they are then.
+func (m *mutant) patchedFiles(root string) (map[string]string, error) {
 	changed := make(map[string]string)
 	for i := range m.patches {
 		p := &m.patches[i]
@@ -117,17 +117,17 @@ func (m *mutant) patched(root string) (map[string]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mutant %s: %w", m.name, err)
 		}
-		if changed[p.path], err = p.apply(string(source)); err != nil {
+		if changed[p.path], err = p.applyTo(string(source)); err != nil {
 			return nil, fmt.Errorf("mutant %s: %w", m.name, err)
 		}
 	}
 	return changed, nil
 }
 
-// write puts the files that m changes into dir, as they are then, and returns which of
+// writeFiles puts the files that m changes into dir, as they are then, and returns which of
 // them the go command is to see in place of which.
-func (m *mutant) write(root, dir string) (map[string]string, error) {
-	changed, err := m.patched(root)
+func (m *mutant) writeFiles(root, dir string) (map[string]string, error) {
+	changed, err := m.patchedFiles(root)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +142,10 @@ func (m *mutant) write(root, dir string) (map[string]string, error) {
 	return replace, nil
 }
 
-// overlay writes the file that tells the go command what to see in place of what, and
+// writeOverlay writes the file that tells the go command what to see in place of what, and
 // returns its name. A simulation is built to repeat itself, with the tags that takes,
 // if this Go lets it; see package seeded.
-func overlay(ctx context.Context, dir string, replace map[string]string, repeats bool) (name, tags string, err error) {
+func writeOverlay(ctx context.Context, dir string, replace map[string]string, repeats bool) (name, tags string, err error) {
 	if repeats {
 		name, err = seeded.Overlay(ctx, dir, replace)
 		if !errors.Is(err, seeded.ErrOther) {

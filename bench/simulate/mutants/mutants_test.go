@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func root(t *testing.T) string {
+func moduleRootOf(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.FromSlash("../../.."))
 	require.NoError(t, err)
@@ -26,16 +26,16 @@ func root(t *testing.T) string {
 // If this fails, code has changed that a mutant is about: see whether the rule is
 // still there, and write the patch anew.
 func TestEveryMutantFitsTheCodeAsItIs(t *testing.T) {
-	all, err := mutants()
+	all, err := readMutants()
 	require.NoError(t, err)
 	for _, m := range all {
-		changed, err := m.patched(root(t))
+		changed, err := m.patchedFiles(moduleRootOf(t))
 		require.NoError(t, err)
 		require.NotEmpty(t, changed)
 		for path, source := range changed {
 			require.False(t, strings.HasPrefix(path, "bench/") || strings.HasSuffix(path, "_test.go") || !strings.HasSuffix(path, ".go"),
 				"%s changes %s, which is not shipped", m.name, path)
-			asItIs, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(path)))
+			asItIs, err := os.ReadFile(filepath.Join(moduleRootOf(t), filepath.FromSlash(path)))
 			require.NoError(t, err)
 			require.NotEqual(t, string(asItIs), source, "%s changes nothing", m.name)
 			_, err = parser.ParseFile(token.NewFileSet(), path, source, parser.SkipObjectResolution)
@@ -48,7 +48,7 @@ func TestEveryMutantFitsTheCodeAsItIs(t *testing.T) {
 }
 
 func TestThereAreEnoughMutantsAndEachIsOneOfItsKind(t *testing.T) {
-	all, err := mutants()
+	all, err := readMutants()
 	require.NoError(t, err)
 	seen := make(map[string]string)
 	numbered, seeded := regexp.MustCompile(`^\d{2,3}-`), 0
@@ -69,7 +69,7 @@ func TestThereAreEnoughMutantsAndEachIsOneOfItsKind(t *testing.T) {
 }
 
 func TestEveryKillerIsThere(t *testing.T) {
-	all, err := mutants()
+	all, err := readMutants()
 	require.NoError(t, err)
 	for _, m := range all {
 		if m.killer.seeded {
@@ -77,7 +77,7 @@ func TestEveryKillerIsThere(t *testing.T) {
 		}
 		pattern, err := regexp.Compile(m.killer.pattern)
 		require.NoError(t, err, m.name)
-		tests, err := filepath.Glob(filepath.Join(root(t), filepath.FromSlash(m.killer.pkg), "*_test.go"))
+		tests, err := filepath.Glob(filepath.Join(moduleRootOf(t), filepath.FromSlash(m.killer.pkg), "*_test.go"))
 		require.NoError(t, err)
 		found := false
 		for _, name := range tests {
@@ -113,15 +113,15 @@ func TestAPatchFitsToTheLetterOrNotAtAll(t *testing.T) {
 		"one\ntwo\nthree\n":             "one\n2\nthree\n",
 		"zero\none\ntwo\nthree\nfour\n": "zero\none\n2\nthree\nfour\n",
 	} {
-		got, err := p.apply(source)
+		got, err := p.applyTo(source)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
 	for _, source := range []string{"one\ntwo\nfour\n", "one\n two\nthree\n", "one\n2\nthree\n", "twenty-one\ntwo\nthree\n", ""} {
-		_, err := p.apply(source)
+		_, err := p.applyTo(source)
 		require.ErrorContains(t, err, "has no such lines any more", source)
 	}
-	_, err = p.apply("one\ntwo\nthree\none\ntwo\nthree\n")
+	_, err = p.applyTo("one\ntwo\nthree\none\ntwo\nthree\n")
 	require.ErrorContains(t, err, "in 2 places")
 }
 

@@ -56,7 +56,7 @@ func parseHunk(lines []string) (h hunk, n int, err error) {
 	if m == nil {
 		return h, 0, fmt.Errorf("%q does not begin a hunk", lines[0])
 	}
-	before, after := length(m[1]), length(m[2])
+	before, after := hunkLength(m[1]), hunkLength(m[2])
 	for n = 1; before > 0 || after > 0; n++ {
 		if n == len(lines) || lines[n] == "" {
 			return h, 0, fmt.Errorf("the hunk %q is cut off", lines[0])
@@ -77,20 +77,20 @@ func parseHunk(lines []string) (h hunk, n int, err error) {
 	return h, n, nil
 }
 
-// length reads the number of lines of a hunk, which is left out if it is 1.
-func length(text string) int {
+// hunkLength reads the number of lines of a hunk, which is left out if it is 1.
+func hunkLength(text string) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
 	}
 	return 1
 }
 
-// apply returns source with the changes of p. The lines of each hunk must stand in
+// applyTo returns source with the changes of p. The lines of each hunk must stand in
 // it in exactly one place, to the letter; where that is does not matter, for code
 // above them comes and goes.
-func (p *patch) apply(source string) (string, error) {
+func (p *patch) applyTo(source string) (string, error) {
 	for i, h := range p.hunks {
-		switch at := places(source, h.before); len(at) {
+		switch at := findLines(source, h.before); len(at) {
 		case 1:
 			source = source[:at[0]] + h.after + source[at[0]+len(h.before):]
 		case 0:
@@ -102,8 +102,8 @@ func (p *patch) apply(source string) (string, error) {
 	return source, nil
 }
 
-// places returns the beginnings of lines of source at which lines stand.
-func places(source, lines string) (at []int) {
+// findLines returns the beginnings of lines of source at which lines stand.
+func findLines(source, lines string) (at []int) {
 	for line := 0; line < len(source); {
 		if strings.HasPrefix(source[line:], lines) {
 			at = append(at, line)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// survivors is an error that names those that were not killed.
-func survivors(verdicts []verdict) error {
+// survivorError is an error that names those that were not killed.
+func survivorError(verdicts []verdict) error {
 	var names []string
 	for _, v := range verdicts {
 		if !v.Killed {
@@ -23,8 +23,8 @@ func survivors(verdicts []verdict) error {
 	return nil
 }
 
-// table says what became of all mutants.
-func table(ctx context.Context, all []*mutant, verdicts []verdict) string {
+// resultTable says what became of all mutants.
+func resultTable(ctx context.Context, all []*mutant, verdicts []verdict) string {
 	var b strings.Builder
 	killed, seeds := 0, []int{}
 	for i, m := range all {
@@ -38,7 +38,7 @@ func table(ctx context.Context, all []*mutant, verdicts []verdict) string {
 	}
 	slices.Sort(seeds)
 	fmt.Fprintf(&b, "# The hub with one rule left out\n\n`make mutants` wrote this; do not edit it.\n\n")
-	fmt.Fprintf(&b, "- commit: %s\n- machine: %d cores, %s/%s\n- Go: %s\n\n", commit(ctx), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(&b, "- commit: %s\n- machine: %d cores, %s/%s\n- Go: %s\n\n", currentCommit(ctx), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	fmt.Fprintf(&b, "%d of %d mutants were killed, %d of them by the simulation", killed, len(all), len(seeds))
 	if len(seeds) > 0 {
 		fmt.Fprintf(&b, ": half of these within %d seeds, the last within %d", seeds[(len(seeds)-1)/2], seeds[len(seeds)-1])
@@ -62,8 +62,8 @@ func table(ctx context.Context, all []*mutant, verdicts []verdict) string {
 	return b.String()
 }
 
-// commit says what was tried, if git knows.
-func commit(ctx context.Context) string {
+// currentCommit says what was tried, if git knows.
+func currentCommit(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unknown"

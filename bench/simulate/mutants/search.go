@@ -14,40 +14,40 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A search looks for the first seed that kills a mutant. Seeds are handed out in their
+// A seedSearch looks for the first seed that kills a mutant. Seeds are handed out in their
 // order, in pieces, to as many processes as may run; a piece that is being run when
 // another one fails is run to its end. So what is found is the first.
-type search struct {
-	*campaign
+type seedSearch struct {
+	*mutantCampaign
 	binary string
 	name   string // for the reader
 	upTo   int    // seeds
 
 	mu      sync.Mutex
-	next    int            // seed to be handed out
-	running map[piece]bool // pieces that are
+	next    int                // seed to be handed out
+	running map[seedRange]bool // pieces that are
 	verdict verdict
 	began   time.Time // of this run of the search
 	before  float64   // seconds of those before it
 	said    time.Time // the last that was said to the reader
 }
 
-// A piece is a run of seeds.
-type piece struct{ from, seeds int }
+// A seedRange is a run of seeds.
+type seedRange struct{ from, seeds int }
 
 // sayEvery is how often a search that lasts says how far it is.
 const sayEvery = 10 * time.Second
 
-func (s *search) run(ctx context.Context) (verdict, error) {
-	s.next, s.running = s.verdict.Survived, make(map[piece]bool)
+func (s *seedSearch) runSearch(ctx context.Context) (verdict, error) {
+	s.next, s.running = s.verdict.Survived, make(map[seedRange]bool)
 	s.began, s.before, s.said = time.Now(), s.verdict.Seconds, time.Now()
 	g, ctx := errgroup.WithContext(ctx)
 	for range s.processes {
 		g.Go(func() error {
-			for p, ok := s.take(); ok; p, ok = s.take() {
-				seed, why, err := s.try(ctx, p)
+			for p, ok := s.takePiece(); ok; p, ok = s.takePiece() {
+				seed, why, err := s.tryPiece(ctx, p)
 				if err == nil {
-					err = s.done(p, seed, why)
+					err = s.notePiece(p, seed, why)
 				}
 				if err != nil {
 					return err
@@ -60,23 +60,23 @@ func (s *search) run(ctx context.Context) (verdict, error) {
 	return s.verdict, err
 }
 
-// take hands out the next piece: one seed at first, for most mutants do not live long,
+// takePiece hands out the next piece: one seed at first, for most mutants do not live long,
 // and more as they do, for starting a process costs as well.
-func (s *search) take() (piece, bool) {
+func (s *seedSearch) takePiece() (seedRange, bool) {
 	const most = 25
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.verdict.Killed || s.next >= s.upTo {
-		return piece{}, false
+		return seedRange{}, false
 	}
-	p := piece{s.next, min(1+s.next/8, most, s.upTo-s.next)}
+	p := seedRange{s.next, min(1+s.next/8, most, s.upTo-s.next)}
 	s.next += p.seeds
 	s.running[p] = true
 	return p, true
 }
 
-// done notes what came of a piece: the seed that has failed, or -1.
-func (s *search) done(p piece, seed int, why string) error {
+// notePiece notes what came of a piece: the seed that has failed, or -1.
+func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, p)
@@ -99,12 +99,12 @@ func (s *search) done(p piece, seed int, why string) error {
 		s.said = time.Now()
 		fmt.Fprintf(os.Stderr, "%s: %s\n", s.name, *v)
 	}
-	return s.memory.note(*v)
+	return s.memory.noteVerdict(*v)
 }
 
-// try runs a piece, and returns the first seed that failed, or -1.
-func (s *search) try(ctx context.Context, p piece) (seed int, why string, err error) {
-	out, failed, err := s.start(ctx, s.binary, simulation.pkg, 1,
+// tryPiece runs a piece, and returns the first seed that failed, or -1.
+func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why string, err error) {
+	out, failed, err := s.runBinary(ctx, s.binary, simulation.pkg, 1,
 		"-test.run", simulation.pattern, "-test.count=1",
 		fmt.Sprintf("-simulate.from=%d", p.from), fmt.Sprintf("-simulate.seeds=%d", p.seeds))
 	switch {
@@ -120,7 +120,7 @@ func (s *search) try(ctx context.Context, p piece) (seed int, why string, err er
 	}
 	// It was too much for the process to say which: it panicked, perhaps, or hung.
 	for i := range p.seeds {
-		if seed, why, err := s.try(ctx, piece{p.from + i, 1}); err != nil || seed >= 0 {
+		if seed, why, err := s.tryPiece(ctx, seedRange{p.from + i, 1}); err != nil || seed >= 0 {
 			return seed, why, err
 		}
 	}
@@ -140,8 +140,8 @@ func failedSeed(out string) (seed int, ok bool) {
 	return seed, ok
 }
 
-// place is where a line of a test comes from, which the table need not say.
-var place = regexp.MustCompile(`^\S+\.go:\d+: (seed \d+: )?`)
+// sourceLocation is where a line of a test comes from, which the table need not say.
+var sourceLocation = regexp.MustCompile(`^\S+\.go:\d+: (seed \d+: )?`)
 
 // reasonOf finds in what a failing simulation says the line that tells what is wrong.
 func reasonOf(out string) string {
@@ -149,19 +149,19 @@ func reasonOf(out string) string {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSpace(line)
 		if said, ok := strings.CutPrefix(line, "Error:"); ok {
-			return short(said)
+			return shortenLine(said)
 		}
 		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return short(line)
+			return shortenLine(line)
 		}
-		if at := place.FindString(line); at != "" {
+		if at := sourceLocation.FindString(line); at != "" {
 			reported = cmp.Or(reported, line[len(at):])
 		}
 		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
 			first = cmp.Or(first, line)
 		}
 	}
-	return short(cmp.Or(reported, first))
+	return shortenLine(cmp.Or(reported, first))
 }
 
 // failedTest finds in what tests say the first that failed.
@@ -175,8 +175,8 @@ func failedTest(out string) string {
 	return reasonOf(out)
 }
 
-// short makes a line fit into a table.
-func short(line string) string {
+// shortenLine makes a line fit into a table.
+func shortenLine(line string) string {
 	const most = 160
 	line = strings.ReplaceAll(strings.Join(strings.Fields(line), " "), "|", "/")
 	if len(line) > most {

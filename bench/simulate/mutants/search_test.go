@@ -19,12 +19,12 @@ const failing = "MUTANTS_TEST_FAILING"
 
 func TestMain(m *testing.M) {
 	if seeds, is := os.LookupEnv(failing); is {
-		os.Exit(standIn(strings.Fields(seeds)))
+		os.Exit(runStandIn(strings.Fields(seeds)))
 	}
 	os.Exit(m.Run())
 }
 
-func standIn(failing []string) int {
+func runStandIn(failing []string) int {
 	from := flag.Int("simulate.from", 0, "")
 	seeds := flag.Int("simulate.seeds", 0, "")
 	flag.Parse()
@@ -44,15 +44,15 @@ func standIn(failing []string) int {
 	return len(failed)
 }
 
-func searching(t *testing.T, upTo int, seeds string) *search {
+func newSearch(t *testing.T, upTo int, seeds string) *seedSearch {
 	t.Helper()
 	t.Setenv(failing, seeds)
 	binary, err := os.Executable()
 	require.NoError(t, err)
-	memory, err := remember(filepath.Join(t.TempDir(), "bin", "state.json"))
+	memory, err := openMemory(filepath.Join(t.TempDir(), "bin", "state.json"))
 	require.NoError(t, err)
-	c := &campaign{processes: 3, patience: time.Minute, root: root(t), dir: t.TempDir(), memory: memory}
-	return &search{campaign: c, binary: binary, name: "stand-in", upTo: upTo, verdict: verdict{Mutant: "m", Binary: "b"}}
+	c := &mutantCampaign{processes: 3, patience: time.Minute, root: moduleRootOf(t), dir: t.TempDir(), memory: memory}
+	return &seedSearch{mutantCampaign: c, binary: binary, name: "stand-in", upTo: upTo, verdict: verdict{Mutant: "m", Binary: "b"}}
 }
 
 func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
@@ -61,8 +61,8 @@ func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
 		"30 17 31": {Seeds: 18, By: "H1: seed 17 has lost an event"},
 		"~21 25":   {Seeds: 22, By: "panic: in seed 21"},
 	} {
-		s := searching(t, 40, seeds)
-		v, err := s.run(t.Context())
+		s := newSearch(t, 40, seeds)
+		v, err := s.runSearch(t.Context())
 		require.NoError(t, err)
 		require.True(t, v.Killed)
 		require.Equal(t, want.Seeds, v.Seeds)
@@ -72,22 +72,22 @@ func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
 }
 
 func TestAMutantThatOutlivesAllSeedsHasSurvived(t *testing.T) {
-	s := searching(t, 20, "20 21")
-	v, err := s.run(t.Context())
+	s := newSearch(t, 20, "20 21")
+	v, err := s.runSearch(t.Context())
 	require.NoError(t, err)
 	require.False(t, v.Killed)
 	require.Equal(t, 20, v.Survived)
-	require.ErrorContains(t, survivors([]verdict{v}), "1 mutants survive: m")
+	require.ErrorContains(t, survivorError([]verdict{v}), "1 mutants survive: m")
 }
 
 func TestASearchGoesOnWhereItWasBrokenOff(t *testing.T) {
-	s := searching(t, 10, "5 12")
+	s := newSearch(t, 10, "5 12")
 	s.verdict.Survived, s.upTo = 6, 20 // what 5 does is known from before
-	v, err := s.run(t.Context())
+	v, err := s.runSearch(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 13, v.Seeds)
 
-	again, err := remember(s.memory.file)
+	again, err := openMemory(s.memory.file)
 	require.NoError(t, err)
 	require.Equal(t, v, again.verdictOf("m", "b"))
 	require.Zero(t, again.verdictOf("m", "changed since").Survived, "another binary is another mutant")

@@ -9,53 +9,53 @@ import (
 	"time"
 )
 
-// A campaign runs pieces and keeps the state.
-type campaign struct {
+// A proofCampaign runs pieces and keeps the state.
+type proofCampaign struct {
 	state     *state
 	statePath string
 	savedPath string
 	commit    string
 
-	run      func(context.Context, piece) (totals, error)
+	run      func(context.Context, seedPiece) (totals, error)
 	workers  int
 	failures int       // after so many in this run it stops
 	until    time.Time // no piece begins later; zero: no matter when
 
 	now      func() time.Time
 	tick     <-chan time.Time // when to tell the progress
-	progress *progress
+	progress *progressLine
 
 	left   uint64    // seeds that nobody has begun with
 	failed []failure // in this run
 	broken bool      // off before its end
 }
 
-// plan returns what is to be done: the saved seeds, those to run twice, and those
+// planPieces returns what is to be done: the saved seeds, those to run twice, and those
 // that were not run before.
-func (c *campaign) plan(seeds []savedSeed, f flags) []piece {
-	var all []piece
+func (c *proofCampaign) planPieces(seeds []savedSeed, f flags) []seedPiece {
+	var all []seedPiece
 	for _, one := range seeds {
-		all = append(all, piece{span{one.seed, 1}, saved, one.world})
+		all = append(all, seedPiece{span{one.seed, 1}, saved, one.world})
 	}
-	for _, s := range c.state.Twice.missing(span{f.from, f.twice}, f.piece) {
-		all = append(all, piece{s, twice, ""})
+	for _, s := range c.state.Twice.missingFrom(span{f.from, f.twice}, f.piece) {
+		all = append(all, seedPiece{s, twice, ""})
 	}
-	for _, s := range c.state.Seeds.missing(span{f.from, f.seeds}, f.piece) {
-		all = append(all, piece{s, fresh, ""})
+	for _, s := range c.state.Seeds.missingFrom(span{f.from, f.seeds}, f.piece) {
+		all = append(all, seedPiece{s, fresh, ""})
 	}
 	return all
 }
 
 type result struct {
-	piece
+	seedPiece
 	totals
 	err error
 }
 
-// prove runs all pieces. When it returns, no process is left and the state is
+// runPieces runs all pieces. When it returns, no process is left and the state is
 // saved. Its error is not about seeds; see verdict.
-func (c *campaign) prove(ctx context.Context, pieces []piece) error {
-	work, results := make(chan piece), make(chan result)
+func (c *proofCampaign) runPieces(ctx context.Context, pieces []seedPiece) error {
+	work, results := make(chan seedPiece), make(chan result)
 	var workers sync.WaitGroup
 	for range c.workers {
 		workers.Go(func() {
@@ -69,8 +69,8 @@ func (c *campaign) prove(ctx context.Context, pieces []piece) error {
 	var trouble error
 	running, done := 0, ctx.Done()
 	for {
-		var next chan piece
-		var first piece
+		var next chan seedPiece
+		var first seedPiece
 		switch {
 		case len(pieces) == 0:
 		case trouble != nil || ctx.Err() != nil || len(c.failed) >= c.failures || !c.until.IsZero() && c.now().After(c.until):
@@ -87,42 +87,42 @@ func (c *campaign) prove(ctx context.Context, pieces []piece) error {
 			running++
 		case r := <-results:
 			running--
-			var again []piece
-			again, err := c.take(r)
+			var again []seedPiece
+			again, err := c.takeResult(r)
 			pieces = append(again, pieces...)
 			c.state.Wall = before + c.now().Sub(began).Seconds()
-			trouble = errors.Join(trouble, err, c.state.save(c.statePath))
+			trouble = errors.Join(trouble, err, c.state.saveTo(c.statePath))
 		case <-c.tick:
-			c.tell(pieces)
+			c.showProgress(pieces)
 		case <-done:
 			done = nil
 		}
 	}
 	close(work)
 	workers.Wait()
-	c.tell(pieces)
-	c.progress.end()
+	c.showProgress(pieces)
+	c.progress.endLine()
 	return trouble
 }
 
-func (c *campaign) tell(pieces []piece) {
+func (c *proofCampaign) showProgress(pieces []seedPiece) {
 	c.left = 0
 	for _, p := range pieces {
 		c.left += p.Seeds
 	}
-	c.progress.tell(c.now(), c.state, len(c.failed), c.left)
+	c.progress.showIfDue(c.now(), c.state, len(c.failed), c.left)
 }
 
-// take notes what came of a piece, and returns what is to be run in its place.
-func (c *campaign) take(r result) ([]piece, error) {
+// takeResult notes what came of a piece, and returns what is to be run in its place.
+func (c *proofCampaign) takeResult(r result) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):
 		c.broken = true
 		return nil, nil
 	case errors.Is(r.err, errSilent) && r.Seeds > 1:
-		var each []piece
-		for seed := r.From; seed < r.end(); seed++ {
-			each = append(each, piece{span{seed, 1}, r.kind, r.world})
+		var each []seedPiece
+		for seed := r.From; seed < r.endSeed(); seed++ {
+			each = append(each, seedPiece{span{seed, 1}, r.kind, r.world})
 		}
 		return each, nil
 	case errors.Is(r.err, errSilent):
@@ -130,11 +130,11 @@ func (c *campaign) take(r result) ([]piece, error) {
 	case r.err != nil:
 		return nil, r.err
 	}
-	c.state.add(r.piece, r.totals)
+	c.state.addTotals(r.seedPiece, r.totals)
 	failed := slices.Concat(r.Failed, r.Differing)
 	slices.Sort(failed)
 	if r.kind == saved && len(failed) == 0 {
-		c.state.mend(r.From, c.commit)
+		c.state.markRepaired(r.From, c.commit)
 	}
 	for _, seed := range slices.Compact(failed) {
 		what := r.describeSeed(seed)
@@ -143,8 +143,8 @@ func (c *campaign) take(r result) ([]piece, error) {
 		}
 		f := failure{Seed: seed, Commit: c.commit, What: what}
 		c.failed = append(c.failed, f)
-		c.state.fail(f)
-		c.progress.say(fmt.Sprintf("seed %d fails: %s", seed, what))
+		c.state.addFailure(f)
+		c.progress.printLine(fmt.Sprintf("seed %d fails: %s", seed, what))
 		if err := saveSeed(c.savedPath, f); err != nil {
 			return nil, err
 		}
@@ -152,8 +152,8 @@ func (c *campaign) take(r result) ([]piece, error) {
 	return nil, nil
 }
 
-// verdict is an error unless all is well that was asked for.
-func (c *campaign) verdict(f flags) error {
+// verdictError is an error unless all is well that was asked for.
+func (c *proofCampaign) verdictError(f flags) error {
 	var all []error
 	for _, bad := range c.state.Failed {
 		if bad.Commit == c.commit {
@@ -163,11 +163,11 @@ func (c *campaign) verdict(f flags) error {
 	if c.broken {
 		return errors.Join(append(all, errors.New("not finished: the same command goes on"))...)
 	}
-	if f.rare > 0 && len(c.state.Sometimes) == 0 {
+	if f.rare > 0 && len(c.state.Coverage) == 0 {
 		all = append(all, errors.New("the simulation names no rare states"))
 	}
-	for _, name := range c.state.rarest() {
-		if n := c.state.Sometimes[name]; n < int64(f.rare) {
+	for _, name := range c.state.rarestStates() {
+		if n := c.state.Coverage[name]; n < int64(f.rare) {
 			all = append(all, fmt.Errorf("reached %d times, want %d: %s", n, f.rare, name))
 		}
 	}

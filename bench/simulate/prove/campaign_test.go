@@ -16,7 +16,7 @@ import (
 )
 
 // newCampaign returns one of the stand-in, with its state in a folder of its own.
-func newCampaign(t *testing.T, f fake) *campaign {
+func newCampaign(t *testing.T, f fake) *proofCampaign {
 	t.Helper()
 	text, err := json.Marshal(f)
 	require.NoError(t, err)
@@ -24,22 +24,22 @@ func newCampaign(t *testing.T, f fake) *campaign {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	folder := t.TempDir()
-	p := &process{command: []string{self}, folder: folder}
-	c := &campaign{
+	p := &simulationProcess{command: []string{self}, folder: folder}
+	c := &proofCampaign{
 		statePath: filepath.Join(folder, "campaign.json"), savedPath: filepath.Join(folder, "testdata", "seeds.txt"),
-		commit: "c1", run: p.run, workers: 2, failures: 20, now: time.Now,
-		progress: &progress{to: &bytes.Buffer{}},
+		commit: "c1", run: p.runPiece, workers: 2, failures: 20, now: time.Now,
+		progress: &progressLine{to: &bytes.Buffer{}},
 	}
-	resumed(t, c, "c1")
+	resumeState(t, c, "c1")
 	return c
 }
 
-// resumed gives c the state that a new process would have, at a commit.
-func resumed(t *testing.T, c *campaign, commit string) {
+// resumeState gives c the state that a new process would have, at a commit.
+func resumeState(t *testing.T, c *proofCampaign, commit string) {
 	t.Helper()
-	s, err := resume(c.statePath, origin{Commit: commit}, false)
+	s, err := resumeOrNew(c.statePath, testedTree{Commit: commit}, false)
 	require.NoError(t, err)
-	s.begin(0, "prove")
+	s.beginRun(0, "prove")
 	c.state, c.commit, c.failed, c.broken = s, commit, nil, false
 }
 
@@ -47,27 +47,27 @@ func tenSeeds() flags { return flags{seeds: 10, piece: 3} }
 
 func TestEverySeedIsRunOnceAndAddedUp(t *testing.T) {
 	c := newCampaign(t, fake{Steps: 100})
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
-	require.NoError(t, c.verdict(flags{}))
-	s, err := load(c.statePath)
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
+	require.NoError(t, c.verdictError(flags{}))
+	s, err := loadState(c.statePath)
 	require.NoError(t, err)
 	require.Equal(t, spans{{0, 10}}, s.Seeds)
 	require.EqualValues(t, 1000, s.Steps)
 	require.EqualValues(t, 100, s.Faulted)
 	require.EqualValues(t, 10, s.Histories)
-	require.Equal(t, map[string]int64{"own 409": 20, "own 412": 0}, s.Sometimes)
-	require.Equal(t, []string{"own 412", "own 409"}, s.rarest())
-	require.Empty(t, c.plan(nil, tenSeeds()))
-	require.ErrorContains(t, c.verdict(flags{rare: 20}), "reached 0 times, want 20: own 412")
+	require.Equal(t, map[string]int64{"own 409": 20, "own 412": 0}, s.Coverage)
+	require.Equal(t, []string{"own 412", "own 409"}, s.rarestStates())
+	require.Empty(t, c.planPieces(nil, tenSeeds()))
+	require.ErrorContains(t, c.verdictError(flags{rare: 20}), "reached 0 times, want 20: own 412")
 }
 
 func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{4}})
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	want := []failure{{4, "c1", "an event was lost", ""}}
 	require.Equal(t, want, c.state.Failed)
-	require.EqualError(t, c.verdict(flags{}), "seed 4 fails: an event was lost")
-	require.EqualValues(t, 10, c.state.Seeds.count())
+	require.EqualError(t, c.verdictError(flags{}), "seed 4 fails: an event was lost")
+	require.EqualValues(t, 10, c.state.Seeds.countSeeds())
 
 	text, err := os.ReadFile(c.savedPath)
 	require.NoError(t, err)
@@ -76,8 +76,8 @@ func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []savedSeed{{seed: 4}}, seeds)
 
-	resumed(t, c, "c1")
-	require.NoError(t, c.prove(t.Context(), c.plan(seeds, tenSeeds())))
+	resumeState(t, c, "c1")
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(seeds, tenSeeds())))
 	require.Equal(t, want, c.state.Failed, "once for each commit")
 	require.EqualValues(t, 10, c.state.Histories, "a saved seed is not counted again")
 	again, err := os.ReadFile(c.savedPath)
@@ -85,31 +85,31 @@ func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	require.Equal(t, text, again)
 
 	t.Setenv(fakeSimulation, `{}`)
-	resumed(t, c, "c2")
-	require.NoError(t, c.prove(t.Context(), c.plan(seeds, tenSeeds())))
-	require.NoError(t, c.verdict(flags{}))
+	resumeState(t, c, "c2")
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(seeds, tenSeeds())))
+	require.NoError(t, c.verdictError(flags{}))
 }
 
 func TestASeedThatFailsNoMoreOnALaterCommitIsMended(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{4}})
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	again := func(commit string) {
 		c.commit, c.failed = commit, nil
-		require.NoError(t, c.prove(t.Context(), c.plan([]savedSeed{{seed: 4}}, tenSeeds())))
+		require.NoError(t, c.runPieces(t.Context(), c.planPieces([]savedSeed{{seed: 4}}, tenSeeds())))
 	}
 	t.Setenv(fakeSimulation, `{}`)
 	again("c1")
-	require.Equal(t, 1, c.state.failing(), "the commit on which it failed is what it was")
+	require.Equal(t, 1, c.state.countFailing(), "the commit on which it failed is what it was")
 	again("c2")
-	require.Zero(t, c.state.failing())
+	require.Zero(t, c.state.countFailing())
 	again("c3")
 	require.Equal(t, []failure{{4, "c1", "an event was lost", "c2"}}, c.state.Failed)
-	require.NoError(t, c.verdict(flags{}))
+	require.NoError(t, c.verdictError(flags{}))
 }
 
 func TestASeedThatKillsItsProcessIsFound(t *testing.T) {
 	c := newCampaign(t, fake{Dies: []uint64{4}})
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	require.Equal(t, []failure{{4, "c1", "panic: all is lost", ""}}, c.state.Failed)
 	require.Equal(t, spans{{0, 10}}, c.state.Seeds)
 	require.EqualValues(t, 9, c.state.Histories)
@@ -119,7 +119,7 @@ func TestSeedsThatAreRunTwiceCountForThemselves(t *testing.T) {
 	c := newCampaign(t, fake{Differs: []uint64{1, 8}, Steps: 10})
 	f := tenSeeds()
 	f.twice = 5
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, f)))
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, f)))
 	require.Equal(t, spans{{0, 5}}, c.state.Twice)
 	require.Equal(t, []uint64{1}, c.state.Differing)
 	require.EqualValues(t, 100, c.state.Steps)
@@ -131,22 +131,22 @@ func TestACampaignThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	run := c.run
 	c.workers = 1
-	c.run = func(ctx context.Context, p piece) (totals, error) {
+	c.run = func(ctx context.Context, p seedPiece) (totals, error) {
 		if p.From == 6 {
 			cancel()
 		}
 		return run(ctx, p)
 	}
-	require.NoError(t, c.prove(ctx, c.plan(nil, tenSeeds())))
-	require.ErrorContains(t, c.verdict(flags{}), "not finished")
+	require.NoError(t, c.runPieces(ctx, c.planPieces(nil, tenSeeds())))
+	require.ErrorContains(t, c.verdictError(flags{}), "not finished")
 	require.Equal(t, spans{{0, 6}}, c.state.Seeds)
 
 	c.run = run
-	resumed(t, c, "c1")
-	rest := c.plan(nil, tenSeeds())
-	require.Equal(t, []piece{{span{6, 3}, fresh, ""}, {span{9, 1}, fresh, ""}}, rest)
-	require.NoError(t, c.prove(t.Context(), rest))
-	require.NoError(t, c.verdict(flags{}))
+	resumeState(t, c, "c1")
+	rest := c.planPieces(nil, tenSeeds())
+	require.Equal(t, []seedPiece{{span{6, 3}, fresh, ""}, {span{9, 1}, fresh, ""}}, rest)
+	require.NoError(t, c.runPieces(t.Context(), rest))
+	require.NoError(t, c.verdictError(flags{}))
 	require.EqualValues(t, 10, c.state.Steps)
 }
 
@@ -157,14 +157,14 @@ func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 	c.now = func() time.Time { return time.Unix(seconds.Load(), 0) }
 	c.until = c.now().Add(time.Minute)
 	run := c.run
-	c.run = func(ctx context.Context, p piece) (totals, error) {
+	c.run = func(ctx context.Context, p seedPiece) (totals, error) {
 		if p.From == 3 {
 			seconds.Add(3600)
 		}
 		return run(ctx, p)
 	}
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
-	require.ErrorContains(t, c.verdict(flags{}), "not finished")
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
+	require.ErrorContains(t, c.verdictError(flags{}), "not finished")
 	require.Equal(t, spans{{0, 6}}, c.state.Seeds, "the piece that was begun is finished")
 	require.InDelta(t, 3600, c.state.Wall, 0.1)
 }
@@ -172,48 +172,48 @@ func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 func TestACampaignStopsWhenTooMuchFails(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
 	c.workers, c.failures = 1, 5
-	require.NoError(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	require.Len(t, c.state.Failed, 6)
-	require.ErrorContains(t, c.verdict(flags{}), "not finished")
+	require.ErrorContains(t, c.verdictError(flags{}), "not finished")
 }
 
 func TestAProcessThatCannotBeStartedIsNoFailingSeed(t *testing.T) {
 	c := newCampaign(t, fake{})
 	c.workers = 1
-	c.run = (&process{command: []string{filepath.Join(t.TempDir(), "none")}}).run
-	require.Error(t, c.prove(t.Context(), c.plan(nil, tenSeeds())))
+	c.run = (&simulationProcess{command: []string{filepath.Join(t.TempDir(), "none")}}).runPiece
+	require.Error(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	require.Empty(t, c.state.Failed)
 }
 
 func TestAnotherTreeBeginsANewCampaign(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "campaign.json")
-	old := &state{Origins: []origin{{Commit: "c1"}}, Steps: 5}
-	require.NoError(t, old.save(path))
+	old := &state{Origins: []testedTree{{Commit: "c1"}}, Steps: 5}
+	require.NoError(t, old.saveTo(path))
 	for _, tc := range []struct {
 		name  string
 		here  string
 		goOn  bool
 		steps int64
-		of    []origin
+		of    []testedTree
 	}{
-		{"the same", "c1", false, 5, []origin{{Commit: "c1"}}},
-		{"another, put together", "c2", true, 5, []origin{{Commit: "c1"}, {Commit: "c2"}}},
-		{"another", "c2", false, 0, []origin{{Commit: "c2"}}},
+		{"the same", "c1", false, 5, []testedTree{{Commit: "c1"}}},
+		{"another, put together", "c2", true, 5, []testedTree{{Commit: "c1"}, {Commit: "c2"}}},
+		{"another", "c2", false, 0, []testedTree{{Commit: "c2"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := resume(path, origin{Commit: tc.here}, tc.goOn)
+			s, err := resumeOrNew(path, testedTree{Commit: tc.here}, tc.goOn)
 			require.NoError(t, err)
 			require.Equal(t, tc.steps, s.Steps)
 			require.Equal(t, tc.of, s.Origins)
 		})
 	}
-	aside, err := load(path + ".before")
+	aside, err := loadState(path + ".before")
 	require.NoError(t, err)
 	require.EqualValues(t, 5, aside.Steps)
 
-	changed := origin{Commit: "c1" + record.Changes}
-	require.NoError(t, (&state{Origins: []origin{changed}, Steps: 5}).save(path))
-	s, err := resume(path, changed, false)
+	changed := testedTree{Commit: "c1" + record.Changes}
+	require.NoError(t, (&state{Origins: []testedTree{changed}, Steps: 5}).saveTo(path))
+	s, err := resumeOrNew(path, changed, false)
 	require.NoError(t, err)
 	require.Zero(t, s.Steps, "two trees with changes are never known to be the same")
 }
@@ -224,10 +224,10 @@ func TestSpansTellWhatIsMissing(t *testing.T) {
 		s = s.withSpan(each)
 	}
 	require.Equal(t, spans{{0, 8}, {10, 6}, {20, 5}}, s)
-	require.EqualValues(t, 19, s.count())
-	require.Equal(t, []span{{8, 2}, {16, 3}, {19, 1}, {25, 3}, {28, 2}}, s.missing(span{0, 30}, 3))
-	require.Equal(t, []span{{16, 2}}, s.missing(span{14, 4}, 3))
-	require.True(t, s.holds(span{11, 4}))
-	require.False(t, s.holds(span{7, 2}))
-	require.Empty(t, s.missing(span{3, 0}, 3))
+	require.EqualValues(t, 19, s.countSeeds())
+	require.Equal(t, []span{{8, 2}, {16, 3}, {19, 1}, {25, 3}, {28, 2}}, s.missingFrom(span{0, 30}, 3))
+	require.Equal(t, []span{{16, 2}}, s.missingFrom(span{14, 4}, 3))
+	require.True(t, s.hasAll(span{11, 4}))
+	require.False(t, s.hasAll(span{7, 2}))
+	require.Empty(t, s.missingFrom(span{3, 0}, 3))
 }

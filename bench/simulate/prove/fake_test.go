@@ -21,14 +21,14 @@ type fake struct {
 
 func TestMain(m *testing.M) {
 	if text, ok := os.LookupEnv(fakeSimulation); ok {
-		os.Exit(simulate(text))
+		os.Exit(runFake(text))
 	}
 	os.Exit(m.Run())
 }
 
-// simulate runs seeds as the test binary of the simulation does, and returns its
+// runFake runs seeds as the test binary of the simulation does, and returns its
 // exit code.
-func simulate(text string) int {
+func runFake(text string) int {
 	var f fake
 	if err := json.Unmarshal([]byte(text), &f); err != nil {
 		panic(err)
@@ -48,8 +48,8 @@ func simulate(text string) int {
 			again = true
 		}
 	}
-	t := totals{Sometimes: map[string]int64{"own 409": 0, "own 412": 0}}
-	for seed := s.From; seed < s.end(); seed++ {
+	t := totals{Coverage: map[string]int64{"own 409": 0, "own 412": 0}}
+	for seed := s.From; seed < s.endSeed(); seed++ {
 		if slices.Contains(f.Dies, seed) {
 			fmt.Println("panic: all is lost")
 			return 2
@@ -66,7 +66,7 @@ func simulate(text string) int {
 		t.Faulted += f.Steps / 10
 		t.Histories++
 		t.Seconds += 0.5
-		t.Sometimes["own 409"] += 2
+		t.Coverage["own 409"] += 2
 	}
 	line, err := json.Marshal(t)
 	if err == nil {

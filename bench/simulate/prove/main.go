@@ -55,7 +55,7 @@ type flags struct {
 	replay, drop              string
 }
 
-func parse(args []string) (flags, error) {
+func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("prove", flag.ContinueOnError)
 	set.Uint64Var(&f.from, "from", 0, "the first seed")
@@ -91,43 +91,43 @@ func parse(args []string) (flags, error) {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := runCommand(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "prove:", err)
 		stop()
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	f, err := parse(args)
+func runCommand(ctx context.Context, args []string) error {
+	f, err := parseFlags(args)
 	if err != nil {
 		return err
 	}
 	if f.report {
-		s, err := load(f.state)
+		s, err := loadState(f.state)
 		if err != nil {
 			return err
 		}
-		return s.report(f.out)
+		return s.writeReport(f.out)
 	}
 	if f.replay != "" {
-		return replay(ctx, f)
+		return replaySeed(ctx, f)
 	}
-	here := origin{Machine: record.Machine(), Go: runtime.Version(), Commit: record.Commit(ctx)}
-	s, err := resume(f.state, here, f.goOn)
+	here := testedTree{Machine: record.Machine(), Go: runtime.Version(), Commit: record.Commit(ctx)}
+	s, err := resumeOrNew(f.state, here, f.goOn)
 	if err != nil {
 		return err
 	}
-	if f.fresh && s.From != nil && !s.Seeds.holds(span{*s.From, f.seeds}) {
+	if f.fresh && s.From != nil && !s.Seeds.hasAll(span{*s.From, f.seeds}) {
 		f.from = *s.From // the fresh seeds that were not finished
 	}
-	s.begin(f.from, "go run ./bench/simulate/prove "+strings.Join(args, " "))
+	s.beginRun(f.from, "go run ./bench/simulate/prove "+strings.Join(args, " "))
 	folder, err := os.MkdirTemp("", "prove")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	p, err := build(ctx, folder, f)
+	p, err := buildSimulation(ctx, folder, f)
 	if err != nil {
 		return err
 	}
@@ -135,9 +135,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	c := &campaign{
+	c := &proofCampaign{
 		state: s, statePath: f.state, savedPath: f.saved, commit: here.Commit,
-		run: p.run, workers: f.workers, failures: f.failures, now: time.Now,
+		run: p.runPiece, workers: f.workers, failures: f.failures, now: time.Now,
 	}
 	if f.duration > 0 {
 		c.until = time.Now().Add(f.duration)
@@ -145,30 +145,30 @@ func run(ctx context.Context, args []string) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	c.tick, c.progress = ticker.C, newProgress(os.Stderr)
-	err = errors.Join(c.prove(ctx, c.plan(saved, f)), s.report(f.out), c.verdict(f))
-	c.progress.say(s.summary(err == nil))
+	err = errors.Join(c.runPieces(ctx, c.planPieces(saved, f)), s.writeReport(f.out), c.verdictError(f))
+	c.progress.printLine(s.summaryLine(err == nil))
 	return err
 }
 
-// replay builds the simulation and runs one seed.
-func replay(ctx context.Context, f flags) error {
+// replaySeed builds the simulation and runs one seed.
+func replaySeed(ctx context.Context, f flags) error {
 	folder, err := os.MkdirTemp("", "prove")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	p, err := build(ctx, folder, f)
+	p, err := buildSimulation(ctx, folder, f)
 	if err != nil {
 		return err
 	}
-	return p.replay(ctx, f.replay, f.drop)
+	return p.replaySeed(ctx, f.replay, f.drop)
 }
 
-// covered are the packages whose coverage counts.
-const covered = "./cosmos,./domain/hub,./api/servicebus"
+// coveredPackages are the packages whose coverage counts.
+const coveredPackages = "./cosmos,./domain/hub,./api/servicebus"
 
-// build makes the test binary of the simulation.
-func build(ctx context.Context, folder string, f flags) (*process, error) {
+// buildSimulation makes the test binary of the simulation.
+func buildSimulation(ctx context.Context, folder string, f flags) (*simulationProcess, error) {
 	binary := filepath.Join(folder, "simulate.test")
 	args := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", binary}
 	switch overlay, err := seeded.Overlay(ctx, folder, nil); {
@@ -182,9 +182,9 @@ func build(ctx context.Context, folder string, f flags) (*process, error) {
 	if f.race {
 		args = append(args, "-race")
 	}
-	p := &process{command: []string{binary}, dir: filepath.Join("bench", "simulate"), folder: folder}
+	p := &simulationProcess{command: []string{binary}, dir: filepath.Join("bench", "simulate"), folder: folder}
 	if f.cover != "" {
-		args = append(args, "-cover", "-covermode=set", "-coverpkg="+covered)
+		args = append(args, "-cover", "-covermode=set", "-coverpkg="+coveredPackages)
 		var err error
 		if p.profiles, err = filepath.Abs(f.cover); err != nil {
 			return nil, err

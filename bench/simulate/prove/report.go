@@ -19,15 +19,15 @@ const (
 	wantRare      = 100
 )
 
-// report writes the state up, unless path is empty.
-func (s *state) report(path string) error {
+// writeReport writes the state up, unless path is empty.
+func (s *state) writeReport(path string) error {
 	if path == "" {
 		return nil
 	}
-	return record.WriteFile(path, []byte(s.markdown()))
+	return record.WriteFile(path, []byte(s.formatReport()))
 }
 
-func (s *state) markdown() string {
+func (s *state) formatReport() string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# The long campaign\n")
@@ -35,28 +35,28 @@ func (s *state) markdown() string {
 	for _, o := range s.Origins {
 		say("- commit %s on %s, %s", o.Commit, o.Machine, o.Go)
 	}
-	say("- begun on %s; %s of all processes together, in %s", s.Began, seconds(s.Seconds), seconds(s.Wall))
+	say("- begun on %s; %s of all processes together, in %s", s.Began, formatSeconds(s.Seconds), formatSeconds(s.Wall))
 	if len(s.Origins) > 1 {
 		say("\nThe figures are those of all these commits together.")
 	}
 	say("\n## Totals\n\n| figure | target | measured |\n|---|---|---|")
-	say("| seeds | at least %d | %d |", wantSeeds, s.Seeds.count())
+	say("| seeds | at least %d | %d |", wantSeeds, s.Seeds.countSeeds())
 	say("| steps | at least %d | %d |", wantSteps, s.Steps)
-	say("| steps with a fault | at least %d %% | %.1f %% |", wantFaulted, percent(s.Faulted, s.Steps))
+	say("| steps with a fault | at least %d %% | %.1f %% |", wantFaulted, percentOf(s.Faulted, s.Steps))
 	say("| histories of one mailbox, all of them linearizable | at least %d | %d |", wantHistories, s.Histories)
-	say("| seeds run twice | at least %d | %d |", wantTwice, s.Twice.count())
+	say("| seeds run twice | at least %d | %d |", wantTwice, s.Twice.countSeeds())
 	say("| of these, with differing traces | 0 | %d |", len(s.Differing))
-	say("| seeds that fail | 0 | %d |", s.failing())
-	say("| steps a second and process | | %.0f |", per(s.Steps, s.Seconds))
-	say("| steps a second | | %.0f |", per(s.Steps, s.Wall))
+	say("| seeds that fail | 0 | %d |", s.countFailing())
+	say("| steps a second and process | | %.0f |", rateOf(s.Steps, s.Seconds))
+	say("| steps a second | | %.0f |", rateOf(s.Steps, s.Wall))
 	say("\nThe seeds: %s. A history that is not linearizable, or of which that cannot be told, fails its seed.", s.Seeds)
 	say("\n## Rare states\n\nHow often each was reached; at least %d times is the target.\n\n| state | times | |\n|---|---|---|", wantRare)
-	for _, name := range s.rarest() {
+	for _, name := range s.rarestStates() {
 		short := ""
-		if s.Sometimes[name] < wantRare {
+		if s.Coverage[name] < wantRare {
 			short = "too rare"
 		}
-		say("| %s | %d | %s |", cell(name), s.Sometimes[name], short)
+		say("| %s | %d | %s |", escapeCell(name), s.Coverage[name], short)
 	}
 	say("\n## Seeds that have failed\n")
 	if len(s.Failed) == 0 {
@@ -65,7 +65,7 @@ func (s *state) markdown() string {
 		say("| seed | commit | what | mended |\n|---|---|---|---|")
 	}
 	for _, f := range s.Failed {
-		say("| %d | %s | %s | %s |", f.Seed, f.Commit, cell(f.What), cmp.Or(f.Mended, "no"))
+		say("| %d | %s | %s | %s |", f.Seed, f.Commit, escapeCell(f.What), cmp.Or(f.Mended, "no"))
 	}
 	say("\n## Commands\n")
 	for _, command := range s.Commands {
@@ -74,34 +74,34 @@ func (s *state) markdown() string {
 	return b.String()
 }
 
-// summary is one line for whoever waits.
-func (s *state) summary(holds bool) string {
+// summaryLine is one line for whoever waits.
+func (s *state) summaryLine(holds bool) string {
 	verdict := "all invariants held"
 	if !holds {
 		verdict = "not all is well"
 	}
 	return fmt.Sprintf("%d seeds, %d steps, %d of them faulted, %d histories, %d seeds run twice with %d differing traces: %s",
-		s.Seeds.count(), s.Steps, s.Faulted, s.Histories, s.Twice.count(), len(s.Differing), verdict)
+		s.Seeds.countSeeds(), s.Steps, s.Faulted, s.Histories, s.Twice.countSeeds(), len(s.Differing), verdict)
 }
 
 // String says which seeds they are.
 func (s spans) String() string {
 	texts := make([]string, len(s))
 	for i, each := range s {
-		texts[i] = fmt.Sprintf("%d to %d", each.From, each.end()-1)
+		texts[i] = fmt.Sprintf("%d to %d", each.From, each.endSeed()-1)
 	}
 	return strings.Join(texts, ", ")
 }
 
-func seconds(n float64) string {
+func formatSeconds(n float64) string {
 	return (time.Duration(n) * time.Second).String()
 }
 
-func per(n int64, seconds float64) float64 {
+func rateOf(n int64, seconds float64) float64 {
 	if seconds == 0 {
 		return 0
 	}
 	return float64(n) / seconds
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

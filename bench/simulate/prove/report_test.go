@@ -14,17 +14,17 @@ import (
 
 func someState() *state {
 	return &state{
-		Origins:  []origin{{Commit: "c1", Machine: "2 cores, linux/amd64", Go: "go1.26.8"}},
+		Origins:  []testedTree{{Commit: "c1", Machine: "2 cores, linux/amd64", Go: "go1.26.8"}},
 		Commands: []string{"go run ./bench/simulate/prove -seeds 60000"}, Began: "2026-11-21", Wall: 100,
 		Seeds: spans{{0, 60_000}}, Steps: 12_000_000, Faulted: 900_000, Seconds: 190, Histories: 30_000,
-		Sometimes: map[string]int64{"own 412": 99, "own | 409": 100}, Twice: spans{{0, 1000}},
+		Coverage: map[string]int64{"own 412": 99, "own | 409": 100}, Twice: spans{{0, 1000}},
 		Failed: []failure{{7, "c1", "an event was lost", ""}, {8, "c0", "two were", "c1"}},
 	}
 }
 
 func TestTheReportSaysAllThatIsInTheState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "RESULTS.md")
-	require.NoError(t, someState().report(path))
+	require.NoError(t, someState().writeReport(path))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for _, line := range []string{
@@ -46,45 +46,45 @@ func TestTheReportSaysAllThatIsInTheState(t *testing.T) {
 	} {
 		require.Contains(t, string(text), line)
 	}
-	require.NoError(t, someState().report(""))
+	require.NoError(t, someState().writeReport(""))
 }
 
 func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := &progress{to: &out}
+	p := &progressLine{to: &out}
 	s := someState()
 	at := time.Unix(0, 0)
 	s.Seeds, s.Steps = spans{{0, 100}}, 1000
-	p.tell(at, s, 0, 1000)
-	p.tell(at.Add(9*time.Second), s, 0, 1000)
+	p.showIfDue(at, s, 0, 1000)
+	p.showIfDue(at.Add(9*time.Second), s, 0, 1000)
 	require.Empty(t, out.String())
 	s.Seeds, s.Steps, s.Faulted = spans{{0, 200}}, 11_000, 1100
-	p.tell(at.Add(10*time.Second), s, 1, 900)
-	p.end()
+	p.showIfDue(at.Add(10*time.Second), s, 1, 900)
+	p.endLine()
 	require.Equal(t, "200 seeds, 11000 steps, 10.0 % faulted, 1000 steps/s, 1 failed, 1m30s to go; rare states 2/2, least \"own 412\" 99\n", out.String())
 }
 
 func TestProgressTellsOfSeedsThatAreRunTwiceAndLeavesTheirTimeOut(t *testing.T) {
 	var out bytes.Buffer
-	p := &progress{to: &out}
+	p := &progressLine{to: &out}
 	s := someState()
-	s.Seeds, s.Steps, s.Faulted, s.Sometimes = nil, 0, 100, nil
+	s.Seeds, s.Steps, s.Faulted, s.Coverage = nil, 0, 100, nil
 	at := time.Unix(0, 0)
-	p.tell(at, s, 0, 1000)
+	p.showIfDue(at, s, 0, 1000)
 	s.Twice = spans{{0, 50}}
-	p.tell(at.Add(time.Hour), s, 0, 1000)
+	p.showIfDue(at.Add(time.Hour), s, 0, 1000)
 	s.Seeds, s.Steps = spans{{0, 100}}, 1000
-	p.tell(at.Add(time.Hour+10*time.Second), s, 0, 900)
+	p.showIfDue(at.Add(time.Hour+10*time.Second), s, 0, 900)
 	require.Equal(t, "50 seeds twice, 0 seeds, 0 steps, 0.0 % faulted, 0 steps/s, 0 failed, unknown to go\n"+
 		"100 seeds, 1000 steps, 10.0 % faulted, 100 steps/s, 0 failed, 1m30s to go\n", out.String())
 }
 
 func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := &progress{to: &out, terminal: true, width: func() int { return 10 }}
-	p.tell(time.Unix(0, 0), &state{}, 0, 0)
-	p.say("seed 7 fails")
-	p.end()
+	p := &progressLine{to: &out, terminal: true, width: func() int { return 10 }}
+	p.showIfDue(time.Unix(0, 0), &state{}, 0, 0)
+	p.printLine("seed 7 fails")
+	p.endLine()
 	require.Equal(t, "\r0 seeds, \x1b[K\r\x1b[Kseed 7 fails\n\n", out.String())
 }
 

@@ -11,7 +11,7 @@ type span struct {
 	Seeds uint64 `json:"seeds"`
 }
 
-func (s span) end() uint64 { return s.From + s.Seeds }
+func (s span) endSeed() uint64 { return s.From + s.Seeds }
 
 // spans are runs of seeds in ascending order that neither overlap nor touch.
 type spans []span
@@ -23,17 +23,17 @@ func (s spans) withSpan(more span) spans {
 	joined := all[:1]
 	for _, next := range all[1:] {
 		last := &joined[len(joined)-1]
-		if next.From > last.end() {
+		if next.From > last.endSeed() {
 			joined = append(joined, next)
 			continue
 		}
-		last.Seeds = max(last.end(), next.end()) - last.From
+		last.Seeds = max(last.endSeed(), next.endSeed()) - last.From
 	}
 	return joined
 }
 
-// missing returns what of a span is not in s, in pieces of so many seeds.
-func (s spans) missing(of span, size uint64) []span {
+// missingFrom returns what of a span is not in s, in pieces of so many seeds.
+func (s spans) missingFrom(of span, size uint64) []span {
 	var gaps []span
 	cut := func(from, to uint64) {
 		for ; from < to; from += size {
@@ -42,21 +42,21 @@ func (s spans) missing(of span, size uint64) []span {
 	}
 	from := of.From
 	for _, have := range s {
-		if have.end() <= from || have.From >= of.end() {
+		if have.endSeed() <= from || have.From >= of.endSeed() {
 			continue
 		}
 		cut(from, max(have.From, from))
-		from = have.end()
+		from = have.endSeed()
 	}
-	cut(from, max(of.end(), from))
+	cut(from, max(of.endSeed(), from))
 	return gaps
 }
 
-// holds reports whether all of a span is in s.
-func (s spans) holds(all span) bool { return len(s.missing(all, all.Seeds+1)) == 0 }
+// hasAll reports whether all of a span is in s.
+func (s spans) hasAll(all span) bool { return len(s.missingFrom(all, all.Seeds+1)) == 0 }
 
-// count returns how many seeds there are.
-func (s spans) count() uint64 {
+// countSeeds returns how many seeds there are.
+func (s spans) countSeeds() uint64 {
 	var n uint64
 	for _, each := range s {
 		n += each.Seeds

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// An origin says what was tested, and where.
-type origin struct {
+// A testedTree says what was tested, and where.
+type testedTree struct {
 	Commit  string `json:"commit"`
 	Machine string `json:"machine"`
 	Go      string `json:"go"`
@@ -22,18 +22,18 @@ type origin struct {
 
 // A state is all that is known of a campaign.
 type state struct {
-	Origins  []origin `json:"origins"` // several only if -continue has put them together
-	Commands []string `json:"commands"`
-	Began    string   `json:"began"`
-	From     *uint64  `json:"from,omitempty"` // the first seed of the last run
-	Wall     float64  `json:"wallSeconds"`    // during which processes ran
+	Origins  []testedTree `json:"origins"` // several only if -continue has put them together
+	Commands []string     `json:"commands"`
+	Began    string       `json:"began"`
+	From     *uint64      `json:"from,omitempty"` // the first seed of the last run
+	Wall     float64      `json:"wallSeconds"`    // during which processes ran
 
 	Seeds     spans            `json:"seeds"` // that were run
 	Steps     int64            `json:"steps"`
 	Faulted   int64            `json:"faulted"` // of the steps
 	Seconds   float64          `json:"seconds"` // of all processes together
 	Histories int64            `json:"histories"`
-	Sometimes map[string]int64 `json:"sometimes"` // how often each rare state was reached
+	Coverage  map[string]int64 `json:"sometimes"` // how often each rare state was reached
 
 	Twice     spans    `json:"twice"`     // seeds that were run twice
 	Differing []uint64 `json:"differing"` // of those
@@ -49,9 +49,9 @@ type failure struct {
 	Mended string `json:"mended,omitempty"` // the first commit on which it did not fail any more
 }
 
-// load returns the state at path, or a new one if there is none.
-func load(path string) (*state, error) {
-	s := &state{Sometimes: make(map[string]int64)}
+// loadState returns the state at path, or a new one if there is none.
+func loadState(path string) (*state, error) {
+	s := &state{Coverage: make(map[string]int64)}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -65,10 +65,10 @@ func load(path string) (*state, error) {
 	return s, nil
 }
 
-// resume returns the state at path if it is of this tree or goOn says that this does
+// resumeOrNew returns the state at path if it is of this tree or goOn says that this does
 // not matter, else a new one. What is not gone on with is put aside.
-func resume(path string, here origin, goOn bool) (*state, error) {
-	s, err := load(path)
+func resumeOrNew(path string, here testedTree, goOn bool) (*state, error) {
+	s, err := loadState(path)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func resume(path string, here origin, goOn bool) (*state, error) {
 		if err := os.Rename(path, path+".before"); err != nil {
 			return nil, fmt.Errorf("put the state of another tree aside: %w", err)
 		}
-		if s, err = load(path); err != nil {
+		if s, err = loadState(path); err != nil {
 			return nil, err
 		}
 		known = false
@@ -89,8 +89,8 @@ func resume(path string, here origin, goOn bool) (*state, error) {
 	return s, nil
 }
 
-// begin notes that a run begins.
-func (s *state) begin(from uint64, command string) {
+// beginRun notes that a run begins.
+func (s *state) beginRun(from uint64, command string) {
 	s.From = &from
 	if s.Began == "" {
 		s.Began = time.Now().UTC().Format(time.DateOnly)
@@ -100,8 +100,8 @@ func (s *state) begin(from uint64, command string) {
 	}
 }
 
-// save writes s to path, all of it or nothing.
-func (s *state) save(path string) error {
+// saveTo writes s to path, all of it or nothing.
+func (s *state) saveTo(path string) error {
 	text, err := json.MarshalIndent(s, "", "\t")
 	if err != nil {
 		return err
@@ -109,9 +109,9 @@ func (s *state) save(path string) error {
 	return record.WriteFile(path, append(text, '\n'))
 }
 
-// add takes in what a process said about a piece. Only what is run for the campaign
+// addTotals takes in what a process said about a piece. Only what is run for the campaign
 // counts in its sums, so that no seed counts twice.
-func (s *state) add(p piece, t totals) {
+func (s *state) addTotals(p seedPiece, t totals) {
 	switch p.kind {
 	case saved:
 		return
@@ -126,21 +126,21 @@ func (s *state) add(p piece, t totals) {
 	s.Faulted += t.Faulted
 	s.Seconds += t.Seconds
 	s.Histories += t.Histories
-	for name, n := range t.Sometimes {
-		s.Sometimes[name] += n
+	for name, n := range t.Coverage {
+		s.Coverage[name] += n
 	}
 }
 
-// fail notes a seed that fails, once for each commit.
-func (s *state) fail(f failure) {
+// addFailure notes a seed that fails, once for each commit.
+func (s *state) addFailure(f failure) {
 	if !slices.ContainsFunc(s.Failed, func(known failure) bool { return known.Seed == f.Seed && known.Commit == f.Commit }) {
 		s.Failed = append(s.Failed, f)
 	}
 }
 
-// mend notes that a seed does not fail on a commit. Whether two runs of it differ, one
+// markRepaired notes that a seed does not fail on a commit. Whether two runs of it differ, one
 // cannot tell.
-func (s *state) mend(seed uint64, commit string) {
+func (s *state) markRepaired(seed uint64, commit string) {
 	if slices.Contains(s.Differing, seed) {
 		return
 	}
@@ -151,8 +151,8 @@ func (s *state) mend(seed uint64, commit string) {
 	}
 }
 
-// failing are those failures that are not mended.
-func (s *state) failing() (n int) {
+// countFailing are those failures that are not mended.
+func (s *state) countFailing() (n int) {
 	for _, f := range s.Failed {
 		if f.Mended == "" {
 			n++
@@ -161,15 +161,15 @@ func (s *state) failing() (n int) {
 	return n
 }
 
-// rarest returns the rare states, the rarest first.
-func (s *state) rarest() []string {
-	names := make([]string, 0, len(s.Sometimes))
-	for name := range s.Sometimes {
+// rarestStates returns the rare states, the rarest first.
+func (s *state) rarestStates() []string {
+	names := make([]string, 0, len(s.Coverage))
+	for name := range s.Coverage {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		if s.Sometimes[a] != s.Sometimes[b] {
-			return int(max(min(s.Sometimes[a]-s.Sometimes[b], 1), -1))
+		if s.Coverage[a] != s.Coverage[b] {
+			return int(max(min(s.Coverage[a]-s.Coverage[b], 1), -1))
 		}
 		return strings.Compare(a, b)
 	})

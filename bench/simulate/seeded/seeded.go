@@ -34,10 +34,10 @@ import (
 // Tag is the build tag of whatever is built with the overlay.
 const Tag = "seeded"
 
-// A change replaces one line that is there exactly once.
-type change struct{ file, old, new string }
+// A sourceEdit replaces one line that is there exactly once.
+type sourceEdit struct{ file, old, new string }
 
-var changes = []change{
+var changes = []sourceEdit{
 	{"runtime/rand.go", "\tglobalRand.state.Init(*seed)\n", "\tclear(seed[:])\n\tseed[0] = 1\n\tglobalRand.state.Init(*seed)\n"},
 	{"runtime/rand.go", "func maps_rand() uint64 {\n\treturn rand()\n}\n", `func maps_rand() uint64 {
 	return 1

@@ -145,7 +145,7 @@ func NameOf(req *http.Request) Name {
 	id = strings.TrimPrefix(id, "/")
 	r := request{method: req.Method, container: container, id: id, body: bodyOf(req), key: keyOf(req)}
 	r.isQuery = IsQuery(req)
-	r.isBatch = is(req, "x-ms-cosmos-is-batch-request")
+	r.isBatch = hasTrueHeader(req, "x-ms-cosmos-is-batch-request")
 	r.isConditional = req.Header.Get("If-Match") != ""
 	if req.Header.Get("A-IM") != "" {
 		return ReadFeed
@@ -155,10 +155,10 @@ func NameOf(req *http.Request) Name {
 
 // IsQuery reports whether req asks for all documents of which something holds.
 func IsQuery(req *http.Request) bool {
-	return is(req, "x-ms-documentdb-query") || is(req, "x-ms-documentdb-isquery")
+	return hasTrueHeader(req, "x-ms-documentdb-query") || hasTrueHeader(req, "x-ms-documentdb-isquery")
 }
 
-func is(req *http.Request, header string) bool {
+func hasTrueHeader(req *http.Request, header string) bool {
 	return strings.EqualFold(req.Header.Get(header), "true")
 }
 

@@ -36,10 +36,10 @@ func (o *Observer) changeStored(k key, d *document, existed bool, changed map[ke
 	bucket, name, isObject := objectOfChange(d.Resource)
 	switch {
 	case existed:
-		o.violated("P14", k, "a stored change has changed")
+		o.addViolation("P14", k, "a stored change has changed")
 		return
 	case !isObject || k.partition != shardOf(bucket, name, max(o.buckets[bucket], 1)):
-		o.violated("layout", k, "its resource is %q", d.Resource)
+		o.addViolation("layout", k, "its resource is %q", d.Resource)
 		return
 	}
 	of := key{k.partition, idOf(name)}
@@ -62,14 +62,14 @@ func (j *objectCheck) isMark(rows []row) bool {
 	}
 	same := make(map[identity]row)
 	for _, r := range rows {
-		same[r.identity()] = r
+		same[r.identityOf()] = r
 	}
 	return maps.Equal(same, before.rows)
 }
 
-// state returns what those who watch an object are notified of if it changes.
-func (r *row) state() row {
-	f := r.facts()
+// changeState returns what those who watch an object are notified of if it changes.
+func (r *row) changeState() row {
+	f := r.factsOf()
 	f.Attributes, f.Reordered = r.Attributes, 0
 	return f
 }
@@ -80,34 +80,34 @@ func (j *objectCheck) judgeChanges() {
 	before, after := &j.before.doc, &j.doc
 	switch {
 	case before.IsWatched && !after.IsWatched:
-		j.violated("P14", "it is not watched any longer")
+		j.addViolation("P14", "it is not watched any longer")
 	case !before.IsWatched && after.IsWatched && after.Current == nil:
-		j.violated("P14", "it is watched, and has no current row")
+		j.addViolation("P14", "it is watched, and has no current row")
 	}
 	event := ""
 	switch {
 	case !before.IsWatched || before.Current == nil:
 	case after.Current == nil:
 		event = "deleted"
-	case after.Current.identity() != before.Current.identity(), after.Current.state() != before.Current.state():
+	case after.Current.identityOf() != before.Current.identityOf(), after.Current.changeState() != before.Current.changeState():
 		event = "updated"
 	}
 	want := before.Changes
 	if event != "" {
 		want++
-		j.reached("a watched object was changed")
+		j.markReached("a watched object was changed")
 	}
 	if after.Changes != want {
-		j.violated("P14", "it counts %d changes, want %d", after.Changes, want)
+		j.addViolation("P14", "it counts %d changes, want %d", after.Changes, want)
 	}
 	created := j.created[j.key]
 	if int64(len(created)) != want-before.Changes {
-		j.violated("P14", "%d changes are stored with it, want %d", len(created), want-before.Changes)
+		j.addViolation("P14", "%d changes are stored with it, want %d", len(created), want-before.Changes)
 		return
 	}
 	for _, d := range created {
 		if d.Event != event || d.Number != want || !strings.HasSuffix(d.ID, fmt.Sprintf(".%020d", want)) {
-			j.violated("P14", "the stored change %s is %d %s, want %d %s", d.ID, d.Number, d.Event, want, event)
+			j.addViolation("P14", "the stored change %s is %d %s, want %d %s", d.ID, d.Number, d.Event, want, event)
 		}
 	}
 }

@@ -14,13 +14,13 @@ import (
 // observeWatched has a store change an object that is watched, and publishes the changes.
 func observeWatched(t *testing.T) *observed {
 	t.Helper()
-	o := observe(t, "[C@10/1]")
-	r := domain.ObjectResourceOf(o.name())
+	o := newObserved(t, "[C@10/1]")
+	r := domain.ObjectResourceOf(o.nameOf())
 	for range 2 {
 		_, err := o.store.MarkWatched(t.Context(), r, false)
 		require.NoError(t, err)
 	}
-	o.ingest("[C@20/1] [C@20/1] [D@15/1] [D@30/1] [C@40/1]")
+	o.ingestEvents("[C@20/1] [C@20/1] [D@15/1] [D@30/1] [C@40/1]")
 	require.Equal(t, 2, o.reached["a watched object was changed"])
 	_, err := o.store.MarkWatched(t.Context(), r, false)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func observeWatched(t *testing.T) *observed {
 
 func TestAnObserverAcceptsWhatAStoreCommitsOfAWatchedObject(t *testing.T) {
 	o := observeWatched(t)
-	require.NoError(t, o.Commit(o.edited(t, func(map[string]members) {})))
+	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
 }
 
 func TestAnObserverFindsEachViolationOfAWatch(t *testing.T) {
@@ -87,14 +87,14 @@ func TestAnObserverFindsEachViolationOfAWatch(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observeWatched(t)
-			require.ErrorContains(t, o.Commit(o.edited(t, tc.edit)), tc.rule+": ")
+			require.ErrorContains(t, o.Commit(o.editDocument(t, tc.edit)), tc.rule+": ")
 		})
 	}
 }
 
 func TestAStoredChangeIsInTheCommitOfItsObject(t *testing.T) {
 	o := observeWatched(t)
-	o.ingest("[C@50/1]")
+	o.ingestEvents("[C@50/1]")
 	var alone string
 	for id, c := range o.documents {
 		if strings.HasPrefix(id, "-c.") {

@@ -61,7 +61,7 @@ type identity struct {
 	index     int
 }
 
-func (r *row) identity() identity {
+func (r *row) identityOf() identity {
 	switch {
 	case r.Sequencer == "":
 		return identity{message: r.Message, index: r.Index}
@@ -71,8 +71,8 @@ func (r *row) identity() identity {
 	return identity{version: r.Version, kind: r.Type, sequencer: r.Sequencer}
 }
 
-// facts returns what never changes of a row.
-func (r *row) facts() row {
+// factsOf returns what never changes of a row.
+func (r *row) factsOf() row {
 	f := *r
 	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
 	f.Attributes, f.IngestID = "", "" // see judgePatches
@@ -91,8 +91,8 @@ func (r *row) isOver() bool {
 	return r.isDeleteMarker() || r.Type == created && (r.Reason == "Crawl" || r.Reason == "CrawlRestored")
 }
 
-// happened returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happened() (int64, bool) { return micros(r.Time) }
+// happenedAt returns the time of the event in microseconds, and false if it is unknown.
+func (r *row) happenedAt() (int64, bool) { return micros(r.Time) }
 
 // micros returns a time in microseconds. An unknown one is the least one, and false.
 func micros(text string) (int64, bool) {
@@ -127,11 +127,11 @@ func baseOf(form int, sequencer string) string {
 	return fmt.Sprintf("~%04d", len(sequencer)) + sequencer
 }
 
-func (r *row) order() order {
+func (r *row) orderOf() order {
 	if !r.isGenerated() {
-		return order{base: baseOf(r.Form, r.Sequencer), kind: r.Type, version: r.Version, sequencer: r.identity().sequencer}
+		return order{base: baseOf(r.Form, r.Sequencer), kind: r.Type, version: r.Version, sequencer: r.identityOf().sequencer}
 	}
-	t, _ := r.happened()
+	t, _ := r.happenedAt()
 	o := order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
 	if o.rank == overRow {
 		o.after = t
@@ -142,14 +142,14 @@ func (r *row) order() order {
 	return o
 }
 
-func (o order) compare(p order) int {
+func (o order) compareOrders(p order) int {
 	return cmp.Or(
 		cmp.Compare(o.base, p.base), cmp.Compare(o.rank, p.rank), cmp.Compare(o.after, p.after), cmp.Compare(o.time, p.time), cmp.Compare(o.number, p.number),
 		cmp.Compare(o.kind, p.kind), cmp.Compare(o.version, p.version), cmp.Compare(o.sequencer, p.sequencer),
 	)
 }
 
-func compareRows(a, b row) int { return a.order().compare(b.order()) }
+func compareRows(a, b row) int { return a.orderOf().compareOrders(b.orderOf()) }
 
 // A document is a document of a shard, or that of a bucket.
 type document struct {
@@ -199,8 +199,8 @@ type floor struct {
 	Sequencer string `json:"sequencer"`
 }
 
-// order returns the order of a floor. The base of an opaque sequencer is ~, its length, : and its text.
-func (f *floor) order() order {
+// orderOf returns the order of a floor. The base of an opaque sequencer is ~, its length, : and its text.
+func (f *floor) orderOf() order {
 	if f == nil {
 		return order{rank: -1} // below all rows
 	}

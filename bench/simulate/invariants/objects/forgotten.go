@@ -10,7 +10,7 @@ func (j *objectCheck) judgeForgotten(rows []row) {
 		}
 	}
 	for _, r := range rows {
-		present[r.identity()] = true
+		present[r.identityOf()] = true
 		note(r)
 		j.judgeNew(&r)
 	}
@@ -23,22 +23,22 @@ func (j *objectCheck) judgeForgotten(rows []row) {
 	for i := range j.gone {
 		r := &j.gone[i]
 		top := newest[r.Version]
-		j.judgeGone(r, top.identity() == r.identity())
+		j.judgeGone(r, top.identityOf() == r.identityOf())
 	}
 	j.judgeMemory()
 	if len(j.gone) > 0 {
-		j.reached("rows were forgotten")
+		j.markReached("rows were forgotten")
 	}
 	if !j.exists {
-		j.reached("an object was forgotten")
+		j.markReached("an object was forgotten")
 	}
 }
 
 // judgeGone judges a row that is gone.
 func (j *objectCheck) judgeGone(r *row, isNewest bool) {
-	t, isKnown := r.happened()
+	t, isKnown := r.happenedAt()
 	if j.Forgets == nil || !isKnown {
-		j.violated("L1", "the row of event %+v is gone", r.identity())
+		j.addViolation("L1", "the row of event %+v is gone", r.identityOf())
 		return
 	}
 	limit, dead := j.Forgets()
@@ -47,27 +47,27 @@ func (j *objectCheck) judgeGone(r *row, isNewest bool) {
 	}
 	to, _ := micros(j.doc.ForgottenTo)
 	switch {
-	case j.exists && (t > to || r.order().compare(j.doc.Forgotten.order()) > 0):
-		j.violated("L1", "the row of event %+v is gone, and the object does not remember that it was forgotten", r.identity())
+	case j.exists && (t > to || r.orderOf().compareOrders(j.doc.Forgotten.orderOf()) > 0):
+		j.addViolation("L1", "the row of event %+v is gone, and the object does not remember that it was forgotten", r.identityOf())
 	case isNewest && r.isLive():
-		j.violated("L7", "the row of event %+v is gone, the newest one of a version that exists", r.identity())
+		j.addViolation("L7", "the row of event %+v is gone, the newest one of a version that exists", r.identityOf())
 	case t >= limit.UnixMicro():
-		j.violated("L7", "the row of event %+v is gone, which is not older than %v", r.identity(), limit)
+		j.addViolation("L7", "the row of event %+v is gone, which is not older than %v", r.identityOf(), limit)
 	}
 }
 
 // judgeNew demands that a row is not one that was forgotten.
 func (j *objectCheck) judgeNew(r *row) {
-	if _, isOld := j.before.rows[r.identity()]; isOld {
+	if _, isOld := j.before.rows[r.identityOf()]; isOld {
 		return
 	}
 	j.judgeCrawled(r)
-	if _, was := j.before.forgotten[r.identity()]; was {
-		j.violated("L7", "event %+v was forgotten, and is there again", r.identity())
+	if _, was := j.before.forgotten[r.identityOf()]; was {
+		j.addViolation("L7", "event %+v was forgotten, and is there again", r.identityOf())
 	}
-	t, isKnown := r.happened()
+	t, isKnown := r.happenedAt()
 	if to, has := micros(j.before.doc.ForgottenTo); has && isKnown && t <= to {
-		j.violated("L7", "event %+v is new, and not later than what was forgotten", r.identity())
+		j.addViolation("L7", "event %+v is new, and not later than what was forgotten", r.identityOf())
 	}
 }
 
@@ -79,10 +79,10 @@ func (j *objectCheck) judgeMemory() {
 	}
 	toBefore, hadBefore := micros(before.ForgottenTo)
 	to, has := micros(after.ForgottenTo)
-	if hadBefore && (!has || to < toBefore) || after.Forgotten.order().compare(before.Forgotten.order()) < 0 {
-		j.violated("L7", "it had forgotten all up to %+v of %s, and now up to %+v of %s", before.Forgotten, before.ForgottenTo, after.Forgotten, after.ForgottenTo)
+	if hadBefore && (!has || to < toBefore) || after.Forgotten.orderOf().compareOrders(before.Forgotten.orderOf()) < 0 {
+		j.addViolation("L7", "it had forgotten all up to %+v of %s, and now up to %+v of %s", before.Forgotten, before.ForgottenTo, after.Forgotten, after.ForgottenTo)
 	}
 	if want := before.ForgottenRows + int64(len(j.gone)); after.ForgottenRows != want {
-		j.violated("L7", "it had forgotten %d rows, %d are gone, and it counts %d", before.ForgottenRows, len(j.gone), after.ForgottenRows)
+		j.addViolation("L7", "it had forgotten %d rows, %d are gone, and it counts %d", before.ForgottenRows, len(j.gone), after.ForgottenRows)
 	}
 }

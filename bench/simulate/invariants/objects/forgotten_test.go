@@ -15,8 +15,8 @@ import (
 
 const retention = 10 * time.Second
 
-// sweep forgets all that may be forgotten at a time after the first moment.
-func (o *observed) sweep(after time.Duration) {
+// sweepAndCheck forgets all that may be forgotten at a time after the first moment.
+func (o *observed) sweepAndCheck(after time.Duration) {
 	o.t.Helper()
 	o.now = objecttest.FirstMoment.Add(after)
 	page, err := o.store.Forget(o.t.Context(), repository.ObjectShard{Bucket: "bucket"}, "", 10)
@@ -30,16 +30,16 @@ const sweptScript = "[C@10/1+10] [C@20/1+20] [C@30/1+30] [C@-/1+35] [D@40/1+40] 
 
 func TestAnObserverAcceptsWhatAStoreForgets(t *testing.T) {
 	o := observeFor(t, sweptScript, retention)
-	o.sweep(200 * time.Second)
+	o.sweepAndCheck(200 * time.Second)
 	require.Positive(t, o.reached["rows were forgotten"])
 	require.Zero(t, o.reached["an object was forgotten"])
-	require.Equal(t, []domain.ObjectOutcome{domain.ObjectTooOld, domain.ObjectStored}, o.ingest("[C@20/1+20] [C@70/2+190]"))
+	require.Equal(t, []domain.ObjectOutcome{domain.ObjectTooOld, domain.ObjectStored}, o.ingestEvents("[C@20/1+20] [C@70/2+190]"))
 
 	dead := observeFor(t, "[C@10+10] [D@20+20]", retention)
-	dead.sweep(15 * 24 * time.Hour)
+	dead.sweepAndCheck(15 * 24 * time.Hour)
 	require.Positive(t, dead.reached["an object was forgotten"])
-	require.Equal(t, []domain.ObjectOutcome{domain.ObjectTooOld}, dead.ingest("[C@10+10]"))
-	require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored}, dead.ingest("[C@30+1290000]"))
+	require.Equal(t, []domain.ObjectOutcome{domain.ObjectTooOld}, dead.ingestEvents("[C@10+10]"))
+	require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored}, dead.ingestEvents("[C@30+1290000]"))
 }
 
 func TestAnObserverFindsEachViolationOfForgetting(t *testing.T) {
@@ -88,8 +88,8 @@ func TestAnObserverFindsEachViolationOfForgetting(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observeFor(t, sweptScript, retention)
-			o.sweep(200 * time.Second)
-			require.ErrorContains(t, o.Commit(o.edited(t, tc.edit)), tc.rule+": ")
+			o.sweepAndCheck(200 * time.Second)
+			require.ErrorContains(t, o.Commit(o.editDocument(t, tc.edit)), tc.rule+": ")
 		})
 	}
 }
@@ -98,10 +98,10 @@ func TestAnObserverFindsARowThatIsForgottenTooEarly(t *testing.T) {
 	o := observeFor(t, sweptScript, retention)
 	o.Forgets = func() (rows, dead time.Time) { return objecttest.FirstMoment, objecttest.FirstMoment }
 	o.now = objecttest.FirstMoment.Add(200 * time.Second)
-	before := o.edited(t, func(map[string]members) {})
+	before := o.editDocument(t, func(map[string]members) {})
 	swept := observeFor(t, sweptScript, retention)
-	swept.sweep(200 * time.Second)
-	changes := swept.edited(t, func(map[string]members) {})
+	swept.sweepAndCheck(200 * time.Second)
+	changes := swept.editDocument(t, func(map[string]members) {})
 	for _, c := range before {
 		if _, isLeft := swept.documents[c.ID]; !isLeft {
 			c.JSON = nil
@@ -117,16 +117,16 @@ func TestAnObserverFindsAnObjectThatComesBack(t *testing.T) {
 	for _, c := range o.documents {
 		documents = append(documents, c)
 	}
-	o.sweep(15 * 24 * time.Hour)
+	o.sweepAndCheck(15 * 24 * time.Hour)
 	require.ErrorContains(t, o.Commit(documents), "L7: ")
 }
 
 func TestAChangeThatForgetsDoesNothingElse(t *testing.T) {
 	o := observeFor(t, sweptScript, retention)
 	swept := observeFor(t, sweptScript, retention)
-	swept.sweep(200 * time.Second)
+	swept.sweepAndCheck(200 * time.Second)
 	o.now = swept.now
-	changes := swept.edited(t, func(docs map[string]members) {
+	changes := swept.editDocument(t, func(docs map[string]members) {
 		d := docs[idOf("key")]
 		writes := d["writes"].([]any)
 		d["writes"] = writes[:len(writes)-1] // no new one

@@ -16,7 +16,7 @@ import (
 // observeJobs observes a crawl that has ended, and one that was taken over.
 func observeJobs(t *testing.T) *observed {
 	t.Helper()
-	o := observe(t, script)
+	o := newObserved(t, script)
 	start := func(n byte) domain.JobID {
 		job := &domain.Job{ID: domain.NewJobID(domain.CrawlJob, o.now, [10]byte{n}), Bucket: "bucket", Request: "{}", State: domain.JobRunning, Started: o.now}
 		require.NoError(t, o.store.CreateJob(t.Context(), job))
@@ -99,7 +99,7 @@ func TestAnObserverFindsEachViolationOfJobs(t *testing.T) {
 
 func TestARowOfACrawlIsOfAJobForItsBucket(t *testing.T) {
 	o := observeJobs(t)
-	changes := o.edited(t, func(docs map[string]members) {
+	changes := o.editDocument(t, func(docs map[string]members) {
 		d := docs[idOf("key")]
 		row := members{"version": "5", "type": created, "message": "crawl/none/0", "time": "2026-03-04T08:06:27Z", "baseForm": hexForm, "base": "70", "rank": behindRow, "number": 2, "writeId": "another"}
 		d["rows"] = append(d["rows"].([]any), row)
@@ -108,7 +108,7 @@ func TestARowOfACrawlIsOfAJobForItsBucket(t *testing.T) {
 }
 
 func TestARequestOfAJobNeverChanges(t *testing.T) {
-	o := observe(t, "[C@10/1]")
+	o := newObserved(t, "[C@10/1]")
 	id := domain.NewJobID(domain.InventoryJob, o.now, [10]byte{1})
 	require.NoError(t, o.store.CreateJob(t.Context(), &domain.Job{ID: id, Bucket: "bucket", Request: "manifest", State: domain.JobRunning, Started: o.now}))
 	_, err := o.store.StopJob(t.Context(), id, o.now) // which has the request expire

@@ -71,7 +71,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	changed := make(map[key]bool) // whether the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
-			o.violated("containers", key{"", c.ID}, "no rule judges the documents of container %s", c.Container)
+			o.addViolation("containers", key{"", c.ID}, "no rule judges the documents of container %s", c.Container)
 			continue
 		}
 		o.documentChanged(c, changed)
@@ -79,7 +79,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	o.judgeJobs()
 	for _, k := range slices.SortedFunc(maps.Keys(changed), func(a, b key) int { return strings.Compare(a.partition+a.id, b.partition+b.id) }) {
 		if !changed[k] {
-			o.violated("batch", k, "its spilled rows or changes were stored, and the object did not change")
+			o.addViolation("batch", k, "its spilled rows or changes were stored, and the object did not change")
 			continue
 		}
 		o.objectChanged(k)
@@ -92,7 +92,7 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 	var names []string
 	k := key{id: c.ID}
 	if err := json.Unmarshal([]byte(c.Partition), &names); err != nil || len(names) != 1 {
-		o.violated("layout", k, "its partition is %s", c.Partition)
+		o.addViolation("layout", k, "its partition is %s", c.Partition)
 		return
 	}
 	k.partition = names[0]
@@ -103,7 +103,7 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		delete(o.documents, k)
 	} else {
 		if err := json.Unmarshal(c.JSON, &d); err != nil {
-			o.violated("layout", k, "it cannot be read: %v", err)
+			o.addViolation("layout", k, "it cannot be read: %v", err)
 			return
 		}
 		o.documents[k] = d
@@ -111,7 +111,7 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 	switch d.Kind {
 	case "bucket":
 		if c.JSON == nil || existed && d.Shards != before.Shards || d.Shards < 1 || d.Shards > 256 {
-			o.violated("shard", k, "the bucket has %d shards, and had %d", d.Shards, before.Shards)
+			o.addViolation("shard", k, "the bucket has %d shards, and had %d", d.Shards, before.Shards)
 		}
 		o.buckets[d.Bucket] = d.Shards
 	case "object":
@@ -121,7 +121,7 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		if _, is := changed[of]; !is {
 			changed[of] = false
 		}
-		spilled := o.object(of).spilled
+		spilled := o.objectOf(of).spilled
 		if c.JSON == nil {
 			delete(spilled, k.id)
 		} else {
@@ -137,7 +137,7 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		}
 	case "request":
 		if text := requestOf(c.JSON); existed && c.JSON != nil && text != o.requests[k] {
-			o.violated("L8", k, "the request of a job has changed")
+			o.addViolation("L8", k, "the request of a job has changed")
 		} else {
 			o.requests[k] = text
 		}
@@ -145,11 +145,11 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 		o.jobChanged(k, d.Kind, c.JSON)
 	case "sweep": // where a sweep continues; what it forgets is judged
 	default:
-		o.violated("layout", k, "no rule judges documents of kind %q", d.Kind)
+		o.addViolation("layout", k, "no rule judges documents of kind %q", d.Kind)
 	}
 }
 
-func (o *Observer) object(k key) *object {
+func (o *Observer) objectOf(k key) *object {
 	known := o.objects[k]
 	if known == nil {
 		known = &object{rows: make(map[identity]row), forgotten: make(map[identity]row), writes: make(map[string]bool), spilled: make(map[string]bool)}
@@ -160,7 +160,7 @@ func (o *Observer) object(k key) *object {
 
 // objectChanged judges an object after a commit.
 func (o *Observer) objectChanged(k key) {
-	known := o.object(k)
+	known := o.objectOf(k)
 	doc, exists := o.documents[k]
 	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row), live: make(map[string]any)}
 	for id := range known.spilled {
@@ -169,19 +169,19 @@ func (o *Observer) objectChanged(k key) {
 			j.spilled = append(j.spilled, d.Row)
 		case "head":
 			if d.Version != d.Row.Version {
-				j.violated("L4", "the copy of version %q is a row of version %q", d.Version, d.Row.Version)
+				j.addViolation("L4", "the copy of version %q is a row of version %q", d.Version, d.Row.Version)
 			}
 			j.heads[d.Version], j.live[d.Version] = d.Row, d.Live
 		}
 	}
 	slices.SortFunc(j.spilled, compareRows)
-	j.judge()
+	j.checkObject()
 	for _, r := range j.gone {
-		known.forgotten[r.identity()] = r
+		known.forgotten[r.identityOf()] = r
 	}
 	known.rows = make(map[identity]row)
-	for _, r := range j.all() {
-		known.rows[r.identity()] = r
+	for _, r := range j.checkAll() {
+		known.rows[r.identityOf()] = r
 	}
 	for _, id := range j.doc.Writes {
 		known.writes[id] = true
@@ -204,13 +204,13 @@ func (o *Observer) Commits(bucket, name string) int {
 	return 0
 }
 
-func (o *Observer) violated(rule string, k key, format string, args ...any) {
+func (o *Observer) addViolation(rule string, k key, format string, args ...any) {
 	text, _ := json.Marshal(o.documents[k]) // it has only texts and numbers
 	const limit = 2000
 	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  is       %s", rule, fmt.Sprintf(format, args...), k.id, k.partition, text[:min(len(text), limit)]))
 }
 
-func (o *Observer) reached(state string) {
+func (o *Observer) markReached(state string) {
 	if o.Reached != nil {
 		o.Reached(state)
 	}

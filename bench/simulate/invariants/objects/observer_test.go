@@ -35,8 +35,8 @@ type observed struct {
 // script has an event without sequencer that moves, versions of which some are spilled, and a late event.
 const script = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [M@70/5+70]"
 
-// observe has a store store the events of a script, and judges each of its commits.
-func observe(t *testing.T, script string) *observed { return observeFor(t, script, 0) }
+// newObserved has a store store the events of a script, and judges each of its commits.
+func newObserved(t *testing.T, script string) *observed { return observeFor(t, script, 0) }
 
 // observeFor is observe for a store that keeps rows for a time.
 func observeFor(t *testing.T, script string, retention time.Duration) *observed {
@@ -69,17 +69,17 @@ func observeWith(t *testing.T, script string, retention time.Duration, hasTopic 
 		Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Retention: domain.ObjectRetention(retention), Topic: hasTopic, Clock: func() time.Time { return o.now },
 		Random: func() uint64 { o.draws++; return o.draws }, // so that two stores have the same ids
 	})
-	for _, outcome := range o.ingest(script) {
+	for _, outcome := range o.ingestEvents(script) {
 		require.NotEqual(t, domain.ObjectTooOld, outcome)
 	}
 	return o
 }
 
-// ingest has the store store the events of a script, and returns their outcomes.
-func (o *observed) ingest(script string) (outcomes []domain.ObjectOutcome) {
+// ingestEvents has the store store the events of a script, and returns their outcomes.
+func (o *observed) ingestEvents(script string) (outcomes []domain.ObjectOutcome) {
 	o.t.Helper()
 	for _, events := range objecttest.Calls(script) {
-		results, err := o.store.Ingest(o.t.Context(), []repository.ObjectReport{{Name: o.name(), ObjectEvent: events[0]}})
+		results, err := o.store.Ingest(o.t.Context(), []repository.ObjectReport{{Name: o.nameOf(), ObjectEvent: events[0]}})
 		require.NoError(o.t, err)
 		require.NoError(o.t, results[0].Err)
 		outcomes = append(outcomes, results[0].Outcome)
@@ -87,14 +87,14 @@ func (o *observed) ingest(script string) (outcomes []domain.ObjectOutcome) {
 	return outcomes
 }
 
-func (o *observed) name() domain.ObjectName {
+func (o *observed) nameOf() domain.ObjectName {
 	name, err := domain.ParseObjectName("bucket", "key")
 	require.NoError(o.t, err)
 	return name
 }
 
-// edited returns the documents of some ids, changed as edit says. The object has one more write.
-func (o *observed) edited(t *testing.T, edit func(docs map[string]members)) (changes []embedded.Change) {
+// editDocument returns the documents of some ids, changed as edit says. The object has one more write.
+func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)) (changes []embedded.Change) {
 	docs := make(map[string]members)
 	for id, c := range o.documents {
 		d := members{}
@@ -126,15 +126,15 @@ func (o *observed) edited(t *testing.T, edit func(docs map[string]members)) (cha
 }
 
 func TestAnObserverAcceptsWhatAStoreCommits(t *testing.T) {
-	o := observe(t, script)
+	o := newObserved(t, script)
 	require.Equal(t, len(objecttest.Calls(script)), o.Commits("bucket", "key"))
 	require.Zero(t, o.Commits("bucket", "other"))
 	require.Zero(t, o.Commits("other", "key"))
-	require.NoError(t, o.Commit(o.edited(t, func(map[string]members) {})))
+	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
 	for _, state := range []string{"rows were spilled", "an event came below the floor", "a generated place moved behind a late row"} {
 		require.Positive(t, o.reached[state], state)
 	}
-	o = observe(t, "[C@10/1] [C@20/2] [D@30/2] [C@40/3] [D@50/3]")
+	o = newObserved(t, "[C@10/1] [C@20/2] [D@30/2] [C@40/3] [D@50/3]")
 	require.Positive(t, o.reached["a spilled row became the current one"])
 }
 
@@ -206,20 +206,20 @@ func TestAnObserverFindsEachViolationOfTheLedger(t *testing.T) {
 		{"a document of another kind", "layout", func(docs map[string]members) { object(docs)["kind"] = "other" }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := observe(t, script)
-			require.ErrorContains(t, o.Commit(o.edited(t, tc.edit)), tc.rule+": ")
+			o := newObserved(t, script)
+			require.ErrorContains(t, o.Commit(o.editDocument(t, tc.edit)), tc.rule+": ")
 		})
 	}
 }
 
 func TestASpilledRowChangesOnlyWithItsObject(t *testing.T) {
-	o := observe(t, script)
-	changes := slices.DeleteFunc(o.edited(t, func(map[string]members) {}), func(c embedded.Change) bool { return c.ID == idOf("key") })
+	o := newObserved(t, script)
+	changes := slices.DeleteFunc(o.editDocument(t, func(map[string]members) {}), func(c embedded.Change) bool { return c.ID == idOf("key") })
 	require.ErrorContains(t, o.Commit(changes), "batch: ")
 }
 
 func TestAnObserverReportsDocumentsThatItCannotJudge(t *testing.T) {
-	o := observe(t, script)
+	o := newObserved(t, script)
 	other := o.documents["shards"]
 	other.Container = "others"
 	require.ErrorContains(t, o.Commit([]embedded.Change{other}), "containers: ")

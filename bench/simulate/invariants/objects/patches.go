@@ -37,18 +37,18 @@ func (j *objectCheck) judgePatches(rows []row) {
 	changed := 0
 	for i := range rows {
 		after := &rows[i]
-		before, isKnown := j.before.rows[after.identity()]
+		before, isKnown := j.before.rows[after.identityOf()]
 		if !isKnown || before.Attributes == after.Attributes && before.IngestID == after.IngestID {
 			continue
 		}
 		if changed++; changed > 1 {
-			j.violated("L10", "two rows are patched at once, one of them that of event %+v", after.identity())
+			j.addViolation("L10", "two rows are patched at once, one of them that of event %+v", after.identityOf())
 		}
 		if !j.isPatched(&before, after) {
-			j.violated("L10", "row %+v has the attributes %q and the ingest id %q, and had %q and %q: no patch says so",
-				after.identity(), after.Attributes, after.IngestID, before.Attributes, before.IngestID)
+			j.addViolation("L10", "row %+v has the attributes %q and the ingest id %q, and had %q and %q: no patch says so",
+				after.identityOf(), after.Attributes, after.IngestID, before.Attributes, before.IngestID)
 		}
-		j.reached("a row was patched")
+		j.markReached("a row was patched")
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 // observePatches observes a patch that was asked for, and expects another one.
 func observePatches(t *testing.T) *observed {
 	t.Helper()
-	o := observe(t, "[C@10/1+10] [C@20/2+20] [C@30/3+30]")
+	o := newObserved(t, "[C@10/1+10] [C@20/2+20] [C@30/3+30]")
 	n := o.Expect(Patch{Attributes: map[string]string{"a": "1", "b": `{"c":2}`}})
 	require.Zero(t, o.Applied(n))
-	_, err := o.store.Amend(t.Context(), o.name(), domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
+	_, err := o.store.Amend(t.Context(), o.nameOf(), domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		facts.Attributes = `{"a":1,"b":{"c":2}}`
 		return facts, nil
 	})
@@ -50,7 +50,7 @@ func TestAnObserverFindsEachViolationOfPatches(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observePatches(t)
-			require.ErrorContains(t, o.Commit(o.edited(t, tc.edit)), "L10: ")
+			require.ErrorContains(t, o.Commit(o.editDocument(t, tc.edit)), "L10: ")
 		})
 	}
 	for name, edit := range map[string]func(row members){
@@ -59,7 +59,7 @@ func TestAnObserverFindsEachViolationOfPatches(t *testing.T) {
 	} {
 		t.Run("a whole patch of "+name, func(t *testing.T) {
 			o := observePatches(t)
-			require.NoError(t, o.Commit(o.edited(t, func(docs map[string]members) {
+			require.NoError(t, o.Commit(o.editDocument(t, func(docs map[string]members) {
 				edit(row(docs, 1))
 				docs[idOf("key")]["current"] = row(docs, 1)
 			})))

@@ -18,21 +18,21 @@ type objectCheck struct {
 	live    map[string]any // of the copies
 }
 
-// all returns all rows in order.
-func (j *objectCheck) all() []row {
+// checkAll returns all rows in order.
+func (j *objectCheck) checkAll() []row {
 	return slices.SortedFunc(slices.Values(slices.Concat(j.spilled, j.doc.Rows)), compareRows)
 }
 
-func (j *objectCheck) violated(rule, format string, args ...any) {
-	j.Observer.violated(rule, j.key, format, args...)
+func (j *objectCheck) addViolation(rule, format string, args ...any) {
+	j.Observer.addViolation(rule, j.key, format, args...)
 }
 
-func (j *objectCheck) judge() {
-	rows := j.all()
+func (j *objectCheck) checkObject() {
+	rows := j.checkAll()
 	j.judgeForgotten(rows)
 	if !j.exists {
 		if len(rows) > 0 || len(j.heads) > 0 {
-			j.violated("L1", "the object is gone, and %d rows and %d copies of it are there", len(rows), len(j.heads))
+			j.addViolation("L1", "the object is gone, and %d rows and %d copies of it are there", len(rows), len(j.heads))
 		}
 		return
 	}
@@ -55,12 +55,12 @@ func (j *objectCheck) judgeShard() {
 	shards := j.buckets[d.Bucket]
 	switch {
 	case shards == 0:
-		j.violated("shard", "bucket %s has no number of shards", d.Bucket)
+		j.addViolation("shard", "bucket %s has no number of shards", d.Bucket)
 	case j.key.partition != shardOf(d.Bucket, d.Key, shards):
-		j.violated("shard", "key %q is of %s", d.Key, shardOf(d.Bucket, d.Key, shards))
+		j.addViolation("shard", "key %q is of %s", d.Key, shardOf(d.Bucket, d.Key, shards))
 	}
 	if d.ID != idOf(d.Key) {
-		j.violated("shard", "the id of key %q is %s", d.Key, idOf(d.Key))
+		j.addViolation("shard", "the id of key %q is %s", d.Key, idOf(d.Key))
 	}
 }
 
@@ -69,9 +69,9 @@ func (j *objectCheck) judgeRows(rows []row) {
 	seen := make(map[identity]row, len(rows))
 	var duplicates int64
 	for _, r := range rows {
-		id := r.identity()
+		id := r.identityOf()
 		if _, twice := seen[id]; twice {
-			j.violated("L2", "event %+v has two rows", id)
+			j.addViolation("L2", "event %+v has two rows", id)
 		}
 		seen[id] = r
 		duplicates += r.Duplicates
@@ -80,14 +80,14 @@ func (j *objectCheck) judgeRows(rows []row) {
 		after, isThere := seen[id]
 		switch {
 		case !isThere: // see judgeForgotten
-		case after.facts() != before.facts():
-			j.violated("L1", "the row of event %+v was %+v, and is %+v", id, before, after)
+		case after.factsOf() != before.factsOf():
+			j.addViolation("L1", "the row of event %+v was %+v, and is %+v", id, before, after)
 		case after.Duplicates < before.Duplicates:
-			j.violated("L5", "event %+v had %d duplicates, and has %d", id, before.Duplicates, after.Duplicates)
+			j.addViolation("L5", "event %+v had %d duplicates, and has %d", id, before.Duplicates, after.Duplicates)
 		}
 	}
 	if d := &j.doc; d.Events != int64(len(rows)) || d.Duplicates != duplicates || d.Spilled != int64(len(j.spilled)) {
-		j.violated("L5", "it has %d rows with %d duplicates, of which %d are spilled, and counts %d, %d and %d",
+		j.addViolation("L5", "it has %d rows with %d duplicates, of which %d are spilled, and counts %d, %d and %d",
 			len(rows), duplicates, len(j.spilled), d.Events, d.Duplicates, d.Spilled)
 	}
 }
@@ -113,59 +113,59 @@ func (j *objectCheck) judgeCurrent(rows []row) {
 	got := j.doc.Current
 	switch {
 	case (want == nil) != (got == nil), want != nil && *want != *got:
-		j.violated("L3", "its current row is %+v, and %+v follows from its rows", got, want)
+		j.addViolation("L3", "its current row is %+v, and %+v follows from its rows", got, want)
 	case (j.doc.Live == true) != (got != nil):
-		j.violated("L3", "it is live: %v, and its current row is %+v", j.doc.Live, got)
+		j.addViolation("L3", "it is live: %v, and its current row is %+v", j.doc.Live, got)
 	}
 	if want != nil && !slices.Contains(j.doc.Rows, *want) {
-		j.reached("a spilled row became the current one")
+		j.markReached("a spilled row became the current one")
 	}
 }
 
 // judgeFloor holds what is spilled to L4.
 func (j *objectCheck) judgeFloor() {
 	d := &j.doc
-	at := d.Floor.order()
-	if before := j.before.doc.Floor.order(); at.compare(before) < 0 && (d.Floor != nil || d.Spilled > 0) {
-		j.violated("L4", "its floor was %+v, and is %+v", before, at)
+	at := d.Floor.orderOf()
+	if before := j.before.doc.Floor.orderOf(); at.compareOrders(before) < 0 && (d.Floor != nil || d.Spilled > 0) {
+		j.addViolation("L4", "its floor was %+v, and is %+v", before, at)
 	}
 	if !slices.IsSortedFunc(d.Rows, compareRows) {
-		j.violated("L4", "the rows in it are not in order")
+		j.addViolation("L4", "the rows in it are not in order")
 	}
 	for i := range d.Rows {
-		if d.Rows[i].order().compare(at) <= 0 {
-			j.violated("L4", "row %+v in it is not above its floor", d.Rows[i].identity())
+		if d.Rows[i].orderOf().compareOrders(at) <= 0 {
+			j.addViolation("L4", "row %+v in it is not above its floor", d.Rows[i].identityOf())
 		}
 	}
 	newest := make(map[string]row)
 	var generated int64
 	for _, r := range j.spilled {
-		if r.order().compare(at) > 0 {
-			j.violated("L4", "spilled row %+v is above its floor", r.identity())
+		if r.orderOf().compareOrders(at) > 0 {
+			j.addViolation("L4", "spilled row %+v is above its floor", r.identityOf())
 		}
 		newest[r.Version] = r
 		if r.isGenerated() {
 			generated++
 		}
-		if _, isKnown := j.before.rows[r.identity()]; !isKnown && j.before.doc.Spilled > 0 {
-			j.reached("an event came below the floor")
+		if _, isKnown := j.before.rows[r.identityOf()]; !isKnown && j.before.doc.Spilled > 0 {
+			j.markReached("an event came below the floor")
 		}
 	}
 	for version, r := range newest {
 		if head, has := j.heads[version]; !has || head != r {
-			j.violated("L4", "the copy of version %q is %+v, and its newest spilled row %+v", version, head, r)
+			j.addViolation("L4", "the copy of version %q is %+v, and its newest spilled row %+v", version, head, r)
 		}
 	}
 	for version := range j.heads {
 		if _, has := newest[version]; !has {
-			j.violated("L4", "version %q has a copy and no spilled row", version)
+			j.addViolation("L4", "version %q has a copy and no spilled row", version)
 		}
 	}
 	if d.SpilledGenerated != generated {
-		j.violated("L4", "%d of its spilled rows have a generated place, and it counts %d", generated, d.SpilledGenerated)
+		j.addViolation("L4", "%d of its spilled rows have a generated place, and it counts %d", generated, d.SpilledGenerated)
 	}
 	if d.Spilled > j.before.doc.Spilled {
-		j.reached("rows were spilled")
+		j.markReached("rows were spilled")
 	}
 }
 
@@ -179,7 +179,7 @@ func (j *objectCheck) judgeCopies() {
 		live := j.live[r.Version]
 		text, isLive := live.(string)
 		if isLive != r.isLive() || !isLive && live != false || isLive && text <= last {
-			j.violated("L4", "the copy of version %q says %v after %q of its row %+v", r.Version, live, last, r.identity())
+			j.addViolation("L4", "the copy of version %q says %v after %q of its row %+v", r.Version, live, last, r.identityOf())
 		}
 		if isLive {
 			last = text
@@ -198,16 +198,16 @@ func (j *objectCheck) judgeWrites(rows []row) {
 		return
 	}
 	if len(after) == 0 || len(after) > maxWrites || j.before.writes[after[len(after)-1]] {
-		j.violated("L5", "its writes were %v, and are %v: want one more, that it never had, and at most %d", before, after, maxWrites)
+		j.addViolation("L5", "its writes were %v, and are %v: want one more, that it never had, and at most %d", before, after, maxWrites)
 		return
 	}
 	kept := after[:len(after)-1]
 	if len(kept) > len(before) || !slices.Equal(kept, before[len(before)-len(kept):]) || len(kept) < min(len(before), maxWrites-1) {
-		j.violated("L5", "its writes were %v, and are %v: they are not the last ones", before, after)
+		j.addViolation("L5", "its writes were %v, and are %v: they are not the last ones", before, after)
 	}
 	for _, r := range rows {
-		if _, isKnown := j.before.rows[r.identity()]; !isKnown && r.WriteID != after[len(after)-1] {
-			j.violated("L5", "row %+v is stored by write %s, and says %q", r.identity(), after[len(after)-1], r.WriteID)
+		if _, isKnown := j.before.rows[r.identityOf()]; !isKnown && r.WriteID != after[len(after)-1] {
+			j.addViolation("L5", "row %+v is stored by write %s, and says %q", r.identityOf(), after[len(after)-1], r.WriteID)
 		}
 	}
 }
@@ -215,8 +215,8 @@ func (j *objectCheck) judgeWrites(rows []row) {
 // judgeUnchanged demands that a change that forgets rows does nothing else.
 func (j *objectCheck) judgeUnchanged(rows []row) {
 	for _, r := range rows {
-		if before, isKnown := j.before.rows[r.identity()]; !isKnown || r != before {
-			j.violated("L5", "no write has a new id, and row %+v was %+v", r, before)
+		if before, isKnown := j.before.rows[r.identityOf()]; !isKnown || r != before {
+			j.addViolation("L5", "no write has a new id, and row %+v was %+v", r, before)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 func (o *Observer) stateStored(k key, d *document, existed bool, changed map[key]bool) {
 	switch {
 	case existed:
-		o.violated("P14", k, "a stored change has changed")
+		o.addViolation("P14", k, "a stored change has changed")
 		return
 	case k.partition != shardOf(d.Bucket, d.Key, max(o.buckets[d.Bucket], 1)):
-		o.violated("layout", k, "its object is %q of bucket %q", d.Key, d.Bucket)
+		o.addViolation("layout", k, "its object is %q of bucket %q", d.Key, d.Bucket)
 		return
 	}
 	of := key{k.partition, idOf(d.Key)}
@@ -33,27 +33,27 @@ func (j *objectCheck) judgeStates() {
 		event = "created"
 	case after == nil:
 		event, of = "deleted", before
-	case after.identity() != before.identity(), after.state() != before.state():
+	case after.identityOf() != before.identityOf(), after.changeState() != before.changeState():
 		event = "updated"
 	}
 	stored := j.states[j.key]
 	if event == "" {
 		if len(stored) > 0 || j.doc.StateVersion != j.before.doc.StateVersion {
-			j.violated("P14", "its state did not change, it has version %d after %d, and %d changes are stored for the topic", j.doc.StateVersion, j.before.doc.StateVersion, len(stored))
+			j.addViolation("P14", "its state did not change, it has version %d after %d, and %d changes are stored for the topic", j.doc.StateVersion, j.before.doc.StateVersion, len(stored))
 		}
 		return
 	}
 	if len(stored) != 1 {
-		j.violated("P14", "%d changes are stored for the topic, want 1: %s", len(stored), event)
+		j.addViolation("P14", "%d changes are stored for the topic, want 1: %s", len(stored), event)
 		return
 	}
 	d := &stored[0]
 	isNamed := strings.HasSuffix(d.ID, fmt.Sprintf(".%020d", d.Number))
 	if d.Event != event || !isNamed || d.Number != j.doc.StateVersion || d.Number <= j.before.doc.StateVersion {
-		j.violated("P14", "the change %s for the topic is %d %s, want %s, %d and more than %d", d.ID, d.Number, d.Event, event, j.doc.StateVersion, j.before.doc.StateVersion)
+		j.addViolation("P14", "the change %s for the topic is %d %s, want %s, %d and more than %d", d.ID, d.Number, d.Event, event, j.doc.StateVersion, j.before.doc.StateVersion)
 	}
-	if d.Row.identity() != of.identity() || d.Row.ETag != of.ETag || d.Row.Size != of.Size {
-		j.violated("P14", "the change for the topic has the row %+v, want %+v", d.Row.identity(), of.identity())
+	if d.Row.identityOf() != of.identityOf() || d.Row.ETag != of.ETag || d.Row.Size != of.Size {
+		j.addViolation("P14", "the change for the topic has the row %+v, want %+v", d.Row.identityOf(), of.identityOf())
 	}
-	j.reached("a change was stored for the topic")
+	j.markReached("a change was stored for the topic")
 }

@@ -12,15 +12,15 @@ import (
 
 func TestAnObserverAcceptsWhatAStoreCommitsForTheTopic(t *testing.T) {
 	o := observeWith(t, script, 0, true)
-	o.ingest("[C@80/6+80] [D@90/6+90] [C@A0/7+100]")
+	o.ingestEvents("[C@80/6+80] [D@90/6+90] [C@A0/7+100]")
 	// The script has two creations, two deletions and four updates.
 	require.Equal(t, 11, o.reached["a change was stored for the topic"])
-	o.publish()
-	require.NoError(t, o.Commit(o.edited(t, func(map[string]members) {})))
+	o.publishChanges()
+	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
 }
 
-// publish removes what is stored for the topic.
-func (o *observed) publish() {
+// publishChanges removes what is stored for the topic.
+func (o *observed) publishChanges() {
 	o.t.Helper()
 	left, err := o.store.Topic().Unpublished(o.t.Context(), o.now.Add(time.Hour), 100)
 	require.NoError(o.t, err)
@@ -79,8 +79,8 @@ func TestAnObserverFindsEachViolationOfTheTopic(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observeWith(t, "[C@10/1] [C@20/1]", 0, true)
-			o.publish()
-			err := o.Commit(o.edited(t, tc.edit))
+			o.publishChanges()
+			err := o.Commit(o.editDocument(t, tc.edit))
 			if tc.rule == "" { // no patch has changed the attributes, which another rule says
 				require.NotContains(t, err.Error(), "P14")
 				return
@@ -93,10 +93,10 @@ func TestAnObserverFindsEachViolationOfTheTopic(t *testing.T) {
 // Without a topic, nothing is stored for it.
 func TestAnObserverFindsAChangeForATopicThatIsNotThere(t *testing.T) {
 	o := observeWith(t, "[C@10/1]", 0, true)
-	o.publish()
+	o.publishChanges()
 	o.HasTopic = false
 	o.documents["-t.x"] = o.documents[idOf("key")]
-	err := o.Commit(o.edited(t, func(docs map[string]members) {
+	err := o.Commit(o.editDocument(t, func(docs map[string]members) {
 		docs["-t.x"] = members{"id": "-t.x", "kind": "state-change", "bucket": "bucket", "key": "key", "number": 1, "event": "updated", "row": docs[idOf("key")]["current"]}
 	}))
 	require.ErrorContains(t, err, "P14: ")

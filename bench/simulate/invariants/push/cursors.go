@@ -82,35 +82,35 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 	if main == nil {
 		for _, c := range changes {
 			if strings.HasPrefix(c.id, "retry|") && (c.json != nil || before == nil || !o.isDeadLetter(before, c)) {
-				o.violated("P6", c, "a retry changes without its cursor")
+				o.addViolation("P6", c, "a retry changes without its cursor")
 			}
 		}
 		return
 	}
 	if main.json == nil {
 		if before == nil || !before.doc.Retired {
-			o.violated("P1", *main, "a cursor is gone")
+			o.addViolation("P1", *main, "a cursor is gone")
 		}
 		delete(o.cursors, id)
 		return
 	}
 	next := &cursor{begin: make(map[int]int64), at: make(map[int]int64), outstanding: make(map[Entry]bool), retries: make(map[Entry]*retry), dead: make(map[Entry]*retry)}
-	if !o.decode(*main, &next.doc) {
+	if !o.decodeInto(*main, &next.doc) {
 		return
 	}
 	if next.doc.Retired && (next.doc.State != "closed" || len(next.doc.Open)+len(next.doc.Held)+next.doc.Retries > 0) {
-		o.violated("P1", *main, "a cursor is retired that is not closed or has deliveries")
+		o.addViolation("P1", *main, "a cursor is retired that is not closed or has deliveries")
 	}
 	if before != nil && before.doc.Retired && !next.doc.Retired {
-		o.violated("P1", *main, "a retired cursor is revived")
+		o.addViolation("P1", *main, "a retired cursor is revived")
 	}
 	if before == nil {
 		before = &cursor{at: make(map[int]int64), doc: cursorDoc{Stream: next.doc.Stream}}
 		switch {
 		case isWatch(id) && o.pageOf(id, next.doc.Stream) == nil:
-			o.violated("P7", *main, "no page has the cursor")
+			o.addViolation("P7", *main, "no page has the cursor")
 		case !isWatch(id) && o.shards[shardOf(id)][id] == nil:
-			o.violated("P7", *main, "the shard does not list the cursor")
+			o.addViolation("P7", *main, "the shard does not list the cursor")
 		}
 		o.compareBegin(id, next, *main)
 		for _, text := range next.doc.At { // it begins there
@@ -122,7 +122,7 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		next.begin = before.begin
 	}
 	o.readCursor(next, before, *main, changes)
-	o.compare(id, before, next, *main)
+	o.compareCursors(id, before, next, *main)
 	o.cursors[id] = next
 }
 
@@ -141,7 +141,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 	parse := func(text string) Entry {
 		e, err := entryOf(next.doc.Stream, text)
 		if err != nil {
-			o.violated("layout", main, "position %q: %v", text, err)
+			o.addViolation("layout", main, "position %q: %v", text, err)
 		}
 		return e
 	}
@@ -161,7 +161,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 		}
 		e := Entry{Stream: next.doc.Stream}
 		if _, err := fmt.Sscanf(c.id, "retry|%d|%d", &e.Priority, &e.Number); err != nil {
-			o.violated("layout", c, "%v", err)
+			o.addViolation("layout", c, "%v", err)
 			continue
 		}
 		if c.json == nil {
@@ -169,7 +169,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 			continue
 		}
 		r := &retry{}
-		if !o.decode(c, r) {
+		if !o.decodeInto(c, r) {
 			continue
 		}
 		if r.Kind == "dead" {
@@ -185,54 +185,54 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 		if old := before.retries[e]; r.Replay > 0 && (old == nil || old.Replay != r.Replay) {
 			failed = r.Attempts - 1 // it is replayed: its attempts begin again
 			if r.Attempts != 0 {
-				o.violated("P8", c, "it is replayed with %d attempts", r.Attempts)
+				o.addViolation("P8", c, "it is replayed with %d attempts", r.Attempts)
 			}
 			if dead := before.dead[e]; dead != nil {
 				if !slices.Equal(dead.History, r.History) {
-					o.violated("P8", c, "it is replayed with another history than %q", dead.History)
+					o.addViolation("P8", c, "it is replayed with another history than %q", dead.History)
 				}
 				next.revived++
-				o.reached("a dead letter was replayed")
+				o.markReached("a dead letter was replayed")
 			}
 		}
 		if r.Attempts <= failed {
-			o.violated("P8", c, "attempt %d follows %d", r.Attempts, failed)
+			o.addViolation("P8", c, "attempt %d follows %d", r.Attempts, failed)
 		}
 		next.retries[e] = r
 	}
 	for _, text := range slices.Concat(next.doc.Open, next.doc.Held) {
 		e := parse(text)
 		if next.outstanding[e] {
-			o.violated("P15", main, "%s is open, and held in a bundle", e)
+			o.addViolation("P15", main, "%s is open, and held in a bundle", e)
 		}
 		next.outstanding[e] = true
 	}
 	for e := range next.retries {
 		if next.outstanding[e] {
-			o.violated("P3", main, "%s is open, and waits as a retry", e)
+			o.addViolation("P3", main, "%s is open, and waits as a retry", e)
 		}
 		next.outstanding[e] = true
 	}
 }
 
-// compare compares a cursor with what it was.
-func (o *Observer) compare(id string, before, next *cursor, main change) {
+// compareCursors compares a cursor with what it was.
+func (o *Observer) compareCursors(id string, before, next *cursor, main change) {
 	a, b := &before.doc, &next.doc
 	if n := b.Delivered + b.Errored + b.Cancelled + b.Expired + int64(len(next.outstanding)); n != b.Triggered {
-		o.violated("P2", main, "%d deliveries were triggered, and there are %d", b.Triggered, n)
+		o.addViolation("P2", main, "%d deliveries were triggered, and there are %d", b.Triggered, n)
 	}
 	if b.Retries != len(next.retries) {
-		o.violated("P6", main, "it says that it has %d retries, and has %d", b.Retries, len(next.retries))
+		o.addViolation("P6", main, "it says that it has %d retries, and has %d", b.Retries, len(next.retries))
 	}
 	began, newly := make(map[Entry]bool), 0
 	for p, at := range next.at {
 		if at < before.at[p] {
-			o.violated("P1", main, "priority %d goes back from entry %d to %d", p, before.at[p], at)
+			o.addViolation("P1", main, "priority %d goes back from entry %d to %d", p, before.at[p], at)
 		}
 		// A watch may begin behind changes that are not published yet.
 		begins := strings.HasPrefix(id, "w|") && at == before.at[p]
 		if known := o.streams[b.Stream]; !begins && (known == nil || at > int64(len(known.entries[p]))) {
-			o.violated("P1", main, "priority %d is at entry %d, which was not published", p, at)
+			o.addViolation("P1", main, "priority %d is at entry %d, which was not published", p, at)
 		}
 		for n := before.at[p]; n < at; n++ {
 			began[Entry{b.Stream, p, n}] = true
@@ -247,7 +247,7 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	// outstanding before, and has ended in the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
 	if asked := o.replaysAsked(id, a, b); again > asked || again < newly {
-		o.violated("P3", main, "%d deliveries are made again, %d of them visibly; %d were asked for", again, newly, asked)
+		o.addViolation("P3", main, "%d deliveries are made again, %d of them visibly; %d were asked for", again, newly, asked)
 	}
 	for e := range before.outstanding {
 		began[e] = true
@@ -260,10 +260,10 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	}
 	settled := b.Delivered - a.Delivered + b.Errored - a.Errored + b.Cancelled - a.Cancelled + b.Expired - a.Expired
 	if n := settled + b.Filtered - a.Filtered; n != int64(len(ended)+again-newly) {
-		o.violated("P3", main, "%d deliveries have ended, and %d are counted", len(ended), n)
+		o.addViolation("P3", main, "%d deliveries have ended, and %d are counted", len(ended), n)
 	}
 	if n := int64(len(next.dead) - len(before.dead) + next.revived); n != b.Errored-a.Errored {
-		o.violated("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
+		o.addViolation("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
 	}
 	if isWatch(id) && !b.Retired {
 		o.compareListed(id, next, o.pageOf(id, b.Stream), main)
@@ -272,14 +272,14 @@ func (o *Observer) compare(id string, before, next *cursor, main change) {
 	o.compareEnded(id, before, next, ended, main)
 	o.compareOwner(before, next, settled, main)
 	if calls := o.witness.Calls; calls != nil && b.Attempts > calls(id) {
-		o.violated("P8", main, "%d attempts are counted, and %d calls were made", b.Attempts, calls(id))
+		o.addViolation("P8", main, "%d attempts are counted, and %d calls were made", b.Attempts, calls(id))
 	}
 	for e, r := range next.retries {
 		if budget := o.witness.Budget; budget != nil && r.Attempts >= budget(id) {
-			o.violated("P8", main, "%s has failed %d times and waits again", e, r.Attempts)
+			o.addViolation("P8", main, "%s has failed %d times and waits again", e, r.Attempts)
 		}
 		if listed := o.shards[shardOf(id)][id]; listed == nil || listed.Due == 0 || listed.Due > r.Due {
-			o.violated("P7", main, "the shard lists the cursor later than %s is due", e)
+			o.addViolation("P7", main, "the shard lists the cursor later than %s is due", e)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (o *Observer) replaysAsked(id string, a, b *cursorDoc) int {
 		n -= int(a.Matched)
 	}
 	if b.Followed < a.Followed || n < 0 {
-		o.violated("P3", change{partition: id}, "a replay goes back")
+		o.addViolation("P3", change{partition: id}, "a replay goes back")
 	}
 	listed := o.shards[shardOf(id)][id]
 	if listed == nil {
@@ -304,7 +304,7 @@ func (o *Observer) replaysAsked(id string, a, b *cursorDoc) int {
 		}
 	}
 	if n > 0 && a.Replay > 0 && a.Replay == b.Replay {
-		o.reached("a replay of a range has made deliveries again")
+		o.markReached("a replay of a range has made deliveries again")
 	}
 	return n
 }
@@ -335,13 +335,13 @@ func (o *Observer) compareEnded(id string, before, next *cursor, ended []Entry, 
 		case !o.witness.Matches(id, e):
 			filtered++
 		case next.dead[e] != nil:
-			o.reached("a delivery became a dead letter")
+			o.markReached("a delivery became a dead letter")
 		case !o.witness.Accepted(id, e):
-			o.violated("P4", main, "%s counts as delivered, and its receiver has not accepted it", e)
+			o.addViolation("P4", main, "%s counts as delivered, and its receiver has not accepted it", e)
 		}
 	}
 	if filtered != b.Filtered-a.Filtered {
-		o.violated("P3", main, "%d entries did not pass the filter, and %d are counted", filtered, b.Filtered-a.Filtered)
+		o.addViolation("P3", main, "%d entries did not pass the filter, and %d are counted", filtered, b.Filtered-a.Filtered)
 	}
 }
 
@@ -354,13 +354,13 @@ func (o *Observer) compareOwner(before, next *cursor, settled int64, main change
 		return
 	}
 	next.takeovers++
-	o.reached("a cursor was taken over")
+	o.markReached("a cursor was taken over")
 	poison := b.Errored - a.Errored
 	if settled != poison || poison > 1 || b.Attempts != a.Attempts || b.Filtered != a.Filtered {
-		o.violated("P5", main, "%s settles deliveries of %s", b.By, a.By)
+		o.addViolation("P5", main, "%s settles deliveries of %s", b.By, a.By)
 	}
 	if poison == 1 {
-		o.reached("a delivery that had ended its nodes became a dead letter")
+		o.markReached("a delivery that had ended its nodes became a dead letter")
 	}
 }
 

@@ -96,7 +96,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 		case containers.Cursors:
 			cursors = append(cursors, one)
 		default:
-			o.violated("containers", one, "no rule judges the documents of container %s", c.Container)
+			o.addViolation("containers", one, "no rule judges the documents of container %s", c.Container)
 		}
 	}
 	if len(streams) > 0 {
@@ -157,15 +157,15 @@ func (o *Observer) entryChanged(c change) {
 		switch known := o.cursors[c.id]; {
 		case known == nil || known.doc.Retired:
 		case isWatch(c.id):
-			o.unlisted(c, known)
+			o.checkUnlisted(c, known)
 		default:
-			o.violated("P7", c, "the entry of a cursor is gone")
+			o.addViolation("P7", c, "the entry of a cursor is gone")
 		}
 		delete(o.shards[c.partition], c.id)
 		return
 	}
 	e := &shardEntry{}
-	if !o.decode(c, e) {
+	if !o.decodeInto(c, e) {
 		return
 	}
 	of := o.shards[c.partition]
@@ -174,7 +174,7 @@ func (o *Observer) entryChanged(c change) {
 		o.shards[c.partition] = of
 	}
 	if before := of[c.id]; before != nil && before.Due != 0 && (e.Due == 0 || e.Due > before.Due) {
-		o.violated("P7", c, "the due time of an entry rises from %d to %d", before.Due, e.Due)
+		o.addViolation("P7", c, "the due time of an entry rises from %d to %d", before.Due, e.Due)
 	}
 	of[c.id] = e
 }
@@ -187,25 +187,25 @@ func (o *Observer) nodeChanged(c change) {
 		Version int64             `json:"version"`
 		Owners  map[string]string `json:"owners"`
 	}
-	if !o.decode(c, &a) {
+	if !o.decodeInto(c, &a) {
 		return
 	}
 	if a.Version != o.assignment+1 {
-		o.violated("shards", c, "version %d of the assignment follows %d", a.Version, o.assignment)
+		o.addViolation("shards", c, "version %d of the assignment follows %d", a.Version, o.assignment)
 	}
 	o.assignment = a.Version
 	var owners [64]string
 	for owner, text := range a.Owners {
 		mask, err := strconv.ParseUint(text, 16, 64)
 		if err != nil {
-			o.violated("layout", c, "the shards of %s: %v", owner, err)
+			o.addViolation("layout", c, "the shards of %s: %v", owner, err)
 		}
 		for shard := range owners {
 			if mask>>shard&1 == 0 {
 				continue
 			}
 			if owners[shard] != "" {
-				o.violated("shards", c, "shard %d has the owners %s and %s", shard, owners[shard], owner)
+				o.addViolation("shards", c, "shard %d has the owners %s and %s", shard, owners[shard], owner)
 			}
 			owners[shard] = owner
 		}
@@ -217,7 +217,7 @@ func (o *Observer) nodeChanged(c change) {
 	}
 	o.owners = owners
 	if len(a.Owners) > 1 {
-		o.reached("two nodes shared the shards")
+		o.markReached("two nodes shared the shards")
 	}
 }
 
@@ -228,7 +228,7 @@ func (o *Observer) ShardOwner(shard int) string {
 	return o.owners[shard]
 }
 
-func (o *Observer) violated(rule string, c change, format string, args ...any) {
+func (o *Observer) addViolation(rule string, c change, format string, args ...any) {
 	doc := "(none)"
 	if c.json != nil {
 		const limit = 2000
@@ -237,15 +237,15 @@ func (o *Observer) violated(rule string, c change, format string, args ...any) {
 	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  after    %s", rule, fmt.Sprintf(format, args...), c.id, c.partition, doc))
 }
 
-func (o *Observer) decode(c change, into any) bool {
+func (o *Observer) decodeInto(c change, into any) bool {
 	if err := json.Unmarshal(c.json, into); err != nil {
-		o.violated("layout", c, "it cannot be read: %v", err)
+		o.addViolation("layout", c, "it cannot be read: %v", err)
 		return false
 	}
 	return true
 }
 
-func (o *Observer) reached(state string) {
+func (o *Observer) markReached(state string) {
 	if o.witness.Reached != nil {
 		o.witness.Reached(state)
 	}

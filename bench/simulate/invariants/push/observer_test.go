@@ -30,9 +30,9 @@ func cursorChange(partition, id, json string) embedded.Change {
 
 const cursorName = "s|a"
 
-// observed returns an observer of a stream with four entries and a cursor whose first two
+// observeHistory returns an observer of a stream with four entries and a cursor whose first two
 // entries are open.
-func observed(t *testing.T) *Observer {
+func observeHistory(t *testing.T) *Observer {
 	t.Helper()
 	o := New(Witness{
 		Matches:  func(_ string, e Entry) bool { return e.Number != 3 },
@@ -97,7 +97,7 @@ func TestAnObserverFindsEachViolation(t *testing.T) {
 		{"a document without a rule", []embedded.Change{{Container: "others", ID: "x"}}, "containers"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := observed(t).Commit(tc.changes)
+			err := observeHistory(t).Commit(tc.changes)
 			if tc.rule == "" {
 				require.NoError(t, err)
 				return
@@ -108,7 +108,7 @@ func TestAnObserverFindsEachViolation(t *testing.T) {
 }
 
 func TestADeadLetterIsCounted_AndDoesNotComeBack(t *testing.T) {
-	o := observed(t)
+	o := observeHistory(t)
 	const id = "retry|0|0000000000000001"
 	require.NoError(t, o.Commit([]embedded.Change{
 		cursorChange(cursorName, "cursor", `{"stream":"topic|t","by":"n1","at":["0.2.0.0"],"open":["0.0.0.0"],"triggered":2,"errored":1,"attempts":1}`),
@@ -136,7 +136,7 @@ func TestABundle_IsTheSameUntilItIsDequeued(t *testing.T) {
 		{"dequeued, and open", at + `"dequeued":["b"],"open":["0.1.0.0"],"delivered":1}`, "P20"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := observed(t)
+			o := observeHistory(t)
 			accepts := o.witness
 			accepts.Accepted = func(string, Entry) bool { return true }
 			o.SetWitness(accepts)
@@ -162,21 +162,21 @@ func TestAConsumer_KeepsItsPlace(t *testing.T) {
 		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id), id, `{"stream":"topic|t"}`)}))
 		return o.Commit([]embedded.Change{cursorChange(id, "cursor", `{"stream":"topic|t","at":["`+at+`"]}`)})
 	}
-	o := observed(t)
+	o := observeHistory(t)
 	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 1)}))
 	require.NoError(t, begins(o, "0.2.0.0"))
 	require.Equal(t, map[int]int64{0: 2}, o.Begin(id))
 	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 2)}))
 	require.ErrorContains(t, o.Commit([]embedded.Change{consumer("0.1.0.0", 3)}), "P18: ")
 	require.ErrorContains(t, o.Commit([]embedded.Change{consumer("0.1.0.0", 3)}), "P18: ", "its time stands still")
-	o = observed(t)
+	o = observeHistory(t)
 	require.NoError(t, o.Commit([]embedded.Change{consumer("0.2.0.0", 1)}))
 	require.ErrorContains(t, begins(o, "0.1.0.0"), "P18: ")
 }
 
 func TestASealedHead_MayBeWrittenAsItIs(t *testing.T) {
 	const sealed = `{"sealed":true,"priorities":{"0":{"first":4}},"_etag":"%d"}`
-	o := observed(t)
+	o := observeHistory(t)
 	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 1))}))
 	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 2))}))
 	next := streamChange("head", `{"priorities":{"0":{"first":4,"runs":[{"w":"4","at":3,"e":[{}]}]}}}`)

@@ -30,8 +30,8 @@ type resourceDoc struct {
 	Changes   int64  `json:"changes"`
 }
 
-// exists reports whether clients see a document.
-func (d *resourceDoc) exists() bool { return d.Content != "" && !d.IsAbsent }
+// hasContent reports whether clients see a document.
+func (d *resourceDoc) hasContent() bool { return d.Content != "" && !d.IsAbsent }
 
 type changeDoc struct {
 	Resource string `json:"resource"`
@@ -64,53 +64,53 @@ func (o *Observer) resourceChanged(partition string, changes []change) {
 		switch isKnown := r.pending[c.id]; {
 		case c.id == "resource":
 			main, r.doc = c, resourceDoc{}
-			if c.json != nil && !o.decode(c, &r.doc) {
+			if c.json != nil && !o.decodeInto(c, &r.doc) {
 				return
 			}
 		case !strings.HasPrefix(c.id, "|change|resource|"):
-			o.violated("layout", c, "it is no document of a resource")
+			o.addViolation("layout", c, "it is no document of a resource")
 		case c.json == nil:
 			o.changeRemoved(c)
 			delete(r.pending, c.id)
 		case isKnown:
-			o.violated("P14", c, "a stored change has changed")
+			o.addViolation("P14", c, "a stored change has changed")
 		default:
 			created, r.pending[c.id] = append(created, c), true
 		}
 	}
 	after := &r.doc
 	if before.IsWatched && !after.IsWatched {
-		o.violated("P14", main, "it is not watched any longer")
+		o.addViolation("P14", main, "it is not watched any longer")
 	}
-	if after.exists() && after.Content != before.Content {
+	if after.hasContent() && after.Content != before.Content {
 		// The deletion of a document that is not watched leaves nothing by which a repeated creation could
 		// be known.
 		if _, isKnown := r.before[after.Content]; isKnown && before.IsWatched {
-			o.violated("P14", main, "a version is stored twice")
+			o.addViolation("P14", main, "a version is stored twice")
 		}
 		r.before[after.Content] = before.Content
 	}
 	want := before.Changes
-	isChange := before.exists() && (!after.exists() || after.Content != before.Content)
+	isChange := before.hasContent() && (!after.hasContent() || after.Content != before.Content)
 	if before.IsWatched && isChange {
 		want++
 	}
 	if after.Changes != want && (main.json != nil || before.IsWatched) {
-		o.violated("P14", main, "it counts %d changes, want %d", after.Changes, want)
+		o.addViolation("P14", main, "it counts %d changes, want %d", after.Changes, want)
 	}
 	if n := int64(len(created)); n != want-before.Changes {
-		o.violated("P14", main, "%d changes are stored with it, want %d", n, want-before.Changes)
+		o.addViolation("P14", main, "%d changes are stored with it, want %d", n, want-before.Changes)
 		return
 	}
 	for _, c := range created {
-		o.changeStored(partition, c, want, after.exists())
+		o.changeStored(partition, c, want, after.hasContent())
 	}
 }
 
 // changeStored compares the stored change of a document with the change.
 func (o *Observer) changeStored(partition string, c change, version int64, exists bool) {
 	var d changeDoc
-	if !o.decode(c, &d) {
+	if !o.decodeInto(c, &d) {
 		return
 	}
 	want := changeDoc{documentKey(partition), version, "updated"}
@@ -118,22 +118,22 @@ func (o *Observer) changeStored(partition string, c change, version int64, exist
 		want.Event = "deleted"
 	}
 	if d != want || c.id != fmt.Sprintf("|change|resource|%020d", version) {
-		o.violated("P14", c, "the stored change is %v, want %v", d, want)
+		o.addViolation("P14", c, "the stored change is %v, want %v", d, want)
 	}
 	stream := streamOfResource(want.Resource)
 	o.events[stream] = append(o.events[stream], want.Event)
-	o.reached("a watched document was changed")
+	o.markReached("a watched document was changed")
 }
 
 // changeRemoved demands that a change is in the stream of its resource before it is removed.
 func (o *Observer) changeRemoved(c change) {
 	var version int64
 	if _, err := fmt.Sscanf(c.id, "|change|resource|%d", &version); err != nil {
-		o.violated("layout", c, "%v", err)
+		o.addViolation("layout", c, "%v", err)
 	}
 	s := o.streams[streamOfResource(documentKey(c.partition))]
 	if s == nil || int64(len(s.entries[0])) < version {
-		o.violated("P14", c, "it is removed and was not published")
+		o.addViolation("P14", c, "it is removed and was not published")
 	}
 }
 
@@ -147,19 +147,19 @@ func (o *Observer) publishedChange(stream string, c change, number int64, text j
 		Attributes map[string]string `json:"a"`
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
-		o.violated("layout", c, "entry %d cannot be read: %v", number, err)
+		o.addViolation("layout", c, "entry %d cannot be read: %v", number, err)
 		return
 	}
 	key := e.Attributes["resource"]
 	if streamOfResource(key) != stream {
-		o.violated("P14", c, "entry %d is a change of %s, which has another stream", number, key)
+		o.addViolation("P14", c, "entry %d is a change of %s, which has another stream", number, key)
 	}
 	if !strings.HasPrefix(key, documentKey("")) {
 		return // a bundle: its changes are in another container
 	}
 	events := o.events[stream]
 	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {
-		o.violated("P14", c, "entry %d is %q, and no change with this version is", number, e.Attributes["event"])
+		o.addViolation("P14", c, "entry %d is %q, and no change with this version is", number, e.Attributes["event"])
 	}
 }
 
@@ -201,16 +201,16 @@ func (o *Observer) watchChanged(owner string, c change) {
 		return
 	}
 	next := &watch{}
-	if !o.decode(c, next) {
+	if !o.decodeInto(c, next) {
 		return
 	}
 	if before := o.watches[key]; before != nil && *before != *next {
-		o.violated("P18", c, "another member than the callback of a watch changes")
+		o.addViolation("P18", c, "another member than the callback of a watch changes")
 	}
 	if name, isDocument := strings.CutPrefix(next.Resource, documentKey("")); isDocument && o.watches[key] == nil {
 		r := o.resources[resourcePrefix+name]
 		if r == nil || !r.doc.IsWatched || next.After > r.doc.Changes {
-			o.violated("P18", c, "its resource is not watched, or has less than %d changes", next.After)
+			o.addViolation("P18", c, "its resource is not watched, or has less than %d changes", next.After)
 		}
 	}
 	o.watches[key] = next

@@ -42,7 +42,7 @@ func (o *Observer) streamChanged(changes []change) {
 	partition := changes[0].partition
 	i := strings.LastIndex(partition, "|")
 	if i < 0 {
-		o.violated("layout", changes[0], "a partition of a stream ends with a segment")
+		o.addViolation("layout", changes[0], "a partition of a stream ends with a segment")
 		return
 	}
 	s := o.streams[partition[:i]]
@@ -55,7 +55,7 @@ func (o *Observer) streamChanged(changes []change) {
 			// A node that asks whether its read is a stale one writes the head as it is.
 			isSame := c.id == "head" && o.withoutSystem(c) == sealed
 			if c.json != nil && !isSame && !strings.HasPrefix(c.id, "id|") {
-				o.violated("P1", c, "the segment was sealed")
+				o.addViolation("P1", c, "the segment was sealed")
 			}
 		}
 		return
@@ -75,13 +75,13 @@ func (o *Observer) streamChanged(changes []change) {
 // withoutSystem returns a document without the members that the engine adds.
 func (o *Observer) withoutSystem(c change) string {
 	var members map[string]json.RawMessage
-	if c.json == nil || !o.decode(c, &members) {
+	if c.json == nil || !o.decodeInto(c, &members) {
 		return ""
 	}
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return strings.HasPrefix(name, "_") })
 	text, err := json.Marshal(members)
 	if err != nil {
-		o.violated("layout", c, "%v", err)
+		o.addViolation("layout", c, "%v", err)
 	}
 	return string(text)
 }
@@ -90,8 +90,8 @@ func (o *Observer) pageChanged(s *stream, c change, rest string) {
 	var p page
 	text, _, _ := strings.Cut(rest, "-")
 	priority, err := strconv.Atoi(text)
-	if err != nil || !o.decode(c, &p) {
-		o.violated("layout", c, "the id of a page names its priority")
+	if err != nil || !o.decodeInto(c, &p) {
+		o.addViolation("layout", c, "the id of a page names its priority")
 		return
 	}
 	o.entriesAt(s, c, priority, p.First, p.Runs)
@@ -99,18 +99,18 @@ func (o *Observer) pageChanged(s *stream, c change, rest string) {
 
 func (o *Observer) headChanged(s *stream, c change) {
 	var h head
-	if !o.decode(c, &h) {
+	if !o.decodeInto(c, &h) {
 		return
 	}
 	for name, t := range h.Priorities {
 		priority, err := strconv.Atoi(name)
 		if err != nil {
-			o.violated("layout", c, "priority %q", name)
+			o.addViolation("layout", c, "priority %q", name)
 			continue
 		}
 		key := fmt.Sprintf("%s %s", c.partition, name)
 		if t.First < s.tails[key] {
-			o.violated("P1", c, "the tail of priority %s goes back from entry %d to %d", name, s.tails[key], t.First)
+			o.addViolation("P1", c, "the tail of priority %s goes back from entry %d to %d", name, s.tails[key], t.First)
 		}
 		s.tails[key] = t.First
 		o.entriesAt(s, c, priority, t.First, t.Runs)
@@ -119,12 +119,12 @@ func (o *Observer) headChanged(s *stream, c change) {
 			n += int64(len(r.Entries))
 		}
 		if known := int64(len(s.entries[priority])); n != known {
-			o.violated("P1", c, "priority %s has %d entries, and had %d", name, n, known)
+			o.addViolation("P1", c, "priority %s has %d entries, and had %d", name, n, known)
 		}
 	}
 	if h.Sealed {
 		if s.sealed[c.partition] == "" {
-			o.reached("a segment of a stream was sealed")
+			o.markReached("a segment of a stream was sealed")
 		}
 		s.sealed[c.partition] = o.withoutSystem(c)
 	}
@@ -140,12 +140,12 @@ func (o *Observer) entriesAt(s *stream, c change, priority int, first int64, run
 			sum, known := h.Sum64(), int64(len(s.entries[priority]))
 			switch {
 			case n < known && s.entries[priority][n] != sum:
-				o.violated("P1", c, "entry %d.%d has changed", priority, n)
+				o.addViolation("P1", c, "entry %d.%d has changed", priority, n)
 			case n == known:
 				s.entries[priority] = append(s.entries[priority], sum)
 				o.publishedChange(s.name, c, n, e)
 			case n > known:
-				o.violated("P1", c, "entry %d.%d follows %d", priority, n, known-1)
+				o.addViolation("P1", c, "entry %d.%d follows %d", priority, n, known-1)
 			}
 			n++
 		}

@@ -28,7 +28,7 @@ func (o *Observer) watchedChanged(c change) {
 	}
 	delete(o.watched, partition)
 	if len(o.pages[partition]) > 0 {
-		o.violated("P7", c, "the shard does not say that it has watches of a stream, and there are pages of them")
+		o.addViolation("P7", c, "the shard does not say that it has watches of a stream, and there are pages of them")
 	}
 }
 
@@ -43,7 +43,7 @@ func (o *Observer) watchPageChanged(c change) {
 	if c.json == nil {
 		delete(of, c.id)
 	} else {
-		if !o.decode(c, next) {
+		if !o.decodeInto(c, next) {
 			return
 		}
 		of[c.id] = next
@@ -53,13 +53,13 @@ func (o *Observer) watchPageChanged(c change) {
 	}
 	for _, id := range before.Cursors {
 		if known := o.cursors[id]; known != nil && !known.doc.Retired && !slices.Contains(next.Cursors, id) {
-			o.violated("P7", c, "cursor %s has left its page", id)
+			o.addViolation("P7", c, "cursor %s has left its page", id)
 		}
 	}
 	if next.Served <= before.Served {
 		return
 	}
-	o.reached("a page of watches was served")
+	o.markReached("a page of watches was served")
 	for _, id := range next.Cursors {
 		if known := o.cursors[id]; known != nil && !known.doc.Retired {
 			o.compareListed(id, known, next, c)
@@ -74,15 +74,15 @@ func (o *Observer) compareListed(id string, known *cursor, page *watchPage, c ch
 		return
 	}
 	if page == nil {
-		o.violated("P7", c, "cursor %s is in no page and has no entry", id)
+		o.addViolation("P7", c, "cursor %s is in no page and has no entry", id)
 		return
 	}
 	if known.at[0] < page.Served {
-		o.violated("P7", c, "cursor %s has taken what is before entry %d, its page was served up to %d, and it has no entry", id, known.at[0], page.Served)
+		o.addViolation("P7", c, "cursor %s has taken what is before entry %d, its page was served up to %d, and it has no entry", id, known.at[0], page.Served)
 	}
 	for e := range known.outstanding {
 		if e.Number < page.Served {
-			o.violated("P7", c, "%s of cursor %s is outstanding, its page was served up to %d, and it has no entry", e, id, page.Served)
+			o.addViolation("P7", c, "%s of cursor %s is outstanding, its page was served up to %d, and it has no entry", e, id, page.Served)
 		}
 	}
 }
@@ -103,12 +103,12 @@ func (o *Observer) pageOf(id, stream string) *watchPage {
 
 func isWatch(cursor string) bool { return strings.HasPrefix(cursor, "w|") }
 
-// unlisted judges the removal of the entry of a watch.
-func (o *Observer) unlisted(c change, known *cursor) {
+// checkUnlisted judges the removal of the entry of a watch.
+func (o *Observer) checkUnlisted(c change, known *cursor) {
 	if len(known.outstanding) > 0 {
-		o.violated("P7", c, "the entry of a cursor is gone, and %d deliveries are outstanding", len(known.outstanding))
+		o.addViolation("P7", c, "the entry of a cursor is gone, and %d deliveries are outstanding", len(known.outstanding))
 	}
 	delete(o.shards[c.partition], c.id)
 	o.compareListed(c.id, known, o.pageOf(c.id, known.doc.Stream), c)
-	o.reached("a watch was unlisted")
+	o.markReached("a watch was unlisted")
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
-// A kind says why a piece is run.
-type kind int
+// A pieceKind says why a piece is run.
+type pieceKind int
 
 const (
-	fresh kind = iota // for the campaign
-	saved             // since it failed once
-	twice             // to compare traces
+	fresh pieceKind = iota // for the campaign
+	saved                  // since it failed once
+	twice                  // to compare traces
 )
 
-// A piece is what a process runs at a time.
-type piece struct {
+// A seedPiece is what a process runs at a time.
+type seedPiece struct {
 	span
-	kind  kind
+	kind  pieceKind
 	world string // the only one that runs; "": all
 }
 
@@ -36,7 +36,7 @@ type totals struct {
 	Steps     int64            `json:"steps"`
 	Faulted   int64            `json:"faulted"`
 	Seconds   float64          `json:"seconds"`
-	Sometimes map[string]int64 `json:"sometimes"` // with 0 for what was never reached
+	Coverage  map[string]int64 `json:"sometimes"` // with 0 for what was never reached
 	Histories int64            `json:"histories"`
 	Failed    []uint64         `json:"failed"`
 	Differing []uint64         `json:"differing"` // of the seeds that were run twice
@@ -47,17 +47,17 @@ type totals struct {
 // errSilent is what became of a process that ended without totals.
 var errSilent = errors.New("the process ended without saying what came of it")
 
-// A process runs the simulation.
-type process struct {
+// A simulationProcess runs the simulation.
+type simulationProcess struct {
 	command  []string // the test binary, and arguments before those that are added
 	dir      string   // to run in; "" is this one
 	folder   string   // for what it writes
 	profiles string   // a folder for coverage profiles; "" for none
 }
 
-// run runs one piece. A seed that fails is no error. After errSilent the totals have
+// runPiece runs one piece. A seed that fails is no error. After errSilent the totals have
 // what the process has printed.
-func (p *process) run(ctx context.Context, of piece) (totals, error) {
+func (p *simulationProcess) runPiece(ctx context.Context, of seedPiece) (totals, error) {
 	name := fmt.Sprintf("%d-%d-%d%s", of.kind, of.From, of.Seeds, of.world)
 	out := filepath.Join(p.folder, name+".json")
 	args := append(p.command[1:len(p.command):len(p.command)],
@@ -133,9 +133,9 @@ func (t *tail) Write(b []byte) (int, error) {
 
 func (t *tail) String() string { return t.begin.String() + t.end.String() }
 
-// replay runs one seed, without the faults that have these numbers, and prints what
+// replaySeed runs one seed, without the faults that have these numbers, and prints what
 // happens.
-func (p *process) replay(ctx context.Context, seed, drop string) error {
+func (p *simulationProcess) replaySeed(ctx context.Context, seed, drop string) error {
 	cmd := exec.CommandContext(ctx, p.command[0], "-test.run=^TestSeeds$", "-test.count=1", //nolint:gosec // it was built here
 		"-simulate.from="+seed, "-simulate.seeds=1", "-simulate.trace", "-simulate.drop="+drop)
 	cmd.Dir, cmd.Env = p.dir, seeded.Environment()

@@ -23,23 +23,23 @@ const pushRoom = 20
 // pushCalls is the limit for the calls to a receiver that are under way.
 const pushCalls = 16
 
-// push has the hub die at each of the cells while it calls receivers, and demands in the end
+// runPushing has the hub die at each of the cells while it calls receivers, and demands in the end
 // that each has taken each event.
-func (w *world) push(ctx context.Context, cells []cell) error {
+func (w *crashRun) runPushing(ctx context.Context, cells []crashSite) error {
 	w.orders.Push, w.domain.silent = true, true
 	receivers := newPushReceivers(2)
-	defer receivers.close()
+	defer receivers.closeAll()
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer down.Close()
-	if err := w.restart(ctx, cell{}); err != nil {
+	if err := w.restartHub(ctx, crashSite{}); err != nil {
 		return err
 	}
 	subscriptions := make([]string, len(receivers.servers))
 	for i, server := range receivers.servers {
 		body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, server.URL)
-		a, err := w.load.ask(ctx, http.MethodPost, "/v1/subscriptions", pushOwner(i), body)
+		a, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", pushOwner(i), body)
 		if err != nil {
-			return fmt.Errorf("subscribe: %w\n%s", err, w.hub.said())
+			return fmt.Errorf("subscribe: %w\n%s", err, w.hub.errorOutput())
 		}
 		var created struct{ UUID string }
 		if err := json.Unmarshal(a.body, &created); err != nil {
@@ -49,46 +49,46 @@ func (w *world) push(ctx context.Context, cells []cell) error {
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	stop := make(chan struct{})
-	all.Go(func() error { return w.publish(ctx, receivers, stop) })
-	all.Go(func() error { return w.comeAndGo(ctx, down.URL, stop) })
+	all.Go(func() error { return w.publishEvents(ctx, receivers, stop) })
+	all.Go(func() error { return w.churnSubscriptions(ctx, down.URL, stop) })
 	all.Go(func() error {
 		defer close(stop)
 		for _, c := range cells {
-			if err := w.cell(ctx, c); err != nil {
+			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		return w.restart(ctx, cell{})
+		return w.restartHub(ctx, crashSite{})
 	})
 	err := all.Wait()
 	if err == nil {
 		ctx := context.WithoutCancel(ctx)
-		err = receivers.await(ctx, w.patience/6, len(w.died))
+		err = receivers.awaitTaken(ctx, w.patience/6, len(w.died))
 		if errors.Is(err, context.DeadlineExceeded) {
 			if err = w.replayDead(ctx, subscriptions); err == nil {
-				err = receivers.await(ctx, 2*w.patience, len(w.died))
+				err = receivers.awaitTaken(ctx, 2*w.patience, len(w.died))
 			}
 		}
 	}
 	if err != nil {
-		w.hub.kill()
-		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+		w.hub.killProcess()
+		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.errorOutput())
 	}
-	return w.conclude(context.WithoutCancel(ctx))
+	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
 
-// publish publishes events, each until it is accepted.
-func (w *world) publish(ctx context.Context, r *pushReceivers, stop <-chan struct{}) error {
+// publishEvents publishes events, each until it is accepted.
+func (w *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <-chan struct{}) error {
 	for n := 0; r.hasRoom(ctx, stop); n++ {
 		body := fmt.Appendf(nil, `{"specversion":"1.0","id":"%d","source":"/world","type":"made","data":{"n":%d}}`, n, n)
-		err := w.load.retry(ctx, func() error {
-			_, err := w.load.ask(ctx, http.MethodPost, "/v1/events?topic=events", "publisher", body)
+		err := w.load.retryUntilDone(ctx, func() error {
+			_, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/events?topic=events", "publisher", body)
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("publish event %d: %w", n, err)
 		}
-		r.accepted(fmt.Sprint(n))
+		r.noteAccepted(fmt.Sprint(n))
 	}
 	return nil
 }
@@ -97,9 +97,9 @@ func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
 // replayDead replays the dead letters of subscriptions, as their owners would. A hub that has died at several cells
 // with the same calls under way may have one: the hub takes the event for what ends it.
-func (w *world) replayDead(ctx context.Context, subscriptions []string) error {
+func (w *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
-		a, err := w.load.ask(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
+		a, err := w.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
 		if err != nil {
 			return fmt.Errorf("list dead letters: %w", err)
 		}
@@ -111,7 +111,7 @@ func (w *world) replayDead(ctx context.Context, subscriptions []string) error {
 			if d.Reason != "every node that called with it ended" {
 				return fmt.Errorf("%s is a dead letter, because %s", d.ID, d.Reason)
 			}
-			if _, err := w.load.ask(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
+			if _, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
 				return fmt.Errorf("replay a dead letter: %w", err)
 			}
 		}
@@ -119,9 +119,9 @@ func (w *world) replayDead(ctx context.Context, subscriptions []string) error {
 	return nil
 }
 
-// comeAndGo creates subscriptions whose receiver always fails, and deletes them after a while.
+// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them after a while.
 // What a dead hub has created is left.
-func (w *world) comeAndGo(ctx context.Context, url string, stop <-chan struct{}) error {
+func (w *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
 	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
 	for n := 0; ctx.Err() == nil; n++ {
 		select {
@@ -131,15 +131,15 @@ func (w *world) comeAndGo(ctx context.Context, url string, stop <-chan struct{})
 		}
 		owner := fmt.Sprint("visitor-", n%50)
 		var created struct{ UUID string }
-		a, err := w.load.ask(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
+		a, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
 		if err == nil {
 			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
 				return fmt.Errorf("a subscription was created, and the answer is %s", a.body)
 			}
 			_ = clock.Sleep(ctx, 100*time.Millisecond) // until it was called; the request fails if ctx has ended
-			_, err = w.load.ask(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
+			_, err = w.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
 		}
-		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {
+		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return fmt.Errorf("subscriptions that come and go: %w", err)
 		}
 		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop looks at the context
@@ -163,7 +163,7 @@ func newPushReceivers(n int) *pushReceivers {
 		r.calls = append(r.calls, make(map[string]int))
 		r.servers = append(r.servers, httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			var n struct{ Event struct{ ID string } }
-			if json.NewDecoder(req.Body).Decode(&n) != nil || n.Event.ID == "" || !r.called(i, n.Event.ID) {
+			if json.NewDecoder(req.Body).Decode(&n) != nil || n.Event.ID == "" || !r.noteCall(i, n.Event.ID) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}
 		})))
@@ -171,14 +171,14 @@ func newPushReceivers(n int) *pushReceivers {
 	return r
 }
 
-func (r *pushReceivers) close() {
+func (r *pushReceivers) closeAll() {
 	for _, s := range r.servers {
 		s.Close()
 	}
 }
 
-// called notes a call, and reports whether it is to succeed.
-func (r *pushReceivers) called(i int, event string) bool {
+// noteCall notes a call, and reports whether it is to succeed.
+func (r *pushReceivers) noteCall(i int, event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls[i][event]++
@@ -187,14 +187,14 @@ func (r *pushReceivers) called(i int, event string) bool {
 	return r.calls[i][event] > 1
 }
 
-func (r *pushReceivers) accepted(event string) {
+func (r *pushReceivers) noteAccepted(event string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, event)
 }
 
-// left returns how many events some receiver has not taken.
-func (r *pushReceivers) left() (left int, changed <-chan struct{}) {
+// countLeft returns how many events some receiver has not taken.
+func (r *pushReceivers) countLeft() (left int, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.events {
@@ -211,7 +211,7 @@ func (r *pushReceivers) left() (left int, changed <-chan struct{}) {
 // hasRoom waits until more may be published. It returns false if no more is to be.
 func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool {
 	for {
-		left, changed := r.left()
+		left, changed := r.countLeft()
 		select {
 		case <-stop:
 			return false
@@ -230,13 +230,13 @@ func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool 
 	}
 }
 
-// await waits until all events are taken. After some deaths, no more calls may have been
+// awaitTaken waits until all events are taken. After some deaths, no more calls may have been
 // repeated than were under way.
-func (r *pushReceivers) await(ctx context.Context, patience time.Duration, deaths int) error {
+func (r *pushReceivers) awaitTaken(ctx context.Context, patience time.Duration, deaths int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		left, changed := r.left()
+		left, changed := r.countLeft()
 		if left == 0 {
 			break
 		}

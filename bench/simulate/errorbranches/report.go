@@ -12,27 +12,27 @@ import (
 	"strings"
 )
 
-// A report is what was found of a package.
-type report struct {
+// A packageReport is what was found of a package.
+type packageReport struct {
 	path       string
 	reached    int
 	unreached  []branch
 	impossible []string
 }
 
-func judge(p *parsed, by profile, impossible *exceptions) (*report, error) {
-	r := &report{path: p.path}
-	for _, b := range p.branches() {
-		reached, err := by.has(b.file, b.at)
+func judgePackage(p *parsedPackage, by profile, impossible *exceptions) (*packageReport, error) {
+	r := &packageReport{path: p.path}
+	for _, b := range p.findBranches() {
+		reached, err := by.isReached(b.file, b.at)
 		switch reason, ok := impossible.reasonFor(b); {
 		case err != nil:
 			return nil, err
 		case reached && ok:
-			return nil, fmt.Errorf("%s is listed as impossible but was reached: take it off the list", b.name())
+			return nil, fmt.Errorf("%s is listed as impossible but was reached: take it off the list", b.nameInList())
 		case reached:
 			r.reached++
 		case ok:
-			r.impossible = append(r.impossible, fmt.Sprintf("%s: %s", b.name(), reason))
+			r.impossible = append(r.impossible, fmt.Sprintf("%s: %s", b.nameInList(), reason))
 		default:
 			r.unreached = append(r.unreached, b)
 		}
@@ -40,7 +40,7 @@ func judge(p *parsed, by profile, impossible *exceptions) (*report, error) {
 	return r, nil
 }
 
-func (r *report) percent() float64 {
+func (r *packageReport) reachedPercent() float64 {
 	of := r.reached + len(r.unreached)
 	if of == 0 {
 		return 100
@@ -48,11 +48,11 @@ func (r *report) percent() float64 {
 	return 100 * float64(r.reached) / float64(of)
 }
 
-func (r *report) print(to io.Writer) {
+func (r *packageReport) printTo(to io.Writer) {
 	_, _ = fmt.Fprintf(to, "%s: %d of %d error branches reached, %.1f %%; %d more are impossible\n",
-		r.path, r.reached, r.reached+len(r.unreached), r.percent(), len(r.impossible))
+		r.path, r.reached, r.reached+len(r.unreached), r.reachedPercent(), len(r.impossible))
 	for _, b := range r.unreached {
-		_, _ = fmt.Fprintf(to, "\t%s:%d (%s): %s\n", fromHere(b.at.Filename), b.at.Line, b.function, b.line())
+		_, _ = fmt.Fprintf(to, "\t%s:%d (%s): %s\n", fromHere(b.at.Filename), b.at.Line, b.function, b.firstLine())
 	}
 	for _, line := range r.impossible {
 		_, _ = fmt.Fprintf(to, "\timpossible: %s\n", line)
@@ -72,11 +72,11 @@ func fromHere(file string) string {
 	return short
 }
 
-// name tells the branch from all others as long as its function stays as it is.
-func (b *branch) name() string { return b.file + " " + b.function }
+// nameInList tells the branch from all others as long as its function stays as it is.
+func (b *branch) nameInList() string { return b.file + " " + b.function }
 
-// line returns the line with which it begins.
-func (b *branch) line() string {
+// firstLine returns the line with which it begins.
+func (b *branch) firstLine() string {
 	text, err := os.ReadFile(b.at.Filename)
 	if err != nil {
 		return err.Error()
@@ -133,12 +133,12 @@ func (e *exceptions) reasonFor(b branch) (reason string, ok bool) {
 	}
 }
 
-// stale is an error if the list names a branch that there is not in packages.
-func (e *exceptions) stale(packages []*parsed) error {
+// staleError is an error if the list names a branch that there is not in packages.
+func (e *exceptions) staleError(packages []*parsedPackage) error {
 	var all []error
 	for name := range e.reasons {
 		file, _, _ := strings.Cut(name, " ")
-		judged := slices.ContainsFunc(packages, func(p *parsed) bool {
+		judged := slices.ContainsFunc(packages, func(p *parsedPackage) bool {
 			return strings.HasSuffix("/"+p.path, "/"+path.Dir(file))
 		})
 		if judged && !e.used[name] {

@@ -1,8 +1,8 @@
 package history
 
-// order notes for each bundle which events are there before its first. One that was
+// noteOrder notes for each bundle which events are there before its first. One that was
 // shown before another of its group was asked for was open before it, and closed.
-func (t *table) order(steps []*step) {
+func (t *table) noteOrder(steps []*step) {
 	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // the last call and the first answer
 	for i := range t.bundles {
 		from[i], until[i] = never, forever
@@ -31,7 +31,7 @@ func (t *table) order(steps []*step) {
 	}
 }
 
-// append puts a new event behind all that waits. It reports false if the rest of the
+// appendEvent puts a new event behind all that waits. It reports false if the rest of the
 // history cannot be as it is then; since the whole history is known, that can be told
 // now, long before a search would come to it:
 //
@@ -43,8 +43,8 @@ func (t *table) order(steps []*step) {
 //     the two are of one cabinet, behind all of it.
 //   - Events that are shown together come together, with nothing of their cabinet
 //     between them.
-func (t *model) append(m *mailbox, id int) bool {
-	e, fate := t.event(m, id), t.fates[id]
+func (t *model) appendEvent(m *mailbox, id int) bool {
+	e, fate := t.eventOf(m, id), t.fates[id]
 	if t.blind {
 		m.waiting = append(m.waiting, id)
 		return true
@@ -58,7 +58,7 @@ func (t *model) append(m *mailbox, id int) bool {
 	}
 	last := -1
 	for _, before := range m.waiting {
-		switch other := t.event(m, before); {
+		switch other := t.eventOf(m, before); {
 		case other.Cabinet == e.Cabinet && t.fates[before].bundles == 0:
 			return fate.bundles == 0
 		case other.Group == e.Group && t.fates[before].bundles == 0 && fate.bundles == 1 && fate.place == 0:

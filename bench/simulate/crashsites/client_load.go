@@ -22,9 +22,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// load is those who send over HTTP and those who fetch. They hold out while the hub
+// clientLoad is those who send over HTTP and those who fetch. They hold out while the hub
 // dies under their hands.
-type load struct {
+type clientLoad struct {
 	url    string
 	http   *http.Client
 	ledger *crashLedger
@@ -37,10 +37,10 @@ type load struct {
 // Save, the next one may have to wait for the lease.
 var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
 
-// room is how many events may be outstanding for an actor before more is sent. Half of
+// outstandingLimit is how many events may be outstanding for an actor before more is sent. Half of
 // them have a drawer or two, so that bundles span some; the others have next to
 // nothing, and are seldom in the middle of a Save.
-func room(actor string) int {
+func outstandingLimit(actor string) int {
 	if slices.Index(actors, actor)%2 == 0 {
 		return 12
 	}
@@ -51,7 +51,7 @@ var origins = []string{manifest, inline, request}
 
 // hasRoom waits until more may be sent to one of some actors, and returns those of
 // whom that is true: none if no more is to be sent.
-func (l *load) hasRoom(ctx context.Context, actors ...string) (ready []string) {
+func (l *clientLoad) hasRoom(ctx context.Context, actors ...string) (ready []string) {
 	for {
 		select {
 		case <-l.stop:
@@ -60,9 +60,9 @@ func (l *load) hasRoom(ctx context.Context, actors ...string) (ready []string) {
 			return nil
 		default:
 		}
-		_, changed := l.ledger.outstanding()
+		_, changed := l.ledger.countOutstanding()
 		for _, actor := range actors {
-			if n, _ := l.ledger.outstanding(actor); n < room(actor) {
+			if n, _ := l.ledger.countOutstanding(actor); n < outstandingLimit(actor) {
 				ready = append(ready, actor)
 			}
 		}
@@ -97,8 +97,8 @@ type announcement struct {
 	Payload          json.RawMessage `json:"payload,omitempty"`
 }
 
-// write sends batches for an actor, each until it is acknowledged.
-func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error {
+// writeBatches sends batches for an actor, each until it is acknowledged.
+func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *rand.Rand) error {
 	for len(l.hasRoom(ctx, actor)) > 0 {
 		batch := make([]announcement, 1+random.IntN(5))
 		for i := range batch {
@@ -117,8 +117,8 @@ func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error
 		if err != nil {
 			return err
 		}
-		err = l.retry(ctx, func() error {
-			a, err := l.ask(ctx, http.MethodPost, "/v1/data-available", "", body)
+		err = l.retryUntilDone(ctx, func() error {
+			a, err := l.sendRequest(ctx, http.MethodPost, "/v1/data-available", "", body)
 			if err != nil {
 				return err
 			}
@@ -135,28 +135,28 @@ func (l *load) write(ctx context.Context, actor string, random *rand.Rand) error
 	return nil
 }
 
-// act peeks and dequeues until ctx ends, or all was fetched and nothing more comes.
-func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <-chan struct{}) error {
+// runActor peeks and dequeues until ctx ends, or all was fetched and nothing more comes.
+func (l *clientLoad) runActor(ctx context.Context, actor string, random *rand.Rand, quiet <-chan struct{}) error {
 	for {
 		select {
 		case <-quiet:
-			if n, _ := l.ledger.outstanding(actor); n == 0 {
+			if n, _ := l.ledger.countOutstanding(actor); n == 0 {
 				return nil
 			}
 		default:
 		}
-		id, err := l.peek(ctx, actor)
+		id, err := l.peekBundle(ctx, actor)
 		if err == nil && id != "" && l.content != "" && random.IntN(2) == 0 {
 			err = l.loseContent(ctx, actor, id, random.IntN(2) == 0)
 		}
 		if err == nil && id != "" && random.IntN(4) == 0 {
 			var again string
-			if again, err = l.peek(ctx, actor); err == nil && again != id {
+			if again, err = l.peekBundle(ctx, actor); err == nil && again != id {
 				err = l.ledger.Report("%s was given bundle %s and then, before its Dequeue, %q", actor, id, again)
 			}
 		}
 		if err == nil && id != "" {
-			err = l.dequeue(ctx, actor, id)
+			err = l.dequeueBundle(ctx, actor, id)
 		}
 		if err != nil {
 			return err
@@ -164,32 +164,32 @@ func (l *load) act(ctx context.Context, actor string, random *rand.Rand, quiet <
 	}
 }
 
-func (l *load) peek(ctx context.Context, actor string) (id string, err error) {
+func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, err error) {
 	return l.peekOnce(ctx, actor, false)
 }
 
 // peekOnce peeks until that is answered. If all contents that are missing were reported, none may be found to be so.
-func (l *load) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
-	return id, l.retry(ctx, func() error {
+func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
+	return id, l.retryUntilDone(ctx, func() error {
 		asked := l.ledger.Now()
-		a, err := l.ask(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
-		if refused, is := errors.AsType[*refusal](err); is && areReported && bytes.Contains(refused.body, []byte("content-gone")) {
+		a, err := l.sendRequest(ctx, http.MethodGet, "/v1/peek?wait=1s", actor, nil)
+		if refused, is := errors.AsType[*refusalError](err); is && areReported && bytes.Contains(refused.body, []byte("content-gone")) {
 			return l.ledger.Report("L9: %s is handed out a content that was reported to be deleted: %s", actor, refused.body)
 		}
 		if id = a.id; err != nil || id == "" {
 			return err
 		}
-		return l.ledger.peeked(actor, id, a.body, asked)
+		return l.ledger.notePeeked(actor, id, a.body, asked)
 	})
 }
 
-// dequeue repeats a Dequeue until it is answered. A 404 is right only after an
+// dequeueBundle repeats a Dequeue until it is answered. A 404 is right only after an
 // answer that may have been lost.
-func (l *load) dequeue(ctx context.Context, actor, id string) error {
+func (l *clientLoad) dequeueBundle(ctx context.Context, actor, id string) error {
 	lost := false
-	return l.retry(ctx, func() error {
-		_, err := l.ask(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
-		if refused, ok := errors.AsType[*refusal](err); ok && refused.status == http.StatusNotFound {
+	return l.retryUntilDone(ctx, func() error {
+		_, err := l.sendRequest(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil)
+		if refused, ok := errors.AsType[*refusalError](err); ok && refused.status == http.StatusNotFound {
 			if !lost {
 				return l.ledger.Report("bundle %s of %s is 404, although it was given and never dequeued", id, actor)
 			}
@@ -199,13 +199,13 @@ func (l *load) dequeue(ctx context.Context, actor, id string) error {
 			lost = true
 			return err
 		}
-		l.ledger.dequeued(actor, id)
+		l.ledger.noteDequeued(actor, id)
 		return nil
 	})
 }
 
-// retry tries until it works, or never will.
-func (l *load) retry(ctx context.Context, try func() error) error {
+// retryUntilDone tries until it works, or never will.
+func (l *clientLoad) retryUntilDone(ctx context.Context, try func() error) error {
 	for {
 		err := try()
 		if err == nil || ctx.Err() != nil {
@@ -214,27 +214,27 @@ func (l *load) retry(ctx context.Context, try func() error) error {
 		if _, ok := errors.AsType[*ledger.Violation](err); ok {
 			return err
 		}
-		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() {
+		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return err
 		}
 		_ = clock.Sleep(ctx, 5*time.Millisecond) // the next try fails if ctx has ended
 	}
 }
 
-type answer struct {
+type httpAnswer struct {
 	id   string // of a bundle
 	body []byte
 }
 
-// A refusal is an answer that says no.
-type refusal struct {
+// A refusalError is an answer that says no.
+type refusalError struct {
 	status int
 	body   []byte
 }
 
-func (r *refusal) Error() string { return fmt.Sprintf("%d %s", r.status, r.body) }
+func (r *refusalError) Error() string { return fmt.Sprintf("%d %s", r.status, r.body) }
 
-func (r *refusal) mayPass() bool {
+func (r *refusalError) canPass() bool {
 	switch r.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -242,7 +242,7 @@ func (r *refusal) mayPass() bool {
 	return false
 }
 
-func (l *load) ask(ctx context.Context, method, path, actor string, body []byte) (a answer, err error) {
+func (l *clientLoad) sendRequest(ctx context.Context, method, path, actor string, body []byte) (a httpAnswer, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, l.url+path, bytes.NewReader(body))
 	if err != nil {
 		return a, err
@@ -265,10 +265,10 @@ func (l *load) ask(ctx context.Context, method, path, actor string, body []byte)
 	}
 	defer resp.Body.Close()
 	if a.body, err = io.ReadAll(resp.Body); err != nil {
-		return answer{}, err
+		return httpAnswer{}, err
 	}
 	if resp.StatusCode/100 != 2 {
-		return answer{}, &refusal{resp.StatusCode, a.body}
+		return httpAnswer{}, &refusalError{resp.StatusCode, a.body}
 	}
 	a.id = resp.Header.Get("MessageId")
 	return a, nil

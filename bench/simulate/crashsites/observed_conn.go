@@ -22,8 +22,8 @@ const (
 	tell    steps.Name = "tell"    // a domain is told that its bundle is in safe hands
 )
 
-// comes names what the hub receives from a queue, goes what it sends there.
-func comes(queue string) steps.Name {
+// receiveStep names what the hub receives from a queue, goes what it sends there.
+func receiveStep(queue string) steps.Name {
 	switch {
 	case strings.HasPrefix(queue, "dataavailable"):
 		return receive
@@ -33,7 +33,7 @@ func comes(queue string) steps.Name {
 	return steps.Other
 }
 
-func goes(queue string) steps.Name {
+func sendStep(queue string) steps.Name {
 	switch {
 	case strings.HasSuffix(queue, "-dequeue"):
 		return tell
@@ -43,16 +43,16 @@ func goes(queue string) steps.Name {
 	return ask
 }
 
-// A passage is told of each step that comes by.
-type passage interface {
-	before(step steps.Name)
-	after(step steps.Name)
+// A stepObserver is told of each step that comes by.
+type stepObserver interface {
+	noteBefore(step steps.Name)
+	noteAfter(step steps.Name)
 }
 
-// A busLine is a connection to the bus that tells of the steps that are taken on it.
-type busLine struct {
+// An observedConn is a connection to the bus that tells of the steps that are taken on it.
+type observedConn struct {
 	net.Conn
-	fuse passage
+	fuse stepObserver
 
 	mu      sync.Mutex
 	out, in amqpframe.Deframer
@@ -80,26 +80,26 @@ type waitsFor struct {
 	settled bool // the hub has said that it is done with it
 }
 
-func newBusLine(conn net.Conn, fuse passage) *busLine {
-	return &busLine{
+func newObservedConn(conn net.Conn, fuse stepObserver) *observedConn {
+	return &observedConn{
 		Conn: conn, fuse: fuse, channel: make(map[uint64]uint64), queues: make(map[linkEnd]string),
 		first: make(map[linkEnd]uint64), waiting: make(map[delivery]waitsFor),
 	}
 }
 
-func (l *busLine) Write(p []byte) (int, error) {
+func (l *observedConn) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	for _, f := range l.out.Feed(p) {
-		l.goes(&f)
+		l.noteSentFrame(&f)
 	}
 	l.mu.Unlock()
 	return l.Conn.Write(p)
 }
 
-func (l *busLine) Read(p []byte) (int, error) {
+func (l *observedConn) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	for _, step := range l.taken {
-		l.fuse.after(step)
+		l.fuse.noteAfter(step)
 	}
 	l.taken = nil
 	l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *busLine) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range l.in.Feed(p[:n]) {
-		l.comes(&f)
+		l.noteReceivedFrame(&f)
 	}
 	return n, err
 }
@@ -123,17 +123,17 @@ const (
 	dispositionRole, dispositionFirst, dispositionLast, dispositionState = 0, 1, 2, 4
 )
 
-// goes takes in what the hub sends.
-func (l *busLine) goes(f *amqpframe.Frame) {
+// noteSentFrame takes in what the hub sends.
+func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 	switch f.Code {
 	case amqpframe.Attach:
 		if isReceiver := amqpframe.IsTrue(f.Field(linkRole)); !isReceiver {
 			l.queues[linkEnd{true, f.Channel, amqpframe.Number(f.Field(linkHandle))}] = amqpframe.Queue(f.Field(linkTarget))
 		}
 	case amqpframe.Transfer:
-		if queue, d, done := l.transfer(f, true, f.Channel); done {
-			step := goes(queue)
-			l.fuse.before(step)
+		if queue, d, done := l.noteTransfer(f, true, f.Channel); done {
+			step := sendStep(queue)
+			l.fuse.noteBefore(step)
 			l.waiting[d] = waitsFor{step: step}
 		}
 	case amqpframe.Disposition:
@@ -141,17 +141,17 @@ func (l *busLine) goes(f *amqpframe.Frame) {
 		if isReceiver := amqpframe.IsTrue(f.Field(dispositionRole)); !isReceiver || state != amqpframe.Accepted {
 			return
 		}
-		for _, d := range deliveries(f, false, f.Channel) {
+		for _, d := range deliveriesOf(f, false, f.Channel) {
 			if w, ok := l.waiting[d]; ok && w.step == receive && !w.settled {
-				l.fuse.before(settle)
+				l.fuse.noteBefore(settle)
 				l.waiting[d] = waitsFor{receive, true}
 			}
 		}
 	}
 }
 
-// comes takes in what the bus sends.
-func (l *busLine) comes(f *amqpframe.Frame) {
+// noteReceivedFrame takes in what the bus sends.
+func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	if f.Code == amqpframe.Begin {
 		l.channel[f.Channel] = amqpframe.Number(f.Field(remoteChannel))
 		return
@@ -163,29 +163,29 @@ func (l *busLine) comes(f *amqpframe.Frame) {
 			l.queues[linkEnd{false, channel, amqpframe.Number(f.Field(linkHandle))}] = amqpframe.Queue(f.Field(linkSource))
 		}
 	case amqpframe.Transfer:
-		if queue, d, done := l.transfer(f, false, channel); done {
-			step := comes(queue)
-			l.fuse.before(step)
+		if queue, d, done := l.noteTransfer(f, false, channel); done {
+			step := receiveStep(queue)
+			l.fuse.noteBefore(step)
 			l.waiting[d] = waitsFor{step: step}
 			l.taken = append(l.taken, step)
 		}
 	case amqpframe.Disposition:
 		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // the bus speaks as the receiver of what is ours
-		for _, d := range deliveries(f, ours, channel) {
+		for _, d := range deliveriesOf(f, ours, channel) {
 			w := l.waiting[d]
 			switch {
 			case ours:
-				l.fuse.after(w.step)
+				l.fuse.noteAfter(w.step)
 			case w.settled:
-				l.fuse.after(settle)
+				l.fuse.noteAfter(settle)
 			}
 			delete(l.waiting, d)
 		}
 	}
 }
 
-// transfer reports of a frame of a message which it is, and whether it is the last.
-func (l *busLine) transfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
+// noteTransfer reports of a frame of a message which it is, and whether it is the last.
+func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
 	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}
 	if id := f.Field(transferID); len(id) > 0 && id[0] != 0x40 {
 		l.first[end] = amqpframe.Number(id)
@@ -193,8 +193,8 @@ func (l *busLine) transfer(f *amqpframe.Frame, ours bool, channel uint64) (queue
 	return l.queues[end], delivery{ours, channel, l.first[end]}, !amqpframe.IsTrue(f.Field(transferMore))
 }
 
-// deliveries are those that a disposition is about.
-func deliveries(f *amqpframe.Frame, ours bool, channel uint64) (about []delivery) {
+// deliveriesOf are those that a disposition is about.
+func deliveriesOf(f *amqpframe.Frame, ours bool, channel uint64) (about []delivery) {
 	first := amqpframe.Number(f.Field(dispositionFirst))
 	last := max(first, amqpframe.Number(f.Field(dispositionLast)))
 	for id := first; id <= last && id < first+10_000; id++ {

@@ -24,8 +24,8 @@ const (
 	After  When = "after"  // it has been answered, and the hub does not know yet
 )
 
-// A fuse kills the process it is in, once.
-type fuse struct {
+// A killSwitch kills the process it is in, once.
+type killSwitch struct {
 	step     steps.Name
 	when     When
 	left     atomic.Int64    // it burns when so many have come by
@@ -33,17 +33,17 @@ type fuse struct {
 	die      func(at string) // does not return
 }
 
-func (f *fuse) before(step steps.Name) { f.comesBy(step, Before) }
-func (f *fuse) after(step steps.Name)  { f.comesBy(step, After) }
+func (f *killSwitch) noteBefore(step steps.Name) { f.killIfDue(step, Before) }
+func (f *killSwitch) noteAfter(step steps.Name)  { f.killIfDue(step, After) }
 
-func (f *fuse) comesBy(step steps.Name, when When) {
+func (f *killSwitch) killIfDue(step steps.Name, when When) {
 	if step == f.step && when == f.when && f.left.Add(-1) == 0 {
 		f.die(string(step) + " " + string(when))
 	}
 }
 
-// killed ends the process as nothing else does: nothing is flushed, closed or told.
-func killed(at string) {
+// killSelf ends the process as nothing else does: nothing is flushed, closed or told.
+func killSelf(at string) {
 	fmt.Println(lastWords, at)
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 	select {} // until it has come
@@ -55,26 +55,26 @@ const (
 	share steps.Name = "share content" // with a domain
 )
 
-// A transport carries requests to engines, and burns a fuse.
-type transport struct {
+// A killingTransport carries requests to engines, and burns a fuse.
+type killingTransport struct {
 	next policy.Transporter
-	fuse *fuse
+	fuse *killSwitch
 }
 
-func (t *transport) Do(req *http.Request) (*http.Response, error) {
+func (t *killingTransport) Do(req *http.Request) (*http.Response, error) {
 	if err := containers.Check(req); err != nil {
 		return nil, err
 	}
 	step := t.nameOf(req)
-	t.fuse.before(step)
+	t.fuse.noteBefore(step)
 	resp, err := t.next.Do(req)
 	if err == nil {
-		t.fuse.after(step)
+		t.fuse.noteAfter(step)
 	}
 	return resp, err
 }
 
-func (t *transport) nameOf(req *http.Request) steps.Name {
+func (t *killingTransport) nameOf(req *http.Request) steps.Name {
 	step := steps.NameOf(req)
 	switch {
 	case t.fuse.sweeping && (step == steps.Commit || step == steps.Clear):

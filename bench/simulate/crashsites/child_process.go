@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// A process is a program that was started, and what it says.
-type process struct {
+// A childProcess is a program that was started, and what it says.
+type childProcess struct {
 	cmd    *exec.Cmd
 	ready  chan struct{} // closed when it has said its first words
 	first  string        // of them, the rest of the line
@@ -28,9 +28,9 @@ type process struct {
 	stderr bytes.Buffer // to be read once it is gone
 }
 
-// start starts a program whose first words on standard output begin with greeting.
-func start(cmd *exec.Cmd, greeting string) (*process, error) {
-	p := &process{cmd: cmd, ready: make(chan struct{}), exited: make(chan struct{})}
+// startProcess starts a program whose first words on standard output begin with greeting.
+func startProcess(cmd *exec.Cmd, greeting string) (*childProcess, error) {
+	p := &childProcess{cmd: cmd, ready: make(chan struct{}), exited: make(chan struct{})}
 	cmd.Stderr = &p.stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -40,14 +40,14 @@ func start(cmd *exec.Cmd, greeting string) (*process, error) {
 		return nil, err
 	}
 	go func() {
-		p.read(out, greeting)
+		p.readOutput(out, greeting)
 		p.err = cmd.Wait()
 		close(p.exited)
 	}()
 	return p, nil
 }
 
-func (p *process) read(out io.Reader, greeting string) {
+func (p *childProcess) readOutput(out io.Reader, greeting string) {
 	lines := bufio.NewScanner(out)
 	said := false
 	for lines.Scan() {
@@ -62,8 +62,8 @@ func (p *process) read(out io.Reader, greeting string) {
 	}
 }
 
-// await returns when the process is ready.
-func (p *process) await(ctx context.Context) error {
+// awaitReady returns when the process is ready.
+func (p *childProcess) awaitReady(ctx context.Context) error {
 	select {
 	case <-p.ready:
 		return nil
@@ -74,8 +74,8 @@ func (p *process) await(ctx context.Context) error {
 	}
 }
 
-// kill ends the process as a power cut would, and waits until it is gone.
-func (p *process) kill() {
+// killProcess ends the process as a power cut would, and waits until it is gone.
+func (p *childProcess) killProcess() {
 	if p == nil {
 		return // it could not be started
 	}
@@ -83,8 +83,8 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// stop asks the process to end, and returns how it did.
-func (p *process) stop(ctx context.Context) error {
+// stopProcess asks the process to end, and returns how it did.
+func (p *childProcess) stopProcess(ctx context.Context) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func (p *process) stop(ctx context.Context) error {
 	}
 }
 
-// said is what a process that is gone has written to standard error.
-func (p *process) said() string {
+// errorOutput is what a process that is gone has written to standard error.
+func (p *childProcess) errorOutput() string {
 	if p == nil {
 		return ""
 	}
@@ -108,13 +108,13 @@ func (p *process) said() string {
 }
 
 // wasKilled reports whether the process has died of SIGKILL.
-func (p *process) wasKilled() bool {
+func (p *childProcess) wasKilled() bool {
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
 // startNode starts a hub in a process of its own: this program, once more.
-func startNode(o *orders, listener *os.File) (*process, error) {
+func startNode(o *nodeOrders, listener *os.File) (*childProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -129,5 +129,5 @@ func startNode(o *orders, listener *os.File) (*process, error) {
 	if _, err := cmd.StdinPipe(); err != nil { // which ends with this process, and the hub with it
 		return nil, err
 	}
-	return start(cmd, firstWords)
+	return startProcess(cmd, firstWords)
 }

@@ -20,32 +20,32 @@ func (o *Observer) compareBundles(before, next *cursor, main change) {
 	switch {
 	case a.HeldID == "" || a.HeldID != b.HeldID:
 		if a.HeldID != "" && !slices.Equal(dequeued, []string{a.HeldID}) || a.HeldID == "" && dequeued != nil {
-			o.violated("P20", main, "bundle %q was held, and %q are dequeued", a.HeldID, dequeued)
+			o.addViolation("P20", main, "bundle %q was held, and %q are dequeued", a.HeldID, dequeued)
 		}
 	case !slices.Equal(a.Held, b.Held) || !slices.Equal(a.HeldRetries, b.HeldRetries) || dequeued != nil:
-		o.violated("P20", main, "bundle %s had %v and %v before", a.HeldID, a.Held, a.HeldRetries)
+		o.addViolation("P20", main, "bundle %s had %v and %v before", a.HeldID, a.Held, a.HeldRetries)
 	}
 	if len(dequeued) > 0 {
 		next.fetched = make(map[Entry]bool)
 		for e := range before.fetched {
 			next.fetched[e] = true
 		}
-		for e := range before.held() {
+		for e := range before.heldEntries() {
 			next.fetched[e] = true
 			if next.outstanding[e] {
-				o.violated("P20", main, "%s was dequeued, and is outstanding", e)
+				o.addViolation("P20", main, "%s was dequeued, and is outstanding", e)
 			}
 		}
 	}
-	for e := range next.held() {
+	for e := range next.heldEntries() {
 		if before.fetched[e] {
-			o.violated("P15", main, "%s was dequeued, and is in another bundle", e)
+			o.addViolation("P15", main, "%s was dequeued, and is in another bundle", e)
 		}
 	}
 }
 
-// held returns the deliveries of the bundle that the consumer has fetched.
-func (c *cursor) held() map[Entry]bool {
+// heldEntries returns the deliveries of the bundle that the consumer has fetched.
+func (c *cursor) heldEntries() map[Entry]bool {
 	held := make(map[Entry]bool)
 	for _, text := range slices.Concat(c.doc.Held, c.doc.HeldRetries) {
 		if e, err := entryOf(c.doc.Stream, text); err == nil {
@@ -61,7 +61,7 @@ func (o *Observer) Fetched(id string, e Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	c := o.cursors[id]
-	return c != nil && (c.fetched[e] || c.held()[e])
+	return c != nil && (c.fetched[e] || c.heldEntries()[e])
 }
 
 // Bundle returns the bundle that the consumer of a cursor has fetched and not dequeued, "" if there
@@ -99,25 +99,25 @@ type party struct {
 // partyChanged compares a party with what it was. A consumer keeps its place.
 func (o *Observer) partyChanged(c change) {
 	if c.json == nil {
-		o.violated("P18", c, "a party is gone")
+		o.addViolation("P18", c, "a party is gone")
 		return
 	}
 	next := &party{}
 	if err := json.Unmarshal(c.json, next); err != nil || next.Kind != "party" {
-		o.violated("layout", c, "it is no party: %v", err)
+		o.addViolation("layout", c, "it is no party: %v", err)
 		return
 	}
 	key := c.partition + "|" + c.id
 	if before := o.parties[key]; before != nil {
 		if next.Created != before.Created || next.Segment != before.Segment || !slices.Equal(next.Start, before.Start) {
-			o.violated("P18", c, "the place of a consumer changes")
+			o.addViolation("P18", c, "the place of a consumer changes")
 		}
 		if next.Changed <= before.Changed {
-			o.violated("P18", c, "the time of the change goes back from %d to %d", before.Changed, next.Changed)
+			o.addViolation("P18", c, "the time of the change goes back from %d to %d", before.Changed, next.Changed)
 		}
 	}
 	if isConsumer := strings.HasPrefix(c.partition, consumersPrefix); (next.Token != "") != isConsumer || (next.TokenSum != "") == isConsumer {
-		o.violated("P13", c, "the token of a consumer is sealed, and no other one is stored")
+		o.addViolation("P13", c, "the token of a consumer is sealed, and no other one is stored")
 	}
 	o.parties[key] = next
 }
@@ -135,7 +135,7 @@ func (o *Observer) compareBegin(id string, next *cursor, main change) {
 	if w := o.watches[id]; strings.HasPrefix(id, "w|") {
 		// A node may create the cursor of a watch that another one has deleted meanwhile.
 		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, beginOf(w))) {
-			o.violated("P18", main, "the cursor does not begin where its watch does: %+v", w)
+			o.addViolation("P18", main, "the cursor does not begin where its watch does: %+v", w)
 		}
 		return
 	}
@@ -145,6 +145,6 @@ func (o *Observer) compareBegin(id string, next *cursor, main change) {
 	}
 	p := o.parties[consumersPrefix+name]
 	if p == nil || !slices.Equal(p.Start, next.doc.At) {
-		o.violated("P18", main, "the cursor does not begin where its consumer was registered: %+v", p)
+		o.addViolation("P18", main, "the cursor does not begin where its consumer was registered: %+v", p)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// narrow returns the steps that a search has to place. An operation without an
+// narrowSteps returns the steps that a search has to place. An operation without an
 // answer may take effect at any time until the end of all, and a search that has to
 // try them all is lost soon. But most that cannot be told apart need not be tried:
 //
@@ -23,7 +23,7 @@ import (
 //   - Of Sends of the same without an answer the first can stand for all: what one
 //     of the others has stored it might have stored at that time, and it was stored
 //     once.
-func (t *model) narrow(steps []*step) []*step {
+func (t *model) narrowSteps(steps []*step) []*step {
 	steps = withoutRepeats(steps)
 	surely := slices.Clone(t.stored) // when each event is there at the latest
 	senders := make([]int, len(t.contents))
@@ -77,7 +77,7 @@ func withoutRepeats(steps []*step) []*step {
 
 // effectBy returns by when a Send without an answer has taken effect, if it has any
 // that matters; before all times if it has none.
-func effectBy(sent []sent, surely []int64, senders []int) int64 {
+func effectBy(sent []sentNumbers, surely []int64, senders []int) int64 {
 	all, alone := int64(never), int64(forever)
 	matters := false
 	for _, e := range sent {

@@ -32,16 +32,16 @@ type crashLedger struct {
 	changed chan struct{}        // closed, and replaced, with each change
 }
 
-func newLedger() *crashLedger {
+func newCrashLedger() *crashLedger {
 	return &crashLedger{
 		Ledger: ledger.New(ledger.Options{InOrder: true}), open: make(map[[2]string]string),
 		told: make(map[string][]string), heard: make(map[string]bool), changed: make(chan struct{}),
 	}
 }
 
-// peeked notes a bundle that actor received by a request that began at the moment asked,
+// notePeeked notes a bundle that actor received by a request that began at the moment asked,
 // and returns what is wrong with it.
-func (l *crashLedger) peeked(actor, id string, body []byte, asked ledger.Moment) error {
+func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
 	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
 		var lines []struct {
 			ID       string `json:"id"`
@@ -69,8 +69,8 @@ func (l *crashLedger) peeked(actor, id string, body []byte, asked ledger.Moment)
 	return nil
 }
 
-// dequeued notes that a Dequeue was answered.
-func (l *crashLedger) dequeued(actor, id string) {
+// noteDequeued notes that a Dequeue was answered.
+func (l *crashLedger) noteDequeued(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Confirm(actor, id, false)
@@ -79,34 +79,34 @@ func (l *crashLedger) dequeued(actor, id string) {
 	if b.Cabinet == request {
 		l.told[actor] = append(l.told[actor], id)
 	}
-	l.notify()
+	l.wakeWaiters()
 }
 
-// noticed notes that the domain was notified of a bundle, by its name for it.
-func (l *crashLedger) noticed(name string) {
+// noteNotice notes that the domain was notified of a bundle, by its name for it.
+func (l *crashLedger) noteNotice(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard[name] = true
-	l.notify()
+	l.wakeWaiters()
 }
 
-// notify wakes all who wait for a change. The caller holds mu.
-func (l *crashLedger) notify() {
+// wakeWaiters wakes all who wait for a change. The caller holds mu.
+func (l *crashLedger) wakeWaiters() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// outstanding returns how many events of some actors, or of all, are not confirmed, and a
+// countOutstanding returns how many events of some actors, or of all, are not confirmed, and a
 // channel that is closed with the next change.
-func (l *crashLedger) outstanding(actors ...string) (n int, changed <-chan struct{}) {
+func (l *crashLedger) countOutstanding(actors ...string) (n int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Outstanding(actors...), l.changed
 }
 
-// untold returns the bundles of which the domain is still to be notified, by its names for
+// unnotifiedBundles returns the bundles of which the domain is still to be notified, by its names for
 // them, and a channel that is closed with the next change.
-func (l *crashLedger) untold() (names []string, changed <-chan struct{}) {
+func (l *crashLedger) unnotifiedBundles() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for actor, ids := range l.told {

@@ -49,8 +49,8 @@ const operatorToken = "token-of-the-operators" //nolint:gosec // it protects not
 // tails are flushed all the time.
 const tailEvents = 2
 
-// orders are what a hub process is to be.
-type orders struct {
+// nodeOrders are what a hub process is to be.
+type nodeOrders struct {
 	Data                  string
 	BusListen, BlobListen string // of an embedded hub
 
@@ -69,8 +69,8 @@ type orders struct {
 	Ahead    time.Duration // how far its clock is ahead, if it stores objects
 }
 
-// settings is what an operator would say.
-func (o *orders) settings() (config.Config, error) {
+// hubConfig is what an operator would say.
+func (o *nodeOrders) hubConfig() (config.Config, error) {
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen, cfg.Retention = o.Data, o.BusListen, o.BlobListen, o.Retention
 	cfg.Cosmos.TailEvents = o.TailEvents
@@ -94,12 +94,12 @@ func (o *orders) settings() (config.Config, error) {
 	return cfg, nil
 }
 
-// options put the fuse on every way out of the hub.
-func (o *orders) options(listener net.Listener) node.Options {
-	f := &fuse{step: o.Step, when: o.When, sweeping: o.Sweeping, die: killed}
+// nodeOptions put the fuse on every way out of the hub.
+func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
+	f := &killSwitch{step: o.Step, when: o.When, sweeping: o.Sweeping, die: killSelf}
 	f.left.Store(o.Nth)
-	around := func(next policy.Transporter) policy.Transporter { return &transport{next, f} }
-	line := func(conn net.Conn) net.Conn { return newBusLine(conn, f) }
+	around := func(next policy.Transporter) policy.Transporter { return &killingTransport{next, f} }
+	line := func(conn net.Conn) net.Conn { return newObservedConn(conn, f) }
 	return node.Options{
 		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
 		PullOnly:          !o.Push,
@@ -117,16 +117,16 @@ func (o *orders) options(listener net.Listener) node.Options {
 	}
 }
 
-// beNode is the whole life of a process that is told to be a hub. Its listener is
+// runNodeProcess is the whole life of a process that is told to be a hub. Its listener is
 // file 3: it outlives the hub, so that whoever calls waits for the next one.
-func beNode(text string) error {
+func runNodeProcess(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	var o orders
+	var o nodeOrders
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	cfg, err := o.settings()
+	cfg, err := o.hubConfig()
 	if err != nil {
 		return err
 	}
@@ -139,9 +139,9 @@ func beNode(text string) error {
 		return err
 	}
 	if o.Objects != "" {
-		return beObjectNode(ctx, &o, listener)
+		return runObjectNodeProcess(ctx, &o, listener)
 	}
-	n, err := node.Open(ctx, cfg, o.options(listener))
+	n, err := node.Open(ctx, cfg, o.nodeOptions(listener))
 	if err != nil {
 		return err
 	}

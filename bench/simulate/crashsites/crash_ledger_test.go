@@ -11,7 +11,7 @@ import (
 )
 
 func sentTo(actor, origin string, ids ...string) *crashLedger {
-	l := newLedger()
+	l := newCrashLedger()
 	for _, id := range ids {
 		l.Send(ledger.Event{Recipient: actor, ID: id, Cabinet: origin})
 	}
@@ -20,12 +20,12 @@ func sentTo(actor, origin string, ids ...string) *crashLedger {
 
 func TestLedgerAcceptsWhatIsRight(t *testing.T) {
 	l := sentTo("a", manifest, "1", "2", "3")
-	require.NoError(t, l.peeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
-	require.NoError(t, l.peeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
-	l.dequeued("a", "b1")
-	require.NoError(t, l.peeked("a", "b2", []byte(`[{"id":"3"}]`), l.Now()))
-	l.dequeued("a", "b2")
-	n, _ := l.outstanding("a")
+	require.NoError(t, l.notePeeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
+	require.NoError(t, l.notePeeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
+	l.noteDequeued("a", "b1")
+	require.NoError(t, l.notePeeked("a", "b2", []byte(`[{"id":"3"}]`), l.Now()))
+	l.noteDequeued("a", "b2")
+	n, _ := l.countOutstanding("a")
 	require.Zero(t, n)
 	require.True(t, l.Check().OK())
 }
@@ -49,8 +49,8 @@ func TestLedgerReportsWhatIsWrong(t *testing.T) {
 		l := sentTo("a", manifest, "1", "2", "3")
 		for i, body := range tc.bundles {
 			id := []string{"b0", "b1"}[i]
-			if err := l.peeked("a", id, []byte(body), l.Now()); err == nil && !tc.leaveOpen {
-				l.dequeued("a", id)
+			if err := l.notePeeked("a", id, []byte(body), l.Now()); err == nil && !tc.leaveOpen {
+				l.noteDequeued("a", id)
 			}
 		}
 		require.Contains(t, l.Check().Details(), tc.wrong)
@@ -59,20 +59,20 @@ func TestLedgerReportsWhatIsWrong(t *testing.T) {
 
 func TestLedgerReportsABundleThatChangesOrComesBack(t *testing.T) {
 	l := sentTo("a", manifest, "1", "2")
-	require.NoError(t, l.peeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
-	require.ErrorContains(t, l.peeked("a", "b", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()), "not the same as before")
-	l.dequeued("a", "b")
-	require.ErrorContains(t, l.peeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()), "comes again after its Dequeue")
+	require.NoError(t, l.notePeeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
+	require.ErrorContains(t, l.notePeeked("a", "b", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()), "not the same as before")
+	l.noteDequeued("a", "b")
+	require.ErrorContains(t, l.notePeeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()), "comes again after its Dequeue")
 }
 
 func TestLedgerKnowsTheNoticesThatAreDue(t *testing.T) {
 	l := sentTo("a", request, "1")
-	require.NoError(t, l.peeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
-	l.dequeued("a", "b")
-	untold, changed := l.untold()
+	require.NoError(t, l.notePeeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
+	l.noteDequeued("a", "b")
+	untold, changed := l.unnotifiedBundles()
 	require.Equal(t, []string{"b_a"}, untold)
-	l.noticed("b_a")
+	l.noteNotice("b_a")
 	<-changed
-	untold, _ = l.untold()
+	untold, _ = l.unnotifiedBundles()
 	require.Empty(t, untold)
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// watched is a passage that looks on.
-type watched func(step steps.Name, when When)
+// observerFunc is a passage that looks on.
+type observerFunc func(step steps.Name, when When)
 
-func (w watched) before(step steps.Name) { w(step, Before) }
-func (w watched) after(step steps.Name)  { w(step, After) }
+func (w observerFunc) noteBefore(step steps.Name) { w(step, Before) }
+func (w observerFunc) noteAfter(step steps.Name)  { w(step, After) }
 
 // A client of the bus receives, settles and sends, and a line tells each by its name
 // and in its order, whatever else goes over the connection.
@@ -56,7 +56,7 @@ func TestALineTellsWhatAClientDoes(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
 	hub := client(func(conn net.Conn) net.Conn {
-		return newBusLine(conn, watched(func(step steps.Name, when When) {
+		return newObservedConn(conn, observerFunc(func(step steps.Name, when When) {
 			mu.Lock()
 			defer mu.Unlock()
 			if step != steps.Other && step != "" {

@@ -19,7 +19,7 @@ import (
 
 // deleteContent deletes the content of an open bundle from the folder of the hub, and returns its names. The
 // domain makes it again: the same bytes, so the ledger accepts no others.
-func (l *load) deleteContent(id string) (names []string, err error) {
+func (l *clientLoad) deleteContent(id string) (names []string, err error) {
 	root, err := os.OpenRoot(l.content)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (l *load) deleteContent(id string) (names []string, err error) {
 }
 
 // reportDeleted sends the events of deleted contents, as a storage account does, until they are stored.
-func (l *load) reportDeleted(ctx context.Context, names []string) error {
+func (l *clientLoad) reportDeleted(ctx context.Context, names []string) error {
 	var events []map[string]any
 	for _, name := range names {
 		now := time.Now()
@@ -54,8 +54,8 @@ func (l *load) reportDeleted(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	return l.retry(ctx, func() error {
-		a, err := l.ask(ctx, http.MethodPost, objectEventsPath, "", body)
+	return l.retryUntilDone(ctx, func() error {
+		a, err := l.sendRequest(ctx, http.MethodPost, objectEventsPath, "", body)
 		if err == nil && !bytes.Contains(a.body, []byte(`"refused":[]`)) {
 			return l.ledger.Report("events of deleted contents are answered %s", a.body)
 		}
@@ -67,7 +67,7 @@ const objectEventsPath = "/v1/object-events"
 
 // loseContent deletes the content of an open bundle that an actor has received, and has the bundle handed out
 // again. If the deletion is reported, no download finds that the content is missing.
-func (l *load) loseContent(ctx context.Context, actor, id string, isReported bool) error {
+func (l *clientLoad) loseContent(ctx context.Context, actor, id string, isReported bool) error {
 	names, err := l.deleteContent(id)
 	if err != nil || len(names) == 0 {
 		return err

@@ -27,7 +27,7 @@ const blobKey = blobs.WellKnownKey
 // A busDomain sends events over the bus, makes content when it is asked, and hears
 // what was fetched.
 type busDomain struct {
-	load   *load
+	load   *clientLoad
 	random *rand.Rand
 	batch  []domainclient.Event // on its way; to be sent again if that is broken off
 	http   *http.Client
@@ -41,9 +41,9 @@ type busDomain struct {
 	errs []error
 }
 
-// attend begins to be the domain at a bus and an account, until ctx ends or it
+// startServing begins to be the domain at a bus and an account, until ctx ends or it
 // leaves.
-func (d *busDomain) attend(ctx context.Context, bus, account string) error {
+func (d *busDomain) startServing(ctx context.Context, bus, account string) error {
 	key, err := container.NewSharedKeyCredential(blobs.WellKnownAccount, blobKey)
 	if err != nil {
 		return err
@@ -70,10 +70,10 @@ func (d *busDomain) attend(ctx context.Context, bus, account string) error {
 			}
 		})
 	}
-	part(func() error { return c.Serve(ctx, content) })
+	part(func() error { return c.Serve(ctx, idsContent) })
 	part(func() error {
 		return c.Notices(ctx, func(_ context.Context, n *domainclient.Notice) error {
-			d.load.ledger.noticed(n.ID)
+			d.load.ledger.noteNotice(n.ID)
 			return nil
 		})
 	})
@@ -84,7 +84,7 @@ func (d *busDomain) attend(ctx context.Context, bus, account string) error {
 			if d.silent {
 				return nil
 			}
-			return d.send(ctx, c)
+			return d.sendAll(ctx, c)
 		}()
 		<-ctx.Done()
 		_ = c.Close(context.WithoutCancel(ctx)) // of a connection that may be lost
@@ -93,12 +93,12 @@ func (d *busDomain) attend(ctx context.Context, bus, account string) error {
 	return nil
 }
 
-// attends reports whether the domain is at work.
-func (d *busDomain) attends() bool { return d.leave != nil }
+// isServing reports whether the domain is at work.
+func (d *busDomain) isServing() bool { return d.leave != nil }
 
-// breakOff ends the work, and waits until nothing is sent any more. The rest may
+// stopServing ends the work, and waits until nothing is sent any more. The rest may
 // take its time to say farewell to a bus that is gone.
-func (d *busDomain) breakOff() {
+func (d *busDomain) stopServing() {
 	if d.leave != nil {
 		d.leave()
 		d.leave = nil
@@ -106,17 +106,17 @@ func (d *busDomain) breakOff() {
 	d.sending.Wait()
 }
 
-// dismiss ends the work, and returns what has gone wrong before that.
-func (d *busDomain) dismiss() error {
-	d.breakOff()
+// stopAndWait ends the work, and returns what has gone wrong before that.
+func (d *busDomain) stopAndWait() error {
+	d.stopServing()
 	d.parts.Wait()
 	err := errors.Join(d.errs...)
 	d.errs = nil
 	return err
 }
 
-// send sends batches to all actors, each until the bus has taken it.
-func (d *busDomain) send(ctx context.Context, c *domainclient.Client) error {
+// sendAll sends batches to all actors, each until the bus has taken it.
+func (d *busDomain) sendAll(ctx context.Context, c *domainclient.Client) error {
 	for {
 		if d.batch == nil {
 			ready := d.load.hasRoom(ctx, actors...)
@@ -140,8 +140,8 @@ func (d *busDomain) send(ctx context.Context, c *domainclient.Client) error {
 	}
 }
 
-// content is the ids of the events of a bundle, as a JSON array.
-func content(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+// idsContent is the ids of the events of a bundle, as a JSON array.
+func idsContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
 		return nil, err

@@ -31,16 +31,16 @@ func (v verdict) String() string {
 	return fmt.Sprintf("has survived %d after %.0f s", v.Survived, v.Seconds)
 }
 
-// A memory keeps verdicts in a file, so that a campaign can be broken off.
-type memory struct {
+// A verdictMemory keeps verdicts in a file, so that a campaign can be broken off.
+type verdictMemory struct {
 	file string
 
 	mu       sync.Mutex
 	verdicts map[string]verdict // by mutant
 }
 
-func remember(file string) (*memory, error) {
-	m := &memory{file: file, verdicts: make(map[string]verdict)}
+func openMemory(file string) (*verdictMemory, error) {
+	m := &verdictMemory{file: file, verdicts: make(map[string]verdict)}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, os.MkdirAll(filepath.Dir(file), 0o750)
@@ -55,7 +55,7 @@ func remember(file string) (*memory, error) {
 }
 
 // verdictOf returns the verdict on a mutant that was built to a binary with hash.
-func (m *memory) verdictOf(name, hash string) verdict {
+func (m *verdictMemory) verdictOf(name, hash string) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v := m.verdicts[name]; v.Binary == hash {
@@ -64,8 +64,8 @@ func (m *memory) verdictOf(name, hash string) verdict {
 	return verdict{Mutant: name, Binary: hash}
 }
 
-// note keeps a verdict. The file is replaced as a whole, so it is never half written.
-func (m *memory) note(v verdict) error {
+// noteVerdict keeps a verdict. The file is replaced as a whole, so it is never half written.
+func (m *verdictMemory) noteVerdict(v verdict) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.verdicts[v.Mutant] = v

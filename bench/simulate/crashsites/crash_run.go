@@ -21,10 +21,10 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A world is one hub in one folder, those who send and those who fetch, and a row of
+// A crashRun is one hub in one folder, those who send and those who fetch, and a row of
 // cells: the hub dies at each, and is started again.
-type world struct {
-	place    place
+type crashRun struct {
+	place    hubSetup
 	stage    stage
 	seed     uint64
 	folder   string
@@ -33,74 +33,74 @@ type world struct {
 
 	engines  *engines // if they are apart
 	listener *os.File
-	orders   orders
-	hub      *process
+	orders   nodeOrders
+	hub      *childProcess
 	ledger   *crashLedger
-	load     *load
+	load     *clientLoad
 	domain   *busDomain
 	random   *rand.Rand
 
 	died   []string // where, in order
-	kills  map[cell]int
-	waited map[cell]time.Duration // the longest time for a step to come by
-	missed []cell
+	kills  map[crashSite]int
+	waited map[crashSite]time.Duration // the longest time for a step to come by
+	missed []crashSite
 	mended int64 // by check
 }
 
-func newWorld(p place, s stage, seed uint64, folder, program string) *world {
-	return &world{
+func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *crashRun {
+	return &crashRun{
 		place: p, stage: s, seed: seed, folder: folder, program: program, patience: 60 * time.Second,
-		ledger: newLedger(), random: rand.New(rand.NewPCG(seed, 1)),
-		kills: make(map[cell]int), waited: make(map[cell]time.Duration),
+		ledger: newCrashLedger(), random: rand.New(rand.NewPCG(seed, 1)),
+		kills: make(map[crashSite]int), waited: make(map[crashSite]time.Duration),
 	}
 }
 
-// run lets the hub die at each of the cells, drains it, and says what is wrong.
-func (w *world) run(ctx context.Context, cells []cell) (err error) {
+// killAtSites lets the hub die at each of the cells, drains it, and says what is wrong.
+func (w *crashRun) killAtSites(ctx context.Context, cells []crashSite) (err error) {
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
-	if err := w.open(ctx, client); err != nil {
+	if err := w.openRun(ctx, client); err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.closeRun()
 	if w.stage == sweeping {
-		return w.sweep(ctx, cells)
+		return w.runSweeping(ctx, cells)
 	}
 	if w.stage == pushing {
-		return w.push(ctx, cells)
+		return w.runPushing(ctx, cells)
 	}
 	if w.stage == watching {
-		return w.watch(ctx, cells)
+		return w.runWatching(ctx, cells)
 	}
 	if w.stage.isOfObjects() {
-		return w.store(ctx, cells)
+		return w.runStoring(ctx, cells)
 	}
 	return w.workUnderLoad(ctx, func(ctx context.Context) error {
 		for _, c := range cells {
-			if err := w.cell(ctx, c); err != nil {
+			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		if err := w.restart(ctx, cell{}); err != nil {
+		if err := w.restartHub(ctx, crashSite{}); err != nil {
 			return err
 		}
-		return w.caughtUp(ctx)
+		return w.awaitNotified(ctx)
 	})
 }
 
-// sweep fills and drains the hub, lets it die while it removes what was fetched, and
+// runSweeping fills and drains the hub, lets it die while it removes what was fetched, and
 // then uses it as before. What is sent and answered is not sent again, and nothing
 // waits on the bus: what is removed is not known any more.
-func (w *world) sweep(ctx context.Context, cells []cell) error {
+func (w *crashRun) runSweeping(ctx context.Context, cells []crashSite) error {
 	w.domain.silent = true
 	fill := func(ctx context.Context) error {
-		if err := w.restart(ctx, cell{}); err != nil {
+		if err := w.restartHub(ctx, crashSite{}); err != nil {
 			return err
 		}
 		const enough = 150
 		before, _ := w.ledger.Size()
 		for {
-			_, changed := w.ledger.outstanding()
+			_, changed := w.ledger.countOutstanding()
 			if events, _ := w.ledger.Size(); events >= before+enough {
 				return nil
 			}
@@ -116,7 +116,7 @@ func (w *world) sweep(ctx context.Context, cells []cell) error {
 	}
 	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = time.Millisecond, 20*time.Millisecond, true
 	for _, c := range cells {
-		if err := w.cell(ctx, c); err != nil {
+		if err := w.killAtSite(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -124,11 +124,11 @@ func (w *world) sweep(ctx context.Context, cells []cell) error {
 	return w.workUnderLoad(ctx, fill)
 }
 
-// open makes what lives as long as the world.
-func (w *world) open(ctx context.Context, client *http.Client) (err error) {
+// openRun makes what lives as long as the world.
+func (w *crashRun) openRun(ctx context.Context, client *http.Client) (err error) {
 	defer func() {
 		if err != nil {
-			w.close()
+			w.closeRun()
 		}
 	}()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 	if err = errors.Join(err, listener.Close()); err != nil { // the file is enough
 		return err
 	}
-	w.orders = orders{Data: filepath.Join(w.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
+	w.orders = nodeOrders{Data: filepath.Join(w.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
 	if w.place == apart {
 		if w.engines, err = startEngines(ctx, w.program, w.folder); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 	if w.stage == tailing || w.stage == sweeping && w.seed%2 == 0 {
 		w.orders.TailEvents = tailEvents
 	}
-	w.load = &load{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
+	w.load = &clientLoad{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
 	if w.stage == marking {
 		w.load.content = filepath.Join(w.orders.Data, "content")
 		w.orders.Push = true // with the ledger of objects
@@ -159,12 +159,12 @@ func (w *world) open(ctx context.Context, client *http.Client) (err error) {
 	return nil
 }
 
-func (w *world) close() {
-	w.hub.kill()
+func (w *crashRun) closeRun() {
+	w.hub.killProcess()
 	if w.domain != nil {
-		_ = w.domain.dismiss() // the world is over, whatever it says
+		_ = w.domain.stopAndWait() // the world is over, whatever it says
 	}
-	w.engines.kill()
+	w.engines.killAll()
 	if w.listener != nil {
 		_ = w.listener.Close()
 	}
@@ -172,21 +172,21 @@ func (w *world) close() {
 
 // workUnderLoad calls work while the load runs, which then drains the hub. The hub that
 // work leaves is stopped, and what it leaves is checked.
-func (w *world) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
+func (w *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	w.load.stop = make(chan struct{})
 	quiet := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
 	var senders errgroup.Group
 	for _, actor := range actors {
 		writing, acting := rand.New(rand.NewPCG(w.seed, w.random.Uint64())), rand.New(rand.NewPCG(w.seed, w.random.Uint64()))
-		senders.Go(func() error { return w.load.write(ctx, actor, writing) })
-		all.Go(func() error { return w.load.act(ctx, actor, acting, quiet) })
+		senders.Go(func() error { return w.load.writeBatches(ctx, actor, writing) })
+		all.Go(func() error { return w.load.runActor(ctx, actor, acting, quiet) })
 	}
 	all.Go(func() error {
 		err := work(ctx)
 		close(w.load.stop)
 		if err == nil {
-			err = w.drained(ctx)
+			err = w.awaitDrained(ctx)
 		}
 		return err
 	})
@@ -196,20 +196,20 @@ func (w *world) workUnderLoad(ctx context.Context, work func(context.Context) er
 		return err
 	})
 	if err := all.Wait(); err != nil {
-		w.hub.kill()
-		return fmt.Errorf("%w\nthe hub had died at: %s\nand the last one has said: %s", err, strings.Join(w.died, "; "), w.hub.said())
+		w.hub.killProcess()
+		return fmt.Errorf("%w\nthe hub had died at: %s\nand the last one has said: %s", err, strings.Join(w.died, "; "), w.hub.errorOutput())
 	}
-	return w.conclude(context.WithoutCancel(ctx))
+	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
 
-// caughtUp returns when the domain was told of all that dead hubs have left untold. The
+// awaitNotified returns when the domain was told of all that dead hubs have left untold. The
 // load goes on meanwhile: with each bundle that is fetched, an actor's notices go.
-func (w *world) caughtUp(ctx context.Context) error {
+func (w *crashRun) awaitNotified(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
-	left, _ := w.ledger.untold()
+	left, _ := w.ledger.unnotifiedBundles()
 	for {
-		untold, changed := w.ledger.untold()
+		untold, changed := w.ledger.unnotifiedBundles()
 		left = slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(untold, name) })
 		if len(left) == 0 {
 			return nil
@@ -222,14 +222,14 @@ func (w *world) caughtUp(ctx context.Context) error {
 	}
 }
 
-// drained returns when the domain has sent what it was sending, all was fetched, and
+// awaitDrained returns when the domain has sent what it was sending, all was fetched, and
 // the domain was told of what is its own.
-func (w *world) drained(ctx context.Context) error {
+func (w *crashRun) awaitDrained(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
 	defer cancel()
 	for {
-		missing, changed := w.ledger.outstanding(actors...)
-		untold, changedToo := w.ledger.untold()
+		missing, changed := w.ledger.countOutstanding(actors...)
+		untold, changedToo := w.ledger.unnotifiedBundles()
 		if missing == 0 && len(untold) == 0 {
 			return nil
 		}
@@ -243,26 +243,26 @@ func (w *world) drained(ctx context.Context) error {
 	}
 }
 
-// conclude stops the hub and demands that nothing is wrong.
-func (w *world) conclude(ctx context.Context) error {
-	if err := w.domain.dismiss(); err != nil {
+// stopAndVerify stops the hub and demands that nothing is wrong.
+func (w *crashRun) stopAndVerify(ctx context.Context) error {
+	if err := w.domain.stopAndWait(); err != nil {
 		return fmt.Errorf("domain: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
 	defer cancel()
-	if err := w.hub.stop(ctx); err != nil {
+	if err := w.hub.stopProcess(ctx); err != nil {
 		return err
 	}
 	if v := w.ledger.Check(); !v.OK() {
 		return errors.New(v.String() + "\n" + v.Details())
 	}
-	return w.check(ctx)
+	return w.checkStore(ctx)
 }
 
-// check demands that what is stored is sound but for what a repair can mend, and is
+// checkStore demands that what is stored is sound but for what a repair can mend, and is
 // clean after that.
-func (w *world) check(ctx context.Context) error {
-	cfg, err := w.orders.settings()
+func (w *crashRun) checkStore(ctx context.Context) error {
+	cfg, err := w.orders.hubConfig()
 	if err != nil {
 		return err
 	}

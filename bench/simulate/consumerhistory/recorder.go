@@ -33,10 +33,10 @@ const (
 	NotFound
 )
 
-type kind int
+type operationKind int
 
 const (
-	call kind = iota
+	call operationKind = iota
 	peek
 	dequeue
 	end
@@ -44,7 +44,7 @@ const (
 
 // An operation is one of a client, or a call by a node.
 type operation struct {
-	kind         kind
+	kind         operationKind
 	client       int
 	began, ended int64
 	entries      []string // of a call: one; of a Peek: those of the bundle
@@ -62,12 +62,12 @@ type Recorder struct {
 
 // Call notes a call with an entry, which has delivered it or failed.
 func (r *Recorder) Call(began, ended int64, entry string, isDelivered bool) {
-	r.add(operation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
+	r.addOperation(operation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
 }
 
 // Peek notes that a client has got a bundle, or "" if the answer was that nothing waits.
 func (r *Recorder) Peek(client int, began, ended int64, bundle string, entries []string) {
-	r.add(operation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
+	r.addOperation(operation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
 }
 
 // Dequeue notes that a client has dequeued a bundle.
@@ -75,10 +75,10 @@ func (r *Recorder) Dequeue(client int, began, ended int64, bundle string, outcom
 	if outcome == Unknown {
 		ended = math.MaxInt64 // it may take effect later
 	}
-	r.add(operation{kind: dequeue, client: client, began: began, ended: ended, bundle: bundle, outcome: outcome})
+	r.addOperation(operation{kind: dequeue, client: client, began: began, ended: ended, bundle: bundle, outcome: outcome})
 }
 
-func (r *Recorder) add(o operation) {
+func (r *Recorder) addOperation(o operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.operations = append(r.operations, o)
@@ -127,15 +127,15 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 	}
 	left := cmp.Or(opts.Steps, 100_000)
 	m := porcupine.Model{
-		Init: func() any { return consumer{} },
+		Init: func() any { return consumerState{} },
 		Step: func(state, input, _ any) (bool, any) {
 			if left == 0 {
 				return false, state
 			}
 			left--
-			return state.(consumer).take(input.(*operation))
+			return state.(consumerState).applyOperation(input.(*operation))
 		},
-		Equal: func(a, b any) bool { return a.(consumer).equal(b.(consumer)) },
+		Equal: func(a, b any) bool { return a.(consumerState).isEqual(b.(consumerState)) },
 	}
 	isLegal := porcupine.CheckOperations(m, history)
 	switch {
@@ -147,19 +147,19 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 	return Illegal
 }
 
-// A consumer is the state of one. It is not changed.
-type consumer struct {
+// A consumerState is the state of one. It is not changed.
+type consumerState struct {
 	open    *operation   // the Peek that has opened the bundle that is open; nil: none is
 	bundles []*operation // the Peeks that have opened bundles, in order
 	given   []string     // entries that calls have delivered, in order
 }
 
-func (c consumer) equal(d consumer) bool {
+func (c consumerState) isEqual(d consumerState) bool {
 	return c.open == d.open && slices.Equal(c.bundles, d.bundles) && slices.Equal(c.given, d.given)
 }
 
-// take returns the consumer after an operation, and false if that could not be.
-func (c consumer) take(o *operation) (bool, consumer) {
+// applyOperation returns the consumer after an operation, and false if that could not be.
+func (c consumerState) applyOperation(o *operation) (bool, consumerState) {
 	switch o.kind {
 	case call:
 		if c.isBundled(o.entries[0]) {
@@ -170,15 +170,15 @@ func (c consumer) take(o *operation) (bool, consumer) {
 		}
 		return true, c
 	case peek:
-		return c.peek(o)
+		return c.applyPeek(o)
 	case dequeue:
-		return c.dequeue(o)
+		return c.applyDequeue(o)
 	case end:
 	}
 	return c.open == nil, c
 }
 
-func (c consumer) peek(o *operation) (bool, consumer) {
+func (c consumerState) applyPeek(o *operation) (bool, consumerState) {
 	switch {
 	case o.bundle == "":
 		return c.open == nil, c
@@ -193,7 +193,7 @@ func (c consumer) peek(o *operation) (bool, consumer) {
 	return isNew, c
 }
 
-func (c consumer) dequeue(o *operation) (bool, consumer) {
+func (c consumerState) applyDequeue(o *operation) (bool, consumerState) {
 	isOpen := c.open != nil && c.open.bundle == o.bundle
 	wasOpen := slices.ContainsFunc(c.bundles, func(b *operation) bool { return b.bundle == o.bundle })
 	if isOpen && o.outcome != NotFound {
@@ -209,7 +209,7 @@ func (c consumer) dequeue(o *operation) (bool, consumer) {
 	}
 }
 
-func (c consumer) isBundled(entry string) bool {
+func (c consumerState) isBundled(entry string) bool {
 	return slices.ContainsFunc(c.bundles, func(b *operation) bool { return slices.Contains(b.entries, entry) })
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// cell has the hub die at c. What leads to it is done before, by another death.
-func (w *world) cell(ctx context.Context, c cell) error {
+// killAtSite has the hub die at c. What leads to it is done before, by another death.
+func (w *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	if before, ok := leadsTo(c.Step); ok {
-		if err := w.die(ctx, cell{c.Place, c.Stage, before, Before}, 1); err != nil {
+		if err := w.startToDie(ctx, crashSite{c.Place, c.Stage, before, Before}, 1); err != nil {
 			return err
 		}
 	}
@@ -22,14 +22,14 @@ func (w *world) cell(ctx context.Context, c cell) error {
 	if _, ok := leadsTo(c.Step); !ok && c.Stage != sweeping && (c.Stage != pushing && c.Stage != watching || c.Step.IsWrite() && c.Step != steps.Assign) && c.Step != steps.ReadShards {
 		nth += w.random.Int64N(4)
 	}
-	return w.die(ctx, c, nth)
+	return w.startToDie(ctx, c, nth)
 }
 
-// die starts a hub that dies at the nth time that it comes to c, and waits for that.
-func (w *world) die(ctx context.Context, c cell, nth int64) error {
+// startToDie starts a hub that dies at the nth time that it comes to c, and waits for that.
+func (w *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) error {
 	w.orders.Nth = nth
 	began := time.Now()
-	if err := w.restart(ctx, c); err != nil {
+	if err := w.restartHub(ctx, c); err != nil {
 		return err
 	}
 	patience := time.NewTimer(w.patience)
@@ -43,7 +43,7 @@ func (w *world) die(ctx context.Context, c cell, nth int64) error {
 		return ctx.Err()
 	}
 	if !w.hub.wasKilled() || w.hub.last != string(c.Step)+" "+string(c.When) {
-		return fmt.Errorf("%s: the hub has ended by itself: %w\n%s", c, w.hub.err, w.hub.said())
+		return fmt.Errorf("%s: the hub has ended by itself: %w\n%s", c, w.hub.err, w.hub.errorOutput())
 	}
 	w.died = append(w.died, fmt.Sprintf("%s %s, time %d", c.Step, c.When, nth))
 	w.kills[c]++
@@ -51,11 +51,11 @@ func (w *world) die(ctx context.Context, c cell, nth int64) error {
 	return nil
 }
 
-// restart puts a hub in the place of the one that is gone, which is to die at c.
-func (w *world) restart(ctx context.Context, c cell) error {
-	w.hub.kill() // if it has not come to its step
+// restartHub puts a hub in the place of the one that is gone, which is to die at c.
+func (w *crashRun) restartHub(ctx context.Context, c crashSite) error {
+	w.hub.killProcess() // if it has not come to its step
 	if w.place == embedded {
-		w.domain.breakOff() // its bus is gone as well
+		w.domain.stopServing() // its bus is gone as well
 	}
 	w.orders.Step, w.orders.When = c.Step, c.When
 	w.orders.Ahead += lifeOfLease
@@ -65,7 +65,7 @@ func (w *world) restart(ctx context.Context, c cell) error {
 	}
 	ready, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
-	if err := w.hub.await(ready); err != nil {
+	if err := w.hub.awaitReady(ready); err != nil {
 		select {
 		case <-w.hub.exited:
 			if w.hub.wasKilled() && w.hub.last != "" {
@@ -79,15 +79,15 @@ func (w *world) restart(ctx context.Context, c cell) error {
 		return nil // it has no bus
 	}
 	if w.place == apart {
-		if w.domain.attends() {
+		if w.domain.isServing() {
 			return nil
 		}
-		return w.domain.attend(ctx, w.engines.bus, w.engines.account)
+		return w.domain.startServing(ctx, w.engines.bus, w.engines.account)
 	}
 	at := strings.Fields(w.hub.first)
 	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
-		w.hub.kill()
-		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.said())
+		w.hub.killProcess()
+		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.errorOutput())
 	}
-	return w.domain.attend(ctx, busAt(at[0]), accountAt(at[1]))
+	return w.domain.startServing(ctx, busAt(at[0]), accountAt(at[1]))
 }

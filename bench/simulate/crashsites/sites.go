@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A place is where engine, bus and content of a hub are.
-type place string
+// A hubSetup is where engine, bus and content of a hub are.
+type hubSetup string
 
 const (
-	embedded place = "embedded" // in the process that dies
-	apart    place = "apart"    // in processes of their own, which live on
+	embedded hubSetup = "embedded" // in the process that dies
+	apart    hubSetup = "apart"    // in processes of their own, which live on
 )
 
 // A stage is what goes on while a process is killed.
@@ -41,20 +41,22 @@ func (s stage) isOfObjects() bool {
 	return s == storing || s == crawling || s == patching || s == forgetting || s == relaying
 }
 
-// A cell is one point at which a process is to be killed.
-type cell struct {
-	Place place
+// A crashSite is one point at which a process is to be killed.
+type crashSite struct {
+	Place hubSetup
 	Stage stage
 	Step  steps.Name
 	When  When
 }
 
-func (c cell) String() string { return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When) }
+func (c crashSite) String() string {
+	return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When)
+}
 
 // stepsOf are the steps that a hub takes in a place at a stage. Where reads may be
 // old, as in an account, a Peek proves what it has read; and only there another
 // process may have to be asked for the head.
-func stepsOf(p place, s stage) []steps.Name {
+func stepsOf(p hubSetup, s stage) []steps.Name {
 	if s == sweeping {
 		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
 	}
@@ -100,7 +102,7 @@ func stepsOf(p place, s stage) []steps.Name {
 }
 
 // stepsOfObjects are those of a node that stores objects. Its engine is its own.
-func stepsOfObjects(p place, s stage) []steps.Name {
+func stepsOfObjects(p hubSetup, s stage) []steps.Name {
 	switch {
 	case p == apart:
 		return nil
@@ -120,11 +122,11 @@ func stepsOfObjects(p place, s stage) []steps.Name {
 	}
 }
 
-// cells are all points of a place at a stage.
-func cells(p place, s stage) (all []cell) {
+// crashSites are all points of a place at a stage.
+func crashSites(p hubSetup, s stage) (all []crashSite) {
 	for _, step := range stepsOf(p, s) {
 		for _, when := range []When{Before, After} {
-			all = append(all, cell{p, s, step, when})
+			all = append(all, crashSite{p, s, step, when})
 		}
 	}
 	return all

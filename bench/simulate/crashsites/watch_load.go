@@ -25,63 +25,63 @@ const (
 	changeRoom = 10
 )
 
-// watch has the hub die at each of the cells while watched documents change, and demands in the end that
+// runWatching has the hub die at each of the cells while watched documents change, and demands in the end that
 // each watch has taken each change, and counts it once.
-func (w *world) watch(ctx context.Context, cells []cell) error {
+func (w *crashRun) runWatching(ctx context.Context, cells []crashSite) error {
 	w.orders.Push, w.domain.silent = true, true
 	receiver := newWatchReceiver()
 	defer receiver.server.Close()
-	if err := w.restart(ctx, cell{}); err != nil {
+	if err := w.restartHub(ctx, crashSite{}); err != nil {
 		return err
 	}
 	documents := make([]*watchedDocument, watchedDocuments)
 	for i := range documents {
-		documents[i] = &watchedDocument{w: w, receiver: receiver, name: fmt.Sprint("document-", i), owner: fmt.Sprint("owner-", i)}
+		documents[i] = &watchedDocument{run: w, receiver: receiver, name: fmt.Sprint("document-", i), owner: fmt.Sprint("owner-", i)}
 		if err := documents[i].createWatch(ctx, documents[i].owner, receiver.server.URL+"/"+documents[i].name); err != nil {
-			return fmt.Errorf("watch %s: %w\n%s", documents[i].name, err, w.hub.said())
+			return fmt.Errorf("watch %s: %w\n%s", documents[i].name, err, w.hub.errorOutput())
 		}
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	stop := make(chan struct{})
 	for _, d := range documents {
 		all.Go(func() error { return d.changeUntil(ctx, stop) })
-		all.Go(func() error { return d.watchAndLeave(ctx, stop) })
+		all.Go(func() error { return d.churnWatches(ctx, stop) })
 	}
 	all.Go(func() error {
 		defer close(stop)
 		for _, c := range cells {
-			if err := w.cell(ctx, c); err != nil {
+			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		return w.restart(ctx, cell{})
+		return w.restartHub(ctx, crashSite{})
 	})
 	err := all.Wait()
 	for _, d := range documents {
 		if err == nil {
-			err = d.await(context.WithoutCancel(ctx), 2*w.patience)
+			err = d.awaitTaken(context.WithoutCancel(ctx), 2*w.patience)
 		}
 	}
 	if err != nil {
-		w.hub.kill()
-		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.said())
+		w.hub.killProcess()
+		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.errorOutput())
 	}
-	return w.conclude(context.WithoutCancel(ctx))
+	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
 
 // A watchedDocument is a document that one writer changes, and its watch.
 type watchedDocument struct {
-	w           *world
+	run         *crashRun
 	receiver    *watchReceiver
 	name, owner string
 	changes     int // that were committed
 }
 
-func (d *watchedDocument) uri() string { return d.w.load.url + "/v1/resources/" + d.name }
+func (d *watchedDocument) documentURI() string { return d.run.load.url + "/v1/resources/" + d.name }
 
 func (d *watchedDocument) createWatch(ctx context.Context, owner, callback string) error {
-	body := fmt.Appendf(nil, `{"resource":%q,"callback":%q}`, d.uri(), callback)
-	_, err := d.w.load.ask(ctx, http.MethodPost, watchesPath+"?absent=allow", owner, body)
+	body := fmt.Appendf(nil, `{"resource":%q,"callback":%q}`, d.documentURI(), callback)
+	_, err := d.run.load.sendRequest(ctx, http.MethodPost, watchesPath+"?absent=allow", owner, body)
 	return err
 }
 
@@ -92,7 +92,7 @@ func (d *watchedDocument) changeUntil(ctx context.Context, stop <-chan struct{})
 	n := 0
 	for isLast := false; !isLast; n++ {
 		isLast = !d.receiver.hasRoom(ctx, d.name, n, stop)
-		err := d.w.load.retry(ctx, func() error { return d.put(ctx, n) })
+		err := d.run.load.retryUntilDone(ctx, func() error { return d.putVersion(ctx, n) })
 		if err != nil {
 			return fmt.Errorf("put version %d of %s: %w", n, d.name, err)
 		}
@@ -101,11 +101,11 @@ func (d *watchedDocument) changeUntil(ctx context.Context, stop <-chan struct{})
 	return nil
 }
 
-// put stores a version, unless an earlier attempt has stored it.
-func (d *watchedDocument) put(ctx context.Context, n int) error {
+// putVersion stores a version, unless an earlier attempt has stored it.
+func (d *watchedDocument) putVersion(ctx context.Context, n int) error {
 	path, body := "/v1/resources/"+d.name, fmt.Appendf(nil, `{"version":%d}`, n)
-	found, err := d.w.load.ask(ctx, http.MethodGet, path, d.owner, nil)
-	refused, isRefused := errors.AsType[*refusal](err)
+	found, err := d.run.load.sendRequest(ctx, http.MethodGet, path, d.owner, nil)
+	refused, isRefused := errors.AsType[*refusalError](err)
 	switch {
 	case isRefused && refused.status == http.StatusNotFound && n == 0:
 	case err != nil:
@@ -113,13 +113,13 @@ func (d *watchedDocument) put(ctx context.Context, n int) error {
 	case string(found.body) == string(body):
 		return nil
 	}
-	_, err = d.w.load.ask(ctx, http.MethodPut, path, d.owner, body)
+	_, err = d.run.load.sendRequest(ctx, http.MethodPut, path, d.owner, body)
 	return err
 }
 
-// watchAndLeave creates watches whose receiver always fails, and deletes them after a while, those too of
+// churnWatches creates watches whose receiver always fails, and deletes them after a while, those too of
 // which a dead hub did not answer.
-func (d *watchedDocument) watchAndLeave(ctx context.Context, stop <-chan struct{}) error {
+func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}) error {
 	visitor := "visitor-of-" + d.name
 	for ctx.Err() == nil {
 		select {
@@ -131,14 +131,14 @@ func (d *watchedDocument) watchAndLeave(ctx context.Context, stop <-chan struct{
 		_ = clock.Sleep(ctx, 100*time.Millisecond) // until it was called; the request fails if ctx has ended
 		var found watchList
 		if err == nil {
-			found, err = d.list(ctx, visitor)
+			found, err = d.listWatches(ctx, visitor)
 		}
 		for _, one := range found.Items {
 			if err == nil {
-				_, err = d.w.load.ask(ctx, http.MethodDelete, watchesPath+"/"+one.ID, visitor, nil)
+				_, err = d.run.load.sendRequest(ctx, http.MethodDelete, watchesPath+"/"+one.ID, visitor, nil)
 			}
 		}
-		if refused, ok := errors.AsType[*refusal](err); ok && !refused.mayPass() && refused.status != http.StatusNotFound {
+		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() && refused.status != http.StatusNotFound {
 			return fmt.Errorf("watches that come and go: %w", err)
 		}
 		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop looks at the context
@@ -156,23 +156,23 @@ type watchList struct {
 	} `json:"items"`
 }
 
-func (d *watchedDocument) list(ctx context.Context, owner string) (found watchList, err error) {
-	a, err := d.w.load.ask(ctx, http.MethodGet, watchesPath, owner, nil)
+func (d *watchedDocument) listWatches(ctx context.Context, owner string) (found watchList, err error) {
+	a, err := d.run.load.sendRequest(ctx, http.MethodGet, watchesPath, owner, nil)
 	if err == nil {
 		err = json.Unmarshal(a.body, &found)
 	}
 	return found, err
 }
 
-// await waits until the watch has taken all changes, and compares its counters with them.
-func (d *watchedDocument) await(ctx context.Context, patience time.Duration) error {
+// awaitTaken waits until the watch has taken all changes, and compares its counters with them.
+func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if !d.receiver.await(ctx, d.name, d.changes) {
-		return fmt.Errorf("the watch of %s has taken %d of %d changes", d.name, d.receiver.taken(d.name), d.changes)
+	if !d.receiver.awaitTaken(ctx, d.name, d.changes) {
+		return fmt.Errorf("the watch of %s has taken %d of %d changes", d.name, d.receiver.countTaken(d.name), d.changes)
 	}
 	for {
-		found, err := d.list(ctx, d.owner)
+		found, err := d.listWatches(ctx, d.owner)
 		switch {
 		case err != nil:
 			return fmt.Errorf("read the watch of %s: %w", d.name, err)
@@ -181,7 +181,7 @@ func (d *watchedDocument) await(ctx context.Context, patience time.Duration) err
 		}
 		c := found.Items[0]
 		if c.Delivered == d.changes && c.Triggered == d.changes && c.Errored == 0 {
-			return d.receiver.check(d.name, d.changes, len(d.w.died))
+			return d.receiver.checkCalls(d.name, d.changes, len(d.run.died))
 		}
 		if c.Triggered != d.changes || c.Delivered > d.changes || c.Errored > 0 {
 			return fmt.Errorf("%d changes of %s were committed, and its watch counts %+v", d.changes, d.name, c)
@@ -209,15 +209,15 @@ type watchReceiver struct {
 func newWatchReceiver() *watchReceiver {
 	r := &watchReceiver{calls: make(map[string]map[string]int), took: make(map[string]map[string]bool), changed: make(chan struct{})}
 	r.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == failingPath || !r.takes(req.URL.Path[1:], req.Header.Get("Webhook-Id")) {
+		if req.URL.Path == failingPath || !r.noteCall(req.URL.Path[1:], req.Header.Get("Webhook-Id")) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	return r
 }
 
-// takes notes a call, and reports whether it succeeds.
-func (r *watchReceiver) takes(document, id string) bool {
+// noteCall notes a call, and reports whether it succeeds.
+func (r *watchReceiver) noteCall(document, id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls[document] == nil {
@@ -234,7 +234,7 @@ func (r *watchReceiver) takes(document, id string) bool {
 	return true
 }
 
-func (r *watchReceiver) taken(document string) int {
+func (r *watchReceiver) countTaken(document string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.took[document])
@@ -265,8 +265,8 @@ func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, sto
 	}
 }
 
-// await waits until n changes of a document were taken. It returns false if ctx ends before.
-func (r *watchReceiver) await(ctx context.Context, document string, n int) bool {
+// awaitTaken waits until n changes of a document were taken. It returns false if ctx ends before.
+func (r *watchReceiver) awaitTaken(ctx context.Context, document string, n int) bool {
 	for {
 		r.mu.Lock()
 		taken, changed := len(r.took[document]), r.changed
@@ -282,9 +282,9 @@ func (r *watchReceiver) await(ctx context.Context, document string, n int) bool 
 	}
 }
 
-// check demands that as many notifications came as a document was changed, and that no more calls were
+// checkCalls demands that as many notifications came as a document was changed, and that no more calls were
 // repeated after some deaths than were under way.
-func (r *watchReceiver) check(document string, changes, deaths int) error {
+func (r *watchReceiver) checkCalls(document string, changes, deaths int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sum := 0

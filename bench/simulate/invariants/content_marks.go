@@ -14,36 +14,36 @@ func (o *Observer) Deleted(object string) {
 	o.deleted[object] = true
 }
 
-// contentChanged looks at what becomes of the content of one bundle. was and is are the same bundle.
-func (o *Observer) contentChanged(r *recipient, key Key, was, is *bundle) {
+// checkContent looks at what becomes of the content of one bundle. was and is are the same bundle.
+func (o *Observer) checkContent(r *recipient, key Key, was, is *bundle) {
 	if was == nil {
 		was = &bundle{}
 	}
 	replaced := was.Object != "" && was.Object != is.Object
 	switch {
 	case is.Gone && (is.Object == "" || is.Content != onRequest):
-		o.violated("L9", key, "it is marked, but a domain has not made its content")
+		o.addViolation("L9", key, "it is marked, but a domain has not made its content")
 	case replaced && !was.Gone:
-		o.violated("L9", key, "its content was replaced, but was not marked")
+		o.addViolation("L9", key, "its content was replaced, but was not marked")
 	case replaced && is.Gone:
-		o.violated("L9", key, "its content was replaced, and the mark is still there")
+		o.addViolation("L9", key, "its content was replaced, and the mark is still there")
 	case was.Gone && !replaced && !is.Gone:
-		o.violated("L9", key, "its mark is gone, but its content is the same")
+		o.addViolation("L9", key, "its mark is gone, but its content is the same")
 	case is.Gone && !was.Gone && o.deleted != nil && !o.deleted[is.Object]:
-		o.violated("L9", key, "it is marked, but object %s was not deleted", is.Object)
+		o.addViolation("L9", key, "it is marked, but object %s was not deleted", is.Object)
 	case (replaced || is.Gone != was.Gone) && is.State != "open":
-		o.violated("L9", key, "it is %s, and its content has changed", is.State)
+		o.addViolation("L9", key, "it is %s, and its content has changed", is.State)
 	case is.Object != was.Object && r.replaced[is.Object]:
-		o.violated("L9", key, "object %s is its content again, which was replaced because it was deleted", is.Object)
+		o.addViolation("L9", key, "object %s is its content again, which was replaced because it was deleted", is.Object)
 	}
 	if replaced {
 		if r.replaced == nil {
 			r.replaced = make(map[string]bool)
 		}
 		r.replaced[was.Object] = true
-		o.reached("deleted content was made again")
+		o.markReached("deleted content was made again")
 	}
 	if is.Gone && !was.Gone {
-		o.reached("a content was deleted under an open bundle")
+		o.markReached("a content was deleted under an open bundle")
 	}
 }

@@ -2,14 +2,14 @@ package objects
 
 import "cmp"
 
-// A place is the row that a generated place is behind.
-type place struct {
+// A rowPosition is the row that a generated place is behind.
+type rowPosition struct {
 	base  string
 	rank  int
 	after string // the time of that row, if it is over others
 }
 
-func (p place) compare(q place) int {
+func (p rowPosition) comparePositions(q rowPosition) int {
 	pAfter, _ := micros(p.after)
 	qAfter, _ := micros(q.after)
 	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank), cmp.Compare(pAfter, qAfter))
@@ -18,18 +18,18 @@ func (p place) compare(q place) int {
 // placeBehind returns the place of g if a anchors it, and false if it does not. A delete marker, and a
 // version that a listing has as the latest one, are over the native rows of all versions. Other rows are
 // behind the native rows of their version, and behind what is over others.
-func placeBehind(a, g *row) (place, bool) {
+func placeBehind(a, g *row) (rowPosition, bool) {
 	switch isNative := !a.isGenerated(); {
 	case g.isOver() && isNative:
-		return place{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
+		return rowPosition{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
 	case g.isOver(): // the row that a is over may be forgotten
-		return place{base: baseOf(a.BaseForm, a.Base), rank: overRow}, a.isOver() && a != g
+		return rowPosition{base: baseOf(a.BaseForm, a.Base), rank: overRow}, a.isOver() && a != g
 	case a.Version != g.Version || a == g:
-		return place{}, false
+		return rowPosition{}, false
 	case isNative:
-		return place{base: baseOf(a.Form, a.Sequencer), rank: behindRow}, true
+		return rowPosition{base: baseOf(a.Form, a.Sequencer), rank: behindRow}, true
 	}
-	return place{baseOf(a.BaseForm, a.Base), a.Rank, a.Time}, a.isOver()
+	return rowPosition{baseOf(a.BaseForm, a.Base), a.Rank, a.Time}, a.isOver()
 }
 
 // judgePlaces holds generated places to L6. Where times are equal or unknown, the order of arrival
@@ -42,41 +42,41 @@ func (j *objectCheck) judgePlaces(rows []row) {
 			continue
 		}
 		if g.Number < 1 || g.Number > j.doc.Generated || numbers[g.Number] {
-			j.violated("L6", "number %d of row %+v is used twice, or not one of %d", g.Number, g.identity(), j.doc.Generated)
+			j.addViolation("L6", "number %d of row %+v is used twice, or not one of %d", g.Number, g.identityOf(), j.doc.Generated)
 		}
 		numbers[g.Number] = true
-		if _, isKnown := j.before.rows[g.identity()]; !isKnown && g.Number <= j.before.doc.Generated {
-			j.violated("L6", "row %+v is new, and number %d was given out before", g.identity(), g.Number)
+		if _, isKnown := j.before.rows[g.identityOf()]; !isKnown && g.Number <= j.before.doc.Generated {
+			j.addViolation("L6", "row %+v is new, and number %d was given out before", g.identityOf(), g.Number)
 		}
-		if _, known := g.happened(); known {
+		if _, known := g.happenedAt(); known {
 			j.judgePlace(g, rows)
 		}
-		if before, isKnown := j.before.rows[g.identity()]; isKnown && g.order() != before.order() {
-			j.reached("a generated place moved behind a late row")
+		if before, isKnown := j.before.rows[g.identityOf()]; isKnown && g.orderOf() != before.orderOf() {
+			j.markReached("a generated place moved behind a late row")
 		}
 	}
 	if n := int64(len(numbers)); n != j.doc.Generated && (j.doc.ForgottenRows == 0 || n > j.doc.Generated) {
-		j.violated("L6", "%d rows have a generated place, and it counts %d", len(numbers), j.doc.Generated)
+		j.addViolation("L6", "%d rows have a generated place, and it counts %d", len(numbers), j.doc.Generated)
 	}
 }
 
 func (j *objectCheck) judgePlace(g *row, rows []row) {
-	at, _ := g.happened()
+	at, _ := g.happenedAt()
 	rank := behindRow
 	if g.isOver() {
 		rank = overRow
 	}
-	lowest, highest := place{rank: rank}, place{rank: rank}
+	lowest, highest := rowPosition{rank: rank}, rowPosition{rank: rank}
 	note := func(a *row, isThere bool) {
 		p, anchors := placeBehind(a, g)
 		if !anchors {
 			return
 		}
-		t, known := a.happened()
-		if isThere && known && t < at && p.compare(lowest) > 0 {
+		t, known := a.happenedAt()
+		if isThere && known && t < at && p.comparePositions(lowest) > 0 {
 			lowest = p
 		}
-		if (!known || t <= at) && p.compare(highest) > 0 {
+		if (!known || t <= at) && p.comparePositions(highest) > 0 {
 			highest = p
 		}
 	}
@@ -89,7 +89,7 @@ func (j *objectCheck) judgePlace(g *row, rows []row) {
 	for i := range j.gone {
 		note(&j.gone[i], false)
 	}
-	if got := (place{baseOf(g.BaseForm, g.Base), g.Rank, g.After}); got.compare(lowest) < 0 || got.compare(highest) > 0 {
-		j.violated("L6", "row %+v is behind %+v, want a place from %+v to %+v", g.identity(), got, lowest, highest)
+	if got := (rowPosition{baseOf(g.BaseForm, g.Base), g.Rank, g.After}); got.comparePositions(lowest) < 0 || got.comparePositions(highest) > 0 {
+		j.addViolation("L6", "row %+v is behind %+v, want a place from %+v to %+v", g.identityOf(), got, lowest, highest)
 	}
 }
