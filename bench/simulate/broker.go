@@ -12,39 +12,38 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A brokerSimulation is a push world of channels: producers send messages to them, and consumers are
-// called with the messages or fetch them. Some seeds have one besides their other worlds.
+// A brokerSimulation is a push simulation of channels: producers send messages to channels, and consumers are called
+// with the messages or fetch them. A third of the seeds has one.
 type brokerSimulation struct {
 	*pushSimulation
 	keys      *subscribe.Keyring
 	producers []domain.PartyID
 	channels  []*brokerChannel
 	rotation  *tokenRotation // nil: no token is replaced
-	ticks     atomic.Int64   // time of the histories of consumers
+	ticks     atomic.Int64   // clock of the consumers' histories
 
-	// Guarded by pushWorld.pmu.
+	// Guarded by pushSimulation.pmu.
 	sent     map[string]*sentMessage // by payload
-	payloads map[push.Entry]string   // that consumers or readers have seen
-	created  map[domain.PartyID]bool // by a PUT that was answered
+	payloads map[push.Entry]string   // payloads that consumers or readers have seen
+	created  map[domain.PartyID]bool // parties that an answered PUT created
 }
 
-// A brokerChannel is a channel and what is known of it.
+// A brokerChannel is a channel and its consumers.
 type brokerChannel struct {
 	id        domain.PartyID
 	consumers []*brokerConsumer
-	// configured is the number of the first consumers that are put before any message is sent. The
-	// others are put later.
+	// configured is the number of consumers that are put before the first message is sent. The others are put later.
 	configured int
 }
 
 const (
-	// brokerFaults is the number before the first fault of a broker world.
+	// brokerFaults is one less than the number of the first fault of a broker simulation.
 	brokerFaults = 2_000_000
-	// brokerPurposes is added to the use of each dice.
+	// brokerPurposes is added to the purpose of each random source of a broker simulation.
 	brokerPurposes = 10_000
 )
 
-// hasBroker reports whether a seed has a broker world.
+// hasBroker reports whether a seed has a broker simulation.
 func hasBroker(seed uint64) bool { return random.NewSource(seed, brokerPurposes+500).IntN(3) == 0 }
 
 func newBrokerSimulation(o *Options) (*brokerSimulation, error) {
@@ -82,8 +81,8 @@ func newBrokerSimulation(o *Options) (*brokerSimulation, error) {
 	return sim, err
 }
 
-// broadcastAll lets all parties act: parties are put, messages are broadcast, and then every
-// delivery must end.
+// broadcastAll runs all clients: they put parties and broadcast messages. Then it waits until every delivery has
+// ended.
 func (sim *brokerSimulation) broadcastAll() error {
 	owner := sim.newClient("owner", brokerPurposes+510)
 	if err := sim.runTogether(sim.newSyncs()...); err != nil || sim.ctx.Err() != nil {
@@ -98,10 +97,10 @@ func (sim *brokerSimulation) broadcastAll() error {
 	return errors.Join(sim.verifyReceivers(), sim.verifyMessages(&owner), sim.verifyHistories())
 }
 
-// brokerPurpose returns the use of the dice of the i-th party of a kind.
+// brokerPurpose returns the purpose of the random source of the i-th client of a kind.
 func brokerPurpose(kind, i int) uint64 { return uint64(brokerPurposes + kind + i) } //nolint:gosec // positive
 
-// newSyncs returns those of some nodes, which put the same parties.
+// newSyncs returns one activity for each of some nodes. All of them put the same parties.
 func (sim *brokerSimulation) newSyncs() (acts []func() error) {
 	for i := range 1 + sim.rng.IntN(3) {
 		m := &brokerManager{baseClient: sim.newClient(fmt.Sprint("sync-", i), brokerPurpose(1000, i)), sim: sim}
@@ -110,7 +109,7 @@ func (sim *brokerSimulation) newSyncs() (acts []func() error) {
 	return acts
 }
 
-// newActivities returns what parties do at the same time.
+// newActivities returns what the clients do concurrently.
 func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	for i := range 1 + sim.rng.IntN(3) {
 		p := &brokerProducer{baseClient: sim.newClient(fmt.Sprint("sender-", i), brokerPurpose(1100, i)), sim: sim}
@@ -123,9 +122,9 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	i := 0
 	for _, channel := range sim.channels {
 		for j, c := range channel.consumers {
-			managers := sim.rng.IntN(2) // of what is there
+			managers := sim.rng.IntN(2) // of a consumer that was put before
 			if j >= channel.configured {
-				managers = 1 + sim.rng.IntN(2) // who may meet
+				managers = 1 + sim.rng.IntN(2) // two managers may put a consumer at the same time
 			}
 			for k := range managers {
 				m := &brokerManager{baseClient: sim.newClient(fmt.Sprintf("manager-%d-%d", i, k), brokerPurpose(1200+100*k, i)), sim: sim}
@@ -150,7 +149,7 @@ func (sim *brokerSimulation) newActivities() (acts []func() error) {
 	return acts
 }
 
-// runBroker lets the broker world of a seed run, in a bubble.
+// runBroker runs the broker simulation of a seed in a bubble.
 func runBroker(o *Options) (r Result) {
 	sim, err := newBrokerSimulation(o)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// anyBroker returns the broker of a node that runs, nil if the party has to wait for one.
+// anyBroker returns the broker of a random node, or nil while that node is down.
 func (sim *brokerSimulation) anyBroker(rng random.Source) *brokerNode {
 	n := sim.anyNode(rng)
 	if n == nil {
@@ -21,7 +21,7 @@ func (sim *brokerSimulation) anyBroker(rng random.Source) *brokerNode {
 	return n.broker
 }
 
-// callUntilDone calls act with a broker until it succeeds, fails for good, or the world ends.
+// callUntilDone calls act with a broker until it succeeds, fails permanently, or the simulation ends.
 func (sim *brokerSimulation) callUntilDone(p *baseClient, what string, act func(n *brokerNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.awaitTurn(what); !ok {
@@ -38,7 +38,7 @@ func (sim *brokerSimulation) callUntilDone(p *baseClient, what string, act func(
 	}
 }
 
-// unexplainedError returns an error of a broker that no fault of the world explains, else nil.
+// unexplainedError returns err if no injected fault explains it, else nil.
 func unexplainedError(err error) error {
 	if slices.Contains([]domain.Kind{domain.Invalid, domain.Damaged, domain.NewerFormat}, domain.KindOf(err)) {
 		return err
@@ -49,7 +49,7 @@ func unexplainedError(err error) error {
 	return nil
 }
 
-// A brokerManager puts parties by any node.
+// A brokerManager puts parties through any node.
 type brokerManager struct {
 	baseClient
 	sim *brokerSimulation
@@ -75,7 +75,7 @@ func (m *brokerManager) putAll() error {
 	return nil
 }
 
-// putParty puts a party until it is stored.
+// putParty repeats a PUT of a party until it is stored.
 func (m *brokerManager) putParty(id domain.PartyID, d broker.Draft) error {
 	return m.sim.callUntilDone(&m.baseClient, "puts "+id.String(), func(n *brokerNode) (bool, error) {
 		_, created, err := n.service.Put(m.sim.ctx, adminCredentials, id, d, broker.Condition{})
@@ -89,7 +89,7 @@ func (m *brokerManager) putParty(id domain.PartyID, d broker.Draft) error {
 	})
 }
 
-// noteCreated notes that a PUT has created a party, and reports whether it is the first one.
+// noteCreated notes that a PUT created a party. It reports whether this is the first such PUT.
 func (sim *brokerSimulation) noteCreated(id domain.PartyID) bool {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -98,7 +98,7 @@ func (sim *brokerSimulation) noteCreated(id domain.PartyID) bool {
 	return isFirst
 }
 
-// putConsumer puts a consumer until it is stored, and notes what the channel has then.
+// putConsumer puts a consumer until it is stored, and notes how many messages the channel has before and after.
 func (m *brokerManager) putConsumer(c *brokerConsumer) error {
 	sim := m.sim
 	before := sim.observer.Published(c.stream.String())
@@ -131,26 +131,26 @@ func (m *brokerManager) putLate(c *brokerConsumer) error {
 	return nil
 }
 
-// traceHeader travels along with messages.
+// traceHeader is a metadata field that every message carries.
 const traceHeader = "X-Trace"
 
-// A sentMessage is one that a producer sends.
+// A sentMessage is a message that a producer sends.
 type sentMessage struct {
 	channel     *brokerChannel
 	broadcast   *broker.Broadcast
 	credentials *broker.Credentials
-	id          string // "": it was not accepted yet
+	id          string // "" until the message is accepted
 	entry       push.Entry
 }
 
-// A seenMessage is one that a consumer or a reader has got.
+// A seenMessage is a message as a consumer or a reader received it.
 type seenMessage struct {
 	payload, contentType string
 	metadata             map[string]string
 }
 
-// compareWithSent compares a message with what was sent. The message of an entry is always the same, and
-// no message has two entries.
+// compareWithSent compares a message with what was sent. An entry always has the same message, and no message has two
+// entries.
 func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -171,7 +171,7 @@ func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error
 	return nil
 }
 
-// A brokerProducer broadcasts messages by any node.
+// A brokerProducer broadcasts messages through any node.
 type brokerProducer struct {
 	baseClient
 	sim          *brokerSimulation
@@ -200,7 +200,7 @@ func (p *brokerProducer) broadcastLate() error {
 	return p.broadcastMany()
 }
 
-// newMessage returns a message whose payload no other one has.
+// newMessage returns a message with a unique payload.
 func (p *brokerProducer) newMessage() *sentMessage {
 	p.messageCount++
 	sim := p.sim
@@ -224,8 +224,8 @@ func (p *brokerProducer) newMessage() *sentMessage {
 	return m
 }
 
-// broadcastMessage sends a message. With an id it is sent again until it is accepted; without, only if it
-// was not.
+// broadcastMessage sends a message. A message with an id is repeated until it is accepted; one without an id is
+// repeated only if it was certainly not stored.
 func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 	return p.sim.callUntilDone(&p.baseClient, "broadcasts", func(n *brokerNode) (bool, error) {
 		id, _, err := n.service.Broadcast(p.sim.ctx, m.credentials, m.channel.id, m.broadcast)
@@ -245,7 +245,7 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 	})
 }
 
-// noteAccepted notes that a message was accepted, and returns an error if there is no such message.
+// noteAccepted notes that a message was accepted. It returns an error if the stream has no such message.
 func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {
@@ -265,8 +265,8 @@ func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	return sim.compareWithSent(e, &seenMessage{string(m.broadcast.Payload), m.broadcast.ContentType, m.broadcast.Metadata})
 }
 
-// checkAccepted reads a message that was accepted, or broadcasts it again: as it was, or with its id
-// and another payload.
+// checkAccepted reads an accepted message, or broadcasts it again: unchanged, or with the same id and another
+// payload.
 func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 	n := p.sim.anyBroker(p.rng)
 	if n == nil {

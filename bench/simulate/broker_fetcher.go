@@ -10,24 +10,24 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A seenBundles is what the clients of a consumer have seen of its bundles. It is guarded by
-// pushWorld.pmu. Each call is compared with the calls that had ended when it began. In the end,
-// package consumerhistory looks for an order of all of them.
+// A seenBundles holds the bundles that the clients of a consumer have seen. It is guarded by pushSimulation.pmu. Each
+// answer is compared with the calls that had ended when its call began. At the end, package consumerhistory looks for
+// an order of all calls.
 type seenBundles struct {
 	bundles map[string]*seenBundle
-	order   []string // of their dequeues
-	open    string   // a bundle that a client has seen, and that no client has begun to dequeue
+	order   []string // ids of dequeued bundles, in order
+	open    string   // the bundle that a client has seen and no client has begun to dequeue
 }
 
 // A seenBundle is a bundle that a client has seen.
 type seenBundle struct {
-	content string // a line for each message
+	content string // one line for each message
 	entries []push.Entry
 	began   bool // a client has begun to dequeue it
 	ended   bool // a client has dequeued it
 }
 
-// A brokerFetcher fetches the messages of a consumer by any node.
+// A brokerFetcher fetches the messages of a consumer through any node.
 type brokerFetcher struct {
 	baseClient
 	sim      *brokerSimulation
@@ -35,7 +35,7 @@ type brokerFetcher struct {
 	client   int // its number in the history of the consumer
 }
 
-// fetchMany peeks and dequeues for a while.
+// fetchMany peeks and dequeues several times.
 func (f *brokerFetcher) fetchMany() error {
 	for range 3 + f.rng.IntN(8) {
 		if !f.pause(time.Duration(f.rng.IntN(12_000)) * time.Millisecond) {
@@ -62,8 +62,8 @@ func (f *brokerFetcher) consumerCredentials() *broker.Credentials {
 	return &broker.Credentials{ConsumerToken: f.consumer.token}
 }
 
-// peekBundle asks a node for the bundle of the consumer, and returns its id, "" if it has none or the
-// node has not answered.
+// peekBundle asks a node for the bundle of the consumer. It returns "" if the node returned no bundle or did not
+// answer.
 func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	n, ok := f.awaitBroker("peeks")
 	if !ok || !f.sim.isPut(f.consumer) {
@@ -85,10 +85,10 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 		return "", nil
 	}
 	f.sim.pmu.Lock()
-	isOpen := open != "" && f.consumer.seen.open == open // all the time
+	isOpen := open != "" && f.consumer.seen.open == open // during the whole call
 	f.sim.pmu.Unlock()
 	switch {
-	case bundle == nil && isOpen && f.sim.plan.consistency == "Strong": // else the read may be old
+	case bundle == nil && isOpen && f.sim.plan.consistency == "Strong": // otherwise the read may be stale
 		return "", fmt.Errorf("P20: a peek of %s finds nothing, and bundle %s is open", f.consumer.name, open)
 	case bundle == nil:
 		return "", nil
@@ -100,7 +100,7 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	return bundle.ID, f.consumer.noteBundle(bundle)
 }
 
-// awaitBroker waits for a turn, and returns the broker of a node that runs.
+// awaitBroker waits for a turn, and returns the broker of a running node.
 func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	if _, ok := f.awaitTurn(what); !ok {
 		return nil, false
@@ -109,7 +109,7 @@ func (f *brokerFetcher) awaitBroker(what string) (*brokerNode, bool) {
 	return n, n != nil
 }
 
-// noteBundle notes a bundle, and compares it with what was sent and with what was seen of it before.
+// noteBundle notes a bundle, and compares it with the sent messages and with the same bundle as it was seen before.
 func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	seen := &seenBundle{}
 	var content strings.Builder
@@ -151,19 +151,19 @@ func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	return nil
 }
 
-// dequeueBundle dequeues a bundle that was seen. It may repeat that.
+// dequeueBundle dequeues a bundle. It may repeat the call after a success.
 func (f *brokerFetcher) dequeueBundle(id string) error {
 	sim := f.sim
 	for {
 		n, ok := f.awaitBroker("dequeues a bundle")
 		if !ok && sim.ctx.Err() != nil {
-			return nil //nolint:nilerr // the world has ended
+			return nil // nolint:nilerr // the simulation has ended
 		}
 		if ok {
 			sim.pmu.Lock()
 			b := f.consumer.seen.bundles[id]
 			isAgain := b.ended
-			isForgotten := len(f.consumer.seen.order) >= domain.MaxDequeued-1 // perhaps, with bundles whose dequeue has no answer yet
+			isForgotten := len(f.consumer.seen.order) >= domain.MaxDequeued-1 // counts bundles whose Dequeue has no answer yet
 			b.began = true
 			if f.consumer.seen.open == id {
 				f.consumer.seen.open = ""
@@ -199,7 +199,7 @@ func (f *brokerFetcher) dequeueBundle(id string) error {
 	}
 }
 
-// dequeueUnknown names a bundle that there is not.
+// dequeueUnknown dequeues a bundle that does not exist.
 func (f *brokerFetcher) dequeueUnknown() error {
 	n, ok := f.awaitBroker("dequeues an unknown bundle")
 	if !ok || !f.sim.isPut(f.consumer) {
@@ -212,8 +212,8 @@ func (f *brokerFetcher) dequeueUnknown() error {
 	return unexplainedError(err)
 }
 
-// checkCaller returns an error if the owner of a cursor calls its consumer with what the consumer has
-// fetched. A node that has lost the cursor may have begun before.
+// checkCaller returns an error if the owner of a cursor calls its consumer with a message that the consumer has
+// fetched. A node that has lost the cursor may have begun the call before.
 func (sim *brokerSimulation) checkCaller(n *pushNode, cursor domain.CursorID, e push.Entry) error {
 	if sim.observer.Fetched(cursor.String(), e) && sim.observer.Owner(cursor.String()) == n.who {
 		return fmt.Errorf("P15: %s calls %s with %s, which the consumer has fetched", n.who, cursor, e)
@@ -221,7 +221,7 @@ func (sim *brokerSimulation) checkCaller(n *pushNode, cursor domain.CursorID, e 
 	return nil
 }
 
-// dequeueOpenIfCalm dequeues all bundles after the last fault.
+// dequeueOpenIfCalm dequeues all open bundles after the last fault.
 func (sim *brokerSimulation) dequeueOpenIfCalm(p baseClient) error {
 	if !sim.IsFaultFree() {
 		return nil
@@ -229,7 +229,7 @@ func (sim *brokerSimulation) dequeueOpenIfCalm(p baseClient) error {
 	return sim.dequeueOpen(p)
 }
 
-// dequeueOpen dequeues all bundles that are open, as far as nodes answer.
+// dequeueOpen dequeues all open bundles, as far as nodes answer.
 func (sim *brokerSimulation) dequeueOpen(p baseClient) error {
 	for _, channel := range sim.channels {
 		for _, c := range channel.consumers {

@@ -10,15 +10,15 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A notedCall is a call of a consumer, by the node that owns its cursor.
+// A notedCall is a call of a consumer by the node that owns its cursor.
 type notedCall struct {
 	consumer *brokerConsumer
 	began    int64
-	losses   int // of the cursor by its owners, when the call began
+	losses   int // how often owners had lost the cursor when the call began
 	entry    push.Entry
 }
 
-// findConsumer returns the consumer with a cursor.
+// findConsumer returns the consumer that has a cursor.
 func (sim *brokerSimulation) findConsumer(cursor domain.CursorID) *brokerConsumer {
 	for _, channel := range sim.channels {
 		for _, c := range channel.consumers {
@@ -30,7 +30,7 @@ func (sim *brokerSimulation) findConsumer(cursor domain.CursorID) *brokerConsume
 	return nil
 }
 
-// nextTick returns the next time of histories.
+// nextTick returns the next time on the clock of the histories.
 func (sim *brokerSimulation) nextTick() int64 { return sim.ticks.Add(1) }
 
 func (c *brokerConsumer) countLosses() int {
@@ -46,7 +46,7 @@ func (c *brokerConsumer) beginCall(n *brokerNode, e domain.EntryID) *notedCall {
 	return &notedCall{consumer: c, began: c.sim.nextTick(), losses: c.countLosses(), entry: entryOf(c.stream, e)}
 }
 
-// endCall notes the result of a call, unless the node has lost it. A success counts once it is stored.
+// endCall notes the result of a call, unless its node was killed. A success counts once it is stored.
 func (o *notedCall) endCall(n *brokerNode, a domain.Answer) {
 	if o == nil || n.killed.Load() {
 		return
@@ -62,8 +62,8 @@ func (o *notedCall) endCall(n *brokerNode, a domain.Answer) {
 	c.settleCalls()
 }
 
-// settleCalls notes the calls whose success is stored. It forgets those whose node has lost the
-// cursor: their results may be lost, and their messages be delivered by any door.
+// settleCalls notes the calls whose success is stored. It drops the calls whose node has lost the cursor: their
+// results may be lost, so their messages may be delivered by a call or in a bundle.
 func (c *brokerConsumer) settleCalls() {
 	losses := c.countLosses()
 	outstanding, at := c.sim.observer.Outstanding(c.cursor.String())
@@ -80,7 +80,7 @@ func (c *brokerConsumer) settleCalls() {
 	})
 }
 
-// notePeek notes the answer to a Peek. A failure says nothing.
+// notePeek notes the answer to a Peek. A failed Peek proves nothing and is not noted.
 func (c *brokerConsumer) notePeek(client int, began int64, b *broker.Bundle, err error) {
 	c.settleCalls()
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *brokerConsumer) noteDequeue(client int, began int64, bundle string, err
 	c.history.Dequeue(client, began, c.sim.nextTick(), bundle, outcome)
 }
 
-// verifyHistories returns an error if no hub that does one thing at a time could have given a consumer
-// what it has got by its two doors.
+// verifyHistories returns an error if no sequential hub could have given a consumer the calls and bundles that it
+// received.
 func (sim *brokerSimulation) verifyHistories() error {
 	for _, channel := range sim.channels {
 		for _, c := range channel.consumers {
@@ -120,7 +120,7 @@ func (sim *brokerSimulation) verifyHistories() error {
 			switch v := c.history.Check(sim.nextTick(), consumerhistory.Options{StaleReads: sim.plan.consistency != "Strong"}); v {
 			case consumerhistory.Legal:
 				sim.MarkReached("a history of both doors was explained")
-			case consumerhistory.Skipped: // it is too long
+			case consumerhistory.Skipped: // the history is too long
 			case consumerhistory.Illegal, consumerhistory.GaveUp:
 				return fmt.Errorf("P15, P20: the history of %s has no explanation (%v):\n%s", c.name, v, &c.history)
 			}

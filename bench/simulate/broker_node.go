@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// brokerRetries is how often a job is retried.
+// brokerRetries is the limit for the retries of a job.
 const brokerRetries = 2
 
-// A brokerNode is the broker of a node: the parts that cmd/node wires.
+// A brokerNode is the broker of a node, made of the parts that cmd/node wires.
 type brokerNode struct {
 	*pushNode
 	sim     *brokerSimulation
@@ -87,23 +87,23 @@ func (n *brokerNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	return answer
 }
 
-// A brokerConsumer is a consumer of a channel, and what is known of it.
+// A brokerConsumer is a consumer of a channel and what it has received.
 type brokerConsumer struct {
 	*pushReceiver
 	sim   *brokerSimulation
 	id    domain.PartyID
 	token string
 
-	// Guarded by pushWorld.pmu: the numbers of entries that the channel had, by priority, before the
-	// first PUT of the consumer began, and when the first one was answered; nil before.
+	// The number of entries of the channel by priority: before the first PUT of the consumer began, and when the
+	// first PUT was answered. Nil before that. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
-	seen             seenBundles // guarded by pushWorld.pmu
+	seen             seenBundles // guarded by pushSimulation.pmu
 
 	history consumerhistory.Recorder
-	pending []*notedCall // guarded by pushWorld.pmu
+	pending []*notedCall // guarded by pushSimulation.pmu
 }
 
-// addConsumer adds a consumer, which is put later.
+// addConsumer adds a consumer that is put later.
 func (sim *brokerSimulation) addConsumer(to *brokerChannel) error {
 	i := len(to.consumers)
 	id, err := to.id.Consumers().Parse(fmt.Sprint("consumer-", i))
@@ -140,7 +140,7 @@ func (c *brokerConsumer) checkCall(req *http.Request, body []byte, e push.Entry)
 	})
 }
 
-// checkPosition returns an error if a message is from before the first PUT of the consumer.
+// checkPosition returns an error if a message is older than the first PUT of the consumer.
 func (c *brokerConsumer) checkPosition(e push.Entry) error {
 	c.sim.pmu.Lock()
 	defer c.sim.pmu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// A brokerOperator re-triggers jobs and messages by any node.
+// A brokerOperator re-triggers jobs and messages through any node.
 type brokerOperator struct {
 	baseClient
 	sim *brokerSimulation
@@ -36,15 +36,14 @@ func (o *brokerOperator) retriggerMany() error {
 	return nil
 }
 
-// isPut reports whether a PUT of a consumer was answered.
+// isPut reports whether a PUT of the consumer was answered.
 func (sim *brokerSimulation) isPut(c *brokerConsumer) bool {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
 	return c.isCreated
 }
 
-// retriggerDead asks for a dead job of the consumer to be delivered, or for a message. What fails is
-// not asked for again.
+// retriggerDead re-triggers a dead job of the consumer, or its message. A failed request is not repeated.
 func (o *brokerOperator) retriggerDead(n *brokerNode, channel *brokerChannel, consumer *brokerConsumer) error {
 	creds := adminCredentials
 	if o.rng.IntN(2) == 0 {
@@ -77,7 +76,7 @@ func (o *brokerOperator) retriggerDead(n *brokerNode, channel *brokerChannel, co
 	return nil
 }
 
-// retriggerAny re-triggers some message of a channel that was accepted.
+// retriggerAny re-triggers a random accepted message of a channel.
 func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) error {
 	o.sim.pmu.Lock()
 	var all []*sentMessage
@@ -106,8 +105,8 @@ func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) err
 	return nil
 }
 
-// verifyConsumerDeadLetters compares the dead letters that a node lists in the end with those that are
-// stored. It returns false if the node has not answered.
+// verifyConsumerDeadLetters compares the dead letters that a node lists with those that are stored. It returns false
+// if the node has not answered.
 func (sim *brokerSimulation) verifyConsumerDeadLetters(n *brokerNode, c *brokerConsumer) (isDone bool, err error) {
 	dead, err := n.service.DeadLetters(sim.ctx, &broker.Credentials{ConsumerToken: c.token}, c.id, domain.EntryID{Number: -1}, 10_000)
 	if failure := unexplainedError(err); failure != nil || err != nil {
@@ -125,8 +124,8 @@ func (sim *brokerSimulation) verifyConsumerDeadLetters(n *brokerNode, c *brokerC
 	return true, nil
 }
 
-// verifyList compares the messages that a node lists in the end with those that were accepted. It
-// returns false if the node has not answered.
+// verifyList compares the messages that a node lists with those that were accepted. It returns false if the node has
+// not answered.
 func (sim *brokerSimulation) verifyList(n *brokerNode, c *brokerChannel, accepted []*sentMessage) (isDone bool, err error) {
 	var listed []string
 	for at, more := (domain.EntryID{}), true; more; {

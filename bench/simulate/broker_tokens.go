@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// tokenLimit is the time after which every node refuses a token that was replaced.
+// tokenLimit is the time after which every node refuses a replaced token.
 const tokenLimit = 5 * time.Second
 
-// A tokenRotation is a producer of its own that broadcasts while its token is replaced.
+// A tokenRotation is a producer that broadcasts while its token is replaced.
 type tokenRotation struct {
 	brokerProducer
 	manager brokerManager
@@ -32,9 +32,9 @@ func (r *tokenRotation) tokenNumber(n int) *string {
 	return new(fmt.Sprintf("token-%d-of-%s", n, r.id))
 }
 
-// rotateToken replaces the token some times. Between these, it broadcasts with the token that it has; and
-// with the one before, which is refused once the limit has passed. Where reads may be old, how long a
-// node accepts it is not known.
+// rotateToken replaces the token several times. In between it broadcasts with the current token, and with the
+// previous one, which must be refused after tokenLimit. Where reads may be stale, the time until a refusal has no
+// limit.
 func (r *tokenRotation) rotateToken() error {
 	for n := range 2 + r.rng.IntN(3) {
 		if err := r.manager.putParty(r.id, broker.Draft{Token: r.tokenNumber(n)}); err != nil || r.sim.ctx.Err() != nil {
@@ -60,7 +60,7 @@ func (r *tokenRotation) rotateToken() error {
 	return nil
 }
 
-// broadcastWith broadcasts once with a token, which is right or was replaced.
+// broadcastWith broadcasts once with a token that is current or was replaced.
 func (r *tokenRotation) broadcastWith(token *string, isRight bool) error {
 	if _, ok := r.awaitTurn("broadcasts"); !ok {
 		return nil

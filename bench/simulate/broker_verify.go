@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/broker"
 )
 
-// verifyBegin returns an error unless the consumer gets every message that was accepted after its
-// PUT was answered, and none that was there before the PUT.
+// verifyBegin returns an error unless the consumer gets every message that was accepted after its PUT was answered,
+// and no message from before the PUT.
 func (c *brokerConsumer) verifyBegin() error {
 	begin := c.sim.observer.Begin(c.cursor.String())
 	c.sim.pmu.Lock()
@@ -32,15 +32,15 @@ func sortMessages(all []*sentMessage) {
 	})
 }
 
-// verifyMessage compares what a node says in the end of a message with what has become of it. It
-// returns false if the node has not answered.
+// verifyMessage compares the final status of a message at a node with what happened to it. It returns false if the
+// node has not answered.
 func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDone bool, err error) {
 	found, err := n.service.Message(sim.ctx, adminCredentials, m.channel.id, m.id, nil)
 	switch {
 	case domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil:
 		return false, fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
 	case err != nil:
-		return false, nil //nolint:nilerr // it is asked again
+		return false, nil // nolint:nilerr // the request is repeated
 	}
 	if err := sim.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata}); err != nil {
 		return false, err
@@ -67,7 +67,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 	return true, nil
 }
 
-// verifyMessages compares what nodes answer in the end with what has happened.
+// verifyMessages compares what nodes finally report with what happened.
 func (sim *brokerSimulation) verifyMessages(p *baseClient) error {
 	sim.pmu.Lock()
 	var accepted []*sentMessage

@@ -13,7 +13,7 @@ import (
 
 var _ failsafe.Hub = (*overdueHub)(nil)
 
-// An overdueHub is the hub of the worker of a node. Any node answers its requests.
+// An overdueHub is the hub as the fail-safe worker of a node sees it. Any node answers its requests.
 type overdueHub struct {
 	baseClient
 	sim *brokerSimulation
@@ -28,7 +28,7 @@ func (n *brokerNode) runWorker(ctx context.Context) {
 	failsafe.New(hub, failsafe.Options{Random: random.NewSource(n.sim.options.Seed, n.rngPurpose(4500)).Uint64}).Run(ctx)
 }
 
-// awaitBroker waits for a turn, and returns the broker of a node that runs.
+// awaitBroker waits for a turn, and returns the broker of a running node.
 func (h *overdueHub) awaitBroker(what string) (*brokerNode, error) {
 	if _, ok := h.awaitTurn(what); !ok {
 		return nil, h.sim.ctx.Err()

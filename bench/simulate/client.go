@@ -16,21 +16,21 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// A baseClient acts from outside: a domain, an actor, an operator.
+// A baseClient is embedded by every client: domains, actors and operators.
 type baseClient struct {
 	sim *simulation
 	who string
 	rng random.Source
 
-	patience time.Duration // with a hub that answers; default clientTimeout
-	address  string        // "": 127.0.0.1:1
+	patience time.Duration // how long it waits for an answer; 0: clientTimeout
+	address  string        // remote address of its requests; "": 127.0.0.1:1
 }
 
 func (sim *simulation) newClient(who string, use uint64) baseClient {
 	return baseClient{sim: sim, who: who, rng: random.NewSource(sim.options.Seed, use)}
 }
 
-// awaitTurn waits until the party may do the next thing.
+// awaitTurn waits until the scheduler lets the client act. The outcome is the name of the injected fault, or "".
 func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome string, ok bool) {
 	granted := make(chan string, 1)
 	t := &scheduler.Turn{Who: p.who, What: what, Proceed: func() string { granted <- ""; return "goes" }}
@@ -53,10 +53,10 @@ func (p *baseClient) awaitTurn(what string, faults ...scheduler.Fault) (outcome 
 	}
 }
 
-// pause lets some time pass.
+// pause waits for a while.
 func (p *baseClient) pause(d time.Duration) bool { return p.sleepUntil(d, nil) }
 
-// sleepUntil lets some time pass, but none once it is woken.
+// sleepUntil waits until d has passed or woken is closed. It returns false if the simulation ends.
 func (p *baseClient) sleepUntil(d time.Duration, woken <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -70,18 +70,18 @@ func (p *baseClient) sleepUntil(d time.Duration, woken <-chan struct{}) bool {
 	}
 }
 
-// A reply is what came back from a hub.
+// A reply is the answer of a hub.
 type reply struct {
-	by     string // the hub
+	by     string // the hub that answered
 	status int
 	header http.Header
 	body   []byte
 }
 
-// clientTimeout is how long a party waits for an answer.
+// clientTimeout is how long a client waits for an answer.
 const clientTimeout = 45 * time.Second
 
-// call makes a request of a hub. After an error it is not known what has happened.
+// call sends a request to a random hub. After an error the outcome of the request is unknown.
 func (p *baseClient) call(ctx context.Context, method, path string, body []byte, header ...string) (*reply, error) {
 	i := p.rng.IntN(hubCount)
 	if _, ok := p.awaitTurn(fmt.Sprintf("asks hub %d: %s %s", i, method, path)); !ok {
@@ -114,7 +114,7 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	p.sim.background.Go(func() {
 		rec := httptest.NewRecorder()
 		defer func() {
-			if r := recover(); r != nil { // which is how a handler breaks its connection
+			if r := recover(); r != nil { // a handler panics to break its connection
 				answer <- nil
 			}
 		}()
@@ -142,8 +142,8 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	return r, nil
 }
 
-// withGivingUp is the life of a request whose sender may give it up at any moment. What it
-// returns ends that.
+// withGivingUp returns a context that the scheduler may cancel at any turn, as if the client gave up. end removes
+// that turn.
 func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context, end func()) {
 	if !p.sim.plan.clientsGiveUp || p.sim.FaultFree || p.rng.IntN(8) > 0 {
 		return ctx, func() {}
@@ -162,11 +162,11 @@ func (p *baseClient) withGivingUp(ctx context.Context) (hurried context.Context,
 }
 
 func (p *baseClient) newID() uuid.UUID {
-	id, _ := uuid.NewRandomFromReader(p.rng) // dice do not fail
+	id, _ := uuid.NewRandomFromReader(p.rng) // a random source does not fail
 	return id
 }
 
-// problemName is the name of the problem that a body tells of, after a blank.
+// problemName returns the name of the problem in a body, after a blank, or "".
 func problemName(body []byte) string {
 	_, after, ok := bytes.Cut(body, []byte(`"urn:messagehub:problem:`))
 	if !ok {

@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// An actorClient is one client of a recipient: it peeks and dequeues.
+// An actorClient is one client of an actor. It peeks and dequeues.
 type actorClient struct {
 	baseClient
 	name    string
-	client  int // among all clients of the world
+	client  int // number among all clients of the simulation
 	idle    time.Duration
-	givenUp []string // bundles whose Dequeue it has given up for now
+	givenUp []string // bundles whose Dequeue is postponed
 }
 
 func (sim *simulation) newActors() []*actorClient {
@@ -47,18 +47,18 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 			a.idle = min(2*a.idle+time.Second, 20*time.Second)
 			a.pause(time.Duration(a.rng.IntN(int(a.idle))))
 			continue
-		case !a.sim.FaultFree && a.rng.IntN(5) == 0: // it has forgotten what it got
+		case !a.sim.FaultFree && a.rng.IntN(5) == 0: // the client forgets the bundle
 			continue
 		}
 		a.idle = 0
-		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // it works on what it got; operators may think that it is stuck
+		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle; operators may take it for stuck
 			a.pause(time.Duration(a.rng.IntN(30)) * time.Second)
 		}
 		a.dequeueBundle(id)
 	}
 }
 
-// peekBundle fetches a bundle, and returns its id.
+// peekBundle peeks, and returns the id of the bundle.
 func (a *actorClient) peekBundle() (id string, ok bool) {
 	path, group := "/v1/peek", ""
 	if a.rng.IntN(4) == 0 {
@@ -78,7 +78,7 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	switch r.status {
 	case http.StatusOK:
 		a.sim.checkNotFrozen(a.name, frozen, "Peek")
-		id = r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
+		id = r.header["MessageId"][0] // nolint:staticcheck // the spelling of the original hub
 		if err := a.sim.work.ledger.notePeeked(a.name, id, r, began, a.sim); err != nil {
 			a.sim.Fail(err)
 			return "", false
@@ -105,7 +105,7 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	return "", false
 }
 
-// dequeueBundle confirms a bundle until it is told that this is done.
+// dequeueBundle repeats a Dequeue until it is answered. Sometimes it postpones the rest.
 func (a *actorClient) dequeueBundle(id string) {
 	for {
 		if a.tryDequeue(id) {
@@ -118,7 +118,7 @@ func (a *actorClient) dequeueBundle(id string) {
 	}
 }
 
-// tryDequeue to confirm a bundle, and reports whether that is over.
+// tryDequeue sends one Dequeue. It reports whether the bundle needs no other Dequeue.
 func (a *actorClient) tryDequeue(id string) (isOver bool) {
 	a.sim.work.ledger.beginDequeue(a.name, id)
 	frozen := a.sim.work.ledger.freezeNumber(a.name)
@@ -143,7 +143,7 @@ func (a *actorClient) tryDequeue(id string) (isOver bool) {
 		return true
 	case r.status == http.StatusNotFound:
 		if isKnown, isTaken := a.sim.work.ledger.orderState(a.name, id); !isKnown {
-			return false // an operator has given an order, and does not know yet what came of it
+			return false // the outcome of an operator's order about the bundle is unknown
 		} else if isTaken {
 			a.sim.MarkReached("a bundle that an operator had taken back was to be confirmed")
 			return true

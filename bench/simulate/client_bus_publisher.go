@@ -17,12 +17,12 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// A busPublisher is what a domain reaches the namespace with: the shipped client for
-// domains, on a line of its own. It is accepted what the bus has taken.
+// A busPublisher publishes events to the namespace with the client that ships for domains, on a transport of its own.
+// An event counts as accepted once the bus has accepted it.
 type busPublisher struct {
 	*baseClient
 	form      domainclient.Form
-	queue     string // "": that with sessions
+	queue     string // "": the queue with sessions
 	transport *busTransport
 	client    *domainclient.Client
 	starts    int
@@ -33,7 +33,7 @@ func (p *baseClient) newBusPublisher(form domainclient.Form, queue string) (*bus
 	return a, a.openClient()
 }
 
-// openClient makes the client, which makes no connection yet.
+// openClient creates the client. It opens no connection yet.
 func (a *busPublisher) openClient() (err error) {
 	a.starts++
 	a.transport = a.sim.newBusTransport(fmt.Sprintf("%s.%d", a.who, a.starts))
@@ -44,7 +44,7 @@ func (a *busPublisher) openClient() (err error) {
 	return err
 }
 
-// closeClient leaves nothing behind. A domain that dies closes nothing first.
+// closeClient closes the client. If the domain dies, its connections break first.
 func (a *busPublisher) closeClient(dies bool) {
 	if dies {
 		a.transport.dead.Store(true)
@@ -53,13 +53,13 @@ func (a *busPublisher) closeClient(dies bool) {
 	a.sim.closeInTime(a.client.Close)
 }
 
-// closeTimeout is how long the clients of a party may take to end.
+// closeTimeout is the limit for closing the clients of a domain.
 const closeTimeout = 5 * time.Second
 
 func (sim *simulation) closeInTime(end func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(sim.ctx), closeTimeout)
 	defer cancel()
-	_ = end(ctx) // what was not closed in time ends with its line
+	_ = end(ctx) // a client that is not closed in time ends with its transport
 }
 
 func (sim *simulation) newBusTransport(who string) *busTransport {
@@ -70,7 +70,7 @@ func (sim *simulation) newBusTransport(who string) *busTransport {
 	return l
 }
 
-// busConnector makes clients whose connections lie on a line.
+// busConnector returns a function that creates bus clients on a transport.
 func (sim *simulation) busConnector(l *busTransport) domainclient.Connect {
 	return func() (*azservicebus.Client, error) {
 		return azservicebus.NewClientFromConnectionString(sim.env.bus.ConnectionString(""), &azservicebus.ClientOptions{
@@ -82,7 +82,7 @@ func (sim *simulation) busConnector(l *busTransport) domainclient.Connect {
 	}
 }
 
-// publishEvents sends events until the bus has them. It reports false if the world ends.
+// publishEvents sends events until the bus has accepted them. It returns false if the simulation ends.
 func (a *busPublisher) publishEvents(batch []sentData) bool {
 	events := make([]domainclient.Event, len(batch))
 	for i := range batch {
@@ -102,8 +102,7 @@ func (a *busPublisher) publishEvents(batch []sentData) bool {
 	})
 }
 
-// retryUntilSent tries to send something until that has worked. It reports false if the world
-// ends.
+// retryUntilSent repeats try until it succeeds. It returns false if the simulation ends.
 func (a *busPublisher) retryUntilSent(what string, try func(context.Context) error) bool {
 	const tries, hard = 100, 4
 	for n := range tries {
@@ -139,8 +138,7 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 	return false
 }
 
-// scheduleDeath is a turn in which the domain dies, somewhere in what it does now. It rarely
-// comes.
+// scheduleDeath sometimes enqueues a turn in which the domain dies during its current request.
 func (a *busPublisher) scheduleDeath(tries int) *scheduler.Turn {
 	line := a.transport
 	t := &scheduler.Turn{Who: line.who, What: "dies", Proceed: func() string {
@@ -154,7 +152,7 @@ func (a *busPublisher) scheduleDeath(tries int) *scheduler.Turn {
 	return t
 }
 
-// sendRaw sends a message as it is.
+// sendRaw sends a message unchanged.
 func (a *busPublisher) sendRaw(m *azservicebus.Message) bool {
 	queue := a.queue
 	if queue == "" {
@@ -165,7 +163,7 @@ func (a *busPublisher) sendRaw(m *azservicebus.Message) bool {
 		if err != nil {
 			return err
 		}
-		defer a.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
+		defer a.sim.closeInTime(client.Close) // nolint:contextcheck // closing has a timeout of its own
 		sender, err := client.NewSender(queue, nil)
 		if err != nil {
 			return err
@@ -177,7 +175,7 @@ func (a *busPublisher) sendRaw(m *azservicebus.Message) bool {
 func encodeEvents(batch []sentData) []byte {
 	text, err := json.Marshal(batch)
 	if err != nil {
-		panic(err) // it is made of strings and numbers
+		panic(err) // strings and numbers can be encoded
 	}
 	return text
 }

@@ -20,20 +20,19 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A contentDomain is a domain that makes the content of its bundles when the hub asks, and
-// hears of those that have arrived. Now and then it fails, or is too slow, or dies.
+// A contentDomain is a domain that produces the content of its bundles on request, and is notified of dequeued
+// bundles. Sometimes it fails, is slow or dies.
 type contentDomain struct {
 	baseClient
-	laterRNG random.Source // of what came later
+	laterRNG random.Source // for draws that were added later, so that older seeds keep their draws
 	starts   int
-	contents int // contents: no two are the same, so that those of two attempts can be told
+	contents int // number of contents; each content has its number, so that two attempts differ
 }
 
-// requestedPrefix begins a content that was made on request; the ids of the events follow,
-// a line for each.
+// requestedPrefix begins a content that was produced on request. The ids of the events follow, one per line.
 const requestedPrefix = "content "
 
-// runUntil makes content until finish is closed.
+// runUntil produces content until finish is closed.
 func (m *contentDomain) runUntil(finish <-chan struct{}) {
 	for {
 		if err := m.runOnce(finish); err != nil {
@@ -51,7 +50,7 @@ func (m *contentDomain) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// runOnce is one life of the domain.
+// runOnce runs the domain until it dies, gives up or finish is closed.
 func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	m.starts++
 	who := fmt.Sprintf("%s.%d", m.who, m.starts)
@@ -100,7 +99,7 @@ func (m *contentDomain) runOnce(finish <-chan struct{}) error {
 	return nil
 }
 
-// runOrCancel ends the life if work has ended before.
+// runOrCancel runs work and then cancels the other work of the domain.
 func (m *contentDomain) runOrCancel(ctx context.Context, cancel context.CancelFunc, work func() error) {
 	if err := work(); err != nil && ctx.Err() == nil {
 		m.sim.Log(m.who + " gives up: " + err.Error())
@@ -108,7 +107,7 @@ func (m *contentDomain) runOrCancel(ctx context.Context, cancel context.CancelFu
 	cancel()
 }
 
-// contentClient is the container that hubs and domains share, on a line.
+// contentClient returns a client of the container that hubs and domains share.
 func (sim *simulation) contentClient(line *httpTransport) (*container.Client, error) {
 	key, err := container.NewSharedKeyCredential(sim.env.blobs.Name(), sim.env.blobs.Key())
 	if err != nil {
@@ -119,7 +118,7 @@ func (sim *simulation) contentClient(line *httpTransport) (*container.Client, er
 	})
 }
 
-// makeContent is the handler of requests.
+// makeContent handles a request for content.
 func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {
@@ -163,7 +162,7 @@ func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request
 	return strings.NewReader(b.String()), nil
 }
 
-// takeNotice is told that a bundle has arrived.
+// takeNotice handles the notice that a bundle was dequeued.
 func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) error {
 	ids, err := n.EventIDs(ctx)
 	if err != nil {
@@ -173,7 +172,7 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 		m.sim.MarkReached("a domain did not take a notice")
 		return errors.New("not now")
 	}
-	if m.sim.faults.storeCorrupted.Load() { // the ledger knows nothing of what is sent by now
+	if m.sim.faults.storeCorrupted.Load() { // the ledger does not know what is sent from here on
 		return nil
 	}
 	times, err := m.sim.work.ledger.noteNotice(n.Recipient, n.ID, ids)
@@ -186,7 +185,7 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 	return nil
 }
 
-// noteListed holds the ids for which content is asked to those of earlier requests.
+// noteListed compares the event ids of a content request with those of earlier requests for the same bundle.
 func (l *referenceLedger) noteListed(process string, ids []uuid.UUID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,7 +202,7 @@ func (l *referenceLedger) noteListed(process string, ids []uuid.UUID) error {
 	return nil
 }
 
-// noteNotice notes that a domain has heard of a bundle, and returns how often it has.
+// noteNotice notes that a domain was notified of a bundle. It returns the number of notices so far.
 func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (times int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,8 +225,7 @@ func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (ti
 	return b.notices, nil
 }
 
-// unnoticedBundles names the bundles on request that were confirmed and that no domain has
-// heard of.
+// unnoticedBundles returns the confirmed bundles with requested content of which no domain was notified.
 func (l *referenceLedger) unnoticedBundles() (ids []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,7 +237,7 @@ func (l *referenceLedger) unnoticedBundles() (ids []string) {
 	return ids
 }
 
-// awaitNotices waits until the domains have heard of all bundles that were confirmed.
+// awaitNotices waits until the domains were notified of all confirmed bundles.
 func (sim *simulation) awaitNotices() error {
 	const patience, every = 30 * time.Minute, time.Second
 	watch := baseClient{sim: sim}
@@ -257,8 +255,7 @@ func (sim *simulation) awaitNotices() error {
 	}
 }
 
-// requestedLines are the lines of a content that was made on request, in the form of events
-// that travel inline.
+// requestedLines returns the lines of a requested content, in the form of events that travel inline.
 func requestedLines(body []byte) (lines [][]byte) {
 	all := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
 	for _, id := range all[1:] {

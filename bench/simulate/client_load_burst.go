@@ -9,12 +9,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A loadBurst is many callers at a time, or one with what is more than anybody takes. Its
-// mailboxes are its own, and nothing is stored for them: whatever it asks, it is told
-// that there is nothing, or that it is too much.
+// A loadBurst sends many requests at a time, or one request beyond a limit. It uses mailboxes of its own, in which
+// nothing is stored: every answer is that the mailbox is empty or that a limit is exceeded.
 type loadBurst struct{ baseClient }
 
-// runUntil comes by a few times, until finish is closed.
+// runUntil sends a few bursts, until finish is closed.
 func (c *loadBurst) runUntil(finish <-chan struct{}) {
 	const visits = 3
 	for range visits {
@@ -34,7 +33,7 @@ func (c *loadBurst) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// overloadPeeks has more callers wait for data of one actor than a hub lets.
+// overloadPeeks sends more long polls of one actor than a hub admits.
 func (c *loadBurst) overloadPeeks() {
 	const callers = 24
 	var all sync.WaitGroup
@@ -54,7 +53,7 @@ func (c *loadBurst) overloadPeeks() {
 	all.Wait()
 }
 
-// tooManyKinds are events of more kinds than a recipient may have.
+// tooManyKinds returns events of more kinds than a recipient may have.
 func (p *baseClient) tooManyKinds(recipient string) []sentData {
 	const most = 1000
 	all := make([]sentData, most+1)
@@ -67,7 +66,7 @@ func (p *baseClient) tooManyKinds(recipient string) []sentData {
 	return all
 }
 
-// overloadSaves sends what no recipient may have, for two of them.
+// overloadSaves sends events of too many kinds, for two recipients.
 func (c *loadBurst) overloadSaves() {
 	events := append(c.tooManyKinds(c.who+"-a"), c.tooManyKinds(c.who+"-b")...)
 	r, err := c.call(c.sim.ctx, http.MethodPost, "/v1/data-available", encodeEvents(events), "Content-Type", "application/json")

@@ -17,12 +17,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// contentLimit is how much a hub takes.
+// contentLimit is the hubs' limit for the size of a content.
 const contentLimit = 64 << 10
 
-// sendMalformedReply answers a request with what no domain should, before the right answer comes.
-// Whatever it is, the actor is told that the domain has failed, or gets what the first
-// answer was, for good.
+// sendMalformedReply answers a request wrongly before the right answer is sent. The actor then gets a domain failure,
+// or permanently the content of the first valid answer.
 func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTransport, exchange *container.Client, r *domainclient.Request) {
 	within := contract.ReplyWithin
 	message := &azservicebus.Message{
@@ -44,18 +43,18 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		message.ApplicationProperties["DeadLetterReason"] = 7
 	case 3:
 		uri = "https://elsewhere.example/container/blob"
-	case 4: // the hub's own
+	case 4: // a blob that the hub itself wrote
 		uri = exchange.NewBlobClient(r.List).URL()
 	case 5:
 		uri = exchange.NewBlobClient("nothing is there").URL()
 	case 6:
 		uri = m.uploadBlob(ctx, exchange, "nothing", nil)
-	default: // more than a hub takes, or one with wrong settings
+	default: // too large for a hub, or for one with wrong settings
 		size := 20
 		switch m.laterRNG.IntN(3) {
 		case 0:
 			size = contentLimit
-		case 1: // another while it is read
+		case 1: // replaced while it is read
 			uri = m.uploadBlob(ctx, exchange, replacedBlob, bytes.Repeat([]byte("before "), 20))
 		}
 		if uri == "" {
@@ -77,7 +76,7 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		m.sim.Fail(err)
 		return
 	}
-	defer m.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
+	defer m.sim.closeInTime(client.Close) // nolint:contextcheck // closing has a timeout of its own
 	sender, err := client.NewSender(contract.DefaultQueues(m.sim.plan.requestedOrigin.String()).Reply, nil)
 	if err == nil {
 		err = sender.SendMessage(ctx, message, nil)
@@ -87,10 +86,10 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 	}
 }
 
-// replacedBlob is the name of a blob that is replaced whenever somebody has read half of it.
+// replacedBlob is the name of a blob that is replaced each time it is half read.
 const replacedBlob = "changing"
 
-// replaceHalfRead replaces a blob half of which was read, and breaks the answer off.
+// replaceHalfRead replaces replacedBlob when half of it was read, and truncates the answer.
 func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 	if resp.StatusCode >= http.StatusMultipleChoices || x.req.Method != http.MethodGet || !strings.HasSuffix(x.req.URL.Path, "/"+replacedBlob) {
 		return resp
@@ -109,9 +108,9 @@ func (x *httpExchange) replaceHalfRead(resp *http.Response) *http.Response {
 	return half
 }
 
-// uploadBlob leaves a blob in the exchange, and returns its URI.
+// uploadBlob stores a blob in the shared container, and returns its URI.
 func (m *contentDomain) uploadBlob(ctx context.Context, exchange *container.Client, name string, content []byte) string {
 	blob := exchange.NewBlockBlobClient(name)
-	_, _ = blob.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{}) // if it is not there, that is a lie as well
+	_, _ = blob.UploadBuffer(ctx, content, &blockblob.UploadBufferOptions{}) // after a failure the URI names no blob, which is malformed as well
 	return blob.URL()
 }

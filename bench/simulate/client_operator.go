@@ -11,11 +11,11 @@ import (
 	rules "github.com/messagehub/messagehub/domain/hub"
 )
 
-// An operator does what operators do: looks at queues, takes bundles back, skips them,
-// hands the last one out again, freezes queues for a while, and checks the store.
+// An operator reads queues, releases and skips bundles, replays the last bundle, freezes queues for a while, and
+// checks the store.
 type operator struct{ baseClient }
 
-// runUntil gives some orders, until finish is closed.
+// runUntil gives several orders, until finish is closed.
 func (o *operator) runUntil(finish <-chan struct{}) {
 	const deeds = 12
 	for range deeds {
@@ -42,8 +42,8 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// sendOrder asks for something until the answer is known. It reports whether there was one
-// before that was not: then the answer may be due to that one.
+// sendOrder repeats a request until it is answered. isUnsure is true if the outcome of an earlier attempt is unknown,
+// so that the answer may be due to that attempt.
 func (o *operator) sendOrder(method, path string, body any) (r *reply, isUnsure bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *operator) sendOrder(method, path string, body any) (r *reply, isUnsure 
 	}
 }
 
-// orderBody is who and why, and about what.
+// orderBody returns the body of an order with the names and values of about.
 func orderBody(about ...string) map[string]string {
 	order := map[string]string{"who": "the operator", "why": "it was stuck"}
 	for i := 0; i+1 < len(about); i += 2 {
@@ -72,7 +72,7 @@ func orderBody(about ...string) map[string]string {
 	return order
 }
 
-// takeOpenBundle takes an open bundle back, or skips it.
+// takeOpenBundle releases or skips an open bundle.
 func (o *operator) takeOpenBundle(actor string) {
 	r, _ := o.sendOrder(http.MethodGet, "queues/"+actor, nil)
 	if r == nil || r.status != http.StatusOK {
@@ -87,7 +87,7 @@ func (o *operator) takeOpenBundle(actor string) {
 	}
 	for _, g := range queue.Groups {
 		if g.Open == nil || !o.sim.work.ledger.beginOrder(actor, g.Open.BundleID) {
-			continue // nobody outside knows it yet
+			continue // no client has received it yet
 		}
 		o.takeBundle(actor, g.Open.BundleID)
 		return
@@ -119,8 +119,7 @@ func (o *operator) takeBundle(actor, id string) {
 	}
 }
 
-// isRecorded reports whether an order was carried out. It waits until what is read is
-// never old.
+// isRecorded reports whether an order was carried out. It waits until no read is stale.
 func (o *operator) isRecorded(actor, what, id string) bool {
 	for !o.sim.FaultFree {
 		if !o.pause(time.Second) {
@@ -149,7 +148,7 @@ func (o *operator) isRecorded(actor, what, id string) bool {
 func (o *operator) freezeQueue(actor string) {
 	o.sim.work.ledger.beginFreeze(actor)
 	r, _ := o.sendOrder(http.MethodPost, "queues/"+actor+"/freeze", orderBody())
-	if r == nil || r.status == http.StatusNotFound { // nothing was ever sent to it
+	if r == nil || r.status == http.StatusNotFound { // the actor never had an event
 		return
 	}
 	if r.status != http.StatusNoContent {
@@ -165,7 +164,7 @@ func (o *operator) freezeQueue(actor string) {
 	}
 }
 
-// replayLast has the bundle that was closed last handed out again.
+// replayLast replays the bundle of a group that was closed last.
 func (o *operator) replayLast(actor, group string) {
 	o.sim.work.ledger.beginReplay(actor)
 	r, isUnsure := o.sendOrder(http.MethodPost, "queues/"+actor+"/replay", orderBody("group", group))
@@ -188,8 +187,8 @@ func (o *operator) replayLast(actor, group string) {
 	o.sim.work.ledger.endReplay(actor, bundle.BundleID, isUnsure)
 }
 
-// checkStore has a hub check what is stored, and returns what it says in the end, nil if it
-// did not come to one. What is damaged is never right.
+// checkStore has a hub check the store, and returns the report, nil if the check did not complete. Damage fails the
+// simulation.
 func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport {
 	r, err := p.call(sim.ctx, http.MethodPost, "/v1/admin/check", fmt.Appendf(nil, `{"repair":%t}`, repair), "Content-Type", "application/json")
 	if err != nil || r.status != http.StatusOK {
@@ -214,8 +213,7 @@ func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport
 	return nil
 }
 
-// verifyStore holds what is stored to the invariants, as an operator does: what a check
-// can mend may be amiss, but not after it was mended.
+// verifyStore checks the store twice: once with repair, and then without. After a repair no finding may be left.
 func (sim *simulation) verifyStore() error {
 	p := sim.newClient("checker", 60)
 	for _, repair := range []bool{true, false} {
@@ -230,7 +228,7 @@ func (sim *simulation) verifyStore() error {
 			report = sim.checkStore(&p, repair)
 		}
 		left := slices.DeleteFunc(report.Findings, func(f rules.Finding) bool {
-			return f.Mended || f.Kind == "tail-left" // by a hub that writes tails, for one that does not
+			return f.Mended || f.Kind == "tail-left" // a hub that writes tails left it for one that does not
 		})
 		if len(left) > 0 {
 			return fmt.Errorf("in the end, with repair %t, a check finds %d and mends %d: %v", repair, report.Found, report.Mended, left)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A sentData is what a domain says of its data.
+// A sentData is an event as a domain sends it.
 type sentData struct {
 	ID               string          `json:"id"`
 	Recipient        string          `json:"recipient"`
@@ -23,19 +23,18 @@ type sentData struct {
 	SupportsBundling bool            `json:"supportsBundling"`
 	Weight           int64           `json:"weight"`
 	Payload          json.RawMessage `json:"payload,omitempty"`
-	Sequence         int64           `json:"sequence,omitempty"` // in the body of a bundle
+	Sequence         int64           `json:"sequence,omitempty"` // only in the body of a bundle
 }
 
 func (e *sentData) cabinetName() string { return e.Recipient + "|" + e.Origin + "|" + e.ContentType }
 
-// A sender is a domain that announces events, each batch until it is told that they
-// are stored.
+// A sender is a domain that sends events. It repeats each batch until the hub reports that it is stored.
 type sender struct {
 	baseClient
 	number    int
 	sent      [][]sentData
 	route     route
-	publisher *busPublisher // nil: this world's senders have none
+	publisher *busPublisher // nil: it sends by HTTP only
 }
 
 func (sim *simulation) newSenders() ([]*sender, error) {
@@ -88,14 +87,14 @@ func (s *sender) sendBatches() {
 	}
 }
 
-// closePublisher leaves the bus.
+// closePublisher closes the connection to the bus.
 func (s *sender) closePublisher() {
 	if s.publisher != nil {
 		s.publisher.closeClient(false)
 	}
 }
 
-// sendBatch sends a batch, the way that this sender sends.
+// sendBatch sends a batch by the route of the sender.
 func (s *sender) sendBatch(batch []sentData) bool {
 	if s.route == overHTTP {
 		return s.sendUntilAccepted(batch, "")
@@ -103,8 +102,8 @@ func (s *sender) sendBatch(batch []sentData) bool {
 	return s.publisher.publishEvents(batch)
 }
 
-// sendAgain sends what a domain is not sure of a second time, some of it another way. What
-// the bus has may not have come to the hub yet, and must not be overtaken.
+// sendAgain repeats an earlier batch, sometimes by another route. A batch that may still be on the bus is not
+// repeated over HTTP, which would overtake it.
 func (s *sender) sendAgain() bool {
 	batch := s.sent[s.rng.IntN(len(s.sent))]
 	if slices.ContainsFunc(batch, func(e sentData) bool { return !s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention) }) {
@@ -122,7 +121,7 @@ func (s *sender) sendAgain() bool {
 	return s.sendUntilAccepted(batch, "again")
 }
 
-// newBatch makes events, most of them for one recipient.
+// newBatch returns new events, most of them for one recipient.
 func (s *sender) newBatch() []sentData {
 	batch := make([]sentData, 1+s.rng.IntN(5))
 	recipient := s.rng.IntN(s.sim.plan.recipients)
@@ -142,7 +141,7 @@ func (s *sender) newBatch() []sentData {
 		if s.rng.IntN(3) == 0 || origin == s.sim.plan.inline {
 			e.Payload, _ = json.Marshal(map[string]string{"of": e.ID}) // strings can be encoded
 		}
-		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // which carries no payloads
+		if s.publisher != nil && s.publisher.form == domainclient.Protobuf { // protobuf events carry no payload
 			e.Payload = nil
 			if origin == s.sim.plan.inline {
 				e.Origin = s.sim.plan.origins[0].String()
@@ -153,7 +152,7 @@ func (s *sender) newBatch() []sentData {
 	return batch
 }
 
-// sendUntilAccepted sends a batch until it is accepted. It reports false if the world ends.
+// sendUntilAccepted sends a batch until it is accepted. It returns false if the simulation ends.
 func (s *sender) sendUntilAccepted(batch []sentData, note string) bool {
 	body := encodeEvents(batch)
 	for pause := time.Second; ; pause = min(2*pause, 20*time.Second) {

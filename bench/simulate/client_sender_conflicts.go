@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// sendConflict sends the id of an event that the hub has with other content, beside a new
-// event. The first must be rejected by name, and the other one be taken.
+// sendConflict sends the id of a stored event with other content, together with a new event. The hub must reject the
+// first by its id and accept the second.
 func (s *sender) sendConflict() bool {
 	e, ok := s.pickStored()
 	if !ok {
@@ -19,7 +19,7 @@ func (s *sender) sendConflict() bool {
 	}
 	byBus := s.route != overHTTP || s.publisher != nil && s.rng.IntN(2) == 0
 	s.changeEvent(&e, byBus && s.publisher.form == domainclient.Protobuf)
-	if byBus && s.route == overHTTP { // a new event beside it would be overtaken
+	if byBus && s.route == overHTTP { // a new event in the same message would be overtaken
 		s.sim.work.poison.expectConflict(e.ID)
 		return s.publisher.publishEvents([]sentData{e})
 	}
@@ -40,7 +40,7 @@ func (s *sender) sendConflict() bool {
 	return true
 }
 
-// pickStored returns an event that the hub has for certain.
+// pickStored returns an event that the hub has certainly stored.
 func (s *sender) pickStored() (sentData, bool) {
 	if len(s.sent) == 0 {
 		return sentData{}, false
@@ -50,10 +50,10 @@ func (s *sender) pickStored() (sentData, bool) {
 	return e, (s.route != overQueue || s.sim.work.ledger.isReceived(e.ID)) && s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention)
 }
 
-// changeEvent makes an event another one with the same id.
+// changeEvent changes the content of an event and keeps its id.
 func (s *sender) changeEvent(e *sentData, plain bool) {
 	kinds := 5
-	if plain || e.Origin == s.sim.plan.inline.String() { // where the payload cannot be what it is not
+	if plain || e.Origin == s.sim.plan.inline.String() { // the payload is the content, or is not carried
 		kinds = 4
 	}
 	switch s.rng.IntN(kinds) {
@@ -79,7 +79,7 @@ func (s *sender) changeEvent(e *sentData, plain bool) {
 	}
 }
 
-// sendRejected sends a batch whose first event is to be rejected, alone.
+// sendRejected sends a batch whose first event alone must be rejected.
 func (s *sender) sendRejected(batch []sentData) bool {
 	body := encodeEvents(batch)
 	for {

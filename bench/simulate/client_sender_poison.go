@@ -18,11 +18,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The poisonMessages are the messages that can never be stored. Each must become a dead
-// letter with its reason, and hold up nobody.
+// poisonMessages holds the messages that can never be stored. Each must become a dead letter with its reason, and
+// must not delay other messages.
 type poisonMessages struct {
 	mu        sync.Mutex
-	messages  map[string]string // by message id: the reason
+	messages  map[string]string // reasons by message id
 	conflicts map[string]bool   // ids of events that were sent with other content
 }
 
@@ -42,7 +42,7 @@ func (p *poisonMessages) expectConflict(id string) {
 	p.conflicts[id] = true
 }
 
-// sendPoison sends a message that is none.
+// sendPoison sends a malformed message.
 func (s *sender) sendPoison() bool {
 	recipient, other := actorName(s.rng.IntN(s.sim.plan.recipients)), "somebody-else"
 	e := sentData{ID: s.newID().String(), Recipient: recipient, Origin: domain.TimeSeries.String(), ContentType: "type-a", DocumentType: "RSM012", Weight: 1}
@@ -82,7 +82,7 @@ func (s *sender) sendPoison() bool {
 		{"invalid", func() { m.Body = encodeEvents(s.tooManyKinds(recipient)) }},
 		{"other-recipient", func() { e.Recipient = other; m.Body = encodeEvents([]sentData{e}) }},
 	}
-	if s.route == overQueue { // where there are no sessions
+	if s.route == overQueue { // this queue has no sessions
 		kinds = kinds[:len(kinds)-1]
 	}
 	kind := kinds[s.rng.IntN(len(kinds))]
@@ -92,8 +92,7 @@ func (s *sender) sendPoison() bool {
 	return s.publisher.sendRaw(m)
 }
 
-// verifyBus holds what is left on the bus to what may be left there: nothing to
-// do, and of dead letters those that had to die.
+// verifyBus returns an error unless the bus ends up without active messages, and with the expected dead letters only.
 func (sim *simulation) verifyBus() error {
 	const patience, every = 30 * time.Minute, 5 * time.Second
 	watch := baseClient{sim: sim}
@@ -162,7 +161,7 @@ func (sim *simulation) verifyDeadLetters(there int64) error {
 	return errors.Join(errs...)
 }
 
-// readDeadLetters returns those of a queue.
+// readDeadLetters returns the dead letters of a queue.
 func readDeadLetters(ctx context.Context, client *azservicebus.Client, queue string) (all []*azservicebus.ReceivedMessage, err error) {
 	from, err := client.NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A tokenIntruder shows tokens that must not count: no request of it may have an effect.
+// A tokenIntruder sends invalid tokens. None of its requests may have an effect.
 type tokenIntruder struct {
 	baseClient
 	issuer *tokenIssuer
 }
 
-// strangerName is the actor of the tokens that an intruder is granted.
+// strangerName is the actor of the valid tokens of an intruder.
 const strangerName = "stranger"
 
 func (sim *simulation) newTokenIntruder() *tokenIntruder {
 	x := &tokenIntruder{baseClient: sim.newClient("intruder", 440), issuer: sim.env.issuer}
-	x.address = "192.0.2.66:1" // so that its failures do not delay the others
+	x.address = "192.0.2.66:1" // its failures must not delay other clients
 	return x
 }
 
-// runUntil makes a few requests, until finish is closed.
+// runUntil makes several requests, until finish is closed.
 func (x *tokenIntruder) runUntil(finish <-chan struct{}) {
 	for range 3 + x.rng.IntN(5) {
 		if !x.pause(time.Duration(1+x.rng.IntN(6000)) * time.Millisecond) {
@@ -65,7 +65,7 @@ func (x *tokenIntruder) makeRequest() {
 	}
 }
 
-// peekRefused fetches as an actor, which has to be refused.
+// peekRefused sends a Peek that must be refused.
 func (x *tokenIntruder) peekRefused(what, token, victim string, want int) {
 	header := []string{"X-Actor-Id", victim, "Authorization", "Bearer " + token}
 	if token == "" {
@@ -76,7 +76,7 @@ func (x *tokenIntruder) peekRefused(what, token, victim string, want int) {
 	}
 }
 
-// sendRefused sends an event of an origin that is not that of its token.
+// sendRefused sends an event whose origin differs from that of its token.
 func (x *tokenIntruder) sendRefused(victim string) {
 	token := x.issuer.signClaims(tokenClaims{"roles": []string{"domain:" + domain.TimeSeries.String()}}).raw
 	e := sentData{
@@ -88,7 +88,7 @@ func (x *tokenIntruder) sendRefused(victim string) {
 	}
 }
 
-// useAfterExpiry shows a token while it counts, so that hubs remember it, and afterwards.
+// useAfterExpiry uses a token while it is valid, so that hubs cache it, and again after it has expired.
 func (x *tokenIntruder) useAfterExpiry() {
 	const life = 20 * time.Second
 	token := x.issuer.signClaims(tokenClaims{"roles": []string{"actor"}, "actor": strangerName, "exp": time.Now().Add(life).Unix()}).raw
@@ -109,7 +109,7 @@ func (x *tokenIntruder) useAfterExpiry() {
 	}
 }
 
-// checkRefusal fails the run unless an answer is the refusal that is due, or says that the hub cannot answer.
+// checkRefusal fails the run unless the answer is the expected refusal, or says that the hub cannot answer.
 func (x *tokenIntruder) checkRefusal(what string, r *reply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
 		x.sim.Fail(fmt.Errorf("a request with %s was answered %d %s", what, r.status, r.body))

@@ -15,18 +15,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A corruptor damages what is stored, once the normal course of a world has come to its
-// end and all of it was right. What hubs, domains, actors and operators then do to a
-// mailbox must end in an answer: that it is damaged, or what is right. Nobody panics,
-// nobody waits for ever, no bundle that was handed out becomes another, and other
-// mailboxes have no trouble of it.
+// A corruptor damages stored documents and blobs after the workload has ended without a violation. What hubs,
+// domains, actors and operators then request for a damaged mailbox must end in an answer: an error that reports the
+// damage, or the right result. No hub panics, no request hangs, no bundle that was handed out changes, and other
+// mailboxes are not affected.
 type corruptor struct {
 	baseClient
 	access        *directAccess
-	hasForgedPage bool // a page, so that its checksums are right
+	hasForgedPage bool // a page was changed together with its checksum
 }
 
-// runCorruption is what happens in a world with a vandal after its normal course.
+// runCorruption runs the corruptor after the workload.
 func (sim *simulation) runCorruption() error {
 	door, err := newDirectAccess(sim)
 	if err != nil {
@@ -35,7 +34,7 @@ func (sim *simulation) runCorruption() error {
 	v := &corruptor{baseClient: sim.newClient("vandal", 300), access: door}
 	sim.faults.storeCorrupted.Store(true)
 	sim.plan.retention, sim.plan.sweepEvery = 8*time.Minute, 2*time.Minute
-	v.killHubs() // for they have read their settings
+	v.killHubs() // hubs read their settings when they start
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
 		var making sync.WaitGroup
 		over := make(chan struct{})
@@ -70,7 +69,7 @@ func (sim *simulation) runCorruption() error {
 	return v.corruptAndUse(wards, v.dropContainer)
 }
 
-// killHubs kills all hubs, after which others start.
+// killHubs kills all hubs. Others start in their place.
 func (v *corruptor) killHubs() {
 	for i := range v.sim.env.hubs {
 		if h := v.sim.hubAt(i); h != nil {
@@ -79,7 +78,7 @@ func (v *corruptor) killHubs() {
 	}
 }
 
-// corruptAndUse damages a mailbox and has everybody use it.
+// corruptAndUse damages a mailbox and then runs all its clients.
 func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) error {
 	sim := v.sim
 	if err := v.endFaults(); err != nil {
@@ -101,7 +100,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 		v.runAtOnce(func() string {
 			what := damage(b.name)
 			switch kind, _, _ := strings.Cut(what, " "); kind {
-			case "bundle", "gate", "head": // which are under no checksum, as pages and payloads are
+			case "bundle", "gate", "head": // no checksum covers these, unlike pages and payloads
 				b.isStrict = false
 			}
 			b.isStrict = b.isStrict && !v.hasForgedPage
@@ -113,7 +112,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 	}
 	if v.rng.IntN(2) == 0 {
 		sim.ResumeFaults(400)
-		if v.rng.IntN(2) == 0 { // some with wrong settings
+		if v.rng.IntN(2) == 0 { // new hubs may have wrong settings
 			v.killHubs()
 		}
 	}
@@ -140,7 +139,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 		sim.ResumeFaults(600)
 		b.checkRepeatedly()
 	}
-	if v.rng.IntN(3) == 0 { // a night, in which the sweep comes by
+	if v.rng.IntN(3) == 0 { // a pause in which a sweep runs
 		v.pause(time.Duration(5+v.rng.IntN(20)) * time.Minute)
 		b.useAsActor()
 	}
@@ -150,7 +149,7 @@ func (v *corruptor) corruptAndUse(n int, damage func(recipient string) string) e
 	return b.checkMailbox()
 }
 
-// endFaults ends the bad weather, and waits for the hubs.
+// endFaults ends all faults, and waits until all hubs run.
 func (v *corruptor) endFaults() error {
 	sim := v.sim
 	sim.SetFaultFree(true)
@@ -173,7 +172,7 @@ func (v *corruptor) endFaults() error {
 	}
 }
 
-// runAtOnce lets the vandal do something at once, between the steps of all others.
+// runAtOnce runs a function in one step of the simulation.
 func (v *corruptor) runAtOnce(something func() string) {
 	over := make(chan struct{})
 	t := &scheduler.Turn{Who: v.who, What: "comes by", Proceed: func() string {
@@ -188,7 +187,7 @@ func (v *corruptor) runAtOnce(something func() string) {
 	}
 }
 
-// corruptDocument damages one thing that is stored for a recipient, and says how.
+// corruptDocument damages one document or blob of a recipient, and describes the damage.
 func (v *corruptor) corruptDocument(recipient string) string {
 	byKind := make(map[string][]storedDocument)
 	var kinds, objects []string
@@ -238,7 +237,7 @@ func (v *corruptor) corruptDocument(recipient string) string {
 	return kind + " " + d.id + " of " + recipient + " " + how + describeRefusal(err)
 }
 
-// documentsInUse returns of documents those that say something about an open bundle.
+// documentsInUse returns the documents that belong to an open bundle.
 func documentsInUse(all []storedDocument) (found []storedDocument) {
 	about := map[string]bool{"head": true, "gate": true}
 	for _, d := range all {
@@ -262,7 +261,7 @@ func documentsInUse(all []storedDocument) (found []storedDocument) {
 	return found
 }
 
-// describeRefusal says that the account would not have a damage.
+// describeRefusal describes why the account refused a damage, or returns "".
 func describeRefusal(err error) string {
 	if err == nil {
 		return ""
@@ -285,7 +284,7 @@ func (v *corruptor) corruptBlob(name string) string {
 			m, err = there.Body.Read(bytes[n:])
 			n += m
 		}
-		_ = there.Body.Close() // it was read
+		_ = there.Body.Close() // the body was read
 		switch v.rng.IntN(4) {
 		case 0:
 			how = "is missing"
@@ -306,8 +305,8 @@ func (v *corruptor) corruptBlob(name string) string {
 	return "blob " + name + " is not there anyhow"
 }
 
-// dropContainer takes a whole container away. The hubs that start now make a new one, and the
-// first says what the groups are: from now on none of them is to have wrong settings.
+// dropContainer deletes a whole container. The hubs that start next create it again, and the first of them stores its
+// groups: so no hub may have wrong settings from here on.
 func (v *corruptor) dropContainer(string) string {
 	v.sim.faults.containerDropped.Store(true)
 	v.sim.stopMisconfigured()

@@ -11,19 +11,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A controlRecipient is a recipient whose mailbox nobody damages, beside those that a vandal
-// is at. It has no trouble of it: all that is sent to it comes, once and in order.
+// A controlRecipient is a recipient whose mailbox is not damaged while the corruptor damages others. It must receive
+// all its events once, in order.
 type controlRecipient struct {
 	baseClient
 	sent     []sentData
-	received int // of these, so many have come and were confirmed
+	received int // number of sent events that were received and confirmed
 }
 
 func newControlRecipient(sim *simulation) *controlRecipient {
 	return &controlRecipient{baseClient: sim.newClient("bystander", 304)}
 }
 
-// sendEvents some events, and sends them again until they are taken.
+// sendEvents sends some events until they are accepted.
 func (b *controlRecipient) sendEvents() error {
 	batch := make([]sentData, 1+b.rng.IntN(4))
 	for i := range batch {
@@ -37,7 +37,7 @@ func (b *controlRecipient) sendEvents() error {
 	return err
 }
 
-// fetchAll all that was sent.
+// fetchAll fetches and dequeues all events that were sent.
 func (b *controlRecipient) fetchAll() error {
 	for b.received < len(b.sent) {
 		r, err := b.callUntil(http.MethodGet, "/v1/peek", nil, http.StatusOK)
@@ -47,7 +47,7 @@ func (b *controlRecipient) fetchAll() error {
 		if err := b.checkBundle(r.body); err != nil {
 			return err
 		}
-		id := r.header["MessageId"][0] //nolint:staticcheck // as the original spells it
+		id := r.header["MessageId"][0] // nolint:staticcheck // the spelling of the original hub
 		if _, err := b.callUntil(http.MethodDelete, "/v1/dequeue/"+id, nil, http.StatusOK, http.StatusNotFound); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (b *controlRecipient) fetchAll() error {
 	return nil
 }
 
-// checkBundle holds a bundle to what is to come next.
+// checkBundle compares a bundle with the next events.
 func (b *controlRecipient) checkBundle(body []byte) error {
 	var lines []struct{ ID string }
 	if err := json.Unmarshal(body, &lines); err != nil {
@@ -70,7 +70,7 @@ func (b *controlRecipient) checkBundle(body []byte) error {
 	return nil
 }
 
-// callUntil on an answer with one of these statuses, nil once the world ends.
+// callUntil repeats a request until the answer has one of the statuses. It returns nil if the simulation ends.
 func (b *controlRecipient) callUntil(method, path string, body []byte, statuses ...int) (*reply, error) {
 	const patience = 10 * time.Minute
 	header := []string{"X-Actor-Id", b.who}
@@ -81,7 +81,7 @@ func (b *controlRecipient) callUntil(method, path string, body []byte, statuses 
 		r, err := b.call(b.sim.ctx, method, path, body, header...)
 		switch {
 		case b.sim.ctx.Err() != nil:
-			return nil, nil //nolint:nilerr // the world has ended, and that is no fault
+			return nil, nil // nolint:nilerr // the end of the simulation is no failure
 		case err == nil && slices.Contains(statuses, r.status):
 			return r, nil
 		case err == nil && r.status == http.StatusInternalServerError:

@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/random"
 )
 
-// A fieldRef is a field of a document, at any depth.
+// A fieldRef refers to a field of a document, at any depth.
 type fieldRef struct {
 	path   string
-	object map[string]any // that has it; nil: it is in a list
+	object map[string]any // the object with the field; nil: it is in list
 	list   []any
 	name   string
 	index  int
@@ -35,7 +35,7 @@ func (s *fieldRef) setValue(value any) {
 	}
 }
 
-// allFields returns all fields of a document but those by which it is found.
+// allFields returns all fields of a document except its id and its partition key.
 func (d *storedDocument) allFields() (all []fieldRef) {
 	var look func(path string, value any)
 	look = func(path string, value any) {
@@ -59,7 +59,7 @@ func (d *storedDocument) allFields() (all []fieldRef) {
 	return all
 }
 
-// clone returns the document with fields of its own.
+// clone returns a deep copy of the document.
 func (d *storedDocument) clone() storedDocument {
 	c := *d
 	c.fields = cloneValue(d.fields).(map[string]any)
@@ -84,7 +84,7 @@ func cloneValue(value any) any {
 	return value
 }
 
-// corruptField makes a document one that no hub has written, and says how.
+// corruptField damages one field of a document, and describes the damage.
 func (d *storedDocument) corruptField(rng random.Source) string {
 	all := d.allFields()
 	if len(all) == 0 {
@@ -116,7 +116,7 @@ func (d *storedDocument) corruptField(rng random.Source) string {
 	return fmt.Sprintf("%s is %q", s.path, text[:min(len(text), 40)])
 }
 
-// strangeNames are in the place of a cabinet's or an origin's.
+// strangeNames replace the names of cabinets and origins.
 var strangeNames = [...]string{"", "|", "Nobody|type-a", "TimeSeries|", "TimeSeries|type-z", "Nobody", "\u00e5|\u00e5"}
 
 // retypeValue returns a value of another type.
@@ -131,7 +131,7 @@ func retypeValue(value any) any {
 	}
 }
 
-// changeValue returns another value of the same type.
+// changeValue returns a different value of the same type.
 func changeValue(rng random.Source, value any) any {
 	switch value := value.(type) {
 	case bool:

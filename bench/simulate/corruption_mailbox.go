@@ -16,12 +16,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A corruptedMailbox is a recipient whose mailbox a vandal is at, with all who use it.
+// A corruptedMailbox is the mailbox of a recipient that the corruptor damages, with all its clients.
 type corruptedMailbox struct {
 	corruptor *corruptor
 	name      string
-	origins   int  // of its events
-	isStrict  bool // only one thing is damaged, so that every other can be held against it
+	origins   int  // number of different origins of its events
+	isStrict  bool // only one thing is damaged, so everything else must stay the same
 
 	actor, domain, operator baseClient
 
@@ -29,8 +29,8 @@ type corruptedMailbox struct {
 
 	mu      sync.Mutex
 	sent    []sentData
-	bundles map[string][]byte // that were handed out, by id
-	ids     []string          // of these
+	bundles map[string][]byte // bundles that were handed out, by id
+	ids     []string          // ids of bundles, in order
 }
 
 func newCorruptedMailbox(v *corruptor, n int) *corruptedMailbox {
@@ -41,11 +41,11 @@ func newCorruptedMailbox(v *corruptor, n int) *corruptedMailbox {
 	use := uint64(310 + 10*n) //nolint:gosec // n is small
 	b.actor, b.domain, b.operator = v.sim.newClient(b.name, use), v.sim.newClient("domain of "+b.name, use+1), v.sim.newClient("operator of "+b.name, use+2)
 	b.colleagues.Store(use + 4)
-	b.operator.patience = 30 * time.Minute // a check takes its time
+	b.operator.patience = 30 * time.Minute // a check may take long
 	return b
 }
 
-// fillMailbox has events come to the mailbox, and some of them be handed out and confirmed.
+// fillMailbox sends events, and fetches and dequeues some of them.
 func (b *corruptedMailbox) fillMailbox() error {
 	for range 2 + b.corruptor.rng.IntN(5) {
 		if err := b.sendUntilAccepted(b.newEvents()); err != nil {
@@ -61,14 +61,13 @@ func (b *corruptedMailbox) fillMailbox() error {
 			b.sendOrder()
 		}
 	}
-	if b.corruptor.rng.IntN(3) > 0 { // what is open and not confirmed has most to lose
+	if b.corruptor.rng.IntN(3) > 0 { // leave a bundle open: damage to it shows most
 		b.peekBundle("/v1/peek")
 	}
 	return nil
 }
 
-// sendUntilAccepted has events be accepted. A hub that was told to stop when the weather was bad
-// may still be about it.
+// sendUntilAccepted sends events until they are accepted. A hub that was asked to stop may still be stopping.
 func (b *corruptedMailbox) sendUntilAccepted(events []sentData) error {
 	const patience = 10 * time.Minute
 	for began := time.Now(); ; {
@@ -102,7 +101,7 @@ func (b *corruptedMailbox) newEvents() []sentData {
 	return batch
 }
 
-// sendRequest makes a request, and holds the answer to what may be answered: nil is none.
+// sendRequest sends a request and checks that the answer is allowed. It returns nil if there was no answer.
 func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body []byte, header ...string) *reply {
 	isFine, began := b.corruptor.sim.FaultFree, time.Now()
 	header = append(header, "X-Actor-Id", b.name)
@@ -122,13 +121,13 @@ func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body 
 	return r
 }
 
-// peekBundle fetches a bundle, and holds it to what was handed out before.
+// peekBundle fetches a bundle, and compares it with the same bundle as it was handed out before.
 func (b *corruptedMailbox) peekBundle(path string) {
 	r := b.sendRequest(&b.actor, http.MethodGet, path, nil)
 	if r == nil || r.status != http.StatusOK {
 		return
 	}
-	id := r.header["MessageId"][0] //nolint:staticcheck // that is how the original wrote it
+	id := r.header["MessageId"][0] // nolint:staticcheck // the spelling of the original hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, known := b.bundles[id]
@@ -142,7 +141,7 @@ func (b *corruptedMailbox) peekBundle(path string) {
 	b.bundles[id] = r.body
 }
 
-// pickBundle is the id of a bundle, mostly of the last one.
+// pickBundle returns the id of a known bundle, mostly the last one.
 func (b *corruptedMailbox) pickBundle(p *baseClient) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +158,7 @@ func (b *corruptedMailbox) dequeueBundle() {
 	b.sendRequest(&b.actor, http.MethodDelete, "/v1/dequeue/"+b.pickBundle(&b.actor), nil)
 }
 
-// useAsActor is what an actor does.
+// useAsActor sends the requests of an actor.
 func (b *corruptedMailbox) useAsActor() {
 	for range 8 {
 		if b.corruptor.sim.faults.domainsFail.Load() && b.actor.rng.IntN(3) == 0 {
@@ -167,7 +166,7 @@ func (b *corruptedMailbox) useAsActor() {
 			continue
 		}
 		switch b.actor.rng.IntN(10) {
-		case 9: // the beginning, the middle, and the beginning once more
+		case 9: // overlapping ranges
 			b.sendRequest(&b.actor, http.MethodGet, "/v1/peek", nil, "Range", "bytes=0-9,60-,5-30")
 		case 0:
 			b.sendRequest(&b.actor, http.MethodGet, "/v1/queues", nil)
@@ -185,7 +184,7 @@ func (b *corruptedMailbox) useAsActor() {
 	}
 }
 
-// useAsDomain is what a domain does.
+// useAsDomain sends the requests of a domain.
 func (b *corruptedMailbox) useAsDomain() {
 	for range 4 {
 		batch := b.newEvents()
@@ -202,7 +201,7 @@ func (b *corruptedMailbox) useAsDomain() {
 	}
 }
 
-// spoilEvent makes an event one that nobody takes.
+// spoilEvent makes an event invalid.
 func (b *corruptedMailbox) spoilEvent(e *sentData) {
 	switch b.domain.rng.IntN(5) {
 	case 0:
@@ -218,10 +217,10 @@ func (b *corruptedMailbox) spoilEvent(e *sentData) {
 	}
 }
 
-// unusedID is that of no event and no bundle.
+// unusedID is the id of no event and no bundle.
 const unusedID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-// useAsOperator is what an operator does.
+// useAsOperator sends the requests of an operator.
 func (b *corruptedMailbox) useAsOperator() {
 	b.noteOpenBundles(b.sendRequest(&b.operator, http.MethodGet, "/v1/admin/queues/"+b.name, nil))
 	for range 6 {
@@ -240,7 +239,7 @@ func (b *corruptedMailbox) useAsOperator() {
 	}
 }
 
-// sendOrder gives one of an operator's orders. A mailbox that is frozen is thawed soon.
+// sendOrder gives a random order of an operator. A frozen mailbox is thawed at once.
 func (b *corruptedMailbox) sendOrder() {
 	p := &b.operator
 	order := []string{"release", "skip", "replay", "replay", "freeze", "thaw"}[p.rng.IntN(6)]
@@ -262,13 +261,13 @@ func (b *corruptedMailbox) sendOrder() {
 	}
 }
 
-// checkBody is what an operator may ask for.
+// checkBody returns the body of a random check request.
 func (b *corruptedMailbox) checkBody() []byte {
 	all := []string{`{}`, `{"repair":true}`, `{"repair":true,"actor":"` + b.name + `"}`, `{"actor":"` + b.name + `"}`, `{"resume":"what is this?"}`, `{"resume":"e30="}`, `{"resume":"eyJjb250aW51YXRpb24iOiJ4IiwiaW50ZW50cyI6eyJ8IjoieCJ9fQ"}`, `{"resume":"eyJjb250aW51YXRpb24iOiJ4In0"}`}
 	return []byte(all[b.operator.rng.IntN(len(all))])
 }
 
-// checkMailbox has an operator check the mailbox, and repair it.
+// checkMailbox has an operator check the mailbox, and then repair the store.
 func (b *corruptedMailbox) checkMailbox() error {
 	for _, body := range []string{`{"actor":"` + b.name + `"}`, `{"repair":true}`} {
 		r := b.sendRequest(&b.operator, http.MethodPost, "/v1/admin/check", []byte(body))

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/domainclient"
 )
 
-// What others do to a mailbox at the same time.
+// Requests of other clients to a corrupted mailbox.
 
-// publishConcurrently is what another domain does at the same time, with the same recipient.
+// publishConcurrently sends events as another domain, to the same recipient.
 func (b *corruptedMailbox) publishConcurrently() {
 	colleague := b.corruptor.sim.newClient("another domain of "+b.name, b.colleagues.Add(1))
 	for range 3 {
@@ -19,7 +19,7 @@ func (b *corruptedMailbox) publishConcurrently() {
 	}
 }
 
-// publishByBus is what another domain does at the same time, over the bus.
+// publishByBus sends events as another domain, over the bus.
 func (b *corruptedMailbox) publishByBus() {
 	colleague := b.corruptor.sim.newClient("a domain of "+b.name+" on the bus", b.colleagues.Add(1))
 	queue := []string{"", contract.DataAvailableQueue}[colleague.rng.IntN(2)]
@@ -36,7 +36,7 @@ func (b *corruptedMailbox) publishByBus() {
 	}
 }
 
-// noteOpenBundles notes the bundles that are open, those too whose content nobody has made.
+// noteOpenBundles notes the open bundles in a reply, including those whose content was not produced yet.
 func (b *corruptedMailbox) noteOpenBundles(r *reply) {
 	var queue struct {
 		Groups []struct{ Open *struct{ BundleID string } }
@@ -53,8 +53,7 @@ func (b *corruptedMailbox) noteOpenBundles(r *reply) {
 	}
 }
 
-// checkRepeatedly has an operator check a mailbox again and again in bad weather, and repair
-// it: whatever a check comes to, it is an answer.
+// checkRepeatedly checks and repairs a mailbox several times while faults happen. Every check must be answered.
 func (b *corruptedMailbox) checkRepeatedly() {
 	for range 8 {
 		body := `{"repair":true,"actor":"` + b.name + `"}`

@@ -18,14 +18,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A storedDocuments is what lies in the account, as its commits have told, for somebody who
-// goes there behind the back of all hubs.
+// A storedDocuments holds the documents of the account, as its commits report them. The corruptor chooses from them.
 type storedDocuments struct {
 	mu   sync.Mutex
-	docs map[string]storedDocument // by container, partition and id
+	docs map[string]storedDocument // by container, partition key and id
 }
 
-// A storedDocument lies in a container.
+// A storedDocument is a document and where it is stored.
 type storedDocument struct {
 	container, key, id string
 	fields             map[string]any
@@ -35,7 +34,7 @@ func newStoredDocuments() *storedDocuments {
 	return &storedDocuments{docs: make(map[string]storedDocument)}
 }
 
-// applyCommit takes in a commit, whose containers are known.
+// applyCommit applies the changes of a commit to known containers.
 func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,11 +48,11 @@ func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 		numbers := json.NewDecoder(strings.NewReader(string(c.JSON)))
 		numbers.UseNumber()
 		if err := numbers.Decode(&d.fields); err != nil {
-			panic(err) // the engine takes nothing else
+			panic(err) // the engine accepts valid JSON only
 		}
 		d.key, _ = d.fields[partitionKeyOf(d.container)].(string)
 		for name := range d.fields {
-			if strings.HasPrefix(name, "_") { // what the account says itself
+			if strings.HasPrefix(name, "_") { // the account's own fields
 				delete(d.fields, name)
 			}
 		}
@@ -61,23 +60,23 @@ func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 	}
 }
 
-// dropContainer takes a container off the shelf.
+// dropContainer removes the documents of a container.
 func (s *storedDocuments) dropContainer(container string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.docs, func(_ string, d storedDocument) bool { return d.container == container })
 }
 
-// partitionKeyOf names the field by which the documents of a container are partitioned.
+// partitionKeyOf returns the name of the partition key field of a container.
 func partitionKeyOf(container string) string {
 	c, err := containers.Find(container)
 	if err != nil {
-		panic(err) // no commit of another container is put on a shelf
+		panic(err) // commits of unknown containers fail the run earlier
 	}
 	return c.PartitionKey
 }
 
-// documentsOf returns the documents of a recipient, or those of a partition.
+// documentsOf returns the documents of a recipient, or of a partition.
 func (s *storedDocuments) documentsOf(recipient string) (found []storedDocument) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,7 @@ func (s *storedDocuments) documentsOf(recipient string) (found []storedDocument)
 	return found
 }
 
-// kindName names what a document is.
+// kindName returns the kind of a document.
 func (d *storedDocument) kindName() string {
 	switch kind, _ := d.fields["kind"].(string); {
 	case d.container == containers.Bundles:
@@ -112,7 +111,7 @@ func (d *storedDocument) kindName() string {
 	return "drawer"
 }
 
-// blobNames returns the names of the blobs that a document names.
+// blobNames returns the names of the blobs that a document refers to.
 func (d *storedDocument) blobNames() (names []string) {
 	for _, field := range [...]string{"payloads", "object", "list"} {
 		if name, _ := d.fields[field].(string); name != "" {
@@ -122,7 +121,7 @@ func (d *storedDocument) blobNames() (names []string) {
 	return names
 }
 
-// A directAccess is a way to the accounts that no hub and no weather has a say in.
+// A directAccess reaches the accounts without hubs and without faults.
 type directAccess struct {
 	cosmos *azcosmos.Client
 	blobs  *azblob.Client
@@ -148,7 +147,7 @@ func newDirectAccess(sim *simulation) (*directAccess, error) {
 
 const database = "messagehub"
 
-// removeDocument takes a document away.
+// removeDocument deletes a document.
 func (b *directAccess) removeDocument(ctx context.Context, d storedDocument) error {
 	c, err := b.cosmos.NewContainer(database, d.container)
 	if err == nil {
@@ -157,7 +156,7 @@ func (b *directAccess) removeDocument(ctx context.Context, d storedDocument) err
 	return err
 }
 
-// putDocument has a document be what it is not.
+// putDocument replaces a document.
 func (b *directAccess) putDocument(ctx context.Context, d storedDocument) error {
 	d.fields["id"], d.fields[partitionKeyOf(d.container)] = d.id, d.key
 	text, err := json.Marshal(d.fields)
@@ -171,7 +170,7 @@ func (b *directAccess) putDocument(ctx context.Context, d storedDocument) error 
 	return err
 }
 
-// dropContainer takes a whole container away.
+// dropContainer deletes a whole container.
 func (b *directAccess) dropContainer(ctx context.Context, container string) error {
 	c, err := b.cosmos.NewContainer(database, container)
 	if err == nil {

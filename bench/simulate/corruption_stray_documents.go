@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
-// What a vandal does outside of what hubs have stored: it leaves what is not theirs.
+// Documents and messages that no hub writes.
 
-// plantStrayDocument puts documents where none can be, for a while: whatever looks through all
-// recipients comes by them.
+// plantStrayDocument stores a document in a partition that hubs never use, for a while. Requests that walk over all
+// recipients meet it.
 func (v *corruptor) plantStrayDocument() error {
 	ctx := context.WithoutCancel(v.sim.ctx)
 	notice := `{"id":"notice|masterdata|1","recipient":%s,"kind":"notice","since":1}`
@@ -43,7 +43,7 @@ func (v *corruptor) plantStrayDocument() error {
 	p.patience = 30 * time.Minute
 	for range 3 {
 		v.pause(time.Duration(1+v.rng.IntN(60)) * time.Second)
-		// Whether it comes to its end is for a test of package cosmos: here its time may run out.
+		// A test of package cosmos checks that such a check completes. Here it may time out.
 		_, _ = p.call(v.sim.ctx, http.MethodPost, "/v1/admin/check", []byte(`{}`), "Content-Type", "application/json")
 	}
 	v.runAtOnce(func() string {
@@ -53,8 +53,7 @@ func (v *corruptor) plantStrayDocument() error {
 	return nil
 }
 
-// sendUnreadable sends a message, for a mailbox, that the client of the bus cannot even
-// give to a hub. It is delivered until it is too old.
+// sendUnreadable sends a message to a mailbox that the bus client cannot decode. It is redelivered until it expires.
 func (v *corruptor) sendUnreadable(recipient string) {
 	line := v.sim.newBusTransport(v.who)
 	client, err := v.sim.busConnector(line)()
@@ -75,7 +74,7 @@ func (v *corruptor) sendUnreadable(recipient string) {
 	}
 }
 
-// corruptAgain damages more while the mailbox is used.
+// corruptAgain damages the mailbox further while it is used.
 func (v *corruptor) corruptAgain(b *corruptedMailbox) {
 	for range 2 {
 		if !v.pause(time.Duration(v.rng.IntN(4000)) * time.Millisecond) {
@@ -85,7 +84,7 @@ func (v *corruptor) corruptAgain(b *corruptedMailbox) {
 	}
 }
 
-// corruptAnything is some damage.
+// corruptAnything does a random or a targeted damage.
 func (v *corruptor) corruptAnything(recipient string) string {
 	if v.rng.IntN(2) == 0 {
 		return v.corruptTarget(recipient)
@@ -93,8 +92,8 @@ func (v *corruptor) corruptAnything(recipient string) string {
 	return v.corruptDocument(recipient)
 }
 
-// corruptGroups has the account say other groups than the hubs are configured with: then
-// they do not start, until somebody mends that.
+// corruptGroups makes the stored groups of the account differ from the hubs' configuration. Hubs then do not start
+// until the groups are restored.
 func (v *corruptor) corruptGroups() error {
 	const seconds = 20
 	var right *storedDocument
@@ -118,7 +117,7 @@ func (v *corruptor) corruptGroups() error {
 			how = "the groups of the account: " + wrong.corruptField(v.rng)
 		}
 		how += describeRefusal(v.access.putDocument(ctx, wrong))
-		v.killHubs() //nolint:contextcheck // hubs have a life of their own
+		v.killHubs() // nolint:contextcheck // hubs have contexts of their own
 		return how
 	})
 	v.pause(seconds * time.Second)

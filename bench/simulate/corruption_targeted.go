@@ -17,10 +17,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A vandal who knows what a hub reads does damage that chance hardly ever does.
+// Targeted damage: what a hub reads next, which random damage rarely meets.
 
-// corruptTarget damages one thing that somebody is about to use, and says how. It does not always
-// find it.
+// corruptTarget damages one thing that a client is about to use, and describes the damage. It may find no target.
 func (v *corruptor) corruptTarget(recipient string) string {
 	all := v.sim.env.stored.documentsOf(recipient)
 	of := func(kind string) (found []storedDocument) {
@@ -39,7 +38,7 @@ func (v *corruptor) corruptTarget(recipient string) string {
 	}
 	v.sim.MarkReached("something was damaged")
 	kind := v.rng.IntN(12)
-	if v.sim.faults.domainsFail.Load() && v.rng.IntN(2) == 0 { // what waits for its domain
+	if v.sim.faults.domainsFail.Load() && v.rng.IntN(2) == 0 { // bundles that wait for their domain
 		kind = []int{7, 9, 10, 10}[v.rng.IntN(4)]
 	}
 	switch kind {
@@ -84,7 +83,7 @@ func (v *corruptor) corruptTarget(recipient string) string {
 	}
 }
 
-// pickOpen returns one of bundles that is open, nil if none is.
+// pickOpen returns a random open bundle, or nil.
 func (v *corruptor) pickOpen(bundles []storedDocument) *storedDocument {
 	bundles = slices.DeleteFunc(bundles, func(d storedDocument) bool { return d.fields["state"] != "open" })
 	if len(bundles) == 0 {
@@ -100,8 +99,7 @@ func (v *corruptor) putDocument(d *storedDocument, how string) string {
 	return d.kindName() + " " + d.id + " " + how + describeRefusal(v.access.putDocument(context.WithoutCancel(v.sim.ctx), *d))
 }
 
-// ageBundles makes the open bundles as an older version has left them, and perhaps damages a
-// page.
+// ageBundles changes the open bundles to the format of an older version, and may damage a page as well.
 func (v *corruptor) ageBundles(bundles []storedDocument, page *storedDocument) string {
 	how := "finds no bundle"
 	for _, d := range bundles {
@@ -128,7 +126,7 @@ func (v *corruptor) ageBundles(bundles []storedDocument, page *storedDocument) s
 	return how
 }
 
-// offByOne is one more or less than a number.
+// offByOne returns a number that is one too high or too low.
 func (v *corruptor) offByOne(count any) any {
 	n, _ := count.(json.Number)
 	events, err := n.Int64()
@@ -138,7 +136,7 @@ func (v *corruptor) offByOne(count any) any {
 	return events + int64(1-2*v.rng.IntN(2))
 }
 
-// renameCabinet has a head name a cabinet that cannot be, or one of nobody.
+// renameCabinet gives a cabinet of a head an invalid or unknown name.
 func (v *corruptor) renameCabinet(head *storedDocument) string {
 	if head == nil {
 		return "finds no head"
@@ -165,7 +163,7 @@ func (v *corruptor) renameCabinet(head *storedDocument) string {
 	return v.putDocument(head, fmt.Sprintf("has a cabinet %q", other))
 }
 
-// forgePage makes a page one that is sound by its checksum, and that no version writes.
+// forgePage changes a byte of a page and its checksum, so that no version can have written it.
 func (v *corruptor) forgePage(page *storedDocument) string {
 	if page == nil {
 		return "finds no page"
@@ -186,7 +184,7 @@ func (v *corruptor) forgePage(page *storedDocument) string {
 	return v.putDocument(page, fmt.Sprintf("has another byte %d, and the checksum of that", at))
 }
 
-// duplicateEvents has the events of a page be in a second place.
+// duplicateEvents copies the events of one page to another page.
 func (v *corruptor) duplicateEvents(pages []storedDocument) string {
 	if len(pages) < 2 {
 		return "finds no two pages"
@@ -194,12 +192,12 @@ func (v *corruptor) duplicateEvents(pages []storedDocument) string {
 	i := v.rng.IntN(len(pages))
 	from, to := pages[i], &pages[(i+1+v.rng.IntN(len(pages)-1))%len(pages)]
 	to.fields["events"] = from.fields["events"]
-	delete(to.fields, "sum") // as a page of an older version
+	delete(to.fields, "sum") // pages of an older version have no checksum
 	v.hasForgedPage = true
 	return v.putDocument(to, "has the events of "+from.id+" of "+from.key)
 }
 
-// addNotice leaves a notice that no Dequeue has left.
+// addNotice stores a notice that no Dequeue wrote.
 func (v *corruptor) addNotice(recipient string) string {
 	number := 1 + v.rng.IntN(20)
 	group := v.sim.plan.groups[v.rng.IntN(len(v.sim.plan.groups))]
@@ -218,7 +216,7 @@ func (v *corruptor) addNotice(recipient string) string {
 	return v.putDocument(d, "is "+string(text))
 }
 
-// breakField makes one field of a document something else.
+// breakField changes one of the fields of a document.
 func (v *corruptor) breakField(d *storedDocument, fields ...string) string {
 	if d == nil {
 		return "finds nothing"
@@ -232,7 +230,7 @@ func (v *corruptor) breakField(d *storedDocument, fields ...string) string {
 	return v.putDocument(d, fmt.Sprintf("has the %s %q", name, fmt.Sprint(d.fields[name])))
 }
 
-// removeDocument takes a document away.
+// removeDocument deletes a document.
 func (v *corruptor) removeDocument(d *storedDocument) string {
 	if d == nil {
 		return "finds nothing"
@@ -240,7 +238,7 @@ func (v *corruptor) removeDocument(d *storedDocument) string {
 	return d.kindName() + " " + d.id + " is missing" + describeRefusal(v.access.removeDocument(context.WithoutCancel(v.sim.ctx), *d))
 }
 
-// breakFailureCount makes of what an open bundle says of its domain what nobody can count.
+// breakFailureCount makes the failure count of an open bundle unreadable.
 func (v *corruptor) breakFailureCount(bundles []storedDocument) string {
 	for _, d := range bundles {
 		if trouble, ok := d.fields["trouble"].(map[string]any); ok && d.fields["state"] == "open" {
@@ -251,7 +249,7 @@ func (v *corruptor) breakFailureCount(bundles []storedDocument) string {
 	return "finds no bundle on request"
 }
 
-// removeContent has an open bundle not be there, or what its domain is to read.
+// removeContent deletes an open bundle, its content, or the event list for its domain.
 func (v *corruptor) removeContent(bundles []storedDocument, page *storedDocument) string {
 	for _, d := range bundles {
 		if d.fields["state"] != "open" {

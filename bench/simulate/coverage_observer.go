@@ -9,21 +9,21 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// A coverageObserver notes the rare states that the requests of the hubs reach. It is told of
-// each that was carried out.
+// A coverageObserver counts the rare states that the hubs' requests reach. It sees every request that was carried
+// out.
 type coverageObserver struct {
 	sim *simulation
 
-	intentOwner  map[string]string // of the intent of a recipient: the hub that has reserved
-	lostWrites   map[string]string // by hub: the write whose answer it did not get
-	gateWriter   map[string]string // by recipient: the hub that has written the gate last
-	owesHints    map[string]bool   // by hub: it has closed a bundle and not written its hints
+	intentOwner  map[string]string // by recipient: the hub that reserved its intent
+	lostWrites   map[string]string // by hub: the write whose answer was lost
+	gateWriter   map[string]string // by recipient: the hub that last wrote the gate
+	owesHints    map[string]bool   // by hub: it closed a bundle and has not written its hints
 	opens        map[string]string // by recipient: the hub that shows bundles
-	unsureCommit map[string]string // by recipient: the hub that has committed, and does not know it
+	unsureCommit map[string]string // by recipient: the hub that committed and did not get the answer
 
-	flushing map[string]bool // by hub: it has written a page of a tail, and no head since
+	flushing map[string]bool // by hub: it wrote the page of a tail, and not yet the head
 
-	sweepStarts chan struct{} // holds one when a sweep is about to let something go
+	sweepStarts chan struct{} // receives a value when a sweep is about to remove something
 }
 
 func newCoverageObserver(sim *simulation) *coverageObserver {
@@ -34,8 +34,7 @@ func newCoverageObserver(sim *simulation) *coverageObserver {
 	}
 }
 
-// observeRequest notes a request that was carried out with this status, and whether its sender
-// learns of it.
+// observeRequest notes a request that was carried out with a status, and whether its sender gets the answer.
 func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.Fault) {
 	key, _, _ := strings.Cut(strings.Trim(x.req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`), "|")
 	name, who := steps.Name(x.what), x.transport.who
@@ -80,7 +79,7 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 			v.countConflict(name, key)
 		}
 	}
-	switch name { //nolint:exhaustive // the others say nothing
+	switch name { // nolint:exhaustive // other steps reach no rare state
 	case steps.Reserve:
 		if written {
 			v.intentOwner[key], v.flushing[who] = who, false
@@ -145,7 +144,7 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 	}
 }
 
-// countConflict notes a write that was refused because of what another hub has written.
+// countConflict counts a write that was refused because another hub had written.
 func (v *coverageObserver) countConflict(name steps.Name, recipient string) {
 	switch {
 	case name == steps.Settle:
@@ -164,7 +163,7 @@ func isObjectIngest(name steps.Name) bool {
 	return name == steps.CreateObjects || name == steps.UpdateObjects || name == steps.Spill
 }
 
-// observeDeath notes that a hub is no more.
+// observeDeath notes that a hub was killed.
 func (v *coverageObserver) observeDeath(who string) {
 	if v.flushing[who] {
 		v.sim.MarkReached("a hub died between the page of a flush and its head")

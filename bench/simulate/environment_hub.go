@@ -18,37 +18,36 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A hub is one life of a node: what cmd/node makes of the shipped parts, on lines of
-// its own. When it is killed, the lines are cut, and whatever it still does reaches
-// nobody.
+// A hub is one process of a hub: what cmd/node builds of the shipped parts, on transports of its own. Killing it cuts
+// its transports, so that nothing it still does has an effect.
 type hub struct {
 	sim             *simulation
 	index           int
-	number          int // how many there were before it, and it
+	number          int // number of the process among those of this hub, from 1
 	who             string
 	transport       *httpTransport
 	busTransport    *busTransport
 	handler         http.Handler
-	skew            atomic.Int64 // of its clock
+	skew            atomic.Int64 // of the hub's clock, in ns
 	cancel          context.CancelFunc
 	died            chan struct{} // closed by kill
 	killed          atomic.Bool
-	isMisconfigured bool // its settings
+	isMisconfigured bool // its settings are wrong
 
 	stopping atomic.Bool
-	broken   atomic.Bool // its listener
+	broken   atomic.Bool // its listener was closed
 	listener *idleListener
 }
 
-// startHub starts a hub, and another when that has ended.
+// startHub starts a hub, and starts it again each time it ends.
 func (sim *simulation) startHub(i int) {
 	sim.background.Go(func() {
 		for sim.ctx.Err() == nil && !sim.isEnding.Load() {
 			h := sim.newHub(i)
 			if h.runNode(); h.killed.Load() {
-				return // whoever has killed it has begun another
+				return // kill has started the next process
 			}
-			_ = clock.Sleep(sim.ctx, time.Second) // the loop looks at the context
+			_ = clock.Sleep(sim.ctx, time.Second) // the loop checks the context
 		}
 	})
 }
@@ -63,10 +62,10 @@ func (sim *simulation) newHub(i int) *hub {
 	return h
 }
 
-// operatorToken is what the operators of all hubs show.
+// operatorToken is the token of all operators.
 const operatorToken = "token-of-the-operators" //nolint:gosec // of hubs in the simulation, which nothing else reaches
 
-// hubSettings are those of a hub whose accounts are all elsewhere.
+// hubSettings returns the right settings of a hub. All its accounts are external.
 func (sim *simulation) hubSettings() config.Config {
 	cfg := config.Default()
 	cfg.Cosmos.Endpoint = sim.cosmosEndpoint()
@@ -76,7 +75,7 @@ func (sim *simulation) hubSettings() config.Config {
 	cfg.Blob.Key = config.Secret(sim.env.blobs.Key())
 	cfg.Limits.Content = contentLimit
 	cfg.Survey.Units = 50
-	cfg.ServiceBus.Sessions = 1 + int(sim.options.Seed%2) // waiting for a session is a lot of talk
+	cfg.ServiceBus.Sessions = 1 + int(sim.options.Seed%2) // waiting for a session takes many steps
 	cfg.Domains = sim.plan.domains
 	cfg.Ordering = sim.plan.ordering
 	cfg.Admin.Token = operatorToken
@@ -87,11 +86,11 @@ func (sim *simulation) hubSettings() config.Config {
 	return cfg
 }
 
-// withHTTPS makes an endpoint one that a hub may call: nobody listens on these lines.
+// withHTTPS returns an endpoint with the scheme that hubs accept. The transports ignore the scheme.
 func withHTTPS(endpoint string) string { return strings.Replace(endpoint, "http://", "https://", 1) }
 
-// tailEvents is how many events a hub leaves in a head. The hubs of a world may have
-// different numbers, and in some worlds all have 0.
+// tailEvents returns the limit for the events that a hub leaves in a head. The hubs of a simulation may differ, and
+// in some simulations it is 0 for all.
 func (h *hub) tailEvents() int {
 	if random.NewSource(h.sim.options.Seed, 403).IntN(4) == 0 {
 		return 0
@@ -100,14 +99,14 @@ func (h *hub) tailEvents() int {
 	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.IntN(8)]
 }
 
-// unfilteredCabinets is how many cabinets a hub reads one by one rather than the filter of their
-// recipient. Few worlds have as many as the default.
+// unfilteredCabinets returns how many cabinets a hub reads one by one before it uses their recipient's filter.
+// Simulations rarely have as many as the default.
 func (h *hub) unfilteredCabinets() int {
 	own := random.NewSource(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
 	return []int{-1, -1, 1, 2, 0}[own.IntN(5)]
 }
 
-// runNode opens the node and runs it to its end.
+// runNode opens the node and runs it until it ends.
 func (h *hub) runNode() {
 	ctx, cancel := context.WithCancel(h.sim.ctx)
 	defer cancel()
@@ -118,13 +117,13 @@ func (h *hub) runNode() {
 	h.misconfigure(random, &cfg)
 	cfg.Cosmos.TailEvents = h.tailEvents()
 	options := node.Options{
-		Registry: prometheus.NewRegistry(), // nothing of the process, for that would be asked of the system
+		Registry: prometheus.NewRegistry(), // without collectors of the process, which ask the operating system
 		Logger:   h.newLogger(), Listener: h.listener, Grace: 3 * time.Second,
 		Transport: h.transport, DialBus: h.busTransport.dialBus,
 		DrawerCapacity: h.sim.plan.capacity, SweepEvery: h.sim.plan.sweepEvery, Unfiltered: h.unfilteredCabinets(),
 		Ingestion: h.sim.plan.ingestLimits(),
-		PullOnly:  true, // the judges know no documents of the push side
-		// Nothing here asks /readyz, and reads every 5 s would fill the long spans of time.
+		PullOnly:  true, // the checkers do not know documents of the push side
+		// No client asks /readyz, and a read every 5 s would fill the long waits.
 		ReadinessInterval: -1,
 		Clock:             func() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) },
 		Random:            random.Uint64,
@@ -165,26 +164,26 @@ func (h *hub) runNode() {
 		h.sim.env.hubs[h.index] = nil
 	}
 	h.sim.mu.Unlock()
-	// One that is told to stop while nothing answers, as one that is paused, runs out of time.
+	// A hub that is stopped or paused while no account answers runs out of time.
 	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !isCut && !h.broken.Load() && !h.killed.Load() && h.sim.ctx.Err() == nil {
 		h.sim.Fail(fmt.Errorf("%s has ended: %w", h.who, err))
 	}
 }
 
-// stopGracefully tells the hub to end, as an operator does.
+// stopGracefully asks the hub to stop, as an operator does.
 func (h *hub) stopGracefully() {
 	h.stopping.Store(true)
 	h.cancel()
 }
 
-// closeListener has the hub lose its listener, after which it ends by itself.
+// closeListener closes the hub's listener, after which the hub ends.
 func (h *hub) closeListener() {
 	h.broken.Store(true)
 	_ = h.listener.Close()
 }
 
-// kill ends it at once.
+// kill ends the process at once.
 func (h *hub) kill() {
 	if h.killed.Swap(true) {
 		return
@@ -207,7 +206,7 @@ func (h *hub) kill() {
 	}
 }
 
-// An idleListener has no clients: those of a simulation call the handler.
+// An idleListener accepts no connection: the clients of a simulation call the handler.
 type idleListener struct {
 	closed chan struct{}
 	once   atomic.Bool

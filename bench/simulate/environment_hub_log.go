@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// newLogger is that of a hub: what it takes for an error becomes a part of the trace.
+// newLogger returns the logger of a hub. Its errors become lines of the trace.
 func (h *hub) newLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&logLines{hub: h}, &slog.HandlerOptions{
 		Level: slog.LevelError,

@@ -25,38 +25,38 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The issuer of a world, and the audience of its hubs. No system has such a port.
+// The issuer of a simulation, and the audience of its hubs. No system uses such a port.
 const (
 	issuerAddress = "127.0.0.1:7"
 	issuerURL     = "http://" + issuerAddress
 	hubAudience   = "hubs"
 )
 
-// unknownOrigin is one that no hub has a group for.
+// unknownOrigin is an origin without a group.
 const unknownOrigin = "Weather"
 
 const (
 	tokenLife = 10 * time.Minute
-	tokenUse  = 5 * time.Minute // for which a client keeps a token
-	keyLead   = 3 * time.Minute // for which a key is published before it signs
+	tokenUse  = 5 * time.Minute // how long a client uses a token
+	keyLead   = 3 * time.Minute // how long a key is published before it signs
 )
 
-// A tokenIssuer is the issuer of the tokens of a world. It rotates its keys, and is away for a while again and again,
-// until the weather is fine. Both follow from the clock of the world, so the issuer needs no goroutine.
+// A tokenIssuer issues the tokens of a simulation. It rotates its keys and is repeatedly unavailable until the faults
+// end. Both depend on the simulated clock alone, so the issuer needs no goroutine.
 type tokenIssuer struct {
 	sim      *simulation
 	began    time.Time
 	rotation time.Duration // between two keys
-	period   time.Duration // at the end of each, it is away
-	away     time.Duration // of each period
+	period   time.Duration // it is unavailable at the end of each period
+	away     time.Duration // how long it is unavailable in each period
 
 	mu     sync.Mutex
-	keys   []jose.JSONWebKey // private; all that ever were
+	keys   []jose.JSONWebKey // all private keys so far
 	held   map[string]heldToken
-	served map[*hub]map[string]bool // ids of the keys of the last answer to each hub
+	served map[*hub]map[string]bool // by hub: the ids of the keys that it got last
 }
 
-// A heldToken is one that a client keeps.
+// A heldToken is a token that a client keeps.
 type heldToken struct {
 	raw, key string
 	made     time.Time
@@ -70,15 +70,15 @@ func newTokenIssuer(sim *simulation, rng random.Source) *tokenIssuer {
 	return i
 }
 
-// configureHub has the hubs of the world accept tokens of the issuer.
+// configureHub makes a hub accept tokens of the issuer only.
 func (i *tokenIssuer) configureHub(cfg *config.Config) {
 	cfg.OIDC.Issuers, cfg.OIDC.Audiences = []string{issuerURL}, []string{hubAudience}
 }
 
-// currentKey returns the number of the key that signs.
+// currentKey returns the number of the key that signs now.
 func (i *tokenIssuer) currentKey() int { return int(time.Since(i.began) / i.rotation) }
 
-// keyNumber returns a key of the issuer. The caller holds the lock.
+// keyNumber returns the n-th key of the issuer. The caller holds the lock.
 func (i *tokenIssuer) keyNumber(n int) jose.JSONWebKey {
 	for len(i.keys) <= n {
 		i.keys = append(i.keys, newSigningKey("key-"+strconv.Itoa(len(i.keys))))
@@ -94,7 +94,8 @@ func newSigningKey(id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: private, KeyID: id, Algorithm: string(jose.ES256), Use: "sig"}
 }
 
-// publishedKeys returns what the issuer publishes: the keys of tokens that have not expired, and those that sign soon.
+// publishedKeys returns the keys that the issuer publishes: those of unexpired tokens, and the next one shortly
+// before it signs.
 func (i *tokenIssuer) publishedKeys() (set jose.JSONWebKeySet, ids map[string]bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -108,16 +109,17 @@ func (i *tokenIssuer) publishedKeys() (set jose.JSONWebKeySet, ids map[string]bo
 	return set, ids
 }
 
-// currentOutage returns which of the times the issuer is away it is, and whether it is.
+// currentOutage returns the number of the current period, and whether the issuer is unavailable.
 func (i *tokenIssuer) currentOutage() (number int, isAway bool) {
 	since := time.Since(i.began)
 	return int(since / i.period), !i.sim.FaultFree && since%i.period >= i.period-i.away
 }
 
-// tokenClaims are the members of a token.
+// tokenClaims are the claims of a token.
 type tokenClaims map[string]any
 
-// signClaims returns a token of the current key that a hub accepts, except for other claims.
+// signClaims returns a token signed by the current key. Hubs accept it unless more replaces its claims by invalid
+// ones.
 func (i *tokenIssuer) signClaims(more tokenClaims) heldToken {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -147,8 +149,8 @@ func signToken(key jose.JSONWebKey, all tokenClaims) string {
 	return raw
 }
 
-// tokenOf returns the token of a client, a new one if it is old. The client is the actor or, for "", a domain
-// of every origin.
+// tokenOf returns the token of a client, and a new one after tokenUse. The client is an actor or, for "", a domain
+// with all origins.
 func (i *tokenIssuer) tokenOf(actor string) heldToken {
 	i.mu.Lock()
 	held, ok := i.held[actor]
@@ -174,23 +176,23 @@ func (i *tokenIssuer) tokenOf(actor string) heldToken {
 	return fresh
 }
 
-// isKnown reports whether a hub has a key.
+// isKnown reports whether a hub has fetched a key.
 func (i *tokenIssuer) isKnown(h *hub, key string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.served[h][key]
 }
 
-// addToken gives a request to a hub the token of its sender, unless it has one. The function that it returns judges the
-// answer: no token of a known key is refused, whether the issuer is away or not, and none for which the hub can get
-// the key.
+// addToken adds the token of the sender to a request, unless it has a token. The returned function checks the answer:
+// a token whose key the hub knows is never refused, whether the issuer is available or not, nor is one whose key the
+// hub can fetch.
 func (i *tokenIssuer) addToken(req *http.Request, h *hub) (judge func(*reply)) {
 	if req.Header.Get("Authorization") != "" {
 		return func(*reply) {}
 	}
 	client := req.Header.Get("X-Actor-Id")
 	if req.Method == http.MethodPost {
-		client = "" // it announces events
+		client = "" // a domain sends events
 	}
 	t := i.tokenOf(client)
 	req.Header.Set("Authorization", "Bearer "+t.raw)
@@ -211,7 +213,7 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (judge func(*reply)) {
 	}
 }
 
-// dialIssuer connects a hub to the issuer when the scheduler lets it.
+// dialIssuer connects a hub to the issuer at a turn of the scheduler.
 func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) {
 	granted := make(chan bool, 1)
 	t := &scheduler.Turn{
@@ -240,7 +242,7 @@ func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) 
 	}
 	near, far := net.Pipe()
 	i.sim.background.Go(func() {
-		defer func() { _ = far.Close() }() // as the hub does
+		defer func() { _ = far.Close() }() // the hub closes its end as well
 		if isAway && number%3 == 1 {
 			i.sim.MarkReached("an issuer accepted a connection and sent nothing")
 			_, _ = io.Copy(io.Discard, far)
@@ -251,7 +253,7 @@ func (i *tokenIssuer) dialIssuer(ctx context.Context, h *hub) (net.Conn, error) 
 	return near, nil
 }
 
-// answerRequest answers the one request of a connection.
+// answerRequest answers the only request of a connection.
 func (i *tokenIssuer) answerRequest(h *hub, conn net.Conn, isBroken bool) {
 	req, err := http.ReadRequest(bufio.NewReader(conn))
 	if err != nil {
@@ -266,7 +268,7 @@ func (i *tokenIssuer) answerRequest(h *hub, conn net.Conn, isBroken bool) {
 	if isBroken {
 		answer.WriteHeader(http.StatusInternalServerError)
 	} else {
-		_ = json.NewEncoder(answer).Encode(body) // a recorder takes all
+		_ = json.NewEncoder(answer).Encode(body) // a recorder never fails
 	}
 	resp := answer.Result()
 	resp.Request, resp.Close = req, true

@@ -18,9 +18,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// A busMisconfigurer has the namespace in hand, and gets the queues between the hubs and a
-// domain wrong, one at a time, each for a while. What is asked meanwhile comes to
-// nothing, and is asked again.
+// A busMisconfigurer changes the queues between the hubs and a domain for a while, one at a time: disabled, deleted,
+// full, or with other settings. Requests that are lost meanwhile must be repeated.
 type busMisconfigurer struct {
 	baseClient
 	admin  *admin.Client
@@ -41,7 +40,7 @@ func (sim *simulation) newBusMisconfigurer() (*busMisconfigurer, error) {
 	return k, err
 }
 
-// runUntil does some harm, until finish is closed or the weather clears up.
+// runUntil breaks and restores queues, until finish is closed or the faults end.
 func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 	const deeds = 20
 	for range deeds {
@@ -63,7 +62,7 @@ func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 	}
 }
 
-// runAtOnce something at once, between the steps of all others, also when the world ends.
+// runAtOnce runs a function in one step of the simulation, or at its end.
 func (k *busMisconfigurer) runAtOnce(something func() (string, error)) {
 	over := make(chan struct{})
 	t := &scheduler.Turn{Who: k.who, What: "comes by", Proceed: func() string {
@@ -82,7 +81,7 @@ func (k *busMisconfigurer) runAtOnce(something func() (string, error)) {
 	}
 }
 
-// breakQueue makes one thing wrong, and returns what makes it right.
+// breakQueue breaks one queue, and returns a function that restores it.
 func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 	ctx := context.WithoutCancel(k.sim.ctx)
 	queue := []string{k.queues.Request, k.queues.Reply, k.queues.Dequeue}[k.rng.IntN(3)]
@@ -100,7 +99,7 @@ func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 		setTo("is "+string(status), func(p *admin.QueueProperties) { p.Status = &status })
 	case 2, 3:
 		setTo("takes small messages only", func(p *admin.QueueProperties) { p.MaxMessageSizeInKilobytes = ptr(int64(1)) })
-	case 4, 5, 6: // what lies there is asked for again, unless it is a notice
+	case 4, 5, 6: // messages of these queues are requested again, except notices
 		if queue == k.queues.Dequeue {
 			queue = k.queues.Reply
 		}
@@ -122,7 +121,7 @@ func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 	return mends
 }
 
-// recreateQueue has a queue be there as it should, with nothing in it.
+// recreateQueue returns a function that replaces a queue by an empty one with the right settings.
 func (k *busMisconfigurer) recreateQueue(ctx context.Context, queue string) func() (string, error) {
 	return func() (string, error) {
 		if err := k.deleteQueue(ctx, queue); err != nil {
@@ -136,7 +135,7 @@ func (k *busMisconfigurer) queueProperties(sessions bool) *admin.QueueProperties
 	return &admin.QueueProperties{RequiresSession: &sessions, LockDuration: &k.sim.plan.lockDuration, MaxDeliveryCount: ptr(int32(maxDeliveries))}
 }
 
-// fillQueue fills a queue to the brim, with what nobody takes.
+// fillQueue fills a queue to its size limit with a message that no process receives.
 func (k *busMisconfigurer) fillQueue(ctx context.Context, queue string) {
 	const brim = 1<<20 - 300
 	k.runAtOnce(func() (string, error) {
@@ -151,7 +150,7 @@ func (k *busMisconfigurer) fillQueue(ctx context.Context, queue string) {
 		k.sim.Fail(err)
 		return
 	}
-	defer k.sim.closeInTime(client.Close) //nolint:contextcheck // it has a time of its own
+	defer k.sim.closeInTime(client.Close) // nolint:contextcheck // closing has a timeout of its own
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	sender, err := client.NewSender(queue, nil)

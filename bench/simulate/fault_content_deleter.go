@@ -15,9 +15,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/invariants"
 )
 
-// A contentDeleter is a rule of the storage account that is wrong: now and then it deletes content that a
-// domain has made on request, whether its bundle is open or not. It acts within the account, so it
-// is as if no time passes.
+// A contentDeleter deletes content that a domain has produced, like a wrong lifecycle rule of the storage account,
+// whether its bundle is open or not. It acts inside the account, so it takes no time.
 type contentDeleter struct {
 	baseClient
 	contents *container.Client
@@ -37,7 +36,7 @@ func (sim *simulation) newContentDeleter(day int) (*contentDeleter, error) {
 	return &contentDeleter{baseClient: sim.newClient("deleter", uint64(450+day)), contents: contents}, nil //nolint:gosec // there are few days
 }
 
-// runUntil deletes a few contents, until finish is closed.
+// runUntil deletes several contents, until finish is closed.
 func (x *contentDeleter) runUntil(finish <-chan struct{}) {
 	const deletions = 6
 	for range deletions {
@@ -58,7 +57,7 @@ func (x *contentDeleter) runUntil(finish <-chan struct{}) {
 
 var madeOnRequest = regexp.MustCompile(`/[0-9a-f-]{36}-[0-9a-f-]{36}$`)
 
-// deleteNewest deletes one of the two newest contents: their bundles are most likely to be open.
+// deleteNewest deletes one of the two newest contents. Their bundles are most likely open.
 func (x *contentDeleter) deleteNewest() error {
 	var found []*container.BlobItem
 	for pages := x.contents.NewListBlobsFlatPager(nil); pages.More(); {

@@ -21,7 +21,7 @@ type faults struct {
 	storeCorrupted   atomic.Bool // the corruptor has begun: invariants of stored documents do not hold any more
 }
 
-// drawStaleness decides how many commits ago the state is that a read shows.
+// drawStaleness returns how many commits a read is behind.
 func (sim *simulation) drawStaleness(x *httpExchange) int {
 	if sim.FaultFree || !x.isCosmos || !x.isRead || sim.plan.consistency != "Session" || !sim.FaultRNG.Permille(sim.Profile.StaleReads) {
 		return 0
@@ -33,7 +33,7 @@ func (sim *simulation) drawStaleness(x *httpExchange) int {
 	return old
 }
 
-// drawDelay decides how long an answer takes.
+// drawDelay returns how long an answer is delayed.
 func (sim *simulation) drawDelay() time.Duration {
 	if sim.FaultFree || !sim.FaultRNG.Permille(sim.Profile.SlowAnswers) {
 		return 0
@@ -113,8 +113,7 @@ func (sim *simulation) injectProcessFaults() {
 	}
 }
 
-// repairRate is how often, in a hundred thousand steps, somebody sees that the settings of
-// a hub are wrong.
+// repairRate returns how often per 100,000 steps an operator notices wrong settings of a hub.
 func (sim *simulation) repairRate() int {
 	if sim.plan.misconfiguresBus || sim.faults.storeCorrupted.Load() {
 		return 500

@@ -13,7 +13,7 @@ type invariantChecker interface {
 	Commit(changes []embedded.Change) error
 }
 
-// newCheckers returns the judges that package containers names.
+// newCheckers returns the checkers that package containers names.
 func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
 	observer := invariants.New(sim.plan.capacity)
 	observer.Reached = sim.MarkReached
@@ -24,8 +24,8 @@ func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
 	}
 }
 
-// checkCommit is called for every commit of the engine, whatever becomes of its answer. It
-// has the judge of each container compare the changes with the rules.
+// checkCommit is called for every commit of the engine, whether its answer arrives or not. Each container's checker
+// compares the changes with its rules.
 func (sim *simulation) checkCommit(changes []embedded.Change) {
 	byJudge := make(map[containers.Judge][]embedded.Change)
 	var order []containers.Judge

@@ -23,8 +23,7 @@ func TestEveryContainerHasItsJudge(t *testing.T) {
 	})
 }
 
-// useUnlistedContainer creates a container that is not listed in the engine of a world, and has use
-// make its use of it.
+// useUnlistedContainer creates a container that package containers does not list, and calls use with it.
 func useUnlistedContainer(t *testing.T, use func(sim *simulation, door *directAccess) error) {
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := newSimulation(&Options{Seed: 1})

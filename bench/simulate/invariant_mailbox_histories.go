@@ -10,19 +10,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// mailboxHistories note what the clients of each recipient saw, for package history to
-// explain. What operators do to a mailbox it does not know, so worlds with operators
-// have none.
+// A mailboxHistories records what the clients of each recipient saw, for package history to explain. Histories do not
+// model operators, so simulations with operators have none.
 type mailboxHistories struct {
 	sim       *simulation
 	ticks     atomic.Int64
 	recorders map[string]*history.Recorder // by recipient
-	muteReads map[string]*atomic.Int64     // Peeks of a recipient that say nothing
-	byBus     atomic.Bool                  // events were sent of which nobody outside learns when the hub has them
+	muteReads map[string]*atomic.Int64     // by recipient: Peeks that prove nothing
+	byBus     atomic.Bool                  // events were sent by the bus, so clients do not learn when they are stored
 }
 
-// maxHistory is how many operations that say something a history has that is looked at: the
-// search for an explanation takes its time.
+// maxHistory is the limit for the operations of a history that is checked, because the search is expensive.
 const maxHistory = 60
 
 func newMailboxHistories(sim *simulation) *mailboxHistories {
@@ -33,10 +31,10 @@ func newMailboxHistories(sim *simulation) *mailboxHistories {
 	return m
 }
 
-// nextTick is a moment: it comes after all that have been.
+// nextTick returns a time after all earlier ones.
 func (m *mailboxHistories) nextTick() int64 { return m.ticks.Add(1) }
 
-// noteSent notes events that were sent since began, with what came of it.
+// noteSent notes events that were sent at began, and the outcome.
 func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, came history.Outcome) {
 	of := make(map[string][]history.Event)
 	for i := range batch {
@@ -50,10 +48,10 @@ func (m *mailboxHistories) noteSent(client int, began int64, batch []sentData, c
 	}
 }
 
-// notePeek notes a Peek for a recipient, and the bundle that it was shown.
+// notePeek notes a Peek of a recipient and the bundle that it returned.
 func (m *mailboxHistories) notePeek(client int, began int64, recipient, group string, came history.Outcome, b history.Bundle) {
 	if came == history.None && m.sim.plan.consistency == "Session" {
-		m.muteReads[recipient].Add(1) // but it may have opened what another has dequeued before it could show it
+		m.muteReads[recipient].Add(1) // it may have opened a bundle that another client dequeued before it was returned
 	}
 	var groups []string
 	if group != "" {
@@ -67,19 +65,17 @@ func (m *mailboxHistories) noteDequeue(client int, began int64, recipient, bundl
 	m.recorders[recipient].Dequeue(client, began, bundle)(m.nextTick(), came)
 }
 
-// checkHistories returns how many histories there are an explanation for, or that there is none
-// for one.
+// checkHistories returns the number of checked histories, and an error if one of them has no explanation.
 func (m *mailboxHistories) checkHistories() (n int, err error) {
 	if m.sim.plan.sendsConflicts || m.sim.plan.hasOperators || m.byBus.Load() {
-		return 0, nil // an id with two contents has two meanings
+		return 0, nil // an id with two contents is ambiguous in a history
 	}
 	for _, recipient := range slices.Sorted(maps.Keys(m.recorders)) {
 		h := m.recorders[recipient].History()
 		if n := h.Len() - int(m.muteReads[recipient].Load()); n == 0 || n > maxHistory {
 			continue
 		}
-		// Time stands still in a bubble while nobody waits for it, so nobody can tell
-		// which bundle was opened first.
+		// In a bubble the time may be the same for many steps, so it does not show which bundle was opened first.
 		r := h.Check(history.Options{StaleReads: m.sim.plan.consistency == "Session", AnyOpen: true})
 		if r.Verdict != history.Legal {
 			return n, fmt.Errorf("the history of %s has no explanation (%s): %s\n%s", recipient, r.Verdict, &r, h)
@@ -89,7 +85,7 @@ func (m *mailboxHistories) checkHistories() (n int, err error) {
 	return n, nil
 }
 
-// groupOf is the group of an origin, as the hub has it by default.
+// groupOf returns the default group of an origin.
 func groupOf(origin string) string {
 	o, err := domain.ParseOrigin(origin)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A memberChecker is the store of nodes, as one node uses it. It holds the node to rule P21: it takes no
-// shard of a node that it has seen to be alive in the last 10 seconds; and if its fail-safe is off, none
-// of a node that it has seen to be alive later than 10 seconds after its start, unless it was asked
-// about a cursor of the shard.
+// A memberChecker wraps the store of nodes for one node, and checks rule P21: the node takes no shard of a node whose
+// beat moved in the last 10 seconds. If its fail-safe is disabled, it also takes no shard of a node whose beat moved
+// later than 10 seconds after its own start, unless it was asked about a cursor of that shard.
 type memberChecker struct {
 	store       repository.Nodes
 	self        string
@@ -22,15 +21,15 @@ type memberChecker struct {
 	markReached func(state string)
 
 	mu     sync.Mutex
-	began  time.Time // when the node has read the others for the first time; zero: it has not
+	began  time.Time // when the node first read the others; zero: not yet
 	beats  map[string]int64
-	moved  map[string]time.Time                    // when the beat of a node was seen to move last
-	owners map[int64][repository.ShardCount]string // as they were read, by the version of the assignment
+	moved  map[string]time.Time                    // when the beat of a node last moved
+	owners map[int64][repository.ShardCount]string // owners as they were read, by version of the assignment
 	asked  [repository.ShardCount]bool             // the node was asked about a cursor of the shard
-	left   map[string]bool                         // dead nodes whose shards the node leaves alone
+	left   map[string]bool                         // dead nodes whose shards the node did not take
 }
 
-// deadAfter is the time after which a node is dead whose beat does not move.
+// deadAfter is the time without a beat after which a node is dead.
 const deadAfter = 10 * time.Second
 
 func newMemberChecker(n *pushNode) *memberChecker {
@@ -40,7 +39,7 @@ func newMemberChecker(n *pushNode) *memberChecker {
 	}
 }
 
-// noteAsked notes that the node is asked about a cursor.
+// noteAsked notes that the node was asked about a cursor.
 func (m *memberChecker) noteAsked(id domain.CursorID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,7 +65,7 @@ func (m *memberChecker) Nodes(ctx context.Context) ([]repository.Node, repositor
 	return nodes, assignment, err
 }
 
-// noteMembers notes what the node has read.
+// noteMembers notes the nodes and owners that the node has read.
 func (m *memberChecker) noteMembers(nodes []repository.Node, assignment *repository.Assignment) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,7 +80,7 @@ func (m *memberChecker) noteMembers(nodes []repository.Node, assignment *reposit
 	}
 	for shard, owner := range assignment.Owners {
 		if _, isKnown := m.moved[owner]; owner != "" && !isKnown {
-			m.moved[owner] = now // its document is not there, or is not visible
+			m.moved[owner] = now // its document is missing or not yet visible
 		}
 		if owner != m.self && m.isDisabled && !m.asked[shard] && m.moved[owner].After(m.began.Add(deadAfter)) && now.Sub(m.moved[owner]) > 2*deadAfter {
 			if !m.left[owner] {
@@ -112,7 +111,7 @@ func (m *memberChecker) Assign(ctx context.Context, next repository.Assignment) 
 	return m.store.Assign(ctx, next)
 }
 
-// checkTake returns an error if the node may not take a shard of another one.
+// checkTake returns an error if the node must not take a shard of an owner.
 func (m *memberChecker) checkTake(shard int, owner string) error {
 	moved := m.moved[owner]
 	switch {

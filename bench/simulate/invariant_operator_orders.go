@@ -2,11 +2,11 @@ package simulate
 
 import "fmt"
 
-// What operators do changes what a ledger may expect. An order is pending from when it
-// is given until its outcome is known.
+// Orders of operators change what the ledger expects. An order is pending from the request until its outcome is
+// known.
 
-// beginOrder notes that an operator is about to take a bundle, and reports whether it
-// is one that was handed out.
+// beginOrder notes that an operator is about to release or skip a bundle. It returns false if no actor has received
+// the bundle, or another order is pending.
 func (l *referenceLedger) beginOrder(actor, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -18,14 +18,14 @@ func (l *referenceLedger) beginOrder(actor, id string) bool {
 	return true
 }
 
-// beginRelease notes that the events of a bundle may come again.
+// beginRelease allows the events of a bundle to be delivered again.
 func (l *referenceLedger) beginRelease(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.checker.Withdraw(actor, id, true)
 }
 
-// endOrder notes what came of it.
+// endOrder notes the outcome of an order.
 func (l *referenceLedger) endOrder(actor, id, what string, isDone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,8 +40,8 @@ func (l *referenceLedger) endOrder(actor, id, what string, isDone bool) {
 	}
 }
 
-// orderState reports whether all orders about a bundle have an outcome, and whether one of
-// them has taken it from its actor.
+// orderState reports whether the outcomes of all orders about a bundle are known, and whether one of them has
+// released or skipped it.
 func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,12 +49,12 @@ func (l *referenceLedger) orderState(actor, id string) (areKnown, isTaken bool) 
 	return !b.isPending, b.isTaken
 }
 
-// An operatedQueue is what operators have done to a queue.
+// An operatedQueue holds the effects of orders on a queue.
 type operatedQueue struct {
-	frozen    int  // tells one freeze from another; 0: perhaps not frozen
-	freezes   int  // ever
-	replaying int  // replays whose outcome is not known
-	unsure    bool // something was replayed that nobody knows
+	frozen    int  // number of the current freeze; 0: perhaps not frozen
+	freezes   int  // number of freezes so far
+	replaying int  // pending replays
+	unsure    bool // a replay whose bundle is unknown may have happened
 }
 
 func (l *referenceLedger) queueOf(actor string) *operatedQueue {
@@ -66,7 +66,7 @@ func (l *referenceLedger) queueOf(actor string) *operatedQueue {
 	return o
 }
 
-// beginFreeze notes that it is not known whether a queue is frozen.
+// beginFreeze notes that a queue may or may not be frozen.
 func (l *referenceLedger) beginFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *referenceLedger) beginFreeze(actor string) {
 	o.frozen = 0
 }
 
-// endFreeze notes that it is frozen.
+// endFreeze notes that a queue is frozen.
 func (l *referenceLedger) endFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (l *referenceLedger) endFreeze(actor string) {
 	o.frozen = o.freezes
 }
 
-// freezeNumber names the freeze that a queue is in, 0 if it is perhaps not frozen.
+// freezeNumber returns the number of the freeze of a queue, 0 if it is perhaps not frozen.
 func (l *referenceLedger) freezeNumber(actor string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,8 @@ func (l *referenceLedger) wasFrozen(actor string) bool {
 	return l.queueOf(actor).freezes > 0
 }
 
-// noteFrozenAnswer is told that a request met a frozen queue.
+// noteFrozenAnswer notes that a request was refused because of a frozen queue. It fails the simulation if the queue
+// was never frozen.
 func (sim *simulation) noteFrozenAnswer(actor string) {
 	sim.MarkReached("a request met a frozen queue")
 	if !sim.work.ledger.wasFrozen(actor) {
@@ -104,22 +105,22 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 	}
 }
 
-// checkNotFrozen is told that a request was answered as if the queue were not frozen, and by
-// what freeze it was when the request began.
+// checkNotFrozen fails the simulation if a request was answered while its queue was frozen. before is the
+// freezeNumber when the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
 		sim.Fail(fmt.Errorf("a %s of %s was answered while its queue was frozen", what, actor))
 	}
 }
 
-// beginReplay notes that any bundle of an actor may come again.
+// beginReplay allows any bundle of an actor to be handed out again.
 func (l *referenceLedger) beginReplay(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queueOf(actor).replaying++
 }
 
-// endReplay notes which one did, "" if none.
+// endReplay notes which bundle was replayed; "" if none.
 func (l *referenceLedger) endReplay(actor, id string, isUnsure bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +132,7 @@ func (l *referenceLedger) endReplay(actor, id string, isUnsure bool) {
 	}
 }
 
-// canReplay reports whether a bundle that was confirmed may be open again.
+// canReplay reports whether a confirmed bundle may be open again.
 func (l *referenceLedger) canReplay(b *handedBundle) bool {
 	o := l.queueOf(b.actor)
 	return b.replays > 0 || o.replaying > 0 || o.unsure

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An outbox is the notices that are stored: those that no domain has got for certain.
-// It is used by those who commit, one at a time.
+// An outbox holds the keys of the stored notices: those that their domain may not have received. Commits use it, one
+// at a time.
 type outbox map[string]bool
 
 func (o outbox) noteCommit(changes []embedded.Change) {
@@ -28,7 +28,7 @@ func (o outbox) noteCommit(changes []embedded.Change) {
 	}
 }
 
-// awaitEmptyOutbox waits until no notice is stored any more.
+// awaitEmptyOutbox waits until no notice is stored.
 func (sim *simulation) awaitEmptyOutbox() error {
 	const patience, every = 30 * time.Minute, time.Second
 	watch := baseClient{sim: sim}

@@ -14,47 +14,46 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A referenceLedger is the reference model of all mailboxes, as clients see them: what
-// was sent and accepted, what was handed out, and what was confirmed. It trusts nothing
-// that a hub reports about itself. To the judgement of package ledger it adds what
-// operators may change (see orders.go) and what domains are notified of.
+// A referenceLedger is the reference model of all mailboxes as clients see them: what was sent, accepted, handed out
+// and confirmed. It trusts nothing that a hub reports about itself. Beyond package ledger it knows the effects of
+// operators' orders (see invariant_operator_orders.go) and the notices to domains.
 type referenceLedger struct {
 	checker *ledger.Ledger
 
 	mu      sync.Mutex
 	events  map[string]*sentEvent    // by id
 	bundles map[string]*handedBundle // by actor and id
-	allSent bool                     // nothing more is sent
+	allSent bool                     // no further event is sent
 	done    chan struct{}
 
-	unordered map[int]bool // senders whose events overtake each other
+	unordered map[int]bool // senders whose events may overtake each other
 	queues    map[string]*operatedQueue
-	lists     map[string]string // of ids, by bundle, for which content was asked
+	lists     map[string]string // event ids of content requests, by bundle
 }
 
 type sentEvent struct {
 	sentData
-	confirmedAt time.Time // zero: no bundle with it was confirmed
+	confirmedAt time.Time // zero: not confirmed
 }
 
-// handedBundle is a bundle that an actor got.
+// A handedBundle is a bundle that an actor received.
 type handedBundle struct {
 	id, actor   string
-	hub         string // the hub that has handed it out first
+	hub         string // the hub that first returned it
 	body        []byte
 	events      []*sentEvent
-	dequeues    int           // how often its Dequeue was sent
-	isConfirmed bool          // and answered
-	confirmedAt ledger.Moment // last
-	notices     int           // that its domain got
+	dequeues    int           // number of Dequeue requests
+	isConfirmed bool          // a Dequeue was answered
+	confirmedAt ledger.Moment // when a Dequeue was last answered
+	notices     int           // notices that its domain received
 
-	isPending bool // an operator has given an order about it, whose outcome is not known
-	isTaken   bool // an operator has taken it back, or skipped it
+	isPending bool // the outcome of an order about it is unknown
+	isTaken   bool // an operator has released or skipped it
 	replays   int
 }
 
-// newReferenceLedger returns a ledger whose bundles come in order: a group has one open bundle at a
-// time, which some client of the actor must get before it can be confirmed.
+// newReferenceLedger returns a ledger that expects bundles in order: a group has one open bundle at a time, which a
+// client of the actor must receive before it can be confirmed.
 func newReferenceLedger() *referenceLedger {
 	return &referenceLedger{
 		checker: ledger.New(ledger.Options{InOrder: true}),
@@ -63,7 +62,7 @@ func newReferenceLedger() *referenceLedger {
 	}
 }
 
-// noteSent notes a batch that is about to be sent.
+// noteSent notes a batch before it is sent.
 func (l *referenceLedger) noteSent(sender int, batch []sentData) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,14 +72,14 @@ func (l *referenceLedger) noteSent(sender int, batch []sentData) {
 	}
 }
 
-// noteAccepted notes that a batch is safe.
+// noteAccepted notes that a batch was accepted.
 func (l *referenceLedger) noteAccepted(batch []sentData) {
 	for _, e := range batch {
 		l.checker.Accept(e.Recipient, e.ID)
 	}
 }
 
-// allowAnyOrder notes that the events of a sender come in any order.
+// allowAnyOrder notes that the events of a sender may arrive in any order.
 func (l *referenceLedger) allowAnyOrder(sender int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,8 +96,7 @@ func (l *referenceLedger) isReceived(id string) bool {
 // beginPeek returns the moment at which a Peek begins.
 func (l *referenceLedger) beginPeek() ledger.Moment { return l.checker.Now() }
 
-// notePeeked compares a bundle that was handed out, by a Peek that began at the moment asked,
-// with what is known.
+// notePeeked compares a bundle with what is known. The Peek that returned it began at the moment asked.
 func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Moment, sim *simulation) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +126,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Mo
 	return nil
 }
 
-// withRule puts the rule that is violated before an error of package ledger.
+// withRule adds the violated rule to an error of package ledger.
 func withRule(err error) error {
 	if v, ok := errors.AsType[*ledger.Violation](err); ok {
 		return fmt.Errorf("%s: %w", v.Rule, err)
@@ -136,7 +134,7 @@ func withRule(err error) error {
 	return err
 }
 
-// shownBundle returns a bundle as package history needs it.
+// shownBundle returns a bundle in the form of package history.
 func (l *referenceLedger) shownBundle(actor, id string) history.Bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +147,7 @@ func (l *referenceLedger) shownBundle(actor, id string) history.Bundle {
 	return shown
 }
 
-// readEvents finds the events of a bundle in its body. The caller holds mu.
+// readEvents returns the events in the body of a bundle. The caller holds mu.
 func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err error) {
 	var lines []json.RawMessage
 	if bytes.HasPrefix(b.body, []byte(requestedPrefix)) {
@@ -162,7 +160,7 @@ func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err
 	for _, line := range lines {
 		var got struct {
 			sentData
-			Of string `json:"of"` // in the payload of an event that travels inline
+			Of string `json:"of"` // in the payload of an inline event
 		}
 		if err := json.Unmarshal(line, &got); err != nil {
 			return nil, fmt.Errorf("it has the line %q: %w", line, err)
@@ -185,27 +183,26 @@ func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err
 }
 
 func isSameEvent(a, b *sentData) bool {
-	x, _ := json.Marshal(a) // both were JSON before
+	x, _ := json.Marshal(a) // both were decoded from JSON
 	y, _ := json.Marshal(b)
 	return bytes.Equal(x, y)
 }
 
-// beginDequeue notes that a bundle may be confirmed from now on.
+// beginDequeue notes that a Dequeue of a bundle is about to be sent.
 func (l *referenceLedger) beginDequeue(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bundles[actor+"|"+id].dequeues++
 }
 
-// canBeGone reports whether a bundle may have been confirmed by another Dequeue than
-// the one that is answered.
+// canBeGone reports whether an earlier Dequeue may have confirmed a bundle.
 func (l *referenceLedger) canBeGone(actor, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bundles[actor+"|"+id].dequeues > 1
 }
 
-// noteDequeued notes that a bundle is confirmed.
+// noteDequeued notes that a bundle was confirmed.
 func (l *referenceLedger) noteDequeued(actor, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +214,7 @@ func (l *referenceLedger) noteDequeued(actor, id string) error {
 	return nil
 }
 
-// confirmBundle notes that a bundle is confirmed, or skipped. The caller holds mu.
+// confirmBundle notes that a bundle was confirmed or skipped. The caller holds mu.
 func (l *referenceLedger) confirmBundle(b *handedBundle) {
 	for _, id := range l.checker.Confirm(b.actor, b.id, false) {
 		l.events[id].confirmedAt = time.Now()
@@ -226,15 +223,15 @@ func (l *referenceLedger) confirmBundle(b *handedBundle) {
 	l.closeIfDrained()
 }
 
-// expectMore has the ledger expect more to be sent.
+// expectMore notes that more events will be sent.
 func (l *referenceLedger) expectMore() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.allSent, l.done = false, make(chan struct{})
 }
 
-// isKept reports whether an event was not confirmed so long ago that its id may be
-// forgotten soon.
+// isKept reports whether the hub certainly remembers the id of an event: it is not confirmed, or was confirmed less
+// than half a retention ago.
 func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,7 +239,7 @@ func (l *referenceLedger) isKept(id string, retention time.Duration) bool {
 	return e.confirmedAt.IsZero() || retention == 0 || time.Since(e.confirmedAt) < retention/2
 }
 
-// whenDrained is closed once nothing more is sent, and all that was is confirmed.
+// whenDrained returns a channel that is closed once all events are confirmed. No further event may be sent.
 func (l *referenceLedger) whenDrained() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -251,7 +248,7 @@ func (l *referenceLedger) whenDrained() <-chan struct{} {
 	return l.done
 }
 
-// closeIfDrained closes done once all is confirmed. The caller holds mu.
+// closeIfDrained closes done if all events are confirmed. The caller holds mu.
 func (l *referenceLedger) closeIfDrained() {
 	if l.allSent && l.checker.Outstanding() == 0 {
 		select {
@@ -262,13 +259,13 @@ func (l *referenceLedger) closeIfDrained() {
 	}
 }
 
-// missingError names what was accepted and never confirmed.
+// missingError returns an error that lists the accepted events that were never confirmed.
 func (l *referenceLedger) missingError() error {
 	lost := l.checker.Undelivered()
 	return fmt.Errorf("H1: %d events are missing: %s", len(lost), strings.Join(lost, "; "))
 }
 
-// verifyDeliveries judges all that was delivered.
+// verifyDeliveries returns an error unless the actors received what was sent.
 func (l *referenceLedger) verifyDeliveries() error {
 	if v := l.checker.Check(); !v.OK() {
 		return fmt.Errorf("what the actors got is not what was sent: %s\n%s", v, v.Details())

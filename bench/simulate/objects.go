@@ -20,46 +20,46 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectSimulation is two nodes that keep the objects of a bucket on one account. The events are those of
-// random objects, each in a message that may be delivered again, in any order. In some worlds the bucket
-// changes meanwhile, nodes crawl it, users patch rows, and nodes forget old ones.
+// An objectSimulation runs two nodes that store the objects of one bucket. The events come from random objects, in
+// messages that are delivered repeatedly and in any order. In some simulations the bucket also changes, nodes crawl
+// it, users patch rows, and nodes forget old rows.
 type objectSimulation struct {
 	*simulation
 	rng          random.Source
 	plan         objectPlan
 	observer     *objects.Observer
-	storeOptions objectstore.Options // of each node, without its clock and its randomness
+	storeOptions objectstore.Options // of each node, without clock and random source
 	buckets      []*observedObject
-	source       *memory.Source // the bucket as it is
+	source       *memory.Source // the bucket
 
 	clock     objectClock
-	calls     atomic.Int64 // of nodes that have not ended
-	isResting atomic.Bool  // no node is started
+	calls     atomic.Int64 // calls of nodes that have not returned
+	isResting atomic.Bool  // no node starts
 
-	hasSkew   bool // the clock of a node has jumped
-	hasJumped bool // by more than crawls bear
+	hasSkew   bool // a node's clock has jumped
+	hasJumped bool // by more than crawls tolerate
 
 	omu       sync.Mutex
-	nodes     [objectNodes]*objectNode // nil: down
+	nodes     [objectNodes]*objectNode // nil while a node is down
 	starts    [objectNodes]int
-	messages  []*objectMessage // to be delivered, some of them again
-	all       []*objectMessage // that were ever to be delivered
-	underway  int              // messages
-	changes   int              // of the bucket that are left
-	delivered chan struct{}    // closed when nothing is left to deliver
+	messages  []*objectMessage // that wait for delivery, some of them repeatedly
+	all       []*objectMessage // all messages so far
+	underway  int              // messages that are being delivered
+	changes   int              // remaining changes of the bucket
+	delivered chan struct{}    // closed when all messages are delivered
 }
 
-// An objectPlan says what happens besides events.
+// An objectPlan says what happens besides the delivery of events.
 type objectPlan struct {
 	crawls    bool
 	loses     bool // some events are never reported
 	patches   bool
-	topic     bool          // changes are stored for it, and nothing publishes them
-	retention time.Duration // 0: for ever
-	changes   int           // of the bucket while nodes work
+	topic     bool          // changes are stored for the topic, and not published
+	retention time.Duration // 0: unlimited
+	changes   int           // number of changes of the bucket while nodes work
 }
 
-// crawlsOnce reports whether one crawl has to find all that was never reported, after all that was.
+// crawlsOnce reports whether one crawl at the end must find all events that were never reported.
 func (p *objectPlan) crawlsOnce() bool { return p.crawls && p.loses && p.changes == 0 }
 
 func newObjectPlan(rng random.Source) (p objectPlan) {
@@ -76,32 +76,32 @@ func newObjectPlan(rng random.Source) (p objectPlan) {
 
 const (
 	objectNodes = 2
-	// objectFaults is the number before the first fault of a world of objects.
+	// objectFaults is one less than the number of the first fault of an object simulation.
 	objectFaults = 5_000_000
-	// objectPurposes is added to the use of each dice.
+	// objectPurposes is added to the purpose of each random source of an object simulation.
 	objectPurposes = 40_000
 
 	objectBucket = "bucket"
 
-	// maxObjectSkew is how far the clock of a node may be wrong: two of them are not further apart than the
-	// ledger promises to bear.
+	// maxObjectSkew is the limit for the error of a node's clock. Two clocks then differ by no more than the ledger
+	// tolerates.
 	maxObjectSkew = 25 * time.Minute
 )
 
-// An observedObject is an object, what happened to it, and what became of each of its events.
+// An observedObject is an object, its history, and the deliveries of its events.
 type observedObject struct {
 	name    domain.ObjectName
 	bucket  *objecttest.Bucket
 	events  map[domain.ObjectRowID]*eventTally
-	ordered []domain.ObjectRowID // in the order in which they happened
+	ordered []domain.ObjectRowID // in the order of the events
 }
 
 // An eventTally counts the deliveries of an event.
 type eventTally struct {
-	stored  int // answered that it was stored
-	known   int // answered that it was a duplicate
-	unsure  int // which may have been applied
-	repeats int // that may have been applied once more: see noteForgotten
+	stored  int // answers that it was stored
+	known   int // answers that it was a duplicate
+	unsure  int // deliveries with unknown outcome
+	repeats int // deliveries that may have been applied twice; see noteForgotten
 	isLost  bool
 }
 
@@ -111,7 +111,7 @@ type objectMessage struct {
 	reports []repository.ObjectReport
 }
 
-// hasObjects reports whether a seed has a world of objects.
+// hasObjects reports whether a seed has an object simulation.
 func hasObjects(seed uint64) bool { return random.NewSource(seed, objectPurposes+500).IntN(3) == 0 }
 
 func newObjectSimulation(o *Options) (*objectSimulation, error) {
@@ -138,7 +138,7 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	}
 	sim.observer.HasTopic = sim.plan.topic
 	limit := 3
-	if sim.plan.crawls { // so that nodes die within a crawl
+	if sim.plan.crawls { // long enough for nodes to die within a crawl
 		limit = 8
 	}
 	for i := range 1 + sim.rng.IntN(limit) {
@@ -153,8 +153,8 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	return sim, errors.Join(err, sim.provisionContainers(), base.Failure())
 }
 
-// newObject returns an object with a random history. With distinct times, its state does not depend on
-// the order of delivery.
+// newObject returns an object with a random history. If all times are distinct, its state does not depend on the
+// order of delivery.
 func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	name, err := domain.ParseObjectName(objectBucket, key)
 	o := &observedObject{name: name, events: make(map[domain.ObjectRowID]*eventTally)}
@@ -166,7 +166,7 @@ func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	return o, err
 }
 
-// noteEvent notes an event that happened, and gives it what the store says of it.
+// noteEvent notes an event, and sets what the store reports of it.
 func (o *observedObject) noteEvent(e *domain.ObjectEvent) {
 	e.Carrier.Message += o.name.Key()
 	e.ETag = domain.QuoteETag(e.ETag)
@@ -182,8 +182,8 @@ func (o *observedObject) reportsOf(events []domain.ObjectEvent) (reports []repos
 	return reports
 }
 
-// mixMessages puts events into messages, some of them twice, and has some messages come again. Some worlds lose
-// some of the events.
+// mixMessages puts events into messages in random order, some of them twice, and repeats some messages. Some
+// simulations leave out some of the events.
 func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (messages []*objectMessage) {
 	if sim.plan.loses {
 		all = slices.DeleteFunc(all, func(r repository.ObjectReport) bool {
@@ -211,7 +211,7 @@ func (sim *objectSimulation) mixMessages(all []repository.ObjectReport) (message
 	return messages
 }
 
-// provisionContainers creates the container, before anything goes wrong.
+// provisionContainers creates the containers without faults.
 func (sim *objectSimulation) provisionContainers() error {
 	db, err := sim.connectCosmos()
 	if err != nil {
@@ -221,12 +221,12 @@ func (sim *objectSimulation) provisionContainers() error {
 	return db.Provision(sim.ctx, objectstore.Containers())
 }
 
-// connectCosmos returns a connection on which nothing goes wrong.
+// connectCosmos returns a connection without faults.
 func (sim *objectSimulation) connectCosmos() (*client.Database, error) {
 	return client.Connect(client.Connection{Endpoint: withHTTPS(sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: sim.env.engine.Transport()})
 }
 
-// runToEnd lets the world run to its end, and returns what was wrong with it.
+// runToEnd runs the simulation to its end, and returns the first violation.
 func (sim *objectSimulation) runToEnd() error {
 	for i := range objectNodes {
 		sim.keepNodeRunning(i)
@@ -248,7 +248,7 @@ func (sim *objectSimulation) runToEnd() error {
 	return err
 }
 
-// runClients has all messages delivered, perhaps in two phases, and compares what is stored with the bucket.
+// runClients delivers all messages, in one phase or two, and compares the stored objects with the bucket.
 func (sim *objectSimulation) runClients() {
 	sim.runPhase(0)
 	if sim.plan.retention > 0 && sim.ctx.Err() == nil {
@@ -272,11 +272,11 @@ func (sim *objectSimulation) runClients() {
 	sim.WakeUp()
 }
 
-// runPhase has parties work until all messages are delivered.
+// runPhase runs clients until all messages are delivered.
 func (sim *objectSimulation) runPhase(n int) {
 	use := uint64(objectPurposes + 1000 + 2000*n) //nolint:gosec // small
 	sim.delivered, sim.changes = make(chan struct{}), sim.plan.changes
-	if len(sim.messages)+sim.changes == 0 { // the buckets were left alone
+	if len(sim.messages)+sim.changes == 0 { // the bucket has no events
 		close(sim.delivered)
 	}
 	var parties sync.WaitGroup
@@ -297,7 +297,7 @@ func (sim *objectSimulation) runPhase(n int) {
 	parties.Wait()
 }
 
-// stopNodes stops all nodes until nothing that they have requested can arrive, and lets time pass.
+// stopNodes kills all nodes, waits until none of their requests can still arrive, and lets time pass.
 func (sim *objectSimulation) stopNodes(d time.Duration) {
 	sim.isResting.Store(true)
 	for i := range objectNodes {
@@ -306,13 +306,13 @@ func (sim *objectSimulation) stopNodes(d time.Duration) {
 		}
 	}
 	const late = 5 * time.Minute
-	for _ = clock.Sleep(sim.ctx, late); sim.calls.Load() > 0 && sim.ctx.Err() == nil; { // of calls that wait for their end
+	for _ = clock.Sleep(sim.ctx, late); sim.calls.Load() > 0 && sim.ctx.Err() == nil; { // calls may still wait for their timeout
 		_ = clock.Sleep(sim.ctx, late)
 	}
 	sim.clock.advance(d)
 }
 
-// mixAgain returns messages that were delivered before, and are again.
+// mixAgain returns some of the delivered messages, to be delivered again.
 func (sim *objectSimulation) mixAgain() (messages []*objectMessage) {
 	for _, m := range sim.all {
 		if sim.rng.IntN(2) == 0 {
@@ -322,7 +322,7 @@ func (sim *objectSimulation) mixAgain() (messages []*objectMessage) {
 	return messages
 }
 
-// takeMessage returns a message to deliver, or nil if none is waiting.
+// takeMessage returns the next message to deliver, or nil.
 func (sim *objectSimulation) takeMessage() *objectMessage {
 	sim.omu.Lock()
 	defer sim.omu.Unlock()
@@ -335,7 +335,7 @@ func (sim *objectSimulation) takeMessage() *objectMessage {
 	return m
 }
 
-// putBack ends a delivery. The message comes again unless it is done.
+// putBack ends a delivery. A message that is not done is queued again.
 func (sim *objectSimulation) putBack(m *objectMessage, isDone bool) {
 	sim.omu.Lock()
 	defer sim.omu.Unlock()
@@ -346,7 +346,7 @@ func (sim *objectSimulation) putBack(m *objectMessage, isDone bool) {
 	sim.closeDelivered()
 }
 
-// closeDelivered closes delivered if nothing is left to deliver. The caller holds omu.
+// closeDelivered closes delivered if all messages are delivered. The caller holds omu.
 func (sim *objectSimulation) closeDelivered() {
 	if len(sim.messages)+sim.underway+sim.changes == 0 {
 		close(sim.delivered)
@@ -358,7 +358,7 @@ func (sim *objectSimulation) findObject(name domain.ObjectName) *observedObject 
 	return sim.buckets[i]
 }
 
-// runObjects lets the world of objects of a seed run, in a bubble.
+// runObjects runs the object simulation of a seed in a bubble.
 func runObjects(o *Options) (r Result) {
 	sim, err := newObjectSimulation(o)
 	if err != nil {

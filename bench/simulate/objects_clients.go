@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An objectCarrier delivers messages to any node, each until all of its events are stored.
+// An objectCarrier delivers messages to random nodes, each until all its events are stored.
 type objectCarrier struct {
 	baseClient
 	sim *objectSimulation
@@ -64,7 +64,7 @@ func (c *objectCarrier) deliverOnce(m *objectMessage) (isDone bool, err error) {
 	return c.sim.noteResults(m, results)
 }
 
-// ingestAt calls a node. It returns nil if the node was killed, or did not answer in time.
+// ingestAt has a node ingest a message. It returns nil if the node was killed or did not answer in time.
 func (c *objectCarrier) ingestAt(n *objectNode, m *objectMessage) []repository.ObjectResult {
 	answer := make(chan []repository.ObjectResult, 1)
 	if !n.call(func(ctx context.Context) {
@@ -88,7 +88,7 @@ func (sim *objectSimulation) commitsOf(m *objectMessage) map[domain.ObjectName]i
 	return commits
 }
 
-// eachTally calls f for the tally of each event of a message.
+// eachTally calls f with the tally of each event of a message.
 func (sim *objectSimulation) eachTally(m *objectMessage, f func(i int, t *eventTally)) {
 	sim.omu.Lock()
 	defer sim.omu.Unlock()
@@ -97,8 +97,8 @@ func (sim *objectSimulation) eachTally(m *objectMessage, f func(i int, t *eventT
 	}
 }
 
-// noteForgotten notes that a call may have been applied more than once: an object remembers the last
-// writes only, and this call has lasted for more.
+// noteForgotten notes that a call may have been applied twice: an object remembers its last writes only, and more
+// writes than that were committed during the call.
 func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.ObjectName]int) {
 	after := sim.commitsOf(m)
 	sim.eachTally(m, func(i int, t *eventTally) {
@@ -107,7 +107,7 @@ func (sim *objectSimulation) noteForgotten(m *objectMessage, before map[domain.O
 	})
 }
 
-// noteUnsure notes a call without answer.
+// noteUnsure notes a call without an answer.
 func (sim *objectSimulation) noteUnsure(m *objectMessage) {
 	sim.eachTally(m, func(i int, t *eventTally) {
 		if !m.isRepeat(i) {
@@ -116,13 +116,13 @@ func (sim *objectSimulation) noteUnsure(m *objectMessage) {
 	})
 }
 
-// isRepeat reports whether an event was in the message before.
+// isRepeat reports whether the i-th event occurs earlier in the same message.
 func (m *objectMessage) isRepeat(i int) bool {
 	r := &m.reports[i]
 	return slices.ContainsFunc(m.reports[:i], func(other repository.ObjectReport) bool { return other.Name == r.Name && other.ID() == r.ID() })
 }
 
-// noteResults notes what a node has answered, and returns an error if no fault of the world explains it.
+// noteResults notes the answer of a node, and returns an error if no injected fault explains it.
 func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.ObjectResult) (isDone bool, err error) {
 	isDone = true
 	sim.eachTally(m, func(i int, t *eventTally) {
@@ -134,7 +134,7 @@ func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.
 				t.unsure++
 			}
 			return
-		case domain.Unavailable, domain.Busy: // it is not stored
+		case domain.Unavailable, domain.Busy: // not stored
 			isDone = false
 			return
 		default:
@@ -158,7 +158,7 @@ func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.
 	return isDone, err
 }
 
-// An objectReader reads objects from any node. What it reads may be old, and is never damaged.
+// An objectReader reads objects from random nodes. A read may be stale, but never damaged.
 type objectReader struct {
 	baseClient
 	sim *objectSimulation
@@ -207,7 +207,7 @@ func (r *objectReader) readOnce(n *objectNode) error {
 	return unexplainedRead(err)
 }
 
-// unexplainedRead returns an error that no fault of the world explains.
+// unexplainedRead returns err if no injected fault explains it, else nil.
 func unexplainedRead(err error) error {
 	switch domain.KindOf(err) {
 	case domain.Unavailable, domain.Busy, domain.NotFound:

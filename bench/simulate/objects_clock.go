@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// An objectClock is that of a bucket and, apart from their skew, of the nodes. No two times are equal, so
-// that what is done and what is asked have an order.
+// An objectClock is the clock of a bucket and, apart from their skew, of its nodes. All its times are distinct, so
+// events and requests have an order.
 type objectClock struct {
 	mu    sync.Mutex
-	shift time.Duration // against that of the bubble
+	shift time.Duration // from the clock of the bubble
 	last  time.Time
 }
 
@@ -24,7 +24,7 @@ func (c *objectClock) nextTime() time.Time {
 	return now
 }
 
-// advance lets time pass at once.
+// advance moves the clock forward.
 func (c *objectClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain/ledger"
 )
 
-// An objectNode is one life of a node that stores the events of objects, on a line of its own.
+// An objectNode is one process of a node that stores objects, on a transport of its own.
 type objectNode struct {
 	sim       *objectSimulation
 	index     int
@@ -22,7 +22,7 @@ type objectNode struct {
 	transport *httpTransport
 	store     *objectstore.Store
 	ledger    *ledger.Service
-	skew      atomic.Int64 // of its clock
+	skew      atomic.Int64 // of its clock, in ns
 	killed    atomic.Bool
 	died      chan struct{} // closed by kill
 }
@@ -33,12 +33,12 @@ func (sim *objectSimulation) nodeAt(i int) *objectNode {
 	return sim.nodes[i]
 }
 
-// keepNodeRunning starts a node, and another one some time after that was killed.
+// keepNodeRunning starts a node, and starts it again some time after it was killed.
 func (sim *objectSimulation) keepNodeRunning(i int) {
 	sim.background.Go(func() {
 		for sim.ctx.Err() == nil && !sim.isEnding.Load() {
 			if sim.isResting.Load() {
-				_ = clock.Sleep(sim.ctx, time.Second) // the loop looks at the context
+				_ = clock.Sleep(sim.ctx, time.Second) // the loop checks the context
 				continue
 			}
 			n, err := sim.startNode(i)
@@ -47,7 +47,7 @@ func (sim *objectSimulation) keepNodeRunning(i int) {
 				return
 			}
 			n.workUntilDeath()
-			_ = clock.Sleep(sim.ctx, time.Second) // the loop looks at the context
+			_ = clock.Sleep(sim.ctx, time.Second) // the loop checks the context
 		}
 	})
 }
@@ -71,7 +71,7 @@ func (sim *objectSimulation) startNode(i int) (*objectNode, error) {
 	return n, nil
 }
 
-// workUntilDeath works on jobs until the node is killed. After that, what it does requests nothing.
+// workUntilDeath works on jobs until the node is killed. Requests of a killed node are not carried out.
 func (n *objectNode) workUntilDeath() {
 	ctx, cancel := context.WithCancel(n.sim.ctx)
 	defer cancel()
@@ -82,8 +82,7 @@ func (n *objectNode) workUntilDeath() {
 	}
 }
 
-// call has the node do something, and reports whether it has ended before the node died, or the caller
-// lost its patience.
+// call runs do on the node. It returns false if the node was killed or the call timed out first.
 func (n *objectNode) call(do func(ctx context.Context)) bool {
 	ctx, cancel := context.WithTimeout(n.sim.ctx, clientTimeout)
 	defer cancel()
@@ -103,7 +102,7 @@ func (n *objectNode) call(do func(ctx context.Context)) bool {
 	return false
 }
 
-// kill ends the node: nothing that it requests is carried out from now on.
+// kill ends the node. None of its later requests is carried out.
 func (n *objectNode) kill() {
 	if n.killed.Swap(true) {
 		return
@@ -117,7 +116,7 @@ func (n *objectNode) kill() {
 	}
 }
 
-// injectNodeFaults are those that happen to no single request.
+// injectNodeFaults draws the faults that affect no single request.
 func (sim *objectSimulation) injectNodeFaults() {
 	n := sim.nodeAt(sim.FaultRNG.IntN(objectNodes))
 	if sim.FaultFree || n == nil {

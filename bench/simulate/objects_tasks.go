@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectSource is the bucket as a node lists it. A page is listed some time after it was asked for, and
-// comes some time after that. It may fail, and the node may die meanwhile.
+// An objectSource is the bucket as a node lists it. A page is read some time after the request, and arrives later
+// still. Listing may fail, and the node may die meanwhile.
 type objectSource struct {
 	*memory.Source
 	node   *objectNode
@@ -44,7 +44,7 @@ func (s *objectSource) List(ctx context.Context, bucket, prefix, cursor string, 
 	return page, err
 }
 
-// changeSometimes has the bucket change while it is listed, now and then.
+// changeSometimes changes the bucket while it is listed.
 func (s *objectSource) changeSometimes() {
 	if s.client.rng.IntN(3) == 0 {
 		s.node.sim.changeObject(s.client.rng)
@@ -58,20 +58,20 @@ func (sim *objectSimulation) newLedgerService(store *objectstore.Store, source r
 	})
 }
 
-// An objectClient does a task now and then.
+// An objectClient repeats a task.
 type objectClient struct {
 	baseClient
 	sim *objectSimulation
 }
 
-// A clientTask is what a party does with a node.
+// A clientTask is what a client does with a node.
 type clientTask struct {
 	who, what string
-	pause     time.Duration // up to, before each time
+	pause     time.Duration // limit for the pause before each time
 	do        func(p *objectClient, n *objectNode) error
 }
 
-// clientTasks returns what parties do besides the delivery of events.
+// clientTasks returns the tasks of clients besides the delivery of events.
 func (sim *objectSimulation) clientTasks() (tasks []clientTask) {
 	if sim.plan.changes > 0 {
 		tasks = append(tasks, clientTask{"bucket", "changes", 20 * time.Second, (*objectClient).changeBucket})
@@ -88,7 +88,7 @@ func (sim *objectSimulation) clientTasks() (tasks []clientTask) {
 	return tasks
 }
 
-// runTask does a task again and again until all events are delivered.
+// runTask repeats a task until all events are delivered.
 func (p *objectClient) runTask(task clientTask) {
 	for p.pause(time.Duration(1+p.rng.IntN(int(task.pause/time.Millisecond))) * time.Millisecond) {
 		select {
@@ -109,7 +109,7 @@ func (p *objectClient) runTask(task clientTask) {
 	}
 }
 
-// changeBucket does something to an object of the bucket, which then lists it so. What it reports is delivered.
+// changeBucket changes an object of the bucket. The events of the change are delivered.
 func (p *objectClient) changeBucket(*objectNode) error {
 	p.sim.changeObject(p.rng)
 	return nil
@@ -132,7 +132,7 @@ func (sim *objectSimulation) changeObject(rng random.Source) {
 	sim.closeDelivered()
 }
 
-// listObject has the bucket list an object as it is.
+// listObject makes the source list the current state of an object.
 func (sim *objectSimulation) listObject(o *observedObject) {
 	version, isMarker, eTag, exists := o.bucket.Latest()
 	if !exists {
@@ -161,7 +161,7 @@ func (p *objectClient) startCrawl(n *objectNode) error {
 	return nil
 }
 
-// crawlOnce has nodes do one crawl, and waits for its end.
+// crawlOnce starts one crawl, and waits for its end.
 func (p *objectClient) crawlOnce() {
 	for isStarted := false; !isStarted || p.sim.observer.Running() > 0; {
 		if !p.pause(time.Second) {
@@ -184,7 +184,7 @@ func (p *objectClient) crawlOnce() {
 	}
 }
 
-// noteFailure fails the world if no fault of it explains an error.
+// noteFailure fails the simulation if no injected fault explains an error.
 func (p *objectClient) noteFailure(ctx context.Context, err error) {
 	switch domain.KindOf(err) {
 	case domain.Unavailable, domain.Busy, domain.Uncertain, domain.NotFound:
@@ -196,7 +196,7 @@ func (p *objectClient) noteFailure(ctx context.Context, err error) {
 	}
 }
 
-// patchRow patches the current row of an object by two operations, or by three of which the last one fails.
+// patchRow patches the current row of an object with two operations, or with a third one that fails.
 func (p *objectClient) patchRow(n *objectNode) error {
 	sim := p.sim
 	name := sim.buckets[p.rng.IntN(len(sim.buckets))].name
@@ -206,7 +206,7 @@ func (p *objectClient) patchRow(n *objectNode) error {
 	patch := objects.Patch{Attributes: map[string]string{member + "-a": "1", member + "-b": "2"}}
 	if fails {
 		text += `,{"op":"test","path":"/none","value":1}`
-		patch.Attributes[member+"-none"] = "1" // so that no patch says what it would leave behind
+		patch.Attributes[member+"-none"] = "1" // so that no patch has these effects
 	}
 	parsed, err := ledger.ParsePatch([]byte(text + "]"))
 	if err != nil {
@@ -229,7 +229,7 @@ func (p *objectClient) patchRow(n *objectNode) error {
 	return nil
 }
 
-// sweepShards forgets what a page of objects of each shard permits.
+// sweepShards forgets old rows, shard by shard and page by page.
 func (p *objectClient) sweepShards(n *objectNode) error {
 	limit := 1 + p.rng.IntN(3)
 	n.call(func(ctx context.Context) {

@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// verifyObjects compares what is stored in the end with the bucket, and the counts with what was answered.
-// Where all events were reported, the state is that of the bucket by these, whatever crawls have added,
-// if the clocks of their nodes were wrong by the margin at most. Of what was never reported, a crawl shows the state at its time.
+// verifyObjects compares the stored objects with the bucket, and the counts with the answers. If all events were
+// reported and no clock was wrong by more than the margin, the state must be that of the bucket, whatever crawls have
+// added. A crawl shows the state of events that were never reported.
 func (sim *objectSimulation) verifyObjects() error {
 	sim.stopNodes(2 * maxObjectSkew)
 	db, err := sim.connectCosmos()
@@ -57,7 +57,7 @@ func (sim *objectSimulation) verifyObjects() error {
 	return sim.checkObjects(store)
 }
 
-// endCrawl has a node complete the crawl that runs, if one does.
+// endCrawl has a node complete the running crawl, if there is one.
 func (sim *objectSimulation) endCrawl(ctx context.Context, node *ledger.Service) error {
 	jobs, err := node.ListJobs(ctx, domain.JobID{Kind: domain.CrawlJob}, 1000)
 	for i := 0; i < len(jobs) && err == nil; i++ {
@@ -69,7 +69,7 @@ func (sim *objectSimulation) endCrawl(ctx context.Context, node *ledger.Service)
 	return err
 }
 
-// crawlLast crawls the bucket once more. If the state is right already, it finds nothing.
+// crawlLast crawls the bucket once more. If isRight, the crawl must find no difference.
 func (sim *objectSimulation) crawlLast(ctx context.Context, node *ledger.Service, isRight bool) error {
 	job, err := node.StartCrawl(ctx, objectBucket, "")
 	if err == nil {
@@ -123,7 +123,7 @@ func (sim *objectSimulation) verifyStates(store *objectstore.Store) error {
 	return nil
 }
 
-// checkObjects demands that a check finds nothing.
+// checkObjects returns an error if a check finds anything.
 func (sim *objectSimulation) checkObjects(store *objectstore.Store) error {
 	report, err := store.Check(sim.ctx, objectstore.CheckOptions{})
 	if err != nil {
@@ -135,12 +135,12 @@ func (sim *objectSimulation) checkObjects(store *objectstore.Store) error {
 	return nil
 }
 
-// verifyObject compares the rows of an object, and how often they were counted, with what was delivered.
+// verifyObject compares the rows of an object, and their counts, with the deliveries.
 func (sim *objectSimulation) verifyObject(store *objectstore.Store, o *observedObject) error {
 	object, err := store.Object(sim.ctx, o.name)
 	var rows []domain.ObjectRow
 	switch {
-	case domain.KindOf(err) == domain.NotFound: // nothing was reported of it, or it is forgotten
+	case domain.KindOf(err) == domain.NotFound: // it has no reported events, or was forgotten
 	case err != nil:
 		return err
 	default:
@@ -175,7 +175,7 @@ func (sim *objectSimulation) verifyObject(store *objectstore.Store, o *observedO
 	return nil
 }
 
-// verifyTally compares how often an event was counted with the answers to its deliveries.
+// verifyTally compares the count of an event with the answers to its deliveries.
 func (sim *objectSimulation) verifyTally(r *domain.ObjectRow, t *eventTally) error {
 	if t == nil || t.isLost {
 		return fmt.Errorf("L1: no message had event %+v", r.ID())

@@ -16,43 +16,43 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A pushSimulation is nodes that share the shards of one account, those who publish, and receivers
-// that are called. Some seeds have one besides their world of mailboxes.
+// A pushSimulation runs nodes that share the shards of one account, senders that publish messages, and receivers that
+// are called. A third of the seeds has one.
 type pushSimulation struct {
 	*simulation
 	rng      random.Source
-	purposes uint64 // is added to the use of each dice
+	purposes uint64 // added to the purpose of each random source
 	observer *push.Observer
 	content  repository.Content
 	stream   domain.StreamName // to which senders publish
-	segments int64             // bytes of a segment
+	segments int64             // size limit of a segment in bytes
 	attempts int               // limit for the attempts of a delivery
-	workload func() error      // lets all parties act, until nothing is left to deliver
-	broker   *brokerSimulation // that it belongs to; may be nil
+	workload func() error      // runs all clients until every delivery has ended
+	broker   *brokerSimulation // the broker simulation that embeds this one; may be nil
 
-	subscriptions      *subscriptionSimulation // that it belongs to; may be nil
-	watches            *watchSimulation        // that it belongs to; may be nil
+	subscriptions      *subscriptionSimulation // the subscription simulation that embeds this one; may be nil
+	watches            *watchSimulation        // the watch simulation that embeds this one; may be nil
 	failSafe           failSafe
-	describeUnfinished func() string // describes what is left besides deliveries, or ""; may be nil
+	describeUnfinished func() string // describes unfinished work besides deliveries, or returns ""; may be nil
 
 	pmu       sync.Mutex
 	nodes     [pushNodes]*pushNode
 	starts    [pushNodes]int
 	receivers map[string]*pushReceiver // by cursor
 	addresses map[string]*pushReceiver
-	accepted  int // messages
+	accepted  int // number of accepted messages
 }
 
 const pushNodes = 2
 
-// pushFaults is the number before the first fault of a push world: those of the world of
-// mailboxes have lower ones.
+// pushFaults is one less than the number of the first fault of a push simulation. Faults of the mailbox simulation
+// have lower numbers.
 const pushFaults = 1_000_000
 
-// hasPush reports whether a seed has a push world.
+// hasPush reports whether a seed has a push simulation.
 func hasPush(seed uint64) bool { return random.NewSource(seed, 500).IntN(3) == 0 }
 
-// newPushSimulation returns a world with other dice for each number of uses, and with numbers of faults
+// newPushSimulation returns a simulation whose random sources have purposes above uses, and whose faults have numbers
 // above faults.
 func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, error) {
 	sim, err := newSimulation(o)
@@ -65,7 +65,7 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 	}
 	p.workload, p.failSafe = p.publishAll, newFailSafe(random.NewSource(o.Seed, 503+uses))
 	if p.failSafe.hasDisabled() {
-		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // so that a node that survives runs for long
+		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // so that a surviving node runs for long
 	}
 	sim.env.stored, sim.plan.hasCorruptor, sim.plan.usesReceivers, sim.FaultNumber = nil, false, false, faults
 	sim.Profile.LastStep = 150 + p.rng.IntN(600)
@@ -82,7 +82,7 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 	return p, errors.Join(err, sim.Failure())
 }
 
-// provisionContainers creates the containers, before anything goes wrong.
+// provisionContainers creates the containers without faults.
 func (p *pushSimulation) provisionContainers() error {
 	db, err := client.Connect(client.Connection{Endpoint: withHTTPS(p.env.engine.Endpoint()), Key: p.env.engine.Key(), Transport: p.env.engine.Transport()})
 	if err != nil {
@@ -94,7 +94,7 @@ func (p *pushSimulation) provisionContainers() error {
 	return err
 }
 
-// runToEnd lets the world run to its end, and returns what was wrong with it.
+// runToEnd runs the simulation to its end, and returns the first violation.
 func (p *pushSimulation) runToEnd() error {
 	for i := range pushNodes {
 		p.keepNodeRunning(i)
@@ -119,8 +119,7 @@ func (p *pushSimulation) runToEnd() error {
 	return err
 }
 
-// runClients is the course of events: receivers subscribe, messages are published, and then
-// everything has to come to its end.
+// runClients runs the workload.
 func (p *pushSimulation) runClients() {
 	err := p.workload()
 	if err != nil && p.ctx.Err() == nil {
@@ -165,7 +164,7 @@ func (p *pushSimulation) publishAll() error {
 	return p.verifyReceivers()
 }
 
-// runTogether runs functions at the same time, and returns their errors.
+// runTogether runs functions concurrently, and joins their errors.
 func (p *pushSimulation) runTogether(acts ...func() error) error {
 	var all sync.WaitGroup
 	failures := make([]error, len(acts))
@@ -185,8 +184,8 @@ func (p *pushSimulation) countPublished(stream domain.StreamName) (total int64) 
 	return total
 }
 
-// awaitDeliveries calls each from time to time until nothing is left to deliver. A clock that was set back
-// makes retries late by as much, up to two hours here.
+// awaitDeliveries calls each every few seconds until all deliveries have ended. A clock that was set back delays
+// retries by as much, here up to two hours.
 func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) error {
 	const limit, every = 2*time.Hour + 20*time.Minute, 3 * time.Second
 	began := time.Time{}
@@ -212,7 +211,7 @@ func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) e
 	}
 }
 
-// describeOutstanding describes the deliveries that are outstanding, or "".
+// describeOutstanding describes an outstanding delivery, or returns "".
 func (p *pushSimulation) describeOutstanding() string {
 	if p.describeUnfinished != nil {
 		if left := p.describeUnfinished(); left != "" {
@@ -246,12 +245,12 @@ func (p *pushSimulation) streamOf(cursor string) string {
 	return p.receivers[cursor].stream.String()
 }
 
-// entryOf returns the entry of a stream with an id.
+// entryOf returns the entry of a stream that has an id.
 func entryOf(stream domain.StreamName, e domain.EntryID) push.Entry {
 	return push.Entry{Stream: stream.String(), Priority: e.Priority, Number: e.Number}
 }
 
-// verifyReceivers compares what receivers got with what was published.
+// verifyReceivers compares what receivers accepted with what was published.
 func (p *pushSimulation) verifyReceivers() error {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
@@ -268,7 +267,7 @@ func (p *pushSimulation) verifyReceivers() error {
 		attempts, losses := p.observer.Attempts(id)
 		limit := int64(r.concurrency * losses)
 		if r.isDeleted {
-			limit += int64(r.concurrency) // results are dropped that come after the deliveries were cancelled
+			limit += int64(r.concurrency) // results that arrive after the deliveries were cancelled are dropped
 		}
 		if n := r.begun - attempts; n > limit {
 			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: its owner lost it %d times", n, id, limit, losses)
@@ -284,7 +283,7 @@ func (p *pushSimulation) verifyReceivers() error {
 	return nil
 }
 
-// injectNodeFaults are those that happen to no single request.
+// injectNodeFaults draws the faults that affect no single request.
 func (p *pushSimulation) injectNodeFaults() {
 	n := p.nodeAt(p.FaultRNG.IntN(pushNodes))
 	if p.IsFaultFree() || n == nil {
@@ -296,7 +295,7 @@ func (p *pushSimulation) injectNodeFaults() {
 	switch {
 	case p.beginOutage() && p.Injects():
 		p.Log(n.who + " is killed, and stays down")
-		n.staysDown = true // before its end
+		n.staysDown = true // must be set before the node ends
 		n.kill()
 		p.MarkReached("a hub was killed")
 	case happens(2 * p.Profile.Kills):
@@ -328,7 +327,7 @@ func (p *pushSimulation) injectNodeFaults() {
 	}
 }
 
-// runPush lets the push world of a seed run, in a bubble.
+// runPush runs the push simulation of a seed in a bubble.
 func runPush(o *Options) (r Result) {
 	p, err := newPushSimulation(o, 0, pushFaults)
 	if err != nil {

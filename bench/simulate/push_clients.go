@@ -9,12 +9,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// anyNode returns a node that runs, nil if the party has to wait for one.
+// anyNode returns a random node, or nil while that node is down.
 func (p *pushSimulation) anyNode(rng random.Source) *pushNode { return p.nodeAt(rng.IntN(pushNodes)) }
 
-// createReceiver creates a receiver and its cursor, by any node.
+// createReceiver creates a receiver and its cursor through any node.
 func (p *pushSimulation) createReceiver(owner *baseClient, i int) error {
-	// It is no subscription: the store removes the entry of one that has no definition.
+	// The id is not that of a subscription: the store removes the entries of subscriptions without a definition.
 	id, err := domain.ParseCursorID(fmt.Sprint("c|receiver-", i))
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (p *pushSimulation) createReceiver(owner *baseClient, i int) error {
 	}
 }
 
-// A pushSender publishes messages by any node.
+// A pushSender publishes messages through any node.
 type pushSender struct {
 	baseClient
 	sim          *pushSimulation
@@ -57,8 +57,8 @@ func (s *pushSender) sendMany() error {
 	return nil
 }
 
-// publishBatch publishes some messages. With ids they are sent again until they are accepted;
-// without, only if they were not.
+// publishBatch publishes several messages. Messages with ids are repeated until they are accepted; without ids, only
+// if they were certainly not stored.
 func (s *pushSender) publishBatch() error {
 	messages := make([]domain.Message, 1+s.rng.IntN(5))
 	hasIDs := s.rng.IntN(2) == 0

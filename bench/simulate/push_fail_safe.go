@@ -11,34 +11,33 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A failSafe says which nodes of a push world do not replace nodes that die, and how the cursors of
-// dead nodes are served after the last fault. In a world with such nodes, a node that is killed may be
+// A failSafe says on which nodes of a push simulation the fail-safe is disabled, so that they do not replace dead
+// nodes, and how the cursors of dead nodes are served after the last fault. In such a simulation a killed node may be
 // down for minutes.
 type failSafe struct {
 	isDisabled [pushNodes]bool
 	recovery   recovery
 	rng        random.Source
-	outage     time.Duration // for which two nodes have run when one is killed that stays down; 0: it was
+	outage     time.Duration // one node is killed and stays down once both have run for this long; 0: this has happened
 
 	running   []string  // nodes that run since the last fault
-	since     time.Time // since when these run
-	recovered time.Time // when their recovery began; zero: it has not
-	shards    []int     // that have to have an owner that runs after the recovery
-	restarted bool      // a node was started again, because shards had no owner that ran
+	since     time.Time // start of the time in which these nodes run
+	recovered time.Time // start of the recovery; zero: not yet
+	shards    []int     // shards that need a running owner after the recovery
+	restarted bool      // a node was restarted because shards had no running owner
 }
 
-// A recovery is a way by which the cursors of a dead node are served after the last fault.
+// A recovery is how the cursors of a dead node get served after the last fault.
 type recovery int
 
-// The recoveries. With the last two, a node that is down after the last fault stays down while the
-// other one runs.
+// The recoveries. With the last two, a node that is down after the last fault stays down while the other node runs.
 const (
 	byStart  recovery = iota // a node starts
 	byAsking                 // a node is asked about each cursor
-	byWorker                 // the worker of each node has overdue jobs re-triggered
+	byWorker                 // the worker of each node re-triggers overdue jobs
 )
 
-// newFailSafe returns the fail-safe of a world. In half of the worlds it is on.
+// newFailSafe returns the fail-safe of a simulation. In half of the simulations it is enabled on all nodes.
 func newFailSafe(rng random.Source) failSafe {
 	f := failSafe{rng: rng, recovery: []recovery{byStart, byAsking}[rng.IntN(2)]}
 	switch rng.IntN(4) {
@@ -55,8 +54,8 @@ func newFailSafe(rng random.Source) failSafe {
 
 func (f *failSafe) hasDisabled() bool { return slices.Contains(f.isDisabled[:], true) }
 
-// beginOutage reports once whether a node is to be killed that stays down until the last fault. The
-// other one has run for so long that it leaves what the dead node had alone.
+// beginOutage returns true once, when a node must be killed and stay down until the last fault. By then the other
+// node has run for so long that it does not take the shards of the dead one.
 func (p *pushSimulation) beginOutage() bool {
 	f := &p.failSafe
 	nodes, _ := p.runningNodes()
@@ -72,7 +71,7 @@ func (p *pushSimulation) beginOutage() bool {
 	return true
 }
 
-// downtimeAfterEnd returns for how long a node is down that has ended.
+// downtimeAfterEnd returns how long a node stays down after its end.
 func (n *pushNode) downtimeAfterEnd() time.Duration {
 	f := &n.sim.failSafe
 	switch {
@@ -84,22 +83,21 @@ func (n *pushNode) downtimeAfterEnd() time.Duration {
 	return time.Second
 }
 
-// startedForDead is the rare state that a node starts after the last fault while cursors wait.
+// startedForDead is the rare state that a node starts after the last fault while cursors of a dead node wait.
 const startedForDead = "a node was started for the cursors of a dead one"
 
-// awaitStart waits until the next life of a node begins, after the end of n.
+// awaitStart waits until the node may start again after the end of n.
 func (p *pushSimulation) awaitStart(n *pushNode) {
 	due := time.Now().Add(n.downtimeAfterEnd())
 	for p.ctx.Err() == nil && !p.isEnding.Load() {
-		_ = clock.Sleep(p.ctx, time.Second) // the loop looks at the context
+		_ = clock.Sleep(p.ctx, time.Second) // the loop checks the context
 		if p.mayStart(n.index, due) {
 			return
 		}
 	}
 }
 
-// mayStart reports whether a node may start that is due at a time. After the last fault, the recovery
-// decides.
+// mayStart reports whether the i-th node may start. It is due at a time; after the last fault the recovery decides.
 func (p *pushSimulation) mayStart(i int, due time.Time) bool {
 	isDue := !time.Now().Before(due)
 	if !p.failSafe.hasDisabled() || !p.IsFaultFree() {
@@ -114,7 +112,7 @@ func (p *pushSimulation) mayStart(i int, due time.Time) bool {
 	return true
 }
 
-// runningNodes returns the nodes that run, and their names.
+// runningNodes returns the running nodes and their names.
 func (p *pushSimulation) runningNodes() (all []*pushNode, names []string) {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
@@ -127,15 +125,15 @@ func (p *pushSimulation) runningNodes() (all []*pushNode, names []string) {
 }
 
 const (
-	// recoverAfter is the time after the last fault, or after another node runs, by which late
-	// requests have arrived, such as beats of dead nodes, and nodes know which others have died.
+	// recoverAfter is the time after the last fault, or after a node starts, by which late requests such as beats of
+	// dead nodes have arrived, and nodes know which others are dead.
 	recoverAfter = 90 * time.Second
-	// recoveredWithin is the limit for a recovery.
+	// recoveredWithin is the time limit for a recovery.
 	recoveredWithin = time.Minute
 )
 
-// recoverCursors has the cursors of dead nodes served after the last fault, once for the nodes that
-// run. It returns an error if a minute later the owner of a shard does not run.
+// recoverCursors starts the recovery of dead nodes' cursors after the last fault, once for each set of running nodes.
+// It returns an error if a shard has no running owner a minute later.
 func (p *pushSimulation) recoverCursors(rng random.Source) error {
 	f := &p.failSafe
 	nodes, names := p.runningNodes()
@@ -161,7 +159,7 @@ func (p *pushSimulation) recoverCursors(rng random.Source) error {
 	return nil
 }
 
-// findOrphaned returns the first of some shards whose owner does not run.
+// findOrphaned returns the first of the shards whose owner does not run.
 func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, isFound bool) {
 	for _, shard := range shards {
 		if owner := p.observer.ShardOwner(shard); !slices.Contains(p.failSafe.running, owner) {
@@ -171,8 +169,8 @@ func (p *pushSimulation) findOrphaned(shards []int) (shard int, owner string, is
 	return 0, "", false
 }
 
-// restartForOrphaned stops a node, which starts again, if the owner of a shard does not run: the last
-// beats of that owner were late, so that it seemed to die after the nodes had started.
+// restartForOrphaned restarts a node if the owner of a shard does not run: late beats made that owner seem to die
+// after the nodes had started.
 func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	f := &p.failSafe
 	for shard := range repository.ShardCount {
@@ -189,7 +187,7 @@ func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	return nil
 }
 
-// notifyOfCursors asks a node about all cursors that the recovery does not find by itself.
+// notifyOfCursors notifies a node of all cursors that the recovery does not find.
 func (p *pushSimulation) notifyOfCursors(n *pushNode) error {
 	f := &p.failSafe
 	for _, id := range p.observer.Cursors() {
@@ -207,7 +205,7 @@ func (p *pushSimulation) notifyOfCursors(n *pushNode) error {
 	return nil
 }
 
-// pickRunning returns a node that runs, or nil.
+// pickRunning returns a random running node, or nil.
 func (p *pushSimulation) pickRunning(rng random.Source) *pushNode {
 	nodes, _ := p.runningNodes()
 	if len(nodes) == 0 {
@@ -216,13 +214,13 @@ func (p *pushSimulation) pickRunning(rng random.Source) *pushNode {
 	return nodes[rng.IntN(len(nodes))]
 }
 
-// notifyCreated notifies the engine of a cursor that was created. The node is asked about it.
+// notifyCreated notifies the engine of a new cursor. It counts as asking the node about the cursor.
 func (n *pushNode) notifyCreated(id domain.CursorID, stream domain.StreamName) {
 	n.members.noteAsked(id)
 	n.engine.Created(id, stream)
 }
 
-// notifyChanged notifies the engine of a change of a cursor. The node is asked about it.
+// notifyChanged notifies the engine of a changed cursor. It counts as asking the node about the cursor.
 func (n *pushNode) notifyChanged(id domain.CursorID) {
 	n.members.noteAsked(id)
 	n.engine.Changed(id)

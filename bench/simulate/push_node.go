@@ -21,12 +21,12 @@ var pushDelays = []time.Duration{0, time.Second, 5 * time.Second, 20 * time.Seco
 
 const pushTimeout = 4 * time.Second // of a call
 
-// A pushNode is one life of a node that calls receivers: the parts that cmd/node wires, on
-// lines of its own.
+// A pushNode is one process of a node that calls receivers, made of the parts that cmd/node wires, on a transport of
+// its own.
 type pushNode struct {
 	sim       *pushSimulation
 	index     int
-	number    int // number of it, of those of the node
+	number    int // number of the process among those of this node
 	who       string
 	transport *httpTransport
 	store     *pushstore.Store
@@ -35,7 +35,7 @@ type pushNode struct {
 	members   *memberChecker
 
 	began     time.Time
-	staysDown bool // after it was killed, until the last fault
+	staysDown bool // it stays down after it was killed, until the last fault
 
 	subscriptions *subscriptionNode // nil: none
 	watches       *watchNode        // nil: none
@@ -44,7 +44,7 @@ type pushNode struct {
 	cancel   context.CancelFunc
 	skew     atomic.Int64
 	killed   atomic.Bool
-	underway atomic.Int64 // calls
+	underway atomic.Int64 // active calls
 }
 
 func (p *pushSimulation) nodeAt(i int) *pushNode {
@@ -53,7 +53,7 @@ func (p *pushSimulation) nodeAt(i int) *pushNode {
 	return p.nodes[i]
 }
 
-// keepNodeRunning starts a node, and another when that has ended.
+// keepNodeRunning starts a node, and starts it again each time it ends.
 func (p *pushSimulation) keepNodeRunning(i int) {
 	p.background.Go(func() {
 		for p.ctx.Err() == nil && !p.isEnding.Load() {
@@ -75,12 +75,12 @@ func (p *pushSimulation) newNode(i int) *pushNode {
 	return &pushNode{sim: p, index: i, number: p.starts[i], who: who, transport: p.newHTTPTransport(who)}
 }
 
-// rngPurpose returns the use of the dice of a kind of the node's.
+// rngPurpose returns the purpose of one of the node's random sources.
 func (n *pushNode) rngPurpose(kind int) uint64 {
 	return n.sim.purposes + uint64(kind+100*n.index+n.number) //nolint:gosec // positive
 }
 
-// runNode runs the node to its end.
+// runNode runs the node until it ends.
 func (n *pushNode) runNode() error {
 	p := n.sim
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -114,7 +114,7 @@ func (n *pushNode) runNode() error {
 	if p.watches != nil {
 		n.watches = &watchNode{sim: p.watches, pushNode: n}
 		ports.Receivers, ports.Caller = n.watches, n.watches
-		marked = 1 + 15*random.IntN(2) // the pages of these worlds are small
+		marked = 1 + 15*random.IntN(2) // these simulations have small pages
 	}
 	n.engine = delivery.New(ports, delivery.Options{
 		Incarnation: n.who, Workers: 8, Queues: len(pushDelays), Timeout: pushTimeout + time.Second, Overhead: pushTimeout,
@@ -151,8 +151,7 @@ func (n *pushNode) runNode() error {
 	return err
 }
 
-// kill ends the node: nothing that it asks of the store is carried out from now on, and the
-// receivers' answers are lost.
+// kill ends the node: its later requests to the store are not carried out, and the receivers' answers are lost.
 func (n *pushNode) kill() {
 	if n.killed.Swap(true) {
 		return
@@ -174,7 +173,7 @@ func (n *pushNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	})
 }
 
-// callReceiver notes a call of a receiver, which call makes with the id of the delivery.
+// callReceiver notes a call of a receiver and makes it by calling call with the id of the delivery.
 func (n *pushNode) callReceiver(r *pushReceiver, c delivery.Call, call func(id string) (webhook.Result, error)) domain.Answer {
 	id := webhook.DeliveryID(c.Cursor, r.stream, c.Entry.Position.EntryID, c.Entry.Published)
 	if n.broker != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A pushReceiver is an HTTP server that nodes call. In bad weather it fails in many ways.
+// A pushReceiver is an HTTP server that nodes call. While faults happen it fails in many ways.
 type pushReceiver struct {
 	sim         *pushSimulation
 	name        string
@@ -30,11 +30,11 @@ type pushReceiver struct {
 	stream      domain.StreamName
 	concurrency int
 	filters     bool
-	fails       int         // of ten calls
-	poison      *push.Entry // ends every node that calls with it; may be nil
+	fails       int         // failures in ten calls
+	poison      *push.Entry // an entry that kills every node that delivers it; may be nil
 	isCreated   bool
-	redirects   bool // to itself: its calls follow redirects
-	// check, if set, compares a call with what it has to be.
+	redirects   bool // it redirects calls to itself, and nodes follow
+	// check compares a call with the expected one. It may be nil.
 	check func(req *http.Request, body []byte, e push.Entry) error
 
 	server *http.Server
@@ -42,14 +42,14 @@ type pushReceiver struct {
 	closed chan struct{}
 	once   sync.Once
 
-	// Guarded by pushWorld.pmu.
-	isDeleted      bool // its subscription is, or is being deleted
+	// Guarded by pushSimulation.pmu.
+	isDeleted      bool // its subscription is deleted, or is being deleted
 	accepted       map[push.Entry]bool
-	fetched        map[push.Entry]bool   // in bundles that a consumer has begun to dequeue
-	ids            map[string]push.Entry // by delivery
-	callers        map[string]*pushNode  // that called last, by delivery
-	begun          int64                 // calls of nodes
-	killedNodes    int                   // of nodes, by the poison
+	fetched        map[push.Entry]bool   // entries in bundles that a consumer has begun to dequeue
+	ids            map[string]push.Entry // entries by delivery id
+	callers        map[string]*pushNode  // by delivery: the node that called last
+	begun          int64                 // number of calls that nodes have begun
+	killedNodes    int                   // nodes that the poison entry has killed
 	activeCalls    int                   // calls under way
 	maxActiveCalls int
 }
@@ -92,7 +92,7 @@ func (p *pushSimulation) Receiver(_ context.Context, id domain.CursorID) (delive
 
 func (r *pushReceiver) matches(e push.Entry) bool { return !r.filters || e.Number%3 != 1 }
 
-// noteCall notes a call of a node with a delivery.
+// noteCall notes that a node calls the receiver with a delivery.
 func (r *pushReceiver) noteCall(n *pushNode, id string, e domain.EntryID) {
 	r.sim.pmu.Lock()
 	defer r.sim.pmu.Unlock()
@@ -101,7 +101,7 @@ func (r *pushReceiver) noteCall(n *pushNode, id string, e domain.EntryID) {
 	r.ids[id] = entryOf(r.stream, e)
 }
 
-// matches, hasAccepted and calls are what the observer asks.
+// matches reports whether a receiver takes an entry. The observer asks for it, as for hasAccepted and countCalls.
 func (p *pushSimulation) matches(cursor string, e push.Entry) bool {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
@@ -121,13 +121,13 @@ func (p *pushSimulation) countCalls(cursor string) int64 {
 	return p.receivers[cursor].begun
 }
 
-// pushReceivers are the addresses of receivers. Nodes may call them, and no others.
+// pushReceivers are the addresses of receivers. Nodes may call no others.
 const pushReceivers = "192.0.2.0/24"
 
-// metadataAddress is where a cloud keeps the secrets of a machine. Receivers redirect there.
+// metadataAddress is the metadata service of a cloud. Receivers redirect calls there.
 const metadataAddress = "169.254.169.254"
 
-// lookUpReceiver resolves the hosts of receivers.
+// lookUpReceiver resolves the host names of receivers.
 func (p *pushSimulation) lookUpReceiver(_ context.Context, host string) ([]netip.Addr, error) {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
@@ -185,7 +185,7 @@ func (r *pushReceiver) Addr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(r.a
 
 func (r *pushReceiver) shutDown() { _ = r.server.Close() }
 
-// ServeHTTP answers a call when the scheduler lets it.
+// ServeHTTP answers a call at a turn of the scheduler.
 func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, readErr := io.ReadAll(req.Body) // the caller may have ended the call
 	p, id := r.sim, req.Header.Get("Webhook-Id")
@@ -230,7 +230,7 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// killCaller kills the node that has called last with a delivery.
+// killCaller kills the node that last called with a delivery.
 func (r *pushReceiver) killCaller(id string) {
 	r.sim.pmu.Lock()
 	n := r.callers[id]
@@ -239,7 +239,7 @@ func (r *pushReceiver) killCaller(id string) {
 	n.kill()
 }
 
-// chooseAnswer returns what the receiver does about a call with e, and its name.
+// chooseAnswer returns the receiver's answer to a call with entry e, and the name of the answer.
 func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e push.Entry) (string, func()) {
 	status := func(n int) func() { return func() { w.WriteHeader(n) } }
 	if r.redirects && !r.sim.FaultFree && r.rng.IntN(4) == 0 {
@@ -277,7 +277,7 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 		return "resets", func() { panic(http.ErrAbortHandler) }
 	case 4:
 		r.sim.MarkReached("a receiver sent more than is read")
-		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node hangs up
+		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node closes the connection
 	case 5:
 		r.sim.MarkReached("a receiver answered slowly, byte by byte")
 		return "drips", func() { r.dripAnswer(w, req) }
@@ -294,7 +294,8 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 	return "500", status(http.StatusInternalServerError)
 }
 
-// redirectToSelf sends a call to another path of the receiver, or to none. It may be one before, too.
+// redirectToSelf redirects a call to another path of the receiver, sometimes in a cycle, or sends a redirect without
+// a target.
 func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
 	status := []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}[r.rng.IntN(5)]
 	target := ""
@@ -310,7 +311,7 @@ func (r *pushReceiver) redirectToSelf(w http.ResponseWriter) (string, func()) {
 	}
 }
 
-// dripAnswer sends an answer that has no end.
+// dripAnswer sends an endless answer, one byte per second.
 func (r *pushReceiver) dripAnswer(w http.ResponseWriter, req *http.Request) {
 	for {
 		if _, err := w.Write([]byte(" ")); err != nil || http.NewResponseController(w).Flush() != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// hasReplays reports whether the push world of a seed has an operator that replays.
+// hasReplays reports whether the push simulation of a seed has an operator that replays deliveries.
 func hasReplays(seed uint64) bool { return random.NewSource(seed, 502).IntN(3) == 0 }
 
-// A pushOperator asks any node for deliveries to be made again.
+// A pushOperator requests replays of deliveries from any node.
 type pushOperator struct {
 	baseClient
 	sim      *pushSimulation
@@ -30,8 +30,8 @@ func (o *pushOperator) replayMany() error {
 	return nil
 }
 
-// requestReplay asks for one delivery, for a range, or for the end of one. What is refused or not known
-// to be stored is not asked for again.
+// requestReplay requests the replay of one delivery or of a range, or the end of a replay. A request that is refused
+// or whose outcome is unknown is not repeated.
 func (o *pushOperator) requestReplay() error {
 	ids := o.sim.observer.Cursors()
 	if _, ok := o.awaitTurn("replays"); !ok || len(ids) == 0 {
@@ -47,7 +47,7 @@ func (o *pushOperator) requestReplay() error {
 	}
 	standing, err := n.store.Standing(o.sim.ctx, id)
 	if err != nil {
-		return nil //nolint:nilerr // the store fails as the weather wants
+		return nil // nolint:nilerr // an injected fault
 	}
 	o.requests++
 	r := domain.ReplayRequest{ID: fmt.Sprint("request-", o.requests)}
@@ -74,7 +74,7 @@ func (o *pushOperator) requestReplay() error {
 		r.Delivery = &domain.ReplayDelivery{Position: p, Published: now}
 	}
 	if _, err := n.store.AddReplay(o.sim.ctx, id, standing.Followed, r); err != nil {
-		return nil //nolint:nilerr // it is refused, or the store fails as the weather wants
+		return nil // nolint:nilerr // it is refused, or fails by an injected fault
 	}
 	n.notifyChanged(id)
 	o.sim.MarkReached("a replay was requested")

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Shrink drops faults from a simulation that failed, as long as it fails without them:
-// first many at a time, in the end one by one. A world without a fault goes on
-// otherwise than with it, so what is left is not the only explanation, but a short one.
+// Shrink removes faults from a failed simulation as long as it still fails: first many at a time, finally one by one.
+// A simulation continues differently without a fault, so the remaining faults are a short explanation of a failure,
+// and not the only one.
 func Shrink(t *testing.T, o Options, r Result) (Options, Result) {
 	t.Helper()
 	const patience = 20 * time.Second
@@ -20,7 +20,7 @@ func Shrink(t *testing.T, o Options, r Result) (Options, Result) {
 			without.Drop = append(slices.Clone(o.Drop), r.Happened[from:min(from+size, len(r.Happened))]...)
 			if got := Simulate(t, without); got.Err != nil {
 				o, r, smaller = without, got, true
-				continue // what happens now has the numbers that it has now
+				continue // the remaining faults have the numbers of the last run
 			}
 			from += size
 		}

@@ -16,18 +16,18 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// Options say which world is simulated.
+// Options say what is simulated.
 type Options struct {
 	Seed  uint64
 	Drop  []int // numbers of faults that do not happen
 	Trace bool  // keep the lines of the trace
-	Only  Kind  // the only one that is simulated; "": all that the seed has
+	Only  Kind  // the only kind that runs; "": all kinds that the seed has
 }
 
-// A Kind is one of those that a seed may have.
+// A Kind is a kind of simulation. A seed may have several.
 type Kind string
 
-// The worlds.
+// The kinds of simulations.
 const (
 	Mailboxes Kind = "mailboxes" // every seed has it
 	Push      Kind = "push"
@@ -39,42 +39,42 @@ const (
 	Ledger Kind = "ledger"
 )
 
-// includes reports whether a world is simulated that the seed has, or has not.
+// includes reports whether a kind of simulation runs. seedHas says whether the seed has it.
 func (o *Options) includes(w Kind, seedHas bool) bool { return o.Only == w || o.Only == "" && seedHas }
 
-// A Result is what came of a simulation.
+// A Result is the result of all simulations of a seed.
 type Result struct {
 	Err       error
 	Steps     int
-	Faulted   int // steps
+	Faulted   int // steps with a fault
 	Happened  []int
-	Sum       uint64 // of the trace
+	Sum       uint64 // hash of the trace
 	Trace     []string
 	Coverage  map[string]int
-	Histories int           // that were looked at
-	Passed    time.Duration // in the world
+	Histories int           // number of checked histories
+	Passed    time.Duration // simulated time
 }
 
-// Simulate lets a world run to its end.
+// Simulate runs the simulations of a seed.
 func Simulate(t *testing.T, o Options) Result {
 	t.Helper()
 	warm.Do(func() { runSeed(t, Options{Only: o.Only}) })
 	return runSeed(t, o)
 }
 
-// warm is a first simulation. What libraries ask of the system once, they ask then:
-// a goroutine that waits for the system is not seen to be one that will run.
+// warm guards a first run without a check. Libraries ask the operating system for some facts once, and a goroutine in
+// a system call would not be seen as runnable later.
 var warm sync.Once
 
 func runSeed(t *testing.T, o Options) (r Result) {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, o.Seed)
-	rand.Seed(int64(o.Seed)) //nolint:staticcheck,gosec // what the Azure clients draw their jitter from; see the directive in the test
-	// The garbage collector has goroutines of its own, which mix up the order of ours.
+	rand.Seed(int64(o.Seed)) // nolint:staticcheck,gosec // the Azure clients draw their jitter from it; see the directive in the test
+	// The garbage collector's goroutines change the order of the others.
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // see settle
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // package scheduler relies on one processor
 	scheduler.SeedChoices(o.Seed)
 	r.Coverage = coverage.NewCounts()
 	isKnown := false
@@ -100,7 +100,7 @@ func runSeed(t *testing.T, o Options) (r Result) {
 	return r
 }
 
-// runMailboxes lets the world of mailboxes of a seed run, in a bubble.
+// runMailboxes runs the mailbox simulation of a seed in a bubble.
 func runMailboxes(o *Options) Result {
 	sim, err := newSimulation(o)
 	if err != nil {
@@ -124,7 +124,7 @@ func (sim *simulation) newResult(err error) Result {
 	}
 }
 
-// addPart adds the result of a world of a seed.
+// addPart adds the result of one simulation of a seed.
 func (r *Result) addPart(world Result) {
 	r.Err = errors.Join(r.Err, world.Err)
 	r.Steps, r.Faulted, r.Passed = r.Steps+world.Steps, r.Faulted+world.Faulted, r.Passed+world.Passed

@@ -29,7 +29,7 @@ var (
 	out   = flag.String("simulate.out", "", "a file for the totals")
 )
 
-// runTotals are what came of a piece of a campaign.
+// runTotals are the sums of a run over several seeds.
 type runTotals struct {
 	From      uint64         `json:"from"`
 	Seeds     uint64         `json:"seeds"`
@@ -42,9 +42,9 @@ type runTotals struct {
 	Differing []uint64       `json:"differing"`
 }
 
-// TestSeeds lets worlds run, and holds each to the invariants. Package prove runs it
-// for campaigns. MESSAGEHUB_SEEDS_PROVED=1 leaves out the seeds that ever failed, and most others: what
-// sets it has package prove run seeds, in a build in which they repeat exactly.
+// TestSeeds runs seeds and checks all invariants. Package prove runs it for campaigns. MESSAGEHUB_SEEDS_PROVED=1
+// leaves out the seeds that failed before and most others: a caller that sets it also runs package prove, whose build
+// repeats seeds exactly.
 func TestSeeds(t *testing.T) {
 	var all []seedRun
 	few := uint64(2)
@@ -71,11 +71,10 @@ func TestSeeds(t *testing.T) {
 	t.Logf("%d steps of %d seeds, %d of them faulted, %.0f steps/s", sum.Steps, len(all), sum.Faulted, float64(sum.Steps)/sum.Seconds)
 }
 
-// stuckAfter is how long a seed may run. The longest takes seconds, and minutes on a
-// machine that others keep busy.
+// stuckAfter is the time limit of a seed. The longest takes seconds, and minutes on a busy machine.
 const stuckAfter = 5 * time.Minute
 
-// A seedRun is of one world of a seed, or of all that it has.
+// A seedRun is one simulation of a seed, or all of them if kind is empty.
 type seedRun struct {
 	seed uint64
 	kind Kind
@@ -134,7 +133,7 @@ func joinNumbers(numbers []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ",")
 }
 
-// readSavedSeeds returns the seeds that ever failed.
+// readSavedSeeds returns the seeds that failed before.
 func readSavedSeeds(t *testing.T) (found []seedRun) {
 	file, err := os.Open("testdata/seeds.txt")
 	require.NoError(t, err)

@@ -51,7 +51,7 @@ func newSimulation(o *Options) (*simulation, error) {
 	if sim.plan.hasCorruptor {
 		sim.env.stored = newStoredDocuments()
 	}
-	if rights := random.NewSource(o.Seed, 6); rights.IntN(4) == 0 { // to break off what is tried again otherwise, anywhere
+	if rights := random.NewSource(o.Seed, 6); rights.IntN(4) == 0 { // to interrupt operations that are otherwise retried
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.Forbidden.String(), max(sim.Profile.TurnFaults, 60)
 	}
 	if latest.IntN(3) == 0 {
@@ -59,14 +59,14 @@ func newSimulation(o *Options) (*simulation, error) {
 	}
 	if tokens := random.NewSource(o.Seed, 405); tokens.IntN(5) == 0 {
 		sim.env.issuer = newTokenIssuer(sim, tokens)
-		sim.Profile.ClockJumps = 0 // by which a token expires at any time
+		sim.Profile.ClockJumps = 0 // a jump could make a token expire at any time
 	}
 	sim.work.checkers, sim.work.coverObserver = newCheckers(sim), newCoverageObserver(sim)
 	sim.work.mailboxes = newMailboxHistories(sim)
-	if sim.plan.stopsAtSweeps { // to have a sweep come upon Saves that do not know what they have done
+	if sim.plan.stopsAtSweeps { // so that sweeps meet Saves with an unknown outcome
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.ReplyLostAfter.String(), max(sim.Profile.TurnFaults, 150)
 	}
-	if sim.plan.phases > 1 { // in which a clock that jumps would forget too early
+	if sim.plan.phases > 1 { // a clock that jumps would forget events too early
 		sim.Profile.ClockJumps = 0
 	}
 	sim.ctx, sim.cancel = context.WithCancel(context.Background())
@@ -85,7 +85,7 @@ func newSimulation(o *Options) (*simulation, error) {
 	return sim, err
 }
 
-// Run lets the world run to its end, and returns what was wrong with it.
+// runToEnd runs the simulation to its end, and returns the first violation.
 func (sim *simulation) runToEnd() error {
 	for i := range sim.env.hubs {
 		sim.startHub(i)
@@ -110,8 +110,7 @@ func (sim *simulation) runToEnd() error {
 	return err
 }
 
-// runClients is the course of events: the parties do what they have to do, and then all
-// is well and everything has to come to its end.
+// runClients runs the workload and then the corruptor, if the plan has one.
 func (sim *simulation) runClients() {
 	err := sim.runWorkload()
 	if err == nil && sim.plan.hasCorruptor && sim.ctx.Err() == nil {

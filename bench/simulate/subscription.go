@@ -9,26 +9,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A subscriptionSimulation is a push world of subscriptions: owners create, change, pause and delete them
-// while senders publish events, some of them again, or with other content. Some seeds have one
-// besides their other worlds.
+// A subscriptionSimulation is a push simulation of subscriptions: owners create, change, pause and delete them while
+// senders publish events, some of them repeatedly or with other content. A third of the seeds has one.
 type subscriptionSimulation struct {
 	*pushSimulation
 	subscriptions []*ownedSubscription
 
-	// Guarded by pushWorld.pmu.
-	entries map[string]push.Entry // by the name of the event, as receivers have seen it
-	events  map[string]bool       // by name: whether it was accepted
+	// Guarded by pushSimulation.pmu.
+	entries map[string]push.Entry // entries that receivers have seen, by name of the event
+	events  map[string]bool       // whether an event was accepted, by name
 }
 
 const (
-	// subscriptionFaults is the number before the first fault of a world of subscriptions.
+	// subscriptionFaults is one less than the number of the first fault of a subscription simulation.
 	subscriptionFaults = 3_000_000
-	// subscriptionPurposes is added to the use of each dice.
+	// subscriptionPurposes is added to the purpose of each random source of a subscription simulation.
 	subscriptionPurposes = 20_000
 )
 
-// hasSubscriptions reports whether a seed has a world of subscriptions.
+// hasSubscriptions reports whether a seed has a subscription simulation.
 func hasSubscriptions(seed uint64) bool {
 	return random.NewSource(seed, subscriptionPurposes+500).IntN(3) == 0
 }
@@ -47,12 +46,12 @@ func newSubscriptionSimulation(o *Options) (*subscriptionSimulation, error) {
 	return sim, nil
 }
 
-// publishWhileOwnersAct lets all parties act, until nothing is left to deliver.
+// publishWhileOwnersAct runs all clients until every delivery has ended.
 func (sim *subscriptionSimulation) publishWhileOwnersAct() error {
 	var acts []func() error
 	use := func(kind, i int) uint64 { return uint64(subscriptionPurposes + kind + i) } //nolint:gosec // positive
 	for i, s := range sim.subscriptions {
-		for k := range 1 + sim.rng.IntN(2) { // who may meet
+		for k := range 1 + sim.rng.IntN(2) { // two owners may act at the same time
 			o := &subscriptionOwner{baseClient: sim.newClient(fmt.Sprintf("owner-%d-%d", i, k), use(1000+100*k, i)), sim: sim, subscription: s, mayDelete: k == 0}
 			acts = append(acts, o.manageMany)
 		}
@@ -86,7 +85,7 @@ func (sim *subscriptionSimulation) publishWhileOwnersAct() error {
 	return sim.verifySubscriptions()
 }
 
-// describeUnretired describes a subscription that was deleted, and whose cursor is not retired, or "".
+// describeUnretired describes a deleted subscription whose cursor is not retired, or returns "".
 func (sim *subscriptionSimulation) describeUnretired() string {
 	for _, s := range sim.subscriptions {
 		if sim.isDeleted(s) && !sim.observer.IsRetired(s.cursor.String()) {
@@ -102,7 +101,7 @@ func (sim *subscriptionSimulation) isDeleted(s *ownedSubscription) bool {
 	return s.isDeleted
 }
 
-// verifySubscriptions compares what subscriptions and senders were answered with what has happened.
+// verifySubscriptions compares the answers to owners and senders with what happened.
 func (sim *subscriptionSimulation) verifySubscriptions() error {
 	total := int(sim.countPublished(sim.stream))
 	begins := make([]map[int]int64, len(sim.subscriptions))
@@ -117,7 +116,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 			accepted++
 		}
 	}
-	// An event of which it is not known whether it was accepted may be stored, once.
+	// An event whose outcome is unknown may be stored, once.
 	if total < accepted || total > len(sim.events) {
 		return fmt.Errorf("P19: %d of %d events were accepted, and %d are stored", accepted, len(sim.events), total)
 	}
@@ -134,7 +133,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 	return nil
 }
 
-// runSubscriptions lets the world of subscriptions of a seed run, in a bubble.
+// runSubscriptions runs the subscription simulation of a seed in a bubble.
 func runSubscriptions(o *Options) (r Result) {
 	sim, err := newSubscriptionSimulation(o)
 	if err != nil {

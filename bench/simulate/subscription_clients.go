@@ -15,19 +15,19 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// An ownedSubscription is a subscription, and what is known of it.
+// An ownedSubscription is a subscription and its receiver.
 type ownedSubscription struct {
-	*pushReceiver // isDeleted since a deletion began
+	*pushReceiver // isDeleted is true once a deletion begins
 	id            domain.SubscriptionID
 	owner         domain.ActorID
 	isOrdered     bool
 
-	// Guarded by pushWorld.pmu: the numbers of entries that the topic had, by priority, before the
-	// first PUT began, and when the first one was answered; nil before.
+	// The number of entries of the topic by priority: before the first PUT began, and when it was answered. Nil
+	// before that. Guarded by pushSimulation.pmu.
 	before, answered map[int]int64
 }
 
-// addSubscription adds a subscription, which is put later.
+// addSubscription adds a subscription that is put later.
 func (sim *subscriptionSimulation) addSubscription() {
 	i := len(sim.subscriptions)
 	s := &ownedSubscription{isOrdered: sim.rng.IntN(3) == 0}
@@ -46,7 +46,7 @@ func (sim *subscriptionSimulation) findSubscription(id domain.SubscriptionID) *o
 	return sim.subscriptions[i]
 }
 
-// newDraft returns the subscription as its owner wants it. Its changes do not matter to receivers.
+// newDraft returns the subscription as its owner puts it. What varies does not affect receivers.
 func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	return subscribe.Draft{Subscription: domain.Subscription{
 		Owner: s.owner, Topic: "prices", CallbackURL: "http://" + s.name + ".example/hook", IsOrdered: s.isOrdered,
@@ -54,7 +54,7 @@ func (s *ownedSubscription) newDraft(rng random.Source) subscribe.Draft {
 	}}
 }
 
-// callUntilDone calls act with a node until it succeeds, fails for good, or the world ends.
+// callUntilDone calls act with a node until it succeeds, fails permanently, or the simulation ends.
 func (sim *subscriptionSimulation) callUntilDone(p *baseClient, what string, act func(n *subscriptionNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.awaitTurn(what); !ok {
@@ -71,7 +71,7 @@ func (sim *subscriptionSimulation) callUntilDone(p *baseClient, what string, act
 	}
 }
 
-// A subscriptionOwner manages a subscription by any node.
+// A subscriptionOwner manages a subscription through any node.
 type subscriptionOwner struct {
 	baseClient
 	sim          *subscriptionSimulation
@@ -108,7 +108,7 @@ func (o *subscriptionOwner) manageMany() error {
 	return nil
 }
 
-// putSubscription creates or changes the subscription, and notes what the topic has then.
+// putSubscription creates or changes the subscription, and notes the number of entries of the topic before and after.
 func (o *subscriptionOwner) putSubscription() error {
 	sim, s := o.sim, o.subscription
 	before := sim.observer.Published(s.stream.String())
@@ -136,7 +136,7 @@ func (o *subscriptionOwner) putSubscription() error {
 	return nil
 }
 
-// unexplainedError returns an error that no fault of the world explains.
+// unexplainedError returns an error if no injected fault explains err.
 func (o *subscriptionOwner) unexplainedError(what string, err error) error {
 	switch domain.KindOf(err) {
 	case domain.Invalid, domain.Damaged, domain.NewerFormat:
@@ -157,7 +157,7 @@ func (o *subscriptionOwner) setPaused(isPaused bool) error {
 	})
 }
 
-// deleteSubscription deletes the subscription, and puts it again, which is refused.
+// deleteSubscription deletes the subscription. A later PUT must be refused.
 func (o *subscriptionOwner) deleteSubscription() error {
 	sim, s := o.sim, o.subscription
 	sim.pmu.Lock()
@@ -193,12 +193,12 @@ func (sim *subscriptionSimulation) resumeAll(p *baseClient) error {
 	return nil
 }
 
-// An eventSender publishes events by any node.
+// An eventSender publishes events through any node.
 type eventSender struct {
 	baseClient
 	sim        *subscriptionSimulation
 	eventCount int                // events so far
-	sent       [][]domain.Message // with ids, that were accepted
+	sent       [][]domain.Message // accepted events with ids
 }
 
 func (s *eventSender) publishMany() error {
@@ -217,7 +217,7 @@ func (s *eventSender) publishMany() error {
 	return nil
 }
 
-// newEvent returns an event whose name no other one has.
+// newEvent returns an event with a unique name.
 func (s *eventSender) newEvent() (m domain.Message) {
 	s.eventCount++
 	name := fmt.Sprint(s.who, "-", s.eventCount)
@@ -231,8 +231,8 @@ func (s *eventSender) newEvent() (m domain.Message) {
 	return m
 }
 
-// publishNew publishes some events. With ids they are sent again until they are accepted; without, only
-// if they were not.
+// publishNew publishes several events. Events with ids are repeated until they are accepted; without ids, only if
+// they were certainly not stored.
 func (s *eventSender) publishNew() error {
 	events := make([]domain.Message, 1+s.rng.IntN(5))
 	hasIDs := s.rng.IntN(3) > 0
@@ -266,8 +266,8 @@ func (s *eventSender) publishNew() error {
 	})
 }
 
-// publishAgain publishes events again, which are duplicates, and perhaps one with other content, which
-// is a conflict.
+// publishAgain repeats accepted events, which must be duplicates, and sometimes changes the content of one, which
+// must be a conflict.
 func (s *eventSender) publishAgain() error {
 	events := slices.Clone(s.sent[s.rng.IntN(len(s.sent))])
 	conflicts := 0
@@ -307,8 +307,8 @@ func nameOf(payload []byte) (string, error) {
 	return event.Name, err
 }
 
-// checkEvent returns an error if a call has another event than a call before with the same entry, or
-// one that no sender has sent, or that has another entry, too.
+// checkEvent returns an error if the event of a call was never sent, or if an earlier call had the same event with
+// another entry.
 func (sim *subscriptionSimulation) checkEvent(body []byte, e push.Entry) error {
 	_, payload, isThere := bytes.Cut(body, []byte(`{"name":`))
 	name := ""

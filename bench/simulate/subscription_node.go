@@ -13,8 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A subscriptionNode has the use cases of owners and senders on a node: the parts that cmd/node
-// wires.
+// A subscriptionNode runs the use cases of owners and senders on a node, made of the parts that cmd/node wires.
 type subscriptionNode struct {
 	*pushNode
 	sim    *subscriptionSimulation
@@ -26,7 +25,7 @@ type subscriptionNode struct {
 func (n *subscriptionNode) openServices(clock func() time.Time) {
 	n.owners = subscribe.New(subscribe.Ports{
 		Definitions: n.store, Streams: n.store, Cursors: n.store,
-		Dequeues: memory.New(memory.Options{}), // no subscription is to bundles that were dequeued
+		Dequeues: memory.New(memory.Options{}), // no subscription is to dequeued bundles
 	}, nil, subscribe.Options{CheckURL: n.caller.CheckURL, Created: n.notifyCreated, Changed: n.notifyChanged, Clock: clock})
 	n.events = publish.New(n.store, n.engine.Published)
 }
@@ -61,8 +60,8 @@ func (n *subscriptionNode) Call(ctx context.Context, c delivery.Call) domain.Ans
 	return n.pushNode.Call(ctx, c)
 }
 
-// checkOrder returns an error if an ordered subscription is called for the first time with an event,
-// and one before it has not ended.
+// checkOrder returns an error if an ordered subscription is first called with an event while an earlier event has not
+// ended.
 func (sim *subscriptionSimulation) checkOrder(s *ownedSubscription, c *delivery.Call) error {
 	if !s.isOrdered || c.Attempt > 0 {
 		return nil

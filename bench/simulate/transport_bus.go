@@ -15,13 +15,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A busTransport carries the AMQP connections of one process to the namespace, frame by
-// frame, each when the scheduler says so.
+// A busTransport carries the AMQP connections of one process to the namespace. Each frame is one turn of the
+// scheduler.
 type busTransport struct {
 	sim       *simulation
 	who       string
 	dead      atomic.Bool
-	faultFree atomic.Bool // nothing befalls it any more
+	faultFree atomic.Bool // no further faults on this transport
 
 	isHubs bool
 
@@ -30,13 +30,12 @@ type busTransport struct {
 	dialed int
 }
 
-// A busConnection is one connection: what the process writes waits in a line of its own,
-// and so does what the namespace answers. Nothing overtakes within one of them.
+// A busConnection is one connection. Each direction has its own queue, and frames of a direction keep their order.
 type busConnection struct {
 	transport *busTransport
 	number    int
-	near      net.Conn // the other end of what the process has
-	far       net.Conn // to the namespace
+	near      net.Conn // the peer of the process's end
+	far       net.Conn // the connection to the namespace
 	once      sync.Once
 	closed    chan struct{}
 }
@@ -61,12 +60,12 @@ func (l *busTransport) dialBus(ctx context.Context) (net.Conn, error) {
 	return mine, nil
 }
 
-// isUnreachable reports whether the namespace cannot be reached for now.
+// isUnreachable reports whether the hubs cannot reach the namespace now.
 func (l *busTransport) isUnreachable() bool {
 	return l.isHubs && !l.sim.FaultFree && time.Now().Before(time.Unix(0, l.sim.faults.busAwayUntil.Load()))
 }
 
-// makeBusUnreachable has no hub reach the namespace for a while.
+// makeBusUnreachable disconnects all hubs from the namespace for a while.
 func (sim *simulation) makeBusUnreachable(d time.Duration) {
 	sim.Log("the bus is away for " + d.String())
 	sim.MarkReached("the bus was away for a while")
@@ -101,15 +100,15 @@ func (c *busConnection) closeBoth() {
 	})
 }
 
-// detach takes the connection off its line.
+// detach removes the connection from its transport.
 func (c *busConnection) detach() {
 	c.transport.mu.Lock()
 	defer c.transport.mu.Unlock()
 	c.transport.conns = slices.DeleteFunc(c.transport.conns, func(o *busConnection) bool { return o == c })
 }
 
-// closeNear breaks the connection for the process, of which the namespace learns later only.
-// Until then it keeps what the process had, a session, say.
+// closeNear breaks the connection at the end of the process. The namespace notices it later, and until then keeps
+// what the process held, such as a session.
 func (c *busConnection) closeNear() {
 	const later = 20 * time.Second
 	c.once.Do(func() {
@@ -117,13 +116,13 @@ func (c *busConnection) closeNear() {
 		_ = c.near.Close()
 		c.detach()
 		c.transport.sim.background.Go(func() {
-			_ = clock.Sleep(c.transport.sim.ctx, later) // the end of the simulation ends the wait
+			_ = clock.Sleep(c.transport.sim.ctx, later) // ends early with the simulation
 			_ = c.far.Close()
 		})
 	})
 }
 
-// forwardChunks carries what comes from one end to the other until either is closed.
+// forwardChunks copies from one end to the other until either is closed.
 func (c *busConnection) forwardChunks(direction string, from, to net.Conn) {
 	defer c.closeBoth()
 	f := &chunkQueue{conn: c, direction: direction, arrived: make(chan struct{}, 1)}
@@ -154,11 +153,11 @@ func (c *busConnection) forwardChunks(direction string, from, to net.Conn) {
 	}
 }
 
-// A chunkQueue is one direction of a connection: what has been written and not arrived.
+// A chunkQueue holds the chunks of one direction that were written and not yet delivered.
 type chunkQueue struct {
 	conn      *busConnection
 	direction string
-	arrived   chan struct{} // holds one if something has come since the last look
+	arrived   chan struct{} // receives a value when a chunk was added
 
 	mu    sync.Mutex
 	queue [][]byte
@@ -175,7 +174,7 @@ func (f *chunkQueue) readChunks(from net.Conn) {
 		f.mu.Lock()
 		f.queue = append(f.queue, slices.Clone(buffer[:n]))
 		f.mu.Unlock()
-		f.conn.transport.sim.WakeUp() // whoever waits before it may be urgent now
+		f.conn.transport.sim.WakeUp() // chunks that wait before this one may be urgent now
 		select {
 		case f.arrived <- struct{}{}:
 		default:
@@ -191,9 +190,8 @@ func (f *chunkQueue) takeChunk() []byte {
 	return chunk
 }
 
-// isUrgent reports whether somebody may hold a mutex until what is in the queue has
-// arrived: whoever waits for that mutex stops the clock. Nobody does for messages
-// and what is said of them.
+// isUrgent reports whether a client may hold a mutex until a queued chunk is delivered. A goroutine that waits for
+// the mutex would stop the bubble's clock. Clients hold no mutex while they wait for messages and their outcomes.
 func (f *chunkQueue) isUrgent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -206,7 +204,7 @@ func (f *chunkQueue) isUrgent() bool {
 	})
 }
 
-// nextTurn is that of the next chunk to be carried, nil if there is none.
+// nextTurn returns the turn of the next chunk, or nil if there is none.
 func (f *chunkQueue) nextTurn() (*scheduler.Turn, <-chan bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,18 +22,17 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// errCut reports that a line carries nothing any more, because the process at its end
-// is dead, or because the connection has broken.
+// errCut reports that a connection is broken, or that the process at its end is dead.
 var errCut = errors.New("the connection is broken")
 
-// A httpTransport carries the requests of one process to Cosmos and to the blobs. It
-// holds each until the scheduler lets it through, and perhaps its answer as well.
+// An httpTransport carries the requests of one process to Cosmos DB and to Blob Storage. Each request is a turn of
+// the scheduler, and so is a delayed answer.
 type httpTransport struct {
 	sim  *simulation
 	who  string
 	dead atomic.Bool
-	cut  chan struct{} // closed with dead
-	last string        // what was carried last
+	cut  chan struct{} // closed when dead is set
+	last string        // the last request
 }
 
 func (sim *simulation) newHTTPTransport(who string) *httpTransport {
@@ -42,14 +41,14 @@ func (sim *simulation) newHTTPTransport(who string) *httpTransport {
 	return l
 }
 
-// cutOff has the line carry nothing any more.
+// cutOff ends the transport.
 func (l *httpTransport) cutOff() {
 	if !l.dead.Swap(true) {
 		close(l.cut)
 	}
 }
 
-// A httpExchange is one request on its way.
+// An httpExchange is one request and its answer.
 type httpExchange struct {
 	transport *httpTransport
 	req       *http.Request
@@ -59,7 +58,7 @@ type httpExchange struct {
 	query     string
 	isCosmos  bool
 	isRead    bool
-	answer    chan httpResult // holds one
+	answer    chan httpResult // receives one value
 }
 
 type httpResult struct {
@@ -98,14 +97,14 @@ func (l *httpTransport) Do(req *http.Request) (*http.Response, error) {
 	case <-l.cut:
 		return nil, errCut
 	case <-req.Context().Done():
-		// It may be on its way: whoever sent it does not know, and does not learn it.
+		// The request may still be carried out; its sender does not learn the outcome.
 		return nil, req.Context().Err()
-	case <-l.sim.ctx.Done(): // what Microsoft's client asks behind everybody's back has no end of its own
+	case <-l.sim.ctx.Done(): // some requests of Azure's clients have no deadline
 		return nil, errCut
 	}
 }
 
-// carryOut carries the request out, and answers now or later.
+// carryOut carries the request out without a fault. It describes the outcome.
 func (x *httpExchange) carryOut() string { return x.carryOutWith(faulty.None) }
 
 func (x *httpExchange) carryOutWith(f faulty.Fault) string {
@@ -113,7 +112,7 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	x.transport.sim.env.staleCommits.Store(int64(stale))
 	x.transport.sim.faults.requestCounts[x.requestKind()]++
 	x.transport.last = x.what + x.query
-	// The request is on its way, whatever has become of whoever sent it.
+	// The request is carried out even if its sender is dead by now.
 	if x.isThrottled() && f == faulty.None {
 		f = faulty.Throttled
 	}
@@ -122,10 +121,10 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	}
 	status := 0
 	if time.Now().Before(x.transport.sim.faults.refusedUntil) && !x.transport.sim.FaultFree {
-		x.deliverAnswer(httpResult{resp: refusedResponse(x.req)}) //nolint:bodyclose // whoever asked does
+		x.deliverAnswer(httpResult{resp: refusedResponse(x.req)}) // nolint:bodyclose // the receiver of the answer closes it
 		return "refused"
 	}
-	resp, err := f.Do(doerFunc(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // whoever asked does
+	resp, err := f.Do(doerFunc(func(req *http.Request) (*http.Response, error) { // nolint:bodyclose // the receiver of the answer closes it
 		resp, err := x.next.Do(req)
 		if err == nil {
 			resp, status = x.replaceHalfRead(resp), resp.StatusCode
@@ -164,20 +163,20 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	return outcome
 }
 
-// isThrottled reports whether a storm is about where the request goes.
+// isThrottled reports whether Cosmos DB throttles the partition of the request now.
 func (x *httpExchange) isThrottled() bool {
 	sim := x.transport.sim
 	return x.isCosmos && !sim.FaultFree && time.Now().Before(sim.faults.throttledUntil) && (sim.faults.throttledPartition == "" || sim.faults.throttledPartition == x.partitionName())
 }
 
-// partitionName names the logical partition that the request is about.
+// partitionName returns the logical partition of the request.
 func (x *httpExchange) partitionName() string {
 	container, _ := containers.NameOf(x.req)
 	return container + " " + x.req.Header.Get("x-ms-documentdb-partitionkey")
 }
 
-// connectionError is the error of a connection that has broken: one that tells nothing, as that
-// of an HTTP/2 stream, or one by which Microsoft's client decides whether to ask again.
+// connectionError returns the error of a broken connection: one without details, like that of an HTTP/2 stream, or
+// one that decides whether Azure's client retries.
 func (sim *simulation) connectionError(f faulty.Fault) error {
 	switch {
 	case !sim.plan.hasSocketErrors:
@@ -191,7 +190,7 @@ func (sim *simulation) connectionError(f faulty.Fault) error {
 	}
 }
 
-// A brokenBody is an answer that breaks off with an error.
+// A brokenBody is an answer that ends early with an error.
 type brokenBody struct {
 	io.ReadCloser
 	err error
@@ -205,8 +204,8 @@ func (b brokenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// setRetryAfter has an account that is short of request units say for how long to wait, as
-// it does: mostly not long, now and then for longer than anybody can, or not at all.
+// setRetryAfter sets the retry delay of a throttled answer as the account does: mostly short, sometimes far too long,
+// sometimes none.
 func (sim *simulation) setRetryAfter(resp *http.Response) {
 	const header = "x-ms-retry-after-ms"
 	sim.faults.throttledCount++
@@ -233,18 +232,18 @@ func (x *httpExchange) deliverAnswer(a httpResult) string {
 	return "arrived"
 }
 
-// requestKind tells what is asked from other things: what it is for, and what the same
-// process has asked before.
+// requestKind returns the request together with the previous request of the same process. Rare kinds have other fault
+// rates.
 func (x *httpExchange) requestKind() string { return x.transport.last + " → " + x.what + x.query }
 
-// isRareRequest reports whether hardly anybody has asked that yet. What is done rarely is
-// what nobody has seen fail.
+// isRareRequest reports whether requests of this kind were seen less than twice. Rare requests are those whose
+// failures no test has met yet.
 func (x *httpExchange) isRareRequest() bool {
 	const few = 2
 	return x.transport.sim.faults.requestCounts[x.requestKind()] < few
 }
 
-// queryText returns the text of a query, "" of another request.
+// queryText returns the text of a query, or "" for another request.
 func queryText(req *http.Request) string {
 	if !steps.IsQuery(req) {
 		return ""
@@ -258,7 +257,7 @@ func queryText(req *http.Request) string {
 	return " " + q.Query
 }
 
-// refusedResponse is the answer of an account to a key that is no good, or not for this.
+// refusedResponse returns the answer of an account to an invalid key, or to a key without the needed right.
 func refusedResponse(req *http.Request) *http.Response {
 	const body = `{"code":"Forbidden","message":"the key is none, or not for this"}`
 	status := http.StatusForbidden
@@ -276,7 +275,7 @@ type doerFunc func(*http.Request) (*http.Response, error)
 
 func (d doerFunc) Do(req *http.Request) (*http.Response, error) { return d(req) }
 
-// possibleFaults are those that may befall the request.
+// possibleFaults returns the faults that may be injected into the request.
 func (x *httpExchange) possibleFaults() []scheduler.Fault {
 	var all []scheduler.Fault
 	add := func(name string, f faulty.Fault) {
@@ -291,7 +290,7 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 		all = append(all, scheduler.Fault{Name: "502 of somebody in between", Inject: x.answerBadGateway})
 	}
 	if name := steps.Name(x.what); name == steps.Point || name == steps.Repoint {
-		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these have none
+		add(faulty.ForeignPrecondition.String(), faulty.ForeignPrecondition) // though these writes have no precondition
 	}
 	if x.isCosmos && x.isRead {
 		add(faulty.SessionBehind.String(), faulty.SessionBehind)
@@ -305,19 +304,17 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 	return all
 }
 
-// answerBadGateway has a request be answered by what stands before the account, in words
-// that are not the account's.
+// answerBadGateway answers the request like a proxy in front of the account.
 func (x *httpExchange) answerBadGateway() string {
 	const page = "<html>bad gateway</html>"
-	resp := refusedResponse(x.req) //nolint:bodyclose // whoever asked does
+	resp := refusedResponse(x.req) // nolint:bodyclose // the receiver of the answer closes it
 	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
 	resp.Header, resp.Body, resp.ContentLength = http.Header{"Content-Type": {"text/html"}}, io.NopCloser(strings.NewReader(page)), int64(len(page))
 	x.deliverAnswer(httpResult{resp: resp})
 	return "502"
 }
 
-// loseRequest has a request never arrive. Whoever waits for its answer without an end of
-// its own learns in a while that the connection is dead.
+// loseRequest drops the request. A sender without a deadline gets a connection error after two minutes.
 func (x *httpExchange) loseRequest() string {
 	const keepAlive = 2 * time.Minute
 	x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ": its connection", Detail: x.detail, NotBefore: time.Now().Add(keepAlive), Proceed: func() string {
@@ -326,14 +323,14 @@ func (x *httpExchange) loseRequest() string {
 	return "nobody hears of it"
 }
 
-// delayRequest has a request hang somewhere, and arrive when its sender has forgotten it.
+// delayRequest carries the request out much later, when its sender may have given up.
 func (x *httpExchange) delayRequest() string {
 	d := time.Duration(5+x.transport.sim.FaultRNG.IntN(60)) * time.Second
 	x.transport.sim.Enqueue(&scheduler.Turn{Who: x.transport.who, What: x.what + ", late", Detail: x.detail, NotBefore: time.Now().Add(d), Proceed: x.carryOut})
 	return "delayed by " + d.String()
 }
 
-// blobRequestName names a request to the blobs.
+// blobRequestName returns the name of a request to Blob Storage.
 func blobRequestName(req *http.Request) string {
 	q := req.URL.Query()
 	parts := []string{strings.ToLower(req.Method), "blob"}
@@ -345,7 +342,7 @@ func blobRequestName(req *http.Request) string {
 	return strings.Join(parts, " ")
 }
 
-// bufferBody makes the body of a request one that can be read whenever.
+// bufferBody reads the whole body of a request, so that it can be sent later.
 func bufferBody(req *http.Request) error {
 	if req.Body == nil {
 		return nil

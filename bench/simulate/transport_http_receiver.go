@@ -16,10 +16,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/scheduler"
 )
 
-// In most simulations node.Options.Transport carries the requests of a hub to the accounts.
-// In some a hub makes them by its own HTTP clients, as it does in production, and
-// node.Options.Dial and LookUp connect it to receivers in the bubble. Whatever a hub calls
-// by HTTP can live here in the same way.
+// In most simulations node.Options.Transport carries the requests of a hub to the accounts. In some, a hub uses its
+// own HTTP clients, as in production, and node.Options.Dial and LookUp connect them to receivers in the bubble.
 
 // The host of all receivers, and the ports of the accounts.
 const (
@@ -29,7 +27,7 @@ const (
 	blobPort        = "10000"
 )
 
-// cosmosEndpoint is the endpoint of the Cosmos account in the settings of hubs.
+// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of hubs.
 func (sim *simulation) cosmosEndpoint() string {
 	if sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, cosmosPort)
@@ -37,8 +35,8 @@ func (sim *simulation) cosmosEndpoint() string {
 	return withHTTPS(sim.env.engine.Endpoint())
 }
 
-// blobEndpoint is the endpoint of the Blob account in the settings of hubs and of their
-// domains. It is the same in both, because a hub refuses content of a foreign account.
+// blobEndpoint returns the endpoint of the Blob account for the settings of hubs and their domains. Both use the same
+// one, because a hub refuses content of another account.
 func (sim *simulation) blobEndpoint() string {
 	if sim.plan.usesReceivers {
 		return "http://" + net.JoinHostPort(receiverHost, blobPort) + "/" + sim.env.blobs.Name()
@@ -46,7 +44,7 @@ func (sim *simulation) blobEndpoint() string {
 	return withHTTPS(sim.env.blobs.Endpoint())
 }
 
-// lookUpHost resolves the one host that a hub may call.
+// lookUpHost resolves the only host that a hub may call.
 func (sim *simulation) lookUpHost(_ context.Context, host string) ([]netip.Addr, error) {
 	if host != receiverHost {
 		return nil, errors.New("no host has the name " + host)
@@ -54,8 +52,8 @@ func (sim *simulation) lookUpHost(_ context.Context, host string) ([]netip.Addr,
 	return []netip.Addr{netip.MustParseAddr(receiverAddress)}, nil
 }
 
-// A httpReceiver is an HTTP server that one hub calls. It passes the requests on to the line
-// of the hub, where the scheduler lets them through and faults happen.
+// An httpReceiver is an HTTP server that one hub calls. It forwards requests to the transport of the hub, where
+// faults happen.
 type httpReceiver struct {
 	sim    *simulation
 	who    string
@@ -73,7 +71,7 @@ func (h *hub) newHTTPReceiver() *httpReceiver {
 		Transport:    roundTripper{h.transport},
 		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // breaks the connection
-		ErrorLog:     log.New(io.Discard, "", 0),                                                      // a body that breaks off is a fault of the simulation
+		ErrorLog:     log.New(io.Discard, "", 0),                                                      // truncated bodies are injected faults
 	}}
 	h.sim.background.Go(func() { _ = r.server.Serve(r) }) // until it is closed
 	return r
@@ -83,7 +81,7 @@ type roundTripper struct{ policy.Transporter }
 
 func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
-// dialReceiver connects a hub to its receiver when the scheduler lets it.
+// dialReceiver connects a hub to its receiver at a turn of the scheduler.
 func (r *httpReceiver) dialReceiver(ctx context.Context, _, address string) (net.Conn, error) {
 	if host, _, err := net.SplitHostPort(address); err != nil || host != receiverAddress {
 		return nil, errors.New("no receiver has the address " + address)

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A watchSimulation is a push world of watches: owners create, change and delete watches on bundles and on
-// documents of clients, while these change on two nodes. Some seeds have one besides their other worlds.
+// A watchSimulation is a push simulation of watches: owners create, change and delete watches on bundles and on
+// documents of clients, while these change on two nodes. A third of the seeds has one.
 type watchSimulation struct {
 	*pushSimulation
 	base      domain.ResourceBase
@@ -28,13 +28,13 @@ type watchSimulation struct {
 	documents []domain.Resource
 	retention time.Duration // of bundles
 
-	// Guarded by pushWorld.pmu.
-	opened  []domain.Resource         // bundles that are watched, or can be
+	// Guarded by pushSimulation.pmu.
+	opened  []domain.Resource         // bundles that may be watched
 	drafts  map[string]*watchDraft    // by the name of the receiver
 	watches map[string]*observedWatch // by cursor
 }
 
-// A watchDraft is a watch that an owner wants.
+// A watchDraft is a watch that an owner is about to create.
 type watchDraft struct {
 	name     string // of its receiver
 	resource domain.Resource
@@ -42,27 +42,27 @@ type watchDraft struct {
 	watch    *observedWatch
 }
 
-// An observedWatch is a watch that a node has begun to store, and what is known of it.
+// An observedWatch is a watch that a node has begun to store.
 type observedWatch struct {
-	*pushReceiver // isDeleted since a deletion began
+	*pushReceiver // isDeleted is true once a deletion begins
 	id            domain.WatchID
 	owner         domain.ActorID
 	resource      domain.Resource
 	after         int64
-	callbacks     []string // that it may have
+	callbacks     []string // possible callbacks
 }
 
 const (
-	// watchFaults is the number before the first fault of a world of watches.
+	// watchFaults is one less than the number of the first fault of a watch simulation.
 	watchFaults = 4_000_000
-	// watchPurposes is added to the use of each dice.
+	// watchPurposes is added to the purpose of each random source of a watch simulation.
 	watchPurposes = 30_000
-	// maxReceivers is the limit for the receivers of a world, so that each has an address and dice of
-	// its own.
+	// maxReceivers is the limit for the receivers of a simulation, so that each has its own address and random
+	// source.
 	maxReceivers = 50
 )
 
-// hasWatches reports whether a seed has a world of watches.
+// hasWatches reports whether a seed has a watch simulation.
 func hasWatches(seed uint64) bool { return random.NewSource(seed, watchPurposes+500).IntN(3) == 0 }
 
 func newWatchSimulation(o *Options) (*watchSimulation, error) {
@@ -82,7 +82,7 @@ func newWatchSimulation(o *Options) (*watchSimulation, error) {
 	return sim, errors.Join(err, sim.provisionBundles())
 }
 
-// provisionBundles creates the containers of bundles, before anything goes wrong.
+// provisionBundles creates the containers of bundles without faults.
 func (sim *watchSimulation) provisionBundles() error {
 	db, err := client.Connect(client.Connection{Endpoint: withHTTPS(sim.env.engine.Endpoint()), Key: sim.env.engine.Key(), Transport: sim.env.engine.Transport()})
 	if err != nil {
@@ -92,7 +92,7 @@ func (sim *watchSimulation) provisionBundles() error {
 	return db.Provision(sim.ctx, cosmos.Containers())
 }
 
-// countChanges returns how many changes of a resource were committed while it was watched.
+// countChanges returns the number of changes of a resource that were committed while it was watched.
 func (sim *watchSimulation) countChanges(r domain.Resource) int64 {
 	if r.Kind() == domain.BundleResource {
 		return sim.bundles.Changes(r.Actor().String(), r.Name())
@@ -100,7 +100,7 @@ func (sim *watchSimulation) countChanges(r domain.Resource) int64 {
 	return sim.observer.Changes(r.Name())
 }
 
-// newDraft returns a draft of a watch, nil if the world has as many as it may have.
+// newDraft returns a draft of a watch, or nil if maxReceivers is reached.
 func (sim *watchSimulation) newDraft(r domain.Resource) *watchDraft {
 	before := sim.countChanges(r)
 	sim.pmu.Lock()
@@ -116,7 +116,7 @@ func (sim *watchSimulation) newDraft(r domain.Resource) *watchDraft {
 // callbackURL returns a URL of the receiver of a draft.
 func (d *watchDraft) callbackURL(path string) string { return "http://" + d.name + ".example/" + path }
 
-// addWatch gives the watch of a draft a receiver. It is called before the watch is stored.
+// addWatch creates the receiver of a watch before the watch is stored.
 func (sim *watchSimulation) addWatch(stored *repository.Watch) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(stored.CallbackURL, "http://"), ".")
 	sim.pmu.Lock()
@@ -142,7 +142,7 @@ func (sim *watchSimulation) findWatch(cursor domain.CursorID) *observedWatch {
 	return sim.watches[cursor.String()]
 }
 
-// checkNotification compares a call with the change that has its number.
+// checkNotification compares a call with the change that it reports.
 func (sim *watchSimulation) checkNotification(o *observedWatch, body []byte, e push.Entry) error {
 	var n map[string]any
 	if err := json.Unmarshal(body, &n); err != nil {
@@ -170,12 +170,12 @@ func (sim *watchSimulation) checkNotification(o *observedWatch, body []byte, e p
 	return nil
 }
 
-// changeWhileOwnersAct lets all parties act, until nothing is left to deliver.
+// changeWhileOwnersAct runs all clients until every delivery has ended.
 func (sim *watchSimulation) changeWhileOwnersAct() error {
 	var acts []func() error
 	use := func(kind, i int) uint64 { return uint64(watchPurposes + kind + i) } //nolint:gosec // positive
 	for i, r := range sim.documents {
-		for k := range 1 + sim.rng.IntN(2) { // which may meet
+		for k := range 1 + sim.rng.IntN(2) { // two writers may act at the same time
 			writer := &documentWriter{baseClient: sim.newClient(fmt.Sprintf("writer-%d-%d", i, k), use(1000+100*k, i)), sim: sim, resource: r}
 			acts = append(acts, writer.changeMany)
 		}
@@ -215,8 +215,7 @@ func (sim *watchSimulation) changeWhileOwnersAct() error {
 	return errors.Join(sim.verifyReceivers(), sim.verifyChanges(), last.verifyCounters())
 }
 
-// describeUnpublished describes a change that no stream has, or a watch whose cursor is not as it has to be in
-// the end, or "".
+// describeUnpublished describes an unpublished change, or a watch without the right cursor, or returns "".
 func (sim *watchSimulation) describeUnpublished() string {
 	if change := sim.observer.Unpublished(); change != "" {
 		return change + " was not published"
@@ -235,7 +234,7 @@ func (sim *watchSimulation) describeUnpublished() string {
 	return ""
 }
 
-// forgetUnstored takes the watches for deleted that were never stored.
+// forgetUnstored marks the watches that were never stored as deleted.
 func (sim *watchSimulation) forgetUnstored() {
 	sim.pmu.Lock()
 	defer sim.pmu.Unlock()
@@ -244,7 +243,7 @@ func (sim *watchSimulation) forgetUnstored() {
 	}
 }
 
-// verifyChanges compares the streams of resources with the changes that were committed.
+// verifyChanges compares the streams of resources with the committed changes.
 func (sim *watchSimulation) verifyChanges() error {
 	for _, r := range slices.Concat(sim.documents, sim.openedBundles()) {
 		if published, n := sim.countPublished(r.Stream()), sim.countChanges(r); published != n {
@@ -260,7 +259,7 @@ func (sim *watchSimulation) openedBundles() []domain.Resource {
 	return slices.Clone(sim.opened)
 }
 
-// runWatches lets the world of watches of a seed run, in a bubble.
+// runWatches runs the watch simulation of a seed in a bubble.
 func runWatches(o *Options) (r Result) {
 	sim, err := newWatchSimulation(o)
 	if err != nil {

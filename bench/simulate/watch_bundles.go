@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A bundleActor takes bundles by any node. Its owner watches some of them.
+// A bundleActor takes bundles through any node, and watches some of them.
 type bundleActor struct {
 	*watchOwner
 	sweeper *bundleSweeper
@@ -38,8 +38,8 @@ func (a *bundleActor) takeMany() error {
 	return nil
 }
 
-// takeBundle saves events, peeks the bundle, perhaps watches it, and dequeues it. Sometimes an operator has
-// it open again.
+// takeBundle saves events, peeks the bundle, sometimes watches it, and dequeues it. Sometimes an operator then opens
+// it again.
 func (a *bundleActor) takeBundle() error {
 	if err := a.saveEvents(); err != nil {
 		return err
@@ -71,7 +71,8 @@ func (a *bundleActor) takeBundle() error {
 	return nil
 }
 
-// replayAndDequeue has an operator open a bundle again, mostly when it is due and a node sweeps, and dequeues it.
+// replayAndDequeue has an operator open a bundle again, mostly when its retention ends and a node sweeps, and
+// dequeues it.
 func (a *bundleActor) replayAndDequeue(b *domain.Bundle) error {
 	again := func() error { return a.replayBundle(b.Group) }
 	var err error
@@ -99,7 +100,7 @@ func (a *bundleActor) saveEvents() error {
 	})
 }
 
-// peekBundle opens a bundle, or returns the one that is open.
+// peekBundle opens a bundle, or returns the open one.
 func (a *bundleActor) peekBundle() (bundle domain.Bundle, err error) {
 	id := domain.BundleID(a.newID())
 	err = a.sim.callUntilDone(&a.baseClient, "peeks", func(n *watchNode) (bool, error) {
@@ -131,7 +132,7 @@ func (a *bundleActor) dequeueBundle(id domain.BundleID) error {
 	})
 }
 
-// replayBundle opens the bundle again that was dequeued last.
+// replayBundle opens the last dequeued bundle again.
 func (a *bundleActor) replayBundle(group domain.Group) error {
 	return a.sim.callUntilDone(&a.baseClient, "replays a bundle", func(n *watchNode) (bool, error) {
 		_, err := n.bundles.Replay(a.sim.ctx, a.actor, group, repository.Order{Who: a.who, Why: "a simulation"})
@@ -140,7 +141,7 @@ func (a *bundleActor) replayBundle(group domain.Group) error {
 	})
 }
 
-// A bundleSweeper has the retention of bundles enforced by any node, of one actor or of all.
+// A bundleSweeper sweeps the bundles of one actor or of all, through any node.
 type bundleSweeper struct {
 	baseClient
 	sim   *watchSimulation
@@ -159,7 +160,7 @@ func (s *bundleSweeper) sweepOnce() error {
 	})
 }
 
-// sweepLast sweeps once the last bundle of the actor is due, unless the clocks of nodes differ.
+// sweepLast sweeps once the retention of the actor's last bundle has ended, unless the clocks of nodes differ.
 func (s *bundleSweeper) sweepLast() error {
 	if !s.pause(s.sim.retention) {
 		return nil

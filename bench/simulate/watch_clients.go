@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// callUntilDone calls act with a node until it succeeds, fails and may not be repeated, or the world ends.
+// callUntilDone calls act with a node until it succeeds, fails and may not be repeated, or the simulation ends.
 func (sim *watchSimulation) callUntilDone(p *baseClient, what string, act func(n *watchNode) (isDone bool, err error)) error {
 	for {
 		if _, ok := p.awaitTurn(what); !ok {
@@ -27,7 +27,7 @@ func (sim *watchSimulation) callUntilDone(p *baseClient, what string, act func(n
 	}
 }
 
-// unexplainedWatch returns an error that no fault of the world explains.
+// unexplainedWatch returns an error if no injected fault explains err.
 func unexplainedWatch(what string, err error) error {
 	switch domain.KindOf(err) {
 	case domain.Invalid, domain.Damaged, domain.NewerFormat:
@@ -37,12 +37,12 @@ func unexplainedWatch(what string, err error) error {
 	}
 }
 
-// A documentWriter changes a document of clients by any node.
+// A documentWriter changes a document of clients through any node.
 type documentWriter struct {
 	baseClient
 	sim          *watchSimulation
 	resource     domain.Resource
-	version      string // of the document as the writer has stored it last
+	version      string // the version that it stored last
 	versionCount int    // versions so far
 }
 
@@ -58,7 +58,7 @@ func (a *documentWriter) changeMany() error {
 	return nil
 }
 
-// changeDocument stores a version, perhaps only in place of one, or deletes the document. What fails is not
+// changeDocument stores a version, sometimes on a condition, or deletes the document. A failed request is not
 // repeated.
 func (a *documentWriter) changeDocument() error {
 	var when watch.Condition
@@ -84,7 +84,7 @@ func (a *documentWriter) changeDocument() error {
 	})
 }
 
-// checkReplaced returns an error unless a version was stored in place of one that it may replace.
+// checkReplaced returns an error unless a version replaced one that the condition allows.
 func (a *documentWriter) checkReplaced(version string, when watch.Condition) error {
 	before, isStored := a.sim.observer.Replaced(a.resource.Name(), version)
 	if !isStored || when.Versions != nil && !slices.Contains(when.Versions, before) {
@@ -93,7 +93,7 @@ func (a *documentWriter) checkReplaced(version string, when watch.Condition) err
 	return nil
 }
 
-// unexplainedError returns an error that no fault of the world explains.
+// unexplainedError returns an error if no injected fault explains err.
 func (a *documentWriter) unexplainedError(err error) error {
 	if errors.Is(err, watch.ErrChanged) {
 		a.version = ""
@@ -101,7 +101,7 @@ func (a *documentWriter) unexplainedError(err error) error {
 	return unexplainedWatch(a.who+" cannot change "+a.resource.Name(), err)
 }
 
-// A watchOwner manages watches by any node.
+// A watchOwner manages watches through any node.
 type watchOwner struct {
 	baseClient
 	sim   *watchSimulation
@@ -137,7 +137,7 @@ func (o *watchOwner) manageMany() error {
 	return nil
 }
 
-// ownWatches returns the watches of the owner of which it knows, and that it has not deleted.
+// ownWatches returns the watches of the owner that it has created and not deleted.
 func (o *watchOwner) ownWatches() []*observedWatch {
 	o.sim.pmu.Lock()
 	defer o.sim.pmu.Unlock()
@@ -151,7 +151,7 @@ func (o *watchOwner) ownWatches() []*observedWatch {
 	return own
 }
 
-// createWatch watches a document, or a bundle. A repeated request is another watch.
+// createWatch creates a watch of a document or a bundle. A repeated request creates another watch.
 func (o *watchOwner) createWatch() error {
 	resource := o.sim.documents[o.rng.IntN(len(o.sim.documents))]
 	owner := o.actor
@@ -162,7 +162,7 @@ func (o *watchOwner) createWatch() error {
 	return o.createOn(resource, owner)
 }
 
-// createOn watches a resource in the name of an actor.
+// createOn creates a watch of a resource for an actor.
 func (o *watchOwner) createOn(resource domain.Resource, owner domain.ActorID) error {
 	return o.sim.callUntilDone(&o.baseClient, "watches "+resource.String(), func(n *watchNode) (bool, error) {
 		d := o.sim.newDraft(resource)
@@ -179,7 +179,8 @@ func (o *watchOwner) createOn(resource domain.Resource, owner domain.ActorID) er
 	})
 }
 
-// noteCreated compares a watch with the changes that its resource has when its owner is answered.
+// noteCreated notes that a watch was created. It returns an error if the watch begins after the resource's last
+// change.
 func (o *watchOwner) noteCreated(d *watchDraft) error {
 	n := o.sim.countChanges(d.resource)
 	o.sim.pmu.Lock()
@@ -194,7 +195,7 @@ func (o *watchOwner) noteCreated(d *watchDraft) error {
 	return nil
 }
 
-// replaceCallback gives a watch another callback.
+// replaceCallback changes the callback of a watch.
 func (o *watchOwner) replaceCallback(one *observedWatch) error {
 	d := &watchDraft{name: one.name}
 	callback := d.callbackURL(fmt.Sprint("hook/", o.rng.IntN(1000)))
@@ -224,7 +225,7 @@ func (o *watchOwner) deleteWatch(one *observedWatch) error {
 	})
 }
 
-// readWatch reads a watch, and compares its counters with what has happened.
+// readWatch reads a watch, and compares its counters with the committed changes.
 func (o *watchOwner) readWatch(one *observedWatch) error {
 	return o.sim.callUntilDone(&o.baseClient, "reads "+one.name, func(n *watchNode) (bool, error) {
 		found, err := n.service.Get(o.sim.ctx, one.owner, one.id)
@@ -242,7 +243,7 @@ func (o *watchOwner) readWatch(one *observedWatch) error {
 	})
 }
 
-// readWithoutCursor reads a watch that has no cursor because of a crash, once all is well.
+// readWithoutCursor reads a watch that has no cursor because of a crash. The read creates the cursor.
 func (o *watchOwner) readWithoutCursor() error {
 	cursor := o.sim.observer.WatchWithoutCursor()
 	if cursor == "" {
@@ -260,8 +261,7 @@ func (o *watchOwner) readWithoutCursor() error {
 	return unexplainedWatch("a watch without a cursor cannot be read", err)
 }
 
-// verifyCounters compares the counters of all watches with the changes that were committed. Nothing is
-// outstanding.
+// verifyCounters compares the counters of all watches with the committed changes. No delivery is outstanding.
 func (o *watchOwner) verifyCounters() error {
 	o.sim.pmu.Lock()
 	all := make([]*observedWatch, 0, len(o.sim.watches))

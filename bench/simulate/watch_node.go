@@ -20,7 +20,7 @@ import (
 // watchPeriod is the period of the schedule of watches.
 const watchPeriod = time.Second
 
-// A watchNode has watches, documents of clients and bundles on a node: the parts that cmd/node wires.
+// A watchNode runs watches, documents of clients and bundles on a node, made of the parts that cmd/node wires.
 type watchNode struct {
 	*pushNode
 	sim     *watchSimulation
@@ -41,14 +41,14 @@ func (n *watchNode) openServices(db *client.Database, clock func() time.Time, ra
 		Watches: &observedWatches{n.store, n.sim}, Resources: n.store, Changes: n.store, Cursors: n.store, Streams: n.store, Bundles: n.bundles,
 	}, watch.Options{
 		Base: n.sim.base, Created: n.notifyCreated, Changed: n.notifyChanged, Clock: clock,
-		Random: func() (b [10]byte) { _, _ = random.Read(b[:]); return b }, // which does not fail
+		Random: func() (b [10]byte) { _, _ = random.Read(b[:]); return b }, // a random source does not fail
 	})
 }
 
-// startRelays starts what publishes changes, and returns a function that waits for its end.
+// startRelays starts the relays of changes and notices, and returns a function that waits for their end.
 func (n *watchNode) startRelays(ctx context.Context) (wait func()) {
 	var running sync.WaitGroup
-	running.Go(func() { _ = n.bundles.Run(ctx) }) // none of them fails
+	running.Go(func() { _ = n.bundles.Run(ctx) }) // none of them returns an error
 	running.Go(func() { _ = n.relay.Run(ctx) })
 	running.Go(func() { _ = n.courier.Run(ctx) })
 	return running.Wait
@@ -71,7 +71,7 @@ func (n *watchNode) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 	}, nil
 }
 
-// A watchCallee is a watch as a node has loaded it.
+// A watchCallee is a watch that a node has loaded.
 type watchCallee struct {
 	*pushReceiver
 	callbackURL string
@@ -92,7 +92,7 @@ func (n *watchNode) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	})
 }
 
-// observedWatches gives each watch a receiver before it is stored.
+// observedWatches creates a receiver for each watch before it is stored.
 type observedWatches struct {
 	*pushstore.Store
 	sim *watchSimulation

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A workload is what the clients do, and what checks it.
+// A workload holds what the clients do and what checks it.
 type workload struct {
 	ledger        *referenceLedger
 	checkers      map[containers.Judge]invariantChecker
@@ -18,11 +18,10 @@ type workload struct {
 	poison        *poisonMessages
 	outbox        outbox
 	mailboxes     *mailboxHistories
-	isDone        bool // the clients have done all they had to do
+	isDone        bool // all clients have finished
 }
 
-// runWorkload is what the parties do: they send and fetch, some of them sleep for a night,
-// longer than what was acknowledged is kept, and do so again.
+// runWorkload runs all clients in one phase or several. Between two phases it waits for longer than the retention.
 func (sim *simulation) runWorkload() error {
 	senders, err := sim.newSenders()
 	if err != nil {
@@ -49,14 +48,14 @@ func (sim *simulation) runWorkload() error {
 		if err := sim.runPhase(day, senders, actors); err != nil || sim.ctx.Err() != nil {
 			return err
 		}
-		for _, s := range senders { // what was delivered is not sent again days later
+		for _, s := range senders { // delivered events are not repeated in later phases
 			s.sent = nil
 		}
 	}
 	return sim.verifyEnd()
 }
 
-// runPhase has all parties act until all that was sent is delivered.
+// runPhase runs all clients until all events are delivered.
 func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClient) error {
 	var fetching, sending sync.WaitGroup
 	finish := make(chan struct{})
@@ -110,8 +109,8 @@ func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClien
 	return nil
 }
 
-// waitForRetention, before a day, lets so much time pass that all that was acknowledged may go.
-// Every other morning comes while the sweeps are about it, and a dawn when one begins.
+// waitForRetention waits before a phase until most acknowledged events may be removed. Half of the phases begin while
+// sweeps run. If the plan says so, a phase begins exactly when a sweep is about to remove something.
 func (sim *simulation) waitForRetention(day int) bool {
 	if err := sim.awaitNotices(); err != nil {
 		sim.Fail(err)
@@ -127,7 +126,7 @@ func (sim *simulation) waitForRetention(day int) bool {
 	if sim.plan.stopsAtSweeps {
 		dawn, long = sim.work.coverObserver.sweepStarts, long+time.Hour
 		select {
-		case <-dawn: // of a day that is over
+		case <-dawn: // a signal of the last phase
 		default:
 		}
 	}

@@ -2,8 +2,7 @@ package simulate
 
 import "time"
 
-// verifyEnd holds what is left in the end to what is to be left, in a world in which all
-// was delivered.
+// verifyEnd checks the final state after all events were delivered.
 func (sim *simulation) verifyEnd() error {
 	for _, holds := range []func() error{sim.work.ledger.verifyDeliveries, sim.awaitNotices, sim.awaitEmptyOutbox, sim.verifyBus, sim.verifyStore} {
 		if err := holds(); err != nil {
@@ -13,7 +12,7 @@ func (sim *simulation) verifyEnd() error {
 	return nil
 }
 
-// keepFaultsOn lets the weather last for a while, for those who fetch.
+// keepFaultsOn lets faults happen for a while after the last event was sent, for the actors.
 func (sim *simulation) keepFaultsOn() {
 	timer := time.NewTimer(sim.plan.faultTail)
 	defer timer.Stop()

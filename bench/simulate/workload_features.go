@@ -8,40 +8,39 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Features are what some worlds have and others have not, so that each is met alone
-// and together with others.
+// features are what only some simulations have, so that each feature occurs alone and combined with others.
 type features struct {
-	routes            []route       // of the senders; nil: all call the hub
-	sendsConflicts    bool          // ids are sent again with other content
-	sendsPoison       bool          // and messages that are none
-	requestedOrigin   domain.Origin // whose content is made on request; zero: none
-	faultTail         time.Duration // of the weather, after all was sent
+	routes            []route       // route of each sender; nil: all send by HTTP
+	sendsConflicts    bool          // known ids are sent again with other content
+	sendsPoison       bool          // malformed messages are sent
+	requestedOrigin   domain.Origin // the origin whose content is produced on request; zero: none
+	faultTail         time.Duration // how long faults continue after all events were sent
 	hasOperators      bool
-	phases            int    // the nights between them are longer than the retention
-	stopsAtSweeps     bool   // and end when a sweep is about to let go
-	longPolls         bool   // Peeks wait for something to come
-	clientsGiveUp     bool   // clients give up requests
-	misconfiguresHubs bool   // some lives of hubs have settings that are wrong
-	revokesKeys       bool   // the accounts refuse everybody for a while
-	misconfiguresBus  bool   // somebody gets the queues of domains wrong for a while
-	hasHotPartition   bool   // one partition is throttled now and then
-	hasSocketErrors   bool   // a connection that breaks says how
-	usesReceivers     bool   // hubs call the accounts by connections of their own
-	lockDuration      string // how long the bus locks messages for
-	blobsFailOften    bool   // what is asked of the blobs goes wrong as often as anything
-	smallBuffers      bool   // hubs take few messages in hand
-	hasLoadBursts     bool   // many callers at a time, with what is too much
-	deletesContent    bool   // contents are deleted while their bundles are open
-	hasCorruptor      bool   // somebody damages what is stored, when all else is over
+	phases            int    // number of phases; between them the retention passes
+	stopsAtSweeps     bool   // a wait between phases ends when a sweep is about to remove something
+	longPolls         bool   // Peeks may wait for events
+	clientsGiveUp     bool   // clients may cancel requests
+	misconfiguresHubs bool   // some hub processes have wrong settings
+	revokesKeys       bool   // the accounts refuse all requests for a while
+	misconfiguresBus  bool   // queues of domains are broken for a while
+	hasHotPartition   bool   // one partition is throttled sometimes
+	hasSocketErrors   bool   // connection errors have details
+	usesReceivers     bool   // hubs reach the accounts through their own HTTP clients
+	lockDuration      string // lock duration of the queues
+	blobsFailOften    bool   // requests to Blob Storage fail as often as others
+	smallBuffers      bool   // hubs accept few messages at a time
+	hasLoadBursts     bool   // many requests at a time, or too large ones
+	deletesContent    bool   // content is deleted while its bundle is open
+	hasCorruptor      bool   // stored documents are damaged after the workload
 }
 
-// A route is how the events of a sender come to the hub.
+// A route is how a sender's events reach the hub.
 type route int
 
 const (
 	overHTTP route = iota
 	overSessions
-	overQueue // in any order
+	overQueue // not in order
 )
 
 func newFeatures(rng random.Source, p *plan) (f features) {

@@ -10,29 +10,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The containers in the account of blobs.
+// The containers of the Blob account.
 const (
 	contentContainer  = "messagehub-content"
 	exchangeContainer = "messagehub-exchange"
 )
 
-// maxDeliveries is how often a message is delivered before it becomes a dead letter: hubs
-// die more often than anywhere.
+// maxDeliveries is the delivery limit of the queues. It is high because hubs die more often than in production.
 const maxDeliveries = 1000
 
-// A plan is what a world is like, apart from its weather.
+// A plan describes a simulation apart from its fault profile.
 type plan struct {
 	consistency string
-	rangeBytes  int64 // of a physical partition, before it splits
+	rangeBytes  int64 // size of a physical partition before it splits; 0: it does not split
 	capacity    int   // of a drawer
 	ordering    domain.Ordering
 	retention   time.Duration
 	sweepEvery  time.Duration
 	domains     config.Domains
 
-	origins []domain.Origin // that are sent
-	groups  []string        // that are peeked
-	inline  domain.Origin   // whose payloads are the content; zero: none
+	origins []domain.Origin // origins of sent events
+	groups  []string        // groups of Peeks
+	inline  domain.Origin   // the origin whose payloads are the content; zero: none
 
 	recipients int
 	clients    int // of each actor
@@ -42,8 +41,8 @@ type plan struct {
 	features
 }
 
-// newPlan makes a plan. What came later is drawn from more, so that a seed keeps the
-// world that it had.
+// newPlan draws a plan. Features that were added later draw from more, later and latest, so that an older seed keeps
+// its plan.
 func newPlan(rng, more, later, latest random.Source) plan {
 	p := plan{
 		consistency: []string{"Strong", "Session", "Session"}[rng.IntN(3)],
@@ -81,28 +80,28 @@ func newPlan(rng, more, later, latest random.Source) plan {
 	return p
 }
 
-// Of ten worlds nine are small, so that many are tried: most races need few parties. The
-// first seeds keep the worlds that they had, which may have everything: those that ever
-// found something are among them.
+// firstSmallSeed is the first seed that may be small. From there on, nine of ten simulations are small, because most
+// races need few clients and small simulations are fast. Lower seeds may have every feature, so that the seeds that
+// found faults keep their simulations.
 const firstSmallSeed = 10_000
 
 func isSmall(seed uint64) bool {
 	return seed >= firstSmallSeed && random.NewSource(seed, 8).IntN(10) != 0
 }
 
-// shrink leaves out what needs much time, and what the histories of mailboxes do not know.
+// shrink removes the features that take long or that histories do not model.
 func (p *plan) shrink() {
 	p.hasCorruptor, p.hasLoadBursts, p.misconfiguresBus, p.hasOperators, p.sendsConflicts = false, false, false, false, false
 	p.phases, p.retention, p.sweepEvery, p.faultTail = 1, 0, -1, 0
 }
 
-// endWaitsAtSweeps has a small world sleep some nights, each until a sweep is about to let
-// something go, so that Saves meet it.
+// endWaitsAtSweeps gives a small simulation several phases, each of which begins when a sweep is about to remove
+// something, so that Saves meet sweeps.
 func (p *plan) endWaitsAtSweeps() {
 	p.stopsAtSweeps, p.phases, p.retention, p.sweepEvery = true, 4, 8*time.Minute, 2*time.Minute
 }
 
-// ingestLimits is how much a hub has in hand of the bus.
+// ingestLimits returns the limits for a hub's messages in progress.
 func (p *plan) ingestLimits() ingest.Limits {
 	if !p.smallBuffers {
 		return ingest.Limits{}
@@ -110,7 +109,7 @@ func (p *plan) ingestLimits() ingest.Limits {
 	return ingest.Limits{ReceiverMessages: 5, ReceiverBytes: 4000, Messages: 5, Bytes: 1000, Saves: 1}
 }
 
-// busEntities are those of the namespace.
+// busEntities returns the entities of the namespace.
 func (p *plan) busEntities() (e busembedded.Entities) {
 	queue := func(name string, sessions bool) {
 		q := busembedded.QueueSetup{Name: name}
@@ -132,5 +131,5 @@ func (p *plan) busEntities() (e busembedded.Entities) {
 	return e
 }
 
-// hasRequestedContent reports whether the content of an origin is made on request.
+// hasRequestedContent reports whether an origin's content is produced on request.
 func (p *plan) hasRequestedContent() bool { return p.requestedOrigin != (domain.Origin{}) }
