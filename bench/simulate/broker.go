@@ -44,7 +44,7 @@ const (
 )
 
 // hasBroker reports whether a seed has a broker simulation.
-func hasBroker(seed uint64) bool { return random.NewSource(seed, brokerPurposes+500).IntN(3) == 0 }
+func hasBroker(seed uint64) bool { return random.New(seed, brokerPurposes+500).IntN(3) == 0 }
 
 func newBrokerSimulation(o *Options) (*brokerSimulation, error) {
 	p, err := newPushSimulation(o, brokerPurposes, brokerFaults)

@@ -25,7 +25,7 @@ func (n *brokerNode) runWorker(ctx context.Context) {
 		return
 	}
 	hub := &overdueHub{baseClient: n.sim.newClient(n.who, n.rngPurpose(4000)), sim: n.sim}
-	failsafe.New(hub, failsafe.Options{Random: random.NewSource(n.sim.options.Seed, n.rngPurpose(4500)).Uint64}).Run(ctx)
+	failsafe.New(hub, failsafe.Options{Random: random.New(n.sim.options.Seed, n.rngPurpose(4500)).Uint64}).Run(ctx)
 }
 
 // awaitBroker waits for a turn, and returns the broker of a running node.

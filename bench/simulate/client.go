@@ -27,7 +27,7 @@ type baseClient struct {
 }
 
 func (sim *simulation) newClient(who string, use uint64) baseClient {
-	return baseClient{sim: sim, who: who, rng: random.NewSource(sim.options.Seed, use)}
+	return baseClient{sim: sim, who: who, rng: random.New(sim.options.Seed, use)}
 }
 
 // awaitTurn waits until the scheduler lets the client act. The outcome is the name of the injected fault, or "".

@@ -38,7 +38,7 @@ func (sim *simulation) runCorruption() error {
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
 		var making sync.WaitGroup
 		over := make(chan struct{})
-		m := &contentDomain{baseClient: sim.newClient("maker", 301), laterRNG: random.NewSource(sim.options.Seed, 302)}
+		m := &contentDomain{baseClient: sim.newClient("maker", 301), laterRNG: random.New(sim.options.Seed, 302)}
 		making.Go(func() { m.runUntil(over) })
 		defer making.Wait()
 		defer close(over)

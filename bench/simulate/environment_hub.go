@@ -92,17 +92,17 @@ func withHTTPS(endpoint string) string { return strings.Replace(endpoint, "http:
 // tailEvents returns the limit for the events that a hub leaves in a head. The hubs of a simulation may differ, and
 // in some simulations it is 0 for all.
 func (h *hub) tailEvents() int {
-	if random.NewSource(h.sim.options.Seed, 403).IntN(4) == 0 {
+	if random.New(h.sim.options.Seed, 403).IntN(4) == 0 {
 		return 0
 	}
-	own := random.NewSource(h.sim.options.Seed, uint64(410+100*h.index+h.number)) //nolint:gosec // positive
+	own := random.New(h.sim.options.Seed, uint64(410+100*h.index+h.number)) //nolint:gosec // positive
 	return []int{1, 2, 3, 5, 24, 24, 24, 0}[own.IntN(8)]
 }
 
 // unfilteredCabinets returns how many cabinets a hub reads one by one before it uses their recipient's filter.
 // Simulations rarely have as many as the default.
 func (h *hub) unfilteredCabinets() int {
-	own := random.NewSource(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
+	own := random.New(h.sim.options.Seed, uint64(420+100*h.index+h.number)) //nolint:gosec // positive
 	return []int{-1, -1, 1, 2, 0}[own.IntN(5)]
 }
 
@@ -113,7 +113,7 @@ func (h *hub) runNode() {
 	h.sim.mu.Lock()
 	h.cancel = cancel
 	h.sim.mu.Unlock()
-	cfg, random := h.sim.hubSettings(), random.NewSource(h.sim.options.Seed, uint64(1000*(h.index+1)+h.number)) //nolint:gosec // positive
+	cfg, random := h.sim.hubSettings(), random.New(h.sim.options.Seed, uint64(1000*(h.index+1)+h.number)) //nolint:gosec // positive
 	h.misconfigure(random, &cfg)
 	cfg.Cosmos.TailEvents = h.tailEvents()
 	options := node.Options{

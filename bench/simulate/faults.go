@@ -27,7 +27,7 @@ func (sim *simulation) drawStaleness(x *httpExchange) int {
 		return 0
 	}
 	old := 1 + sim.FaultRNG.IntN(6)
-	if !sim.Injects() {
+	if !sim.BeginFault() {
 		return 0
 	}
 	return old
@@ -42,7 +42,7 @@ func (sim *simulation) drawDelay() time.Duration {
 	if sim.FaultRNG.IntN(4) > 0 {
 		d /= 100
 	}
-	if !sim.Injects() {
+	if !sim.BeginFault() {
 		return 0
 	}
 	return d
@@ -56,7 +56,7 @@ func (sim *simulation) injectProcessFaults() {
 		return
 	}
 	happens := func(rate int) bool {
-		return rate > 0 && sim.FaultRNG.IntN(100_000) < rate && sim.Injects()
+		return rate > 0 && sim.FaultRNG.IntN(100_000) < rate && sim.BeginFault()
 	}
 	i := sim.FaultRNG.IntN(hubCount)
 	h := sim.hubAt(i)

@@ -36,7 +36,7 @@ func TestAMemberWatch_FindsShardsThatMayNotBeTaken(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var found error
 				nodes := memory.NewNodes(time.Now)
-				n := &pushNode{sim: &pushSimulation{simulation: &simulation{Scheduler: &scheduler.Scheduler{Coverage: coverage.NewCounts()}}}}
+				n := &pushNode{sim: &pushSimulation{simulation: &simulation{Scheduler: &scheduler.Scheduler{Coverage: coverage.New()}}}}
 				m := newMemberChecker(n)
 				m.store, m.isDisabled, m.fail = nodes, tc.isOff, func(err error) { found = err }
 				var a repository.Assignment

@@ -112,14 +112,14 @@ type objectMessage struct {
 }
 
 // hasObjects reports whether a seed has an object simulation.
-func hasObjects(seed uint64) bool { return random.NewSource(seed, objectPurposes+500).IntN(3) == 0 }
+func hasObjects(seed uint64) bool { return random.New(seed, objectPurposes+500).IntN(3) == 0 }
 
 func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	base, err := newSimulation(o)
 	if err != nil {
 		return nil, err
 	}
-	sim := &objectSimulation{simulation: base, rng: random.NewSource(o.Seed, objectPurposes+501), plan: newObjectPlan(random.NewSource(o.Seed, objectPurposes+502)), source: memory.NewSource(objectBucket)}
+	sim := &objectSimulation{simulation: base, rng: random.New(o.Seed, objectPurposes+501), plan: newObjectPlan(random.New(o.Seed, objectPurposes+502)), source: memory.NewSource(objectBucket)}
 	sim.clock.shift = time.Until(objecttest.FirstMoment.Add(time.Hour))
 	sim.observer = base.work.checkers[containers.InvariantsObjects].(*objects.Observer)
 	if sim.plan.retention > 0 {

@@ -63,7 +63,7 @@ func (sim *objectSimulation) startNode(i int) (*objectNode, error) {
 		return nil, fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	options := sim.storeOptions
-	options.Random = random.NewSource(sim.options.Seed, uint64(objectPurposes+600+100*i+sim.starts[i])).Uint64 //nolint:gosec // positive
+	options.Random = random.New(sim.options.Seed, uint64(objectPurposes+600+100*i+sim.starts[i])).Uint64 //nolint:gosec // positive
 	options.Clock = func() time.Time { return sim.clock.nextTime().Add(time.Duration(n.skew.Load())) }
 	n.store = objectstore.New(db, options)
 	n.ledger = sim.newLedgerService(n.store, &objectSource{sim.source, n, sim.newClient(n.who, objectPurposes+900)}, options)
@@ -123,7 +123,7 @@ func (sim *objectSimulation) injectNodeFaults() {
 		return
 	}
 	happens := func(rate int) bool {
-		return rate > 0 && sim.FaultRNG.IntN(100_000) < rate && sim.Injects()
+		return rate > 0 && sim.FaultRNG.IntN(100_000) < rate && sim.BeginFault()
 	}
 	switch {
 	case happens(4 * sim.Profile.Kills):

@@ -24,7 +24,7 @@ func (sim *objectSimulation) verifyObjects() error {
 	}
 	defer db.Close()
 	options := sim.storeOptions
-	options.Clock, options.Random = sim.clock.nextTime, random.NewSource(sim.options.Seed, objectPurposes+700).Uint64
+	options.Clock, options.Random = sim.clock.nextTime, random.New(sim.options.Seed, objectPurposes+700).Uint64
 	store := objectstore.New(db, options)
 	node := sim.newLedgerService(store, sim.source, options)
 	ctx, cancel := context.WithCancel(sim.ctx)

@@ -50,7 +50,7 @@ const pushNodes = 2
 const pushFaults = 1_000_000
 
 // hasPush reports whether a seed has a push simulation.
-func hasPush(seed uint64) bool { return random.NewSource(seed, 500).IntN(3) == 0 }
+func hasPush(seed uint64) bool { return random.New(seed, 500).IntN(3) == 0 }
 
 // newPushSimulation returns a simulation whose random sources have purposes above uses, and whose faults have numbers
 // above faults.
@@ -60,10 +60,10 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 		return nil, err
 	}
 	p := &pushSimulation{
-		simulation: sim, rng: random.NewSource(o.Seed, 501+uses), purposes: uses, attempts: len(pushDelays), content: memory.NewContent(),
+		simulation: sim, rng: random.New(o.Seed, 501+uses), purposes: uses, attempts: len(pushDelays), content: memory.NewContent(),
 		receivers: make(map[string]*pushReceiver), addresses: make(map[string]*pushReceiver),
 	}
-	p.workload, p.failSafe = p.publishAll, newFailSafe(random.NewSource(o.Seed, 503+uses))
+	p.workload, p.failSafe = p.publishAll, newFailSafe(random.New(o.Seed, 503+uses))
 	if p.failSafe.hasDisabled() {
 		sim.Profile.Kills = []int{0, 100}[p.failSafe.rng.IntN(2)] // so that a surviving node runs for long
 	}
@@ -290,10 +290,10 @@ func (p *pushSimulation) injectNodeFaults() {
 		return
 	}
 	happens := func(rate int) bool {
-		return rate > 0 && p.FaultRNG.IntN(100_000) < rate && p.Injects()
+		return rate > 0 && p.FaultRNG.IntN(100_000) < rate && p.BeginFault()
 	}
 	switch {
-	case p.beginOutage() && p.Injects():
+	case p.beginOutage() && p.BeginFault():
 		p.Log(n.who + " is killed, and stays down")
 		n.staysDown = true // must be set before the node ends
 		n.kill()

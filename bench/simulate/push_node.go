@@ -92,7 +92,7 @@ func (n *pushNode) runNode() error {
 		return fmt.Errorf("%s connects: %w", n.who, err)
 	}
 	defer db.Close()
-	random := random.NewSource(p.options.Seed, n.rngPurpose(600))
+	random := random.New(p.options.Seed, n.rngPurpose(600))
 	now := func() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
 	n.store = pushstore.New(db, p.content, pushstore.Options{Clock: now, Random: random.Uint64, SegmentBytes: p.segments})
 	n.caller = webhook.New(webhook.Options{

@@ -55,7 +55,7 @@ type pushReceiver struct {
 }
 
 func (p *pushSimulation) newReceiver(id domain.CursorID, stream domain.StreamName, name string, i int) *pushReceiver {
-	rng := random.NewSource(p.options.Seed, p.purposes+uint64(540+i)) //nolint:gosec // positive
+	rng := random.New(p.options.Seed, p.purposes+uint64(540+i)) //nolint:gosec // positive
 	r := &pushReceiver{
 		sim: p, name: name, address: fmt.Sprintf("192.0.2.%d", 10+i), rng: rng, cursor: id, stream: stream, concurrency: 1 + rng.IntN(4), filters: rng.IntN(3) == 0, fails: []int{0, 1, 4, 8}[rng.IntN(4)],
 		conns: make(chan net.Conn), closed: make(chan struct{}),

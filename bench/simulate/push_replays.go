@@ -9,7 +9,7 @@ import (
 )
 
 // hasReplays reports whether the push simulation of a seed has an operator that replays deliveries.
-func hasReplays(seed uint64) bool { return random.NewSource(seed, 502).IntN(3) == 0 }
+func hasReplays(seed uint64) bool { return random.New(seed, 502).IntN(3) == 0 }
 
 // A pushOperator requests replays of deliveries from any node.
 type pushOperator struct {

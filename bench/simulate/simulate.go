@@ -76,7 +76,7 @@ func runSeed(t *testing.T, o Options) (r Result) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(2 << 30))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // package scheduler relies on one processor
 	scheduler.SeedChoices(o.Seed)
-	r.Coverage = coverage.NewCounts()
+	r.Coverage = coverage.New()
 	isKnown := false
 	for _, world := range []struct {
 		has      bool

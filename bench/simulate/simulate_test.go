@@ -57,7 +57,7 @@ func TestSeeds(t *testing.T) {
 	for seed := *from; seed < *from+few; seed++ {
 		all = append(all, seedRun{seed, Kind(*only)})
 	}
-	sum := runTotals{From: *from, Seeds: uint64(len(all)), Coverage: coverage.NewCounts()}
+	sum := runTotals{From: *from, Seeds: uint64(len(all)), Coverage: coverage.New()}
 	began := time.Now()
 	for _, one := range all {
 		t.Run(fmt.Sprint(one.seed), func(t *testing.T) { sum.runSeeds(t, one) })

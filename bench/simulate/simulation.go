@@ -32,32 +32,32 @@ type simulation struct {
 }
 
 func newSimulation(o *Options) (*simulation, error) {
-	rng, latest := random.NewSource(o.Seed, 3), random.NewSource(o.Seed, 7)
-	sim := &simulation{options: o, plan: newPlan(rng, random.NewSource(o.Seed, 4), random.NewSource(o.Seed, 5), latest), Scheduler: scheduler.New(o.Seed, o.Drop, o.Trace, scheduler.NewProfile(rng))}
+	rng, latest := random.New(o.Seed, 3), random.New(o.Seed, 7)
+	sim := &simulation{options: o, plan: newPlan(rng, random.New(o.Seed, 4), random.New(o.Seed, 5), latest), Scheduler: scheduler.New(o.Seed, o.Drop, o.Trace, scheduler.NewProfile(rng))}
 	sim.work = workload{ledger: newReferenceLedger(), poison: newPoisonMessages(), outbox: make(outbox)}
 	sim.faults.requestCounts = make(map[string]int)
 	if isSmall(o.Seed) {
-		if sim.plan.shrink(); random.NewSource(o.Seed, 9).IntN(12) == 0 {
+		if sim.plan.shrink(); random.New(o.Seed, 9).IntN(12) == 0 {
 			sim.plan.endWaitsAtSweeps()
 		}
-		net := random.NewSource(o.Seed, 99)
+		net := random.New(o.Seed, 99)
 		sim.plan.hasSocketErrors, sim.plan.hasHotPartition = net.IntN(2) == 0, net.IntN(4) == 0
 	}
-	sim.plan.usesReceivers = random.NewSource(o.Seed, 402).IntN(12) == 0
-	sim.plan.deletesContent = sim.plan.hasRequestedContent() && !sim.plan.hasCorruptor && random.NewSource(o.Seed, 404).IntN(2) == 0
+	sim.plan.usesReceivers = random.New(o.Seed, 402).IntN(12) == 0
+	sim.plan.deletesContent = sim.plan.hasRequestedContent() && !sim.plan.hasCorruptor && random.New(o.Seed, 404).IntN(2) == 0
 	if sim.plan.hasHotPartition {
 		sim.Profile.Throttlings = max(sim.Profile.Throttlings, 200)
 	}
 	if sim.plan.hasCorruptor {
 		sim.env.stored = newStoredDocuments()
 	}
-	if rights := random.NewSource(o.Seed, 6); rights.IntN(4) == 0 { // to interrupt operations that are otherwise retried
+	if rights := random.New(o.Seed, 6); rights.IntN(4) == 0 { // to interrupt operations that are otherwise retried
 		sim.Profile.FrequentFault, sim.Profile.TurnFaults = faulty.Forbidden.String(), max(sim.Profile.TurnFaults, 60)
 	}
 	if latest.IntN(3) == 0 {
 		sim.Profile.RareRequests = []int{60, 150, 300}[latest.IntN(3)]
 	}
-	if tokens := random.NewSource(o.Seed, 405); tokens.IntN(5) == 0 {
+	if tokens := random.New(o.Seed, 405); tokens.IntN(5) == 0 {
 		sim.env.issuer = newTokenIssuer(sim, tokens)
 		sim.Profile.ClockJumps = 0 // a jump could make a token expire at any time
 	}

@@ -29,7 +29,7 @@ const (
 
 // hasSubscriptions reports whether a seed has a subscription simulation.
 func hasSubscriptions(seed uint64) bool {
-	return random.NewSource(seed, subscriptionPurposes+500).IntN(3) == 0
+	return random.New(seed, subscriptionPurposes+500).IntN(3) == 0
 }
 
 func newSubscriptionSimulation(o *Options) (*subscriptionSimulation, error) {

@@ -63,7 +63,7 @@ const (
 )
 
 // hasWatches reports whether a seed has a watch simulation.
-func hasWatches(seed uint64) bool { return random.NewSource(seed, watchPurposes+500).IntN(3) == 0 }
+func hasWatches(seed uint64) bool { return random.New(seed, watchPurposes+500).IntN(3) == 0 }
 
 func newWatchSimulation(o *Options) (*watchSimulation, error) {
 	p, err := newPushSimulation(o, watchPurposes, watchFaults)

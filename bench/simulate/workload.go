@@ -35,7 +35,7 @@ func (sim *simulation) runWorkload() error {
 	var makers sync.WaitGroup
 	over := make(chan struct{})
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
-		m := &contentDomain{baseClient: sim.newClient("maker", 50), laterRNG: random.NewSource(sim.options.Seed, 51)}
+		m := &contentDomain{baseClient: sim.newClient("maker", 50), laterRNG: random.New(sim.options.Seed, 51)}
 		makers.Go(func() { m.runUntil(over) })
 	}
 	defer makers.Wait()

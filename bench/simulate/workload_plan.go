@@ -86,7 +86,7 @@ func newPlan(rng, more, later, latest random.Source) plan {
 const firstSmallSeed = 10_000
 
 func isSmall(seed uint64) bool {
-	return seed >= firstSmallSeed && random.NewSource(seed, 8).IntN(10) != 0
+	return seed >= firstSmallSeed && random.New(seed, 8).IntN(10) != 0
 }
 
 // shrink removes the features that take long or that histories do not model.

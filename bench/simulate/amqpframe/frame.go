@@ -1,10 +1,8 @@
 // Package amqpframe reads the frames of AMQP 1.0 that a process and its namespace exchange.
 //
-// The simulation and package crashsites stand between a hub and its bus. The simulation
-// names what a chunk of a connection carries ([Names]) and lets it through when its turn
-// comes; crashsites follows links and deliveries ([Deframer]) to end a process at a step.
-// The package asks for no more than the AMQP of a client that works, and skips what it does
-// not know.
+// The simulation and package crashsites stand between a hub and its bus. The simulation names the frames of a chunk
+// ([Names]) and delivers each chunk in its turn; crashsites follows links and deliveries ([Deframer]) to kill a
+// process at a step. The package reads only what these need, and skips everything else.
 package amqpframe
 
 import (
@@ -12,7 +10,7 @@ import (
 	"strings"
 )
 
-// The performatives that say where a hub stands with its bus.
+// The performatives that tell the state of a connection.
 const (
 	Begin       = 0x11
 	Attach      = 0x12
@@ -23,16 +21,16 @@ const (
 // Accepted is the outcome of a delivery that its receiver has settled.
 const Accepted = 0x24
 
-const headerSize = 8 // of the protocol, and of a frame
+const headerSize = 8 // size of the protocol header, and of a frame header
 
-// A Frame is a performative with its fields, each as it is on the wire.
+// A Frame is a performative with its encoded fields.
 type Frame struct {
 	Channel uint64
 	Code    uint64 // the performative
 	fields  [][]byte
 }
 
-// Field returns the field at position i as it is on the wire, nil if there is none.
+// Field returns the encoded field at position i, or nil if there is none.
 func (f *Frame) Field(i int) []byte {
 	if i < len(f.fields) {
 		return f.fields[i]
@@ -67,7 +65,7 @@ func parseFrame(p []byte) (f Frame, ok bool) {
 	const isAMQP = 0
 	body := min(4*int(p[4]), len(p))
 	if p[5] != isAMQP || body == len(p) {
-		return f, false // SASL, or a sign of life
+		return f, false // a SASL frame, or an empty frame that keeps the connection open
 	}
 	f.Channel = uint64(binary.BigEndian.Uint16(p[6:]))
 	code, fields, ok := Described(p[body:])
@@ -98,8 +96,8 @@ func parseList(p []byte) (elements [][]byte, ok bool) {
 	}
 	var inside []byte
 	switch {
-	case p[0] == 0x45: // which is empty
-	case p[0] == 0xc0 && n >= 3: // behind its size and the count of its elements
+	case p[0] == 0x45: // the empty list
+	case p[0] == 0xc0 && n >= 3: // after its size and its element count
 		inside = p[3:n]
 	case p[0] == 0xd0 && n >= 9:
 		inside = p[9:n]
@@ -116,15 +114,15 @@ func parseList(p []byte) (elements [][]byte, ok bool) {
 	return elements, true
 }
 
-// valueWidth is how many bytes the value has with which p begins, 0 if p ends before it
-// does. The upper half of a value's first byte says how its length is told.
+// valueWidth returns the encoded size of the value that p begins with, or 0 if p is incomplete. The upper half of the
+// first byte says how the length is encoded.
 func valueWidth(p []byte) int {
 	if len(p) == 0 {
 		return 0
 	}
 	n := 0
 	switch p[0] >> 4 {
-	case 0x0: // described: a descriptor, and a value
+	case 0x0: // a descriptor and a value
 		d := valueWidth(p[1:])
 		if d == 0 {
 			return 0

@@ -1,16 +1,16 @@
-// Package consumerhistory checks whether a hub that does one thing at a time could have given the answers that
-// one consumer of a channel has got by its two doors: calls, and bundles that it fetches.
+// Package consumerhistory checks whether a sequential hub could have delivered what one consumer of a channel
+// received, by calls and in bundles that it fetched.
 //
-// A [Recorder] notes when each operation began and ended. [Recorder.Check] has porcupine look for an
-// order of the operations in which each takes effect at one moment between the two, and in which
+// A [Recorder] notes when each operation began and ended. [Recorder.Check] has porcupine look for an order of the
+// operations in which each takes effect at one moment between its begin and its end, and in which
 //
-//   - a consumer is called with no message of a bundle, neither before nor after its Dequeue,
+//   - the consumer is called with no message of a bundle, neither before nor after its Dequeue,
 //   - a bundle has no message that a call has delivered or that another bundle had,
-//   - one bundle is open at most, it is the same until it is dequeued, and it is not fetched after that,
-//   - a bundle that was fetched is not unknown while it is open, and is dequeued in the end.
+//   - at most one bundle is open, it stays the same until it is dequeued, and it is not fetched after that,
+//   - a fetched bundle can be dequeued while it is open, and is dequeued at the end.
 //
-// Calls whose results are lost with their node say nothing, and are not noted: their messages may come
-// by both doors.
+// Calls whose results were lost with their node prove nothing and are not noted: their messages may be delivered both
+// ways.
 package consumerhistory
 
 import (
@@ -42,30 +42,29 @@ const (
 	end
 )
 
-// An operation is one of a client, or a call by a node.
+// An operation is a request of a client, or a call by a node.
 type operation struct {
 	kind         operationKind
 	client       int
 	began, ended int64
-	entries      []string // of a call: one; of a Peek: those of the bundle
-	bundle       string   // of a Peek or a Dequeue; "" of a Peek that has found none
+	entries      []string // of a call: its entry; of a Peek: the entries of the bundle
+	bundle       string   // of a Peek or a Dequeue; "" if a Peek returned none
 	isDelivered  bool     // of a call
 	outcome      Outcome  // of a Dequeue
 }
 
-// A Recorder notes the operations of one consumer. It is safe for concurrent use. Its times are those
-// of any counter.
+// A Recorder notes the operations of one consumer. It is safe for concurrent use. Any counter can serve as its clock.
 type Recorder struct {
 	mu         sync.Mutex
 	operations []operation
 }
 
-// Call notes a call with an entry, which has delivered it or failed.
+// Call notes a call with an entry that was delivered or failed.
 func (r *Recorder) Call(began, ended int64, entry string, isDelivered bool) {
 	r.addOperation(operation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
 }
 
-// Peek notes that a client has got a bundle, or "" if the answer was that nothing waits.
+// Peek notes that a client received a bundle; "" if the answer was that nothing waits.
 func (r *Recorder) Peek(client int, began, ended int64, bundle string, entries []string) {
 	r.addOperation(operation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
 }
@@ -87,8 +86,8 @@ func (r *Recorder) addOperation(o operation) {
 // Options say how a history is checked.
 type Options struct {
 	StaleReads bool // a Peek that finds no bundle proves nothing
-	Limit      int  // for the operations of a history that is checked; default 200
-	Steps      int  // limit for the search; default 100,000
+	Limit      int  // limit for the operations of a checked history; default 200
+	Steps      int  // limit for the steps of the search; default 100,000
 }
 
 // A Verdict is the result of a check.
@@ -96,13 +95,13 @@ type Verdict int
 
 // The verdicts. GaveUp is a failure.
 const (
-	GaveUp  Verdict = iota // the search was too long, so it has shown nothing
-	Skipped                // the consumer has got no bundle, or has too many operations
+	GaveUp  Verdict = iota // the search reached its limit and proves nothing
+	Skipped                // the consumer received no bundle, or has too many operations
 	Legal
 	Illegal
 )
 
-// Check looks for an order of the operations that ended, as of time at.
+// Check looks for an order of the operations up to time at.
 func (r *Recorder) Check(at int64, opts Options) Verdict {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +117,7 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 	for i := range r.operations {
 		o := &r.operations[i]
 		if o.kind == call && !bundled[o.entries[0]] || o.kind == peek && o.bundle == "" && opts.StaleReads {
-			continue // it cannot contradict anything
+			continue // it is consistent with every order
 		}
 		history = append(history, porcupine.Operation{ClientId: o.client, Input: o, Call: o.began, Return: o.ended})
 	}
@@ -147,18 +146,18 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 	return Illegal
 }
 
-// A consumerState is the state of one. It is not changed.
+// A consumerState is the state of the consumer after some operations. It is immutable.
 type consumerState struct {
-	open    *operation   // the Peek that has opened the bundle that is open; nil: none is
-	bundles []*operation // the Peeks that have opened bundles, in order
-	given   []string     // entries that calls have delivered, in order
+	open    *operation   // the Peek that opened the open bundle; nil: none is open
+	bundles []*operation // the Peeks that opened bundles, in order
+	given   []string     // entries that calls have delivered, sorted
 }
 
 func (c consumerState) isEqual(d consumerState) bool {
 	return c.open == d.open && slices.Equal(c.bundles, d.bundles) && slices.Equal(c.given, d.given)
 }
 
-// applyOperation returns the consumer after an operation, and false if that could not be.
+// applyOperation returns the state after an operation, and false if the operation is impossible in state c.
 func (c consumerState) applyOperation(o *operation) (bool, consumerState) {
 	switch o.kind {
 	case call:
@@ -202,7 +201,7 @@ func (c consumerState) applyDequeue(o *operation) (bool, consumerState) {
 	switch o.outcome {
 	case Done:
 		return wasOpen, c
-	case NotFound: // one that was dequeued long ago is forgotten
+	case NotFound: // hubs forget old dequeued bundles
 		return !isOpen, c
 	default:
 		return true, c

@@ -1,11 +1,9 @@
-// Package containers lists the Cosmos containers in which hubs store documents, each with
-// the package that judges its documents.
+// Package containers lists the Cosmos containers in which hubs store documents, each with the package that checks its
+// documents.
 //
-// All observers of a simulation work from this list: the names of requests (package steps),
-// the invariants (package invariants), what a corruptor finds and damages, and the small worlds.
-// A hub that uses a container which is not listed fails the run, so that no document is
-// stored unseen. Whoever adds a container adds an entry here, and gives the simulation the
-// judge that the entry names.
+// All observers of a simulation use this list: the names of requests (package steps), the invariants (package
+// invariants), the corruptor and package explorer. A hub that uses a container which is not listed fails the run, so
+// that no document is stored unchecked. A new container needs an entry here and a checker in the simulation.
 package containers
 
 import (
@@ -14,10 +12,10 @@ import (
 	"strings"
 )
 
-// A Judge names the package that compares the commits of containers with their rules.
+// A Judge names the package that checks the commits of containers.
 type Judge string
 
-// The judges.
+// The packages that check commits.
 const (
 	Invariants     Judge = "invariants"      // package bench/simulate/invariants
 	InvariantsPush Judge = "invariants/push" // package bench/simulate/invariants/push
@@ -25,14 +23,14 @@ const (
 	InvariantsObjects Judge = "invariants/objects" // package bench/simulate/invariants/objects
 )
 
-// A Container is one in which hubs store documents.
+// A Container is a container in which hubs store documents.
 type Container struct {
 	Name         string
-	PartitionKey string // the field by which its documents are partitioned
+	PartitionKey string // the field with the partition key
 	Judge        Judge
 }
 
-// The containers of the drawers' repository.
+// The containers of the pull side.
 const (
 	Catalog = "catalog" // heads and the entries of drawers
 	Cabinet = "cabinet" // drawers and pages
@@ -41,14 +39,14 @@ const (
 
 // The containers of the push side.
 const (
-	Streams = "streams" // what was published
-	Cursors = "cursors" // how far each receiver has come, what failed, nodes
+	Streams = "streams" // published messages
+	Cursors = "cursors" // cursors of receivers, failed deliveries, nodes
 )
 
-// Objects is the container of what stores report about their objects.
+// Objects is the container of object events.
 const Objects = "objects"
 
-// All returns every container, in an order that stays.
+// All returns every container, always in the same order.
 func All() []Container {
 	return []Container{
 		{Catalog, "partitionKey", Invariants},
@@ -77,7 +75,7 @@ func Find(name string) (Container, error) {
 	return Container{}, &UnknownError{name}
 }
 
-// Check returns an *UnknownError if req is about a container that is not listed.
+// Check returns an *UnknownError if req uses a container that is not listed.
 func Check(req *http.Request) error {
 	name, _ := NameOf(req)
 	if name == "" {
@@ -87,8 +85,7 @@ func Check(req *http.Request) error {
 	return err
 }
 
-// NameOf returns the name of the container that req is about, "" if it is about none, and what
-// its path names within that.
+// NameOf returns the name of the container in the path of req, or "", and the rest of the path after it.
 func NameOf(req *http.Request) (name, rest string) {
 	_, after, _ := strings.Cut(req.URL.Path, "/colls/")
 	name, rest, _ = strings.Cut(after, "/")

@@ -1,13 +1,14 @@
+// Package coverage counts how often a simulation reaches rare states, such as two hubs that write to one gate. Its
+// list of states is closed: a campaign demands that each of them is reached.
 package coverage
 
 import "fmt"
 
-// Counts counts how often states were reached that are rare, and that the
-// protocols are made for. A campaign that never reaches one of them has proved
-// nothing about it, and fails.
+// Counts counts how often each rare state was reached. A campaign in which a state was never reached proves nothing
+// about it, and fails.
 type Counts map[string]int
 
-// States are the states.
+// States are the rare states that the protocols are made for.
 var States = []string{
 	"a bundle that an operator had taken back was to be confirmed",
 	"a bundle that was confirmed was handed out again by an operator",
@@ -158,7 +159,8 @@ var States = []string{
 	"the duplicates of an event were counted exactly",
 }
 
-func NewCounts() Counts {
+// New returns the count 0 for every state.
+func New() Counts {
 	s := make(Counts)
 	for _, what := range States {
 		s[what] = 0
@@ -166,7 +168,7 @@ func NewCounts() Counts {
 	return s
 }
 
-// Count counts one.
+// Count counts a rare state. It panics if States does not list it.
 func (s Counts) Count(what string) {
 	if _, ok := s[what]; !ok {
 		panic(fmt.Sprintf("%q is no rare state that anybody waits for", what))

@@ -24,25 +24,23 @@ import (
 
 const blobKey = blobs.WellKnownKey
 
-// A busDomain sends events over the bus, makes content when it is asked, and hears
-// what was fetched.
+// A busDomain sends events over the bus, produces content on request, and is notified of dequeued bundles.
 type busDomain struct {
 	load   *clientLoad
 	random *rand.Rand
-	batch  []domainclient.Event // on its way; to be sent again if that is broken off
+	batch  []domainclient.Event // the batch being sent, to be repeated after an interruption
 	http   *http.Client
 	silent bool // it sends nothing
 
-	parts   sync.WaitGroup // all that it does
-	sending sync.WaitGroup // what must not go on twice at a time, for it keeps an order
+	parts   sync.WaitGroup // all its goroutines
+	sending sync.WaitGroup // the goroutine that sends: only one at a time, because events have an order
 	leave   context.CancelFunc
 
 	mu   sync.Mutex
 	errs []error
 }
 
-// startServing begins to be the domain at a bus and an account, until ctx ends or it
-// leaves.
+// startServing connects the domain to a bus and a Blob account until ctx ends or it is stopped.
 func (d *busDomain) startServing(ctx context.Context, bus, account string) error {
 	key, err := container.NewSharedKeyCredential(blobs.WellKnownAccount, blobKey)
 	if err != nil {
@@ -63,7 +61,7 @@ func (d *busDomain) startServing(ctx context.Context, bus, account string) error
 	ctx, d.leave = context.WithCancel(ctx)
 	part := func(run func() error) {
 		d.parts.Go(func() {
-			if err := run(); err != nil && ctx.Err() == nil { // what was broken off says nothing
+			if err := run(); err != nil && ctx.Err() == nil { // errors after an interruption are expected
 				d.mu.Lock()
 				defer d.mu.Unlock()
 				d.errs = append(d.errs, err)
@@ -87,17 +85,16 @@ func (d *busDomain) startServing(ctx context.Context, bus, account string) error
 			return d.sendAll(ctx, c)
 		}()
 		<-ctx.Done()
-		_ = c.Close(context.WithoutCancel(ctx)) // of a connection that may be lost
+		_ = c.Close(context.WithoutCancel(ctx)) // the connection may be lost already
 		return sent
 	})
 	return nil
 }
 
-// isServing reports whether the domain is at work.
+// isServing reports whether the domain is running.
 func (d *busDomain) isServing() bool { return d.leave != nil }
 
-// stopServing ends the work, and waits until nothing is sent any more. The rest may
-// take its time to say farewell to a bus that is gone.
+// stopServing stops the domain, and waits until it sends nothing. Closing a connection to a dead bus may take longer.
 func (d *busDomain) stopServing() {
 	if d.leave != nil {
 		d.leave()
@@ -106,7 +103,7 @@ func (d *busDomain) stopServing() {
 	d.sending.Wait()
 }
 
-// stopAndWait ends the work, and returns what has gone wrong before that.
+// stopAndWait stops the domain, and returns its errors from before that.
 func (d *busDomain) stopAndWait() error {
 	d.stopServing()
 	d.parts.Wait()
@@ -115,7 +112,7 @@ func (d *busDomain) stopAndWait() error {
 	return err
 }
 
-// sendAll sends batches to all actors, each until the bus has taken it.
+// sendAll sends batches to all actors, each until the bus accepts it.
 func (d *busDomain) sendAll(ctx context.Context, c *domainclient.Client) error {
 	for {
 		if d.batch == nil {
@@ -140,7 +137,7 @@ func (d *busDomain) sendAll(ctx context.Context, c *domainclient.Client) error {
 	}
 }
 
-// idsContent is the ids of the events of a bundle, as a JSON array.
+// idsContent returns the ids of the events of a bundle as a JSON array.
 func idsContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	ids, err := r.EventIDs(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"sync"
 )
 
-// A record is what came of one world. A campaign is a file of them, a line each, so
-// that it can be broken off at any time and gone on with.
+// A record is the result of one run. A campaign is a file of records, one per line, so that it can be interrupted and
+// resumed.
 type record struct {
 	Commit  string
 	Place   hubSetup
@@ -39,17 +39,17 @@ type killRecord struct {
 	Times int
 }
 
-// A crashCampaign counts the deaths after which all was well.
+// A crashCampaign counts the kills after which all checks passed.
 type crashCampaign struct {
 	file   string
-	target int // for each cell
+	target int // kills for each crash site
 
 	mu      sync.Mutex
 	records []record
 	counts  map[crashSite]int
 }
 
-// openCampaign reads what there is of a campaign.
+// openCampaign reads the records of a campaign so far.
 func openCampaign(file string, target int) (*crashCampaign, error) {
 	c := &crashCampaign{file: file, target: target, counts: make(map[crashSite]int)}
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
@@ -85,10 +85,10 @@ func siteOf(p hubSetup, s stage, k killRecord) crashSite {
 			return c
 		}
 	}
-	return crashSite{} // which is not asked for any more
+	return crashSite{} // a crash site that does not exist any longer
 }
 
-// wantedSites are the cells at which a hub has not died often enough.
+// wantedSites returns the crash sites with fewer kills than the target.
 func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 	return wanted
 }
 
-// addRecord writes a record down, and returns how many deaths there were of how many.
+// addRecord writes a record, and returns how many kills are done, and of how many.
 func (c *crashCampaign) addRecord(r *record) (done, of int, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *crashCampaign) addRecord(r *record) (done, of int, err error) {
 	return done, of, errors.Join(err, file.Close())
 }
 
-// formatReport is the campaign as a page.
+// formatReport returns the campaign as a Markdown page.
 func (c *crashCampaign) formatReport() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +170,7 @@ How often a hub has died just before and just after each step:
 		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, joinOrNone(failed))
 	for _, s := range stages {
 		all := stepsOf(apart, s)
-		if len(all) == 0 { // the stages of objects are in one place
+		if len(all) == 0 { // the stages of objects have one setup only
 			all = stepsOf(embedded, s)
 		}
 		for _, step := range all {
@@ -217,7 +217,7 @@ func joinOrNone(all []string) string {
 	return strings.Join(all, "; ")
 }
 
-// commit is the one that is tested, as far as git knows when it is first asked.
+// commit returns the tested commit, read from git once.
 var commit = sync.OnceValue(func() string {
 	out, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

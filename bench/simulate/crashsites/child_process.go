@@ -16,19 +16,19 @@ import (
 	"syscall"
 )
 
-// A childProcess is a program that was started, and what it says.
+// A childProcess is a started program and its output.
 type childProcess struct {
 	cmd    *exec.Cmd
-	ready  chan struct{} // closed when it has said its first words
-	first  string        // of them, the rest of the line
-	exited chan struct{} // closed when it is gone and all it said has been read
+	ready  chan struct{} // closed when it has printed its greeting
+	first  string        // rest of the line with the greeting
+	exited chan struct{} // closed when it has exited and its output was read
 	err    error         // of its exit
-	last   string        // its last words, if it has died of its fuse
+	last   string        // its last line, if its kill switch killed it
 
-	stderr bytes.Buffer // to be read once it is gone
+	stderr bytes.Buffer // may be read once the process has exited
 }
 
-// startProcess starts a program whose first words on standard output begin with greeting.
+// startProcess starts a program that prints a line beginning with greeting when it is ready.
 func startProcess(cmd *exec.Cmd, greeting string) (*childProcess, error) {
 	p := &childProcess{cmd: cmd, ready: make(chan struct{}), exited: make(chan struct{})}
 	cmd.Stderr = &p.stderr
@@ -74,16 +74,16 @@ func (p *childProcess) awaitReady(ctx context.Context) error {
 	}
 }
 
-// killProcess ends the process as a power cut would, and waits until it is gone.
+// killProcess kills the process, and waits until it has exited.
 func (p *childProcess) killProcess() {
 	if p == nil {
-		return // it could not be started
+		return // it did not start
 	}
-	_ = p.cmd.Process.Kill() // it may be gone already
+	_ = p.cmd.Process.Kill() // it may have exited
 	<-p.exited
 }
 
-// stopProcess asks the process to end, and returns how it did.
+// stopProcess asks the process to stop, and returns its exit error.
 func (p *childProcess) stopProcess(ctx context.Context) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *childProcess) stopProcess(ctx context.Context) error {
 	}
 }
 
-// errorOutput is what a process that is gone has written to standard error.
+// errorOutput returns the standard error of an exited process.
 func (p *childProcess) errorOutput() string {
 	if p == nil {
 		return ""
@@ -107,13 +107,13 @@ func (p *childProcess) errorOutput() string {
 	return p.stderr.String()
 }
 
-// wasKilled reports whether the process has died of SIGKILL.
+// wasKilled reports whether SIGKILL ended the process.
 func (p *childProcess) wasKilled() bool {
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// startNode starts a hub in a process of its own: this program, once more.
+// startNode starts a hub as a child process, by running this program again.
 func startNode(o *nodeOrders, listener *os.File) (*childProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -126,7 +126,7 @@ func startNode(o *nodeOrders, listener *os.File) (*childProcess, error) {
 	cmd := exec.Command(self) //nolint:noctx,gosec // this program; it ends by a signal
 	cmd.Env = append(os.Environ(), ordersVariable+"="+string(text))
 	cmd.ExtraFiles = []*os.File{listener}
-	if _, err := cmd.StdinPipe(); err != nil { // which ends with this process, and the hub with it
+	if _, err := cmd.StdinPipe(); err != nil { // the pipe ends with this process, and the hub ends with the pipe
 		return nil, err
 	}
 	return startProcess(cmd, firstWords)

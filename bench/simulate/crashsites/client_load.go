@@ -22,24 +22,22 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// clientLoad is those who send over HTTP and those who fetch. They hold out while the hub
-// dies under their hands.
+// A clientLoad is the HTTP clients: some send, others fetch. They retry while the hub is dead.
 type clientLoad struct {
 	url    string
 	http   *http.Client
 	ledger *crashLedger
-	stop   chan struct{} // closed: no more is sent
+	stop   chan struct{} // closed when sending must stop
 
-	content string // folder of the hub's content, from which that of open bundles is deleted; "": nothing is
+	content string // folder of the hub's content, in which content of open bundles is deleted; "": none is
 }
 
-// actors are so many that some always go on: where a hub has died in the middle of a
-// Save, the next one may have to wait for the lease.
+// actors are numerous enough for some to continue while others wait for the lease of a dead hub's Save.
 var actors = []string{"actor-1", "actor-2", "actor-3", "actor-4", "actor-5", "actor-6", "actor-7", "actor-8"}
 
-// outstandingLimit is how many events may be outstanding for an actor before more is sent. Half of
-// them have a drawer or two, so that bundles span some; the others have next to
-// nothing, and are seldom in the middle of a Save.
+// outstandingLimit returns the limit for the outstanding events of an actor. Half of the actors may have a drawer or
+// two, so that their bundles span several drawers; the others have few events, and their Saves are rarely
+// interrupted.
 func outstandingLimit(actor string) int {
 	if slices.Index(actors, actor)%2 == 0 {
 		return 12
@@ -49,8 +47,8 @@ func outstandingLimit(actor string) int {
 
 var origins = []string{manifest, inline, request}
 
-// hasRoom waits until more may be sent to one of some actors, and returns those of
-// whom that is true: none if no more is to be sent.
+// hasRoom waits until one of the actors is below its limit, and returns those that are. It returns none when sending
+// must stop.
 func (l *clientLoad) hasRoom(ctx context.Context, actors ...string) (ready []string) {
 	for {
 		select {
@@ -77,7 +75,7 @@ func (l *clientLoad) hasRoom(ctx context.Context, actors ...string) (ready []str
 	}
 }
 
-// newID gives the id of an event.
+// newID returns a new event id.
 func newID(random *rand.Rand) string {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:8], random.Uint64())
@@ -97,7 +95,7 @@ type announcement struct {
 	Payload          json.RawMessage `json:"payload,omitempty"`
 }
 
-// writeBatches sends batches for an actor, each until it is acknowledged.
+// writeBatches sends batches to an actor, each until it is accepted.
 func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *rand.Rand) error {
 	for len(l.hasRoom(ctx, actor)) > 0 {
 		batch := make([]announcement, 1+random.IntN(5))
@@ -135,7 +133,7 @@ func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *ran
 	return nil
 }
 
-// runActor peeks and dequeues until ctx ends, or all was fetched and nothing more comes.
+// runActor peeks and dequeues until ctx ends, or quiet is closed and the mailbox is empty.
 func (l *clientLoad) runActor(ctx context.Context, actor string, random *rand.Rand, quiet <-chan struct{}) error {
 	for {
 		select {
@@ -168,7 +166,8 @@ func (l *clientLoad) peekBundle(ctx context.Context, actor string) (id string, e
 	return l.peekOnce(ctx, actor, false)
 }
 
-// peekOnce peeks until that is answered. If all contents that are missing were reported, none may be found to be so.
+// peekOnce repeats a Peek until it is answered. If areReported, no Peek may find deleted content that was not
+// reported.
 func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported bool) (id string, err error) {
 	return id, l.retryUntilDone(ctx, func() error {
 		asked := l.ledger.Now()
@@ -183,8 +182,8 @@ func (l *clientLoad) peekOnce(ctx context.Context, actor string, areReported boo
 	})
 }
 
-// dequeueBundle repeats a Dequeue until it is answered. A 404 is right only after an
-// answer that may have been lost.
+// dequeueBundle repeats a Dequeue until it is answered. A 404 is allowed only after an attempt whose answer may have
+// been lost.
 func (l *clientLoad) dequeueBundle(ctx context.Context, actor, id string) error {
 	lost := false
 	return l.retryUntilDone(ctx, func() error {
@@ -204,7 +203,7 @@ func (l *clientLoad) dequeueBundle(ctx context.Context, actor, id string) error 
 	})
 }
 
-// retryUntilDone tries until it works, or never will.
+// retryUntilDone repeats try until it succeeds or fails permanently.
 func (l *clientLoad) retryUntilDone(ctx context.Context, try func() error) error {
 	for {
 		err := try()
@@ -217,7 +216,7 @@ func (l *clientLoad) retryUntilDone(ctx context.Context, try func() error) error
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return err
 		}
-		_ = clock.Sleep(ctx, 5*time.Millisecond) // the next try fails if ctx has ended
+		_ = clock.Sleep(ctx, 5*time.Millisecond) // the next attempt fails if ctx has ended
 	}
 }
 
@@ -226,7 +225,7 @@ type httpAnswer struct {
 	body []byte
 }
 
-// A refusalError is an answer that says no.
+// A refusalError is an answer with a status that reports a failure.
 type refusalError struct {
 	status int
 	body   []byte

@@ -17,19 +17,18 @@ const (
 	sendsOverBus
 )
 
-// A crashLedger is a ledger of what the load sends and fetches. Each actor has one client,
-// so bundles are received in the order in which they were handed out. It also knows the
-// notices that are due, and notifies those who wait for a change.
+// A crashLedger records what the load sends and fetches. Each actor has one client, so bundles are received in the
+// order in which they were handed out. It also knows which notices are due, and wakes waiters on each change.
 //
 // It is safe for concurrent use.
 type crashLedger struct {
 	*ledger.Ledger
 
 	mu      sync.Mutex
-	open    map[[2]string]string // bundles that were received last, by actor and cabinet
-	told    map[string][]string  // by actor: bundles of which the domain is to be notified
-	heard   map[string]bool      // notices, by the domain's name for the bundle
-	changed chan struct{}        // closed, and replaced, with each change
+	open    map[[2]string]string // last received bundle, by actor and cabinet
+	told    map[string][]string  // by actor: bundles of which the domain must be notified
+	heard   map[string]bool      // received notices, by the domain's name for the bundle
+	changed chan struct{}        // closed and replaced on each change
 }
 
 func newCrashLedger() *crashLedger {
@@ -39,8 +38,8 @@ func newCrashLedger() *crashLedger {
 	}
 }
 
-// notePeeked notes a bundle that actor received by a request that began at the moment asked,
-// and returns what is wrong with it.
+// notePeeked notes a bundle that an actor received by a request that began at the moment asked. It returns an error
+// if the bundle is wrong.
 func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Moment) error {
 	isNew, err := l.Receive(actor, id, body, asked, func() ([]ledger.Element, error) {
 		var lines []struct {
@@ -82,7 +81,7 @@ func (l *crashLedger) noteDequeued(actor, id string) {
 	l.wakeWaiters()
 }
 
-// noteNotice notes that the domain was notified of a bundle, by its name for it.
+// noteNotice notes that the domain was notified of a bundle. name is the domain's name for it.
 func (l *crashLedger) noteNotice(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,22 +89,22 @@ func (l *crashLedger) noteNotice(name string) {
 	l.wakeWaiters()
 }
 
-// wakeWaiters wakes all who wait for a change. The caller holds mu.
+// wakeWaiters wakes all waiters. The caller holds mu.
 func (l *crashLedger) wakeWaiters() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// countOutstanding returns how many events of some actors, or of all, are not confirmed, and a
-// channel that is closed with the next change.
+// countOutstanding returns the number of unconfirmed events of some actors, or of all, and a channel that is closed
+// on the next change.
 func (l *crashLedger) countOutstanding(actors ...string) (n int, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Outstanding(actors...), l.changed
 }
 
-// unnotifiedBundles returns the bundles of which the domain is still to be notified, by its names for
-// them, and a channel that is closed with the next change.
+// unnotifiedBundles returns the domain's names of the bundles whose notice is due, and a channel that is closed on
+// the next change.
 func (l *crashLedger) unnotifiedBundles() (names []string, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

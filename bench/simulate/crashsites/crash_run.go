@@ -21,17 +21,17 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A crashRun is one hub in one folder, those who send and those who fetch, and a row of
-// cells: the hub dies at each, and is started again.
+// A crashRun is one hub in one folder with its clients. The hub is killed at one crash site after the other, and
+// started again each time.
 type crashRun struct {
 	place    hubSetup
 	stage    stage
 	seed     uint64
 	folder   string
-	program  string        // messagehub
-	patience time.Duration // for a step to come by
+	program  string        // path of messagehub
+	patience time.Duration // how long to wait for a step
 
-	engines  *engines // if they are apart
+	engines  *engines // nil if the hub embeds them
 	listener *os.File
 	orders   nodeOrders
 	hub      *childProcess
@@ -40,11 +40,11 @@ type crashRun struct {
 	domain   *busDomain
 	random   *rand.Rand
 
-	died   []string // where, in order
+	died   []string // crash sites of the kills, in order
 	kills  map[crashSite]int
-	waited map[crashSite]time.Duration // the longest time for a step to come by
+	waited map[crashSite]time.Duration // longest wait for a step
 	missed []crashSite
-	mended int64 // by check
+	mended int64 // repairs by check
 }
 
 func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *crashRun {
@@ -55,7 +55,7 @@ func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *cras
 	}
 }
 
-// killAtSites lets the hub die at each of the cells, drains it, and says what is wrong.
+// killAtSites kills the hub at each of the crash sites, drains it, and returns the first violation.
 func (w *crashRun) killAtSites(ctx context.Context, cells []crashSite) (err error) {
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
@@ -88,9 +88,8 @@ func (w *crashRun) killAtSites(ctx context.Context, cells []crashSite) (err erro
 	})
 }
 
-// runSweeping fills and drains the hub, lets it die while it removes what was fetched, and
-// then uses it as before. What is sent and answered is not sent again, and nothing
-// waits on the bus: what is removed is not known any more.
+// runSweeping fills and drains the hub, kills it while it sweeps, and then uses it as before. Answered events are not
+// sent again, and no event waits on the bus, because a hub does not recognize swept events.
 func (w *crashRun) runSweeping(ctx context.Context, cells []crashSite) error {
 	w.domain.silent = true
 	fill := func(ctx context.Context) error {
@@ -124,7 +123,7 @@ func (w *crashRun) runSweeping(ctx context.Context, cells []crashSite) error {
 	return w.workUnderLoad(ctx, fill)
 }
 
-// openRun makes what lives as long as the world.
+// openRun creates what lives as long as the run.
 func (w *crashRun) openRun(ctx context.Context, client *http.Client) (err error) {
 	defer func() {
 		if err != nil {
@@ -136,7 +135,7 @@ func (w *crashRun) openRun(ctx context.Context, client *http.Client) (err error)
 		return err
 	}
 	w.listener, err = listener.(*net.TCPListener).File()
-	if err = errors.Join(err, listener.Close()); err != nil { // the file is enough
+	if err = errors.Join(err, listener.Close()); err != nil { // its file stays open
 		return err
 	}
 	w.orders = nodeOrders{Data: filepath.Join(w.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
@@ -153,7 +152,7 @@ func (w *crashRun) openRun(ctx context.Context, client *http.Client) (err error)
 	w.load = &clientLoad{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
 	if w.stage == marking {
 		w.load.content = filepath.Join(w.orders.Data, "content")
-		w.orders.Push = true // with the ledger of objects
+		w.orders.Push = true // together with the object ledger
 	}
 	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
 	return nil
@@ -162,7 +161,7 @@ func (w *crashRun) openRun(ctx context.Context, client *http.Client) (err error)
 func (w *crashRun) closeRun() {
 	w.hub.killProcess()
 	if w.domain != nil {
-		_ = w.domain.stopAndWait() // the world is over, whatever it says
+		_ = w.domain.stopAndWait() // errors at the end of the run do not matter
 	}
 	w.engines.killAll()
 	if w.listener != nil {
@@ -170,8 +169,8 @@ func (w *crashRun) closeRun() {
 	}
 }
 
-// workUnderLoad calls work while the load runs, which then drains the hub. The hub that
-// work leaves is stopped, and what it leaves is checked.
+// workUnderLoad calls work under load, lets the load drain the hub, and stops and checks the hub that work leaves
+// running.
 func (w *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
 	w.load.stop = make(chan struct{})
 	quiet := make(chan struct{})
@@ -202,8 +201,8 @@ func (w *crashRun) workUnderLoad(ctx context.Context, work func(context.Context)
 	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
 
-// awaitNotified returns when the domain was told of all that dead hubs have left untold. The
-// load goes on meanwhile: with each bundle that is fetched, an actor's notices go.
+// awaitNotified waits until the domain has received all notices that killed hubs left. The load continues, because a
+// notice is delivered when its actor fetches another bundle.
 func (w *crashRun) awaitNotified(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
@@ -222,8 +221,8 @@ func (w *crashRun) awaitNotified(ctx context.Context) error {
 	}
 }
 
-// awaitDrained returns when the domain has sent what it was sending, all was fetched, and
-// the domain was told of what is its own.
+// awaitDrained waits until the domain has sent its current batch, all events are fetched, and the domain has received
+// its notices.
 func (w *crashRun) awaitDrained(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
 	defer cancel()
@@ -243,7 +242,7 @@ func (w *crashRun) awaitDrained(ctx context.Context) error {
 	}
 }
 
-// stopAndVerify stops the hub and demands that nothing is wrong.
+// stopAndVerify stops the hub, and returns an error unless all is right.
 func (w *crashRun) stopAndVerify(ctx context.Context) error {
 	if err := w.domain.stopAndWait(); err != nil {
 		return fmt.Errorf("domain: %w", err)
@@ -259,8 +258,7 @@ func (w *crashRun) stopAndVerify(ctx context.Context) error {
 	return w.checkStore(ctx)
 }
 
-// checkStore demands that what is stored is sound but for what a repair can mend, and is
-// clean after that.
+// checkStore returns an error if a check finds damage, or finds anything after a repair.
 func (w *crashRun) checkStore(ctx context.Context) error {
 	cfg, err := w.orders.hubConfig()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoDeathAtAStepLosesAnything has hubs die at some steps in each place, others
-// each time. MESSAGEHUB_CRASH_SITES_SEED draws the same again.
+// TestNoDeathAtAStepLosesAnything kills hubs at a few random crash sites in each setup. MESSAGEHUB_CRASH_SITES_SEED
+// repeats the choice.
 func TestNoDeathAtAStepLosesAnything(t *testing.T) {
 	seed := uint64(numberSetting(t, "MESSAGEHUB_CRASH_SITES_SEED", time.Now().UnixNano()))
 	for _, part := range []struct {
@@ -28,7 +28,7 @@ func TestNoDeathAtAStepLosesAnything(t *testing.T) {
 			some := crashSites(part.place, part.stage)
 			shuffleSites(some, seed)
 			w := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
-			w.patience = 3 * time.Minute // no step may be missed here
+			w.patience = 3 * time.Minute // here a missed step is a failure
 			r := runSites(t, w, some[:part.cells])
 			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
@@ -37,11 +37,9 @@ func TestNoDeathAtAStepLosesAnything(t *testing.T) {
 	}
 }
 
-// TestEveryCrashSite has hubs die at every step, until that was so
-// MESSAGEHUB_CRASH_SITES times for each. It goes on where it was before, by the
-// file MESSAGEHUB_CRASH_SITES_FILE, begins no new world after
-// MESSAGEHUB_CRASH_SITES_SECONDS, and writes RESULTS.md. Without all that it has
-// nothing to do that the other test does not.
+// TestEveryCrashSite kills hubs at every crash site, MESSAGEHUB_CRASH_SITES times at each. It resumes from the file
+// MESSAGEHUB_CRASH_SITES_FILE, starts no new run after MESSAGEHUB_CRASH_SITES_SECONDS, and writes RESULTS.md. Without
+// these variables it does nothing.
 func TestEveryCrashSite(t *testing.T) {
 	target := numberSetting(t, "MESSAGEHUB_CRASH_SITES", 0)
 	file := os.Getenv("MESSAGEHUB_CRASH_SITES_FILE")
@@ -89,7 +87,7 @@ func TestEveryCrashSite(t *testing.T) {
 	}
 }
 
-// runSites plays a world and says what came of it.
+// runSites runs a crashRun, and returns its record.
 func runSites(t *testing.T, w *crashRun, some []crashSite) *record {
 	t.Helper()
 	began := time.Now()

@@ -17,15 +17,15 @@ import (
 
 const cosmosKey = cosmos.WellKnownKey
 
-// engines are the accounts of a hub that has none of its own, each in a process.
+// engines are the external accounts of a hub, each in a process of its own.
 type engines struct {
 	processes []*childProcess
 
 	cosmos, bus, busAddress, account string
 }
 
-// startEngines starts the shipped emulators in a folder. Reads of the account may be
-// old by its own account, so that the hub takes the steps that are for that.
+// startEngines starts the shipped emulators in a folder. The account has Session consistency, so the hub takes the
+// steps that stale reads need.
 func startEngines(ctx context.Context, program, folder string) (e *engines, err error) {
 	e = &engines{}
 	defer func() {
@@ -75,8 +75,7 @@ func busAt(address string) string {
 		address, bus.WellKnownKeyName, bus.WellKnownKey)
 }
 
-// busQueues are those of a namespace that its owner has set up: with locks that are
-// soon over, and more deliveries than a process dies here.
+// busQueues returns the entities of the namespace, with short locks and a high delivery limit.
 func busQueues() string {
 	var all []string
 	queue := func(name string, sessions bool) {

@@ -15,21 +15,21 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// When is on which side of a step a process dies.
+// When is the side of a step on which a process is killed.
 type When string
 
 // The sides.
 const (
-	Before When = "before" // nobody has been asked yet
-	After  When = "after"  // it has been answered, and the hub does not know yet
+	Before When = "before" // the request was not sent
+	After  When = "after"  // the request was answered, and the hub has not received the answer
 )
 
-// A killSwitch kills the process it is in, once.
+// A killSwitch kills its own process, once.
 type killSwitch struct {
 	step     steps.Name
 	when     When
-	left     atomic.Int64    // it burns when so many have come by
-	sweeping bool            // nothing is saved meanwhile, so that a head is written by sweeps alone
+	left     atomic.Int64    // number of times until it kills
+	sweeping bool            // nothing is saved, so only sweeps write heads
 	die      func(at string) // does not return
 }
 
@@ -42,20 +42,20 @@ func (f *killSwitch) killIfDue(step steps.Name, when When) {
 	}
 }
 
-// killSelf ends the process as nothing else does: nothing is flushed, closed or told.
+// killSelf sends SIGKILL to its own process: nothing is flushed, closed or reported.
 func killSelf(at string) {
 	fmt.Println(lastWords, at)
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
-	select {} // until it has come
+	select {} // until the signal arrives
 }
 
-// The steps of content, where it lies in an account.
+// The steps of content in a Blob account.
 const (
-	keep  steps.Name = "keep content"  // payloads, or a body
-	share steps.Name = "share content" // with a domain
+	keep  steps.Name = "keep content"  // stores payloads or a body
+	share steps.Name = "share content" // shares an event list with a domain
 )
 
-// A killingTransport carries requests to engines, and burns a fuse.
+// A killingTransport sends requests to engines, and triggers the kill switch.
 type killingTransport struct {
 	next policy.Transporter
 	fuse *killSwitch
@@ -78,7 +78,7 @@ func (t *killingTransport) nameOf(req *http.Request) steps.Name {
 	step := steps.NameOf(req)
 	switch {
 	case t.fuse.sweeping && (step == steps.Commit || step == steps.Clear):
-		return steps.Retain // the floor takes the drawer that was being filled
+		return steps.Retain // the floor moves above the drawer that was being filled
 	case step != steps.Other || req.Method != http.MethodPut:
 	case strings.Contains(req.URL.Path, "-content/"):
 		return keep

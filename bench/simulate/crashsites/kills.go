@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// killAtSite has the hub die at c. What leads to it is done before, by another death.
+// killAtSite kills the hub at c. If c is reached only after another kill, that kill comes first.
 func (w *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	if before, ok := leadsTo(c.Step); ok {
 		if err := w.startToDie(ctx, crashSite{c.Place, c.Stage, before, Before}, 1); err != nil {
@@ -25,7 +25,7 @@ func (w *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	return w.startToDie(ctx, c, nth)
 }
 
-// startToDie starts a hub that dies at the nth time that it comes to c, and waits for that.
+// startToDie starts a hub that is killed the nth time that it reaches c, and waits for that.
 func (w *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) error {
 	w.orders.Nth = nth
 	began := time.Now()
@@ -51,11 +51,11 @@ func (w *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) error
 	return nil
 }
 
-// restartHub puts a hub in the place of the one that is gone, which is to die at c.
+// restartHub replaces the hub by one that is killed at c.
 func (w *crashRun) restartHub(ctx context.Context, c crashSite) error {
-	w.hub.killProcess() // if it has not come to its step
+	w.hub.killProcess() // it has not reached its step
 	if w.place == embedded {
-		w.domain.stopServing() // its bus is gone as well
+		w.domain.stopServing() // its bus has died as well
 	}
 	w.orders.Step, w.orders.When = c.Step, c.When
 	w.orders.Ahead += lifeOfLease
@@ -69,7 +69,7 @@ func (w *crashRun) restartHub(ctx context.Context, c crashSite) error {
 		select {
 		case <-w.hub.exited:
 			if w.hub.wasKilled() && w.hub.last != "" {
-				return nil // at a step that comes before it is ready
+				return nil // killed at a step before it was ready
 			}
 		default:
 		}

@@ -16,7 +16,7 @@ import (
 
 var buildDir string
 
-// TestMain runs the tests, or is a hub if it is told to be one.
+// TestMain runs the tests, or a hub if the environment says so.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(ordersVariable); text != "" {
 		if err := runNodeProcess(text); err != nil {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// buildProgram returns the program that ships, built once.
+// buildProgram returns the path of messagehub, built once.
 func buildProgram(t *testing.T) string {
 	t.Helper()
 	path, err := build()

@@ -24,52 +24,50 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A process is told what to be by its environment, and tells what it does on its
-// standard output.
+// The environment configures a child process, and its standard output reports its state.
 const (
 	ordersVariable = "CRASHPOINT_NODE"
 	firstWords     = "ready"
 	lastWords      = "dies"
 )
 
-// The origins, and how their content reaches an actor.
+// The origins by the content mode of their events.
 const (
 	manifest = "TimeSeries"
 	inline   = "MeteringPoints"
 	request  = "Charges"
 )
 
-// drawerCapacity is so small that drawers are filled, sealed and left all the time.
+// drawerCapacity is small, so that drawers are filled, sealed and left often.
 const drawerCapacity = 3
 
-// operatorToken is that of hubs which no other program reaches.
+// operatorToken is the token of operators.
 const operatorToken = "token-of-the-operators" //nolint:gosec // it protects nothing
 
-// tailEvents is how many events a tail has at most, where there are any: so few that
-// tails are flushed all the time.
+// tailEvents is the limit for the events of a tail: small, so that tails are flushed often.
 const tailEvents = 2
 
-// nodeOrders are what a hub process is to be.
+// nodeOrders configure a child process.
 type nodeOrders struct {
 	Data                  string
-	BusListen, BlobListen string // of an embedded hub
+	BusListen, BlobListen string // addresses of an embedded hub's engines
 
-	Cosmos, Bus, BusAddress, Blob string // where they are if they are apart
+	Cosmos, Bus, BusAddress, Blob string // addresses of external engines
 
 	Retention, SweepEvery time.Duration
 
-	TailEvents int // of a cabinet in a head, at most
+	TailEvents int // limit for the events of a cabinet in a head
 
-	Step     steps.Name // at which it dies; "": none
+	Step     steps.Name // the step at which it is killed; "": none
 	When     When
 	Nth      int64
 	Sweeping bool
 	Push     bool          // it calls receivers
-	Objects  stage         // it is a node that stores objects, and no hub; "": it is one
-	Ahead    time.Duration // how far its clock is ahead, if it stores objects
+	Objects  stage         // the stage of a node that stores objects; "": it is a hub
+	Ahead    time.Duration // how far the clock of a node that stores objects is ahead
 }
 
-// hubConfig is what an operator would say.
+// hubConfig returns the configuration of the hub.
 func (o *nodeOrders) hubConfig() (config.Config, error) {
 	cfg := config.Default()
 	cfg.Data, cfg.BusListen, cfg.BlobListen, cfg.Retention = o.Data, o.BusListen, o.BlobListen, o.Retention
@@ -78,7 +76,7 @@ func (o *nodeOrders) hubConfig() (config.Config, error) {
 	cfg.Push.Delays = []time.Duration{0, 20 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second, time.Second, time.Second, time.Second}
 	cfg.Watches.Period, cfg.Watches.Attempts = time.Second, 10
 	cfg.Admin.Token = operatorToken
-	cfg.Objects.Queue = "" // no event of an object comes by the bus
+	cfg.Objects.Queue = "" // events of objects do not come by the bus
 	if o.Cosmos != "" {
 		cfg.Cosmos.Endpoint, cfg.Cosmos.Key = o.Cosmos, cosmosKey
 		cfg.ServiceBus.Connection = config.Secret(o.Bus)
@@ -94,7 +92,7 @@ func (o *nodeOrders) hubConfig() (config.Config, error) {
 	return cfg, nil
 }
 
-// nodeOptions put the fuse on every way out of the hub.
+// nodeOptions returns options with the kill switch on every connection of the hub.
 func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	f := &killSwitch{step: o.Step, when: o.When, sweeping: o.Sweeping, die: killSelf}
 	f.left.Store(o.Nth)
@@ -103,7 +101,7 @@ func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	return node.Options{
 		Listener: listener, DrawerCapacity: drawerCapacity, SweepEvery: o.SweepEvery, Grace: 5 * time.Second,
 		PullOnly:          !o.Push,
-		ReadinessInterval: -1, // its reads would be steps at which the fuse may go off
+		ReadinessInterval: -1, // its reads would trigger the kill switch
 		Logger:            slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		WrapTransport:     around, WrapBus: line,
 		Transport: around(http.DefaultClient),
@@ -117,8 +115,8 @@ func (o *nodeOrders) nodeOptions(listener net.Listener) node.Options {
 	}
 }
 
-// runNodeProcess is the whole life of a process that is told to be a hub. Its listener is
-// file 3: it outlives the hub, so that whoever calls waits for the next one.
+// runNodeProcess runs a child process as a hub. Its listener is file 3, which outlives the hub, so that callers wait
+// for the next one.
 func runNodeProcess(text string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -147,7 +145,7 @@ func runNodeProcess(text string) error {
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // who has started it is gone
+		os.Exit(1) // the parent process has ended
 	}()
 	fmt.Println(firstWords, addressOf(n.BusAddr()), addressOf(n.BlobAddr()))
 	return n.Run(ctx)

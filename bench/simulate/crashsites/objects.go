@@ -18,19 +18,19 @@ import (
 
 const (
 	objectSenders = 3
-	// sentKeys is the number of objects of a message. When all spill rows, one batch has no room for that,
-	// and is halved.
+	// sentKeys is the number of objects of a message. If all of them spill rows, one batch is too small, and is
+	// split.
 	sentKeys = 24
-	// sentRounds is the number of rounds with one bucket.
+	// sentRounds is the number of rounds per bucket.
 	sentRounds = 12
 )
 
-// lifeOfLease is longer than the lease of a job. The clock of each node is ahead of the one before by as much,
-// so that it resumes the jobs of a dead one at once.
+// lifeOfLease is longer than the lease of a job. Each node's clock is ahead of its predecessor's by as much, so that
+// it resumes the jobs of a dead one at once.
 const lifeOfLease = 2 * time.Minute
 
-// runStoring has the node die at each of the cells while it works for clients, each of which demands in the end that
-// what is stored is what it was answered.
+// runStoring kills the node at each of the crash sites while it serves clients. At the end each client checks that
+// the stored objects match the answers.
 func (w *crashRun) runStoring(ctx context.Context, cells []crashSite) error {
 	w.orders.Objects, w.domain.silent = w.stage, true
 	stop := make(chan struct{})
@@ -56,9 +56,9 @@ func (w *crashRun) runStoring(ctx context.Context, cells []crashSite) error {
 	return w.hub.stopProcess(ctx)
 }
 
-// objectClients are what the clients of a node do until a channel is closed.
+// objectClients returns the clients of a node, which run until a channel is closed.
 func (w *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
-	if w.stage == forgetting { // one: the retention depends on one clock
+	if w.stage == forgetting { // one client only: the retention depends on one clock
 		return append(all, (&sweepClient{w: w}).sweepUntil)
 	}
 	for i := range objectSenders {
@@ -76,7 +76,7 @@ func (w *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan 
 	return all
 }
 
-// sendEvents has a node store a message, and tries until it is answered. before is called before each attempt.
+// sendEvents sends a message until it is answered. It calls before before each attempt.
 func (w *crashRun) sendEvents(ctx context.Context, path string, message []sentEvent, before func()) error {
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *crashRun) sendEvents(ctx context.Context, path string, message []sentEv
 	return nil
 }
 
-// objectsOf returns the objects of a bucket, by their keys.
+// objectsOf returns the objects of a bucket by key.
 func (w *crashRun) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
 	err = w.load.retryUntilDone(ctx, func() error {
 		a, err := w.load.sendRequest(ctx, http.MethodGet, "/"+bucket, "", nil)
@@ -109,7 +109,7 @@ func (w *crashRun) objectsOf(ctx context.Context, bucket string) (of map[string]
 	return of, nil
 }
 
-// awaitJob starts a job and returns it when it has ended.
+// awaitJob starts a job, and returns it when it has ended.
 func (w *crashRun) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
 	ask := func(method, path string, body []byte) error {
 		return w.load.retryUntilDone(ctx, func() error {
@@ -124,7 +124,7 @@ func (w *crashRun) awaitJob(ctx context.Context, path string, body []byte) (foun
 		return found, fmt.Errorf("start a job by %s: %w", path, err)
 	}
 	for found.State == domain.JobRunning {
-		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // until the next look
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil { // between two polls
 			return found, err
 		}
 		if err := ask(http.MethodGet, fmt.Sprintf("/jobs/%s/%s", found.Kind, found.ID), nil); err != nil {
@@ -134,10 +134,10 @@ func (w *crashRun) awaitJob(ctx context.Context, path string, body []byte) (foun
 	return found, nil
 }
 
-// A deliveryCount is how often an event was sent, and how often that was answered.
+// A deliveryCount counts the deliveries of an event, and those that were answered.
 type deliveryCount struct{ sent, answered int64 }
 
-// An objectSender sends the events of buckets of its own, one bucket after the other.
+// An objectSender sends the events of its own buckets, one bucket after the other.
 type objectSender struct {
 	w          *crashRun
 	number     int
@@ -157,7 +157,7 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 			for key := range sentKeys {
 				newest = append(newest, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", 16*round)})
 			}
-			// One event comes late, and another one comes again, which may be spilled.
+			// One event comes late, and another one, which may be spilled, is repeated.
 			late := []sentEvent{
 				{"key-0", fmt.Sprintf("D@%04X", 16*(round/2)+1)},
 				{"key-1", fmt.Sprintf("C@%04X", 16*((round+1)/2))},
@@ -202,7 +202,7 @@ func (s *objectSender) countOf(bucket string, e sentEvent) *deliveryCount {
 	return d
 }
 
-// compareAll compares what is stored with what was sent.
+// compareAll compares the stored objects with the sent events.
 func (s *objectSender) compareAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*s.w.patience)
 	defer cancel()
@@ -233,7 +233,7 @@ func compareObject(o storedObject, events map[string]*deliveryCount) error {
 		if n := duplicates + 1; !isStored && d.answered > 0 || isStored && (n < d.answered || n > d.sent) {
 			return fmt.Errorf("event %s was answered %d times and sent %d times; it is stored: %t, with %d duplicates", text, d.answered, d.sent, isStored, duplicates)
 		}
-		if isStored && kind == "C" { // no Deleted is the newest event
+		if isStored && kind == "C" { // a Deleted event is not the newest
 			current = max(current, sequencer)
 		}
 	}

@@ -16,15 +16,15 @@ const (
 	crawledPage = 5 // objects of the store on a page
 )
 
-// A crawledKey is how an object is before a crawl.
+// A crawledKey is the state of an object before a crawl.
 type crawledKey struct {
 	name     string
 	isKnown  bool
 	isListed bool
-	hasSize  bool // in the listing, and not in what is known
+	hasSize  bool // the listing has its size, and the ledger does not
 }
 
-// crawledBucketKeys are the keys of each bucket that is crawled, with each difference.
+// crawledBucketKeys returns the keys of each crawled bucket, with every kind of difference.
 func crawledBucketKeys() (all []crawledKey) {
 	for i := range crawledKeys {
 		all = append(all, crawledKey{fmt.Sprintf("key-%02d", i), i%3 != 0, i%3 != 2, i%2 == 0})
@@ -37,7 +37,7 @@ type sameSource struct{ *memory.Source }
 
 const sameBucket = "any"
 
-// crawledSource returns the store that is crawled. Each life of a node has the same one.
+// crawledSource returns the crawled store. It is the same for each process of a node.
 func crawledSource() sameSource {
 	s := sameSource{memory.NewSource(sameBucket)}
 	for _, k := range crawledBucketKeys() {
@@ -58,7 +58,7 @@ func (s sameSource) List(ctx context.Context, _, prefix, cursor string, limit in
 	return s.Source.List(ctx, sameBucket, prefix, cursor, limit)
 }
 
-// A crawlClient crawls buckets of its own, one after the other, each twice.
+// A crawlClient crawls its own buckets, one after the other, each twice.
 type crawlClient struct {
 	w      *crashRun
 	number int
@@ -79,7 +79,8 @@ func (c *crawlClient) crawlUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// crawlBucket crawls a bucket and demands that each difference has one row, and a crawl after that finds none.
+// crawlBucket crawls a bucket. It returns an error unless each difference gets one row, and a second crawl finds
+// none.
 func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	keys := crawledBucketKeys()
 	const events = objectRows // a row of the crawl spills others
@@ -118,7 +119,7 @@ func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// compareWith compares an object with what the events of a message and a crawl make of it.
+// compareWith compares an object with the expected result of a message and a crawl.
 func (k *crawledKey) compareWith(o storedObject, events int) error {
 	rows := 0
 	if k.isKnown {

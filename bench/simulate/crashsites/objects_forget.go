@@ -20,14 +20,14 @@ const (
 	sweptKeys       = 12
 	sweptRounds     = 6
 
-	// A bucket has a time of its own. In the middle of it, what was sent at its beginning is forgotten.
+	// Each bucket has its own period. In the middle of it, the events of its beginning are forgotten.
 	timeOfBucket = 30 * 24 * time.Hour
 	sweepAfter   = 15 * 24 * time.Hour
-	sweepPause   = 16 * time.Minute // between two attempts of a sweep: more than its lease
+	sweepPause   = 16 * time.Minute // between two attempts of a sweep: longer than its lease
 )
 
-// A sweepClient has buckets swept, one after the other, and compares what is left with what a store in memory
-// has, which forgets by the same rules and never dies.
+// A sweepClient has buckets swept, one after the other, and compares the result with a store in memory that forgets
+// by the same rules and is never killed.
 type sweepClient struct {
 	w      *crashRun
 	oracle *memory.Objects
@@ -52,8 +52,8 @@ func (c *sweepClient) sweepUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// sweepBucket has events stored, all that may be forgotten swept, and the events delivered again with a few
-// new ones. Every second object is dead, and goes whole.
+// sweepBucket stores events, sweeps all that may be forgotten, and delivers the events again with a few new ones.
+// Every second object is dead and is removed as a whole.
 func (c *sweepClient) sweepBucket(ctx context.Context) error {
 	c.now = c.begin.Add(time.Minute)
 	var messages [][]sentEvent
@@ -84,12 +84,12 @@ func (c *sweepClient) sweepBucket(ctx context.Context) error {
 	return c.compareObjects(ctx)
 }
 
-// newEvent returns an event of a key at a time.
+// newEvent returns an event of a key with a time.
 func (c *sweepClient) newEvent(key int, kind string, sequencer int, at time.Time) sentEvent {
 	return sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X+%d", kind, sequencer, int(at.Sub(objecttest.FirstMoment).Seconds()))}
 }
 
-// sendMessages sends messages, and has the store in memory ingest them once.
+// sendMessages sends messages, and ingests them once into the store in memory.
 func (c *sweepClient) sendMessages(ctx context.Context, messages ...[]sentEvent) error {
 	for _, message := range messages {
 		if err := c.w.sendEvents(ctx, c.addTime("/"+c.bucket), message, func() {}); err != nil {
@@ -110,13 +110,13 @@ func (c *sweepClient) sendMessages(ctx context.Context, messages ...[]sentEvent)
 	return nil
 }
 
-// addTime adds the time to a path.
+// addTime adds the current time to a path.
 func (c *sweepClient) addTime(path string) string {
 	return fmt.Sprintf("%s?now=%d", path, c.now.Unix())
 }
 
-// sweepShards has all shards swept. An attempt that has died is resumed by a later one, and if its end was not
-// answered, none is due.
+// sweepShards sweeps all shards. A later attempt resumes one that was killed. If the end of an attempt was not
+// answered, no sweep is due any longer.
 func (c *sweepClient) sweepShards(ctx context.Context) error {
 	err := c.w.load.retryUntilDone(ctx, func() error {
 		c.now = c.now.Add(sweepPause)
@@ -140,7 +140,7 @@ func (c *sweepClient) sweepShards(ctx context.Context) error {
 	return nil
 }
 
-// compareObjects compares the objects with those in memory.
+// compareObjects compares the objects with those of the store in memory.
 func (c *sweepClient) compareObjects(ctx context.Context) error {
 	stored, err := c.w.objectsOf(ctx, c.bucket)
 	if err != nil {

@@ -30,11 +30,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// objectRows is the limit for the rows in an object: so few that rows are spilled all the time.
+// objectRows is the limit for the rows in an object: small, so that rows are spilled often.
 const objectRows = 4
 
-// A sentEvent is an event of an object as it is sent to a node: in the form of a script of package
-// objecttest.
+// A sentEvent is an event of an object as it is sent to a node, in the form of a script of package objecttest.
 type sentEvent struct {
 	Key   string `json:"key"`
 	Event string `json:"event"`
@@ -42,13 +41,12 @@ type sentEvent struct {
 
 // A storedObject is an object as a node has stored it.
 type storedObject struct {
-	Current    string            `json:"current"`    // the text of its sequencer
+	Current    string            `json:"current"`    // text of the sequencer of its current row
 	Duplicates map[string]int64  `json:"duplicates"` // by the text of each row
-	Attributes map[string]string `json:"attributes"` // of those rows that have some
+	Attributes map[string]string `json:"attributes"` // of the rows that have attributes
 }
 
-// runObjectNodeProcess is the whole life of a process that stores objects in an engine of its own, and does nothing
-// else.
+// runObjectNodeProcess runs a child process as a node that stores objects in an engine of its own.
 func runObjectNodeProcess(ctx context.Context, o *nodeOrders, listener net.Listener) (err error) {
 	own, err := engine.Open(engine.Options{Dir: filepath.Join(o.Data, "objects")}) //nolint:contextcheck // opening a folder cannot be cancelled
 	if err != nil {
@@ -68,7 +66,7 @@ func runObjectNodeProcess(ctx context.Context, o *nodeOrders, listener net.Liste
 	server := &http.Server{Handler: d.newRoutes(), ReadHeaderTimeout: time.Minute}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the process that has started it is gone
+		os.Exit(1) // the parent process has ended
 	}()
 	go func() {
 		<-ctx.Done()
@@ -89,13 +87,13 @@ func runObjectNodeProcess(ctx context.Context, o *nodeOrders, listener net.Liste
 	return own.Close()
 }
 
-// An objectServer gives a store of objects to callers of HTTP.
+// An objectServer serves an object store over HTTP.
 type objectServer struct {
 	store   *objects.Store
 	service *ledger.Service
 	sweeper *ledger.Sweeper
 	ahead   time.Duration
-	now     atomic.Int64 // in seconds, if a request has set the clock
+	now     atomic.Int64 // in seconds; 0 until a request sets the clock
 
 	// nil, unless changes are published to the topic
 	relay   *publish.ObjectRelay
@@ -144,7 +142,7 @@ func (d *objectServer) newRoutes() http.Handler {
 	})
 }
 
-// writeError answers with an error. What the caller may repeat is 503.
+// writeError answers with an error. Its status is 503 if the caller may repeat the request.
 func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusServiceUnavailable
 	switch domain.KindOf(err) {
@@ -211,7 +209,7 @@ func (d *objectServer) handlePatch(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// A startedJob is a job as a node knows it.
+// A startedJob is a job as a node reports it.
 type startedJob struct {
 	Kind   domain.JobKind   `json:"kind"`
 	ID     string           `json:"id"`
@@ -225,7 +223,7 @@ func answerJob(w http.ResponseWriter, job *domain.Job, err error) {
 		writeError(w, err)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(startedJob{job.ID.Kind, job.ID.UUID(), job.State, job.Report, job.Counts}) // a client that has disconnected needs no answer
 }
 
 // handleCrawl starts a crawl of a bucket, or answers with the one that runs.
@@ -293,5 +291,5 @@ func (d *objectServer) handleList(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(all) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(all) // a client that has disconnected needs no answer
 }

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	patchedKeys = 16 // with more rows than a job patches before it moves its cursor
-	singlyKeys  = 3  // of these, those whose rows are patched one by one, too
+	patchedKeys = 16 // more rows than a job patches before it saves its cursor
+	singlyKeys  = 3  // keys whose rows are also patched one by one
 )
 
-// A patchClient changes attributes of the objects of buckets of its own.
+// A patchClient changes attributes of the objects of its own buckets.
 type patchClient struct {
 	w      *crashRun
 	number int
@@ -38,8 +38,8 @@ func (c *patchClient) patchUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// patchBucket adds an attribute after another one to a spilled row, and to the current row of some objects,
-// which an event replaces before the last one. Then a job adds one to all rows.
+// patchBucket adds several attributes to a spilled row, and to the current row of some objects, which an event
+// replaces before the last attribute. Then a job adds one attribute to all rows.
 func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 	send := func(sequencers ...int) error {
 		var message []sentEvent
@@ -67,7 +67,7 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 			}
 		}
 	}
-	// A job whose start was not answered may run, too. It finds what the other one has added.
+	// A job whose start was not answered may run as well. It finds the attributes of the other one.
 	found, err := c.w.awaitJob(ctx, "/"+bucket+"/patches", []byte(`[{"op":"add","path":"/d","value":1}]`))
 	switch {
 	case err != nil:
@@ -94,8 +94,8 @@ func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 	return nil
 }
 
-// addAttribute adds an attribute until that is answered. A 400 is right only after an answer that may have been lost:
-// no patch replaces an attribute.
+// addAttribute repeats a patch until it is answered. A 400 is allowed only after an attempt whose answer may have
+// been lost, because no patch replaces an attribute.
 func (c *patchClient) addAttribute(ctx context.Context, path, name string) error {
 	body := fmt.Appendf(nil, `[{"op":"add","path":"/%s","value":1}]`, name)
 	lost := false

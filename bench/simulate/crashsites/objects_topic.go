@@ -26,12 +26,12 @@ const (
 	relayedRounds = 6
 )
 
-// startTopic has the node publish the changes of objects to their topic.
+// startTopic starts the relay that publishes the changes of objects to their topic.
 func (d *objectServer) startTopic(db *client.Database) {
 	d.streams = push.New(db, memory.NewContent(), push.Options{Clock: d.clockNow})
 	service := publish.New(d.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {})
 	d.relay = publish.NewObjectRelay(d.store.Topic(), service, publish.ObjectRelayOptions{
-		Clock: func() time.Time { return d.clockNow().Add(time.Minute) }, // so a look leaves no change that is young
+		Clock: func() time.Time { return d.clockNow().Add(time.Minute) }, // so that no change is too young to be found
 	})
 }
 
@@ -43,7 +43,7 @@ type topicEvent struct {
 	Version int64                   `json:"version"`
 }
 
-// handleTopic looks for changes that dead nodes have left, and answers with the events of a bucket.
+// handleTopic publishes changes that dead nodes left, and answers with the events of a bucket.
 func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 	d.relay.Look(req.Context())
 	all := []topicEvent{}
@@ -54,7 +54,7 @@ func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		if len(found.Entries) == 0 {
-			_ = json.NewEncoder(w).Encode(all) // a client that has gone needs no answer
+			_ = json.NewEncoder(w).Encode(all) // a client that has disconnected needs no answer
 			return
 		}
 		for i := range found.Entries {
@@ -71,8 +71,8 @@ func (d *objectServer) handleTopic(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// A topicClient sends the events of buckets, one bucket after the other, and demands that the topic has each
-// change of their objects once.
+// A topicClient sends the events of buckets, one bucket after the other, and checks that the topic has each change of
+// their objects once.
 type topicClient struct {
 	w      *crashRun
 	number int
@@ -92,7 +92,7 @@ func (c *topicClient) relayUntil(ctx context.Context, stop <-chan struct{}) erro
 	return ctx.Err()
 }
 
-// relayBucket has the objects of a bucket created, updated, deleted and created again.
+// relayBucket creates, updates and deletes the objects of a bucket, and creates them again.
 func (c *topicClient) relayBucket(ctx context.Context, bucket string) error {
 	var want []domain.ObjectStateEvent
 	for round := 1; round <= relayedRounds; round++ {
@@ -143,7 +143,7 @@ func (c *topicClient) eventsOf(ctx context.Context, bucket string) (found []topi
 	return found, nil
 }
 
-// compareEvents demands that each object of a bucket has the events of want, by their versions.
+// compareEvents returns an error unless each object of a bucket has the events of want, by version.
 func compareEvents(bucket string, found []topicEvent, want []domain.ObjectStateEvent) error {
 	slices.SortFunc(found, func(a, b topicEvent) int { return cmp.Compare(a.Version, b.Version) })
 	of := make(map[string][]domain.ObjectStateEvent)

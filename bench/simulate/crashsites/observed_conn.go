@@ -11,18 +11,18 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// The steps between a hub and its bus. "Before" a message that comes is before the
-// hub has seen it, "after" is when the hub comes back for more; "before" one that
-// goes is before the bus has seen it, "after" is when the bus has accepted it.
+// The steps between a hub and its bus. For a received message, "before" is before the hub has read it, and "after" is
+// when the hub reads on. For a sent message, "before" is before the bus has read it, and "after" is when the bus has
+// accepted it.
 const (
-	receive steps.Name = "receive" // an event is taken from the bus
-	settle  steps.Name = "settle"  // and done with
-	ask     steps.Name = "ask"     // a domain is asked for content
-	hear    steps.Name = "hear"    // and answers
-	tell    steps.Name = "tell"    // a domain is told that its bundle is in safe hands
+	receive steps.Name = "receive" // an event is received
+	settle  steps.Name = "settle"  // and settled
+	ask     steps.Name = "ask"     // content is requested from a domain
+	hear    steps.Name = "hear"    // and the domain replies
+	tell    steps.Name = "tell"    // a domain is notified that its bundle was dequeued
 )
 
-// receiveStep names what the hub receives from a queue, goes what it sends there.
+// receiveStep returns the name of the step that receives from a queue; sendStep, of the step that sends to it.
 func receiveStep(queue string) steps.Name {
 	switch {
 	case strings.HasPrefix(queue, "dataavailable"):
@@ -43,33 +43,33 @@ func sendStep(queue string) steps.Name {
 	return ask
 }
 
-// A stepObserver is told of each step that comes by.
+// A stepObserver is notified of each step.
 type stepObserver interface {
 	noteBefore(step steps.Name)
 	noteAfter(step steps.Name)
 }
 
-// An observedConn is a connection to the bus that tells of the steps that are taken on it.
+// An observedConn is a connection to the bus that notifies a stepObserver of its steps.
 type observedConn struct {
 	net.Conn
 	fuse stepObserver
 
 	mu      sync.Mutex
 	out, in amqpframe.Deframer
-	channel map[uint64]uint64     // ours, by that of the bus
-	queues  map[linkEnd]string    // by the end of the link from which messages come
-	first   map[linkEnd]uint64    // the delivery whose frames are on their way
-	waiting map[delivery]waitsFor // for what the other side says of them
-	taken   []steps.Name          // what the hub has been given, and not come back for more
+	channel map[uint64]uint64     // our channel, by the bus's channel
+	queues  map[linkEnd]string    // by the sending end of the link
+	first   map[linkEnd]uint64    // the delivery whose frames are in progress
+	waiting map[delivery]waitsFor // deliveries that wait for an outcome
+	taken   []steps.Name          // received messages after which the hub has not read on
 }
 
-// A linkEnd is one of the two ends of a link, which is where messages come from.
+// A linkEnd identifies one of the two ends of a link. Messages come from one of them.
 type linkEnd struct {
 	ours            bool
-	channel, handle uint64 // of our session, and as the side that sends calls it
+	channel, handle uint64 // channel of our session, and the sender's handle
 }
 
-// A delivery is numbered by the side that sends it.
+// A delivery is identified by its sender's number.
 type delivery struct {
 	ours        bool
 	channel, id uint64
@@ -77,7 +77,7 @@ type delivery struct {
 
 type waitsFor struct {
 	step    steps.Name
-	settled bool // the hub has said that it is done with it
+	settled bool // the hub has settled it
 }
 
 func newObservedConn(conn net.Conn, fuse stepObserver) *observedConn {
@@ -112,7 +112,7 @@ func (l *observedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The fields of the performatives, by their places.
+// Positions of fields in the performatives.
 const (
 	remoteChannel = 0 // of begin
 
@@ -123,7 +123,7 @@ const (
 	dispositionRole, dispositionFirst, dispositionLast, dispositionState = 0, 1, 2, 4
 )
 
-// noteSentFrame takes in what the hub sends.
+// noteSentFrame follows a frame that the hub sends.
 func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 	switch f.Code {
 	case amqpframe.Attach:
@@ -150,7 +150,7 @@ func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 	}
 }
 
-// noteReceivedFrame takes in what the bus sends.
+// noteReceivedFrame follows a frame that the bus sends.
 func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	if f.Code == amqpframe.Begin {
 		l.channel[f.Channel] = amqpframe.Number(f.Field(remoteChannel))
@@ -170,7 +170,7 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 			l.taken = append(l.taken, step)
 		}
 	case amqpframe.Disposition:
-		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // the bus speaks as the receiver of what is ours
+		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // the bus is the receiver of our deliveries
 		for _, d := range deliveriesOf(f, ours, channel) {
 			w := l.waiting[d]
 			switch {
@@ -184,7 +184,8 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	}
 }
 
-// noteTransfer reports of a frame of a message which it is, and whether it is the last.
+// noteTransfer returns the queue and the delivery of a transfer frame, and whether it is the last frame of its
+// message.
 func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
 	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}
 	if id := f.Field(transferID); len(id) > 0 && id[0] != 0x40 {
@@ -193,7 +194,7 @@ func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint6
 	return l.queues[end], delivery{ours, channel, l.first[end]}, !amqpframe.IsTrue(f.Field(transferMore))
 }
 
-// deliveriesOf are those that a disposition is about.
+// deliveriesOf returns the deliveries that a disposition covers.
 func deliveriesOf(f *amqpframe.Frame, ours bool, channel uint64) (about []delivery) {
 	first := amqpframe.Number(f.Field(dispositionFirst))
 	last := max(first, amqpframe.Number(f.Field(dispositionLast)))

@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// observerFunc is a passage that looks on.
+// observerFunc is a stepObserver that is a function.
 type observerFunc func(step steps.Name, when When)
 
 func (w observerFunc) noteBefore(step steps.Name) { w(step, Before) }
 func (w observerFunc) noteAfter(step steps.Name)  { w(step, After) }
 
-// A client of the bus receives, settles and sends, and a line tells each by its name
-// and in its order, whatever else goes over the connection.
+// A client of the bus receives, settles and sends. The connection reports these steps by name and in order, whatever
+// other frames it carries.
 func TestALineTellsWhatAClientDoes(t *testing.T) {
 	var setup servicebus.Entities
 	for _, name := range []string{"dataavailable", "charges", "charges-reply", "charges-dequeue"} {
@@ -79,7 +79,7 @@ func TestALineTellsWhatAClientDoes(t *testing.T) {
 	require.NoError(t, hub.Close(t.Context()))
 	mu.Lock()
 	defer mu.Unlock()
-	// A client may settle a message before it reads on, which is when the message counts as received.
+	// A client may settle a message before it reads on. The message then counts as received.
 	var begun []steps.Name
 	for i, step := range seen {
 		name, isBefore := strings.CutSuffix(step, " before")

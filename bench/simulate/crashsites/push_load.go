@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// pushRoom is the limit for the events that are published and not taken by all receivers.
+// pushRoom is the limit for the published events that not all receivers have accepted.
 const pushRoom = 20
 
-// pushCalls is the limit for the calls to a receiver that are under way.
+// pushCalls is the limit for the active calls of a receiver.
 const pushCalls = 16
 
-// runPushing has the hub die at each of the cells while it calls receivers, and demands in the end
-// that each has taken each event.
+// runPushing kills the hub at each of the crash sites while it calls receivers. At the end each receiver must have
+// accepted each event.
 func (w *crashRun) runPushing(ctx context.Context, cells []crashSite) error {
 	w.orders.Push, w.domain.silent = true, true
 	receivers := newPushReceivers(2)
@@ -95,8 +95,8 @@ func (w *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <-c
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDead replays the dead letters of subscriptions, as their owners would. A hub that has died at several cells
-// with the same calls under way may have one: the hub takes the event for what ends it.
+// replayDead replays the dead letters of subscriptions, as their owners would. There may be one if a hub was killed
+// several times during the same calls, because it then takes the event for the cause.
 func (w *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := w.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
@@ -119,8 +119,8 @@ func (w *crashRun) replayDead(ctx context.Context, subscriptions []string) error
 	return nil
 }
 
-// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them after a while.
-// What a dead hub has created is left.
+// churnSubscriptions creates subscriptions whose receiver always fails, and deletes them after a while. Those whose
+// creation a killed hub did not answer stay.
 func (w *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
 	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
 	for n := 0; ctx.Err() == nil; n++ {
@@ -136,13 +136,13 @@ func (w *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-ch
 			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
 				return fmt.Errorf("a subscription was created, and the answer is %s", a.body)
 			}
-			_ = clock.Sleep(ctx, 100*time.Millisecond) // until it was called; the request fails if ctx has ended
+			_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
 			_, err = w.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
 		}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return fmt.Errorf("subscriptions that come and go: %w", err)
 		}
-		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop looks at the context
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks the context
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (r *pushReceivers) closeAll() {
 	}
 }
 
-// noteCall notes a call, and reports whether it is to succeed.
+// noteCall notes a call, and reports whether it must succeed.
 func (r *pushReceivers) noteCall(i int, event string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +193,7 @@ func (r *pushReceivers) noteAccepted(event string) {
 	r.events = append(r.events, event)
 }
 
-// countLeft returns how many events some receiver has not taken.
+// countLeft returns the number of events that not all receivers have accepted.
 func (r *pushReceivers) countLeft() (left int, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,7 +208,7 @@ func (r *pushReceivers) countLeft() (left int, changed <-chan struct{}) {
 	return left, r.changed
 }
 
-// hasRoom waits until more may be published. It returns false if no more is to be.
+// hasRoom waits until another event may be published. It returns false if publishing must stop.
 func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool {
 	for {
 		left, changed := r.countLeft()
@@ -230,8 +230,7 @@ func (r *pushReceivers) hasRoom(ctx context.Context, stop <-chan struct{}) bool 
 	}
 }
 
-// awaitTaken waits until all events are taken. After some deaths, no more calls may have been
-// repeated than were under way.
+// awaitTaken waits until all events are accepted. No more calls may have been repeated than were active at the kills.
 func (r *pushReceivers) awaitTaken(ctx context.Context, patience time.Duration, deaths int) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

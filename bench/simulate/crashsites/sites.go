@@ -8,26 +8,26 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A hubSetup is where engine, bus and content of a hub are.
+// A hubSetup says where the engine, bus and content of a hub are.
 type hubSetup string
 
 const (
-	embedded hubSetup = "embedded" // in the process that dies
-	apart    hubSetup = "apart"    // in processes of their own, which live on
+	embedded hubSetup = "embedded" // in the process that is killed
+	apart    hubSetup = "apart"    // in processes of their own, which are not killed
 )
 
-// A stage is what goes on while a process is killed.
+// A stage is what happens while a process is killed.
 type stage string
 
 const (
-	living   stage = "living"   // events come, by HTTP and by the bus, and are fetched
-	sweeping stage = "sweeping" // what was acknowledged is removed, and nothing comes
-	tailing  stage = "tailing"  // as living, and heads have tails: small Saves and flushes
+	living   stage = "living"   // events are sent by HTTP and by the bus, and fetched
+	sweeping stage = "sweeping" // acknowledged events are removed, and none are sent
+	tailing  stage = "tailing"  // like living, with tails in heads: small Saves and flushes
 	pushing  stage = "pushing"  // events are published, and receivers called
-	watching stage = "watching" // watched documents change, and watches come and go
+	watching stage = "watching" // watched documents change, and watches are created and deleted
 	storing  stage = "storing"  // events of objects are stored
 
-	marking    stage = "marking"    // as living, and the content of open bundles is deleted
+	marking    stage = "marking"    // like living, and the content of open bundles is deleted
 	crawling   stage = "crawling"   // objects are compared with a store
 	patching   stage = "patching"   // attributes of objects are changed
 	forgetting stage = "forgetting" // rows of objects are removed by sweeps
@@ -36,12 +36,12 @@ const (
 
 var stages = []stage{living, tailing, sweeping, pushing, watching, storing, marking, crawling, patching, forgetting, relaying}
 
-// isOfObjects reports whether the process that dies is a node that stores objects, and no hub.
+// isOfObjects reports whether the killed process is a node that stores objects, not a hub.
 func (s stage) isOfObjects() bool {
 	return s == storing || s == crawling || s == patching || s == forgetting || s == relaying
 }
 
-// A crashSite is one point at which a process is to be killed.
+// A crashSite is a step at which a process is killed.
 type crashSite struct {
 	Place hubSetup
 	Stage stage
@@ -53,9 +53,8 @@ func (c crashSite) String() string {
 	return string(c.Place) + ", " + string(c.Step) + ", " + string(c.When)
 }
 
-// stepsOf are the steps that a hub takes in a place at a stage. Where reads may be
-// old, as in an account, a Peek proves what it has read; and only there another
-// process may have to be asked for the head.
+// stepsOf returns the steps that a hub takes in a setup at a stage. Only with external accounts, where reads may be
+// stale, a Peek proves what it has read, and a process may ask another one for its head.
 func stepsOf(p hubSetup, s stage) []steps.Name {
 	if s == sweeping {
 		return []steps.Name{steps.TakeTurn, steps.Prove, steps.Retain, steps.Remove}
@@ -84,7 +83,7 @@ func stepsOf(p hubSetup, s stage) []steps.Name {
 	}
 	if s == marking {
 		if p == apart {
-			return nil // the content is deleted from the folder of the hub
+			return nil // content is deleted from the folder of the hub
 		}
 		return []steps.Name{steps.MarkGone, ask, hear, steps.Answer}
 	}
@@ -101,7 +100,7 @@ func stepsOf(p hubSetup, s stage) []steps.Name {
 	return all
 }
 
-// stepsOfObjects are those of a node that stores objects. Its engine is its own.
+// stepsOfObjects returns the steps of a node that stores objects. Its engine is embedded.
 func stepsOfObjects(p hubSetup, s stage) []steps.Name {
 	switch {
 	case p == apart:
@@ -122,7 +121,7 @@ func stepsOfObjects(p hubSetup, s stage) []steps.Name {
 	}
 }
 
-// crashSites are all points of a place at a stage.
+// crashSites returns all crash sites of a setup at a stage.
 func crashSites(p hubSetup, s stage) (all []crashSite) {
 	for _, step := range stepsOf(p, s) {
 		for _, when := range []When{Before, After} {
@@ -132,8 +131,8 @@ func crashSites(p hubSetup, s stage) (all []crashSite) {
 	return all
 }
 
-// leadsTo says where a process has to die for the next one to come to a step: what
-// only mends is done only where something was left undone.
+// leadsTo returns the step at which a process must be killed for the next one to reach a step: repairs happen only
+// where work was left unfinished.
 func leadsTo(step steps.Name) (steps.Name, bool) {
 	switch {
 	case slices.Contains([]steps.Name{steps.Claim, steps.Bar, steps.Clear, steps.Want}, step):

@@ -19,14 +19,14 @@ import (
 
 const (
 	watchesPath = "/v1/_notifications/watch"
-	// watchedDocuments is the number of documents that are changed. Each has a watch that stays.
+	// watchedDocuments is the number of changed documents. Each has a permanent watch.
 	watchedDocuments = 2
-	// changeRoom is the limit for the changes of a document that its watch has not taken.
+	// changeRoom is the limit for the changes of a document that its watch has not accepted.
 	changeRoom = 10
 )
 
-// runWatching has the hub die at each of the cells while watched documents change, and demands in the end that
-// each watch has taken each change, and counts it once.
+// runWatching kills the hub at each of the crash sites while watched documents change. At the end each watch must
+// have accepted each change and counted it once.
 func (w *crashRun) runWatching(ctx context.Context, cells []crashSite) error {
 	w.orders.Push, w.domain.silent = true, true
 	receiver := newWatchReceiver()
@@ -69,7 +69,7 @@ func (w *crashRun) runWatching(ctx context.Context, cells []crashSite) error {
 	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
 
-// A watchedDocument is a document that one writer changes, and its watch.
+// A watchedDocument is a document with one writer, and its watch.
 type watchedDocument struct {
 	run         *crashRun
 	receiver    *watchReceiver
@@ -85,9 +85,9 @@ func (d *watchedDocument) createWatch(ctx context.Context, owner, callback strin
 	return err
 }
 
-// changeUntil changes the document until stop is closed, and then once more: the hub that lives
-// publishes with that change those before it. Each version is put until it is there. The first one is a
-// creation, which is no change.
+// changeUntil changes the document until stop is closed, and then once more, so that the running hub publishes the
+// earlier changes too. Each version is repeated until it is stored. The first version creates the document, which is
+// no change.
 func (d *watchedDocument) changeUntil(ctx context.Context, stop <-chan struct{}) error {
 	n := 0
 	for isLast := false; !isLast; n++ {
@@ -117,8 +117,8 @@ func (d *watchedDocument) putVersion(ctx context.Context, n int) error {
 	return err
 }
 
-// churnWatches creates watches whose receiver always fails, and deletes them after a while, those too of
-// which a dead hub did not answer.
+// churnWatches creates watches whose receiver always fails, and deletes them after a while, including those whose
+// creation a killed hub did not answer.
 func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}) error {
 	visitor := "visitor-of-" + d.name
 	for ctx.Err() == nil {
@@ -128,7 +128,7 @@ func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}
 		default:
 		}
 		err := d.createWatch(ctx, visitor, d.receiver.server.URL+failingPath)
-		_ = clock.Sleep(ctx, 100*time.Millisecond) // until it was called; the request fails if ctx has ended
+		_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
 		var found watchList
 		if err == nil {
 			found, err = d.listWatches(ctx, visitor)
@@ -141,7 +141,7 @@ func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() && refused.status != http.StatusNotFound {
 			return fmt.Errorf("watches that come and go: %w", err)
 		}
-		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop looks at the context
+		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks the context
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (d *watchedDocument) listWatches(ctx context.Context, owner string) (found 
 	return found, err
 }
 
-// awaitTaken waits until the watch has taken all changes, and compares its counters with them.
+// awaitTaken waits until the watch has accepted all changes, and compares its counters with them.
 func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -192,17 +192,17 @@ func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration
 	}
 }
 
-// failingPath is that of receivers that always fail.
+// failingPath is the path of receivers that always fail.
 const failingPath = "/fails"
 
-// A watchReceiver is called by the watches of documents, at a path with the name of each. Every fourth
-// notification fails at its first call.
+// A watchReceiver receives the calls of watches, on a path for each document. Every fourth notification fails the
+// first time.
 type watchReceiver struct {
 	server *httptest.Server
 
 	mu      sync.Mutex
 	calls   map[string]map[string]int  // by document and notification
-	took    map[string]map[string]bool // likewise
+	took    map[string]map[string]bool // accepted notifications, by document
 	changed chan struct{}              // closed with the next call
 }
 
@@ -240,8 +240,7 @@ func (r *watchReceiver) countTaken(document string) int {
 	return len(r.took[document])
 }
 
-// hasRoom waits until a document may be changed for the nth time. It returns false if this is the
-// last change.
+// hasRoom waits until a document may be changed for the nth time. It returns false if this is the last change.
 func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, stop <-chan struct{}) bool {
 	for {
 		r.mu.Lock()
@@ -265,7 +264,7 @@ func (r *watchReceiver) hasRoom(ctx context.Context, document string, n int, sto
 	}
 }
 
-// awaitTaken waits until n changes of a document were taken. It returns false if ctx ends before.
+// awaitTaken waits until n changes of a document were accepted. It returns false if ctx ends before.
 func (r *watchReceiver) awaitTaken(ctx context.Context, document string, n int) bool {
 	for {
 		r.mu.Lock()
@@ -282,8 +281,8 @@ func (r *watchReceiver) awaitTaken(ctx context.Context, document string, n int) 
 	}
 }
 
-// checkCalls demands that as many notifications came as a document was changed, and that no more calls were
-// repeated after some deaths than were under way.
+// checkCalls returns an error unless each change was notified, and no more calls were repeated than were active at
+// the kills.
 func (r *watchReceiver) checkCalls(document string, changes, deaths int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,3 +1,5 @@
+// Package random draws the random numbers of a simulation. Each [Source] is made from the seed and a purpose of its
+// own, so that more draws for one purpose do not change those for another.
 package random
 
 import (
@@ -5,29 +7,32 @@ import (
 	"sync"
 )
 
-// Source are a source of chance that repeats itself. They are safe for concurrent use,
-// but who shares them shares what comes next as well.
+// A Source is a repeatable source of randomness. It is safe for concurrent use, but clients that share a Source
+// affect each other's draws.
 type Source struct {
 	mu   *sync.Mutex
 	Rand *rand.Rand
 }
 
-func NewSource(seed, use uint64) Source {
-	return Source{new(sync.Mutex), rand.New(rand.NewPCG(seed, use))}
+// New returns the source of a seed for one purpose. Sources of different purposes are independent.
+func New(seed, purpose uint64) Source {
+	return Source{new(sync.Mutex), rand.New(rand.NewPCG(seed, purpose))}
 }
 
+// Uint64 returns a random number.
 func (rng Source) Uint64() uint64 {
 	rng.mu.Lock()
 	defer rng.mu.Unlock()
 	return rng.Rand.Uint64()
 }
 
-// IntN returns a number from 0 to below.
+// IntN returns a number from 0 to below-1.
 func (rng Source) IntN(below int) int { return int(rng.Uint64() % uint64(below)) } //nolint:gosec // below is positive and small
 
-// Permille is true in so many of a thousand cases.
+// Permille returns true with a probability of permille in 1000.
 func (rng Source) Permille(permille int) bool { return rng.IntN(1000) < permille }
 
+// Read fills p with random bytes. It never fails.
 func (rng Source) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = byte(rng.Uint64() >> 56)

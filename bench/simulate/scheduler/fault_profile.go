@@ -2,34 +2,34 @@ package scheduler
 
 import "github.com/messagehub/messagehub/bench/simulate/random"
 
-// Profile is what a simulation has to put up with. Each seed has its own: some
-// faults and not the others, often or rarely, because a world in which everything
-// goes wrong all the time never gets to where only one thing does.
+// A Profile says which faults a simulation injects, and how often. Each seed has its own, because a simulation in
+// which every fault is frequent never reaches the states that need a single fault.
 type Profile struct {
-	TurnFaults  int // of a thousand turns
-	TimePasses  int // of a thousand steps, after which time passes
-	StaleReads  int // of a thousand reads, if the account has stale ones
-	SlowAnswers int // of a thousand answers, which come later
-	Kills       int // of a hundred thousand steps, each
+	TurnFaults  int // faults per 1000 turns
+	TimePasses  int // steps of 1000 after which time passes
+	StaleReads  int // stale reads per 1000, on an account that may have them
+	SlowAnswers int // delayed answers per 1000
+	Kills       int // per 100,000 steps, like those below
 	Stops       int
 	Pauses      int
 	BusDrops    int // of all connections to the bus
 	Throttlings int
-	ClockJumps  int // of clocks
+	ClockJumps  int // jumps of a process's clock
 
-	RareRequests int // of a thousand of what nobody, or hardly anybody, has asked before; 0: as of all others
+	RareRequests int // faults per 1000 rare requests; 0: rare requests are treated like all others
 
-	FrequentFault string // a fault that befalls half of those whom one does; "": none
-	LastStep      int    // steps, after which it is fine for good
+	FrequentFault string // a fault that is chosen half of the time; "": none
+	LastStep      int    // the last step with faults
 
-	kindMask uint64 // which faults there are
+	kindMask uint64 // kinds of faults that happen
 }
 
+// NewProfile draws a profile.
 func NewProfile(rng random.Source) Profile {
 	w := Profile{TimePasses: []int{2, 10, 40}[rng.IntN(3)], kindMask: rng.Uint64()}
-	w.kindMask |= rng.Uint64() // three quarters of them
+	w.kindMask |= rng.Uint64() // three quarters of all kinds
 	w.LastStep = 200 + rng.IntN(1000)
-	if rng.IntN(12) > 0 { // else a fine day
+	if rng.IntN(12) > 0 { // else there are no faults
 		w.TurnFaults = []int{20, 60, 150, 300}[rng.IntN(4)]
 		w.StaleReads = []int{0, 100, 400}[rng.IntN(3)]
 		w.SlowAnswers = []int{0, 100, 300}[rng.IntN(3)]
@@ -43,7 +43,7 @@ func NewProfile(rng random.Source) Profile {
 	return w
 }
 
-// hasKind reports whether faults of this name happen.
+// hasKind reports whether faults with a name happen.
 func (w Profile) hasKind(name string) bool {
 	var sum uint64
 	for i := range len(name) {

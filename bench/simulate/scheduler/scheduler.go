@@ -1,3 +1,14 @@
+// Package scheduler decides which step of a simulation comes next, and whether a fault replaces it.
+//
+// Every process and client enqueues a [Turn] for each action and waits until it is taken. When everything else
+// in the bubble of testing/synctest is blocked, [Scheduler.Run] draws one of the ready turns and takes it, or
+// injects one of its faults. A [Profile] says which faults happen and how often. Each fault has a number, so that
+// a failed simulation can be repeated without some of its faults.
+//
+// The same seed takes the same steps if package seeded controls the choices of the Go runtime. The names of turns
+// and faults decide the order of turns and which faults happen: a changed name changes the simulation of a seed.
+//
+// A failure or a panic leaves the waiting turns as they are; the caller ends the processes.
 package scheduler
 
 import (
@@ -13,64 +24,62 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/random"
 )
 
-// A Turn is something that waits to be let go on: a request or its answer, a
-// frame on its way to the bus or back, a party that wants to do the next thing.
+// A Turn is an action that waits to be chosen: a request or its answer, a frame on its way to the bus or back, or the
+// next action of a client.
 type Turn struct {
-	Who     string // a node, a domain, an actor
+	Who     string // the process or client
 	What    string
-	Detail  string        // tells it from others with the same name
-	Proceed func() string // lets it go on, and says what came of it
+	Detail  string        // distinguishes turns with the same names
+	Proceed func() string // takes the action, and describes its outcome
 
-	// faults that may befall it instead.
+	// Faults returns the faults that may replace the action. It may be nil.
 	Faults func() []Fault
 
-	// many says that there are many turns like this one, so that a fault befalls each
-	// more rarely.
+	// IsFrequent is true if there are many turns like this one, so that each gets fewer faults.
 	IsFrequent bool
 
-	// isRare, if set, reports that there was hardly ever one like this.
+	// IsRare reports whether turns like this one hardly ever happened. It may be nil.
 	IsRare func() bool
 
 	arrival   uint64
-	NotBefore time.Time // not before this
+	NotBefore time.Time // the turn is not chosen before
 
-	// urgent, if set, reports that no time must pass before it.
+	// Urgent reports whether no time may pass before the turn. It may be nil.
 	Urgent func() bool
 }
 
 func (t *Turn) isUrgent() bool { return t.Urgent != nil && t.Urgent() }
 
-// A Fault is what befalls a turn instead of what it waits for.
+// A Fault is an outcome that replaces the action of a turn.
 type Fault struct {
 	Name   string
 	Inject func() string
 }
 
-// A Scheduler lets one thing happen at a time. Between two steps everything else
-// is blocked, so what happens next is decided by the dice alone, and by what is
-// waiting, in an order of its own that no goroutine has a say in.
+// A Scheduler takes one step at a time. Between two steps everything else is blocked, so the next step depends only
+// on the random sources and on the waiting turns, which are sorted so that the order of goroutines does not matter.
 type Scheduler struct {
 	Began         time.Time
-	orderRNG      random.Source // who is next
-	FaultRNG      random.Source // and what befalls it; of its own, so that a fault less changes little
+	orderRNG      random.Source // chooses the next turn
+	FaultRNG      random.Source // chooses faults; separate, so that one fault less changes little else
 	Profile       Profile
-	droppedFaults map[int]bool // faults that do not happen, by number
+	droppedFaults map[int]bool // faults that are left out, by number
 
 	mu       sync.Mutex
 	waiting  []*Turn
 	arrivals uint64
-	paused   map[string]time.Time // who does not get a turn until then
-	wake     chan struct{}        // holds one if something has come since the last look
+	paused   map[string]time.Time // processes without a turn until a time
+	wake     chan struct{}        // receives a value when a turn was added
 	failure  error
 
-	FaultFree   bool // no faults any more
+	FaultFree   bool // no further faults happen
 	Steps       int
 	Faulted     int
-	FaultNumber int   // of faults drawn, dropped ones too
-	Happened    []int // numbers of those that happened
+	FaultNumber int   // number of the last fault drawn, including those left out
+	Happened    []int // numbers of the injected faults
 	Trace       Trace
 
-	counting sync.Mutex // guards sometimes: two hubs may fail to start at the same time
+	counting sync.Mutex // guards Coverage: two hubs may fail to start at the same time
 	Coverage coverage.Counts
 }
 
@@ -81,7 +90,7 @@ func (s *Scheduler) MarkReached(what string) {
 	s.Coverage.Count(what)
 }
 
-// A Trace is what happened, in order.
+// A Trace lists the steps of a simulation.
 type Trace struct {
 	keep  bool
 	Lines []string
@@ -90,18 +99,19 @@ type Trace struct {
 
 func (t *Trace) addLine(line string) {
 	h := fnv.New64a()
-	_, _ = fmt.Fprintf(h, "%x %s", t.Sum, line) // a hash takes everything
+	_, _ = fmt.Fprintf(h, "%x %s", t.Sum, line) // writing to a hash never fails
 	t.Sum = h.Sum64()
 	if t.keep {
 		t.Lines = append(t.Lines, line)
 	}
 }
 
+// New returns the scheduler of a seed. It leaves out the faults with the numbers in drop.
 func New(seed uint64, drop []int, keepTrace bool, profile Profile) *Scheduler {
 	s := &Scheduler{
-		Began: time.Now(), orderRNG: random.NewSource(seed, 1), FaultRNG: random.NewSource(seed, 2), Profile: profile,
+		Began: time.Now(), orderRNG: random.New(seed, 1), FaultRNG: random.New(seed, 2), Profile: profile,
 		droppedFaults: make(map[int]bool), paused: make(map[string]time.Time), wake: make(chan struct{}, 1),
-		Coverage: coverage.NewCounts(),
+		Coverage: coverage.New(),
 	}
 	for _, n := range drop {
 		s.droppedFaults[n] = true
@@ -110,7 +120,7 @@ func New(seed uint64, drop []int, keepTrace bool, profile Profile) *Scheduler {
 	return s
 }
 
-// Enqueue puts t into the line.
+// Enqueue adds a turn.
 func (s *Scheduler) Enqueue(t *Turn) {
 	s.mu.Lock()
 	s.arrivals++
@@ -120,6 +130,7 @@ func (s *Scheduler) Enqueue(t *Turn) {
 	s.WakeUp()
 }
 
+// WakeUp makes Run look at the waiting turns again.
 func (s *Scheduler) WakeUp() {
 	select {
 	case s.wake <- struct{}{}:
@@ -127,7 +138,7 @@ func (s *Scheduler) WakeUp() {
 	}
 }
 
-// Remove takes t out of the line, if it is still there.
+// Remove removes a turn that still waits.
 func (s *Scheduler) Remove(t *Turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +147,7 @@ func (s *Scheduler) Remove(t *Turn) {
 	}
 }
 
-// Fail ends the simulation with the first error.
+// Fail ends the simulation. The first error is its result.
 func (s *Scheduler) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,21 +156,21 @@ func (s *Scheduler) Fail(err error) {
 	}
 }
 
+// Failure returns the first error, or nil.
 func (s *Scheduler) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failure
 }
 
-// idleLimit is how long nothing at all may happen.
+// idleLimit is the longest time without a step.
 const idleLimit = 30 * time.Minute
 
-// Run makes steps until done, or a failure. each is called after every step.
+// Run takes steps until done returns true or the simulation fails. It calls each after every step.
 func (s *Scheduler) Run(done func() bool, each func() error) error {
 	for {
-		// Not synctest.Wait, to which a goroutine that waits for a mutex is a busy one:
-		// Microsoft's client for Service Bus holds mutexes while it waits for the
-		// namespace, and here the namespace waits for us.
+		// synctest.Wait would not return while a goroutine waits for a mutex. Azure's client for Service Bus holds
+		// mutexes while it waits for the namespace, and here the namespace waits for this loop.
 		settle()
 		if err := s.Failure(); err != nil {
 			return err
@@ -184,11 +195,11 @@ func (s *Scheduler) Run(done func() bool, each func() error) error {
 	}
 }
 
-// waitForWork lets time pass until something comes. It reports false if nothing does.
+// waitForWork lets time pass until a turn is added or becomes ready. It returns false if none does.
 func (s *Scheduler) waitForWork() bool {
 	s.mu.Lock()
 	patience := idleLimit
-	for _, t := range s.waiting { // those that are late, or paused
+	for _, t := range s.waiting { // turns that wait for a time, or whose process is paused
 		patience = min(patience, max(time.Until(t.NotBefore), time.Until(s.paused[t.Who])))
 	}
 	isEmpty := len(s.waiting) == 0
@@ -203,9 +214,8 @@ func (s *Scheduler) waitForWork() bool {
 	}
 }
 
-// runUrgent lets all go on that are urgent, and reports whether there were any. They are
-// no steps of their own, unless something befalls them: that a client shakes hands
-// with the bus is of no interest.
+// runUrgent takes all urgent turns, and reports whether there were any. They do not count as steps unless a fault
+// replaces them, because handshakes with the bus are of no interest.
 func (s *Scheduler) runUrgent() bool {
 	s.mu.Lock()
 	s.sortWaiting()
@@ -228,14 +238,14 @@ func (s *Scheduler) runUrgent() bool {
 	return len(urgent) > 0
 }
 
-// sortWaiting puts who waits into an order that no goroutine has a say in.
+// sortWaiting sorts the turns, so that the order of goroutines does not matter.
 func (s *Scheduler) sortWaiting() {
 	slices.SortStableFunc(s.waiting, func(a, b *Turn) int {
 		return cmp.Or(strings.Compare(a.Who, b.Who), strings.Compare(a.What, b.What), strings.Compare(a.Detail, b.Detail), cmp.Compare(a.arrival, b.arrival))
 	})
 }
 
-// takeNext takes the turn that is to go out of the line, nil if there is none yet.
+// takeNext removes a random ready turn and returns it, or nil if none is ready.
 func (s *Scheduler) takeNext() *Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +270,7 @@ func (s *Scheduler) takeNext() *Turn {
 	return t
 }
 
-// runStep lets t go on, or something else befall it.
+// runStep takes the action of t, or a fault in its place.
 func (s *Scheduler) runStep(t *Turn) {
 	s.Steps++
 	s.FaultFree = s.FaultFree || s.Steps > s.Profile.LastStep
@@ -275,11 +285,12 @@ func (s *Scheduler) runStep(t *Turn) {
 	}
 }
 
+// Log adds a line to the trace.
 func (s *Scheduler) Log(line string) {
 	s.Trace.addLine(fmt.Sprintf("%d %s %s", s.Steps, time.Since(s.Began), line))
 }
 
-// drawFault returns what befalls t, nil if nothing does.
+// drawFault returns the fault that replaces t, or nil.
 func (s *Scheduler) drawFault(t *Turn) *Fault {
 	if s.FaultFree || t.Faults == nil {
 		return nil
@@ -301,14 +312,14 @@ func (s *Scheduler) drawFault(t *Turn) *Fault {
 	if i := slices.IndexFunc(possible, func(f Fault) bool { return f.Name == s.Profile.FrequentFault }); i >= 0 && s.FaultRNG.IntN(2) == 0 {
 		f = possible[i]
 	}
-	if !s.Injects() {
+	if !s.BeginFault() {
 		return nil
 	}
 	return &f
 }
 
-// Injects numbers a fault, and reports whether it is one that happens.
-func (s *Scheduler) Injects() bool {
+// BeginFault numbers a fault, and returns false if that fault is left out.
+func (s *Scheduler) BeginFault() bool {
 	s.FaultNumber++
 	if s.droppedFaults[s.FaultNumber] {
 		return false
@@ -318,7 +329,7 @@ func (s *Scheduler) Injects() bool {
 	return true
 }
 
-// canTimePass reports whether time may pass before the next turn.
+// canTimePass reports whether no turn is urgent.
 func (s *Scheduler) canTimePass() bool {
 	settle()
 	s.mu.Lock()
@@ -326,7 +337,7 @@ func (s *Scheduler) canTimePass() bool {
 	return !slices.ContainsFunc(s.waiting, (*Turn).isUrgent)
 }
 
-// passTime lets some time pass in which nobody who waits gets a turn.
+// passTime lets time pass during which no turn is taken.
 func (s *Scheduler) passTime() {
 	spans := [...]time.Duration{time.Millisecond, 20 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second, 6 * time.Second, 40 * time.Second}
 	d := spans[min(s.orderRNG.IntN(len(spans)), s.orderRNG.IntN(len(spans)))]
@@ -343,7 +354,7 @@ func (s *Scheduler) passTime() {
 	s.Log("passed " + time.Since(began).String())
 }
 
-// SetFaultFree ends all faults, or lets them happen again for as many steps as the profile says.
+// SetFaultFree ends all faults, or lets them happen for as many further steps as the profile says.
 func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.mu.Lock()
 	if s.FaultFree = isFree; !isFree {
@@ -353,7 +364,7 @@ func (s *Scheduler) SetFaultFree(isFree bool) {
 	s.WakeUp()
 }
 
-// ResumeFaults lets faults happen again, for a number of steps.
+// ResumeFaults lets faults happen again for a number of steps.
 func (s *Scheduler) ResumeFaults(steps int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,12 +4,11 @@ package scheduler
 
 import "runtime"
 
-// seedChoices does nothing: the runtime of Go chooses as it likes.
+// seedChoices does nothing: the choices of the Go runtime stay random.
 func seedChoices(uint64) {}
 
-// settle returns when everything else in the bubble is blocked, almost for certain: on
-// one processor, the Go scheduler comes back to whoever makes way once it has nothing
-// else to run, and now and then before, out of fairness.
+// settle returns when everything else in the bubble is blocked, almost certainly: on one processor, the Go scheduler
+// returns to a goroutine that yields once nothing else can run, and sometimes earlier for fairness.
 func settle() {
 	const often = 300
 	for range often {

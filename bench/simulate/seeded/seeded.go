@@ -1,22 +1,22 @@
-// Package seeded makes the choices of the Go runtime repeat themselves.
+// Package seeded makes the choices of the Go runtime repeatable.
 //
-// Which of several cases of a select goes first, which of the timers of one instant
-// fires first, in which order a map is walked through: that the runtime decides by
-// chance, and gives nobody a say in it. And on a busy machine a goroutine loses its
-// place in the line because its thread was not running for 10 ms, or gains one at a
-// mutex because it has waited for 1 ms. A simulation that is to leave the same trace
-// for the same seed has to have a say, in the code of others too. So it is built with
-// a few lines of Go's own library changed: those choices are drawn from one number,
-// which the simulation sets before it begins, but for a map, which is always walked
-// through from the same end (libraries do that when something is first used, and
-// never again); those spans do not come to an end; the children of a context are
-// cancelled in the order of their births; memory that is mapped is allocated, for a
-// goroutine that calls the system may not be seen to be one that will run; and the
-// simulation may ask whether any other can. Nothing else is changed, and nothing in GOROOT: the go command is
-// given the changed files by its flag -overlay.
+// The runtime chooses at random which ready case of a select is taken, which of several timers of one instant fires
+// first, and where the walk through a map begins. On a busy machine a goroutine is preempted because its thread was
+// not scheduled for 10 ms, or gets a mutex first because it has waited for 1 ms. A simulation that must leave the
+// same trace for the same seed has to control these choices, in libraries too. So it is built with a few lines of the
+// standard library changed:
 //
-// If another version of Go has other lines there, [Overlay] says so, and what is built
-// without it is the same simulation, of which most traces are the same, not all.
+//   - select and timers draw from one number that the simulation sets before it begins,
+//   - a map is always walked from the same end, because libraries walk maps once when they are first used,
+//   - the time limits of preemption and mutexes never end,
+//   - the children of a context are cancelled in the order of their creation,
+//   - mapped memory is allocated instead, because a goroutine in a system call may not be seen as runnable,
+//   - the simulation can ask whether another goroutine can run.
+//
+// GOROOT stays unchanged: the go command gets the changed files by its flag -overlay.
+//
+// If another version of Go has other lines there, [Overlay] returns an error. Built without it, the simulation is the
+// same, and most of its traces are repeatable, but not all.
 package seeded
 
 import (
@@ -31,10 +31,10 @@ import (
 	"strings"
 )
 
-// Tag is the build tag of whatever is built with the overlay.
+// Tag is the build tag for builds with the overlay.
 const Tag = "seeded"
 
-// A sourceEdit replaces one line that is there exactly once.
+// A sourceEdit replaces a line that occurs exactly once in its file.
 type sourceEdit struct{ file, old, new string }
 
 var changes = []sourceEdit{
@@ -89,11 +89,11 @@ var births atomic.Uint64
 	{"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n", "\t\tj := uint32(choice() % uint64(norder+1))\n"},
 }
 
-// ErrOther reports a version of Go whose runtime has other lines.
+// ErrOther reports that this version of Go has other lines.
 var ErrOther = errors.New("the runtime of this Go is not the one that is known")
 
-// Overlay writes the changed files and what -overlay wants into dir, and returns the
-// name of the latter. Entries of more, from a path to the file in its place, are added.
+// Overlay writes the changed files and the file for -overlay into dir, and returns the name of the latter. It adds
+// the entries of more, which map a path to the file that replaces it.
 func Overlay(ctx context.Context, dir string, more map[string]string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -130,8 +130,8 @@ func Overlay(ctx context.Context, dir string, more map[string]string) (string, e
 	return name, os.WriteFile(name, overlay, 0o600)
 }
 
-// Environment is that of a process that was built with the overlay: goroutines that
-// run for long are not interrupted, and there is one processor.
+// Environment returns the environment for a process built with the overlay: without preemption, and with one
+// processor.
 func Environment() []string {
 	return append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1")
 }
