@@ -9,9 +9,9 @@ import (
 
 // A branch is an error branch.
 type branch struct {
-	file     string // as profiles have it
+	file     string // path as in profiles
 	at       token.Position
-	function string // in which it is, and which one there: next#2
+	function string // name of the function and number of the branch in it: next#2
 }
 
 // findBranches returns the error branches of a package.
@@ -30,8 +30,7 @@ func (p *parsedPackage) findBranches() []branch {
 	return all
 }
 
-// nameOf returns the name of a function, with the type that has it; of another
-// declaration, "var".
+// nameOf returns the name of a function, with its receiver type; for another declaration, "var".
 func nameOf(d ast.Decl) string {
 	f, ok := d.(*ast.FuncDecl)
 	if !ok {
@@ -57,10 +56,10 @@ func nameOf(d ast.Decl) string {
 	}
 }
 
-// A branchFinder goes through one declaration.
+// A branchFinder walks one declaration.
 type branchFinder struct {
 	*parsedPackage
-	found []token.Pos // of the first statements
+	found []token.Pos // first statements of the branches
 }
 
 func (f *branchFinder) visitNode(n ast.Node) bool {
@@ -85,7 +84,7 @@ func (f *branchFinder) visitNode(n ast.Node) bool {
 	return true
 }
 
-// visitStatements looks at the ifs of a list of statements.
+// visitStatements visits the if statements of a list.
 func (f *branchFinder) visitStatements(statements []ast.Stmt) {
 	for i, s := range statements {
 		if labeled, ok := s.(*ast.LabeledStmt); ok {
@@ -119,7 +118,7 @@ func (f *branchFinder) visitIf(s *ast.IfStmt, rest []ast.Stmt) {
 }
 
 func (f *branchFinder) visitSwitch(s *ast.SwitchStmt) {
-	excluded := false // that there is no error
+	excluded := false // an earlier case holds if there is no error
 	var fallback *ast.CaseClause
 	for _, c := range s.Body.List {
 		clause := c.(*ast.CaseClause)
@@ -160,7 +159,7 @@ func (f *branchFinder) addBranch(statements []ast.Stmt) {
 	}
 }
 
-// neverEnds reports whether a list of statements never comes to its end.
+// neverEnds reports whether control never reaches the end of a list of statements.
 func neverEnds(statements []ast.Stmt) bool {
 	if len(statements) == 0 {
 		return false
@@ -179,7 +178,7 @@ func neverEnds(statements []ast.Stmt) bool {
 	return false
 }
 
-// subjectOf returns what a type switch is about.
+// subjectOf returns the expression of a type switch.
 func subjectOf(s *ast.TypeSwitchStmt) ast.Expr {
 	switch a := s.Assign.(type) {
 	case *ast.AssignStmt:

@@ -32,7 +32,7 @@ func TestErrorBranchesAreFoundByWhatDecides(t *testing.T) {
 	require.Equal(t, marked, found)
 }
 
-// writeProfile returns a profile of the sample's own test.
+// writeProfile writes a coverage profile of the sample's own test.
 func writeProfile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "sample.out")

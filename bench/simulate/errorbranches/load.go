@@ -20,20 +20,20 @@ import (
 type parsedPackage struct {
 	path  string
 	files []*ast.File
-	names []string // of the files, as profiles have them: import path and base
+	names []string // paths of the files as in profiles: import path and base name
 	set   *token.FileSet
 	info  *types.Info
 }
 
-// A listedPackage is what the go command says of a package.
+// A listedPackage is a package as `go list` describes it.
 type listedPackage struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
 	DepOnly                 bool
 }
 
-// loadPackages parses packages and finds their types. What they import is not parsed: the go
-// command has compiled it, and says where the compiler left its types.
+// loadPackages parses packages and checks their types. It does not parse their imports, but reads the export data of
+// the compiler.
 func loadPackages(patterns []string) ([]*parsedPackage, error) {
 	args := append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}, patterns...)
 	var complaints bytes.Buffer

@@ -1,33 +1,31 @@
-// Errorbranches tells which error branches a coverage profile has reached: what a
-// program does when something has gone wrong is where most losses of data come from,
-// and no figure about all lines shows it.
+// Errorbranches reports which error branches a coverage profile has reached. Most data loss comes from code that
+// handles failures, and coverage of all lines does not show whether that code was reached.
 //
 //	go run ./bench/simulate/prove -cover profiles -seeds 500
 //	go run ./bench/simulate/errorbranches -min 90 profiles/*.out
 //
-// An error branch is a list of statements, at least one, that is run or not because
-// of an error. Types tell what is an error, not names. It is one of these:
+// An error branch is a non-empty list of statements that is run or skipped because of an error. Types decide what is
+// an error, not names. It is one of these:
 //
-//   - the body of an if whose condition mentions a value of a type that implements
+//   - The body of an if whose condition mentions a value of a type that implements
 //     error: err != nil, errors.Is(err, x), isRefused(err), statusOf(err) == 404, also
-//     with more around it by && and ||. The same of a condition that uses a variable
-//     that the if itself sets from an error: if x, ok := errors.AsType[X](err); ok.
-//   - for a condition that holds if there is no error, err == nil or with more: the
-//     else; or, if there is none and the body ends by leaving (return, continue,
-//     break, goto, panic), what follows in the same block. Where one has both kinds,
-//     (err == nil && x || isRefused(err)), the body counts, as above.
-//   - the body of a case with such a condition, in a switch without a tag; behind a
-//     case that holds if there is no error, every further case and the default.
-//   - every case but that of nil in a switch over an error, or over what was made of
-//     one: switch domain.KindOf(err), switch err := err.(type).
+//     combined with other conditions by && and ||. The same holds for a condition on a
+//     variable that the if itself sets from an error: if x, ok := errors.AsType[X](err); ok.
+//   - For a condition that holds if there is no error, such as err == nil: the else; or,
+//     if there is none and the body ends with return, continue, break, goto or panic, the
+//     rest of the block. For a condition of both kinds, (err == nil && x || isRefused(err)),
+//     the body counts, as above.
+//   - The body of a case with such a condition, in a switch without a tag; after a case
+//     that holds if there is no error, every further case and the default.
+//   - Every case except nil in a switch over an error or over a value made of one:
+//     switch domain.KindOf(err), switch err := err.(type).
 //
-// So what is decided by something else is no error branch, though it may make an
-// error: a map without the key, a channel that is closed, a select that a context ends.
+// A branch that depends on something else is not an error branch, even if it creates an error: a key that is missing
+// in a map, a closed channel, a select that a context ends.
 //
-// All error branches of a package count. One that cannot be reached by construction
-// may be listed, with the reason, in impossible.txt; it is then left out of the sum,
-// counted and printed for all to see. An entry that names nothing, or a branch that
-// was reached, is an error.
+// All error branches of a package count. A branch that cannot be reached may be listed in impossible.txt with the
+// reason. It is then left out of the sum, and printed. An entry that names no branch, or a branch that was reached,
+// is an error.
 package main
 
 import (

@@ -17,16 +17,16 @@ func (p sourcePosition) comparePositions(other sourcePosition) int {
 	return cmp.Or(cmp.Compare(p.line, other.line), cmp.Compare(p.column, other.column))
 }
 
-// A block is a run of statements that are run together.
+// A block is a sequence of statements that run together.
 type block struct {
 	from, to sourcePosition
 	reached  bool
 }
 
-// A profile has the blocks of each file in the order of their places.
+// A profile holds the blocks of each file, sorted by position.
 type profile map[string][]block
 
-// readProfiles returns what several profiles have reached together.
+// readProfiles merges several profiles.
 func readProfiles(paths []string) (profile, error) {
 	blocks := make(map[string]map[[2]sourcePosition]bool)
 	for _, path := range paths {
@@ -49,7 +49,7 @@ func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) erro
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // it was opened for reading
 	lines := bufio.NewScanner(file)
 	for number := 1; lines.Scan(); number++ {
 		line := lines.Text()
@@ -76,7 +76,7 @@ func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) erro
 // isReached reports whether the statement at a position was reached.
 func (p profile) isReached(file string, position token.Position) (reached bool, err error) {
 	at := sourcePosition{position.Line, position.Column}
-	var inner *block // the last that begins before it and ends behind it
+	var inner *block // the last block that begins before the position and ends after it
 	for i := range p[file] {
 		if b := &p[file][i]; b.from.comparePositions(at) <= 0 && b.to.comparePositions(at) > 0 {
 			inner = b

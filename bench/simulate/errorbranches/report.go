@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A packageReport is what was found of a package.
+// A packageReport is the result for one package.
 type packageReport struct {
 	path       string
 	reached    int
@@ -59,7 +59,7 @@ func (r *packageReport) printTo(to io.Writer) {
 	}
 }
 
-// fromHere shortens the path of a file below this folder.
+// fromHere returns the path of a file relative to this folder, if it is below it.
 func fromHere(file string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -72,10 +72,10 @@ func fromHere(file string) string {
 	return short
 }
 
-// nameInList tells the branch from all others as long as its function stays as it is.
+// nameInList returns a name that identifies the branch as long as its function does not change.
 func (b *branch) nameInList() string { return b.file + " " + b.function }
 
-// firstLine returns the line with which it begins.
+// firstLine returns the first source line of the branch.
 func (b *branch) firstLine() string {
 	text, err := os.ReadFile(b.at.Filename)
 	if err != nil {
@@ -85,13 +85,13 @@ func (b *branch) firstLine() string {
 	return strings.TrimSpace(lines[b.at.Line-1])
 }
 
-// exceptions are the branches that cannot be reached, and why.
+// exceptions holds the branches that cannot be reached, with the reasons.
 type exceptions struct {
-	reasons map[string]string // by the end of the file's path and the function
+	reasons map[string]string // by the end of the file's path, and the function
 	used    map[string]bool
 }
 
-// readImpossible reads a list, one branch a line: file, function and number, reason.
+// readImpossible reads a list with one branch per line: file, function and number, reason.
 //
 //	cosmos/format.go encoded#1 strings, numbers and times always have a JSON
 func readImpossible(path string) (*exceptions, error) {
@@ -120,7 +120,7 @@ func readImpossible(path string) (*exceptions, error) {
 
 func (e *exceptions) reasonFor(b branch) (reason string, ok bool) {
 	file := b.file
-	for { // the list leaves out how the module is called
+	for { // the list has paths without the module
 		if reason, ok := e.reasons[file+" "+b.function]; ok {
 			e.used[file+" "+b.function] = true
 			return reason, true
@@ -133,7 +133,7 @@ func (e *exceptions) reasonFor(b branch) (reason string, ok bool) {
 	}
 }
 
-// staleError is an error if the list names a branch that there is not in packages.
+// staleError returns an error if the list names a branch that the packages do not have.
 func (e *exceptions) staleError(packages []*parsedPackage) error {
 	var all []error
 	for name := range e.reasons {

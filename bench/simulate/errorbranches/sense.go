@@ -6,16 +6,16 @@ import (
 	"go/types"
 )
 
-// A sense is what it means that a condition holds.
+// A sense is what a condition says about an error.
 type sense int
 
 const (
-	undecided sense = iota // nothing about an error
-	succeeded              // there is no error, or it is something else
-	failed                 // there is an error, or it depends on which
+	undecided sense = iota // nothing
+	succeeded              // there is no error, or not this one
+	failed                 // there is an error, or perhaps a certain one
 )
 
-// senseOf says what it means that a condition holds, which stands behind init.
+// senseOf returns what a condition says about an error. init is the statement before it.
 func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -38,8 +38,8 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	return undecided
 }
 
-// negatedSense says what it means that a condition does not hold. Only that an error is not
-// nil, or is, has an opposite: not to be one error may be to be another.
+// negatedSense returns what the negation of a condition says about an error. Only comparisons with nil have an
+// opposite: an error that is not one may be another.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -66,8 +66,7 @@ func (f *branchFinder) isNilCheck(e *ast.BinaryExpr) bool {
 	return f.isError(e.X) && f.info.Types[e.Y].IsNil() || f.isError(e.Y) && f.info.Types[e.X].IsNil()
 }
 
-// mentionsError reports whether an expression has an error in it, other than in a
-// function that it defines.
+// mentionsError reports whether an expression contains an error, outside of function literals.
 func (f *branchFinder) mentionsError(e ast.Expr) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
@@ -96,8 +95,7 @@ func (f *branchFinder) isError(e ast.Expr) bool {
 	return types.Implements(t, errorType)
 }
 
-// setsFromError reports whether e uses a variable that init makes of an error: not
-// the error that a call has returned, but what a call says about one.
+// setsFromError reports whether e uses a variable that init sets from an error argument of a call.
 func (f *branchFinder) setsFromError(init ast.Stmt, e ast.Expr) bool {
 	set, ok := init.(*ast.AssignStmt)
 	if !ok {

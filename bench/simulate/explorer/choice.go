@@ -13,11 +13,11 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A nextChoice is one thing that can happen next.
+// A nextChoice is one possible next event in a state.
 type nextChoice struct {
 	party int
 	r     *request
-	kind  string // one of those below
+	kind  string // one of the kinds below
 	age   int
 }
 
@@ -29,7 +29,7 @@ const (
 	lastOne   = "the others have died"
 )
 
-// choicesOf are what can happen in s.
+// choicesOf returns all choices in a state.
 func (x *exploration) choicesOf(s *state) []nextChoice {
 	var all []nextChoice
 	for i := range x.Parties {
@@ -57,7 +57,7 @@ func (x *exploration) choicesOf(s *state) []nextChoice {
 	return all
 }
 
-// canGo reports whether a party has begun and is not done.
+// canGo reports whether a party has begun and is neither done nor dead.
 func (x *exploration) canGo(s *state, i int) bool {
 	if after := x.Parties[i].After; after > 0 && !s.nodes[after-1].done {
 		return false
@@ -65,7 +65,7 @@ func (x *exploration) canGo(s *state, i int) bool {
 	return len(s.nodes[i].pending) > 0 && !s.dead[i]
 }
 
-// canAllBeDead reports whether all but one that are not done may have crashed.
+// canAllBeDead reports whether all unfinished parties except one may have crashed.
 func (x *exploration) canAllBeDead(s *state, but int) bool {
 	unfinished := 0
 	for i := range x.Parties {
@@ -76,8 +76,7 @@ func (x *exploration) canAllBeDead(s *state, but int) bool {
 	return unfinished <= x.Crashes
 }
 
-// othersCanGo reports whether anybody else has something under way that is not a
-// claim, too.
+// othersCanGo reports whether another party has a pending request other than a claim.
 func (x *exploration) othersCanGo(s *state, i int) bool {
 	for j := range x.Parties {
 		if j != i && x.canGo(s, j) && slices.ContainsFunc(s.nodes[j].pending, func(r *request) bool { return r.name != steps.Claim }) {
@@ -87,7 +86,7 @@ func (x *exploration) othersCanGo(s *state, i int) bool {
 	return false
 }
 
-// takeChoice makes a choice.
+// takeChoice returns the state after a choice, and describes the step.
 func (x *exploration) takeChoice(s *state, c nextChoice) (*state, string, error) {
 	step := fmt.Sprintf("%s: %s", x.Parties[c.party].Name, c.r.name)
 	if c.kind != asItIs {
@@ -134,7 +133,7 @@ func (x *exploration) takeChoice(s *state, c nextChoice) (*state, string, error)
 	return &next, step, err
 }
 
-// addAnnounced returns the intents that were ever announced, after one more commit.
+// addAnnounced returns the intents announced so far, including those of a commit.
 func addAnnounced(before []string, changes commit) []string {
 	for _, c := range changes {
 		var head struct {
@@ -151,7 +150,7 @@ func addAnnounced(before []string, changes commit) []string {
 	return before
 }
 
-// newChain is what a partition holds, and held before.
+// newChain returns the contents of a partition, newest first, as far back as stale reads go.
 func (x *exploration) newChain(is int, before []int) []int {
 	if x.Stale == 0 {
 		return []int{is}
@@ -162,7 +161,7 @@ func (x *exploration) newChain(is int, before []int) []int {
 	return append([]int{is}, before[:min(len(before), max(x.Behind, 1))]...)
 }
 
-// observers are those of all containers. A commit is of one container.
+// observers check the commits to all containers. A commit is to one container.
 type observers struct {
 	mailboxes *invariants.Observer
 	push      *push.Observer
@@ -170,7 +169,7 @@ type observers struct {
 	objects *objects.Observer
 }
 
-// Commit compares a commit with the rules.
+// Commit checks a commit against the rules.
 func (o *observers) Commit(changes commit) error {
 	known, err := containers.Find(changes[0].Container)
 	switch {
@@ -184,7 +183,7 @@ func (o *observers) Commit(changes commit) error {
 	return o.mailboxes.Commit(changes)
 }
 
-// checkCommit holds a commit to the invariants, on one way to the store that it changes.
+// checkCommit checks a commit against the invariants, after the commits of one path to the store's state.
 func (x *exploration) checkCommit(from int, r *request, changes commit) error {
 	key := [2]string{fmt.Sprint(from), r.key}
 	if err, ok := x.observed[key]; ok {

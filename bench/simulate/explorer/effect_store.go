@@ -16,39 +16,39 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An effectStore works out what requests do, each once for each content of the partition
-// that it is for. It has one engine, into which it loads the content in question.
+// An effectStore computes the effects of requests, each once for each content of its partition. It loads that content
+// into its only engine.
 type effectStore struct {
 	engine  *embedded.Engine
-	commits []commit // by the engine, about the request that it is at
+	commits []commit // commits of the current request, as the engine reports them
 
 	contents []*partitionContent
-	known    map[string]int // contents by what is in them
+	known    map[string]int // numbers of contents, by their documents
 	loaded   map[partition]*loadedPartition
 	effects  map[effectKey]*effect
 }
 
-// A partitionContent is all that a partition holds.
+// A partitionContent is all documents of a partition.
 type partitionContent struct {
 	id   int
 	docs map[string]storedDoc
 }
 
-// A storedDoc is a document without what the engine adds. One that is gone leaves how
-// often it was written, so that no etag is used twice.
+// A storedDoc is a document without what the engine adds. A deleted document keeps its version, so that no etag is
+// used twice.
 type storedDoc struct {
-	json    string // "": it is gone
+	json    string // "": it is deleted
 	version int
 }
 
-// A commit is what the engine tells of one.
+// A commit is the changes of one commit of the engine.
 type commit []embedded.Change
 
-// A loadedPartition is what the engine holds of a partition.
+// A loadedPartition is the content of a partition in the engine.
 type loadedPartition struct {
 	content       *partitionContent
-	engineTags    map[string]string // canonical etag to that of the engine
-	canonicalTags map[string]string // and back
+	engineTags    map[string]string // engine's etag by canonical etag
+	canonicalTags map[string]string // the reverse
 }
 
 type effectKey struct {
@@ -59,13 +59,13 @@ type effectKey struct {
 // An effect is what a request does to a partition.
 type effect struct {
 	answer  *answer
-	after   int // content
+	after   int // number of the content
 	changes commit
 }
 
 func newStore(o embedded.Options) (*effectStore, error) {
 	s := &effectStore{known: make(map[string]int), loaded: make(map[partition]*loadedPartition), effects: make(map[effectKey]*effect)}
-	var mu sync.Mutex // a preparation has several requests under way
+	var mu sync.Mutex // a preparation has concurrent requests
 	o.Committed = func(changes []embedded.Change) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -75,11 +75,11 @@ func newStore(o embedded.Options) (*effectStore, error) {
 	if s.engine, err = embedded.Open(o); err != nil {
 		return nil, err
 	}
-	s.internContent(&partitionContent{docs: map[string]storedDoc{}}) // 0 is the empty one
+	s.internContent(&partitionContent{docs: map[string]storedDoc{}}) // number 0 is the empty content
 	return s, nil
 }
 
-// internContent returns the number of c.
+// internContent returns the number of c, a new one if c is new.
 func (s *effectStore) internContent(c *partitionContent) int {
 	var text strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(c.docs)) {
@@ -94,20 +94,19 @@ func (s *effectStore) internContent(c *partitionContent) int {
 	return c.id
 }
 
-// doRequest has the engine carry out a request of its own.
+// doRequest sends a request to the engine.
 func (s *effectStore) doRequest(method, path string, h http.Header, body []byte) (*reply, error) {
 	return doOn(s.engine, method, path, h, body)
 }
 
-// A reply is what the engine says.
+// A reply is an answer of the engine.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// doOn makes a request in the name of an emulator's user, so that it does not matter
-// when it was made.
+// doOn sends a request with the token of an emulator's user, so that its time does not matter.
 func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*reply, error) {
 	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // answered by a call
 	if err != nil {
@@ -124,8 +123,7 @@ func doOn(engine *embedded.Engine, method, path string, h http.Header, body []by
 	return &reply{resp.StatusCode, resp.Header, text}, err
 }
 
-// applyRequest says what r does to a partition of content from. mutate, if given, changes
-// the request on its way.
+// applyRequest returns the effect of r on the content with number from. mutate may change the request; it may be nil.
 func (s *effectStore) applyRequest(from int, r *request, mutate func(*request)) (*effect, error) {
 	key := effectKey{from, r.key}
 	if e := s.effects[key]; e != nil {
@@ -147,7 +145,7 @@ func (s *effectStore) applyRequest(from int, r *request, mutate func(*request)) 
 		if tag == anyTag {
 			return tag
 		}
-		return `"00000000-0000-0000-0000-000000000000"` // of a document as it was before
+		return `"00000000-0000-0000-0000-000000000000"` // of an older version of the document
 	}
 	if tag := sent.header.Get(conditionHeader); tag != "" {
 		sent.header.Set(conditionHeader, theirs(tag))
@@ -162,7 +160,7 @@ func (s *effectStore) applyRequest(from int, r *request, mutate func(*request)) 
 	if err != nil {
 		return nil, err
 	}
-	if !more { // the page before was the last one after all
+	if !more { // the previous page was the last one
 		return s.noteEffect(key, &effect{after: from, answer: nothingMore})
 	}
 	s.commits = nil
@@ -193,13 +191,13 @@ func (s *effectStore) noteEffect(key effectKey, e *effect) (*effect, error) {
 	return e, nil
 }
 
-// nothingMore is an empty result page, the last.
+// nothingMore is the answer with an empty last page.
 var nothingMore = &answer{
 	key: "nothing more", status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"Documents":[],"_count":0}`),
 }
 
-// continueQuery gives a query that goes on behind so many documents the engine's own token for
-// that place, which is worth something only while the partition is loaded.
+// continueQuery replaces the canonical continuation token of a query, a number of documents, by the engine's token
+// for that position. The engine's token is valid only while the partition is loaded.
 func (s *effectStore) continueQuery(r *request) (given int, more bool, err error) {
 	token := headerOf(r.header, continuationHeader)
 	if token == "" {
@@ -220,7 +218,7 @@ func (s *effectStore) continueQuery(r *request) (given int, more bool, err error
 	return given, theirs != "", nil
 }
 
-// noteCommit brings what is known of the partition that l is about up to a commit that the engine has told of.
+// noteCommit applies a commit of the engine to the loaded partition.
 func (s *effectStore) noteCommit(l *loadedPartition, told commit) (int, commit, error) {
 	next := &partitionContent{docs: maps.Clone(l.content.docs)}
 	changes := make(commit, 0, len(told))
@@ -244,7 +242,7 @@ func (s *effectStore) noteCommit(l *loadedPartition, told commit) (int, commit, 
 	return id, changes, nil
 }
 
-// stripDocument is a document without what the engine adds, and its etag.
+// stripDocument returns a document without what the engine adds, and its etag.
 func stripDocument(text []byte) (string, string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
@@ -271,7 +269,7 @@ func (s *effectStore) loadingOf(p partition) *loadedPartition {
 	return l
 }
 
-// loadContent sees to it that the engine holds c in partition p.
+// loadContent makes the engine hold content c in partition p.
 func (s *effectStore) loadContent(p partition, c *partitionContent) (*loadedPartition, error) {
 	l := s.loadingOf(p)
 	if l.content == c {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/push"
 )
 
-// An exploration is the exploration of one scenario. It runs in a bubble.
+// An exploration explores one scenario. It runs in a bubble.
 type exploration struct {
 	*Scenario
 	store   *effectStore
@@ -27,34 +27,34 @@ type exploration struct {
 	parents     []stateOrigin
 	knownStates map[stateKey]int
 	ends        map[string]bool
-	preparation []commit // of the preparation
+	preparation []commit // commits of the preparation
 	observed    map[[2]string]error
-	events      []sight // of the preparation
+	events      []sight // sights of the preparation
 
 	Result
 }
 
-// A Result says how much there was to explore.
+// A Result is the size of an exploration, and the violation that it found.
 type Result struct {
 	Scenario    string
 	States      int
 	Transitions int
-	Depth       int // steps of the longest way to an end
+	Depth       int // steps of the longest path to an end
 	Width       int // most choices in one state
 	Stores      int // different contents of the store
 	Histories   int // of all parties
-	Ends        int // that were checked
+	Ends        int // number of checked ends
 	Exhausted   bool
-	Violation   error // with the shortest way to it
+	Violation   error // with the shortest path to it
 }
 
-// A storeState is one content of the store: for each partition what it holds, and what it
-// held before as far as stale reads go.
+// A storeState is one state of the store: for each partition its content, and earlier contents as far back as stale
+// reads go.
 type storeState struct {
 	parts   map[partition][]int
-	intents []string // every one that was ever announced, for what is over leaves no trace
+	intents []string // all intents announced so far, because ended ones leave no trace
 	parent  int
-	commit  commit // by which it came about; nil: it is the first
+	commit  commit // the commit that led to it; nil for the first state
 }
 
 // A state is one point of the exploration.
@@ -64,7 +64,7 @@ type state struct {
 	lost   int
 	stale  int
 	claims int
-	dead   [3]bool // parties that are known to have crashed
+	dead   [3]bool // parties that have certainly crashed
 	depth  int
 }
 
@@ -75,7 +75,7 @@ type stateKey struct {
 	dead                [3]bool
 }
 
-// A stateOrigin is how a state was reached first.
+// A stateOrigin is the first path to a state.
 type stateOrigin struct {
 	from int
 	step string
@@ -92,8 +92,8 @@ func (x *exploration) keyOf(s *state) stateKey {
 	return k
 }
 
-// Explore goes through all states of a scenario, until it is enough.
-// It has to be called in a bubble of testing/synctest.
+// Explore visits all states of a scenario, until enough returns true. Its caller runs in a bubble of
+// testing/synctest.
 func Explore(s *Scenario, enough func() bool) (Result, error) {
 	x := &exploration{
 		Scenario: s, knownStore: make(map[string]int), knownStates: make(map[stateKey]int),
@@ -125,12 +125,12 @@ func (s *Scenario) accountOptions() embedded.Options {
 	return o
 }
 
-// allContainers returns those of all documents.
+// allContainers returns the containers of all documents.
 func allContainers() []client.ContainerSpec {
 	return slices.Concat(cosmos.Containers(), push.Containers(), objects.Containers())
 }
 
-// prepareStore prepares the store and starts the parties.
+// prepareStore prepares the store, and starts the parties.
 func (x *exploration) prepareStore() error {
 	var err error
 	if x.store, err = newStore(x.accountOptions()); err != nil {
@@ -198,7 +198,7 @@ func (x *exploration) internStore(s *storeState) int {
 	return len(x.stores) - 1
 }
 
-// addState notes a state, unless it is known.
+// addState adds a state, unless it was visited before.
 func (x *exploration) addState(s *state, o stateOrigin) {
 	k := x.keyOf(s)
 	if _, ok := x.knownStates[k]; ok {
@@ -237,12 +237,12 @@ func (x *exploration) exploreStates(enough func() bool) error {
 	return nil
 }
 
-// A violation is an invariant that the hub has broken, and no fault of the explorer.
+// A violation is an invariant that the hub has broken, as opposed to an error of the explorer.
 type violation struct{ err error }
 
 func (v *violation) Error() string { return v.err.Error() }
 
-// noteViolation notes a violation together with the way to it.
+// noteViolation records a violation with the path to it.
 func (x *exploration) noteViolation(at int, last string, err error) error {
 	var way []string
 	if last != "" {

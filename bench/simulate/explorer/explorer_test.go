@@ -20,11 +20,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exploreScenario goes through a scenario, for so long at most; 0: to its end.
+// exploreScenario explores a scenario until most has passed; 0: to its end.
 func exploreScenario(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
 	t.Helper()
 	var enough atomic.Bool
-	if most > 0 { // the bubble has a clock of its own
+	if most > 0 { // by the real clock, not the bubble's
 		defer time.AfterFunc(most, func() { enough.Store(true) }).Stop()
 	}
 	began := time.Now()
@@ -37,7 +37,7 @@ func exploreScenario(t *testing.T, s *Scenario, most time.Duration) (Result, tim
 	return result, time.Since(began)
 }
 
-// TestScenarios_HoldInEveryOrder goes through the scenarios that take no time.
+// TestScenarios_HoldInEveryOrder explores the quick scenarios.
 func TestScenarios_HoldInEveryOrder(t *testing.T) {
 	for _, s := range Scenarios() {
 		if !s.Quick {
@@ -53,7 +53,7 @@ func TestScenarios_HoldInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestDeletedContentHoldsInEveryOrder goes through all scenarios of deleted content.
+// TestDeletedContentHoldsInEveryOrder explores all scenarios of deleted content.
 func TestDeletedContentHoldsInEveryOrder(t *testing.T) {
 	for _, s := range contentScenarios() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -63,9 +63,8 @@ func TestDeletedContentHoldsInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestEveryScenario_HoldsInEveryOrder goes through all scenarios and writes what it
-// found into the file that MESSAGEHUB_EXPLORER_RESULTS names. Without it there is nothing
-// to do: `make explore` does it.
+// TestEveryScenario_HoldsInEveryOrder explores all scenarios, and writes the results to the file that
+// MESSAGEHUB_EXPLORER_RESULTS names. Without that variable it does nothing; `make explore` sets it.
 func TestEveryScenario_HoldsInEveryOrder(t *testing.T) {
 	file := os.Getenv("MESSAGEHUB_EXPLORER_RESULTS")
 	if file == "" {
@@ -88,7 +87,7 @@ func TestEveryScenario_HoldsInEveryOrder(t *testing.T) {
 	}
 }
 
-// An explorationReport is what the tool says of the scenarios.
+// An explorationReport is the table of the explored scenarios.
 type explorationReport struct {
 	limit  time.Duration
 	commit string
@@ -122,8 +121,8 @@ func TestTheSameWorldIsExploredInTheSameWay(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// TestTheOrderOfAnswersUnderWayTogetherDoesNotMatter compares what is explored with
-// what there is if histories are told apart by that order as well.
+// TestTheOrderOfAnswersUnderWayTogetherDoesNotMatter compares the exploration with one in which that order
+// distinguishes histories.
 func TestTheOrderOfAnswersUnderWayTogetherDoesNotMatter(t *testing.T) {
 	for _, name := range []string{"dequeue-dequeue-lost", "save-dequeue"} {
 		few, _ := exploreScenario(t, findScenario(t, name), 0)

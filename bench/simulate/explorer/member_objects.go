@@ -9,24 +9,24 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// objectName returns the name of the object with a key, of the bucket of the scenarios.
+// objectName returns the name of an object in the bucket of the scenarios.
 func objectName(key string) domain.ObjectName {
 	return mustSucceed(domain.ParseObjectName("bucket", key))
 }
 
-// reportsOf returns the events of a script of package objecttest as those of one object, in one message.
+// reportsOf returns the events of a script of package objecttest as one message about one object.
 func reportsOf(key, script string) (all []repository.ObjectReport) {
 	for _, events := range objecttest.Calls(script) {
 		for _, e := range events {
-			e.Carrier.Message += script // which is the message
+			e.Carrier.Message += script // the script identifies the message
 			all = append(all, repository.ObjectReport{Name: objectName(key), ObjectEvent: e})
 		}
 	}
 	return all
 }
 
-// objectOptions returns the options of a store of objects. Two rows are in an object, so that most
-// decisions are about spilled ones. If rows are forgotten, all are old when the preparation is over.
+// objectOptions returns the options of an object store. An object holds two rows, so that most decisions are about
+// spilled rows. If rows are forgotten, all rows of the preparation are old afterwards.
 func (s *Scenario) objectOptions(random func() uint64, isPreparing bool) objects.Options {
 	o := objects.Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}, Topic: s.Topic, Clock: func() time.Time { return startTime }, Random: random}
 	if s.Forgets {
@@ -47,7 +47,7 @@ func (m *Member) Ingests(message []repository.ObjectReport) {
 	m.noteSight(sight{what: "ingested", reports: message, err: err})
 }
 
-// ingestAll returns what a member does that delivers messages.
+// ingestAll returns a function that delivers messages.
 func ingestAll(messages ...[]repository.ObjectReport) func(*Member) {
 	return func(m *Member) {
 		for _, message := range messages {

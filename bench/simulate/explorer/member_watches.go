@@ -20,14 +20,14 @@ var (
 	document    = mustSucceed(domain.Kept("document"))
 	watchBase   = mustSucceed(domain.ParseResourceBase("https://hub.example.org"))
 	watchPolicy = domain.WatchPolicy(1, 1)
-	// firstWatch is the id of the watch that a preparation creates.
+	// firstWatch is the id of the watch that the preparation creates.
 	firstWatch = watchID(preparer)
 )
 
 // watchID returns the id of the watch that a member creates.
 func watchID(name byte) domain.WatchID { return domain.NewWatchID(startTime, [10]byte{name}) }
 
-// newMember returns a member on stores of its own.
+// newMember returns a member with its own stores.
 func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *partyProcess, options cosmos.Options, name byte) *Member {
 	m := &Member{ctx: ctx, scenario: s, proc: proc, name: name, node: cosmos.New(db, s.newContent(), options)}
 	m.objects = objects.New(db, s.objectOptions(options.Random, name == preparer))
@@ -41,7 +41,7 @@ func (s *Scenario) newMember(ctx context.Context, db *client.Database, proc *par
 	return m
 }
 
-// watchedResource returns what the scenario watches.
+// watchedResource returns the resource that the scenario watches.
 func (s *Scenario) watchedResource() domain.Resource {
 	if s.Objects {
 		return domain.ObjectResourceOf(objectName("key"))
@@ -49,7 +49,7 @@ func (s *Scenario) watchedResource() domain.Resource {
 	return document
 }
 
-// reportsKey returns what a member does that delivers events of the object that is watched.
+// reportsKey returns a function that delivers events of the watched object.
 func reportsKey(script string) func(*Member) {
 	return func(m *Member) {
 		results, err := m.objects.Ingest(m.ctx, reportsOf("key", script))
@@ -71,12 +71,12 @@ func (m *Member) Deletes() {
 	m.noteSight(sight{what: "changed", err: m.service.DeleteDocument(m.ctx, document, watch.Condition{})})
 }
 
-// Publishes publishes what the resource has.
+// Publishes publishes the changes of the resource.
 func (m *Member) Publishes() {
 	m.noteSight(sight{what: "published", err: m.relay.Publish(m.ctx, domain.Change{Resource: m.scenario.watchedResource()})})
 }
 
-// Watches watches the resource.
+// Watches creates a watch of the resource.
 func (m *Member) Watches() {
 	id, err := m.service.Create(m.ctx, recipient, watch.Draft{Resource: watchBase.URI(m.scenario.watchedResource()), CallbackURL: "https://example.org", IsOperator: true})
 	m.noteSight(sight{what: "watched", watch: id, err: err})
@@ -87,8 +87,8 @@ func (m *Member) Unwatches() {
 	m.noteSight(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, recipient, firstWatch)})
 }
 
-// Serves serves the watch of the preparation once, as the owner of its cursor does: it delivers what the
-// stream has, or cancels what is outstanding and retires the cursor if the watch was deleted.
+// Serves serves the watch of the preparation once, as the owner of its cursor does: it delivers the entries of the
+// stream or, if the watch was deleted, cancels its deliveries and retires the cursor.
 func (m *Member) Serves() {
 	m.noteSight(sight{what: "served", watch: firstWatch, err: m.serveCursor()})
 }
@@ -120,7 +120,7 @@ func (m *Member) serveCursor() error {
 	return err
 }
 
-// deliverEntries takes what the stream has behind the cursor, and settles it as delivered.
+// deliverEntries takes the entries behind the cursor, and settles them as delivered.
 func (m *Member) deliverEntries(cursor *domain.Cursor) error {
 	found, err := m.push.Read(m.ctx, m.scenario.watchedResource().Stream(), cursor.Position(0), 100)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// findScenario returns a scenario by its name, to be changed.
+// findScenario returns a copy of a scenario, which the caller may change.
 func findScenario(t *testing.T, name string) *Scenario {
 	t.Helper()
 	for _, s := range Scenarios() {
@@ -25,7 +25,7 @@ func findScenario(t *testing.T, name string) *Scenario {
 
 var condition = regexp.MustCompile(`,?"ifMatch":"(\\.|[^"\\])*"`)
 
-// dropCondition takes the condition out of what a step writes.
+// dropCondition removes the conditions from the writes of some steps.
 func dropCondition(names ...steps.Name) func(*request) {
 	return func(r *request) {
 		for _, name := range names {
@@ -40,7 +40,7 @@ func dropCondition(names ...steps.Name) func(*request) {
 
 var patchCondition = regexp.MustCompile(`"condition":"(\\.|[^"\\])*",?`)
 
-// dropPatchCondition takes the condition out of what a step patches, too.
+// dropPatchCondition also removes the conditions from the patches of a step.
 func dropPatchCondition(name steps.Name) func(*request) {
 	return func(r *request) {
 		dropCondition(name)(r)
@@ -50,8 +50,7 @@ func dropPatchCondition(name steps.Name) func(*request) {
 	}
 }
 
-// TestTheExplorerHasTeeth breaks the hub on its way to the store, and demands that
-// the explorer finds it.
+// TestTheExplorerHasTeeth breaks the hub's requests, and checks that the explorer finds it.
 func TestTheExplorerHasTeeth(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

@@ -9,30 +9,29 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// A partyHistory is what a party has asked and been answered, as a tree: a node is the
-// party at one point of its life.
+// A partyHistory is the requests and answers of a party so far. Histories form a tree: a node is the party after some
+// answers.
 type partyHistory struct {
 	id       int
 	parent   *partyHistory
-	request  string  // key of the request that was answered last
-	answer   *answer // and the answer
+	request  string  // key of the last answered request
+	answer   *answer // its answer
 	children map[historyEdge]*partyHistory
 
-	pending   []*request // under way, in a fixed order
-	since     []string   // the trace of the point at which each of them came up
-	facts     []string   // what was answered: the request, since when it was under way, and the answer; sorted
-	trace     string     // facts, in short
+	pending   []*request // pending requests, in a fixed order
+	since     []string   // for each pending request, the trace when it was made
+	facts     []string   // answered requests, with the trace when each was made, and the answers; sorted
+	trace     string     // digest of facts
 	done      bool
 	sights    []sight
-	sightText string // saw, as text
+	sightText string // sights as text
 
-	process *partyProcess // that waits here; nil: there is none
+	process *partyProcess // a process in this state; nil: there is none
 }
 
 type historyEdge struct{ request, answer string }
 
-// addTrace gives h its trace: what was answered, whatever the order of answers to
-// requests that were under way at the same time.
+// addTrace sets the trace of h: the answers so far, whatever the order of answers to concurrent requests.
 func (h *partyHistory) addTrace(ordered bool) {
 	if p := h.parent; p != nil {
 		at := slices.IndexFunc(p.pending, func(r *request) bool { return r.key == h.request })
@@ -53,7 +52,7 @@ func (h *partyHistory) addTrace(ordered bool) {
 	}
 }
 
-// identity tells histories apart that are not the same to the party.
+// identity returns a text that distinguishes histories which differ for the party.
 func (h *partyHistory) identity() string {
 	parts := []string{h.trace, h.sightText, fmt.Sprint(h.done)}
 	for i, r := range h.pending {
@@ -62,23 +61,23 @@ func (h *partyHistory) identity() string {
 	return digest(parts...)
 }
 
-// digest is a short text for a long one.
+// digest returns a short hash of texts.
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
-		_, _ = fmt.Fprintf(h, "%d %s\n", len(p), p) // never fails
+		_, _ = fmt.Fprintf(h, "%d %s\n", len(p), p) // writing to a hash never fails
 	}
 	return string(h.Sum(nil)[:16])
 }
 
-// A partyPlayer has a party do again what it has done, and looks what it does next.
+// A partyPlayer repeats the past of a party, and finds out its next requests.
 type partyPlayer struct {
-	engine   *embedded.Engine // for what is no document
+	engine   *embedded.Engine // answers requests that are not about documents
 	scenario *Scenario
 	party    int
 	nodes    []*partyHistory
 	known    map[string]*partyHistory // by identity
-	parked   []*partyHistory          // where a process waits, or did
+	parked   []*partyHistory          // histories with a waiting process
 	replays  int
 }
 
@@ -98,8 +97,8 @@ func (p *partyPlayer) playAnswer(h *partyHistory, r *request, a *answer) (*party
 	return next, err
 }
 
-// playParty returns the party at parent after one more answer: the process that waits
-// there goes on or, if there is none, a new one lives through all of it.
+// playParty returns the party at parent after one more answer. It continues the process that waits there; if there is
+// none, a new process repeats all answers.
 func (p *partyPlayer) playParty(parent *partyHistory, request string, a *answer) (*partyHistory, error) {
 	h := &partyHistory{id: len(p.nodes), parent: parent, request: request, answer: a, children: make(map[historyEdge]*partyHistory)}
 	proc, past, err := p.resumeProcess(h)
@@ -132,14 +131,14 @@ func (p *partyPlayer) playParty(parent *partyHistory, request string, a *answer)
 
 const (
 	maxParked = 500
-	// parkedFor is for how long a process may wait, by the clock of the bubble, on
-	// which the others live, too: less than any request of it takes to time out.
+	// parkedFor is how long a process may wait, by the clock of the bubble that all parties share. It is less than
+	// the timeout of a request.
 	parkedFor = 4 * time.Second
 )
 
-// parkProcess lets a process wait at h for being asked on.
+// parkProcess keeps a process waiting at h.
 func (p *partyPlayer) parkProcess(h *partyHistory, proc *partyProcess) {
-	if h.done || p.scenario.Leases { // a lease is a matter of that clock
+	if h.done || p.scenario.Leases { // leases depend on the clock of the bubble
 		proc.killProcess()
 		return
 	}
@@ -151,7 +150,7 @@ func (p *partyPlayer) parkProcess(h *partyHistory, proc *partyProcess) {
 	}
 }
 
-// endProcess ends the process that waits at h, if there is one.
+// endProcess ends the process that waits at h, if any.
 func (h *partyHistory) endProcess() {
 	if h.process != nil {
 		h.process.killProcess()
@@ -159,14 +158,14 @@ func (h *partyHistory) endProcess() {
 	}
 }
 
-// endProcesses ends all that wait.
+// endProcesses ends all waiting processes.
 func (p *partyPlayer) endProcesses() {
 	for _, h := range p.parked {
 		h.endProcess()
 	}
 }
 
-// resumeProcess returns a process on the way to h, and what is still to be answered.
+// resumeProcess returns a process on the path to h, and the histories whose answers it still needs.
 func (p *partyPlayer) resumeProcess(h *partyHistory) (*partyProcess, []*partyHistory, error) {
 	if from := h.parent; from != nil && from.process != nil {
 		proc := from.process

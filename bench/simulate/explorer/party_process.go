@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// A partyProcess is one life of a party.
+// A partyProcess runs a party once.
 type partyProcess struct {
 	engine   *embedded.Engine
 	patience time.Duration
@@ -27,9 +27,9 @@ type partyProcess struct {
 	held     []*heldRequest
 	dead     bool
 	returned bool
-	err      error // of the explorer itself
+	err      error // an error of the explorer itself
 
-	activity chan struct{} // something has come up
+	activity chan struct{} // receives a value when a request was made or the party is done
 	finished sync.WaitGroup
 	cancel   context.CancelFunc
 	db       *client.Database
@@ -42,7 +42,7 @@ type heldRequest struct {
 	reply chan *answer
 }
 
-var processCount int // each has a host of its own, for the client keeps what it knows of one
+var processCount int // each process has its own host name, because the client caches by host
 
 func (p *partyPlayer) newProcess() (*partyProcess, error) {
 	processCount++
@@ -77,8 +77,7 @@ func (p *partyProcess) wakeUp() {
 	}
 }
 
-// awaitHalt returns when the party has come to a halt: it has something under way, or
-// is done. Its time passes only here.
+// awaitHalt waits until the party has a pending request or is done. The party's time passes only here.
 func (p *partyProcess) awaitHalt() {
 	for {
 		synctest.Wait()
@@ -92,7 +91,7 @@ func (p *partyProcess) awaitHalt() {
 			<-time.After(p.patience)
 			continue
 		}
-		<-p.activity // the clock of the bubble goes on until something happens
+		<-p.activity // the bubble's clock advances until something happens
 	}
 }
 
@@ -102,7 +101,7 @@ func (p *partyProcess) isDone() bool {
 	return p.returned
 }
 
-// pendingRequests returns what is under way, in a fixed order.
+// pendingRequests returns the pending requests, in a fixed order.
 func (p *partyProcess) pendingRequests() []*request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,14 +113,13 @@ func (p *partyProcess) pendingRequests() []*request {
 	return slices.CompactFunc(all, func(a, b *request) bool { return a.key == b.key })
 }
 
-// isAt reports whether the party has come no further than h. While it waited, time
-// went on for the others, and a backoff of it may have ended, which in its own time
-// would have had to wait for the answer to what it has under way.
+// isAt reports whether the party is still at h. While it waited, the time of the others passed, and one of its
+// backoffs may have ended, which in its own time would have waited for an answer.
 func (p *partyProcess) isAt(h *partyHistory) bool {
 	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *request) bool { return a.key == b.key })
 }
 
-// takeRequest takes out the request of a key.
+// takeRequest removes the pending request with a key, and returns it.
 func (p *partyProcess) takeRequest(key string) *heldRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,7 +140,7 @@ func (p *partyProcess) describePending() string {
 	return strings.Join(keys, "\n")
 }
 
-// killProcess ends the party: whatever it asks is refused, so that it gives up.
+// killProcess ends the party: its requests are refused, so it gives up.
 func (p *partyProcess) killProcess() {
 	p.mu.Lock()
 	p.dead = true
@@ -158,7 +156,7 @@ func (p *partyProcess) killProcess() {
 
 var errDead = errors.New("this process is dead")
 
-// Do holds what the party asks for documents, and passes on the rest.
+// Do holds requests about documents, and forwards all others.
 func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 	if !strings.Contains(req.URL.Path, "/docs") {
 		return p.engine.Transport().Do(req)
@@ -193,10 +191,10 @@ func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// deadAnswer is what no operation tries again.
+// deadAnswer is an answer after which no operation retries.
 var deadAnswer = &answer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
 
-// newSeeded returns a source of randomness that repeats itself.
+// newSeeded returns a repeatable source of randomness.
 func newSeeded(seed uint64) func() uint64 {
 	var mu sync.Mutex
 	source := rand.New(rand.NewPCG(seed, 7))

@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A request is one that a party has under way.
+// A request is a pending request of a party.
 type request struct {
-	key       string // all that matters of it: equal keys, equal requests
+	key       string // all that identifies it
 	name      steps.Name
 	method    string
 	path      string
@@ -26,10 +26,10 @@ type request struct {
 	partition partition
 }
 
-// A partition is a logical one.
+// A partition is a logical partition.
 type partition struct{ container, key string }
 
-// An answer is what a party gets to see of one, in canonical form.
+// An answer is an answer as a party sees it, in canonical form.
 type answer struct {
 	key    string
 	status int
@@ -37,7 +37,7 @@ type answer struct {
 	body   []byte
 }
 
-// lost is the answer of a connection that breaks.
+// lost is the answer of a broken connection.
 var lost = &answer{key: "reply lost"}
 
 const (
@@ -48,10 +48,10 @@ const (
 	anyTag             = "*" // the condition that a document exists
 )
 
-// volatileHeaders are headers that differ from time to time and mean nothing here.
+// volatileHeaders change with each request and have no meaning here.
 var volatileHeaders = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client-Request-Id", "X-Ms-Activity-Id", "X-Ms-Cosmos-Correlated-Activityid", "Content-Length"}
 
-// requestOf reads req.
+// requestOf reads an HTTP request.
 func requestOf(req *http.Request) (*request, error) {
 	if err := containers.Check(req); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func requestOf(req *http.Request) (*request, error) {
 	return r, nil
 }
 
-// headerOf finds a header whatever the case that it was set in.
+// headerOf returns the value of a header, whatever its case.
 func headerOf(h http.Header, name string) string {
 	for key, values := range h {
 		if strings.EqualFold(key, name) && len(values) > 0 {
@@ -92,7 +92,7 @@ func headerOf(h http.Header, name string) string {
 	return ""
 }
 
-// newResponse makes what the client sees of an answer.
+// newResponse returns the HTTP response that the client sees.
 func (a *answer) newResponse(req *http.Request) *http.Response {
 	header := a.header.Clone()
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
@@ -103,7 +103,7 @@ func (a *answer) newResponse(req *http.Request) *http.Response {
 	}
 }
 
-// countOf returns how many documents the answer to a query has.
+// countOf returns the number of documents in the answer to a query.
 func countOf(body []byte) int {
 	var page struct{ Documents []json.RawMessage }
 	if json.Unmarshal(body, &page) != nil {
@@ -112,9 +112,8 @@ func countOf(body []byte) int {
 	return len(page.Documents)
 }
 
-// answerOf reads what the engine says and makes it canonical: tag gives an etag its
-// canonical form, and a continuation token says how many documents, with those that
-// came before, were given.
+// answerOf makes an answer of the engine canonical. tag returns the canonical form of an etag. A continuation token
+// becomes the number of documents returned so far, before of them on earlier pages.
 func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
 	a := &answer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
 	if etag := headerOf(r.header, etagHeader); etag != "" {
@@ -139,10 +138,10 @@ func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
 	return a, nil
 }
 
-// systemFields are the properties that the engine gives a document.
+// systemFields are the fields that the engine adds to a document.
 var systemFields = []string{"_rid", "_self", "_ts", "_attachments"}
 
-// canonicalize takes out of a JSON text what differs from time to time.
+// canonicalize removes from a JSON text what changes with each request.
 func canonicalize(text []byte, tag func(string) string) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

@@ -17,54 +17,53 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Scenario is a small world: what is stored at first, who does what to it, and
-// what may go wrong.
+// A Scenario says what is stored at first, what the parties do, and which faults may happen.
 type Scenario struct {
 	Name     string
-	Text     string // what it is about
-	Quick    bool   // it is gone through in a moment
+	Text     string // description
+	Quick    bool   // explored by the quick tests
 	Capacity int    // of a drawer; default 3
-	Tail     int    // events of a cabinet in the head, at most
-	Sweeps   bool   // what is acknowledged is removed by the next sweep
-	Requests bool   // the content of bundles is made on request
-	Watches  bool   // it is about watches and documents of clients, and not about events
-	Objects  bool   // it is about the events of objects; with Watches: about watches of one
-	Topic    bool   // of objects, changes are published to their topic
-	Forgets  bool   // of objects, old rows are forgotten
-	Crawl    *Crawl // of the bucket of objects; nil: none is made
-	Session  bool   // the account promises no more than Session
+	Tail     int    // limit for the events of a cabinet in the head
+	Sweeps   bool   // the next sweep removes acknowledged events
+	Requests bool   // content is produced on request
+	Watches  bool   // about watches and documents of clients, not about events
+	Objects  bool   // about the events of objects; with Watches: about watches of an object
+	Topic    bool   // changes of objects are published to their topic
+	Forgets  bool   // old rows of objects are forgotten
+	Crawl    *Crawl // crawl of the bucket; nil: none
+	Session  bool   // the account has Session consistency
 	Prepare  func(*Member)
 	Parties  []Party
 
-	// The budgets.
+	// The budgets of faults.
 	Crashes int
-	Lost    int // replies of writes
-	Stale   int // reads
-	Behind  int // how many commits of its partition a stale read is old, at most; default 1
-	Claims  int // of intents, before the others are done or dead
+	Lost    int // lost replies of writes
+	Stale   int // stale reads
+	Behind  int // limit for the commits of its partition that a stale read misses; default 1
+	Claims  int // claims of intents before the others are done or dead
 
-	Leases bool          // intents of others are left alone for a while
-	Wait   time.Duration // how long a party waits that has nothing under way; 0: as short as it can
+	Leases bool          // intents of others have leases
+	Wait   time.Duration // how long a party without a pending request waits; 0: as short as possible
 
-	left []domain.ObjectChange // for the topic, by the preparation
+	left []domain.ObjectChange // changes for the topic that the preparation left
 
-	mutateRequest func(*request) // a fault of the hub, to see that it is found
-	tellsOrder    bool           // tell histories apart by the order of answers, whatever was under way together
+	mutateRequest func(*request) // breaks the hub, for tests of the explorer
+	tellsOrder    bool           // the order of answers to concurrent requests distinguishes histories
 }
 
-// A Party is a process and what it does.
+// A Party is a process and its actions.
 type Party struct {
 	Name    string
 	Patient bool           // it claims no intent before the others are done or dead
-	After   int            // of the others, the number of the one that has to be done first; 0: nobody
-	Offers  []domain.Event // what it may save
+	After   int            // number of the party that must be done first; 0: none
+	Offers  []domain.Event // events that it may save
 
-	Messages [][]repository.ObjectReport // that it delivers, in order
-	Tail     int                         // its own limit of a tail; 0: that of the scenario, negative: none
+	Messages [][]repository.ObjectReport // messages that it delivers, in order
+	Tail     int                         // its own tail limit; 0: that of the scenario, negative: no tails
 	Does     func(*Member)
 }
 
-// A Member is the hand of a party: what it does leaves a sight.
+// A Member is what a party acts with. Each action leaves a sight.
 type Member struct {
 	ctx      context.Context
 	proc     *partyProcess
@@ -79,10 +78,10 @@ type Member struct {
 	service *watch.Service
 	relay   *watch.Relay
 	topic   *publish.ObjectRelay
-	stored  []domain.ObjectChange // for the topic, not the ones whose outcome is unknown
+	stored  []domain.ObjectChange // changes that it has certainly stored for the topic
 }
 
-// A sight is what a party was told.
+// A sight is the answer to an action of a party.
 type sight struct {
 	what   string // saved, peeked, empty, dequeued, refused, swept, checked, marked; changed, watched, unwatched, published, served; ingested, forgot, crawled
 	events []domain.Event
@@ -136,7 +135,7 @@ func mustSucceed[T any](v T, err error) T {
 	return v
 }
 
-// Saves saves events by their numbers.
+// Saves saves events.
 func (m *Member) Saves(events []domain.Event) {
 	saved, err := m.node.Save(m.ctx, recipient, events)
 	if err == nil && saved.Accepted+saved.Duplicates != len(events) {
@@ -145,7 +144,7 @@ func (m *Member) Saves(events []domain.Event) {
 	m.noteSight(sight{what: "saved", events: events, err: err})
 }
 
-// Peeks peeks, looking again when another was faster, as the hub does.
+// Peeks peeks, and repeats the Peek after a conflict, as the hub does.
 func (m *Member) Peeks() (repositorytest.Peeked, bool) {
 	for {
 		m.bundles++
@@ -171,7 +170,7 @@ func (m *Member) Dequeues(b repositorytest.Peeked) {
 	m.noteSight(sight{what: "dequeued", bundle: b, err: err})
 }
 
-// Takes peeks so many times, and dequeues what it gets.
+// Takes peeks several times, and dequeues what it gets.
 func (m *Member) Takes(times int) {
 	for range times {
 		if b, some := m.Peeks(); some {
@@ -180,13 +179,13 @@ func (m *Member) Takes(times int) {
 	}
 }
 
-// Sweeps removes what is acknowledged.
+// Sweeps removes acknowledged events.
 func (m *Member) Sweeps() {
 	_, err := m.node.SweepRecipient(m.ctx, recipient)
 	m.noteSight(sight{what: "swept", err: err})
 }
 
-// FlushesAll writes what is in tails to pages, as `check --repair` of a node without tails.
+// FlushesAll writes all tails to pages, like `check --repair` on a node without tails.
 func (m *Member) FlushesAll() {
 	_, err := m.node.Check(m.ctx, cosmos.CheckOptions{Recipient: recipient, Repair: true})
 	m.noteSight(sight{what: "checked", err: err})

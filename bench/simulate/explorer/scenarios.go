@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// eventsOf returns events by their numbers, which are their ids. Odd and even ones
-// belong to different cabinets: of two content types of one origin, so of one group.
+// eventsOf returns events with the given numbers as ids. Odd and even ones are in different cabinets of one group:
+// two content types of one origin.
 func eventsOf(numbers ...int) []domain.Event {
 	return eventsBut(repositorytest.Typed("other-v1"), numbers...)
 }
 
-// eventsOfGroups is like events, but the cabinets belong to two origins, and so to two groups.
+// eventsOfGroups is like eventsOf, with cabinets of two origins and so of two groups.
 func eventsOfGroups(numbers ...int) []domain.Event {
 	return eventsBut(repositorytest.From(domain.Charges), numbers...)
 }
@@ -57,18 +57,18 @@ func flushesAll(name string) Party {
 	return Party{Name: name, Tail: -1, Does: func(m *Member) { m.FlushesAll() }}
 }
 
-// withTailLimit has a party keep up to limit events of a cabinet in the head.
+// withTailLimit returns a party with its own limit for the events of a tail.
 func (p Party) withTailLimit(limit int) Party {
 	p.Tail = limit
 	return p
 }
 
-// dequeuer dequeues the bundle that is open from the start.
+// dequeuer returns a party that dequeues the bundle of the preparation.
 func dequeuer(name string) Party {
 	return Party{Name: name, Does: func(m *Member) { m.Dequeues(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
-// beingPatient has a party claim no intent before the others are done.
+// beingPatient returns a party that claims no intent before the others are done or dead.
 func (p Party) beingPatient() Party {
 	p.Patient = true
 	return p
@@ -79,10 +79,10 @@ func (p Party) startingAfter(other int) Party { //nolint:unparam // scenarios na
 	return p
 }
 
-// firstBundle is the id of the bundle that a preparation opens.
+// firstBundle is the id of the bundle that the preparation opens.
 var firstBundle = domain.BundleID{1: 1, 6: 0x80, 8: 0x80}
 
-// prepareSaves prepares Saves, and perhaps more.
+// prepareSaves returns a preparation with Saves and further actions.
 func prepareSaves(offered [][]domain.Event, then ...func(*Member)) func(*Member) {
 	return func(m *Member) {
 		for _, some := range offered {
@@ -99,7 +99,7 @@ func takeBundle(m *Member) { m.Takes(1) }
 
 type list = [][]domain.Event
 
-// Scenarios returns all there are, the small ones first.
+// Scenarios returns all scenarios, the small ones first.
 func Scenarios() []*Scenario {
 	lease := 1500 * time.Millisecond
 	return append([]*Scenario{

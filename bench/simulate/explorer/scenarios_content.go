@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// bundleChanges are what the bundles of a scenario have in common.
+// bundleChanges returns the changes that apply to all bundles of a scenario.
 func (s *Scenario) bundleChanges() []func(*domain.Bundle) {
 	if s.Requests {
 		return []func(*domain.Bundle){repositorytest.Requested}
@@ -15,7 +15,7 @@ func (s *Scenario) bundleChanges() []func(*domain.Bundle) {
 	return nil
 }
 
-// firstObject is the content of the bundle that a preparation opens.
+// firstObject is the content of the bundle that the preparation opens.
 const firstObject = "contents/first"
 
 // MarksGone marks the first content as deleted, as a ledger or a download does.
@@ -24,8 +24,8 @@ func (m *Member) MarksGone() {
 	m.noteSight(sight{what: "marked", bundle: repositorytest.Peeked{Bundle: b}, err: err})
 }
 
-// Fetches peeks as the hub does: where the content is missing or marked, its domain makes another one.
-// An object has a name of its own for each answer.
+// Fetches peeks as the hub does. If the content is missing or marked, its domain produces another one, with a new
+// object name for each answer.
 func (m *Member) Fetches() {
 	for n := 0; ; n++ {
 		b, some := m.Peeks()
@@ -41,7 +41,7 @@ func (m *Member) Fetches() {
 			b.Bundle, err = m.node.Answer(m.ctx, recipient, b.ID, object, body)
 		}
 		switch {
-		case domain.KindOf(err) == domain.NotFound: // it was closed meanwhile
+		case domain.KindOf(err) == domain.NotFound: // another party has dequeued it
 		case err != nil:
 			m.noteSight(sight{what: "peeked", err: err})
 			return
@@ -52,11 +52,11 @@ func (m *Member) Fetches() {
 	}
 }
 
-// answerFirst opens the first bundle and answers it.
+// answerFirst opens the first bundle and stores its content.
 func answerFirst(m *Member) {
 	m.Peeks()
 	if _, err := m.node.Answer(m.ctx, recipient, firstBundle, firstObject, domain.Body{Length: 5}); err != nil {
-		panic(err) // nothing else is under way
+		panic(err) // no other request is pending
 	}
 	m.Peeks()
 }
@@ -65,7 +65,7 @@ func marker() Party { return partyOf("mark", (*Member).MarksGone) }
 
 func fetcher(name string) Party { return partyOf(name, (*Member).Fetches) }
 
-// contentScenarios returns those in which the content of an open bundle is deleted.
+// contentScenarios returns the scenarios in which the content of an open bundle is deleted.
 func contentScenarios() []*Scenario {
 	opened := prepareSaves(list{eventsOf(1, 3)}, answerFirst)
 	marked := prepareSaves(list{eventsOf(1, 3)}, answerFirst, (*Member).MarksGone)

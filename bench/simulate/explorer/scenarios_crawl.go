@@ -14,18 +14,18 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A Crawl is what a crawl finds in the store, and what follows.
+// A Crawl is what a crawl finds in the store, and its expected result.
 type Crawl struct {
-	Listed  []repository.SourceObject // when the page is asked for: crawledAt
-	Rows    int                       // limit for those that it adds
-	Current string                    // of the object in the end: a part of its description; "": none
+	Listed  []repository.SourceObject // objects in the store at the time crawledAt
+	Rows    int                       // limit for the rows that the crawl adds
+	Current string                    // part of the description of the final current row; "": none
 }
 
-// crawledAt is the time of a crawl, by a clock that is ahead of that of the events by the whole margin. So it
-// is before events with +40, and after the others.
+// crawledAt is the time of a crawl, by a clock that is ahead of the events' clock by the whole margin. So it is
+// before events with +40, and after the others.
 func crawledAt() time.Time { return objecttest.FirstMoment.Add(30*time.Second + domain.ClockMargin) }
 
-// startedCrawl returns the job of a scenario, which its preparation starts.
+// startedCrawl returns the job that the preparation starts.
 func startedCrawl() *domain.Job {
 	return &domain.Job{
 		ID: domain.NewJobID(domain.CrawlJob, crawledAt(), [10]byte{}), Bucket: "bucket", Request: "{}", State: domain.JobRunning, Started: crawledAt(),
@@ -35,11 +35,11 @@ func startedCrawl() *domain.Job {
 // StartsCrawl stores the job of a crawl.
 func (m *Member) StartsCrawl() {
 	if err := m.objects.CreateJob(m.ctx, startedCrawl()); err != nil {
-		panic(err) // nothing else is under way
+		panic(err) // no other request is pending
 	}
 }
 
-// endingJobs call ended when a node has saved a job for the last time.
+// endingJobs calls ended after a job was saved for the last time.
 type endingJobs struct {
 	repository.Jobs
 	ended func()
@@ -54,8 +54,8 @@ func (j *endingJobs) SaveJob(ctx context.Context, job *domain.Job) error {
 	return err
 }
 
-// Crawls does the crawl that was started. Its leases and cursors are in memory: what is explored is how its
-// page meets events.
+// Crawls runs the started crawl. Its leases and cursors are in memory, because the scenarios are about its page and
+// concurrent events.
 func (m *Member) Crawls() {
 	source, job := memory.NewSource("bucket"), startedCrawl()
 	for _, o := range m.scenario.Crawl.Listed {
@@ -81,7 +81,8 @@ func (m *Member) Crawls() {
 
 func crawler() Party { return partyOf("crawl", (*Member).Crawls) }
 
-// crawlScenarios returns those in which a page of a crawl meets events of the same object.
+// crawlScenarios returns the scenarios in which a page of a crawl is stored concurrently with events of the same
+// object.
 func crawlScenarios() []*Scenario {
 	known := prepareWith(ingestAll(reportsOf("key", "[C@10+10]")), (*Member).StartsCrawl)
 	versions := prepareWith(ingestAll(reportsOf("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartsCrawl) // version 1 is spilled
@@ -115,7 +116,8 @@ func crawlScenarios() []*Scenario {
 	}
 }
 
-// verifyObjects demands that an object is current as the store has it, and has no more rows of the crawl than it may add.
+// verifyObjects returns an error unless an object has the current row of the store, and no more rows of the crawl
+// than allowed.
 func (c *Crawl) verifyObjects(store *objects.Store, names []domain.ObjectName) error {
 	for _, name := range names {
 		text, err := describeObject(store, name)

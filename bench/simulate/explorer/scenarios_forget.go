@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// keepingAt returns a retention of seconds, and the time: that of the events of a preparation, or one at which
-// whole objects may go.
+// keepingAt returns a retention of two seconds and a clock: at the time of the preparation, or so late that whole
+// objects may be removed.
 func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	at := objecttest.FirstMoment.Add(15 * 24 * time.Hour)
 	if isPreparing {
@@ -22,14 +22,14 @@ func keepingAt(isPreparing bool) repository.ObjectKeeping {
 	return repository.ObjectKeeping{Retention: domain.ObjectRetention(2 * time.Second), Clock: func() time.Time { return at }}
 }
 
-// forgetTimes returns the times before which rows may be forgotten by the retention.
+// forgetTimes returns the times before which rows, and dead objects, may be forgotten.
 func forgetTimes() (rows, dead time.Time) {
 	k := keepingAt(false)
 	now := k.Clock()
 	return now.Add(-time.Duration(k.Retention)), now.Add(-domain.MinDeadRetention - time.Hour)
 }
 
-// forgetRows forgets all that may be forgotten of the bucket of the scenarios, as a sweep does.
+// forgetRows sweeps the bucket of the scenarios.
 func forgetRows(ctx context.Context, s repository.ObjectSweeper) error {
 	page, err := s.Forget(ctx, repository.ObjectShard{Bucket: "bucket"}, "", 100)
 	if err == nil {
@@ -43,7 +43,7 @@ func (m *Member) Forgets() { m.noteSight(sight{what: "forgot", err: forgetRows(m
 
 func forgetter(name string) Party { return partyOf(name, (*Member).Forgets) }
 
-// forgetScenarios returns those in which old rows are forgotten while events of their object come.
+// forgetScenarios returns the scenarios in which old rows are forgotten while events of their object arrive.
 func forgetScenarios() []*Scenario {
 	const isNew = "+1296000"                                                               // seconds: 15 days
 	old := prepareWith(ingestAll(reportsOf("key", "[C@10+1] [C@20+2] [C@30+3] [C@40+4]"))) // 10 and 20 are spilled
@@ -77,8 +77,8 @@ func forgetScenarios() []*Scenario {
 	}
 }
 
-// verifyForgotten demands that new events are stored, and delivers all messages again. Nothing comes back of what
-// was forgotten. After another sweep, the objects have to be those of a node in memory.
+// verifyForgotten checks that new events are stored, and delivers all messages again. Forgotten rows must not
+// reappear. After another sweep, the objects must equal those of a node in memory.
 func (v *endVerifier) verifyForgotten(s *state, store *objects.Store, messages [][]repository.ObjectReport) error {
 	if err := v.compareNew(s, store); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (v *endVerifier) verifyForgotten(s *state, store *objects.Store, messages [
 	return compareObject(store, oracle, name)
 }
 
-// compareNew demands that a store has the events that were answered and are not old.
+// compareNew returns an error unless the store has all answered events that are not old.
 func (v *endVerifier) compareNew(s *state, store *objects.Store) error {
 	k := keepingAt(false)
 	for i := range v.Parties {
@@ -141,8 +141,8 @@ func (v *endVerifier) compareNew(s *state, store *objects.Store) error {
 	return nil
 }
 
-// hasForgotten reports whether a party was answered that it has forgotten all that may be forgotten. A sweep
-// by stale reads has forgotten some of it.
+// hasForgotten reports whether a party was answered that it has forgotten all that may be forgotten. A sweep with
+// stale reads may leave some of it.
 func (v *endVerifier) hasForgotten(s *state) bool {
 	if v.Stale > 0 {
 		return false
@@ -157,7 +157,7 @@ func (v *endVerifier) hasForgotten(s *state) bool {
 	return false
 }
 
-// compareForgotten demands that a store has none of the rows of a preparation that the oracle has forgotten.
+// compareForgotten returns an error if the store has a row of the preparation that the oracle has forgotten.
 func compareForgotten(store *objects.Store, oracle *memory.Objects, name domain.ObjectName, rows []domain.ObjectRow) error {
 	for i := range rows {
 		if _, err := oracle.Row(context.Background(), name, rows[i].ID()); domain.KindOf(err) != domain.NotFound {
@@ -176,7 +176,7 @@ func compareForgotten(store *objects.Store, oracle *memory.Objects, name domain.
 	return nil
 }
 
-// compareObject demands that an object is the same in two stores, or in none of them.
+// compareObject returns an error unless an object is the same in two stores, or missing in both.
 func compareObject(store, oracle repository.Objects, name domain.ObjectName) error {
 	var texts [2]string
 	for i, o := range []repository.Objects{store, oracle} {

@@ -2,14 +2,14 @@ package explorer
 
 import "github.com/messagehub/messagehub/repository"
 
-// ingester is a party that delivers messages.
+// ingester returns a party that delivers messages.
 func ingester(name string, messages ...[]repository.ObjectReport) Party {
 	p := partyOf(name, ingestAll(messages...))
 	p.Messages = messages
 	return p
 }
 
-// objectScenarios returns those of two nodes that store the events of one object, or of two.
+// objectScenarios returns the scenarios in which nodes store events of one object or of two.
 func objectScenarios() []*Scenario {
 	spilled := prepareWith(ingestAll(reportsOf("key", "[C@20+20] [D@30+30] [C@40+40] [C@50+50]"))) // 20 and 30 are spilled
 	two := func(script string) []repository.ObjectReport {

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// newTopicRelay returns a relay of the topic of objects, nil if the scenario has no topic. What the member stores
-// for the topic is noted in stored.
+// newTopicRelay returns a relay of the topic of objects, or nil if the scenario has no topic. It notes the changes
+// that the member stores for the topic.
 func (m *Member) newTopicRelay() *publish.ObjectRelay {
 	if !m.scenario.Topic {
 		return nil
@@ -26,8 +26,8 @@ func (m *Member) newTopicRelay() *publish.ObjectRelay {
 	return relay
 }
 
-// FindsChanges finds the changes for the topic that the preparation leaves. A query over all partitions has no
-// place in the orders that are explored.
+// FindsChanges finds the changes for the topic that the preparation left. The query over all partitions is not
+// explored.
 func (m *Member) FindsChanges() {
 	m.scenario.left = mustSucceed(m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend))
 }
@@ -44,8 +44,8 @@ func (m *Member) RelaysStored() {
 	}
 }
 
-// verifyTopic has a fresh node publish what was left for the topic, and demands that the stream has each change
-// once, and that the changes lead to the current state of the object.
+// verifyTopic has a fresh node publish the remaining changes. It returns an error unless the stream has each change
+// once, and the changes lead to the current state of the object.
 func (v *endVerifier) verifyTopic(s *state) error {
 	for i := range v.Parties {
 		for k := range s.nodes[i].sights {
@@ -76,7 +76,7 @@ func (v *endVerifier) verifyTopic(s *state) error {
 	return checkTopicEvents(found.Entries, &object)
 }
 
-// checkTopicEvents demands that the events of a topic, in the order of their versions, lead to the state of an object.
+// checkTopicEvents returns an error unless the events of a topic, sorted by version, lead to the state of an object.
 func checkTopicEvents(entries []repository.Entry, object *domain.Object) error {
 	type event struct {
 		Event   domain.ObjectStateEvent
@@ -107,7 +107,7 @@ func checkTopicEvents(entries []repository.Entry, object *domain.Object) error {
 	return nil
 }
 
-// topicScenarios returns those of nodes that store events of an object and publish its changes to the topic.
+// topicScenarios returns the scenarios in which nodes store events of an object and publish its changes.
 func topicScenarios() []*Scenario {
 	created := prepareWith(ingestAll(reportsOf("key", "[C@10]")), (*Member).FindsChanges)
 	relay := partyOf("relay", (*Member).RelaysLeft)

@@ -1,6 +1,6 @@
 package explorer
 
-// partyOf is a party that does some things, one after the other.
+// partyOf returns a party that runs functions one after the other.
 func partyOf(name string, some ...func(*Member)) Party {
 	return Party{Name: name, Does: func(m *Member) {
 		for _, one := range some {
@@ -9,14 +9,14 @@ func partyOf(name string, some ...func(*Member)) Party {
 	}}
 }
 
-// prepareWith prepares a scenario by what a member does.
+// prepareWith returns a preparation that runs functions one after the other.
 func prepareWith(some ...func(*Member)) func(*Member) { return partyOf("", some...).Does }
 
 func putter() Party { return partyOf("put", (*Member).Puts) }
 
 func watcher(name string) Party { return partyOf(name, (*Member).Watches) }
 
-// watchScenarios returns those of watches and documents of clients.
+// watchScenarios returns the scenarios of watches and documents of clients.
 func watchScenarios() []*Scenario {
 	put, watched := (*Member).Puts, prepareWith((*Member).Puts, (*Member).Watches)
 	putAndPublish := []func(*Member){put, (*Member).Publishes}

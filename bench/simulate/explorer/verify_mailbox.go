@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// checkEnd checks a state that may be the last one: all parties are done, but for as many
-// as may crash.
+// checkEnd checks a state that may be an end: all parties are done, except as many as may crash.
 func (x *exploration) checkEnd(s *state) error {
 	key := fmt.Sprint(s.store)
 	unfinished := 0
@@ -43,7 +42,7 @@ func (x *exploration) checkEnd(s *state) error {
 	}
 	defer db.Close()
 	options := x.nodeOptions(77)
-	options.Exclusive = true // whoever has crashed is dead
+	options.Exclusive = true // crashed parties are dead
 	v := &endVerifier{exploration: x, db: db, options: options, bundles: x.bundleStates(s.store)}
 	if x.Watches {
 		return v.verifyWatches(s)
@@ -59,7 +58,7 @@ func (x *exploration) checkEnd(s *state) error {
 	return v.verifyMailbox(s)
 }
 
-// restoreEngine returns an engine that holds what the store held.
+// restoreEngine returns an engine with the documents of a store state.
 func (x *exploration) restoreEngine(at int) (*embedded.Engine, error) {
 	engine, err := embedded.Open(embedded.Options{})
 	if err != nil {
@@ -87,7 +86,7 @@ type bundle struct {
 	Kind, State string
 }
 
-// bundleStates returns the state of each bundle in the store.
+// bundleStates returns the state of each stored bundle.
 func (x *exploration) bundleStates(at int) map[string]string {
 	found := make(map[string]string)
 	for p, chain := range x.stores[at].parts {
@@ -104,14 +103,14 @@ func (x *exploration) bundleStates(at int) map[string]string {
 	return found
 }
 
-// An endVerifier looks at one end.
+// An endVerifier checks one end.
 type endVerifier struct {
 	*exploration
 	db      *client.Database
 	options cosmos.Options
-	bundles map[string]string // in the store, their states
+	bundles map[string]string // states of the stored bundles
 	ledger  repositorytest.Ledger
-	offered []domain.Event // to any Save
+	offered []domain.Event // events of any Save
 	taken   []repositorytest.Peeked
 }
 
@@ -129,7 +128,7 @@ func (v *endVerifier) verifyMailbox(s *state) error {
 	if err := v.drainMailbox("what was committed is not what is delivered"); err != nil {
 		return err
 	}
-	if v.Sweeps { // an id that was removed is unknown again
+	if v.Sweeps { // a removed id counts as new
 		v.offered = slices.DeleteFunc(v.offered, v.isTaken)
 	}
 	if len(v.offered) > 0 {
@@ -166,7 +165,7 @@ func (v *endVerifier) checkStore() error {
 	return nil
 }
 
-// drainMailbox takes all that waits, and holds what was ever delivered to the ledger.
+// drainMailbox takes all bundles, and checks all deliveries with the ledger.
 func (v *endVerifier) drainMailbox(otherwise string) error {
 	node := v.newNode()
 	stores := repositorytest.Stores{Events: node, Bundles: node, Answers: node, Outbox: node}
@@ -182,7 +181,7 @@ func (v *endVerifier) drainMailbox(otherwise string) error {
 	return nil
 }
 
-// noteSights takes in what the parties were told, and holds it to what is stored.
+// noteSights notes the answers that the parties received, and compares them with the store.
 func (v *endVerifier) noteSights(s *state) error {
 	seen := make(map[domain.BundleID]repositorytest.Peeked)
 	dequeued := make(map[domain.BundleID]int)
@@ -229,7 +228,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 				continue
 			}
 			if at.bundle.LacksContent() {
-				continue // it is not handed out
+				continue // it is not returned to the actor
 			}
 			if other, ok := seen[at.bundle.ID]; ok && !sameBundle(other, at.bundle) {
 				return fmt.Errorf("the bundle %s looked different to two parties", at.bundle.ID)
@@ -248,7 +247,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 	return nil
 }
 
-// noteOffers notes the events that the parties may have saved although nobody was told.
+// noteOffers notes the events that parties may have saved without an answer.
 func (v *endVerifier) noteOffers() {
 	offered := make(map[domain.EventID]int)
 	for i := range v.Parties {
@@ -259,7 +258,7 @@ func (v *endVerifier) noteOffers() {
 	for i := range v.Parties {
 		for _, e := range v.Parties[i].Offers {
 			saver := i + 1
-			if offered[e.ID] > 1 { // whose it is depends on who is first, so its order is nobody's
+			if offered[e.ID] > 1 { // several parties save it, so its order is undefined
 				saver = 100 + int(e.ID[0])
 			}
 			v.ledger.Unsure(saver, e)
@@ -268,16 +267,15 @@ func (v *endVerifier) noteOffers() {
 	}
 }
 
-// checkSight reports whether a party may be told that: without faults everything
-// succeeds in the end, and with them nothing fails but what may have happened or can
-// be tried again.
+// checkSight returns an error unless a party may get that answer: without faults every action succeeds in the end;
+// with faults it may be uncertain, unavailable or busy.
 func (v *endVerifier) checkSight(at *sight) error {
 	kind := domain.KindOf(at.err)
 	switch {
 	case at.err == nil:
 		return nil
 	case (at.what == "dequeued" || at.what == "marked") && kind == domain.NotFound && len(v.Parties) > 1:
-		return nil // another has dequeued it
+		return nil // another party has dequeued it
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}
@@ -285,14 +283,13 @@ func (v *endVerifier) checkSight(at *sight) error {
 }
 
 func sameBundle(a, b repositorytest.Peeked) bool {
-	if a.Content == domain.Request { // it may have been made again
+	if a.Content == domain.Request { // it may have been produced again
 		a.Object, a.Body = b.Object, b.Body
 	}
 	return reflect.DeepEqual(a.Bundle, b.Bundle) && reflect.DeepEqual(a.Events, b.Events)
 }
 
-// checkOrder holds what a party saw that began after another was done to what that
-// was told.
+// checkOrder compares the sights of a party that began after another one was done with the sights of the other one.
 func checkOrder(before, after []sight, fresh bool) error {
 	saved, dequeued, gone := false, make(map[domain.BundleID]bool), make(map[string]bool)
 	for i := range before {

@@ -13,13 +13,12 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A tally counts the deliveries of an event: those that were answered, and those that may have been
-// applied.
+// A tally counts the deliveries of an event: answered ones, and those that may have been applied.
 type tally struct{ answered, unsure int64 }
 
-// verifyObjects demands that each event which was answered is stored once, and counted as often as it was
-// answered, or as often more as it was not. Then a fresh node delivers all messages again, and the
-// objects have to be those of a node in memory.
+// verifyObjects returns an error unless each answered event is stored once, and its count is the number of answered
+// deliveries plus at most the unanswered ones. Then a fresh node delivers all messages again, and the objects must
+// equal those of a node in memory.
 func (v *endVerifier) verifyObjects(s *state) error {
 	tallies, messages, err := v.tallyEvents(s)
 	if err != nil {
@@ -76,7 +75,7 @@ func redeliver(o repository.Objects, messages [][]repository.ObjectReport) error
 	return nil
 }
 
-// tallyEvents returns what parties were answered about each event, and all messages.
+// tallyEvents returns the tally of each event, and all messages.
 func (v *endVerifier) tallyEvents(s *state) (map[domain.ObjectName]map[domain.ObjectRowID]*tally, [][]repository.ObjectReport, error) {
 	all := make(map[domain.ObjectName]map[domain.ObjectRowID]*tally)
 	var messages [][]repository.ObjectReport

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/watch"
 )
 
-// verifyWatches has a fresh node publish what was left, and demands that each change is in the stream
-// once, and that each watch counts and takes those behind its version.
+// verifyWatches has a fresh node publish the remaining changes. It returns an error unless the stream has each change
+// once, and each watch counts the changes behind its version.
 func (v *endVerifier) verifyWatches(s *state) error {
 	m := v.newMember(context.Background(), v.db, nil, v.options, 77)
 	for i := range v.Parties {
@@ -47,7 +47,7 @@ func (m *Member) countVersions() (int64, error) {
 	return m.push.MarkWatched(m.ctx, document, true)
 }
 
-// checkPublished demands that the stream has each version once, in order.
+// checkPublished returns an error unless the stream has each version once, in order.
 func (m *Member) checkPublished(versions int64) error {
 	found, err := m.push.Read(m.ctx, m.scenario.watchedResource().Stream(), domain.Position{}, 100)
 	if err != nil || int64(len(found.Entries)) != versions {
@@ -62,7 +62,7 @@ func (m *Member) checkPublished(versions int64) error {
 	return nil
 }
 
-// verifyEachWatch compares the watches that are stored with what the parties were answered.
+// verifyEachWatch compares the stored watches with the answers of the parties.
 func (v *endVerifier) verifyEachWatch(m *Member, s *state, versions int64) error {
 	all, err := m.push.Watches(m.ctx, recipient, 0, 100)
 	if err != nil {
@@ -101,8 +101,8 @@ func (v *endVerifier) verifyEachWatch(m *Member, s *state, versions int64) error
 	return nil
 }
 
-// checkWatchOrder demands that a watch is notified of a change that began after it was answered, and not of one
-// that was answered before it began.
+// checkWatchOrder returns an error unless a watch is notified of each change that began after its creation was
+// answered, and of none that was answered before its creation began.
 func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, versions int64) error {
 	for i := range before {
 		for k := range after {
@@ -119,8 +119,8 @@ func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, ver
 	return nil
 }
 
-// checkWatchSight reports whether a party may be answered that. A cursor that another has loaded, or retired,
-// cannot be served.
+// checkWatchSight returns an error unless a party may get that answer. A cursor that another node has loaded or
+// retired cannot be served.
 func (v *endVerifier) checkWatchSight(at *sight) error {
 	kind := domain.KindOf(at.err)
 	isMissing := kind == domain.NotFound || errors.Is(at.err, watch.ErrChanged)
@@ -130,7 +130,7 @@ func (v *endVerifier) checkWatchSight(at *sight) error {
 	case at.what == "served" && (kind == domain.Conflict || kind == domain.NotFound):
 		return nil
 	case at.what == "watched" && isMissing && strings.HasSuffix(v.Name, "-delete"):
-		return nil // it is deleted
+		return nil // the resource is deleted
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}

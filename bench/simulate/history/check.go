@@ -7,42 +7,41 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Options say what cannot be known about a hub, and how long to search.
+// Options say what is uncertain about a hub, and limit the search.
 type Options struct {
-	// StaleReads is for a hub whose reads may be old, as on an account with the
-	// consistency Session: then "none" says nothing, and a Peek of several groups may
-	// miss a bundle that is open in another.
+	// StaleReads is for a hub whose reads may be stale, as on an account with Session consistency: a Peek without a
+	// bundle then proves nothing, and a Peek of several groups may miss a bundle that is open in another.
 	StaleReads bool
 
-	// AnyOpen is for a hub whose nodes disagree on the time, or on which time stands
-	// still: then nobody knows which bundle has been open longest.
+	// AnyOpen is for a hub whose nodes disagree on the time, or on which time stands still: it is then unknown which
+	// bundle has been open longest.
 	AnyOpen bool
 
-	Steps int // that a search tries before it is given up; default 1,000,000
+	Steps int // limit for the steps of the search; default 1,000,000
 }
 
-// A Verdict is what a check has come to.
+// A Verdict is the result of a check.
 type Verdict int
 
 // The verdicts. Only Legal is a success.
 const (
-	GaveUp  Verdict = iota // the search was too long, so it has shown nothing
-	Legal                  // a hub that keeps its contract could have given these answers
-	Illegal                // none could have
+	GaveUp  Verdict = iota // the search reached its limit and proves nothing
+	Legal                  // a correct hub could have given these answers
+	Illegal                // no correct hub could have given these answers
 )
 
 func (v Verdict) String() string { return [...]string{"gave up", "legal", "illegal"}[v] }
 
-// A Result is a verdict, and how it came about.
+// A Result is a verdict with its details.
 type Result struct {
 	Verdict Verdict
-	Steps   int // that the search has tried
+	Steps   int // steps of the search
 
-	Longest []string // operations of an illegal history in the longest order that was possible
-	Left    []string // and those for which there was no place then
+	Longest []string // operations of an illegal history in the longest possible order
+	Left    []string // operations that do not fit into that order
 }
 
-// String says it in full, for a person who wants to know what went wrong.
+// String describes the result in full.
 func (r Result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s after %d steps", r.Verdict, r.Steps)
@@ -52,8 +51,7 @@ func (r Result) String() string {
 	return b.String()
 }
 
-// Check looks for an order of the operations in which a hub that keeps its contract
-// gives the answers that were given.
+// Check looks for an order of the operations in which a correct hub gives the recorded answers.
 func (h History) Check(opts Options) Result {
 	if opts.Steps <= 0 {
 		opts.Steps = 1_000_000
@@ -63,7 +61,7 @@ func (h History) Check(opts Options) Result {
 	steps = search.narrowSteps(steps)
 	result := search.runSearch(steps)
 	if result.Verdict == Illegal {
-		search.blind, search.left = true, opts.Steps // as many as before, so that this one ends too
+		search.blind, search.left = true, opts.Steps // the same limit, so that this search ends too
 		result.Longest, result.Left = search.explainFailure(operationsOf(steps))
 	}
 	return result
@@ -77,7 +75,7 @@ func operationsOf(steps []*step) []porcupine.Operation {
 	return operations
 }
 
-// A modelSearch is a model that takes so many steps and then none.
+// A modelSearch is a model with a limited number of steps.
 type modelSearch struct {
 	model
 	left int
@@ -112,7 +110,7 @@ func (s *modelSearch) newModel() porcupine.Model {
 	}
 }
 
-// explainFailure returns the longest order of operations that is possible, and what is left.
+// explainFailure returns the longest possible order of operations, and the operations that do not fit.
 func (s *modelSearch) explainFailure(operations []porcupine.Operation) (longest, left []string) {
 	_, info := porcupine.CheckOperationsVerbose(s.newModel(), operations, 0)
 	var most []porcupine.Operation

@@ -1,9 +1,9 @@
 package history
 
-// noteOrder notes for each bundle which events are there before its first. One that was
-// shown before another of its group was asked for was open before it, and closed.
+// noteOrder notes for each bundle which events are stored before its first event. A bundle that was shown before
+// another bundle of its group was requested was open before it, and is closed.
 func (t *table) noteOrder(steps []*step) {
-	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // the last call and the first answer
+	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // the last begin and the first end of its Peeks
 	for i := range t.bundles {
 		from[i], until[i] = never, forever
 	}
@@ -31,18 +31,15 @@ func (t *table) noteOrder(steps []*step) {
 	}
 }
 
-// appendEvent puts a new event behind all that waits. It reports false if the rest of the
-// history cannot be as it is then; since the whole history is known, that can be told
-// now, long before a search would come to it:
+// appendEvent adds a new event after all waiting ones. It returns false if the rest of the history is then
+// impossible. The whole history is known, so this can be decided long before a search would find it:
 //
-//   - An event that is never shown waits for ever. Nothing of its cabinet that comes
-//     behind it is ever shown, so only the first such event of a cabinet need be kept.
-//     Nor does a bundle ever begin behind it in its group: every Peek that asks for
-//     one asks for the other.
-//   - A bundle of which another of its group was shown first begins behind it, and if
-//     the two are of one cabinet, behind all of it.
-//   - Events that are shown together come together, with nothing of their cabinet
-//     between them.
+//   - An event that is never shown waits for ever. Later events of its cabinet are never
+//     shown either, so only the first such event of a cabinet is kept. No bundle of its
+//     group begins behind it, because every Peek that requests one requests the other.
+//   - If another bundle of its group was shown first, a bundle begins behind that one; if
+//     both are of one cabinet, behind all of it.
+//   - Events that are shown together are adjacent in their cabinet.
 func (t *model) appendEvent(m *mailbox, id int) bool {
 	e, fate := t.eventOf(m, id), t.fates[id]
 	if t.blind {

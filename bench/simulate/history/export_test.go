@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// CheckPlainly is Check without anything that makes it quick.
+// CheckPlainly is Check without the reductions that make it fast.
 func (h History) CheckPlainly(opts Options) Verdict {
 	t, steps := tableOf(h.operations)
 	search := &modelSearch{model: model{table: t, Options: opts, blind: true}, left: opts.Steps}
 	return search.runSearch(steps).Verdict
 }
 
-// Placed returns how many operations a search has to find a place for.
+// Placed returns the number of operations that a search must place.
 func (h History) Placed(opts Options) int {
 	t, steps := tableOf(h.operations)
 	return len((&model{table: t, Options: opts}).narrowSteps(steps))
@@ -43,8 +43,8 @@ func (h History) Corrupted(random *rand.Rand) History {
 	return History{operations}
 }
 
-// Stretched returns h with every operation begun up to so much earlier and ended up
-// to so much later than it was. What was legal stays legal.
+// Stretched returns h with every operation begun earlier and ended later by random times up to by. A legal history
+// stays legal.
 func (h History) Stretched(random *rand.Rand, by int64) History {
 	operations := make([]*operation, len(h.operations))
 	for i, op := range h.operations {

@@ -8,35 +8,35 @@ import (
 	"sync"
 )
 
-// An Event is one that a client sends.
+// An Event is an event that a client sends.
 type Event struct {
 	ID         string
 	Cabinet    string // unique among all groups
 	Group      string
 	Bundleable bool
-	Weight     int64  // KB
-	Content    string // whatever else tells it from another with the same id; may be empty
+	Weight     int64  // in KB
+	Content    string // further content that distinguishes events with the same id; may be empty
 }
 
-// A Bundle is what a Peek has shown.
+// A Bundle is a bundle that a Peek returned.
 type Bundle struct {
 	ID      string
 	Group   string
 	Cabinet string
-	Events  []string // their ids, in order
-	Body    string   // the body or a digest of it, which every Peek repeats; may be empty
+	Events  []string // event ids, in order
+	Body    string   // body or its digest, the same for every Peek; may be empty
 }
 
-// An Outcome is what became of an operation.
+// An Outcome is the outcome of an operation.
 type Outcome int
 
-// The outcomes. Whatever was neither carried out nor surely left undone is Unknown.
+// The outcomes. Unknown is for operations that may or may not have been carried out.
 const (
-	Unknown  Outcome = iota // no answer, or one that tells nothing; of any operation
+	Unknown  Outcome = iota // no answer, or an answer that does not tell; of any operation
 	Accepted                // a Send
 	Rejected                // a Send that stored nothing
-	Shown                   // a Peek: a bundle
-	None                    // a Peek: no data
+	Shown                   // a Peek returned a bundle
+	None                    // a Peek returned no data
 	Done                    // a Dequeue
 	NotFound                // a Dequeue
 )
@@ -45,10 +45,10 @@ func (o Outcome) String() string {
 	return [...]string{"unknown", "accepted", "rejected", "shown", "none", "done", "not found"}[o]
 }
 
-// A Tally says what became of the events of a Send.
+// A Tally counts the events of a Send by outcome.
 type Tally struct{ Accepted, Duplicates, Conflicts int }
 
-// An operation without an answer ends at forever; nothing happens at never.
+// An operation without an answer ends at forever; no event happens at never.
 const (
 	forever = math.MaxInt64
 	never   = math.MinInt64
@@ -62,28 +62,27 @@ const (
 	dequeue
 )
 
-// An operation is what one client asked for, and what it was answered.
+// An operation is a request of a client and its answer.
 type operation struct {
 	kind       kind
 	client     int
 	call, done int64
 
 	events []Event  // of a Send
-	groups []string // of a Peek; none means all
+	groups []string // of a Peek; none: all
 	id     string   // of a Dequeue
 
 	outcome Outcome
-	bundle  Bundle // that a Peek has shown
-	tally   *Tally // of a Send, if it was told
+	bundle  Bundle // bundle that a Peek returned
+	tally   *Tally // of a Send, if its answer had one
 }
 
-// A Recorder notes the operations of clients on one mailbox. It is safe for
-// concurrent use. Its caller says what time it is: any counter that never goes
-// back. Operations of which one ends at the time at which another begins count as
+// A Recorder notes the operations of clients on one mailbox. It is safe for concurrent use. Its callers pass the
+// time: any counter that never decreases. If one operation ends at the time at which another begins, they count as
 // concurrent.
 //
-// Every method that begins an operation returns a function that ends it, to be
-// called at most once. An operation that was never ended has an Unknown outcome.
+// Every method that begins an operation returns a function that ends it, which may be called at most once. An
+// operation that was never ended has an Unknown outcome.
 type Recorder struct {
 	mu         sync.Mutex
 	operations []*operation
@@ -95,8 +94,8 @@ func (r *Recorder) Send(client int, at int64, events ...Event) (end func(at int6
 	return func(at int64, o Outcome) { r.endOperation(op, at, o, Accepted, Rejected) }
 }
 
-// SendCounted is like Send, for a client that is told what became of the events:
-// with Accepted comes a Tally, with every other outcome none.
+// SendCounted is like Send, for a client that gets counts with the answer: a Tally with Accepted, and none with other
+// outcomes.
 func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(at int64, o Outcome, t Tally)) {
 	op := r.beginOperation(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
 	return func(at int64, o Outcome, t Tally) {
@@ -107,8 +106,8 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 	}
 }
 
-// Peek notes that a client asks for a bundle of groups; none means all. With the
-// outcome Shown comes the bundle, with every other the zero Bundle.
+// Peek notes that a client requests a bundle of some groups; none: of all. The outcome Shown comes with the bundle,
+// any other outcome with the zero Bundle.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
 	op := r.beginOperation(&operation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
@@ -146,8 +145,8 @@ func (r *Recorder) endOperation(op *operation, at int64, o Outcome, known ...Out
 	}
 }
 
-// History returns what was noted so far. No operation may end while it runs or
-// after it, lest the history change while it is looked at.
+// History returns the operations so far. No operation may end while it runs or afterwards, because the history would
+// change.
 func (r *Recorder) History() History {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// A mailbox is the state of one at some moment. It is never changed once it is
-// made: every step that changes something makes another.
+// A mailbox is the state of a mailbox. It is immutable: every step that changes it creates another one.
 type mailbox struct {
-	seen    []int    // for each id, which of its contents was sent first, from 1; 0: none yet
-	waiting []int    // ids that nobody has dequeued, in the order in which they came
-	open    []opened // in the order in which they were opened
-	used    []byte   // for each id of a bundle, whether it was one
+	seen    []int    // for each id, the number of the content that was sent first, from 1; 0: not sent yet
+	waiting []int    // ids of events that are not dequeued, in order
+	open    []opened // in the order of opening
+	used    []byte   // for each bundle id, whether the bundle was opened
 	hash    uint64
 }
 
-// An opened is an open bundle, and the time within which it was opened.
+// An opened is an open bundle, and the time span in which it was opened.
 type opened struct {
-	bundle   int // of the table
+	bundle   int // its number in the table
 	from, to int64
 }
 
 var seed = maphash.MakeSeed()
 
-// withChange returns m once change has been made to a copy of it.
+// withChange returns a changed copy of m.
 func (m *mailbox) withChange(change func(*mailbox)) *mailbox {
 	next := &mailbox{
 		seen: slices.Clone(m.seen), waiting: slices.Clone(m.waiting),
@@ -38,7 +37,7 @@ func (m *mailbox) withChange(change func(*mailbox)) *mailbox {
 func (m *mailbox) hashState() uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
-	_, _ = h.Write(m.used) // never fails, says its documentation
+	_, _ = h.Write(m.used) // never fails
 	for _, content := range m.seen {
 		maphash.WriteComparable(&h, content)
 	}

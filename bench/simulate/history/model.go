@@ -2,18 +2,17 @@ package history
 
 import "slices"
 
-// maxWeight is what a bundle of several events weighs at most, in KB.
+// maxWeight is the limit for the weight of a bundle of several events, in KB.
 const maxWeight = 50 * 1024
 
-// A model says which steps a hub that keeps its contract can take.
+// A model knows the steps that a correct hub can take.
 type model struct {
 	*table
 	Options
-	blind bool // to what can be foreseen, so that a step fails only where it has gone wrong
+	blind bool // without looking ahead, so that the failing step is the wrong one
 }
 
-// applyStep returns the mailbox after a step, or nil if a hub that has m in store
-// would not have given that answer.
+// applyStep returns the mailbox after a step, or nil if a correct hub in state m would have given another answer.
 func (t *model) applyStep(m *mailbox, s *step) *mailbox {
 	switch {
 	case s.kind == send && s.outcome == Rejected:
@@ -30,7 +29,7 @@ func (t *model) applyStep(m *mailbox, s *step) *mailbox {
 	return m
 }
 
-// applySend appends what is new, all of it at once.
+// applySend appends the new events, all at once.
 func (t *model) applySend(m *mailbox, s *step) *mailbox {
 	var tally Tally
 	lost := false
@@ -54,7 +53,7 @@ func (t *model) applySend(m *mailbox, s *step) *mailbox {
 	return next
 }
 
-// applyShown repeats an open bundle, or opens the one that s shows.
+// applyShown repeats an open bundle, or opens the one that s returned.
 func (t *model) applyShown(m *mailbox, s *step) *mailbox {
 	b := &t.bundles[s.bundle]
 	if !asksFor(s, b.Group) {
@@ -70,8 +69,8 @@ func (t *model) applyShown(m *mailbox, s *step) *mailbox {
 	if t.canOpen(m, s, b) {
 		from = s.call
 	}
-	// Perhaps another Peek has opened it, and s but repeats it: one that got no answer,
-	// or one whose bundle was dequeued before it knew that it was its own.
+	// Another Peek may have opened it, which s repeats: one without an answer, or one whose bundle was dequeued
+	// before its answer.
 	for _, u := range t.peeks {
 		if u.call <= s.done && s.call <= u.done && u.call < from && t.canOpen(m, u, b) {
 			from = u.call
@@ -90,15 +89,14 @@ func (t *model) applyShown(m *mailbox, s *step) *mailbox {
 	return next
 }
 
-// asksFor reports whether a Peek asks for what is in group.
+// asksFor reports whether a Peek requests a group.
 func asksFor(s *step, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
-// isOldest reports whether Peek s may give open bundle i as the one that has been
-// open longest. One that was opened before it, by the order of the steps, may be
-// younger by the clock if the two were opened side by side, and may have been missed
-// if it was opened while s was under way.
+// isOldest reports whether Peek s may return open bundle i as the one that has been open longest. A bundle that was
+// opened before it in the order of steps may be younger by the clock if both were opened concurrently, and may have
+// been missed if it was opened during s.
 func (t *model) isOldest(m *mailbox, s *step, i int) bool {
 	if t.AnyOpen || t.StaleReads {
 		return true
@@ -111,7 +109,7 @@ func (t *model) isOldest(m *mailbox, s *step, i int) bool {
 	return true
 }
 
-// canOpen reports whether Peek s may open b.
+// canOpen reports whether Peek s may open bundle b.
 func (t *model) canOpen(m *mailbox, s *step, b *shownBundle) bool {
 	if m.used[b.id] != 0 || !asksFor(s, b.Group) {
 		return false
@@ -121,17 +119,17 @@ func (t *model) canOpen(m *mailbox, s *step, b *shownBundle) bool {
 		case group == b.Group:
 			return false
 		case asksFor(s, group) && o.to < s.call && !t.StaleReads:
-			return false // this one should have been given instead
+			return false // this bundle should have been returned
 		}
 	}
 	return t.isFront(m, s, b)
 }
 
-// isFront reports whether the events of b are the front of their cabinet, begin with
-// the first of all that s may have, and may travel together.
+// isFront reports whether the events of b are the front of their cabinet, begin with the first event that s may
+// return, and may be bundled.
 func (t *model) isFront(m *mailbox, s *step, b *shownBundle) bool {
 	var weight int64
-	n := 0 // of b were found
+	n := 0 // number of events of b found so far
 	for _, id := range m.waiting {
 		e := t.eventOf(m, id)
 		switch {
@@ -152,8 +150,7 @@ func (t *model) isFront(m *mailbox, s *step, b *shownBundle) bool {
 	return n > 0 && n == len(b.events)
 }
 
-// applyNone demands that s had nothing to show: no open bundle, nor an event that was
-// there when it began.
+// applyNone returns nil if s should have returned a bundle: one is open, or an event was stored when it began.
 func (t *model) applyNone(m *mailbox, s *step) *mailbox {
 	if t.StaleReads {
 		return m
@@ -168,7 +165,7 @@ func (t *model) applyNone(m *mailbox, s *step) *mailbox {
 			return nil
 		}
 	}
-	for id, content := range m.seen { // also of those that are not in waiting, as they stay for ever
+	for id, content := range m.seen { // also those that are not in waiting because they are never shown
 		if content > 0 && t.fates[id].bundles == 0 && asksFor(s, t.eventOf(m, id).Group) && t.stored[id] < s.call {
 			return nil
 		}
@@ -176,7 +173,7 @@ func (t *model) applyNone(m *mailbox, s *step) *mailbox {
 	return m
 }
 
-// applyDequeue takes away the events of the open bundle.
+// applyDequeue removes the events of the open bundle.
 func (t *model) applyDequeue(m *mailbox, s *step) *mailbox {
 	i := slices.IndexFunc(m.open, func(o opened) bool { return t.bundles[o.bundle].id == s.id })
 	switch {

@@ -5,27 +5,26 @@ import (
 	"slices"
 )
 
-// narrowSteps returns the steps that a search has to place. An operation without an
-// answer may take effect at any time until the end of all, and a search that has to
-// try them all is lost soon. But most that cannot be told apart need not be tried:
+// narrowSteps returns the steps that a search must place. An operation without an answer may take effect at any later
+// time, and a search that tries all of these times takes too long. Most of them need not be tried:
 //
-//   - A Peek that says nothing, a Send that stored nothing and a Dequeue of what no
-//     Peek has shown change nothing and demand nothing, at any time.
-//   - A Dequeue without an answer has changed nothing if another is known to have
+//   - A Peek without a result, a Send that stored nothing and a Dequeue of an id that no
+//     Peek returned neither change nor require anything.
+//   - A Dequeue without an answer has changed nothing if another one is known to have
 //     closed the bundle.
-//   - Events that nobody was shown or is known to have stored can only be in the
-//     way. If a Send without an answer has no other events, the history is legal with
+//   - Events that were neither shown nor certainly stored can only make a history illegal.
+//     If a Send without an answer has no other events, the history is legal with
 //     it only if it is legal without it.
-//   - A Send without an answer changes nothing any more once all its events are
-//     there. So if it took effect later than that, or never, it might as well have
-//     taken effect at that time. And if it alone can have brought an event that was
+//   - A Send without an answer changes nothing once all its events are
+//     stored. So if it took effect later, or never, it might as well have
+//     taken effect at that time. If only this Send can have stored an event that was
 //     shown, it has taken effect by then.
-//   - Of Sends of the same without an answer the first can stand for all: what one
-//     of the others has stored it might have stored at that time, and it was stored
+//   - Of equal Sends without an answer the first can represent all: what another of
+//     them has stored, it might have stored at that time, and it was stored
 //     once.
 func (t *model) narrowSteps(steps []*step) []*step {
 	steps = withoutRepeats(steps)
-	surely := slices.Clone(t.stored) // when each event is there at the latest
+	surely := slices.Clone(t.stored) // the latest time at which each event was stored
 	senders := make([]int, len(t.contents))
 	closed := make(map[int]bool)
 	for _, s := range steps {
@@ -62,8 +61,7 @@ func (t *model) narrowSteps(steps []*step) []*step {
 	return narrowed
 }
 
-// withoutRepeats leaves out the Sends without an answer that another one, which began
-// before, can stand for.
+// withoutRepeats leaves out the Sends without an answer that an earlier one can represent.
 func withoutRepeats(steps []*step) []*step {
 	first := make(map[string]*step)
 	isUnknown := func(s *step) bool { return s.kind == send && s.outcome == Unknown }
@@ -75,8 +73,8 @@ func withoutRepeats(steps []*step) []*step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s *step) bool { return isUnknown(s) && first[fmt.Sprint(s.sent)] != s })
 }
 
-// effectBy returns by when a Send without an answer has taken effect, if it has any
-// that matters; before all times if it has none.
+// effectBy returns the time by which a Send without an answer has taken effect. It returns a time before all others
+// if the Send has no relevant effect.
 func effectBy(sent []sentNumbers, surely []int64, senders []int) int64 {
 	all, alone := int64(never), int64(forever)
 	matters := false

@@ -20,19 +20,17 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A historyClients is some clients of one mailbox of a hub that is known to be right, for its
-// store changes under one lock.
+// A historyClients is several clients of one mailbox of a correct hub, whose store changes under one lock.
 type historyClients struct {
 	history.Recorder
 	testing.TB
 	hub   *hub.Hub
 	actor domain.ActorID
 	now   atomic.Int64
-	lost  float64 // the part of answers that get lost
+	lost  float64 // ratio of lost answers
 }
 
-// randomHistory returns the history of so many operations of clients that run side by
-// side, some of which go unanswered.
+// randomHistory returns a history of concurrent clients, some of whose answers are lost.
 func randomHistory(t testing.TB, seed uint64, clients, operations int, lost float64) history.History {
 	store := memory.New(memory.Options{DrawerCapacity: 3})
 	c := &historyClients{TB: t, hub: hub.New(store, store, store, hub.Options{}), actor: rt.NewActor(), lost: lost}
@@ -50,14 +48,14 @@ func randomHistory(t testing.TB, seed uint64, clients, operations int, lost floa
 	return c.History()
 }
 
-// requireNoError fails the test, from whatever goroutine.
+// requireNoError fails the test from any goroutine.
 func (c *historyClients) requireNoError(err error) {
 	if err != nil {
 		c.Errorf("a right hub: %v", err)
 	}
 }
 
-// A randomClient sends, peeks and dequeues as chance will have it.
+// A randomClient sends, peeks and dequeues at random.
 type randomClient struct {
 	*historyClients
 	number int
@@ -77,7 +75,7 @@ func (c *randomClient) runRandomly() {
 	}
 }
 
-// answeredAs says what the client learns of an operation that ended so.
+// answeredAs returns the outcome that the client sees.
 func (c *randomClient) answeredAs(o history.Outcome) history.Outcome {
 	if c.random.Float64() < c.lost {
 		return history.Unknown
@@ -154,7 +152,7 @@ func (c *randomClient) peekRandomly() {
 	}
 }
 
-// readBundle returns a bundle as its manifest tells it.
+// readBundle reads a bundle from its manifest.
 func (c *randomClient) readBundle(p *hub.Peeked) history.Bundle {
 	b := history.Bundle{ID: p.ID.String(), Group: p.Group.String(), Cabinet: cabinetOf(p.Cabinet)}
 	body, err := p.Open(c.Context())
@@ -197,8 +195,7 @@ func TestWhatARightHubAnswersIsLegal(t *testing.T) {
 	}
 }
 
-// What makes a search quick rests on what the rest of the history says, and that has
-// to be so in illegal histories as well.
+// The reductions of a search rely on the rest of the history, so they must be right in illegal histories as well.
 func TestTheQuickSearchSaysWhatThePlainOneSays(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))

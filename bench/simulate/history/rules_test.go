@@ -9,8 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-// A scriptedHistory is a history that is told one operation after the other, save where it
-// says otherwise. Cabinet "A1" is of group "A".
+// A scriptedHistory is a sequential history, unless a test says otherwise. Cabinet "A1" is of group "A".
 type scriptedHistory struct {
 	history.Recorder
 	now int64
@@ -18,8 +17,7 @@ type scriptedHistory struct {
 
 func (s *scriptedHistory) nextTick() int64 { s.now++; return s.now }
 
-// newEvent returns the event called id of a cabinet; + after the id makes it one that
-// travels alone.
+// newEvent returns an event of a cabinet. An id that ends with + is not bundled.
 func newEvent(id, cabinet string) history.Event {
 	plain, alone := strings.CutSuffix(id, "+")
 	return history.Event{ID: plain, Cabinet: cabinet, Group: cabinet[:1], Bundleable: !alone, Weight: 1}

@@ -2,39 +2,39 @@ package history
 
 import "slices"
 
-// A table has numbers in place of names, so that a step compares no texts.
+// A table replaces names by numbers, so that steps compare no texts.
 type table struct {
-	contents [][]Event      // of each id of an event, all that were ever sent
-	events   map[string]int // the number of an id
-	bundles  []shownBundle  // all that were ever shown
-	ids      map[string]int // the number of an id of a bundle
+	contents [][]Event      // for each event id, all contents that were sent
+	events   map[string]int // number of each event id
+	bundles  []shownBundle  // all bundles that were shown
+	ids      map[string]int // number of each bundle id
 	peeks    []*step
-	stored   []int64         // for each id of an event, when it was surely there: the end of the first Send that says so
-	fates    []shownPosition // of each id of an event
+	stored   []int64         // for each event id, when it was certainly stored: the end of the first Send that reports it
+	fates    []shownPosition // for each event id
 }
 
-// A shownBundle is a bundle as Peeks have shown it. One that is shown differently
-// another time is another one, with the same id.
+// A shownBundle is a bundle as Peeks returned it. If Peeks returned it differently, there are several with the same
+// id.
 type shownBundle struct {
 	*Bundle
-	id     int   // the number of its id
-	events []int // -1: was never sent
-	behind []int // events that are there before its first
+	id     int   // number of its id
+	events []int // numbers of its events; -1: never sent
+	behind []int // events that are stored before its first event
 }
 
-// A shownPosition is where an event is shown.
+// A shownPosition is the bundle that shows an event, and the position in it.
 type shownPosition struct {
-	bundles int // so many
-	bundle  int // the last of them
-	place   int // in it
+	bundles int // number of bundles that show it
+	bundle  int // the last of these bundles
+	place   int // position in that bundle
 }
 
 // A step is an operation in numbers.
 type step struct {
 	*operation
 	sent   []sentNumbers
-	bundle int // of the table: shown by a Peek
-	id     int // of a Dequeue; -1: was never shown
+	bundle int // number of the bundle that a Peek returned
+	id     int // of a Dequeue; -1: never shown
 }
 
 type sentNumbers struct {
@@ -124,7 +124,7 @@ func (s *shownBundle) isSame(b *Bundle) bool {
 	return s.ID == b.ID && s.Group == b.Group && s.Cabinet == b.Cabinet && s.Body == b.Body && slices.Equal(s.Events, b.Events)
 }
 
-// eventOf returns the content with which an id that was seen counts.
+// eventOf returns the content of a stored event.
 func (t *table) eventOf(m *mailbox, id int) *Event { return &t.contents[id][m.seen[id]-1] }
 
 // emptyMailbox returns the mailbox before the first step.

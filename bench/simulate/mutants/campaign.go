@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// A mutantCampaign tries mutants, one after the other.
+// A mutantCampaign tries mutants one after the other.
 type mutantCampaign struct {
 	seeds     int
 	control   int
 	processes int
 	patience  time.Duration
 
-	root   string // of the module
-	dir    string // for what is built
+	root   string // folder of the module
+	dir    string // folder for built binaries
 	memory *verdictMemory
 }
 
-// buildAll reports the mutants that do not compile.
+// buildAll returns an error that lists the mutants that do not compile.
 func (c *mutantCampaign) buildAll(ctx context.Context, chosen []*mutant) error {
 	var faults []error
 	for i, m := range chosen {
@@ -41,7 +41,7 @@ func (c *mutantCampaign) buildAll(ctx context.Context, chosen []*mutant) error {
 	return errors.Join(faults...)
 }
 
-// runAll tries the hub as it is, and then the mutants.
+// runAll tries the unchanged hub, and then the mutants.
 func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]verdict, error) {
 	if err := c.tryControl(ctx, chosen); err != nil {
 		return nil, err
@@ -58,8 +58,7 @@ func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]verdic
 	return verdicts, nil
 }
 
-// tryControl makes sure that it is the mutation that kills: without it, none of the
-// tests fails.
+// tryControl checks that the mutations are what kills: without them, none of the tests fails.
 func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)
 	for _, m := range chosen {
@@ -79,13 +78,13 @@ func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error
 	return nil
 }
 
-// tryMutant has the killer of m run against it, unless that was done before.
+// tryMutant runs the killer of m against it, unless the verdict is known.
 func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, seeds int) (verdict, error) {
 	binary, err := c.buildTests(ctx, m, m.killer.pkg)
 	if err != nil {
 		return verdict{}, err
 	}
-	defer func() { _ = os.Remove(binary) }() // the whole folder goes in the end
+	defer func() { _ = os.Remove(binary) }() // the folder is removed at the end anyway
 	hash, err := hashOf(binary)
 	if err != nil {
 		return verdict{}, err
@@ -111,7 +110,7 @@ func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, 
 	return v, c.memory.noteVerdict(v)
 }
 
-// buildTests compiles the tests of a package against m, and returns their binary.
+// buildTests compiles the tests of a package against m, and returns the binary.
 func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) (string, error) {
 	dir, err := os.MkdirTemp(c.dir, "")
 	if err != nil {
@@ -126,7 +125,7 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 		return "", err
 	}
 	binary := filepath.Join(c.dir, "mutant.test")
-	// -trimpath and no stamp, so that the same code makes the same binary.
+	// -trimpath and no stamp, so that the same code gives the same binary.
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-trimpath", "-buildvcs=false", "-vet=off", "-tags", tags, "-overlay", instead, "-o", binary, pkg) //nolint:gosec // what the patches say
 	cmd.Dir = c.root
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -135,8 +134,8 @@ func (c *mutantCampaign) buildTests(ctx context.Context, m *mutant, pkg string) 
 	return binary, nil
 }
 
-// runBinary runs a test binary where the go command would, and reports whether it failed,
-// which is no error. With threads, it uses no more.
+// runBinary runs a test binary in the folder of its package, and reports whether the test failed. threads limits its
+// processors; 0: no limit.
 func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, threads int, args ...string) (out string, failed bool, err error) {
 	cmd := exec.CommandContext(ctx, binary, append(args, "-test.timeout", c.patience.String())...) //nolint:gosec // what build has made
 	cmd.Dir = filepath.Join(c.root, filepath.FromSlash(pkg))
@@ -148,7 +147,7 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	text, err := cmd.CombinedOutput()
 	for _, file := range rapidFailures(cmd.Dir) {
 		if !slices.Contains(before, file) {
-			_ = os.Remove(file) // at worst, it stays
+			_ = os.Remove(file) // a file that stays does no harm
 		}
 	}
 	var exit *exec.ExitError
@@ -163,8 +162,8 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	return string(text), false, nil
 }
 
-// rapidFailures returns the files in which rapid keeps what has failed a test. Each later run of the test begins with
-// them. What has failed a mutant says nothing of the others, and may make them fail: its draws may all be faults.
+// rapidFailures returns the files in which rapid saves the input of a failed test. Later runs of the test begin with
+// them. They must be removed, because an input that failed one mutant may fail others for unrelated reasons.
 func rapidFailures(dir string) []string {
 	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "rapid", "*", "*.fail")) // the pattern is valid
 	return files

@@ -1,20 +1,15 @@
-// Command mutants asks whether the tests would notice. For each rule that the hub's
-// promises rest on there is a mutant: a patch of the code that is shipped, by which
-// the rule is left out, as somebody might who does not know why it is there. The
-// simulation of package simulate has to fail for it, or, where what is left out is
-// below or beside what it simulates, another test that the patch names. A mutant that
-// survives says that a promise is not tested.
+// Command mutants checks that tests fail when the hub breaks its rules. For each rule that the hub's guarantees rest
+// on there is a mutant: a patch of the shipped code that leaves the rule out, as an author might who does not know
+// its reason. The simulation of package simulate must fail for it or, where the simulation does not cover the code,
+// another test that the patch names. A mutant that survives shows that a guarantee is not tested.
 //
-// The tree is not touched: a patch is applied in memory, and the go command told to
-// see the result in place of the file (-overlay). A patch has to fit to the letter, so
-// that a change of the code that it is about breaks the test of this package and
-// somebody thinks again.
+// The source tree is not changed: a patch is applied in memory, and the go command reads the result in place of the
+// file (-overlay). A patch must fit exactly, so that a change of its code breaks the test of this package, and the
+// author of the change reviews the rule.
 //
-// Seeds are tried from 0 on, so how many it takes to kill a mutant is the same each
-// time. What was found is kept in a state file under the hash of the binary that was
-// run: a campaign that was broken off goes on where it was, and what is tried again
-// is what has changed. The first thing that is tried is the hub as it is, which no
-// test may kill.
+// Seeds are tried from 0, so the number of seeds that kill a mutant is the same each time. Verdicts are saved in a
+// state file under the hash of the binary: an interrupted campaign resumes, and only changed mutants are tried again.
+// The first run is of the unchanged hub, which no test may kill.
 //
 // The result is RESULTS.md. The exit status is 0 if all mutants were killed.
 package main
@@ -35,7 +30,7 @@ import (
 	"time"
 )
 
-// wholeResults is the file for the result of all mutants.
+// wholeResults is the file for the results of all mutants.
 var wholeResults = filepath.Join("bench", "simulate", "mutants", "RESULTS.md")
 
 func main() {
@@ -95,7 +90,7 @@ func runCommand(ctx context.Context, c *mutantCampaign, state, results, only str
 	return survivorError(verdicts)
 }
 
-// moduleRoot is where the module is whose code is patched.
+// moduleRoot returns the folder of the module that is patched.
 func moduleRoot(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

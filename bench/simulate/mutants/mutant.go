@@ -19,16 +19,16 @@ var files embed.FS
 // A mutant is the hub with one rule left out.
 type mutant struct {
 	name      string
-	rule      string // what the rule is, and what is done instead
-	invariant string // that does not hold without it
+	rule      string // the rule, and what the mutant does instead
+	invariant string // the invariant that the rule protects
 	killer    killer
 	patches   []patch
 }
 
-// A killer is a test that has to fail.
+// A killer is a test that must fail.
 type killer struct {
-	pkg     string // of the test, such as ./cosmos
-	pattern string // of its name
+	pkg     string // package of the test, such as ./cosmos
+	pattern string // pattern of its name
 	seeded  bool   // it is the simulation
 }
 
@@ -41,7 +41,7 @@ func (k killer) String() string {
 	return "go test " + k.pkg + " -run " + k.pattern
 }
 
-// readMutants returns all of them, in the order of their files.
+// readMutants returns all mutants, sorted by file name.
 func readMutants() ([]*mutant, error) {
 	entries, err := files.ReadDir("patches")
 	if err != nil {
@@ -63,11 +63,11 @@ func readMutants() ([]*mutant, error) {
 	return all, nil
 }
 
-// parseMutant reads a patch and what is said above it:
+// parseMutant reads a patch and the lines above it:
 //
-//	Rule: what it is, on as many lines as it takes,
+//	Rule: the rule and the mutation, on several lines if needed,
 //	  indented from the second on
-//	Invariant: what does not hold without it
+//	Invariant: what does not hold without the rule
 //	Killer: simulate, or go test PACKAGE -run PATTERN
 func parseMutant(text string) (*mutant, error) {
 	preamble, patches, err := parseDiff(text)
@@ -108,7 +108,7 @@ func parseKiller(text string) (killer, error) {
 	return killer{pkg: words[2], pattern: words[4]}, nil
 }
 
-// patchedFiles returns the files that m changes, as they are then.
+// patchedFiles returns the changed content of the files that m patches.
 func (m *mutant) patchedFiles(root string) (map[string]string, error) {
 	changed := make(map[string]string)
 	for i := range m.patches {
@@ -124,8 +124,7 @@ func (m *mutant) patchedFiles(root string) (map[string]string, error) {
 	return changed, nil
 }
 
-// writeFiles puts the files that m changes into dir, as they are then, and returns which of
-// them the go command is to see in place of which.
+// writeFiles writes the files that m patches into dir, and returns a map from the original paths to them.
 func (m *mutant) writeFiles(root, dir string) (map[string]string, error) {
 	changed, err := m.patchedFiles(root)
 	if err != nil {
@@ -142,9 +141,8 @@ func (m *mutant) writeFiles(root, dir string) (map[string]string, error) {
 	return replace, nil
 }
 
-// writeOverlay writes the file that tells the go command what to see in place of what, and
-// returns its name. A simulation is built to repeat itself, with the tags that takes,
-// if this Go lets it; see package seeded.
+// writeOverlay writes the file for -overlay, and returns its name and the build tags. If repeats is true and this
+// version of Go allows it, the simulation is built with package seeded.
 func writeOverlay(ctx context.Context, dir string, replace map[string]string, repeats bool) (name, tags string, err error) {
 	if repeats {
 		name, err = seeded.Overlay(ctx, dir, replace)

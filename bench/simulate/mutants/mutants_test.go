@@ -23,8 +23,7 @@ func moduleRootOf(t *testing.T) string {
 	return root
 }
 
-// If this fails, code has changed that a mutant is about: see whether the rule is
-// still there, and write the patch anew.
+// A failure means that the code of a mutant has changed: check whether the rule still exists, and update the patch.
 func TestEveryMutantFitsTheCodeAsItIs(t *testing.T) {
 	all, err := readMutants()
 	require.NoError(t, err)

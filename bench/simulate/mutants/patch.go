@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// A patch is what a unified diff changes in one file.
+// A patch is the changes of a unified diff in one file.
 type patch struct {
-	path  string // of the file, from the root of the module, with slashes
+	path  string // path of the file from the root of the module, with slashes
 	hunks []hunk
 }
 
-// A hunk is a stretch of lines that others take the place of.
+// A hunk is a block of lines and its replacement.
 type hunk struct {
 	before, after string
 }
 
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
-// parseDiff reads a unified diff that changes files, and makes or removes none.
-// What stands above the first file is returned as it is.
+// parseDiff reads a unified diff that changes files, and neither creates nor removes any. It returns the text above
+// the first file unchanged.
 func parseDiff(text string) (preamble string, patches []patch, err error) {
 	preamble, diff, found := strings.Cut(text, "\n--- ")
 	if !found {
@@ -50,7 +50,7 @@ func parseDiff(text string) (preamble string, patches []patch, err error) {
 	return preamble, patches, nil
 }
 
-// parseHunk reads the hunk that lines begin with, and returns how many of them it takes.
+// parseHunk reads the hunk at the begin of lines, and returns the number of lines that it takes.
 func parseHunk(lines []string) (h hunk, n int, err error) {
 	m := hunkHeader.FindStringSubmatch(lines[0])
 	if m == nil {
@@ -77,7 +77,7 @@ func parseHunk(lines []string) (h hunk, n int, err error) {
 	return h, n, nil
 }
 
-// hunkLength reads the number of lines of a hunk, which is left out if it is 1.
+// hunkLength reads the number of lines in a hunk header, which is omitted if it is 1.
 func hunkLength(text string) int {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
@@ -85,9 +85,8 @@ func hunkLength(text string) int {
 	return 1
 }
 
-// applyTo returns source with the changes of p. The lines of each hunk must stand in
-// it in exactly one place, to the letter; where that is does not matter, for code
-// above them comes and goes.
+// applyTo returns source with the changes of p. The lines of each hunk must occur exactly once in source. Line
+// numbers are ignored, because code above them changes.
 func (p *patch) applyTo(source string) (string, error) {
 	for i, h := range p.hunks {
 		switch at := findLines(source, h.before); len(at) {
@@ -102,7 +101,7 @@ func (p *patch) applyTo(source string) (string, error) {
 	return source, nil
 }
 
-// findLines returns the beginnings of lines of source at which lines stand.
+// findLines returns the offsets in source at which lines occur.
 func findLines(source, lines string) (at []int) {
 	for line := 0; line < len(source); {
 		if strings.HasPrefix(source[line:], lines) {

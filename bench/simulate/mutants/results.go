@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// survivorError is an error that names those that were not killed.
+// survivorError returns an error that names the surviving mutants.
 func survivorError(verdicts []verdict) error {
 	var names []string
 	for _, v := range verdicts {
@@ -23,7 +23,7 @@ func survivorError(verdicts []verdict) error {
 	return nil
 }
 
-// resultTable says what became of all mutants.
+// resultTable returns the results of all mutants as a Markdown table.
 func resultTable(ctx context.Context, all []*mutant, verdicts []verdict) string {
 	var b strings.Builder
 	killed, seeds := 0, []int{}
@@ -62,7 +62,7 @@ func resultTable(ctx context.Context, all []*mutant, verdicts []verdict) string 
 	return b.String()
 }
 
-// currentCommit says what was tried, if git knows.
+// currentCommit returns the tested commit, if git knows it.
 func currentCommit(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

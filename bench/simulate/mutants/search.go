@@ -14,28 +14,27 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A seedSearch looks for the first seed that kills a mutant. Seeds are handed out in their
-// order, in pieces, to as many processes as may run; a piece that is being run when
-// another one fails is run to its end. So what is found is the first.
+// A seedSearch looks for the first seed that kills a mutant. Concurrent processes take ranges of seeds in order. When
+// one range fails, ranges with lower seeds are completed, so the result is the lowest seed.
 type seedSearch struct {
 	*mutantCampaign
 	binary string
-	name   string // for the reader
-	upTo   int    // seeds
+	name   string // name for messages
+	upTo   int    // number of seeds
 
 	mu      sync.Mutex
-	next    int                // seed to be handed out
-	running map[seedRange]bool // pieces that are
+	next    int                // next seed to hand out
+	running map[seedRange]bool // ranges in progress
 	verdict verdict
-	began   time.Time // of this run of the search
-	before  float64   // seconds of those before it
-	said    time.Time // the last that was said to the reader
+	began   time.Time // begin of this run of the search
+	before  float64   // seconds of earlier runs
+	said    time.Time // time of the last message
 }
 
-// A seedRange is a run of seeds.
+// A seedRange is a range of seeds.
 type seedRange struct{ from, seeds int }
 
-// sayEvery is how often a search that lasts says how far it is.
+// sayEvery is the interval between messages of a long search.
 const sayEvery = 10 * time.Second
 
 func (s *seedSearch) runSearch(ctx context.Context) (verdict, error) {
@@ -60,8 +59,8 @@ func (s *seedSearch) runSearch(ctx context.Context) (verdict, error) {
 	return s.verdict, err
 }
 
-// takePiece hands out the next piece: one seed at first, for most mutants do not live long,
-// and more as they do, for starting a process costs as well.
+// takePiece hands out the next range: one seed at first, because most mutants die early, and more later, because
+// starting a process takes time.
 func (s *seedSearch) takePiece() (seedRange, bool) {
 	const most = 25
 	s.mu.Lock()
@@ -75,7 +74,7 @@ func (s *seedSearch) takePiece() (seedRange, bool) {
 	return p, true
 }
 
-// notePiece notes what came of a piece: the seed that has failed, or -1.
+// notePiece notes the result of a range: the first failed seed, or -1.
 func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +85,7 @@ func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 		v.Killed, v.Seeds, v.By = true, seed+1, why
 	}
 	if v.Killed && len(s.running) > 0 {
-		return nil // one of these may be sooner
+		return nil // a lower range may still fail
 	}
 	v.Survived = s.next
 	for other := range s.running {
@@ -102,7 +101,7 @@ func (s *seedSearch) notePiece(p seedRange, seed int, why string) error {
 	return s.memory.noteVerdict(*v)
 }
 
-// tryPiece runs a piece, and returns the first seed that failed, or -1.
+// tryPiece runs a range, and returns the first failed seed, or -1.
 func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why string, err error) {
 	out, failed, err := s.runBinary(ctx, s.binary, simulation.pkg, 1,
 		"-test.run", simulation.pattern, "-test.count=1",
@@ -118,7 +117,7 @@ func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why s
 	if seed, ok := failedSeed(out); ok && p.from <= seed && seed < p.from+p.seeds {
 		return seed, reasonOf(out), nil
 	}
-	// It was too much for the process to say which: it panicked, perhaps, or hung.
+	// The process did not report a seed, for instance because it panicked or hung.
 	for i := range p.seeds {
 		if seed, why, err := s.tryPiece(ctx, seedRange{p.from + i, 1}); err != nil || seed >= 0 {
 			return seed, why, err
@@ -129,7 +128,7 @@ func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why s
 
 var failedSubtest = regexp.MustCompile(`(?m)^\s*--- FAIL: TestSeeds/(\d+) `)
 
-// failedSeed finds the first seed in what a simulation of several says.
+// failedSeed returns the first failed seed in the output of a simulation.
 func failedSeed(out string) (seed int, ok bool) {
 	for _, m := range failedSubtest.FindAllStringSubmatch(out, -1) {
 		n, err := strconv.Atoi(m[1])
@@ -140,10 +139,10 @@ func failedSeed(out string) (seed int, ok bool) {
 	return seed, ok
 }
 
-// sourceLocation is where a line of a test comes from, which the table need not say.
+// sourceLocation matches the source location at the begin of a test's message.
 var sourceLocation = regexp.MustCompile(`^\S+\.go:\d+: (seed \d+: )?`)
 
-// reasonOf finds in what a failing simulation says the line that tells what is wrong.
+// reasonOf returns the line with the violation in the output of a simulation.
 func reasonOf(out string) string {
 	reported, first := "", ""
 	for line := range strings.Lines(out) {
@@ -164,7 +163,7 @@ func reasonOf(out string) string {
 	return shortenLine(cmp.Or(reported, first))
 }
 
-// failedTest finds in what tests say the first that failed.
+// failedTest returns the first failed test in the output of tests.
 func failedTest(out string) string {
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); ok {
@@ -175,7 +174,7 @@ func failedTest(out string) string {
 	return reasonOf(out)
 }
 
-// shortenLine makes a line fit into a table.
+// shortenLine shortens a line for a table.
 func shortenLine(line string) string {
 	const most = 160
 	line = strings.ReplaceAll(strings.Join(strings.Fields(line), " "), "|", "/")

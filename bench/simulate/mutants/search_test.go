@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// This binary stands in for a simulation of which certain seeds fail.
+// failing is the environment variable with which this binary acts as a simulation in which certain seeds fail.
 const failing = "MUTANTS_TEST_FAILING"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func runStandIn(failing []string) int {
 	flag.Parse()
 	var failed []string
 	for seed := *from; seed < *from+*seeds; seed++ {
-		if slices.Contains(failing, "~"+strconv.Itoa(seed)) { // the whole process
+		if slices.Contains(failing, "~"+strconv.Itoa(seed)) { // the whole process fails
 			fmt.Printf("panic: in seed %d\n", seed)
 			return 2
 		}
@@ -82,7 +82,7 @@ func TestAMutantThatOutlivesAllSeedsHasSurvived(t *testing.T) {
 
 func TestASearchGoesOnWhereItWasBrokenOff(t *testing.T) {
 	s := newSearch(t, 10, "5 12")
-	s.verdict.Survived, s.upTo = 6, 20 // what 5 does is known from before
+	s.verdict.Survived, s.upTo = 6, 20 // an earlier run has tried seed 5
 	v, err := s.runSearch(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 13, v.Seeds)

@@ -10,14 +10,14 @@ import (
 	"sync"
 )
 
-// A verdict is what is known of a mutant so far.
+// A verdict is what is known of a mutant.
 type verdict struct {
 	Mutant   string  `json:"mutant"`
-	Binary   string  `json:"binary"` // hash of what was run
+	Binary   string  `json:"binary"` // hash of the tested binary
 	Killed   bool    `json:"killed"`
 	By       string  `json:"by,omitempty"`
-	Seeds    int     `json:"seeds,omitempty"` // up to the one that has killed it, that one included
-	Survived int     `json:"survived"`        // seeds, from 0 on; of a plain test, 1 if it passed
+	Seeds    int     `json:"seeds,omitempty"` // number of seeds up to and including the one that killed it
+	Survived int     `json:"survived"`        // number of survived seeds, from 0 on; of a plain test, 1 if it passed
 	Seconds  float64 `json:"seconds"`
 }
 
@@ -31,7 +31,7 @@ func (v verdict) String() string {
 	return fmt.Sprintf("has survived %d after %.0f s", v.Survived, v.Seconds)
 }
 
-// A verdictMemory keeps verdicts in a file, so that a campaign can be broken off.
+// A verdictMemory saves verdicts in a file, so that a campaign can be interrupted.
 type verdictMemory struct {
 	file string
 
@@ -54,7 +54,7 @@ func openMemory(file string) (*verdictMemory, error) {
 	return m, nil
 }
 
-// verdictOf returns the verdict on a mutant that was built to a binary with hash.
+// verdictOf returns the verdict on a mutant whose binary has a hash.
 func (m *verdictMemory) verdictOf(name, hash string) verdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +64,7 @@ func (m *verdictMemory) verdictOf(name, hash string) verdict {
 	return verdict{Mutant: name, Binary: hash}
 }
 
-// noteVerdict keeps a verdict. The file is replaced as a whole, so it is never half written.
+// noteVerdict saves a verdict. It replaces the whole file, so the file is never incomplete.
 func (m *verdictMemory) noteVerdict(v verdict) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A proofCampaign runs pieces and keeps the state.
+// A proofCampaign runs pieces and saves the state.
 type proofCampaign struct {
 	state     *state
 	statePath string
@@ -18,20 +18,19 @@ type proofCampaign struct {
 
 	run      func(context.Context, seedPiece) (totals, error)
 	workers  int
-	failures int       // after so many in this run it stops
-	until    time.Time // no piece begins later; zero: no matter when
+	failures int       // it stops after this number of failures in this run
+	until    time.Time // no piece starts later; zero: no limit
 
 	now      func() time.Time
-	tick     <-chan time.Time // when to tell the progress
+	tick     <-chan time.Time // when to show the progress
 	progress *progressLine
 
-	left   uint64    // seeds that nobody has begun with
-	failed []failure // in this run
-	broken bool      // off before its end
+	left   uint64    // seeds that were not started
+	failed []failure // failures of this run
+	broken bool      // it was interrupted
 }
 
-// planPieces returns what is to be done: the saved seeds, those to run twice, and those
-// that were not run before.
+// planPieces returns the pieces to run: the saved seeds, those to run twice, and those that were not run before.
 func (c *proofCampaign) planPieces(seeds []savedSeed, f flags) []seedPiece {
 	var all []seedPiece
 	for _, one := range seeds {
@@ -52,8 +51,8 @@ type result struct {
 	err error
 }
 
-// runPieces runs all pieces. When it returns, no process is left and the state is
-// saved. Its error is not about seeds; see verdict.
+// runPieces runs all pieces. When it returns, no process is left and the state is saved. Its error does not cover
+// failed seeds; see verdictError.
 func (c *proofCampaign) runPieces(ctx context.Context, pieces []seedPiece) error {
 	work, results := make(chan seedPiece), make(chan result)
 	var workers sync.WaitGroup
@@ -113,7 +112,7 @@ func (c *proofCampaign) showProgress(pieces []seedPiece) {
 	c.progress.showIfDue(c.now(), c.state, len(c.failed), c.left)
 }
 
-// takeResult notes what came of a piece, and returns what is to be run in its place.
+// takeResult notes the result of a piece, and returns the pieces to run in its place.
 func (c *proofCampaign) takeResult(r result) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):
@@ -152,7 +151,7 @@ func (c *proofCampaign) takeResult(r result) ([]seedPiece, error) {
 	return nil, nil
 }
 
-// verdictError is an error unless all is well that was asked for.
+// verdictError returns an error unless the campaign met all the demands of f.
 func (c *proofCampaign) verdictError(f flags) error {
 	var all []error
 	for _, bad := range c.state.Failed {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// newCampaign returns one of the stand-in, with its state in a folder of its own.
+// newCampaign returns a campaign of the fake simulation, with its state in a folder of its own.
 func newCampaign(t *testing.T, f fake) *proofCampaign {
 	t.Helper()
 	text, err := json.Marshal(f)
@@ -34,7 +34,7 @@ func newCampaign(t *testing.T, f fake) *proofCampaign {
 	return c
 }
 
-// resumeState gives c the state that a new process would have, at a commit.
+// resumeState gives c the state that a new process would load at a commit.
 func resumeState(t *testing.T, c *proofCampaign, commit string) {
 	t.Helper()
 	s, err := resumeOrNew(c.statePath, testedTree{Commit: commit}, false)

@@ -9,11 +9,10 @@ import (
 	"testing"
 )
 
-// Started with a fakeSimulation in its environment, this test binary stands in for
-// that of the simulation.
+// fakeSimulation is the environment variable with which this test binary acts as the simulation.
 const fakeSimulation = "PROVE_FAKE_SIMULATION"
 
-// A fake says what the stand-in does with which seeds.
+// A fake says how the fake simulation treats seeds.
 type fake struct {
 	Fails, Dies, Differs []uint64
 	Steps                int64
@@ -26,8 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runFake runs seeds as the test binary of the simulation does, and returns its
-// exit code.
+// runFake runs seeds as the test binary of the simulation does, and returns the exit code.
 func runFake(text string) int {
 	var f fake
 	if err := json.Unmarshal([]byte(text), &f); err != nil {

@@ -1,30 +1,26 @@
-// Prove runs the simulation over many seeds and keeps a record of what it found.
+// Prove runs the simulation over many seeds and records the results.
 //
 //	go run ./bench/simulate/prove -seeds 50000 -twice 1000 -rare 100
 //
-// It builds the test binary of bench/simulate once and runs it in as many processes
-// as there are cores, a piece of the seeds each time. What came of a piece is added
-// to the state (campaign.json) as soon as it ends, so a campaign that is broken off
-// goes on where it was: by Ctrl-C, which waits for the processes to end and gives up
-// the pieces they were at; or by -duration, which lets these finish. A tree with
-// another commit, or with changes that are not committed, begins anew, and the state
-// is put aside, unless -continue says that the figures may be put together; seeds that
-// failed on the commits before are run again then, and are mended if they do not fail.
+// It builds the test binary of bench/simulate once and runs it in as many processes as there are processors, one
+// piece of the seeds at a time. The result of a piece is added to the state (campaign.json) as soon as it ends, so an
+// interrupted campaign resumes where it was. Ctrl-C waits for the processes to end and discards their pieces;
+// -duration lets them finish. With another commit, or with uncommitted changes, a new campaign begins and the old
+// state is renamed, unless -continue says that the figures may be combined; seeds that failed on earlier commits are
+// then run again, and are marked as repaired if they do not fail.
 //
-// A seed that fails is added to testdata/seeds.txt, whose seeds every test of the
-// simulation runs from then on, and the exit code is 1. A process that dies without
-// saying which seed it was has its seeds run again one by one. At the end, and
-// whenever -report asks for it, the state is written up as RESULTS.md.
+// A seed that fails is added to testdata/seeds.txt, whose seeds every test of the simulation runs from then on, and
+// the exit code is 1. If a process dies without reporting its seed, its seeds are run again one by one. At the end,
+// and with -report, the state is written to RESULTS.md.
 //
-// -twice has the first seeds run once more, each of them twice, to compare the
-// traces; that pass counts for itself, and the saved seeds do not count.
+// With -twice the first seeds are run twice more, to compare the traces. That pass has its own count; saved seeds are
+// not counted.
 //
-// # What it asks of the simulation
+// # What it requires of the simulation
 //
-// A test TestSeeds that takes -simulate.from and -simulate.seeds, and with
-// -simulate.twice compares two runs of each; that writes one line of JSON to the file
-// of -simulate.out (see totals), in which every rare state has a number, 0 if it was
-// not reached; and that prints "seed N: what is wrong" for a seed that fails.
+// A test TestSeeds with the flags -simulate.from, -simulate.seeds and -simulate.twice, which compares two runs of
+// each seed. It writes one line of JSON to the file of -simulate.out (see totals), in which every rare state has a
+// number, 0 if it was not reached; and it prints "seed N: " and the violation for a seed that fails.
 package main
 
 import (
@@ -119,7 +115,7 @@ func runCommand(ctx context.Context, args []string) error {
 		return err
 	}
 	if f.fresh && s.From != nil && !s.Seeds.hasAll(span{*s.From, f.seeds}) {
-		f.from = *s.From // the fresh seeds that were not finished
+		f.from = *s.From // the fresh seeds of an unfinished run
 	}
 	s.beginRun(f.from, "go run ./bench/simulate/prove "+strings.Join(args, " "))
 	folder, err := os.MkdirTemp("", "prove")
@@ -167,7 +163,7 @@ func replaySeed(ctx context.Context, f flags) error {
 // coveredPackages are the packages whose coverage counts.
 const coveredPackages = "./cosmos,./domain/hub,./api/servicebus"
 
-// buildSimulation makes the test binary of the simulation.
+// buildSimulation builds the test binary of the simulation.
 func buildSimulation(ctx context.Context, folder string, f flags) (*simulationProcess, error) {
 	binary := filepath.Join(folder, "simulate.test")
 	args := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", binary}

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/term"
 )
 
-// lineInterval is how often a line is written where there is no terminal.
+// lineInterval is the time between two lines of progress without a terminal.
 const lineInterval = 10 * time.Second
 
-// A progressLine tells how far a campaign is: on a terminal in one line that it writes
-// anew, else in a line every now and then.
+// A progressLine shows the progress of a campaign: on a terminal in one line that it overwrites, otherwise in
+// occasional lines.
 type progressLine struct {
 	to       io.Writer
 	terminal bool
-	width    func() int // of the terminal
+	width    func() int // width of the terminal
 
 	began, last  time.Time
-	seeds, twice uint64 // at the beginning
+	seeds, twice uint64 // counts at the beginning
 	steps        int64
 }
 
@@ -35,12 +35,12 @@ func newProgress(to *os.File) *progressLine {
 	}}
 }
 
-// showIfDue writes how far it is, if it is time to.
+// showIfDue shows the progress if enough time has passed.
 func (p *progressLine) showIfDue(now time.Time, s *state, failed int, left uint64) {
 	if p.began.IsZero() {
 		p.began, p.last, p.seeds, p.steps = now, now, s.Seeds.countSeeds(), s.Steps
 	}
-	if twice := s.Twice.countSeeds(); twice != p.twice { // which is no part of the steps
+	if twice := s.Twice.countSeeds(); twice != p.twice { // the second pass is not counted in steps
 		p.began, p.twice = now, twice
 	}
 	if !p.terminal && now.Sub(p.last) < lineInterval {
@@ -85,7 +85,7 @@ func (p *progressLine) formatLine(now time.Time, s *state, failed int, left uint
 	return line
 }
 
-// printLine writes a line of its own.
+// printLine prints a separate line.
 func (p *progressLine) printLine(line string) {
 	if p.terminal {
 		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
@@ -93,7 +93,7 @@ func (p *progressLine) printLine(line string) {
 	_, _ = fmt.Fprintln(p.to, line)
 }
 
-// endLine leaves the last line as it is.
+// endLine ends the line of progress.
 func (p *progressLine) endLine() {
 	if p.terminal {
 		_, _ = fmt.Fprintln(p.to)

@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// What a recorded campaign is to reach.
+// The demands on a recorded campaign.
 const (
 	wantSeeds     = 50_000
 	wantSteps     = 10_000_000
-	wantFaulted   = 5 // percent of the steps
+	wantFaulted   = 5 // percentage of steps
 	wantTwice     = 1_000
 	wantHistories = 20_000
 	wantRare      = 100
 )
 
-// writeReport writes the state up, unless path is empty.
+// writeReport writes the results to path, unless it is empty.
 func (s *state) writeReport(path string) error {
 	if path == "" {
 		return nil
@@ -74,7 +74,7 @@ func (s *state) formatReport() string {
 	return b.String()
 }
 
-// summaryLine is one line for whoever waits.
+// summaryLine returns one line with the result.
 func (s *state) summaryLine(holds bool) string {
 	verdict := "all invariants held"
 	if !holds {
@@ -84,7 +84,7 @@ func (s *state) summaryLine(holds bool) string {
 		s.Seeds.countSeeds(), s.Steps, s.Faulted, s.Histories, s.Twice.countSeeds(), len(s.Differing), verdict)
 }
 
-// String says which seeds they are.
+// String lists the seeds.
 func (s spans) String() string {
 	texts := make([]string, len(s))
 	for i, each := range s {

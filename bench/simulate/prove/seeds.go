@@ -18,13 +18,13 @@ const seedsHeader = `# Seeds that have failed: the seed, the commit at which it 
 # that world runs.
 `
 
-// A savedSeed is one that has failed.
+// A savedSeed is a seed that failed before.
 type savedSeed struct {
 	seed  uint64
-	world string // the only one that runs; "": all
+	world string // the only simulation that runs; "": all
 }
 
-// readSeeds returns the seeds in a file, none if there is no file.
+// readSeeds returns the seeds in a file, or none if the file does not exist.
 func readSeeds(path string) ([]savedSeed, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func readSeeds(path string) ([]savedSeed, error) {
 	return seeds, nil
 }
 
-// saveSeed adds a seed to the file, unless it is there.
+// saveSeed adds a seed to the file, unless the file has it.
 func saveSeed(path string, f failure) error {
 	seeds, err := readSeeds(path)
 	if err != nil || slices.ContainsFunc(seeds, func(one savedSeed) bool { return one.seed == f.Seed }) {

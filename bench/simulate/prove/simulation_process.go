@@ -15,48 +15,48 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
-// A pieceKind says why a piece is run.
+// A pieceKind is the reason why a piece is run.
 type pieceKind int
 
 const (
 	fresh pieceKind = iota // for the campaign
-	saved                  // since it failed once
+	saved                  // because it failed before
 	twice                  // to compare traces
 )
 
-// A seedPiece is what a process runs at a time.
+// A seedPiece is the seeds that a process runs at a time.
 type seedPiece struct {
 	span
 	kind  pieceKind
-	world string // the only one that runs; "": all
+	world string // the only simulation that runs; "": all
 }
 
-// totals are what the simulation says about a piece: one line of JSON.
+// totals are the results of a piece: one line of JSON.
 type totals struct {
 	Steps     int64            `json:"steps"`
 	Faulted   int64            `json:"faulted"`
 	Seconds   float64          `json:"seconds"`
-	Coverage  map[string]int64 `json:"sometimes"` // with 0 for what was never reached
+	Coverage  map[string]int64 `json:"sometimes"` // includes states with the count 0
 	Histories int64            `json:"histories"`
 	Failed    []uint64         `json:"failed"`
-	Differing []uint64         `json:"differing"` // of the seeds that were run twice
+	Differing []uint64         `json:"differing"` // seeds whose two runs differ
 
 	output string
 }
 
-// errSilent is what became of a process that ended without totals.
+// errSilent reports that a process ended without totals.
 var errSilent = errors.New("the process ended without saying what came of it")
 
 // A simulationProcess runs the simulation.
 type simulationProcess struct {
-	command  []string // the test binary, and arguments before those that are added
-	dir      string   // to run in; "" is this one
-	folder   string   // for what it writes
-	profiles string   // a folder for coverage profiles; "" for none
+	command  []string // the test binary and its first arguments
+	dir      string   // its working directory; "": the current one
+	folder   string   // folder for its output files
+	profiles string   // folder for coverage profiles; "": none
 }
 
-// runPiece runs one piece. A seed that fails is no error. After errSilent the totals have
-// what the process has printed.
+// runPiece runs one piece. A failed seed is not an error. After errSilent the totals contain the output of the
+// process.
 func (p *simulationProcess) runPiece(ctx context.Context, of seedPiece) (totals, error) {
 	name := fmt.Sprintf("%d-%d-%d%s", of.kind, of.From, of.Seeds, of.world)
 	out := filepath.Join(p.folder, name+".json")
@@ -115,7 +115,7 @@ func (t *totals) describeSeed(seed uint64) string {
 	return last
 }
 
-// A tail keeps the beginning and the end of what is written to it.
+// A tail keeps the begin and the end of what is written to it.
 type tail struct{ begin, end bytes.Buffer }
 
 const tailSize = 1 << 18
@@ -133,8 +133,7 @@ func (t *tail) Write(b []byte) (int, error) {
 
 func (t *tail) String() string { return t.begin.String() + t.end.String() }
 
-// replaySeed runs one seed, without the faults that have these numbers, and prints what
-// happens.
+// replaySeed runs one seed without the faults in drop, and prints its trace.
 func (p *simulationProcess) replaySeed(ctx context.Context, seed, drop string) error {
 	cmd := exec.CommandContext(ctx, p.command[0], "-test.run=^TestSeeds$", "-test.count=1", //nolint:gosec // it was built here
 		"-simulate.from="+seed, "-simulate.seeds=1", "-simulate.trace", "-simulate.drop="+drop)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A span is a run of seeds.
+// A span is a range of seeds.
 type span struct {
 	From  uint64 `json:"from"`
 	Seeds uint64 `json:"seeds"`
@@ -13,10 +13,10 @@ type span struct {
 
 func (s span) endSeed() uint64 { return s.From + s.Seeds }
 
-// spans are runs of seeds in ascending order that neither overlap nor touch.
+// spans are ranges of seeds in ascending order that neither overlap nor touch.
 type spans []span
 
-// withSpan returns s and one more.
+// withSpan returns s with one more range.
 func (s spans) withSpan(more span) spans {
 	all := append(slices.Clone(s), more)
 	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.From, b.From) })
@@ -32,7 +32,7 @@ func (s spans) withSpan(more span) spans {
 	return joined
 }
 
-// missingFrom returns what of a span is not in s, in pieces of so many seeds.
+// missingFrom returns the seeds of a span that are not in s, in pieces of up to size seeds.
 func (s spans) missingFrom(of span, size uint64) []span {
 	var gaps []span
 	cut := func(from, to uint64) {
@@ -52,10 +52,10 @@ func (s spans) missingFrom(of span, size uint64) []span {
 	return gaps
 }
 
-// hasAll reports whether all of a span is in s.
+// hasAll reports whether s contains a whole span.
 func (s spans) hasAll(all span) bool { return len(s.missingFrom(all, all.Seeds+1)) == 0 }
 
-// countSeeds returns how many seeds there are.
+// countSeeds returns the number of seeds.
 func (s spans) countSeeds() uint64 {
 	var n uint64
 	for _, each := range s {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// A testedTree says what was tested, and where.
+// A testedTree says which commit was tested, and where.
 type testedTree struct {
 	Commit  string `json:"commit"`
 	Machine string `json:"machine"`
@@ -22,31 +22,31 @@ type testedTree struct {
 
 // A state is all that is known of a campaign.
 type state struct {
-	Origins  []testedTree `json:"origins"` // several only if -continue has put them together
+	Origins  []testedTree `json:"origins"` // several only after -continue
 	Commands []string     `json:"commands"`
 	Began    string       `json:"began"`
 	From     *uint64      `json:"from,omitempty"` // the first seed of the last run
-	Wall     float64      `json:"wallSeconds"`    // during which processes ran
+	Wall     float64      `json:"wallSeconds"`    // time during which processes ran
 
-	Seeds     spans            `json:"seeds"` // that were run
+	Seeds     spans            `json:"seeds"` // seeds that were run
 	Steps     int64            `json:"steps"`
-	Faulted   int64            `json:"faulted"` // of the steps
-	Seconds   float64          `json:"seconds"` // of all processes together
+	Faulted   int64            `json:"faulted"` // steps with a fault
+	Seconds   float64          `json:"seconds"` // sum over all processes
 	Histories int64            `json:"histories"`
 	Coverage  map[string]int64 `json:"sometimes"` // how often each rare state was reached
 
 	Twice     spans    `json:"twice"`     // seeds that were run twice
-	Differing []uint64 `json:"differing"` // of those
+	Differing []uint64 `json:"differing"` // seeds whose two runs differ
 
 	Failed []failure `json:"failed"`
 }
 
-// A failure is a seed that fails, or has failed.
+// A failure is a seed that fails or has failed.
 type failure struct {
 	Seed   uint64 `json:"seed"`
 	Commit string `json:"commit"`
 	What   string `json:"what"`
-	Mended string `json:"mended,omitempty"` // the first commit on which it did not fail any more
+	Mended string `json:"mended,omitempty"` // the first commit on which it did not fail
 }
 
 // loadState returns the state at path, or a new one if there is none.
@@ -65,8 +65,8 @@ func loadState(path string) (*state, error) {
 	return s, nil
 }
 
-// resumeOrNew returns the state at path if it is of this tree or goOn says that this does
-// not matter, else a new one. What is not gone on with is put aside.
+// resumeOrNew returns the state at path if it is of this commit or goOn is true. Otherwise it renames that state and
+// returns a new one.
 func resumeOrNew(path string, here testedTree, goOn bool) (*state, error) {
 	s, err := loadState(path)
 	if err != nil {
@@ -89,7 +89,7 @@ func resumeOrNew(path string, here testedTree, goOn bool) (*state, error) {
 	return s, nil
 }
 
-// beginRun notes that a run begins.
+// beginRun notes the begin of a run.
 func (s *state) beginRun(from uint64, command string) {
 	s.From = &from
 	if s.Began == "" {
@@ -100,7 +100,7 @@ func (s *state) beginRun(from uint64, command string) {
 	}
 }
 
-// saveTo writes s to path, all of it or nothing.
+// saveTo writes s to path atomically.
 func (s *state) saveTo(path string) error {
 	text, err := json.MarshalIndent(s, "", "\t")
 	if err != nil {
@@ -109,8 +109,7 @@ func (s *state) saveTo(path string) error {
 	return record.WriteFile(path, append(text, '\n'))
 }
 
-// addTotals takes in what a process said about a piece. Only what is run for the campaign
-// counts in its sums, so that no seed counts twice.
+// addTotals adds the totals of a piece. Only fresh pieces count in the sums, so that no seed counts twice.
 func (s *state) addTotals(p seedPiece, t totals) {
 	switch p.kind {
 	case saved:
@@ -131,15 +130,14 @@ func (s *state) addTotals(p seedPiece, t totals) {
 	}
 }
 
-// addFailure notes a seed that fails, once for each commit.
+// addFailure notes a failed seed, once for each commit.
 func (s *state) addFailure(f failure) {
 	if !slices.ContainsFunc(s.Failed, func(known failure) bool { return known.Seed == f.Seed && known.Commit == f.Commit }) {
 		s.Failed = append(s.Failed, f)
 	}
 }
 
-// markRepaired notes that a seed does not fail on a commit. Whether two runs of it differ, one
-// cannot tell.
+// markRepaired notes that a seed does not fail on a commit. Failures by differing runs stay.
 func (s *state) markRepaired(seed uint64, commit string) {
 	if slices.Contains(s.Differing, seed) {
 		return
@@ -151,7 +149,7 @@ func (s *state) markRepaired(seed uint64, commit string) {
 	}
 }
 
-// countFailing are those failures that are not mended.
+// countFailing returns the number of failures that are not repaired.
 func (s *state) countFailing() (n int) {
 	for _, f := range s.Failed {
 		if f.Mended == "" {
