@@ -20,7 +20,7 @@ func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
 	ofObjects := objects.New()
 	ofObjects.Reached = sim.MarkReached
 	return map[containers.Judge]invariantChecker{
-		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Witness{Reached: sim.MarkReached}), containers.InvariantsObjects: ofObjects,
+		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Callbacks{Reached: sim.MarkReached}), containers.InvariantsObjects: ofObjects,
 	}
 }
 

@@ -71,7 +71,7 @@ func newPushSimulation(o *Options, uses uint64, faults int) (*pushSimulation, er
 	sim.Profile.LastStep = 150 + p.rng.IntN(600)
 	p.segments = []int64{0, 0, 2000}[p.rng.IntN(3)]
 	p.observer = sim.work.checkers[containers.InvariantsPush].(*push.Observer)
-	p.observer.SetWitness(push.Witness{
+	p.observer.SetCallbacks(push.Callbacks{
 		Matches: p.matches, Accepted: p.hasAccepted, Calls: p.countCalls,
 		Budget: func(string) int { return p.attempts }, Reached: sim.MarkReached,
 	})

@@ -193,7 +193,7 @@ func (x *exploration) checkCommit(from int, r *request, changes commit) error {
 	for at := from; x.stores[at].parent >= 0; at = x.stores[at].parent {
 		way = append(way, x.stores[at].commit)
 	}
-	o := &observers{invariants.New(x.drawerCapacity()), push.New(push.Witness{}), objects.New()}
+	o := &observers{invariants.New(x.drawerCapacity()), push.New(push.Callbacks{}), objects.New()}
 	o.objects.HasTopic = x.Topic
 	if x.Requests {
 		o.mailboxes.Deleted(firstObject)

@@ -1,10 +1,9 @@
 package invariants
 
-// The content of a bundle on request is an object. Where it was deleted while the bundle is open, the
-// bundle is marked, and the mark ends only with another answer.
+// The content of a bundle on request is an object. If it is deleted while the bundle is open, the bundle is marked.
+// Only another content removes the mark.
 
-// Deleted notes that an object of the content store does not exist any longer. Without such notes,
-// an Observer cannot judge what is marked.
+// Deleted notes that an object of the content store was deleted. Without such notes, an Observer cannot check marks.
 func (o *Observer) Deleted(object string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -14,7 +13,7 @@ func (o *Observer) Deleted(object string) {
 	o.deleted[object] = true
 }
 
-// checkContent looks at what becomes of the content of one bundle. was and is are the same bundle.
+// checkContent checks a change of the content of a bundle. was and is are the same bundle.
 func (o *Observer) checkContent(r *recipient, key Key, was, is *bundle) {
 	if was == nil {
 		was = &bundle{}

@@ -1,45 +1,41 @@
-// Package invariants holds every commit of a hub's store to the invariants that no
-// interleaving and no crash may break.
+// Package invariants checks every commit of a hub's store against the invariants that no interleaving and no crash
+// may break.
 //
-// A simulation compares what goes in with what comes out, and that finds a fault
-// once it has done harm. An Observer looks at the documents themselves, at every
-// commit: a number given out twice is found when it is given out, and the error
-// shows the two documents. It is told by embedded.Options.Committed.
+// A simulation compares what goes in with what comes out, and finds a fault once it has done harm. An Observer checks
+// the documents themselves, at every commit: a number that is assigned twice is found when it is assigned, and the
+// error shows the two documents. embedded.Options.Committed calls it.
 //
-// What it knows of the documents, their names and fields, it knows from the layout
-// that package cosmos documents and not from its code, so that the two do not share
-// a mistake. The rules are named as in the design of the hub:
+// It knows the documents from the layout that package cosmos documents, and shares no code with that package, so that
+// both do not share a mistake. The rules have the names of the hub's design:
 //
-//	H3  numbers ascend and are never given out twice
-//	H4  the bundles of a group begin with ever higher numbers, but for what an operator
-//	    has released: whoever begins with a lower one has been passed over before
-//	H5  the watermark never sinks; it moves to the end of the intent that stood, and
-//	    then everything that the intent announced is there; nothing above it is in a bundle
-//	H6  a group has at most one open bundle, and gate and bundle say so together; where
-//	    the events of a bundle lie never changes
+//	H3  numbers ascend and are never assigned twice
+//	H4  each bundle of a group begins with a higher number than those before, unless an
+//	    operator has released one of them
+//	H5  the watermark never decreases; it moves to the end of the current intent, and
+//	    then everything that the intent announced is stored; no bundle reaches above it
+//	H6  a group has at most one open bundle, and gate and bundle agree on it; the positions
+//	    of a bundle's events never change
 //	H7  a gate moves to the end of the bundle that is closed, and back only by a Replay,
-//	    which leaves a record; what is closed is not opened again otherwise; a bundle
-//	    begins at the first event that the gate has not let through
-//	H8  ordinals and slots are dense and used once; a drawer holds no more than its
-//	    capacity; a sealed one takes no more and is sealed at what was committed
+//	    which leaves a record; a closed bundle is not opened again otherwise; a bundle
+//	    begins at the first event after the gate
+//	H8  ordinals and slots are dense and used once; a drawer holds at most its
+//	    capacity; a sealed drawer does not grow and is sealed at what was committed
 //	H9  a bundle spans at most six drawers
 //	notices  the commit that dequeues a bundle creates its notices, and no other does: one
-//	    for the domain if the content is made on request, one for subscribers if the gate
+//	    for the domain if the content is produced on request, one for subscribers if the gate
 //	    has any, one for watches if the bundle is watched, with the number of the change;
-//	    a notice never changes. The commit that removes a watched bundle creates one, too, and
+//	    a notice never changes. The commit that removes a watched bundle creates one too, and
 //	    no other does; such a bundle has no time to live
-//	L9  the content of a bundle changes only while the bundle is open, and only if it is marked as
-//	    deleted; the mark ends with another content, and no content comes back
-//	containers  every document lies in a container whose rules are known
-//	retention  a floor never sinks and never rises above what is acknowledged; only
-//	    what lies below it is removed
+//	L9  the content of a bundle changes only while the bundle is open and marked as
+//	    deleted; other content removes the mark, and no earlier content returns
+//	containers  every document is in a container whose rules are known
+//	retention  a floor never decreases and never exceeds what is acknowledged; only
+//	    documents below it are removed
 //
-// Hints (catalog entries, positions, filters) may be wrong, so nothing is asked of
-// them. What lies below the floor of its cabinet is read by nobody, so nothing is
-// asked of that either: a Save that was rolled back and slept through the retention
-// may still write there.
+// Hints (catalog entries, positions, filters) may be wrong and are not checked. Documents below the floor of their
+// cabinet are not read any longer and are not checked either: a Save that was rolled back and paused for longer than
+// the retention may still write there.
 //
-// An Observer has to see every commit, in order. The embedded engine tells of
-// commits that follow each other in order, but not of those that are under way at
-// the same time: let one request in at a time, as a simulation does.
+// An Observer must see every commit, in order. The embedded engine reports sequential commits in order, but not
+// concurrent ones: a test must make one request at a time, as a simulation does.
 package invariants

@@ -1,15 +1,14 @@
 package invariants
 
-// A drawer is what is known of one: from the intents that have announced it, and
-// from its documents.
+// A drawer is what is known of a drawer from its documents and from the intents that announced it.
 type drawer struct {
 	r       *recipient
 	cabinet string
 	ordinal int
-	parts   map[string]*intentPart // by intent
-	doc     *drawerDoc             // nil: it is not there
-	pages   map[int]*page          // by their first slot
-	fill    int                    // events that are committed
+	parts   map[string]*intentPart // parts of intents, by intent
+	doc     *drawerDoc             // nil: not stored
+	pages   map[int]*page          // by first slot
+	fill    int                    // number of committed events
 }
 
 type drawerDoc struct {
@@ -31,7 +30,7 @@ type page struct {
 	Events        []byte `json:"events"`
 }
 
-// noteAnnounced notes what an intent is going to write in a drawer.
+// noteAnnounced notes what an intent announces to write to a drawer.
 func (o *Observer) noteAnnounced(r *recipient, key Key, it *intent, p *intentPart) {
 	of := r.ordinals[p.Cabinet]
 	if of == nil {
@@ -52,7 +51,7 @@ func (o *Observer) noteAnnounced(r *recipient, key Key, it *intent, p *intentPar
 	d.parts[it.ID] = p
 }
 
-// isGone reports whether nobody reads the drawer any more.
+// isGone reports whether the drawer is below the floor, so that it is not read any longer.
 func (d *drawer) isGone() bool { return d.ordinal < d.r.floorOf(d.cabinet) }
 
 func (o *Observer) checkDrawer(key Key, c documentChange) {

@@ -17,7 +17,7 @@ type head struct {
 	RemovedTotal   int64 `json:"removedTotal"`
 }
 
-// cabinetOf returns what h says of a cabinet that has the state in; of a new one, where it begins.
+// cabinetOf returns the state of a cabinet in h, or the initial state of a new one.
 func (h *head) cabinetOf(in map[string]received, name string) received {
 	if last, ok := in[name]; ok {
 		return last
@@ -27,7 +27,7 @@ func (h *head) cabinetOf(in map[string]received, name string) received {
 	}
 }
 
-// floorOf is the lowest ordinal of a cabinet that is retained.
+// floorOf returns the lowest retained ordinal of a cabinet.
 func (h *head) floorOf(name string) int {
 	return max(h.Retention[name].Floor, h.cabinetOf(h.Cabinets, name).BaseOrdinal+1)
 }
@@ -72,7 +72,7 @@ type intentPart struct {
 
 func (p *intentPart) endSlot() int { return p.Slot + p.Count }
 
-// partOf returns the part of it that is about a drawer.
+// partOf returns the part of the intent that concerns a drawer.
 func (it *intent) partOf(drawer string) *intentPart {
 	if it == nil {
 		return nil
@@ -125,7 +125,7 @@ func (o *Observer) checkHead(key Key, c documentChange) {
 	o.checkRetention(r, key, before)
 }
 
-// checkCommitted holds what an intent has left to what it has announced.
+// checkCommitted checks that everything that a committed intent announced is stored.
 func (o *Observer) checkCommitted(key Key, it *intent, watermark int64) {
 	if it.Aborted {
 		o.addViolation("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
@@ -155,7 +155,7 @@ func (o *Observer) checkCommitted(key Key, it *intent, watermark int64) {
 	}
 }
 
-// checkCleared holds what a rollback has left to what there was before the intent.
+// checkCleared checks that a rollback has restored the state before the intent.
 func (o *Observer) checkCleared(key Key, it *intent) {
 	if !it.Aborted {
 		o.addViolation("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
@@ -198,8 +198,8 @@ func (h *head) afterClear(cabinets map[string]received, it *intent) map[string]r
 	return next
 }
 
-// checkIntent looks at the intent of a new head, if it has one: it is the one
-// that stood, or a new one behind all that was reserved before.
+// checkIntent checks the intent of a new head: it is the current one, or a new one behind everything that was
+// reserved before.
 func (o *Observer) checkIntent(r *recipient, key Key, before head, standing *intent, isSmall bool) {
 	it := r.head.Intent
 	switch {
@@ -253,10 +253,8 @@ func (o *Observer) checkReserved(r *recipient, key Key, before head, it *intent)
 	r.intents[it.ID] = it
 }
 
-// checkCabinets demands that a head says of its cabinets what follows from the
-// head before, and from what a flush and a small Save have written with it; only a sweep may
-// close a drawer, and only one that no intent fills, or remove a cabinet, and only one of
-// which nothing is left.
+// checkCabinets checks the cabinets of a head against the head before, and against what a flush and a small Save
+// wrote in the same commit. Only a sweep may close a drawer that no intent fills, or remove a cabinet that is empty.
 func (o *Observer) checkCabinets(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
 	ordinal, total := before.RemovedOrdinal, before.RemovedTotal
 	for name, want := range expected {
@@ -308,7 +306,7 @@ func (o *Observer) checkCabinets(r *recipient, key Key, before head, expected ma
 	}
 }
 
-// beginsCabinet reports whether the intent of h has a part in a cabinet that is new.
+// beginsCabinet reports whether the intent of h has a part in a new cabinet.
 func (h *head) beginsCabinet() bool {
 	return h.Intent != nil && slices.ContainsFunc(h.Intent.Parts, func(p intentPart) bool {
 		_, ok := h.Cabinets[p.Cabinet]
@@ -316,7 +314,7 @@ func (h *head) beginsCabinet() bool {
 	})
 }
 
-// hasPartIn reports whether it has a part in a cabinet.
+// hasPartIn reports whether the intent has a part in a cabinet.
 func (it *intent) hasPartIn(cabinet string) bool {
 	return it != nil && slices.ContainsFunc(it.Parts, func(p intentPart) bool { return p.Cabinet == cabinet })
 }
@@ -340,9 +338,9 @@ func (o *Observer) checkRetention(r *recipient, key Key, before head) {
 	}
 }
 
-// acknowledgedBelow is the ordinal below which a gate has let all of a cabinet through.
-// A drawer before the last one takes no more, so that nothing waits in it behind the
-// gate once the gate stands at its end; one whose Saves were all rolled back is empty.
+// acknowledgedBelow returns the ordinal below which all events of a cabinet are acknowledged. A drawer before the
+// last one does not grow, so it is acknowledged once the gate is at its end; a drawer whose Saves were all rolled
+// back is empty.
 func (r *recipient) acknowledgedBelow(cabinet string) int {
 	last, at := r.head.Cabinets[cabinet], r.gatePosition(cabinet)
 	if at.Sequence >= last.Sequence {

@@ -14,8 +14,8 @@ type gate struct {
 	Requests   []string                   `json:"dequeueRequests"`
 }
 
-// positionIn is where g stands in a cabinet. The position of a former life of the cabinet is
-// that before the first event of this one.
+// positionIn returns the position of g in a cabinet. If the cabinet was removed and used again, it is the position
+// before its first event.
 func (g *gate) positionIn(cabinet string, h *head) cabinetPosition {
 	at, ok := g.At[cabinet]
 	if !ok {
@@ -50,9 +50,9 @@ type bundle struct {
 	Gone      bool            `json:"gone"` // its object was deleted
 	TTL       int             `json:"ttl"`
 	Watched   bool            `json:"watched"`
-	Changes   int64           `json:"changes"` // that were notified
+	Changes   int64           `json:"changes"` // number of notified changes
 	Expires   int64           `json:"expires"` // when a sweep may remove it
-	Rid       string          `json:"_rid"`    // which document it is, for an id may be used again
+	Rid       string          `json:"_rid"`    // identifies the document, because ids may be reused
 }
 
 type slots struct {
@@ -64,25 +64,24 @@ type slots struct {
 
 const maxDrawers = 6
 
-// mailboxChanges are the changes that a commit makes to gates, bundles and notices of one
-// recipient.
+// mailboxChanges are the changes of a commit to gates, bundles and notices of one recipient.
 type mailboxChanges struct {
 	gates   map[string]changedState[gate]   // by id
 	bundles map[string]changedState[bundle] // by id
-	notices map[string]notice               // for domains, that were created, by the bundle they are of
-	told    map[string]notice               // for subscribers
-	watched map[string]notice               // for watches
-	removed map[string]notice               // likewise, of removals
-	orders  map[string]bool                 // what records that were created say
+	notices map[string]notice               // created notices for domains, by bundle
+	told    map[string]notice               // created notices for subscribers, by bundle
+	watched map[string]notice               // created notices of changes for watches, by bundle
+	removed map[string]notice               // created notices of removals for watches, by bundle
+	orders  map[string]bool                 // operators' orders in created records
 }
 
-// changedState is a document before and after; nil: it was, or is, not there.
+// changedState is a document before and after a commit; nil: it was not stored, or was deleted.
 type changedState[T any] struct {
 	key           Key
 	before, after *T
 }
 
-// sortChange finds out what a document in the container of the bundles is.
+// sortChange sorts a change in the container of bundles by the kind of its document.
 func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxChanges) {
 	whole := c.after
 	if whole == nil {
@@ -115,7 +114,7 @@ func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxC
 	}
 }
 
-// replaceState takes the new state of a document into what is known of its kind.
+// replaceState replaces the known state of a document, and returns both states.
 func replaceState[T any](o *Observer, key Key, c documentChange, known map[string]*T) changedState[T] {
 	d := changedState[T]{key: key, before: known[key.ID]}
 	if c.after == nil {
@@ -130,8 +129,7 @@ func replaceState[T any](o *Observer, key Key, c documentChange, known map[strin
 	return d
 }
 
-// isReplacedAfterExpiry reports whether is is another document under the id of was, which has
-// been closed and has expired.
+// isReplacedAfterExpiry reports whether is is another document with the id of was, which was closed and has expired.
 func (was *bundle) isReplacedAfterExpiry(is *bundle) bool {
 	return was.State != "open" && was.TTL > 0 && was.Rid != is.Rid
 }
@@ -168,7 +166,7 @@ func (o *Observer) checkMailbox(r *recipient, m *mailboxChanges) {
 	}
 }
 
-// partitionOf is the partition that a commit is about.
+// partitionOf returns the partition of a commit.
 func partitionOf(m *mailboxChanges) string {
 	for _, g := range m.gates {
 		return g.key.Partition
@@ -179,7 +177,7 @@ func partitionOf(m *mailboxChanges) string {
 	return ""
 }
 
-// checkBundle looks at what becomes of one bundle.
+// checkBundle checks a change of a bundle.
 func (o *Observer) checkBundle(r *recipient, m *mailboxChanges, b changedState[bundle]) {
 	was, is := b.before, b.after
 	if was != nil && is != nil && was.isReplacedAfterExpiry(is) {
@@ -214,7 +212,7 @@ func (o *Observer) checkBundle(r *recipient, m *mailboxChanges, b changedState[b
 		if !m.orders["release"] {
 			o.addViolation("H7", b.key, "a bundle was released, but there is no record of it")
 		}
-		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // its events come again
+		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // its events may be delivered again
 	case "open to none":
 		o.addViolation("H6", b.key, "an open bundle is gone")
 	default:
@@ -231,15 +229,15 @@ func (b *bundle) stateOf() string {
 	return b.State
 }
 
-// sameAs reports whether two states of a bundle are of the same events, and an
-// answer that was there still is, unless its object was deleted.
+// sameAs reports whether two states of a bundle have the same events and the same answer. The answer may differ if
+// its object was deleted.
 func (b *bundle) sameAs(c *bundle) bool {
 	return b.Group == c.Group && b.Cabinet == c.Cabinet && b.Count == c.Count && b.Weight == c.Weight && b.First == c.First &&
 		b.Last == c.Last && b.Content == c.Content && b.Start == c.Start && slices.Equal(b.Ranges, c.Ranges) &&
 		(b.Object == "" || b.Object == c.Object || b.Gone)
 }
 
-// checkOpened holds a new bundle to what is committed and not acknowledged.
+// checkOpened checks that a new bundle has committed events that are not acknowledged.
 func (o *Observer) checkOpened(r *recipient, m *mailboxChanges, key Key, b *bundle) {
 	count := 0
 	for _, s := range b.Ranges {
@@ -286,8 +284,7 @@ func (o *Observer) checkOpened(r *recipient, m *mailboxChanges, key Key, b *bund
 	}
 }
 
-// skipEmpty goes from a place over what is empty or used up to where the next
-// committed event lies.
+// skipEmpty returns the position of the next committed event at or after a position.
 func (o *Observer) skipEmpty(r *recipient, cabinet string, ordinal, slot int) (int, int) {
 	for last := r.head.Cabinets[cabinet].Ordinal; ordinal < last; ordinal, slot = ordinal+1, 0 {
 		d := r.ordinals[cabinet][ordinal]
@@ -298,7 +295,7 @@ func (o *Observer) skipEmpty(r *recipient, cabinet string, ordinal, slot int) (i
 	return ordinal, slot
 }
 
-// checkGate looks at what becomes of one gate.
+// checkGate checks a change of a gate.
 func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g changedState[gate]) {
 	if g.after == nil {
 		o.addViolation("H7", g.key, "a gate is gone")
@@ -336,7 +333,7 @@ func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g chang
 			o.addViolation("H7", g.key, "in cabinet %s it stands at %+v, but must stand at %+v", cabinet, is, want)
 		}
 		last, has := r.head.Cabinets[cabinet]
-		if !has || is.Ordinal <= last.BaseOrdinal { // of a cabinet that was removed
+		if !has || is.Ordinal <= last.BaseOrdinal { // the position of a removed cabinet
 			last = received{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
 		}
 		if is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
@@ -350,8 +347,8 @@ func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g chang
 	}
 }
 
-// checkForgotten checks the cabinets in which a gate has no position: those that it has forgotten
-// were removed, and no event that waits has a number that it takes to be acknowledged.
+// checkForgotten checks the cabinets without a position in a gate: cabinets that it has forgotten were removed, and
+// it does not take a waiting event for acknowledged.
 func (o *Observer) checkForgotten(r *recipient, id string, key Key, was, is *gate) {
 	for cabinet, at := range was.At {
 		if _, ok := is.At[cabinet]; ok || at == (cabinetPosition{}) {

@@ -1,24 +1,24 @@
 package invariants
 
 type notice struct {
-	Number  int64  `json:"number"` // generation of the gate by which the bundle was closed
+	Number  int64  `json:"number"` // generation of the gate when the bundle was closed
 	Bundle  string `json:"bundle"`
 	For     string `json:"audience"`
-	Version int64  `json:"version"` // of the change of the bundle, for watchers
+	Version int64  `json:"version"` // version of the change, for watches
 
 	key Key
 }
 
 const (
-	onRequest   = "request"     // the content of bundles whose domain is told
-	subscribers = "subscribers" // the audience of notices to the subscribers of a recipient
-	watchers    = "watchers"    // the audience of notices to the watches of a bundle
+	onRequest   = "request"     // content mode of bundles whose domain is notified
+	subscribers = "subscribers" // audience of notices to the subscribers of a recipient
+	watchers    = "watchers"    // audience of notices to the watches of a bundle
 
-	watchersOfRemoval = "watchers of removal" // likewise, of its removal
+	watchersOfRemoval = "watchers of removal" // audience of notices of its removal
 )
 
-// checkNotice looks at one notice. That it goes is a matter of delivery, of which
-// the store knows nothing.
+// checkNotice checks a change of a notice. Deleting a notice is always allowed, because the store does not know
+// deliveries.
 func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 	if c.after == nil {
 		return
@@ -42,7 +42,7 @@ func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 	}
 }
 
-// checkNewNotices holds the notices to the bundles that were dequeued or removed with them.
+// checkNewNotices checks that the created notices match the bundles that the commit dequeued or removed.
 func (o *Observer) checkNewNotices(r *recipient, m *mailboxChanges) {
 	o.checkNoticesFor(m, m.notices, "its domain", func(b *bundle) bool { return b.Content == onRequest })
 	o.checkNoticesFor(m, m.told, "its subscribers", func(b *bundle) bool {
@@ -54,8 +54,7 @@ func (o *Observer) checkNewNotices(r *recipient, m *mailboxChanges) {
 	o.checkRemovals(r, m)
 }
 
-// checkChangeCount demands that a bundle counts the changes of which its watches are notified, and that
-// it stays watched.
+// checkChangeCount checks that a bundle counts its notified changes, and stays watched.
 func (o *Observer) checkChangeCount(m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if b.before == nil || b.after == nil || b.before.isReplacedAfterExpiry(b.after) {
@@ -76,7 +75,7 @@ func (o *Observer) checkChangeCount(m *mailboxChanges) {
 	}
 }
 
-// Changes returns how many changes of a bundle its watches are notified of.
+// Changes returns the number of changes of a bundle of which its watches are notified.
 func (o *Observer) Changes(recipient, bundle string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,7 +89,8 @@ func (o *Observer) Changes(recipient, bundle string) int64 {
 	return r.removals[bundle]
 }
 
-// checkNoticesFor holds the notices for an audience, who is told of the bundles that isOwed says.
+// checkNoticesFor checks the notices for one audience. It must be notified of the bundles for which isOwed returns
+// true.
 func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundle) bool) {
 	for id, b := range m.bundles {
 		from, to := b.before.stateOf(), b.after.stateOf()

@@ -12,10 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An Observer holds commits to the invariants. It is safe for concurrent use, but
-// see the package comment.
+// An Observer checks commits against the invariants. It is safe for concurrent use, but see the package comment.
 type Observer struct {
-	// Reached, if set, is called with the name of each rare state that a commit reaches.
+	// Reached is called with the name of each rare state that a commit reaches. It may be nil.
 	Reached func(state string)
 
 	capacity int
@@ -25,21 +24,21 @@ type Observer struct {
 	recipients map[string]*recipient
 	drawers    map[string]*drawer // by id
 	pages      map[Key]*page
-	gates      map[string]string // by origin: the gate of its group, as the bundles say
-	deleted    map[string]bool   // objects of the content store; nil: it is not known
-	found      []error           // by the commit that is looked at
+	gates      map[string]string // by origin: the gate of its group, as bundles show it
+	deleted    map[string]bool   // deleted objects of the content store; nil: unknown
+	found      []error           // violations of the current commit
 	changes    map[Key]documentChange
 }
 
-// A Key tells the documents of a store apart.
+// A Key identifies a document of a store.
 type Key struct{ Container, Partition, ID string }
 
 func (k Key) String() string { return fmt.Sprintf("%s %q %s", k.Container, k.Partition, k.ID) }
 
-// A documentChange is what a commit makes of a document; nil: it was, or is, not there.
+// A documentChange is a document before and after a commit; nil: it was not stored, or was deleted.
 type documentChange struct{ before, after []byte }
 
-// New returns an Observer of an empty store whose drawers hold so many events.
+// New returns an Observer of an empty store whose drawers hold up to capacity events.
 func New(capacity int) *Observer {
 	return &Observer{
 		capacity:   capacity,
@@ -51,21 +50,21 @@ func New(capacity int) *Observer {
 	}
 }
 
-// A ViolationError is one invariant that a commit has broken.
+// A ViolationError is an invariant that a commit has broken.
 type ViolationError struct {
 	Rule     string
 	Text     string
 	Document Key
-	Before   []byte // what the document was; nil: it was not there
-	After    []byte // what it is; nil: it is gone
+	Before   []byte // the document before; nil: it was not stored
+	After    []byte // the document after; nil: it was deleted
 }
 
-// Error tells all of it.
+// Error returns the violation with both states of the document.
 func (v *ViolationError) Error() string {
 	return fmt.Sprintf("%s: %s\n  document %s\n  before   %s\n  after    %s", v.Rule, v.Text, v.Document, shownDocument(v.Before), shownDocument(v.After))
 }
 
-// shownDocument is a document as an error shows it.
+// shownDocument returns a document in the form that errors show.
 func shownDocument(doc []byte) string {
 	const most = 2000
 	switch {
@@ -77,8 +76,8 @@ func shownDocument(doc []byte) string {
 	return string(doc)
 }
 
-// Commit takes the changes of one commit in, and returns an error that joins a
-// ViolationError for each rule they break. It goes on from what the store is then.
+// Commit checks the changes of one commit, and returns an error that joins a ViolationError for each broken rule. The
+// new state is the basis of the next check, even after a violation.
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,7 +106,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	return errors.Join(o.found...)
 }
 
-// checkDocument deals with one document.
+// checkDocument checks the change of one document.
 func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailboxChanges) {
 	switch key.Container {
 	case containers.Catalog:
@@ -126,7 +125,7 @@ func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailb
 			return
 		}
 		switch {
-		case kind.PartitionKey == "|survey": // readings, on which nothing depends
+		case kind.PartitionKey == "|survey": // readings without effect on the hub
 		case strings.HasPrefix(key.ID, "filter"): // a hint
 		case strings.Contains(kind.PartitionKey, "|"):
 			o.checkDrawer(key, c)
@@ -150,8 +149,8 @@ func (o *Observer) addViolation(rule string, key Key, format string, args ...any
 	o.found = append(o.found, &ViolationError{Rule: rule, Text: fmt.Sprintf(format, args...), Document: key, Before: before, After: after})
 }
 
-// decodeInto reads a document; one that cannot be read is a violation. No document
-// gives the zero value.
+// decodeInto decodes a document. A document that cannot be decoded is a violation. A missing document gives the zero
+// value.
 func (o *Observer) decodeInto(key Key, doc []byte, into any) bool {
 	if doc == nil {
 		return true
@@ -170,18 +169,18 @@ func (o *Observer) markReached(state string) {
 	}
 }
 
-// A recipient is what is known of one.
+// A recipient is what is known of a recipient.
 type recipient struct {
-	key      Key // of the head
+	key      Key // key of its head
 	head     head
-	intents  map[string]*intent // every one that was ever reserved
+	intents  map[string]*intent // all intents so far
 	ordinals map[string]map[int]*drawer
 	gates    map[string]*gate   // by id
 	bundles  map[string]*bundle // by id
-	firsts   map[string]int64   // by group: where the bundle begins that was opened last
-	began    map[string]int64   // by cabinet: the watermark before it was in the head
-	removals map[string]int64   // the versions of the changes by which watched bundles were removed
-	replaced map[string]bool    // objects that were the content of a bundle
+	firsts   map[string]int64   // by group: the first number of the bundle that was opened last
+	began    map[string]int64   // by cabinet: the watermark before the cabinet was created
+	removals map[string]int64   // by bundle: the version of the change that removed it
+	replaced map[string]bool    // earlier content objects of bundles
 }
 
 func (o *Observer) recipientOf(name string) *recipient {
@@ -207,5 +206,5 @@ func (r *recipient) gatePosition(cabinet string) cabinetPosition {
 	return (&gate{}).positionIn(cabinet, &r.head)
 }
 
-// floorOf is the lowest ordinal that is retained.
+// floorOf returns the lowest retained ordinal of a cabinet.
 func (r *recipient) floorOf(cabinet string) int { return r.head.floorOf(cabinet) }

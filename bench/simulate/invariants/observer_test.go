@@ -11,7 +11,7 @@ import (
 
 type fields = map[string]any
 
-// putDocument is the commit of a document; without one the document goes.
+// putDocument returns the change that stores a document; a nil document is deleted.
 func putDocument(container, partition, id string, doc fields) embedded.Change {
 	c := embedded.Change{Database: "messagehub", Container: container, ID: id}
 	setText(&c.Partition, partition)
@@ -21,7 +21,7 @@ func putDocument(container, partition, id string, doc fields) embedded.Change {
 	return c
 }
 
-// setText is for a type of string that has no name here.
+// setText sets a text of a type without an exported name.
 func setText[S ~string](to *S, text string) { *to = S(text) }
 
 const (
@@ -91,7 +91,7 @@ func bundleOf(id, state string, from, to, count int, start fields, ranges ...fie
 	})
 }
 
-// requestedBundle is a bundle whose content is made on request.
+// requestedBundle returns a bundle whose content is produced on request.
 func requestedBundle(state string, ranges ...fields) embedded.Change {
 	c := bundleOf("b1", state, 1, 3, 3, origin, ranges...)
 	doc := fields{}
@@ -104,7 +104,7 @@ func noticeOf(bundle string, number int) embedded.Change {
 	return putDocument("bundles", "a", "notice|g|1", fields{"id": "notice|g|1", "recipient": "a", "kind": "notice", "number": number, "bundle": bundle})
 }
 
-// gateAsked is a gate whose Dequeues are told to a subscription.
+// gateAsked returns a gate with subscribers.
 func gateAsked(generation int, open string, at fields) embedded.Change {
 	c := gateOf(generation, open, at)
 	doc := fields{}
@@ -119,7 +119,7 @@ func dequeueNoticeOf(bundle string, number int) embedded.Change {
 	})
 }
 
-// watchedBundle is a bundle that is watched, with the number of its changes.
+// watchedBundle returns a watched bundle with a number of changes.
 func watchedBundle(state string, changes int) embedded.Change {
 	c := bundleOf("b1", state, 1, 3, 3, origin, b1)
 	doc := fields{}
@@ -134,7 +134,7 @@ func changeOf(bundle string, number, version int) embedded.Change {
 	})
 }
 
-// expiringBundle is a watched bundle that was dequeued, with members that say how it goes.
+// expiringBundle returns a watched bundle that was dequeued, with members that say how it is removed.
 func expiringBundle(state string, how fields) embedded.Change {
 	c := watchedBundle(state, 1)
 	doc := fields{}
@@ -174,7 +174,7 @@ var (
 	b1open  = bundleOf("b1", "open", 1, 3, 3, origin, b1)
 	b1taken = bundleOf("b1", "dequeued", 1, 3, 3, origin, b1)
 
-	// A history in which all is right, commit by commit.
+	// A history without violations, commit by commit.
 	reserve1 = commit{headOf(0, 4, save1, empty)}
 	pages1   = commit{pageOf(first, "i1", 0, 3, 1)}
 	pages2   = commit{pageOf(next, "i1", 0, 1, 4)}
@@ -209,21 +209,21 @@ var (
 	floored  = append(dequeued[:7:7], open2, dequeue2, commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})
 )
 
-// afterRemoval is a head from which the cabinet was removed.
+// afterRemoval returns a head from which the cabinet was removed.
 func afterRemoval(ordinal, total int) embedded.Change {
 	return putDocument("catalog", "a", "head", fields{
 		"id": "head", "partitionKey": "a", "reserved": 5, "watermark": 4, "cabinets": empty, "removedOrdinal": ordinal, "removedTotal": total,
 	})
 }
 
-// gateWithout is a gate that has forgotten the cabinet.
+// gateWithout returns a gate that has forgotten the cabinet.
 func gateWithout(generation, removed int) embedded.Change {
 	return putDocument("bundles", "a", "gate.g", fields{
 		"id": "gate.g", "recipient": "a", "kind": "gate", "generation": generation, "at": fields{}, "removed": removed,
 	})
 }
 
-// headAfterReuse is a head with an intent that uses the cabinet again after its removal.
+// headAfterReuse returns a head with an intent that uses the cabinet again after its removal.
 func headAfterReuse(ordinal int) embedded.Change {
 	return putDocument("catalog", "a", "head", fields{
 		"id": "head", "partitionKey": "a", "reserved": 6, "watermark": 4, "cabinets": empty, "removedOrdinal": 2, "removedTotal": 4,
@@ -259,12 +259,11 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	require.Zero(t, o.Removal("b", "b1"))
 	observeHistory(t, append(watched[:7:7], commit{watchedBundle("skipped", 0), gateOf(2, "", behind), recordOf("skip")}))
 	observeHistory(t, append(made[:6:6], commit{requestedBundle("skipped", b1), gateOf(2, "", behind), recordOf("skip")}))
-	observeHistory(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // which the gate is behind
-	observeHistory(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // below the floor nothing is asked
+	observeHistory(t, append(dequeued[:7:7], commit{headOf(4, 4, nil, filled, fields{cab: fields{"floor": 2}})})) // the gate has passed it
+	observeHistory(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // documents below the floor are not checked
 }
 
-// TestEveryRuleIsHeld breaks each rule by a commit that follows a history in which
-// all is right.
+// TestEveryRuleIsHeld breaks each rule by a commit after a history without violations.
 func TestEveryRuleIsHeld(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

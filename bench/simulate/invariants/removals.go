@@ -1,7 +1,7 @@
 package invariants
 
-// checkRemovals holds the removals of watched bundles to their notices, which are created in the same commit, and
-// closed bundles to how they go: a watched one by such a commit, and never at a time to live, which leaves no notice.
+// checkRemovals checks that the removal of a watched bundle creates a notice in the same commit. A watched bundle is
+// removed only by such a commit, never by a time to live, which would leave no notice.
 func (o *Observer) checkRemovals(r *recipient, m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if is := b.after; is != nil {
@@ -39,7 +39,7 @@ func (o *Observer) checkRemovals(r *recipient, m *mailboxChanges) {
 	}
 }
 
-// Removal returns the version of the change by which a watched bundle was removed, and 0 if it was not.
+// Removal returns the version of the change that removed a watched bundle, or 0.
 func (o *Observer) Removal(recipient, bundle string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -49,7 +49,7 @@ func (o *Observer) Removal(recipient, bundle string) int64 {
 	return 0
 }
 
-// HasExpiring reports whether a bundle is closed that a sweep is to remove.
+// HasExpiring reports whether a sweep must still remove a closed bundle.
 func (o *Observer) HasExpiring() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,8 +15,7 @@ type tailEvent struct {
 
 var errPacked = errors.New("the packed events cannot be read")
 
-// unpackEvents returns the first n of some packed events; first is what their numbers are counted
-// from.
+// unpackEvents returns the first n packed events. first is the base of their numbers.
 func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 	if len(data) < 5 || data[0] != 2 {
 		return nil, errPacked
@@ -69,7 +68,7 @@ func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 	return all, nil
 }
 
-// pagedSlots is the slot up to which the last drawer is in pages.
+// pagedSlots returns the slot up to which the last drawer is stored in pages.
 func (c received) pagedSlots() int {
 	if c.Tail == "" {
 		return c.Fill
@@ -77,7 +76,7 @@ func (c received) pagedSlots() int {
 	return c.Paged
 }
 
-// tailEvents returns the events of the slots from paged to fill.
+// tailEvents returns the events of the slots from pagedSlots to fill.
 func (o *Observer) tailEvents(key Key, name string, c received) []tailEvent {
 	if c.Tail == "" {
 		return nil
@@ -93,12 +92,12 @@ func (o *Observer) tailEvents(key Key, name string, c received) []tailEvent {
 	return events
 }
 
-// checkTail checks a cabinet that was flushed, or to which a small Save has appended, and
-// returns the number of appended events.
+// checkTail checks a cabinet that was flushed, or to which a small Save appended, and returns the number of appended
+// events.
 func (o *Observer) checkTail(r *recipient, key Key, before head, name string, was, is received, isSmall bool) int64 {
 	old, events := o.tailEvents(key, name, was), o.tailEvents(key, name, is)
 	added := is.Total - was.Total
-	first := was.Fill // slot of the first event that is new
+	first := was.Fill // slot of the first new event
 	switch {
 	case is.Drawer == "" || added < 0 || added > 0 && !isSmall || is.Fill > o.capacity || is.Paged > is.Fill:
 		o.addViolation("H8", key, "cabinet %s is %+v, but must be %+v", name, is, was)
@@ -147,8 +146,7 @@ func (o *Observer) checkTail(r *recipient, key Key, before head, name string, wa
 	return added
 }
 
-// checkDroppedTail checks the tail of a drawer that was closed: it was flushed, or all its events
-// are acknowledged, and the drawer is noted.
+// checkDroppedTail checks the tail of a closed drawer: it was flushed, or all its events are acknowledged.
 func (o *Observer) checkDroppedTail(r *recipient, key Key, name string, was received) {
 	if was.Tail == "" || o.isPaged(was, was.Fill) {
 		return
@@ -161,7 +159,7 @@ func (o *Observer) checkDroppedTail(r *recipient, key Key, name string, was rece
 	}
 }
 
-// isPaged reports whether the slots of a tail up to until are in pages that are counted.
+// isPaged reports whether the slots of a tail up to until are in counted pages.
 func (o *Observer) isPaged(was received, until int) bool {
 	if was.Paged >= until {
 		return true
@@ -170,7 +168,7 @@ func (o *Observer) isPaged(was received, until int) bool {
 	return d != nil && d.doc != nil && d.doc.Count >= until && d.hasPages(was.Paged, until)
 }
 
-// hasPages reports whether the slots from one up to another are in pages.
+// hasPages reports whether the slots from slot to until are in pages.
 func (d *drawer) hasPages(slot, until int) bool {
 	for slot < until {
 		page := d.pages[slot]
@@ -182,21 +180,21 @@ func (d *drawer) hasPages(slot, until int) bool {
 	return true
 }
 
-// checkFlushed checks a page that was made of a tail. The pages before it may not be counted: a crash has
-// left them, and a head that is raised counts all of them at once.
+// checkFlushed checks a page that was flushed from a tail. Pages before it may not be counted yet if a crash left
+// them; the next head counts all of them at once.
 func (o *Observer) checkFlushed(key Key, d *drawer, is *page) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpackEvents(is.Events, is.Until-is.Slot, is.FirstSequence)
 	tail := o.tailEvents(d.r.key, d.cabinet, last)
-	begin := is.Slot - last.Paged // more than 0 if the pages before it are of flushes that the head does not show yet
+	begin := is.Slot - last.Paged // above 0 if earlier pages are not in the head yet
 	if last.Drawer != is.PartitionKey || begin < 0 || !d.hasPages(last.Paged, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
 		len(tail) < begin+len(events) || !slices.Equal(tail[begin:begin+len(events)], events) {
 		o.addViolation("H8", key, "it has the slots %d to %d of drawer %d of %s, but is not the beginning of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
 	}
 }
 
-// isFlushedTo reports whether a flush may raise the count of the drawer: there is a page with
-// these slots, which are committed.
+// isFlushedTo reports whether a flush may raise the count of the drawer: a page has these slots, and they are
+// committed.
 func (d *drawer) isFlushedTo(id string, from, until int) bool {
 	last := d.r.head.Cabinets[d.cabinet]
 	p := d.pages[from]

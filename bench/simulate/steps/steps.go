@@ -1,11 +1,11 @@
-// Package steps names the requests that the hub makes of Cosmos by what they are
-// for: reserve, commit, open bundle, and so on, as the protocols in package cosmos
-// call them.
+// Package steps names the requests that the hub makes to Cosmos DB by their purpose: reserve, commit, open bundle,
+// and so on, as the protocols in package cosmos call them.
 //
-// The hub does not say in a request what it is for, and it need not: what is
-// written tells. So the names work on any hub, without anything built into it, and
-// whoever stands between a hub and its store (a simulation, a process that is to be
-// killed at a certain step) can say where it stands.
+// A request does not contain its purpose; it follows from what is written. So the names work for any hub, without
+// code in the hub, and a simulation or a kill switch between a hub and its store can tell which step it is.
+//
+// The text of a name is part of the traces: it decides the order of steps in a simulation, so changing it changes the
+// simulation of a seed.
 package steps
 
 import (
@@ -17,63 +17,63 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
-// A Name is what a request is for.
+// A Name is the purpose of a request.
 type Name string
 
 // The writes of the protocols.
 const (
-	Reserve     Name = "reserve"      // a Save announces what it will write, and perhaps commits the one before
-	Want        Name = "want"         // a process asks the owner of an intent to make way
-	Insert      Name = "insert"       // pages
-	Flush       Name = "flush"        // the page of a tail
-	Count       Name = "count"        // what drawers hold, or the drawers themselves
-	Point       Name = "point"        // catalog entries
-	Commit      Name = "commit"       // a Save is done; a small one has no other step. A sweep closes a drawer or removes cabinets
-	Claim       Name = "claim"        // the intent of another is to be rolled back, or drawers are to be sealed below a gate in front of the head
-	Bar         Name = "bar"          // a drawer of a rollback is sealed, created empty if need be
-	Clear       Name = "clear"        // a rollback is done
-	Seal        Name = "seal"         // a drawer takes no more
-	LeaveFilter Name = "leave filter" // the ids of a drawer, of several, or of a recipient
-	Mend        Name = "mend"         // a catalog entry is put right, or away
+	Reserve     Name = "reserve"      // announces what a Save will write, and sometimes commits the previous Save
+	Want        Name = "want"         // asks the owner of an intent to release it
+	Insert      Name = "insert"       // writes pages
+	Flush       Name = "flush"        // writes the page of a tail
+	Count       Name = "count"        // updates the counts of drawers, or creates drawers
+	Point       Name = "point"        // writes catalog entries
+	Commit      Name = "commit"       // completes a Save, and is the only step of a small one; also closes a drawer or removes cabinets in a sweep
+	Claim       Name = "claim"        // claims the intent of another process for a rollback, or announces that drawers below a gate will be sealed
+	Bar         Name = "bar"          // seals a drawer in a rollback, and creates it empty if needed
+	Clear       Name = "clear"        // completes a rollback
+	Seal        Name = "seal"         // seals a drawer
+	LeaveFilter Name = "leave filter" // writes the id filter of a drawer, of several drawers, or of a recipient
+	Mend        Name = "mend"         // repairs or deletes a catalog entry
 	OpenBundle  Name = "open bundle"
-	Prove       Name = "prove" // a write that changes nothing proves what is so; or a gate forgets removed cabinets
+	Prove       Name = "prove" // writes a document unchanged to prove that a read was fresh; or forgets removed cabinets of a gate
 	Dequeue     Name = "dequeue"
-	Answer      Name = "answer"       // a domain's content is noted, or its failure
-	MarkGone    Name = "mark content" // it was deleted
+	Answer      Name = "answer"       // stores a domain's content or its failure
+	MarkGone    Name = "mark content" // marks content as deleted
 	Position    Name = "position"
-	Repoint     Name = "repoint"   // the entries after a Dequeue
-	Deliver     Name = "deliver"   // a notice leaves the outbox
-	Order       Name = "order"     // of an operator
-	Retain      Name = "retain"    // milestones and floor; a floor that takes the drawer being filled is as a commit
-	TakeTurn    Name = "take turn" // a node says that it sweeps now, or looks for changes
-	Remove      Name = "remove"    // by a sweep
-	Expire      Name = "expire"    // by a sweep: bundles that were closed while the retention was unlimited
-	Adopt       Name = "adopt"     // the groups of the store
-	Survey      Name = "survey"    // who surveys the mailboxes, and their lines
+	Repoint     Name = "repoint"   // updates the entries after a Dequeue
+	Deliver     Name = "deliver"   // removes a delivered notice from the outbox
+	Order       Name = "order"     // carries out an operator's order
+	Retain      Name = "retain"    // raises milestones and floor; if the floor passes the drawer being filled, the step is a Commit
+	TakeTurn    Name = "take turn" // takes the turn of a node to sweep or to look for changes
+	Remove      Name = "remove"    // removes documents in a sweep
+	Expire      Name = "expire"    // gives a time to live to bundles that were closed while the retention was unlimited, in a sweep
+	Adopt       Name = "adopt"     // stores or reads the groups of the store
+	Survey      Name = "survey"    // writes the lease and the lines of the survey
 )
 
 // The writes of the push side.
 const (
-	Append       Name = "append"        // messages to a stream
-	OpenSegment  Name = "open segment"  // of a stream
-	CreateCursor Name = "create cursor" // or its entry in the shard
-	Settle       Name = "settle cursor" // also the proof of a load
-	ListRetry    Name = "list retry"    // the entry of the shard says when the first retry is due
-	Retire       Name = "retire cursor" // of a receiver that was deleted
-	Unlist       Name = "unlist cursor" // the shard has no entry of it any more
-	Beat         Name = "beat"          // a node is alive
+	Append       Name = "append"        // appends messages to a stream
+	OpenSegment  Name = "open segment"  // opens a segment of a stream
+	CreateCursor Name = "create cursor" // also creates its entry in the shard
+	Settle       Name = "settle cursor" // also proves that a load was fresh
+	ListRetry    Name = "list retry"    // lists in the shard when the first retry is due
+	Retire       Name = "retire cursor" // retires the cursor of a deleted receiver
+	Unlist       Name = "unlist cursor" // removes the cursor's entry from the shard
+	Beat         Name = "beat"          // reports that a node is alive
 	Assign       Name = "assign shards"
-	Leave        Name = "leave" // a node ends
+	Leave        Name = "leave" // reports that a node ends
 	Define       Name = "define"
-	Cancel       Name = "cancel deliveries" // of a receiver that was deleted
+	Cancel       Name = "cancel deliveries" // cancels the deliveries of a deleted receiver
 )
 
 // The writes about watches.
 const (
-	Mark         Name = "mark watched"  // a document of clients, a bundle or an object
-	RemoveBundle Name = "remove bundle" // that was watched, by a sweep, and what says so
-	Change       Name = "change"        // of a watched document of clients or object, and what says so
-	PutDocument  Name = "put document"  // of clients, one that is not watched
+	Mark         Name = "mark watched"  // marks a client's document, a bundle or an object as watched
+	RemoveBundle Name = "remove bundle" // removes a watched bundle and stores the notice, in a sweep
+	Change       Name = "change"        // changes a watched document or object and stores the change
+	PutDocument  Name = "put document"  // writes a client's document that is not watched
 	RemoveChange Name = "remove change"
 	StoreWatch   Name = "store watch"
 	DeleteWatch  Name = "delete watch"
@@ -81,16 +81,16 @@ const (
 
 // The writes of the ledger of objects.
 const (
-	StoreShards   Name = "store shards"   // of a bucket
-	CreateObjects Name = "create objects" // all of a batch are new
-	UpdateObjects Name = "update objects" // new ones may be among them
-	Spill         Name = "spill"          // as the two above, with rows that are spilled
-	Amend         Name = "amend"          // facts that users keep; or an update of an object that has such
-	Forget        Name = "forget"         // rows, by a sweep; or an update of an object that has forgotten some
-	MoveSweep     Name = "move sweep"     // a node begins a sweep, or says how far it has come
+	StoreShards   Name = "store shards"   // stores the number of shards of a bucket
+	CreateObjects Name = "create objects" // stores a batch of new objects
+	UpdateObjects Name = "update objects" // updates a batch of objects, some of which may be new
+	Spill         Name = "spill"          // stores objects together with spilled rows
+	Amend         Name = "amend"          // changes the attributes that users set; also updates an object that has such attributes
+	Forget        Name = "forget"         // forgets rows in a sweep; also updates an object that has forgotten rows
+	MoveSweep     Name = "move sweep"     // begins a sweep, or saves its position
 	StartJob      Name = "start job"
-	ClaimJob      Name = "claim job" // one that has no cursor yet
-	MoveJob       Name = "move job"  // its cursor; or a claim of one that has a cursor
+	ClaimJob      Name = "claim job" // claims a job without a cursor
+	MoveJob       Name = "move job"  // saves the cursor of a job, or claims a job with a cursor
 	EndJob        Name = "end job"
 )
 
@@ -99,7 +99,7 @@ const (
 	ReadShards  Name = "read shards"
 	ReadObjects Name = "read objects"
 	ReadSpilled Name = "read spilled rows"
-	ReadChanges Name = "read changes" // of objects that are watched
+	ReadChanges Name = "read changes" // of watched objects
 	ReadJobs    Name = "read jobs"
 	ReadSweep   Name = "read sweep"
 )
@@ -112,7 +112,7 @@ const (
 	ReadShard   Name = "read shard"
 	ReadNodes   Name = "read nodes"
 
-	ReadDocument Name = "read document" // of clients
+	ReadDocument Name = "read document" // of a client
 )
 
 // The reads.
@@ -128,14 +128,13 @@ const (
 	ReadFeed    Name = "read changes of container"
 )
 
-// Other is any other request: of the account, of a container, a write that no
-// protocol knows.
+// Other is any other request: about the account or a container, or a write of no known protocol.
 const Other Name = "other"
 
 // IsWrite reports whether a step changes something.
 func (n Name) IsWrite() bool { return n != Other && !strings.HasPrefix(string(n), "read") }
 
-// NameOf returns what req is for. It reads the body and puts it back.
+// NameOf returns the purpose of req. It reads the body and restores it.
 func NameOf(req *http.Request) Name {
 	container, rest := containers.NameOf(req)
 	id, isItem := strings.CutPrefix(rest, "docs")
@@ -153,7 +152,7 @@ func NameOf(req *http.Request) Name {
 	return r.name()
 }
 
-// IsQuery reports whether req asks for all documents of which something holds.
+// IsQuery reports whether req is a query.
 func IsQuery(req *http.Request) bool {
 	return hasTrueHeader(req, "x-ms-documentdb-query") || hasTrueHeader(req, "x-ms-documentdb-isquery")
 }
@@ -166,7 +165,7 @@ func keyOf(req *http.Request) string {
 	return strings.Trim(req.Header.Get("x-ms-documentdb-partitionkey"), `[]"`)
 }
 
-// bodyOf reads the body, and leaves it to be read again.
+// bodyOf returns the body, and restores it.
 func bodyOf(req *http.Request) string {
 	if req.Body == nil {
 		return ""
@@ -174,7 +173,7 @@ func bodyOf(req *http.Request) string {
 	body, err := io.ReadAll(req.Body)
 	_ = req.Body.Close()
 	if err != nil {
-		body = nil // the body of a request that is made in this process can be read
+		body = nil // bodies of requests made in this process can be read
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	return string(body)
@@ -230,8 +229,7 @@ func (r *request) name() Name {
 	return Other
 }
 
-// isOfHead: the partition of a head is named after the recipient alone, those of
-// entries after the origin as well.
+// isOfHead reports whether the partition is that of a head: the name of a recipient without an origin.
 func (r *request) isOfHead() bool { return !strings.Contains(r.key, "|") }
 
 func (r *request) catalogRead() Name {
@@ -250,7 +248,7 @@ func (r *request) catalogWrite() Name {
 		case r.key == "|sweep":
 			return TakeTurn
 		case r.method == http.MethodDelete && !r.isConditional:
-			return Remove // a sweep takes an entry away whatever it says
+			return Remove // a sweep removes an entry whatever its content
 		case r.isBatch && r.has(`"Create"`):
 			return Point
 		case r.isBatch:

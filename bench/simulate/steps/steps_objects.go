@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The partitions of the container objects that have no objects.
+// The partitions of the container objects without objects.
 const (
 	jobsKey  = "jobs"
 	sweepKey = "sweep"
@@ -21,7 +21,7 @@ func (r *request) objectsName(isRead bool) Name {
 	case r.key == sweepKey:
 		return MoveSweep
 	case ofBucket && (isRead || r.method == http.MethodPatch):
-		return ReadShards // a patch changes nothing: other than a read, it is never stale
+		return ReadShards // a patch without a change is a read that is never stale
 	case ofBucket:
 		return StoreShards
 	case isRead && r.has(`"-c.`), isRead && r.has("'-c."):
@@ -56,7 +56,7 @@ func (r *request) objectsName(isRead bool) Name {
 func (r *request) jobsName(isRead bool) Name {
 	switch {
 	case isRead, r.method == http.MethodPatch:
-		return ReadJobs // a patch changes nothing: other than a read, it is never stale
+		return ReadJobs // a patch without a change is a read that is never stale
 	case r.has(`"operationType":"Create"`):
 		return StartJob
 	case r.has(`"ended":`):

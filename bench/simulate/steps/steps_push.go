@@ -8,14 +8,14 @@ import (
 func (r *request) streamsWrite() Name {
 	switch {
 	case r.method == http.MethodPatch:
-		return ReadStream // it changes nothing: where reads may be old, it finds an id
+		return ReadStream // it changes nothing: where reads may be stale, it finds an id
 	case r.method == http.MethodPost && !r.isBatch && r.has(`"priorities":`) && !r.has(`"runs":`):
 		return OpenSegment
 	}
 	return Append
 }
 
-// The partitions of the container cursors that are not those of a cursor.
+// The partitions of the container cursors without a cursor.
 const (
 	shardPrefix = "|shard|"
 	nodesKey    = "|nodes"
@@ -77,13 +77,13 @@ func (r *request) cursorsWrite() Name {
 	return Define
 }
 
-// documentWrite names a write of a document of clients, or of a change of it.
+// documentWrite names a write of a client's document, or of a change of it.
 func (r *request) documentWrite() Name {
 	switch {
 	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "|change|"):
 		return RemoveChange
 	case r.method == http.MethodPatch && !r.has(`"/watched"`):
-		return ReadDocument // it changes nothing: it asks whether the document is missing
+		return ReadDocument // it changes nothing: it checks that the document is missing
 	case r.isBatch:
 		return Change
 	case r.method == http.MethodPatch, r.has(`"absent":true`):

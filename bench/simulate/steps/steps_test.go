@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// In the catalog, what a Peek puts right and what a sweep takes away are told apart by
-// their conditions.
+// In the catalog, the repairs of a Peek and the removals of a sweep differ by their conditions.
 func TestASweepIsNoPeek(t *testing.T) {
 	for _, tc := range []struct {
 		method, key, condition string
@@ -31,7 +30,7 @@ func TestASweepIsNoPeek(t *testing.T) {
 	}
 }
 
-// A sweep that has closed bundles expire is no Dequeue, whose patch does that, too.
+// A sweep that gives closed bundles a time to live is not a Dequeue, whose patch does so too.
 func TestExpiringBundles_IsNoDequeue(t *testing.T) {
 	for body, want := range map[string]steps.Name{
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/ttl","value":60}]}}]`:                                                 steps.Expire,
@@ -46,7 +45,7 @@ func TestExpiringBundles_IsNoDequeue(t *testing.T) {
 	}
 }
 
-// The requests of a survey are no steps of a Save or a Peek in the same containers.
+// The requests of a survey have their own names, although Saves and Peeks use the same containers.
 func TestSurvey_HasStepsOfItsOwn(t *testing.T) {
 	for _, tc := range []struct {
 		method, container, key, feed string

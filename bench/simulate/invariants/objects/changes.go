@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// objectOfChange returns the bucket and the key of the object whose change has a resource. Its name is base64url of
-// 1, and the length and text of each.
+// objectOfChange returns the bucket and the key of the object with a resource name. The name is base64url of 1 and
+// the length and text of each.
 func objectOfChange(resource string) (bucket, key string, isObject bool) {
 	name, isObject := strings.CutPrefix(resource, "/v1/objects/")
 	b, err := base64.RawURLEncoding.DecodeString(name)
@@ -31,8 +31,8 @@ func objectOfChange(resource string) (bucket, key string, isObject bool) {
 	return bucket, key, isObject && len(rest) == 0
 }
 
-// changeStored notes a stored change for its object, which has to change in the same commit.
-func (o *Observer) changeStored(k key, d *document, existed bool, changed map[key]bool) {
+// noteChange notes a stored change for its object, which must change in the same commit.
+func (o *Observer) noteChange(k key, d *document, existed bool, changed map[key]bool) {
 	bucket, name, isObject := objectOfChange(d.Resource)
 	switch {
 	case existed:
@@ -49,7 +49,7 @@ func (o *Observer) changeStored(k key, d *document, existed bool, changed map[ke
 	}
 }
 
-// isMark reports whether the commit only says that the object is watched. A mark is no write with an id.
+// isMark reports whether the commit only marks the object as watched. Such a write has no id.
 func (j *objectCheck) isMark(rows []row) bool {
 	before, after := j.before, &j.doc
 	if !after.IsWatched || before.commits == 0 || len(after.Writes) != len(before.doc.Writes) {
@@ -67,16 +67,16 @@ func (j *objectCheck) isMark(rows []row) bool {
 	return maps.Equal(same, before.rows)
 }
 
-// changeState returns what those who watch an object are notified of if it changes.
+// changeState returns the fields of a row of which watches of an object are notified.
 func (r *row) changeState() row {
 	f := r.factsOf()
 	f.Attributes, f.Reordered = r.Attributes, 0
 	return f
 }
 
-// judgeChanges holds the stored changes to P14: one for each change of the current row of an object that was
-// watched before, in the same commit, and no others.
-func (j *objectCheck) judgeChanges() {
+// checkChanges checks the stored changes against P14: each change of the current row of a watched object has one, in
+// the same commit, and there are no others.
+func (j *objectCheck) checkChanges() {
 	before, after := &j.before.doc, &j.doc
 	switch {
 	case before.IsWatched && !after.IsWatched:

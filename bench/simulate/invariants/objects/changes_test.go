@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observeWatched has a store change an object that is watched, and publishes the changes.
+// observeWatched returns a store that has changed a watched object and published the changes.
 func observeWatched(t *testing.T) *observed {
 	t.Helper()
 	o := newObserved(t, "[C@10/1]")

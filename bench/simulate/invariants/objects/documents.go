@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A row is an event of an object as it is stored.
+// A row is a stored event of an object.
 type row struct {
 	Version    string `json:"version"`
 	Type       int    `json:"type"`
@@ -41,7 +41,7 @@ type row struct {
 	WriteID    string `json:"writeId"`
 }
 
-// The types of events, the form of hexadecimal sequencers, and the ranks of places.
+// The types of events, the form of hexadecimal sequencers, and the ranks of positions.
 const (
 	created = 1
 	deleted = 2
@@ -52,7 +52,7 @@ const (
 	overRow   = 2
 )
 
-// An identity tells the events of an object apart.
+// An identity distinguishes the events of an object.
 type identity struct {
 	version   string
 	kind      int
@@ -71,11 +71,11 @@ func (r *row) identityOf() identity {
 	return identity{version: r.Version, kind: r.Type, sequencer: r.Sequencer}
 }
 
-// factsOf returns what never changes of a row.
+// factsOf returns the fields of a row that never change.
 func (r *row) factsOf() row {
 	f := *r
 	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
-	f.Attributes, f.IngestID = "", "" // see judgePatches
+	f.Attributes, f.IngestID = "", "" // checked by checkPatches
 	return f
 }
 
@@ -86,7 +86,7 @@ func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
 // isLive reports whether the version exists after the event.
 func (r *row) isLive() bool { return r.Type == created || r.isDeleteMarker() }
 
-// isOver reports whether the event says that its version was the newest of all.
+// isOver reports whether the event says that its version was the newest of all versions.
 func (r *row) isOver() bool {
 	return r.isDeleteMarker() || r.Type == created && (r.Reason == "Crawl" || r.Reason == "CrawlRestored")
 }
@@ -94,7 +94,7 @@ func (r *row) isOver() bool {
 // happenedAt returns the time of the event in microseconds, and false if it is unknown.
 func (r *row) happenedAt() (int64, bool) { return micros(r.Time) }
 
-// micros returns a time in microseconds. An unknown one is the least one, and false.
+// micros returns a time in microseconds. For an unknown time it returns the lowest number and false.
 func micros(text string) (int64, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -103,7 +103,7 @@ func micros(text string) (int64, bool) {
 	return t.UnixMicro(), true
 }
 
-// An order is the place of a row among all rows of its object.
+// An order is the position of a row among all rows of its object.
 type order struct {
 	base      string
 	rank      int
@@ -115,8 +115,8 @@ type order struct {
 	sequencer string
 }
 
-// baseOf returns a text of a sequencer that compares as sequencers do: those of the hexadecimal form
-// as if padded to 64 digits, before all others; of these the longer one is the later one.
+// baseOf returns a text of a sequencer that sorts as sequencers do. Hexadecimal sequencers come before all others, as
+// if padded to 64 digits; of the others the longer one is later.
 func baseOf(form int, sequencer string) string {
 	switch {
 	case sequencer == "":
@@ -151,7 +151,7 @@ func (o order) compareOrders(p order) int {
 
 func compareRows(a, b row) int { return a.orderOf().compareOrders(b.orderOf()) }
 
-// A document is a document of a shard, or that of a bucket.
+// A document is a document of a shard, or of a bucket.
 type document struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
@@ -159,7 +159,7 @@ type document struct {
 	Shards int    `json:"shards"` // of a bucket
 
 	Key              string   `json:"key"`
-	Live             any      `json:"live"` // of an object: whether it has a current row; of a copy, see judgeCopies
+	Live             any      `json:"live"` // of an object: whether it has a current row; of a copy: see checkCopies
 	Current          *row     `json:"current"`
 	Rows             []row    `json:"rows"`
 	Events           int64    `json:"events"`
@@ -178,16 +178,16 @@ type document struct {
 	Row     row    `json:"row"`
 
 	IsWatched bool  `json:"watched"`
-	Changes   int64 `json:"changes"` // that it had while it was watched
+	Changes   int64 `json:"changes"` // changes while it was watched
 
-	StateVersion int64 `json:"stateVersion"` // of its last change for the topic
+	StateVersion int64 `json:"stateVersion"` // version of its last change for the topic
 
-	Resource string `json:"resource"` // of a stored change, as the following ones
+	Resource string `json:"resource"` // of a stored change, like the following fields
 	Number   int64  `json:"number"`
 	Event    string `json:"event"`
 }
 
-// A floor is an order as it is stored. Its base is the sequencer without its last zeros.
+// A floor is a stored order. Its base is the sequencer without trailing zeros.
 type floor struct {
 	Base      string `json:"base"`
 	Rank      int    `json:"rank"`
@@ -214,7 +214,7 @@ func (f *floor) orderOf() order {
 	return o
 }
 
-// plainKey is how many bytes of a key its id has.
+// plainKey is the number of bytes of a key in its id.
 const plainKey = 600
 
 // idOf returns the id of the object with a key.

@@ -1,9 +1,9 @@
 package objects
 
-// judgeForgotten holds the rows that are gone, and those that are new, to L1 and L7.
-func (j *objectCheck) judgeForgotten(rows []row) {
+// checkForgotten checks removed rows and new rows against L1 and L7.
+func (j *objectCheck) checkForgotten(rows []row) {
 	present := make(map[identity]bool, len(rows))
-	newest := make(map[string]row) // of each version, among those before and after
+	newest := make(map[string]row) // newest row of each version, before and after
 	note := func(r row) {
 		if top, has := newest[r.Version]; !has || compareRows(top, r) < 0 {
 			newest[r.Version] = r
@@ -12,7 +12,7 @@ func (j *objectCheck) judgeForgotten(rows []row) {
 	for _, r := range rows {
 		present[r.identityOf()] = true
 		note(r)
-		j.judgeNew(&r)
+		j.checkNew(&r)
 	}
 	for id, r := range j.before.rows {
 		if !present[id] {
@@ -23,9 +23,9 @@ func (j *objectCheck) judgeForgotten(rows []row) {
 	for i := range j.gone {
 		r := &j.gone[i]
 		top := newest[r.Version]
-		j.judgeGone(r, top.identityOf() == r.identityOf())
+		j.checkGone(r, top.identityOf() == r.identityOf())
 	}
-	j.judgeMemory()
+	j.checkMemory()
 	if len(j.gone) > 0 {
 		j.markReached("rows were forgotten")
 	}
@@ -34,8 +34,8 @@ func (j *objectCheck) judgeForgotten(rows []row) {
 	}
 }
 
-// judgeGone judges a row that is gone.
-func (j *objectCheck) judgeGone(r *row, isNewest bool) {
+// checkGone checks that a removed row may be forgotten.
+func (j *objectCheck) checkGone(r *row, isNewest bool) {
 	t, isKnown := r.happenedAt()
 	if j.Forgets == nil || !isKnown {
 		j.addViolation("L1", "the row of event %+v is gone", r.identityOf())
@@ -56,12 +56,12 @@ func (j *objectCheck) judgeGone(r *row, isNewest bool) {
 	}
 }
 
-// judgeNew demands that a row is not one that was forgotten.
-func (j *objectCheck) judgeNew(r *row) {
+// checkNew checks that a new row was not forgotten before.
+func (j *objectCheck) checkNew(r *row) {
 	if _, isOld := j.before.rows[r.identityOf()]; isOld {
 		return
 	}
-	j.judgeCrawled(r)
+	j.checkCrawled(r)
 	if _, was := j.before.forgotten[r.identityOf()]; was {
 		j.addViolation("L7", "event %+v was forgotten, and is there again", r.identityOf())
 	}
@@ -71,8 +71,8 @@ func (j *objectCheck) judgeNew(r *row) {
 	}
 }
 
-// judgeMemory demands that what the object remembers of forgotten rows only grows.
-func (j *objectCheck) judgeMemory() {
+// checkMemory checks that what the object remembers of forgotten rows only grows.
+func (j *objectCheck) checkMemory() {
 	before, after := &j.before.doc, &j.doc
 	if !j.exists || before.Kind == "" {
 		return

@@ -25,7 +25,7 @@ func (o *observed) sweepAndCheck(after time.Duration) {
 	require.Positive(o.t, page.Rows)
 }
 
-// sweptScript has two versions, of which one is deleted, and a null sequencer.
+// sweptScript has two versions, one of them deleted, and a null sequencer.
 const sweptScript = "[C@10/1+10] [C@20/1+20] [C@30/1+30] [C@-/1+35] [D@40/1+40] [C@50/2+50] [C@60/2+60]"
 
 func TestAnObserverAcceptsWhatAStoreForgets(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAChangeThatForgetsDoesNothingElse(t *testing.T) {
 	changes := swept.editDocument(t, func(docs map[string]members) {
 		d := docs[idOf("key")]
 		writes := d["writes"].([]any)
-		d["writes"] = writes[:len(writes)-1] // no new one
+		d["writes"] = writes[:len(writes)-1] // without a new write
 		d["rows"].([]any)[0].(members)["duplicates"] = 1
 	})
 	for id, c := range o.documents {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A job is a long task on objects as it is stored.
+// A job is a stored long-running task on objects.
 type job struct {
 	Kind     string `json:"jobKind"`
 	UUID     string `json:"uuid"`
@@ -26,20 +26,20 @@ type job struct {
 	Attempts int    `json:"attempts"`
 }
 
-// crawlKind is the kind of jobs of which a bucket has one at a time.
+// crawlKind is the kind of jobs of which a bucket has at most one.
 const crawlKind = "crawl"
 
-// requestOf returns the request that a document of its own has.
+// requestOf returns the request that a separate document holds.
 func requestOf(text []byte) string {
 	var d struct {
 		Request string `json:"request"`
 	}
-	_ = json.Unmarshal(text, &d) // it is a document, or nil
+	_ = json.Unmarshal(text, &d) // it is valid JSON, or nil
 	return d.Request
 }
 
-// jobChanged judges a change of a job, or of the document that says which job runs.
-func (o *Observer) jobChanged(k key, kind string, text []byte) {
+// checkJob checks a change of a job, or of the document that says which job runs.
+func (o *Observer) checkJob(k key, kind string, text []byte) {
 	var after job
 	if text != nil {
 		if err := json.Unmarshal(text, &after); err != nil {
@@ -52,7 +52,7 @@ func (o *Observer) jobChanged(k key, kind string, text []byte) {
 		delete(o.running, k.id)
 	case kind == "running":
 		o.running[k.id] = after.UUID
-	case text == nil: // jobs that have ended expire
+	case text == nil: // ended jobs expire
 		for uuid, j := range o.jobs {
 			if j.Kind+"."+uuid == k.id && j.Live {
 				o.addViolation("L8", k, "a job runs, and is gone")
@@ -60,7 +60,7 @@ func (o *Observer) jobChanged(k key, kind string, text []byte) {
 		}
 	default:
 		if before, existed := o.jobs[after.UUID]; existed {
-			o.judgeJob(k, &before, &after)
+			o.checkJobChange(k, &before, &after)
 		} else if !after.Live || after.Lease != 0 {
 			o.addViolation("L8", k, "a job begins that does not run, or has a lease")
 		}
@@ -68,7 +68,7 @@ func (o *Observer) jobChanged(k key, kind string, text []byte) {
 	}
 }
 
-func (o *Observer) judgeJob(k key, before, after *job) {
+func (o *Observer) checkJobChange(k key, before, after *job) {
 	if !before.Live {
 		if *before != *after {
 			o.addViolation("L8", k, "a job had ended, and has changed")
@@ -95,14 +95,14 @@ func isBehind(cursor, than string) bool {
 	var a, b struct {
 		Last []byte `json:"last"`
 	}
-	_ = json.Unmarshal([]byte(cursor), &a) // an empty cursor is the first one, and of other jobs
+	_ = json.Unmarshal([]byte(cursor), &a) // an empty cursor is the first one; other jobs have other cursors
 	_ = json.Unmarshal([]byte(than), &b)
 	return bytes.Compare(a.Last, b.Last) < 0
 }
 
-// judgeJobs demands that each bucket has one crawl that runs at most, which has the document that says so.
-func (o *Observer) judgeJobs() {
-	running := make(map[string]string) // UUIDs, by bucket
+// checkRunningJobs checks that each bucket has at most one running crawl, and the document that says so.
+func (o *Observer) checkRunningJobs() {
+	running := make(map[string]string) // UUIDs of running jobs, by bucket
 	for _, uuid := range slices.Sorted(maps.Keys(o.jobs)) {
 		j := o.jobs[uuid]
 		if !j.Live || j.Kind != crawlKind {
@@ -128,8 +128,8 @@ func (o *Observer) judgeJobs() {
 	}
 }
 
-// judgeCrawled demands that a new row of a crawl is of a job for its bucket.
-func (j *objectCheck) judgeCrawled(r *row) {
+// checkCrawled checks that a new row of a crawl is of a job for its bucket.
+func (j *objectCheck) checkCrawled(r *row) {
 	text, isOfCrawl := strings.CutPrefix(r.Message, "crawl/")
 	if !isOfCrawl {
 		return
@@ -141,7 +141,7 @@ func (j *objectCheck) judgeCrawled(r *row) {
 	j.markReached("a crawl has stored a row")
 }
 
-// Running returns how many jobs run.
+// Running returns the number of running jobs.
 func (o *Observer) Running() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

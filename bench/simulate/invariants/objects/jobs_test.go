@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observeJobs observes a crawl that has ended, and one that was taken over.
+// observeJobs returns a store with a crawl that has ended, and one that was taken over.
 func observeJobs(t *testing.T) *observed {
 	t.Helper()
 	o := newObserved(t, script)
@@ -64,7 +64,7 @@ func TestAnObserverFindsEachViolationOfJobs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observeJobs(t)
-			docs := make(map[string]members) // ended, running and says
+			docs := make(map[string]members) // the ended job, the running job, and the document that says which job runs
 			for id, c := range o.documents {
 				d := members{}
 				require.NoError(t, json.Unmarshal(c.JSON, &d))
@@ -111,7 +111,7 @@ func TestARequestOfAJobNeverChanges(t *testing.T) {
 	o := newObserved(t, "[C@10/1]")
 	id := domain.NewJobID(domain.InventoryJob, o.now, [10]byte{1})
 	require.NoError(t, o.store.CreateJob(t.Context(), &domain.Job{ID: id, Bucket: "bucket", Request: "manifest", State: domain.JobRunning, Started: o.now}))
-	_, err := o.store.StopJob(t.Context(), id, o.now) // which has the request expire
+	_, err := o.store.StopJob(t.Context(), id, o.now) // its request then expires
 	require.NoError(t, err)
 	c := o.documents["request."+id.UUID()]
 	require.NoError(t, o.Commit([]embedded.Change{c}))

@@ -14,41 +14,41 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An Observer holds commits to the invariants. It is safe for concurrent use.
+// An Observer checks commits against the invariants. It is safe for concurrent use.
 type Observer struct {
-	// Reached, if set, is called with the name of each rare state that a commit reaches.
+	// Reached is called with the name of each rare state that a commit reaches. It may be nil.
 	Reached func(state string)
 
-	// HasTopic says that the stores of all nodes have Options.Topic.
+	// HasTopic says that all nodes have Options.Topic.
 	HasTopic bool
 
-	// Forgets returns the times before which rows may be forgotten: the rows that have a newer one of
-	// their version, and the last rows of versions that do not exist. Nil: no row may be.
+	// Forgets returns the times before which rows may be forgotten: rows with a newer row of their version, and the
+	// last rows of versions that do not exist. If Forgets is nil, no row may be forgotten.
 	Forgets func() (rows, dead time.Time)
 
 	mu        sync.Mutex
 	patches   []*expectedPatch
 	jobs      map[string]job    // by UUID
-	running   map[string]string // UUIDs of jobs, by the ids of the documents that say that they run
-	requests  map[key]string    // of jobs, by their documents
+	running   map[string]string // UUIDs of running jobs, by id of the document that says so
+	requests  map[key]string    // requests of jobs, by document
 	documents map[key]document
 	objects   map[key]*object
-	buckets   map[string]int     // their shards
-	created   map[key][]document // changes that the commit stores, by object
-	states    map[key][]document // likewise for the topic
+	buckets   map[string]int     // number of shards
+	created   map[key][]document // changes that the current commit stores, by object
+	states    map[key][]document // the same for the topic
 	found     []error
 }
 
 // A key identifies a document, or the object with this document.
 type key struct{ partition, id string }
 
-// An object is what is known of one.
+// An object is what is known of an object.
 type object struct {
 	rows map[identity]row
 
-	forgotten map[identity]row // that it ever had
+	forgotten map[identity]row // all forgotten rows so far
 
-	writes  map[string]bool // that it ever had
+	writes  map[string]bool // ids of all writes so far
 	commits int
 	spilled map[string]bool // ids of the documents of spilled rows and copies
 	doc     document
@@ -62,33 +62,32 @@ func New() *Observer {
 	}
 }
 
-// Commit compares the changes of one commit with the rules, and returns an error that joins what they
-// break.
+// Commit checks the changes of one commit, and returns an error that joins all violations.
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.found, o.created, o.states = nil, make(map[key][]document), make(map[key][]document)
-	changed := make(map[key]bool) // whether the document of the object changed
+	changed := make(map[key]bool) // true if the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
 			o.addViolation("containers", key{"", c.ID}, "no rule judges the documents of container %s", c.Container)
 			continue
 		}
-		o.documentChanged(c, changed)
+		o.noteDocument(c, changed)
 	}
-	o.judgeJobs()
+	o.checkRunningJobs()
 	for _, k := range slices.SortedFunc(maps.Keys(changed), func(a, b key) int { return strings.Compare(a.partition+a.id, b.partition+b.id) }) {
 		if !changed[k] {
 			o.addViolation("batch", k, "its spilled rows or changes were stored, and the object did not change")
 			continue
 		}
-		o.objectChanged(k)
+		o.checkObject(k)
 	}
 	return errors.Join(o.found...)
 }
 
-// documentChanged stores a changed document, and notes the object that it is of.
-func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
+// noteDocument stores a changed document, and notes its object.
+func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 	var names []string
 	k := key{id: c.ID}
 	if err := json.Unmarshal([]byte(c.Partition), &names); err != nil || len(names) != 1 {
@@ -128,12 +127,12 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 			spilled[k.id] = true
 		}
 	case "change":
-		if c.JSON != nil { // one that was published is removed by itself
-			o.changeStored(k, &d, existed, changed)
+		if c.JSON != nil { // it is removed after it was published
+			o.noteChange(k, &d, existed, changed)
 		}
 	case "state-change":
-		if c.JSON != nil { // likewise
-			o.stateStored(k, &d, existed, changed)
+		if c.JSON != nil { // it is removed after it was published
+			o.noteState(k, &d, existed, changed)
 		}
 	case "request":
 		if text := requestOf(c.JSON); existed && c.JSON != nil && text != o.requests[k] {
@@ -142,8 +141,8 @@ func (o *Observer) documentChanged(c embedded.Change, changed map[key]bool) {
 			o.requests[k] = text
 		}
 	case "job", "running":
-		o.jobChanged(k, d.Kind, c.JSON)
-	case "sweep": // where a sweep continues; what it forgets is judged
+		o.checkJob(k, d.Kind, c.JSON)
+	case "sweep": // the position of a sweep; what the sweep forgets is checked
 	default:
 		o.addViolation("layout", k, "no rule judges documents of kind %q", d.Kind)
 	}
@@ -158,8 +157,8 @@ func (o *Observer) objectOf(k key) *object {
 	return known
 }
 
-// objectChanged judges an object after a commit.
-func (o *Observer) objectChanged(k key) {
+// checkObject checks an object after a commit.
+func (o *Observer) checkObject(k key) {
 	known := o.objectOf(k)
 	doc, exists := o.documents[k]
 	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row), live: make(map[string]any)}
@@ -180,7 +179,7 @@ func (o *Observer) objectChanged(k key) {
 		known.forgotten[r.identityOf()] = r
 	}
 	known.rows = make(map[identity]row)
-	for _, r := range j.checkAll() {
+	for _, r := range j.allRows() {
 		known.rows[r.identityOf()] = r
 	}
 	for _, id := range j.doc.Writes {
@@ -190,7 +189,7 @@ func (o *Observer) objectChanged(k key) {
 	known.commits++
 }
 
-// Commits returns how often the object with a key was changed.
+// Commits returns the number of commits to an object.
 func (o *Observer) Commits(bucket, name string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,7 +204,7 @@ func (o *Observer) Commits(bucket, name string) int {
 }
 
 func (o *Observer) addViolation(rule string, k key, format string, args ...any) {
-	text, _ := json.Marshal(o.documents[k]) // it has only texts and numbers
+	text, _ := json.Marshal(o.documents[k]) // texts and numbers can be encoded
 	const limit = 2000
 	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  is       %s", rule, fmt.Sprintf(format, args...), k.id, k.partition, text[:min(len(text), limit)]))
 }

@@ -18,27 +18,27 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// members are those of a stored document.
+// members are the members of a stored document.
 type members = map[string]any
 
-// An observed store is one whose commits an observer has judged.
+// An observed is a store with an observer of its commits.
 type observed struct {
 	*Observer
 	t         *testing.T
 	store     *objectstore.Store
-	now       time.Time // of the clock of the store
+	now       time.Time // time of the store's clock
 	draws     uint64
-	documents map[string]embedded.Change // the last of each id
+	documents map[string]embedded.Change // last change of each id
 	reached   map[string]int
 }
 
 // script has an event without sequencer that moves, versions of which some are spilled, and a late event.
 const script = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [M@70/5+70]"
 
-// newObserved has a store store the events of a script, and judges each of its commits.
+// newObserved stores the events of a script, and checks each commit.
 func newObserved(t *testing.T, script string) *observed { return observeFor(t, script, 0) }
 
-// observeFor is observe for a store that keeps rows for a time.
+// observeFor is newObserved for a store with a retention.
 func observeFor(t *testing.T, script string, retention time.Duration) *observed {
 	t.Helper()
 	return observeWith(t, script, retention, false)
@@ -75,7 +75,7 @@ func observeWith(t *testing.T, script string, retention time.Duration, hasTopic 
 	return o
 }
 
-// ingestEvents has the store store the events of a script, and returns their outcomes.
+// ingestEvents ingests the events of a script, and returns their outcomes.
 func (o *observed) ingestEvents(script string) (outcomes []domain.ObjectOutcome) {
 	o.t.Helper()
 	for _, events := range objecttest.Calls(script) {
@@ -93,7 +93,7 @@ func (o *observed) nameOf() domain.ObjectName {
 	return name
 }
 
-// editDocument returns the documents of some ids, changed as edit says. The object has one more write.
+// editDocument returns the changed documents after edit. The object gets one more write.
 func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)) (changes []embedded.Change) {
 	docs := make(map[string]members)
 	for id, c := range o.documents {
@@ -105,7 +105,7 @@ func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)
 	object["writes"] = append(object["writes"].([]any)[max(len(object["writes"].([]any))-7, 0):], "another")
 	edit(docs)
 	for _, id := range slices.Sorted(maps.Keys(docs)) {
-		if _, isThere := o.documents[id]; !isThere { // it is new
+		if _, isThere := o.documents[id]; !isThere { // a new document
 			c := o.documents[idOf("key")]
 			c.ID = id
 			o.documents[id] = c
@@ -142,7 +142,7 @@ func TestAnObserverFindsEachViolationOfTheLedger(t *testing.T) {
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	rows := func(docs map[string]members) []any { return object(docs)["rows"].([]any) }
 	row := func(docs map[string]members, i int) members { return rows(docs)[i].(members) }
-	// spilled returns a spilled row with a sequencer, or the copy of one.
+	// spilled returns a spilled row with a sequencer, or its copy.
 	spilled := func(docs map[string]members, kind, sequencer string) (id string, fields members) {
 		for id, d := range docs {
 			if fields, has := d["row"].(members); has && d["kind"] == kind && (fields["sequencer"] == sequencer || sequencer == "" && fields["number"] != nil) {

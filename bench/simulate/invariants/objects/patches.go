@@ -5,10 +5,10 @@ import (
 	"maps"
 )
 
-// A Patch is a change of a row that was asked for.
+// A Patch is a requested change of a row.
 type Patch struct {
-	Attributes map[string]string // members with their JSON, which it adds
-	IngestID   string            // which it sets
+	Attributes map[string]string // members that it adds, as JSON
+	IngestID   string            // ingest id that it sets
 }
 
 // Expect notes a patch that may be applied from now on, and returns its number.
@@ -26,14 +26,14 @@ func (o *Observer) Applied(n int) int {
 	return o.patches[n].applied
 }
 
-// An expectedPatch is one that may be applied.
+// An expectedPatch is a patch that may be applied.
 type expectedPatch struct {
 	Patch
 	applied int
 }
 
-// judgePatches holds changes of attributes and ingest ids to L10.
-func (j *objectCheck) judgePatches(rows []row) {
+// checkPatches checks changes of attributes and ingest ids against L10.
+func (j *objectCheck) checkPatches(rows []row) {
 	changed := 0
 	for i := range rows {
 		after := &rows[i]
@@ -52,7 +52,7 @@ func (j *objectCheck) judgePatches(rows []row) {
 	}
 }
 
-// isPatched reports whether one of the patches that were asked for makes of a row what it is.
+// isPatched reports whether one of the expected patches changes before into after.
 func (j *objectCheck) isPatched(before, after *row) bool {
 	then, now := membersOf(before.Attributes), membersOf(after.Attributes)
 	if then == nil || now == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observePatches observes a patch that was asked for, and expects another one.
+// observePatches returns a store with an applied patch, and an observer that expects another one.
 func observePatches(t *testing.T) *observed {
 	t.Helper()
 	o := newObserved(t, "[C@10/1+10] [C@20/2+20] [C@30/3+30]")

@@ -2,7 +2,7 @@ package objects
 
 import "cmp"
 
-// A rowPosition is the row that a generated place is behind.
+// A rowPosition identifies the row that a generated position is behind.
 type rowPosition struct {
 	base  string
 	rank  int
@@ -15,14 +15,14 @@ func (p rowPosition) comparePositions(q rowPosition) int {
 	return cmp.Or(cmp.Compare(p.base, q.base), cmp.Compare(p.rank, q.rank), cmp.Compare(pAfter, qAfter))
 }
 
-// placeBehind returns the place of g if a anchors it, and false if it does not. A delete marker, and a
-// version that a listing has as the latest one, are over the native rows of all versions. Other rows are
-// behind the native rows of their version, and behind what is over others.
-func placeBehind(a, g *row) (rowPosition, bool) {
+// positionBehind returns the position of g if a anchors it, and false otherwise. A delete marker, and the latest
+// version in a listing, are over the native rows of all versions. Other rows are behind the native rows of their
+// version, and behind rows that are over others.
+func positionBehind(a, g *row) (rowPosition, bool) {
 	switch isNative := !a.isGenerated(); {
 	case g.isOver() && isNative:
 		return rowPosition{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
-	case g.isOver(): // the row that a is over may be forgotten
+	case g.isOver(): // the row below a may be forgotten
 		return rowPosition{base: baseOf(a.BaseForm, a.Base), rank: overRow}, a.isOver() && a != g
 	case a.Version != g.Version || a == g:
 		return rowPosition{}, false
@@ -32,9 +32,9 @@ func placeBehind(a, g *row) (rowPosition, bool) {
 	return rowPosition{baseOf(a.BaseForm, a.Base), a.Rank, a.Time}, a.isOver()
 }
 
-// judgePlaces holds generated places to L6. Where times are equal or unknown, the order of arrival
-// decides, which the rows do not tell.
-func (j *objectCheck) judgePlaces(rows []row) {
+// checkPositions checks generated positions against L6. If times are equal or unknown, the order of arrival decides,
+// which the rows do not show.
+func (j *objectCheck) checkPositions(rows []row) {
 	numbers := make(map[int64]bool)
 	for i := range rows {
 		g := &rows[i]
@@ -49,7 +49,7 @@ func (j *objectCheck) judgePlaces(rows []row) {
 			j.addViolation("L6", "row %+v is new, and number %d was given out before", g.identityOf(), g.Number)
 		}
 		if _, known := g.happenedAt(); known {
-			j.judgePlace(g, rows)
+			j.checkPosition(g, rows)
 		}
 		if before, isKnown := j.before.rows[g.identityOf()]; isKnown && g.orderOf() != before.orderOf() {
 			j.markReached("a generated place moved behind a late row")
@@ -60,7 +60,7 @@ func (j *objectCheck) judgePlaces(rows []row) {
 	}
 }
 
-func (j *objectCheck) judgePlace(g *row, rows []row) {
+func (j *objectCheck) checkPosition(g *row, rows []row) {
 	at, _ := g.happenedAt()
 	rank := behindRow
 	if g.isOver() {
@@ -68,7 +68,7 @@ func (j *objectCheck) judgePlace(g *row, rows []row) {
 	}
 	lowest, highest := rowPosition{rank: rank}, rowPosition{rank: rank}
 	note := func(a *row, isThere bool) {
-		p, anchors := placeBehind(a, g)
+		p, anchors := positionBehind(a, g)
 		if !anchors {
 			return
 		}
@@ -83,7 +83,7 @@ func (j *objectCheck) judgePlace(g *row, rows []row) {
 	for i := range rows {
 		note(&rows[i], true)
 	}
-	for _, r := range j.before.forgotten { // it was there when g came, or was forgotten before
+	for _, r := range j.before.forgotten { // it was stored when g was, or was forgotten before
 		note(&r, false)
 	}
 	for i := range j.gone {

@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// An objectCheck compares one object with the rules after a commit.
+// An objectCheck checks one object after a commit.
 type objectCheck struct {
 	*Observer
 	key     key
 	before  *object
 	doc     document
 	exists  bool  // doc is stored
-	gone    []row // that were there before
-	spilled []row // in order
+	gone    []row // rows that were removed
+	spilled []row // spilled rows, in order
 	heads   map[string]row
-	live    map[string]any // of the copies
+	live    map[string]any // values of live in the copies
 }
 
-// checkAll returns all rows in order.
-func (j *objectCheck) checkAll() []row {
+// allRows returns all rows in order.
+func (j *objectCheck) allRows() []row {
 	return slices.SortedFunc(slices.Values(slices.Concat(j.spilled, j.doc.Rows)), compareRows)
 }
 
@@ -28,29 +28,29 @@ func (j *objectCheck) addViolation(rule, format string, args ...any) {
 }
 
 func (j *objectCheck) checkObject() {
-	rows := j.checkAll()
-	j.judgeForgotten(rows)
+	rows := j.allRows()
+	j.checkForgotten(rows)
 	if !j.exists {
 		if len(rows) > 0 || len(j.heads) > 0 {
 			j.addViolation("L1", "the object is gone, and %d rows and %d copies of it are there", len(rows), len(j.heads))
 		}
 		return
 	}
-	j.judgeShard()
-	j.judgeRows(rows)
-	j.judgePatches(rows)
-	j.judgeCurrent(rows)
-	j.judgeFloor()
-	j.judgeCopies()
+	j.checkShard()
+	j.checkRows(rows)
+	j.checkPatches(rows)
+	j.checkCurrent(rows)
+	j.checkFloor()
+	j.checkCopies()
 	if !j.isMark(rows) {
-		j.judgeWrites(rows)
+		j.checkWrites(rows)
 	}
-	j.judgeChanges()
-	j.judgeStates()
-	j.judgePlaces(rows)
+	j.checkChanges()
+	j.checkStates()
+	j.checkPositions(rows)
 }
 
-func (j *objectCheck) judgeShard() {
+func (j *objectCheck) checkShard() {
 	d := &j.doc
 	shards := j.buckets[d.Bucket]
 	switch {
@@ -64,8 +64,8 @@ func (j *objectCheck) judgeShard() {
 	}
 }
 
-// judgeRows holds the rows to L1, L2 and the sums of L5.
-func (j *objectCheck) judgeRows(rows []row) {
+// checkRows checks the rows against L1, L2 and the sums of L5.
+func (j *objectCheck) checkRows(rows []row) {
 	seen := make(map[identity]row, len(rows))
 	var duplicates int64
 	for _, r := range rows {
@@ -79,7 +79,7 @@ func (j *objectCheck) judgeRows(rows []row) {
 	for id, before := range j.before.rows {
 		after, isThere := seen[id]
 		switch {
-		case !isThere: // see judgeForgotten
+		case !isThere: // checked by checkForgotten
 		case after.factsOf() != before.factsOf():
 			j.addViolation("L1", "the row of event %+v was %+v, and is %+v", id, before, after)
 		case after.Duplicates < before.Duplicates:
@@ -92,8 +92,8 @@ func (j *objectCheck) judgeRows(rows []row) {
 	}
 }
 
-// judgeCurrent holds the current row to L3.
-func (j *objectCheck) judgeCurrent(rows []row) {
+// checkCurrent checks the current row against L3.
+func (j *objectCheck) checkCurrent(rows []row) {
 	var want *row
 	seen := make(map[string]bool)
 	for i := len(rows) - 1; i >= 0; i-- {
@@ -122,8 +122,8 @@ func (j *objectCheck) judgeCurrent(rows []row) {
 	}
 }
 
-// judgeFloor holds what is spilled to L4.
-func (j *objectCheck) judgeFloor() {
+// checkFloor checks spilled rows against L4.
+func (j *objectCheck) checkFloor() {
 	d := &j.doc
 	at := d.Floor.orderOf()
 	if before := j.before.doc.Floor.orderOf(); at.compareOrders(before) < 0 && (d.Floor != nil || d.Spilled > 0) {
@@ -169,9 +169,9 @@ func (j *objectCheck) judgeFloor() {
 	}
 }
 
-// judgeCopies holds to L4 what copies say to those who look for the highest live one: a text if the row is live, which
-// compares as the rows do, and otherwise false.
-func (j *objectCheck) judgeCopies() {
+// checkCopies checks against L4 the field by which the highest live copy is found: a text that sorts as the rows do
+// if the row is live, and false otherwise.
+func (j *objectCheck) checkCopies() {
 	rows := slices.SortedFunc(maps.Values(j.heads), compareRows)
 	last := ""
 	for i := range rows {
@@ -187,14 +187,14 @@ func (j *objectCheck) judgeCopies() {
 	}
 }
 
-// maxWrites is how many ids of writes an object keeps.
+// maxWrites is the number of write ids that an object keeps.
 const maxWrites = 8
 
-// judgeWrites holds the ids of writes to L5.
-func (j *objectCheck) judgeWrites(rows []row) {
+// checkWrites checks the write ids against L5.
+func (j *objectCheck) checkWrites(rows []row) {
 	before, after := j.before.doc.Writes, j.doc.Writes
 	if len(j.gone) > 0 && slices.Equal(before, after) {
-		j.judgeUnchanged(rows)
+		j.checkUnchanged(rows)
 		return
 	}
 	if len(after) == 0 || len(after) > maxWrites || j.before.writes[after[len(after)-1]] {
@@ -212,8 +212,8 @@ func (j *objectCheck) judgeWrites(rows []row) {
 	}
 }
 
-// judgeUnchanged demands that a change that forgets rows does nothing else.
-func (j *objectCheck) judgeUnchanged(rows []row) {
+// checkUnchanged checks that a commit that forgets rows changes nothing else.
+func (j *objectCheck) checkUnchanged(rows []row) {
 	for _, r := range rows {
 		if before, isKnown := j.before.rows[r.identityOf()]; !isKnown || r != before {
 			j.addViolation("L5", "no write has a new id, and row %+v was %+v", r, before)

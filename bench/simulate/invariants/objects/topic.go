@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// stateStored notes a change for the topic that is stored, for its object, which has to change in the same commit.
-func (o *Observer) stateStored(k key, d *document, existed bool, changed map[key]bool) {
+// noteState notes a change that is stored for the topic. Its object must change in the same commit.
+func (o *Observer) noteState(k key, d *document, existed bool, changed map[key]bool) {
 	switch {
 	case existed:
 		o.addViolation("P14", k, "a stored change has changed")
@@ -22,9 +22,9 @@ func (o *Observer) stateStored(k key, d *document, existed bool, changed map[key
 	}
 }
 
-// judgeStates holds the changes for the topic to P14: one for each change of the current state of an object, in the
-// same commit, and no others. Their versions ascend.
-func (j *objectCheck) judgeStates() {
+// checkStates checks the changes for the topic against P14: each change of the current state of an object has one, in
+// the same commit, and there are no others. Their versions ascend.
+func (j *objectCheck) checkStates() {
 	before, after := j.before.doc.Current, j.doc.Current
 	event, of := "", after
 	switch {

@@ -19,7 +19,7 @@ func TestAnObserverAcceptsWhatAStoreCommitsForTheTopic(t *testing.T) {
 	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
 }
 
-// publishChanges removes what is stored for the topic.
+// publishChanges removes the changes that are stored for the topic.
 func (o *observed) publishChanges() {
 	o.t.Helper()
 	left, err := o.store.Topic().Unpublished(o.t.Context(), o.now.Add(time.Hour), 100)
@@ -81,7 +81,7 @@ func TestAnObserverFindsEachViolationOfTheTopic(t *testing.T) {
 			o := observeWith(t, "[C@10/1] [C@20/1]", 0, true)
 			o.publishChanges()
 			err := o.Commit(o.editDocument(t, tc.edit))
-			if tc.rule == "" { // no patch has changed the attributes, which another rule says
+			if tc.rule == "" { // another rule reports attributes that no patch has changed
 				require.NotContains(t, err.Error(), "P14")
 				return
 			}
@@ -90,7 +90,7 @@ func TestAnObserverFindsEachViolationOfTheTopic(t *testing.T) {
 	}
 }
 
-// Without a topic, nothing is stored for it.
+// Without a topic, no change is stored for it.
 func TestAnObserverFindsAChangeForATopicThatIsNotThere(t *testing.T) {
 	o := observeWith(t, "[C@10/1]", 0, true)
 	o.publishChanges()

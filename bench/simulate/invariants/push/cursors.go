@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// A cursor is what is known of one.
+// A cursor is what is known of a cursor.
 type cursor struct {
 	doc         cursorDoc
-	begin       map[int]int64    // by priority: the number of the first entry that it takes
-	at          map[int]int64    // by priority: the number of the first entry that was not taken
-	outstanding map[Entry]bool   // open, fetched by its consumer, or a retry
+	begin       map[int]int64    // by priority: the number of its first entry
+	at          map[int]int64    // by priority: the number of the first entry that it has not taken
+	outstanding map[Entry]bool   // entries that are open, fetched by the consumer, or retried
 	retries     map[Entry]*retry // without dead letters
 	dead        map[Entry]*retry
-	fetched     map[Entry]bool // of bundles that were dequeued; it does not change
+	fetched     map[Entry]bool // entries of dequeued bundles; immutable
 	takeovers   int
-	revived     int // dead letters, by the last commit
+	revived     int // dead letters that the last commit revived
 }
 
 type cursorDoc struct {
@@ -52,14 +52,14 @@ type retry struct {
 	Position string   `json:"position"`
 	Attempts int      `json:"attempts"`
 	Due      int64    `json:"due"`
-	Replay   int      `json:"replay"` // number of the request that replayed it last
+	Replay   int      `json:"replay"` // number of the last request that replayed it
 	History  []string `json:"history"`
 }
 
 // shardOf returns the partition of the shard of a cursor.
 func shardOf(id string) string {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // a hash takes everything
+	_, _ = h.Write([]byte(id)) // writing to a hash never fails
 	return fmt.Sprintf("|shard|%d", h.Sum32()%64)
 }
 
@@ -70,8 +70,8 @@ func entryOf(stream, position string) (e Entry, err error) {
 	return e, err
 }
 
-// cursorChanged compares a commit to the partition of a cursor with the rules.
-func (o *Observer) cursorChanged(id string, changes []change) {
+// checkCursor checks a commit to the partition of a cursor.
+func (o *Observer) checkCursor(id string, changes []change) {
 	var main *change
 	for i := range changes {
 		if changes[i].id == "cursor" {
@@ -112,8 +112,8 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 		case !isWatch(id) && o.shards[shardOf(id)][id] == nil:
 			o.addViolation("P7", *main, "the shard does not list the cursor")
 		}
-		o.compareBegin(id, next, *main)
-		for _, text := range next.doc.At { // it begins there
+		o.checkBegin(id, next, *main)
+		for _, text := range next.doc.At { // a new cursor begins there
 			if e, err := entryOf(next.doc.Stream, text); err == nil {
 				before.at[e.Priority], next.begin[e.Priority] = e.Number, e.Number
 			}
@@ -126,7 +126,7 @@ func (o *Observer) cursorChanged(id string, changes []change) {
 	o.cursors[id] = next
 }
 
-// isDeadLetter reports whether a document was a dead letter, which expires.
+// isDeadLetter reports whether a removed document was a dead letter. Dead letters expire.
 func (o *Observer) isDeadLetter(of *cursor, c change) bool {
 	for e := range of.dead {
 		if c.id == fmt.Sprintf("retry|%d|%016d", e.Priority, e.Number) {
@@ -136,7 +136,7 @@ func (o *Observer) isDeadLetter(of *cursor, c change) bool {
 	return false
 }
 
-// readCursor completes next by the documents of a commit.
+// readCursor completes next from the documents of a commit.
 func (o *Observer) readCursor(next, before *cursor, main change, changes []change) {
 	parse := func(text string) Entry {
 		e, err := entryOf(next.doc.Stream, text)
@@ -183,7 +183,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 			failed = old.Attempts
 		}
 		if old := before.retries[e]; r.Replay > 0 && (old == nil || old.Replay != r.Replay) {
-			failed = r.Attempts - 1 // it is replayed: its attempts begin again
+			failed = r.Attempts - 1 // a replay restarts its attempts
 			if r.Attempts != 0 {
 				o.addViolation("P8", c, "it is replayed with %d attempts", r.Attempts)
 			}
@@ -215,7 +215,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 	}
 }
 
-// compareCursors compares a cursor with what it was.
+// compareCursors compares the states of a cursor before and after a commit.
 func (o *Observer) compareCursors(id string, before, next *cursor, main change) {
 	a, b := &before.doc, &next.doc
 	if n := b.Delivered + b.Errored + b.Cancelled + b.Expired + int64(len(next.outstanding)); n != b.Triggered {
@@ -243,10 +243,10 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main change) 
 			newly++
 		}
 	}
-	// What is triggered besides the entries that were taken is made again. Some of it was
-	// outstanding before, and has ended in the same commit.
+	// Deliveries beyond the entries that were taken are replays. Some of them were outstanding before and ended in
+	// the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
-	if asked := o.replaysAsked(id, a, b); again > asked || again < newly {
+	if asked := o.countRequestedReplays(id, a, b); again > asked || again < newly {
 		o.addViolation("P3", main, "%d deliveries are made again, %d of them visibly; %d were asked for", again, newly, asked)
 	}
 	for e := range before.outstanding {
@@ -266,16 +266,16 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main change) 
 		o.addViolation("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
 	}
 	if isWatch(id) && !b.Retired {
-		o.compareListed(id, next, o.pageOf(id, b.Stream), main)
+		o.checkListed(id, next, o.pageOf(id, b.Stream), main)
 	}
-	o.compareBundles(before, next, main)
-	o.compareEnded(id, before, next, ended, main)
-	o.compareOwner(before, next, settled, main)
-	if calls := o.witness.Calls; calls != nil && b.Attempts > calls(id) {
+	o.checkBundle(before, next, main)
+	o.checkEnded(id, before, next, ended, main)
+	o.checkOwner(before, next, settled, main)
+	if calls := o.callbacks.Calls; calls != nil && b.Attempts > calls(id) {
 		o.addViolation("P8", main, "%d attempts are counted, and %d calls were made", b.Attempts, calls(id))
 	}
 	for e, r := range next.retries {
-		if budget := o.witness.Budget; budget != nil && r.Attempts >= budget(id) {
+		if budget := o.callbacks.Budget; budget != nil && r.Attempts >= budget(id) {
 			o.addViolation("P8", main, "%s has failed %d times and waits again", e, r.Attempts)
 		}
 		if listed := o.shards[shardOf(id)][id]; listed == nil || listed.Due == 0 || listed.Due > r.Due {
@@ -284,9 +284,9 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main change) 
 	}
 }
 
-// replaysAsked returns how many deliveries a commit may make again: those of the requests that it
-// follows, and those by which the replay of a range has grown.
-func (o *Observer) replaysAsked(id string, a, b *cursorDoc) int {
+// countRequestedReplays returns how many deliveries a commit may repeat: those of the requests that it follows, and
+// those by which the replay of a range has grown.
+func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 	n := int(b.Matched)
 	if a.Replay == b.Replay {
 		n -= int(a.Matched)
@@ -309,8 +309,8 @@ func (o *Observer) replaysAsked(id string, a, b *cursorDoc) int {
 	return n
 }
 
-// Replaying returns the number of the last request that a cursor has followed, that of the last
-// one that was stored, and whether the replay of a range runs.
+// Replaying returns the number of the last request that a cursor has followed, the number of the last stored request,
+// and whether the replay of a range is running.
 func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -323,20 +323,20 @@ func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool
 	return followed, requested, isRunning
 }
 
-// compareEnded compares deliveries that have ended with what their receiver has done.
-func (o *Observer) compareEnded(id string, before, next *cursor, ended []Entry, main change) {
+// checkEnded compares ended deliveries with what their receiver did.
+func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, main change) {
 	a, b := &before.doc, &next.doc
-	if o.witness.Matches == nil || b.Cancelled > a.Cancelled || b.Expired > a.Expired {
+	if o.callbacks.Matches == nil || b.Cancelled > a.Cancelled || b.Expired > a.Expired {
 		return
 	}
 	filtered := int64(0)
 	for _, e := range ended {
 		switch {
-		case !o.witness.Matches(id, e):
+		case !o.callbacks.Matches(id, e):
 			filtered++
 		case next.dead[e] != nil:
 			o.markReached("a delivery became a dead letter")
-		case !o.witness.Accepted(id, e):
+		case !o.callbacks.Accepted(id, e):
 			o.addViolation("P4", main, "%s counts as delivered, and its receiver has not accepted it", e)
 		}
 	}
@@ -345,9 +345,9 @@ func (o *Observer) compareEnded(id string, before, next *cursor, ended []Entry, 
 	}
 }
 
-// compareOwner compares a commit by which the owner changes with the rule of the fence. A
-// poison may become a dead letter by it.
-func (o *Observer) compareOwner(before, next *cursor, settled int64, main change) {
+// checkOwner checks a commit that changes the owner against the rule of the fence. The commit may make a poison
+// delivery a dead letter.
+func (o *Observer) checkOwner(before, next *cursor, settled int64, main change) {
 	a, b := &before.doc, &next.doc
 	next.takeovers = before.takeovers
 	if a.By == b.By || a.By == "" {
@@ -364,8 +364,8 @@ func (o *Observer) compareOwner(before, next *cursor, settled int64, main change
 	}
 }
 
-// Outstanding returns the deliveries of a cursor that have not ended, and the number of the
-// first entry of each priority that it has not taken.
+// Outstanding returns the outstanding deliveries of a cursor and, for each priority, the number of the first entry
+// that it has not taken.
 func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -383,7 +383,7 @@ func (o *Observer) Outstanding(id string) (entries []Entry, at map[int]int64) {
 	return entries, at
 }
 
-// DeadLetters returns how many dead letters a cursor has.
+// DeadLetters returns the number of dead letters of a cursor.
 func (o *Observer) DeadLetters(id string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -393,7 +393,7 @@ func (o *Observer) DeadLetters(id string) int {
 	return 0
 }
 
-// Begin returns the number of the first entry of each priority that a cursor takes.
+// Begin returns, for each priority, the number of the first entry of a cursor.
 func (o *Observer) Begin(id string) map[int]int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -411,8 +411,8 @@ func (o *Observer) IsRetired(id string) bool {
 	return c != nil && c.doc.Retired
 }
 
-// Attempts returns how many attempts of a cursor are counted, and how often an owner has lost it:
-// another incarnation has taken it over, or its shard.
+// Attempts returns the number of counted attempts of a cursor, and how often an owner has lost it because another
+// incarnation took over the cursor or its shard.
 func (o *Observer) Attempts(id string) (attempts int64, losses int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -434,7 +434,7 @@ func (o *Observer) Dead(id string, e Entry) bool {
 	return c != nil && c.dead[e] != nil
 }
 
-// Published returns how many entries each priority of a stream has.
+// Published returns the number of entries of a stream by priority.
 func (o *Observer) Published(name string) map[int]int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// compareBundles compares the bundle that the consumer of a cursor has fetched with what it was. It
-// is the same until it is dequeued, which ends its deliveries.
-func (o *Observer) compareBundles(before, next *cursor, main change) {
+// checkBundle checks the bundle that the consumer of a cursor has fetched. It stays the same until it is dequeued,
+// which ends its deliveries.
+func (o *Observer) checkBundle(before, next *cursor, main change) {
 	a, b := &before.doc, &next.doc
 	next.fetched = before.fetched
 	var dequeued []string
@@ -44,7 +44,7 @@ func (o *Observer) compareBundles(before, next *cursor, main change) {
 	}
 }
 
-// heldEntries returns the deliveries of the bundle that the consumer has fetched.
+// heldEntries returns the entries of the bundle that the consumer has fetched.
 func (c *cursor) heldEntries() map[Entry]bool {
 	held := make(map[Entry]bool)
 	for _, text := range slices.Concat(c.doc.Held, c.doc.HeldRetries) {
@@ -55,8 +55,7 @@ func (c *cursor) heldEntries() map[Entry]bool {
 	return held
 }
 
-// Fetched reports whether a delivery is in the bundle of its consumer, or was in one that is
-// dequeued.
+// Fetched reports whether an entry is in the bundle of its consumer, or was in a dequeued one.
 func (o *Observer) Fetched(id string, e Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -64,8 +63,7 @@ func (o *Observer) Fetched(id string, e Entry) bool {
 	return c != nil && (c.fetched[e] || c.heldEntries()[e])
 }
 
-// Bundle returns the bundle that the consumer of a cursor has fetched and not dequeued, "" if there
-// is none.
+// Bundle returns the bundle that the consumer of a cursor has fetched and not dequeued, or "".
 func (o *Observer) Bundle(id string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -75,7 +73,7 @@ func (o *Observer) Bundle(id string) string {
 	return ""
 }
 
-// Owner returns the incarnation that has stored a cursor last.
+// Owner returns the incarnation that last stored a cursor.
 func (o *Observer) Owner(id string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,8 +94,8 @@ type party struct {
 	Token    string   `json:"token"`
 }
 
-// partyChanged compares a party with what it was. A consumer keeps its place.
-func (o *Observer) partyChanged(c change) {
+// checkParty checks a change of a party. A consumer keeps its position.
+func (o *Observer) checkParty(c change) {
 	if c.json == nil {
 		o.addViolation("P18", c, "a party is gone")
 		return
@@ -129,11 +127,10 @@ func isPartyList(partition string) bool {
 	return partition == "|producers" || partition == "|channels" || strings.HasPrefix(partition, consumersPrefix)
 }
 
-// compareBegin compares the place where the cursor of a consumer or a watch begins with that of the
-// consumer or the watch.
-func (o *Observer) compareBegin(id string, next *cursor, main change) {
+// checkBegin checks that the cursor of a consumer or a watch begins at the stored position.
+func (o *Observer) checkBegin(id string, next *cursor, main change) {
 	if w := o.watches[id]; strings.HasPrefix(id, "w|") {
-		// A node may create the cursor of a watch that another one has deleted meanwhile.
+		// A node may create the cursor of a watch that another node has deleted meanwhile.
 		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, beginOf(w))) {
 			o.addViolation("P18", main, "the cursor does not begin where its watch does: %+v", w)
 		}

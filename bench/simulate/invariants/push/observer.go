@@ -22,57 +22,55 @@ type Entry struct {
 
 func (e Entry) String() string { return fmt.Sprintf("%s %d.%d", e.Stream, e.Priority, e.Number) }
 
-// A Witness knows what receivers and nodes have done. Its functions are called while a commit
-// is made.
-type Witness struct {
+// Callbacks tell an Observer what receivers and nodes have done. They are called during commits.
+type Callbacks struct {
 	// Matches reports whether an entry passes the filter of a cursor.
 	Matches func(cursor string, e Entry) bool
-	// Accepted reports whether the receiver of a cursor has answered a call with an entry with
-	// success.
+	// Accepted reports whether the receiver of a cursor has accepted an entry.
 	Accepted func(cursor string, e Entry) bool
-	// Calls returns how many calls nodes have begun for a cursor.
+	// Calls returns the number of calls that nodes have begun for a cursor.
 	Calls func(cursor string) int64
 	// Budget returns the limit for the attempts with an entry.
 	Budget func(cursor string) int
-	// Reached, if set, is called with the name of each rare state that a commit reaches.
+	// Reached is called with the name of each rare state that a commit reaches. It may be nil.
 	Reached func(state string)
 }
 
-// An Observer holds commits to the invariants. It is safe for concurrent use.
+// An Observer checks commits against the invariants. It is safe for concurrent use.
 type Observer struct {
-	witness Witness
+	callbacks Callbacks
 
 	mu         sync.Mutex
 	streams    map[string]*stream
 	cursors    map[string]*cursor
 	shards     map[string]map[string]*shardEntry // by partition and cursor
-	watched    map[string]bool                   // partitions of pages that their shards speak of
+	watched    map[string]bool                   // partitions of pages that their shards list
 	pages      map[string]map[string]*watchPage  // by partition and id
 	parties    map[string]*party                 // by partition and id
 	resources  map[string]*resource              // by partition
-	events     map[string][]string               // of the changes of documents of clients, by stream
+	events     map[string][]string               // events of the changes of clients' documents, by stream
 	watches    map[string]*watch                 // by cursor
-	assignment int64                             // version
-	owners     [64]string                        // of shards
-	losses     [64]int                           // how often the owner of a shard has lost it
+	assignment int64                             // version of the assignment
+	owners     [64]string                        // owners of shards
+	losses     [64]int                           // how often each shard was lost by its owner
 	found      []error
 }
 
 // New returns an Observer of an empty store.
-func New(w Witness) *Observer {
+func New(w Callbacks) *Observer {
 	return &Observer{
-		witness: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
+		callbacks: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
 		shards: make(map[string]map[string]*shardEntry), parties: make(map[string]*party),
 		watched: make(map[string]bool), pages: make(map[string]map[string]*watchPage),
 		resources: make(map[string]*resource), events: make(map[string][]string), watches: make(map[string]*watch),
 	}
 }
 
-// SetWitness replaces the witness.
-func (o *Observer) SetWitness(w Witness) {
+// SetCallbacks replaces the callbacks.
+func (o *Observer) SetCallbacks(w Callbacks) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.witness = w
+	o.callbacks = w
 }
 
 // A change is a changed document of a partition.
@@ -82,7 +80,7 @@ type change struct {
 	json      []byte // nil: it was deleted
 }
 
-// Commit compares the changes of one commit with the rules.
+// Commit checks the changes of one commit.
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,41 +98,41 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 		}
 	}
 	if len(streams) > 0 {
-		o.streamChanged(streams)
+		o.checkStream(streams)
 	}
 	if len(cursors) > 0 {
-		o.cursorsChanged(cursors)
+		o.checkCursors(cursors)
 	}
 	return errors.Join(o.found...)
 }
 
-func (o *Observer) cursorsChanged(changes []change) {
+func (o *Observer) checkCursors(changes []change) {
 	partition := changes[0].partition
 	switch {
 	case isWatchPages(partition):
 		for _, c := range changes {
-			o.watchPageChanged(c)
+			o.checkWatchPage(c)
 		}
 	case strings.HasPrefix(partition, "|shard|"):
 		for _, c := range changes {
-			o.entryChanged(c)
+			o.checkShardEntry(c)
 		}
 	case partition == "|nodes":
 		for _, c := range changes {
-			o.nodeChanged(c)
+			o.checkNodes(c)
 		}
 	case isPartyList(partition):
 		for _, c := range changes {
-			o.partyChanged(c)
+			o.checkParty(c)
 		}
 	case strings.HasPrefix(partition, resourcePrefix):
-		o.resourceChanged(partition, changes)
+		o.checkResource(partition, changes)
 	case strings.HasPrefix(partition, watchesPrefix):
 		for _, c := range changes {
-			o.watchChanged(strings.TrimPrefix(partition, watchesPrefix), c)
+			o.checkWatch(strings.TrimPrefix(partition, watchesPrefix), c)
 		}
 	case !strings.HasPrefix(partition, "|"):
-		o.cursorChanged(partition, changes)
+		o.checkCursor(partition, changes)
 	}
 }
 
@@ -148,9 +146,9 @@ type shardEntry struct {
 	} `json:"replays"`
 }
 
-func (o *Observer) entryChanged(c change) {
+func (o *Observer) checkShardEntry(c change) {
 	if strings.HasPrefix(c.id, watchedPrefix) {
-		o.watchedChanged(c)
+		o.noteWatchedStreams(c)
 		return
 	}
 	if c.json == nil {
@@ -179,7 +177,7 @@ func (o *Observer) entryChanged(c change) {
 	of[c.id] = e
 }
 
-func (o *Observer) nodeChanged(c change) {
+func (o *Observer) checkNodes(c change) {
 	if c.id != "assignment" || c.json == nil {
 		return
 	}
@@ -221,7 +219,7 @@ func (o *Observer) nodeChanged(c change) {
 	}
 }
 
-// ShardOwner returns the node that has a shard, "" if none has it.
+// ShardOwner returns the node that owns a shard, or "".
 func (o *Observer) ShardOwner(shard int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -246,8 +244,8 @@ func (o *Observer) decodeInto(c change, into any) bool {
 }
 
 func (o *Observer) markReached(state string) {
-	if o.witness.Reached != nil {
-		o.witness.Reached(state)
+	if o.callbacks.Reached != nil {
+		o.callbacks.Reached(state)
 	}
 }
 

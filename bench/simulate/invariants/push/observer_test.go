@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// set sets a string of a type that has no name here.
+// set sets a text of a type without an exported name.
 func set[T ~string](to *T, value string) { *to = T(value) }
 
 func streamChange(id, json string) embedded.Change {
@@ -34,7 +34,7 @@ const cursorName = "s|a"
 // entries are open.
 func observeHistory(t *testing.T) *Observer {
 	t.Helper()
-	o := New(Witness{
+	o := New(Callbacks{
 		Matches:  func(_ string, e Entry) bool { return e.Number != 3 },
 		Accepted: func(_ string, e Entry) bool { return e.Number == 0 },
 		Calls:    func(string) int64 { return 2 },
@@ -137,9 +137,9 @@ func TestABundle_IsTheSameUntilItIsDequeued(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			o := observeHistory(t)
-			accepts := o.witness
+			accepts := o.callbacks
 			accepts.Accepted = func(string, Entry) bool { return true }
-			o.SetWitness(accepts)
+			o.SetCallbacks(accepts)
 			require.NoError(t, o.Commit([]embedded.Change{cursorChange(cursorName, "cursor", at+held)}))
 			require.Equal(t, "b", o.Bundle(cursorName))
 			err := o.Commit([]embedded.Change{cursorChange(cursorName, "cursor", tc.cursor)})

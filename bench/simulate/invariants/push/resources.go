@@ -16,11 +16,11 @@ const (
 	watchesPrefix  = "|watches|"
 )
 
-// A resource is what is known of a document of clients.
+// A resource is what is known of a client's document.
 type resource struct {
 	doc     resourceDoc
 	pending map[string]bool   // ids of stored changes
-	before  map[string]string // by version of the content: the one that it replaced
+	before  map[string]string // by version: the version that it replaced
 }
 
 type resourceDoc struct {
@@ -45,14 +45,14 @@ func streamOfResource(key string) string {
 	return "resource|" + hex.EncodeToString(sum[:])
 }
 
-// documentKey returns the key of the document of clients with a partition.
+// documentKey returns the key of the client's document in a partition.
 func documentKey(partition string) string {
 	return "/v1/resources/" + strings.TrimPrefix(partition, resourcePrefix)
 }
 
-// resourceChanged compares a commit to a document of clients with the rules: the document and what
-// says that it has changed are one commit.
-func (o *Observer) resourceChanged(partition string, changes []change) {
+// checkResource checks a commit to a client's document: the document and the record of its change are stored in one
+// commit.
+func (o *Observer) checkResource(partition string, changes []change) {
 	r := o.resources[partition]
 	if r == nil {
 		r = &resource{pending: make(map[string]bool), before: make(map[string]string)}
@@ -70,7 +70,7 @@ func (o *Observer) resourceChanged(partition string, changes []change) {
 		case !strings.HasPrefix(c.id, "|change|resource|"):
 			o.addViolation("layout", c, "it is no document of a resource")
 		case c.json == nil:
-			o.changeRemoved(c)
+			o.checkRemovedChange(c)
 			delete(r.pending, c.id)
 		case isKnown:
 			o.addViolation("P14", c, "a stored change has changed")
@@ -83,8 +83,7 @@ func (o *Observer) resourceChanged(partition string, changes []change) {
 		o.addViolation("P14", main, "it is not watched any longer")
 	}
 	if after.hasContent() && after.Content != before.Content {
-		// The deletion of a document that is not watched leaves nothing by which a repeated creation could
-		// be known.
+		// The deletion of a document that is not watched leaves nothing that would reveal a repeated creation.
 		if _, isKnown := r.before[after.Content]; isKnown && before.IsWatched {
 			o.addViolation("P14", main, "a version is stored twice")
 		}
@@ -103,12 +102,12 @@ func (o *Observer) resourceChanged(partition string, changes []change) {
 		return
 	}
 	for _, c := range created {
-		o.changeStored(partition, c, want, after.hasContent())
+		o.checkStoredChange(partition, c, want, after.hasContent())
 	}
 }
 
-// changeStored compares the stored change of a document with the change.
-func (o *Observer) changeStored(partition string, c change, version int64, exists bool) {
+// checkStoredChange compares the stored change of a document with the change.
+func (o *Observer) checkStoredChange(partition string, c change, version int64, exists bool) {
 	var d changeDoc
 	if !o.decodeInto(c, &d) {
 		return
@@ -125,8 +124,8 @@ func (o *Observer) changeStored(partition string, c change, version int64, exist
 	o.markReached("a watched document was changed")
 }
 
-// changeRemoved demands that a change is in the stream of its resource before it is removed.
-func (o *Observer) changeRemoved(c change) {
+// checkRemovedChange checks that a change is in the stream of its resource before it is removed.
+func (o *Observer) checkRemovedChange(c change) {
 	var version int64
 	if _, err := fmt.Sscanf(c.id, "|change|resource|%d", &version); err != nil {
 		o.addViolation("layout", c, "%v", err)
@@ -137,9 +136,8 @@ func (o *Observer) changeRemoved(c change) {
 	}
 }
 
-// publishedChange compares a new entry of the stream of a document of clients with the change that has
-// its number.
-func (o *Observer) publishedChange(stream string, c change, number int64, text json.RawMessage) {
+// checkPublishedChange compares a new entry of the stream of a client's document with the change that has its number.
+func (o *Observer) checkPublishedChange(stream string, c change, number int64, text json.RawMessage) {
 	if !strings.HasPrefix(stream, "resource|") {
 		return
 	}
@@ -155,7 +153,7 @@ func (o *Observer) publishedChange(stream string, c change, number int64, text j
 		o.addViolation("P14", c, "entry %d is a change of %s, which has another stream", number, key)
 	}
 	if !strings.HasPrefix(key, documentKey("")) {
-		return // a bundle: its changes are in another container
+		return // a bundle, whose changes are in another container
 	}
 	events := o.events[stream]
 	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {
@@ -163,7 +161,7 @@ func (o *Observer) publishedChange(stream string, c change, number int64, text j
 	}
 }
 
-// Changes returns how many changes of a document of clients were stored for its watches.
+// Changes returns the number of changes of a client's document that were stored for its watches.
 func (o *Observer) Changes(name string) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -173,7 +171,7 @@ func (o *Observer) Changes(name string) int64 {
 	return 0
 }
 
-// Unpublished returns a stored change of a document of clients that was not removed, or "".
+// Unpublished returns a stored change of a client's document that was not removed, or "".
 func (o *Observer) Unpublished() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,16 +183,15 @@ func (o *Observer) Unpublished() string {
 	return ""
 }
 
-// A watch is what is stored of one.
+// A watch is a stored watch.
 type watch struct {
 	Resource string `json:"resource"`
 	After    int64  `json:"after"`
 	Created  int64  `json:"created"`
 }
 
-// watchChanged compares a watch with what it was. It begins behind the changes that its resource had
-// when it was marked.
-func (o *Observer) watchChanged(owner string, c change) {
+// checkWatch checks a change of a watch. A watch begins behind the changes that its resource had when it was marked.
+func (o *Observer) checkWatch(owner string, c change) {
 	key := watchKey(owner, c.id)
 	if c.json == nil {
 		delete(o.watches, key)
@@ -222,8 +219,8 @@ func watchKey(owner, id string) string { return "w|" + owner + "|" + id }
 // beginOf returns where the cursor of a watch begins.
 func beginOf(w *watch) []string { return []string{fmt.Sprintf("0.%d.0.0", w.After)} }
 
-// Replaced returns the version of a document of clients that a version has replaced, "" if that is
-// none. It returns false if the version was never stored.
+// Replaced returns the version of a client's document that a version has replaced, or "". It returns false if the
+// version was never stored.
 func (o *Observer) Replaced(name, version string) (before string, isStored bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -233,7 +230,7 @@ func (o *Observer) Replaced(name, version string) (before string, isStored bool)
 	return before, isStored
 }
 
-// Event returns the event of a change of a document of clients, "" if there is no such change.
+// Event returns the event of a change of a client's document, or "" if there is no such change.
 func (o *Observer) Event(name string, number int64) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -250,7 +247,7 @@ func (o *Observer) HasWatch(cursor string) bool {
 	return o.watches[cursor] != nil
 }
 
-// WatchWithoutCursor returns the cursor of a watch that is not stored, or "".
+// WatchWithoutCursor returns the cursor of a watch whose cursor is not stored, or "".
 func (o *Observer) WatchWithoutCursor() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -22,7 +22,7 @@ func storedChange(version int, event string) embedded.Change {
 	return cursorChange(watchedPart, fmt.Sprintf("|change|resource|%020d", version), fmt.Sprintf(`{"resource":%q,"version":%d,"event":%q}`, watchedKey, version, event))
 }
 
-// publishedChanges are a head with a change of each event.
+// publishedChanges returns a head with a change for each event.
 func publishedChanges(key string, events ...string) embedded.Change {
 	var entries string
 	for i, event := range events {
@@ -40,11 +40,10 @@ func watchChange(members string) embedded.Change {
 	return cursorChange("|watches|o", "w1", "{"+members+"}")
 }
 
-// watchedDocument returns an observer of a document that was watched after its first version, and then
-// changed once.
+// watchedDocument returns an observer of a document that was watched after its first version, and then changed once.
 func watchedDocument(t *testing.T) *Observer {
 	t.Helper()
-	o := New(Witness{})
+	o := New(Callbacks{})
 	for _, changes := range [][]embedded.Change{
 		{documentChange(`"content":"1"`)},
 		{documentChange(`"content":"1","watched":true`)},
@@ -113,7 +112,7 @@ func TestAChange_IsRemovedOnceItIsPublished(t *testing.T) {
 }
 
 func TestACreationOfAWatchedDocument_IsNoChange(t *testing.T) {
-	o := New(Witness{})
+	o := New(Callbacks{})
 	require.NoError(t, o.Commit([]embedded.Change{documentChange(`"absent":true,"watched":true`)}))
 	require.ErrorContains(t, o.Commit([]embedded.Change{documentChange(`"content":"1","watched":true,"changes":1`), storedChange(1, "updated")}), "P14: ")
 	require.NoError(t, o.Commit([]embedded.Change{cursorChange("|resource|b", "resource", `{"content":"1"}`)}))

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// A stream is what is known of one.
+// A stream is what is known of a stream.
 type stream struct {
 	name    string
-	entries map[int][]uint64  // by priority: the sums of all entries, by their numbers
+	entries map[int][]uint64  // by priority: the hashes of all entries, by number
 	tails   map[string]int64  // by partition and priority: the number of the first entry in the head
 	sealed  map[string]string // by partition: the head without what the engine adds
 }
@@ -36,9 +36,9 @@ type run struct {
 	Entries   []json.RawMessage `json:"e"`
 }
 
-// streamChanged compares a commit to a segment of a stream with the rules. Pages come before
-// the head, because the head continues behind them.
-func (o *Observer) streamChanged(changes []change) {
+// checkStream checks a commit to a segment of a stream. It checks pages before the head, because the head continues
+// behind them.
+func (o *Observer) checkStream(changes []change) {
 	partition := changes[0].partition
 	i := strings.LastIndex(partition, "|")
 	if i < 0 {
@@ -52,7 +52,7 @@ func (o *Observer) streamChanged(changes []change) {
 	}
 	if sealed, isSealed := s.sealed[partition]; isSealed {
 		for _, c := range changes {
-			// A node that asks whether its read is a stale one writes the head as it is.
+			// A node that checks whether its read is stale writes the head unchanged.
 			isSame := c.id == "head" && o.withoutSystem(c) == sealed
 			if c.json != nil && !isSame && !strings.HasPrefix(c.id, "id|") {
 				o.addViolation("P1", c, "the segment was sealed")
@@ -62,12 +62,12 @@ func (o *Observer) streamChanged(changes []change) {
 	}
 	for _, c := range changes {
 		if rest, isPage := strings.CutPrefix(c.id, "page-"); isPage && c.json != nil {
-			o.pageChanged(s, c, rest)
+			o.checkPage(s, c, rest)
 		}
 	}
 	for _, c := range changes {
 		if c.id == "head" && c.json != nil {
-			o.headChanged(s, c)
+			o.checkHead(s, c)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (o *Observer) withoutSystem(c change) string {
 	return string(text)
 }
 
-func (o *Observer) pageChanged(s *stream, c change, rest string) {
+func (o *Observer) checkPage(s *stream, c change, rest string) {
 	var p page
 	text, _, _ := strings.Cut(rest, "-")
 	priority, err := strconv.Atoi(text)
@@ -94,10 +94,10 @@ func (o *Observer) pageChanged(s *stream, c change, rest string) {
 		o.addViolation("layout", c, "the id of a page names its priority")
 		return
 	}
-	o.entriesAt(s, c, priority, p.First, p.Runs)
+	o.checkEntries(s, c, priority, p.First, p.Runs)
 }
 
-func (o *Observer) headChanged(s *stream, c change) {
+func (o *Observer) checkHead(s *stream, c change) {
 	var h head
 	if !o.decodeInto(c, &h) {
 		return
@@ -113,7 +113,7 @@ func (o *Observer) headChanged(s *stream, c change) {
 			o.addViolation("P1", c, "the tail of priority %s goes back from entry %d to %d", name, s.tails[key], t.First)
 		}
 		s.tails[key] = t.First
-		o.entriesAt(s, c, priority, t.First, t.Runs)
+		o.checkEntries(s, c, priority, t.First, t.Runs)
 		n := t.First
 		for _, r := range t.Runs {
 			n += int64(len(r.Entries))
@@ -130,20 +130,20 @@ func (o *Observer) headChanged(s *stream, c change) {
 	}
 }
 
-// entriesAt compares entries with those that have their numbers, and adds new ones.
-func (o *Observer) entriesAt(s *stream, c change, priority int, first int64, runs []run) {
+// checkEntries compares entries with known ones of the same numbers, and adds new ones.
+func (o *Observer) checkEntries(s *stream, c change, priority int, first int64, runs []run) {
 	n := first
 	for _, r := range runs {
 		for _, e := range r.Entries {
 			h := fnv.New64a()
-			_, _ = fmt.Fprintf(h, "%s %d %s", r.WriteID, r.Published, e) // a hash takes everything
+			_, _ = fmt.Fprintf(h, "%s %d %s", r.WriteID, r.Published, e) // writing to a hash never fails
 			sum, known := h.Sum64(), int64(len(s.entries[priority]))
 			switch {
 			case n < known && s.entries[priority][n] != sum:
 				o.addViolation("P1", c, "entry %d.%d has changed", priority, n)
 			case n == known:
 				s.entries[priority] = append(s.entries[priority], sum)
-				o.publishedChange(s.name, c, n, e)
+				o.checkPublishedChange(s.name, c, n, e)
 			case n > known:
 				o.addViolation("P1", c, "entry %d.%d follows %d", priority, n, known-1)
 			}

@@ -19,8 +19,8 @@ func isWatchPages(partition string) bool {
 
 const watchedPrefix = "watched|"
 
-// watchedChanged follows which streams a shard says that it has watches of.
-func (o *Observer) watchedChanged(c change) {
+// noteWatchedStreams notes which streams a shard lists as watched.
+func (o *Observer) noteWatchedStreams(c change) {
 	partition := c.partition + "|" + strings.TrimPrefix(c.id, watchedPrefix)
 	if c.json != nil {
 		o.watched[partition] = true
@@ -32,8 +32,8 @@ func (o *Observer) watchedChanged(c change) {
 	}
 }
 
-// watchPageChanged compares a page with the cursors that are in it.
-func (o *Observer) watchPageChanged(c change) {
+// checkWatchPage compares a page with the cursors in it.
+func (o *Observer) checkWatchPage(c change) {
 	of := o.pages[c.partition]
 	if of == nil {
 		of = make(map[string]*watchPage)
@@ -62,14 +62,14 @@ func (o *Observer) watchPageChanged(c change) {
 	o.markReached("a page of watches was served")
 	for _, id := range next.Cursors {
 		if known := o.cursors[id]; known != nil && !known.doc.Retired {
-			o.compareListed(id, known, next, c)
+			o.checkListed(id, known, next, c)
 		}
 	}
 }
 
-// compareListed demands that the shard lists a watch which has something to do before the place to which
-// its page was served.
-func (o *Observer) compareListed(id string, known *cursor, page *watchPage, c change) {
+// checkListed checks that the shard lists a watch with outstanding work before the position up to which its page was
+// served.
+func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c change) {
 	if o.shards[shardOf(id)][id] != nil {
 		return
 	}
@@ -103,12 +103,12 @@ func (o *Observer) pageOf(id, stream string) *watchPage {
 
 func isWatch(cursor string) bool { return strings.HasPrefix(cursor, "w|") }
 
-// checkUnlisted judges the removal of the entry of a watch.
+// checkUnlisted checks the removal of the entry of a watch.
 func (o *Observer) checkUnlisted(c change, known *cursor) {
 	if len(known.outstanding) > 0 {
 		o.addViolation("P7", c, "the entry of a cursor is gone, and %d deliveries are outstanding", len(known.outstanding))
 	}
 	delete(o.shards[c.partition], c.id)
-	o.compareListed(c.id, known, o.pageOf(c.id, known.doc.Stream), c)
+	o.checkListed(c.id, known, o.pageOf(c.id, known.doc.Stream), c)
 	o.markReached("a watch was unlisted")
 }

@@ -45,7 +45,7 @@ func TestAPageOfWatches_IsHeldToItsRules(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		commits []embedded.Change
-		isWrong bool // the last one
+		isWrong bool // the last commit is wrong
 	}{
 		{"served once its watch has taken the change", []embedded.Change{taken, pageChange(cursors + `,"served":1}`)}, false},
 		{"served before", []embedded.Change{pageChange(cursors + `,"served":1}`)}, true},
