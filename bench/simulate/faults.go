@@ -18,7 +18,7 @@ type faults struct {
 
 	domainsFail      atomic.Bool // no domain produces content
 	containerDropped atomic.Bool // a container was deleted, and the groups of the account may be lost
-	storeCorrupted   atomic.Bool // the corruptor has begun: invariants of stored documents do not hold any more
+	storeCorrupted   atomic.Bool // the corruptor has begun, so stored documents may violate the invariants
 }
 
 // drawStaleness returns how many commits a read is behind.

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
-func TestEveryContainerHasItsJudge(t *testing.T) {
+func TestEveryContainer_HasAChecker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := newSimulation(&Options{Seed: 1})
 		require.NoError(t, err)
@@ -48,7 +48,7 @@ func useUnlistedContainer(t *testing.T, use func(sim *simulation, door *directAc
 	})
 }
 
-func TestACommitOfAnUnknownContainerFailsTheRun(t *testing.T) {
+func TestCommit_OfUnknownContainerFailsTheRun(t *testing.T) {
 	useUnlistedContainer(t, func(_ *simulation, door *directAccess) error {
 		c, err := door.cosmos.NewContainer(database, "deliveries")
 		if err == nil {
@@ -58,7 +58,7 @@ func TestACommitOfAnUnknownContainerFailsTheRun(t *testing.T) {
 	})
 }
 
-func TestARequestOfAnUnknownContainerFailsTheRun(t *testing.T) {
+func TestRequest_OfUnknownContainerFailsTheRun(t *testing.T) {
 	useUnlistedContainer(t, func(sim *simulation, _ *directAccess) error {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, withHTTPS(sim.env.engine.Endpoint())+"/dbs/messagehub/colls/deliveries/docs/1", nil)
 		require.NoError(t, err)

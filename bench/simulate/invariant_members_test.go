@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-func TestAMemberWatch_FindsShardsThatMayNotBeTaken(t *testing.T) {
+func TestMemberChecker_FindsForbiddenTakeovers(t *testing.T) {
 	asked, err := domain.ParseCursorID("c|receiver-0")
 	require.NoError(t, err)
 	for _, tc := range []struct {

@@ -83,7 +83,7 @@ const (
 
 	objectBucket = "bucket"
 
-	// maxObjectSkew is the limit for the error of a node's clock. Two clocks then differ by no more than the ledger
+	// maxObjectSkew is the limit for the error of a node's clock. Two clocks then differ by at most what the ledger
 	// tolerates.
 	maxObjectSkew = 25 * time.Minute
 )

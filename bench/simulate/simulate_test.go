@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	from  = flag.Uint64("simulate.from", 0, "the first seed")
-	seeds = flag.Uint64("simulate.seeds", 0, "how many seeds; 0: a few, and those that ever failed")
-	drop  = flag.String("simulate.drop", "", "numbers of faults that do not happen, joined by commas")
+	from  = flag.Uint64("simulate.from", 0, "first seed")
+	seeds = flag.Uint64("simulate.seeds", 0, "number of seeds; 0: a few, and those that failed before")
+	drop  = flag.String("simulate.drop", "", "comma-separated numbers of faults to leave out")
 	show  = flag.Bool("simulate.trace", false, "print the traces")
 	twice = flag.Bool("simulate.twice", false, "run each seed twice and compare the traces")
-	only  = flag.String("simulate.only", "", "the only simulation that runs: mailboxes, push, broker, subscriptions, watches or ledger; empty: all that a seed has")
-	out   = flag.String("simulate.out", "", "a file for the totals")
+	only  = flag.String("simulate.only", "", "the only simulation that runs: mailboxes, push, broker, subscriptions, watches or ledger; empty: all kinds of the seed")
+	out   = flag.String("simulate.out", "", "file for the totals")
 )
 
 // runTotals are the sums of a run over several seeds.
@@ -82,7 +82,7 @@ type seedRun struct {
 
 func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 	seed := one.seed
-	stuck := time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d: nothing goes on", seed)) })
+	stuck := time.AfterFunc(stuckAfter, func() { panic(fmt.Sprintf("seed %d: no progress", seed)) })
 	defer stuck.Stop()
 	o := Options{Seed: seed, Drop: parseDropped(t), Trace: *show, Only: one.kind}
 	r := Simulate(t, o)
@@ -97,7 +97,7 @@ func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 	if *twice {
 		if again := Simulate(t, o); again.Sum != r.Sum || again.Steps != r.Steps {
 			sum.Differing = append(sum.Differing, seed)
-			t.Errorf("seed %d: two runs have left different traces", seed)
+			t.Errorf("seed %d: two runs left different traces", seed)
 		}
 	}
 	if r.Err == nil {
@@ -110,7 +110,7 @@ func (sum *runTotals) runSeeds(t *testing.T, one seedRun) {
 	}
 	stuck.Reset(stuckAfter)
 	o, r = Shrink(t, o, r)
-	t.Logf("With %d faults left: %v\n%s\nTo see it again: go run ./bench/simulate/prove -replay %d -drop %s",
+	t.Logf("With %d faults left: %v\n%s\nTo repeat it: go run ./bench/simulate/prove -replay %d -drop %s",
 		len(r.Happened), r.Err, strings.Join(lastLines(r.Trace, 300), "\n"), seed, joinNumbers(o.Drop))
 }
 

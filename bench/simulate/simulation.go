@@ -28,7 +28,7 @@ type simulation struct {
 	ctx        context.Context    //nolint:containedctx // the clients' context
 	cancel     context.CancelFunc // ends ctx
 	background sync.WaitGroup     // goroutines that end once all transports are cut off
-	isEnding   atomic.Bool        // no hub starts any more
+	isEnding   atomic.Bool        // no further hub starts
 }
 
 func newSimulation(o *Options) (*simulation, error) {

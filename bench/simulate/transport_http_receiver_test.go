@@ -10,7 +10,7 @@ import (
 // Seeds in which hubs call receivers.
 var withReceivers = []uint64{10023, 10030}
 
-func TestHubsCallReceiversByTheirOptions(t *testing.T) {
+func TestHubs_CallReceiversByTheirOptions(t *testing.T) {
 	for _, seed := range withReceivers {
 		r := Simulate(t, Options{Seed: seed, Trace: true})
 		require.NoError(t, r.Err, "seed %d", seed)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// The performatives that tell the state of a connection.
+// The performatives that change the state of a connection.
 const (
 	Begin       = 0x11
 	Attach      = 0x12

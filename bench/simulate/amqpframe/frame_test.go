@@ -33,7 +33,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-func TestNamesTellsFramesAndPartsOfThem(t *testing.T) {
+func TestNames_ListsFramesAndParts(t *testing.T) {
 	header := "AMQP\x00\x01\x00\x00"
 	closing := "\x00\x00\x00\x0c\x02\x00\x00\x00\x00\x53\x18\x45"
 	for chunk, want := range map[string]string{

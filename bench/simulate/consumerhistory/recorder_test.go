@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCheck_FindsWhatNoHubCouldHaveAnswered(t *testing.T) {
+func TestCheck_FindsImpossibleHistories(t *testing.T) {
 	ab := []string{"a", "b"}
 	for _, tc := range []struct {
 		name string

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/containers"
 )
 
-func TestFindKnowsEveryContainerAndNoOther(t *testing.T) {
+func TestFind_KnowsListedContainersOnly(t *testing.T) {
 	for _, c := range containers.All() {
 		found, err := containers.Find(c.Name)
 		require.NoError(t, err)
@@ -21,7 +21,7 @@ func TestFindKnowsEveryContainerAndNoOther(t *testing.T) {
 	require.ErrorContains(t, err, `does not know the container "deliveries"`)
 }
 
-func TestCheckReadsTheContainerOfARequest(t *testing.T) {
+func TestCheck_ReadsTheContainerOfARequest(t *testing.T) {
 	for path, want := range map[string]string{
 		"/dbs/messagehub/colls/deliveries/docs/1": `"deliveries"`,
 		"/dbs/messagehub/colls/deliveries":        `"deliveries"`,

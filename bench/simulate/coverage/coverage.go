@@ -171,7 +171,7 @@ func New() Counts {
 // Count counts a rare state. It panics if States does not list it.
 func (s Counts) Count(what string) {
 	if _, ok := s[what]; !ok {
-		panic(fmt.Sprintf("%q is no rare state that anybody waits for", what))
+		panic(fmt.Sprintf("%q is not in the list of rare states", what))
 	}
 	s[what]++
 }

@@ -18,7 +18,7 @@ func sentTo(actor, origin string, ids ...string) *crashLedger {
 	return l
 }
 
-func TestLedgerAcceptsWhatIsRight(t *testing.T) {
+func TestCrashLedger_AcceptsCorrectAnswers(t *testing.T) {
 	l := sentTo("a", manifest, "1", "2", "3")
 	require.NoError(t, l.notePeeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
 	require.NoError(t, l.notePeeked("a", "b1", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()))
@@ -30,7 +30,7 @@ func TestLedgerAcceptsWhatIsRight(t *testing.T) {
 	require.True(t, l.Check().OK())
 }
 
-func TestLedgerReportsWhatIsWrong(t *testing.T) {
+func TestCrashLedger_ReportsViolations(t *testing.T) {
 	const first = `[{"id":"1"},{"id":"2"}]`
 	for _, tc := range []struct {
 		wrong     string
@@ -57,7 +57,7 @@ func TestLedgerReportsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestLedgerReportsABundleThatChangesOrComesBack(t *testing.T) {
+func TestCrashLedger_ReportsChangedAndRepeatedBundles(t *testing.T) {
 	l := sentTo("a", manifest, "1", "2")
 	require.NoError(t, l.notePeeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
 	require.ErrorContains(t, l.notePeeked("a", "b", []byte(`[{"id":"1"},{"id":"2"}]`), l.Now()), "not the same as before")
@@ -65,7 +65,7 @@ func TestLedgerReportsABundleThatChangesOrComesBack(t *testing.T) {
 	require.ErrorContains(t, l.notePeeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()), "comes again after its Dequeue")
 }
 
-func TestLedgerKnowsTheNoticesThatAreDue(t *testing.T) {
+func TestCrashLedger_KnowsDueNotices(t *testing.T) {
 	l := sentTo("a", request, "1")
 	require.NoError(t, l.notePeeked("a", "b", []byte(`[{"id":"1"}]`), l.Now()))
 	l.noteDequeued("a", "b")

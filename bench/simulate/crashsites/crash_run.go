@@ -196,7 +196,7 @@ func (w *crashRun) workUnderLoad(ctx context.Context, work func(context.Context)
 	})
 	if err := all.Wait(); err != nil {
 		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub had died at: %s\nand the last one has said: %s", err, strings.Join(w.died, "; "), w.hub.errorOutput())
+		return fmt.Errorf("%w\nthe hub was killed at: %s\nthe output of the last one: %s", err, strings.Join(w.died, "; "), w.hub.errorOutput())
 	}
 	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
@@ -216,7 +216,7 @@ func (w *crashRun) awaitNotified(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the domain was not told of %v: %w", left, ctx.Err())
+			return fmt.Errorf("the domain was not notified of %v: %w", left, ctx.Err())
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (w *crashRun) awaitDrained(ctx context.Context) error {
 		case <-changed:
 		case <-changedToo:
 		case <-ctx.Done():
-			return fmt.Errorf("%d events were not fetched, and of %d bundles the domain was not told: %w\n%s",
+			return fmt.Errorf("%d events were not fetched, and the domain was not notified of %d bundles: %w\n%s",
 				missing, len(untold), ctx.Err(), w.ledger.Check().Details())
 		}
 	}
@@ -275,7 +275,7 @@ func (w *crashRun) checkStore(ctx context.Context) error {
 			for i := range report.Findings {
 				fmt.Fprintln(&text, report.Findings[i].String())
 			}
-			return fmt.Errorf("check, repair %t: %d found, %d mended\n%s", repair, report.Found, report.Mended, text.String())
+			return fmt.Errorf("check, repair %t: %d found, %d repaired\n%s", repair, report.Found, report.Mended, text.String())
 		}
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoDeathAtAStepLosesAnything kills hubs at a few random crash sites in each setup. MESSAGEHUB_CRASH_SITES_SEED
+// TestRandomCrashSites_LoseNothing kills hubs at a few random crash sites in each setup. MESSAGEHUB_CRASH_SITES_SEED
 // repeats the choice.
-func TestNoDeathAtAStepLosesAnything(t *testing.T) {
+func TestRandomCrashSites_LoseNothing(t *testing.T) {
 	seed := uint64(numberSetting(t, "MESSAGEHUB_CRASH_SITES_SEED", time.Now().UnixNano()))
 	for _, part := range []struct {
 		place hubSetup

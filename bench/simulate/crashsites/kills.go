@@ -43,7 +43,7 @@ func (w *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) error
 		return ctx.Err()
 	}
 	if !w.hub.wasKilled() || w.hub.last != string(c.Step)+" "+string(c.When) {
-		return fmt.Errorf("%s: the hub has ended by itself: %w\n%s", c, w.hub.err, w.hub.errorOutput())
+		return fmt.Errorf("%s: the hub ended without being killed: %w\n%s", c, w.hub.err, w.hub.errorOutput())
 	}
 	w.died = append(w.died, fmt.Sprintf("%s %s, time %d", c.Step, c.When, nth))
 	w.kills[c]++
@@ -87,7 +87,7 @@ func (w *crashRun) restartHub(ctx context.Context, c crashSite) error {
 	at := strings.Fields(w.hub.first)
 	if len(at) != 2 || at[0] == "none" || at[1] == "none" {
 		w.hub.killProcess()
-		return fmt.Errorf("the hub has no doors: %q\n%s", w.hub.first, w.hub.errorOutput())
+		return fmt.Errorf("the hub printed no addresses: %q\n%s", w.hub.first, w.hub.errorOutput())
 	}
 	return w.domain.startServing(ctx, busAt(at[0]), accountAt(at[1]))
 }

@@ -49,7 +49,7 @@ func (w *crashRun) runStoring(ctx context.Context, cells []crashSite) error {
 	})
 	if err := all.Wait(); err != nil {
 		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe node had died at: %v\nand the last one has said: %s", err, w.died, w.hub.errorOutput())
+		return fmt.Errorf("%w\nthe node was killed at: %v\nthe output of the last one: %s", err, w.died, w.hub.errorOutput())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience)
 	defer cancel()

@@ -24,7 +24,7 @@ func (w observerFunc) noteAfter(step steps.Name)  { w(step, After) }
 
 // A client of the bus receives, settles and sends. The connection reports these steps by name and in order, whatever
 // other frames it carries.
-func TestALineTellsWhatAClientDoes(t *testing.T) {
+func TestObservedConn_ReportsTheStepsOfAClient(t *testing.T) {
 	var setup servicebus.Entities
 	for _, name := range []string{"dataavailable", "charges", "charges-reply", "charges-dequeue"} {
 		setup.Queues = append(setup.Queues, servicebus.QueueSetup{Name: name})

@@ -72,7 +72,7 @@ func (w *crashRun) runPushing(ctx context.Context, cells []crashSite) error {
 	}
 	if err != nil {
 		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.errorOutput())
+		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, w.died, w.hub.errorOutput())
 	}
 	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
@@ -140,7 +140,7 @@ func (w *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-ch
 			_, err = w.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
 		}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
-			return fmt.Errorf("subscriptions that come and go: %w", err)
+			return fmt.Errorf("create and delete subscriptions: %w", err)
 		}
 		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks the context
 	}

@@ -64,7 +64,7 @@ func (w *crashRun) runWatching(ctx context.Context, cells []crashSite) error {
 	}
 	if err != nil {
 		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub had died at: %v\nand the last one has said: %s", err, w.died, w.hub.errorOutput())
+		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, w.died, w.hub.errorOutput())
 	}
 	return w.stopAndVerify(context.WithoutCancel(ctx))
 }
@@ -139,7 +139,7 @@ func (d *watchedDocument) churnWatches(ctx context.Context, stop <-chan struct{}
 			}
 		}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() && refused.status != http.StatusNotFound {
-			return fmt.Errorf("watches that come and go: %w", err)
+			return fmt.Errorf("create and delete watches: %w", err)
 		}
 		_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks the context
 	}

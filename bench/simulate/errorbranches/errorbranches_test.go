@@ -13,7 +13,7 @@ import (
 
 const sample = "./testdata/sample"
 
-func TestErrorBranchesAreFoundByWhatDecides(t *testing.T) {
+func TestErrorBranches_AreFoundByTypes(t *testing.T) {
 	packages, err := loadPackages([]string{sample})
 	require.NoError(t, err)
 	require.Len(t, packages, 1)
@@ -41,7 +41,7 @@ func writeProfile(t *testing.T) string {
 	return path
 }
 
-func TestWhatWasNotReachedIsNamed(t *testing.T) {
+func TestReport_NamesUnreachedBranches(t *testing.T) {
 	path := writeProfile(t)
 	list := filepath.Join(t.TempDir(), "impossible.txt")
 	require.NoError(t, os.WriteFile(list, []byte("# a comment\n\nsample/sample.go Loop#1 no reason at all\n"), 0o600))
@@ -65,7 +65,7 @@ func TestWhatWasNotReachedIsNamed(t *testing.T) {
 	require.ErrorContains(t, runTool(args, &out), "and the reason")
 }
 
-func TestProfilesCountTogether(t *testing.T) {
+func TestProfiles_AreMerged(t *testing.T) {
 	folder := t.TempDir()
 	var paths []string
 	for name, text := range map[string]string{
@@ -83,12 +83,12 @@ func TestProfilesCountTogether(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(paths[0], []byte("mode: set\nnonsense\n"), 0o600))
 	_, err = readProfiles(paths)
-	require.ErrorContains(t, err, ":2 is no line of a coverage profile")
+	require.ErrorContains(t, err, ":2 is not a line of a coverage profile")
 }
 
-func TestAProfileThatKnowsNothingOfAPackageIsRefused(t *testing.T) {
+func TestProfile_OfOtherPackageIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty.out")
 	require.NoError(t, os.WriteFile(path, []byte("mode: set\n"), 0o600))
 	err := runTool([]string{"-packages", sample, path}, &bytes.Buffer{})
-	require.ErrorContains(t, err, "make one of the code as it is now, with -coverpkg")
+	require.ErrorContains(t, err, "create one from the current code, with -coverpkg")
 }

@@ -53,7 +53,7 @@ func runTool(args []string, to io.Writer) error {
 		return err
 	}
 	if set.NArg() == 0 {
-		return errors.New("name the coverage profiles")
+		return errors.New("want the coverage profiles as arguments")
 	}
 	reached, err := readProfiles(set.Args())
 	if err != nil {

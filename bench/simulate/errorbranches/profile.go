@@ -61,7 +61,7 @@ func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) erro
 		var statements, count int
 		_, err := fmt.Sscanf(line[colon+1:], "%d.%d,%d.%d %d %d", &from.line, &from.column, &to.line, &to.column, &statements, &count)
 		if colon < 0 || err != nil {
-			return fmt.Errorf("%s:%d is no line of a coverage profile: %q", path, number, line)
+			return fmt.Errorf("%s:%d is not a line of a coverage profile: %q", path, number, line)
 		}
 		name := line[:colon]
 		if blocks[name] == nil {
@@ -83,7 +83,7 @@ func (p profile) isReached(file string, position token.Position) (reached bool, 
 		}
 	}
 	if inner == nil {
-		return false, fmt.Errorf("no profile knows %s:%d: make one of the code as it is now, with -coverpkg", file, position.Line)
+		return false, fmt.Errorf("no profile has %s:%d: create one from the current code, with -coverpkg", file, position.Line)
 	}
 	return inner.reached, nil
 }

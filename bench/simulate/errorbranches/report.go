@@ -28,7 +28,7 @@ func judgePackage(p *parsedPackage, by profile, impossible *exceptions) (*packag
 		case err != nil:
 			return nil, err
 		case reached && ok:
-			return nil, fmt.Errorf("%s is listed as impossible but was reached: take it off the list", b.nameInList())
+			return nil, fmt.Errorf("%s is listed as impossible but was reached: remove it from the list", b.nameInList())
 		case reached:
 			r.reached++
 		case ok:

@@ -204,7 +204,7 @@ func (x *exploration) checkCommit(from int, r *request, changes commit) error {
 	slices.Reverse(way)
 	for _, c := range slices.Concat(x.preparation, way) {
 		if err := o.Commit(c); err != nil {
-			return fmt.Errorf("a commit on the way is wrong that was right before: %w", err)
+			return fmt.Errorf("an earlier commit now violates a rule: %w", err)
 		}
 	}
 	err := o.Commit(changes)

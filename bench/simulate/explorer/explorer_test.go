@@ -53,8 +53,8 @@ func TestScenarios_HoldInEveryOrder(t *testing.T) {
 	}
 }
 
-// TestDeletedContentHoldsInEveryOrder explores all scenarios of deleted content.
-func TestDeletedContentHoldsInEveryOrder(t *testing.T) {
+// TestDeletedContent_HoldsInEveryOrder explores all scenarios of deleted content.
+func TestDeletedContent_HoldsInEveryOrder(t *testing.T) {
 	for _, s := range contentScenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			r, _ := exploreScenario(t, s, time.Minute)
@@ -68,7 +68,7 @@ func TestDeletedContentHoldsInEveryOrder(t *testing.T) {
 func TestEveryScenario_HoldsInEveryOrder(t *testing.T) {
 	file := os.Getenv("MESSAGEHUB_EXPLORER_RESULTS")
 	if file == "" {
-		t.Log("left out: MESSAGEHUB_EXPLORER_RESULTS names no file")
+		t.Log("left out: MESSAGEHUB_EXPLORER_RESULTS is not set")
 		return
 	}
 	most := 10 * time.Minute
@@ -108,22 +108,22 @@ func (r *explorationReport) addLine(s *Scenario, found Result, took time.Duratio
 
 func (r *explorationReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Small worlds\n\n`make explore` wrote this; do not edit it.\n\n- commit: %s\n- at most %s for each scenario\n\n", r.commit, r.limit)
-	b.WriteString("Every interleaving of every request, with a state cache; see the package comment for\nwhat a state is. Depth is the longest way, in requests; width the most choices in one\nstate; stores how many different contents the store had; histories how many different\npasts the parties had; ends how many different ends were drained, saved again and\nchecked. A scenario that is not exhausted was explored to the depth that is stated,\nbut for the last layer.\n\n")
+	fmt.Fprintf(&b, "# Explored scenarios\n\n`make explore` wrote this; do not edit it.\n\n- commit: %s\n- at most %s for each scenario\n\n", r.commit, r.limit)
+	b.WriteString("Every interleaving of all requests; the package comment says what a state is. Depth is the\nlongest path, in requests; width is the largest number of choices in one state; stores is the\nnumber of different contents of the store; histories is the number of different histories of\nthe parties; ends is the number of different ends that were checked. A scenario that is not\nexhausted was explored up to one step less than its depth.\n\n")
 	b.WriteString("| scenario | about | states | transitions | depth | width | stores | histories | ends | seconds | exhausted |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	b.WriteString(strings.Join(r.lines, "\n") + "\n")
 	return b.String()
 }
 
-func TestTheSameWorldIsExploredInTheSameWay(t *testing.T) {
+func TestExplore_IsRepeatable(t *testing.T) {
 	first, _ := exploreScenario(t, findScenario(t, "dequeue-dequeue-lost"), 0)
 	again, _ := exploreScenario(t, findScenario(t, "dequeue-dequeue-lost"), 0)
 	require.Equal(t, first, again)
 }
 
-// TestTheOrderOfAnswersUnderWayTogetherDoesNotMatter compares the exploration with one in which that order
+// TestExplore_MergesOrdersOfConcurrentAnswers compares the exploration with one in which that order
 // distinguishes histories.
-func TestTheOrderOfAnswersUnderWayTogetherDoesNotMatter(t *testing.T) {
+func TestExplore_MergesOrdersOfConcurrentAnswers(t *testing.T) {
 	for _, name := range []string{"dequeue-dequeue-lost", "save-dequeue"} {
 		few, _ := exploreScenario(t, findScenario(t, name), 0)
 		s := findScenario(t, name)

@@ -50,8 +50,8 @@ func dropPatchCondition(name steps.Name) func(*request) {
 	}
 }
 
-// TestTheExplorerHasTeeth breaks the hub's requests, and checks that the explorer finds it.
-func TestTheExplorerHasTeeth(t *testing.T) {
+// TestExplorer_FindsBrokenConditions breaks the hub's requests, and checks that the explorer finds it.
+func TestExplorer_FindsBrokenConditions(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		scenario string

@@ -109,7 +109,7 @@ func (p *partyPlayer) playParty(parent *partyHistory, request string, a *answer)
 		held := proc.takeRequest(at.request)
 		if held == nil {
 			defer proc.killProcess()
-			return nil, fmt.Errorf("party %s does not do again what it did: no request\n%s\nbut\n%s", p.scenario.Parties[p.party].Name, at.request, proc.describePending())
+			return nil, fmt.Errorf("party %s does not repeat its requests: want\n%s\ngot\n%s", p.scenario.Parties[p.party].Name, at.request, proc.describePending())
 		}
 		held.reply <- at.answer
 		proc.awaitHalt()

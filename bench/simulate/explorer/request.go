@@ -70,7 +70,7 @@ func requestOf(req *http.Request) (*request, error) {
 	r.partition.container, _ = containers.NameOf(req)
 	r.partition.key = headerOf(r.header, partitionHeader)
 	if r.partition.key == "" {
-		return nil, fmt.Errorf("%s asks several partitions, which this explorer does not know how to order", r.name)
+		return nil, fmt.Errorf("%s reads several partitions, which the explorer cannot order", r.name)
 	}
 	var key strings.Builder
 	fmt.Fprintf(&key, "%s %s\n", r.method, r.path)

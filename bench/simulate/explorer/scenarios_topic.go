@@ -63,7 +63,7 @@ func (v *endVerifier) verifyTopic(s *state) error {
 		return fmt.Errorf("a fresh node publishes: %w", err)
 	}
 	if left, err = m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend); err != nil || len(left) > 0 {
-		return errors.Join(fmt.Errorf("%d changes are left for the topic that were published", len(left)), err)
+		return errors.Join(fmt.Errorf("%d published changes are left for the topic", len(left)), err)
 	}
 	found, err := m.push.Read(m.ctx, domain.ObjectsStream(), domain.Position{}, 100)
 	if err != nil {

@@ -125,7 +125,7 @@ func (v *endVerifier) verifyMailbox(s *state) error {
 	if err := v.checkStore(); err != nil {
 		return err
 	}
-	if err := v.drainMailbox("what was committed is not what is delivered"); err != nil {
+	if err := v.drainMailbox("committed events are not delivered"); err != nil {
 		return err
 	}
 	if v.Sweeps { // a removed id counts as new
@@ -138,7 +138,7 @@ func (v *endVerifier) verifyMailbox(s *state) error {
 		}
 		v.ledger.Saved(0, v.offered...)
 	}
-	if err := v.drainMailbox("after everything was saved again, not everything is delivered once"); err != nil {
+	if err := v.drainMailbox("after everything was saved again, not every event is delivered once"); err != nil {
 		return err
 	}
 	return v.checkStore()
@@ -279,7 +279,7 @@ func (v *endVerifier) checkSight(at *sight) error {
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}
-	return fmt.Errorf("%s: it was told %w", at.what, at.err)
+	return fmt.Errorf("%s: the answer was %w", at.what, at.err)
 }
 
 func sameBundle(a, b repositorytest.Peeked) bool {
@@ -308,11 +308,11 @@ func checkOrder(before, after []sight, fresh bool) error {
 	for i := range after {
 		switch at := &after[i]; {
 		case at.what == "peeked" && dequeued[at.bundle.ID]:
-			return fmt.Errorf("it peeked bundle %s, which had been dequeued", at.bundle.ID)
+			return fmt.Errorf("a Peek returned bundle %s after it was dequeued", at.bundle.ID)
 		case at.what == "peeked" && gone[at.bundle.Object] && !at.bundle.LacksContent():
-			return fmt.Errorf("it was handed out object %s, which had been marked as deleted", at.bundle.Object)
+			return fmt.Errorf("a Peek returned object %s after it was marked as deleted", at.bundle.Object)
 		case at.what == "empty" && saved && fresh && i == 0:
-			return errors.New("it peeked nothing, although something had been saved")
+			return errors.New("a Peek returned no data after an event was saved")
 		}
 	}
 	return nil

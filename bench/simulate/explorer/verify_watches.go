@@ -26,7 +26,7 @@ func (v *endVerifier) verifyWatches(s *state) error {
 	}
 	left, err := m.changes.Changes(m.ctx, v.watchedResource())
 	if err != nil || len(left) > 0 {
-		return errors.Join(fmt.Errorf("%d changes are left that were published", len(left)), err)
+		return errors.Join(fmt.Errorf("%d published changes are left", len(left)), err)
 	}
 	versions, err := m.countVersions()
 	if err != nil {
@@ -134,5 +134,5 @@ func (v *endVerifier) checkWatchSight(at *sight) error {
 	case (kind == domain.Uncertain || kind == domain.Unavailable || kind == domain.Busy) && v.Lost+v.Stale+v.Crashes > 0:
 		return nil
 	}
-	return fmt.Errorf("%s: it was told %w", at.what, at.err)
+	return fmt.Errorf("%s: the answer was %w", at.what, at.err)
 }

@@ -186,7 +186,7 @@ func (c *randomClient) dequeueRandomly() {
 	}
 }
 
-func TestWhatARightHubAnswersIsLegal(t *testing.T) {
+func TestCheck_AcceptsAnswersOfACorrectHub(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for seed := range uint64(300) {
 		h := randomHistory(t, seed, 4, 60, float64(seed%3)*0.1).Stretched(rand.New(rand.NewPCG(seed, 0)), int64(seed%4)*2)
@@ -196,7 +196,7 @@ func TestWhatARightHubAnswersIsLegal(t *testing.T) {
 }
 
 // The reductions of a search rely on the rest of the history, so they must be right in illegal histories as well.
-func TestTheQuickSearchSaysWhatThePlainOneSays(t *testing.T) {
+func TestCheck_EqualsThePlainSearch(t *testing.T) {
 	var verdicts [3]int
 	random := rand.New(rand.NewPCG(7, 7))
 	for seed := range uint64(300) {

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-func TestPeekRepeatsTheOneOpenBundle(t *testing.T) {
+func TestPeek_RepeatsTheOpenBundle(t *testing.T) {
 	checkRules(t, history.Options{}, []rule{
 		{"the same again, whatever came meanwhile", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
@@ -87,7 +87,7 @@ func TestPeekRepeatsTheOneOpenBundle(t *testing.T) {
 	})
 }
 
-func TestADequeueTakesEffectOnce(t *testing.T) {
+func TestDequeue_TakesEffectOnce(t *testing.T) {
 	open := func(s *scriptedHistory) {
 		s.sendEvents("A1", "1")
 		s.peekShown(newBundle("x", "A1", "1"))

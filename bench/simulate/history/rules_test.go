@@ -77,7 +77,7 @@ const (
 	illegal = history.Illegal
 )
 
-func TestNothingIsLostDoubledOrReordered(t *testing.T) {
+func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
 	checkRules(t, history.Options{}, []rule{
 		{"sent, shown, dequeued, empty", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1 2")
@@ -151,7 +151,7 @@ func TestNothingIsLostDoubledOrReordered(t *testing.T) {
 	})
 }
 
-func TestAnIdStandsForOneContent(t *testing.T) {
+func TestID_HasOneContent(t *testing.T) {
 	other := newEvent("1", "A1")
 	other.Content = "other"
 	told := func(s *scriptedHistory, t history.Tally, all ...history.Event) {
@@ -178,7 +178,7 @@ func TestAnIdStandsForOneContent(t *testing.T) {
 	})
 }
 
-func TestTheEventsOfASendComeTogether(t *testing.T) {
+func TestSend_BecomesVisibleAtOnce(t *testing.T) {
 	halves := func(s *scriptedHistory) (end func()) {
 		both := s.Send(0, s.nextTick(), newEvent("1", "A1"), newEvent("2", "B1"))
 		return func() { both(s.nextTick(), history.Accepted) }
@@ -218,7 +218,7 @@ func TestTheEventsOfASendComeTogether(t *testing.T) {
 	})
 }
 
-func TestABundleBeginsWithTheFirstOfAllThatWaits(t *testing.T) {
+func TestBundle_BeginsWithTheFirstWaitingEvent(t *testing.T) {
 	checkRules(t, history.Options{}, []rule{
 		{"the first cabinet of a group", legal, func(s *scriptedHistory) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "A2"), newEvent("3", "A1"))
@@ -243,7 +243,7 @@ func TestABundleBeginsWithTheFirstOfAllThatWaits(t *testing.T) {
 	})
 }
 
-func TestABundleKeepsTheRulesOfBundling(t *testing.T) {
+func TestBundle_KeepsTheRulesOfBundling(t *testing.T) {
 	heavy := func(id string, kb int64) history.Event {
 		e := newEvent(id, "A1")
 		e.Weight = kb

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/history"
 )
 
-func TestWhatHasNoAnswerMayHaveHappenedAtAnyLaterTimeOrNever(t *testing.T) {
+func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 	lost := func(s *scriptedHistory, ids string) {
 		s.Send(0, s.nextTick(), newEvents("A1", ids)...)(s.nextTick(), history.Unknown)
 	}
@@ -105,7 +105,7 @@ func TestWhatHasNoAnswerMayHaveHappenedAtAnyLaterTimeOrNever(t *testing.T) {
 	})
 }
 
-func TestNoneIsAboutWhatWasThereWhenThePeekBegan(t *testing.T) {
+func TestNone_ConcernsEventsBeforeThePeek(t *testing.T) {
 	rules := []rule{
 		{"with an event there", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
@@ -129,7 +129,7 @@ func TestNoneIsAboutWhatWasThereWhenThePeekBegan(t *testing.T) {
 	checkRules(t, history.Options{StaleReads: true}, rules)
 }
 
-func TestOldReadsExcuseNothingButAMissedBundle(t *testing.T) {
+func TestStaleReads_ExcuseMissedBundlesOnly(t *testing.T) {
 	two := func(s *scriptedHistory) {
 		s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
 		s.peekShown(newBundle("y", "B1", "2"), "B")
@@ -172,7 +172,7 @@ func TestOldReadsExcuseNothingButAMissedBundle(t *testing.T) {
 	})
 }
 
-func TestAnIllegalHistorySaysHowFarItIsPossible(t *testing.T) {
+func TestIllegalHistory_ShowsItsLongestOrder(t *testing.T) {
 	s := &scriptedHistory{}
 	s.sendEvents("A1", "1")
 	s.peekShown(newBundle("x", "A1", "1"))
@@ -189,7 +189,7 @@ func TestAnIllegalHistorySaysHowFarItIsPossible(t *testing.T) {
 	require.Contains(t, result.String(), "illegal after")
 }
 
-func TestASearchThatIsGivenUpHasShownNothing(t *testing.T) {
+func TestCheck_GivesUpAtItsLimit(t *testing.T) {
 	s := &scriptedHistory{}
 	s.sendEvents("A1", "1")
 	s.peekShown(newBundle("x", "A1", "1"))
@@ -200,7 +200,7 @@ func TestASearchThatIsGivenUpHasShownNothing(t *testing.T) {
 }
 
 // Clients without an answer repeat the same Send.
-func TestASearchPlacesOneOfManySendsOfTheSame(t *testing.T) {
+func TestCheck_PlacesOneOfManyEqualSends(t *testing.T) {
 	s := &scriptedHistory{}
 	for range 12 {
 		for client := range 3 {
@@ -212,7 +212,7 @@ func TestASearchPlacesOneOfManySendsOfTheSame(t *testing.T) {
 	require.Equal(t, legal, s.History().Check(history.Options{}).Verdict)
 }
 
-func TestASearchNeedsNoClock(t *testing.T) {
+func TestCheck_NeedsNoClock(t *testing.T) {
 	h := randomHistory(t, 1, 4, 60, 0.1) // outside a bubble the time shows which bundle was opened first
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -221,6 +221,6 @@ func TestASearchNeedsNoClock(t *testing.T) {
 	})
 }
 
-func TestAHistoryOfNothingIsLegal(t *testing.T) {
+func TestEmptyHistory_IsLegal(t *testing.T) {
 	require.Equal(t, legal, new(history.Recorder).History().Check(history.Options{}).Verdict)
 }

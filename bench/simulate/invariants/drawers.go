@@ -1,6 +1,6 @@
 package invariants
 
-// A drawer is what is known of a drawer from its documents and from the intents that announced it.
+// A drawer is the known state of a drawer from its documents and from the intents that announced it.
 type drawer struct {
 	r       *recipient
 	cabinet string

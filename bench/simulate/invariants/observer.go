@@ -169,7 +169,7 @@ func (o *Observer) markReached(state string) {
 	}
 }
 
-// A recipient is what is known of a recipient.
+// A recipient is the known state of a recipient.
 type recipient struct {
 	key      Key // key of its head
 	head     head

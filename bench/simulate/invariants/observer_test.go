@@ -240,7 +240,7 @@ func observeHistory(t *testing.T, history []commit) *Observer {
 	return o
 }
 
-func TestARightHistoryBreaksNoRule(t *testing.T) {
+func TestObserver_AcceptsACorrectHistory(t *testing.T) {
 	observeHistory(t, append(removed[:15:15], commit{gateWithout(5, 4)}, commit{headAfterReuse(3)}))
 	observeHistory(t, append(removed[:15:15], commit{headAfterReuse(3)}, commit{gateWithout(5, 4)}))
 	observeHistory(t, append(cleared[:9:9], open1, dequeue1, open2, dequeue2, commit{headOf(4, 5, nil, undone, fields{cab: fields{"floor": 2}})},
@@ -263,8 +263,8 @@ func TestARightHistoryBreaksNoRule(t *testing.T) {
 	observeHistory(t, append(floored[:10:10], commit{drawerOf(first, 1, 1, 3, true, "i0")}))                      // documents below the floor are not checked
 }
 
-// TestEveryRuleIsHeld breaks each rule by a commit after a history without violations.
-func TestEveryRuleIsHeld(t *testing.T) {
+// TestObserver_FindsEachViolation breaks each rule by a commit after a history without violations.
+func TestObserver_FindsEachViolation(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		rule    string
@@ -399,13 +399,13 @@ func TestEveryRuleIsHeld(t *testing.T) {
 	}
 }
 
-func TestADocumentOfAnUnknownContainerIsAViolation(t *testing.T) {
+func TestObserver_RejectsUnknownContainers(t *testing.T) {
 	err := observeHistory(t, saved).Commit(commit{putDocument("deliveries", "a", "1", fields{"id": "1"})})
 	require.ErrorContains(t, err, `containers: no rule judges the documents of this container`)
 	require.ErrorContains(t, err, "document deliveries")
 }
 
-func TestAViolationShowsWhatWasAndWhatIs(t *testing.T) {
+func TestViolation_ShowsBothStates(t *testing.T) {
 	err := observeHistory(t, saved).Commit(commit{headOf(3, 4, nil, filled)})
 	require.ErrorContains(t, err, `"watermark":4`)
 	require.ErrorContains(t, err, `"watermark":3`)

@@ -24,7 +24,7 @@ func moduleRootOf(t *testing.T) string {
 }
 
 // A failure means that the code of a mutant has changed: check whether the rule still exists, and update the patch.
-func TestEveryMutantFitsTheCodeAsItIs(t *testing.T) {
+func TestEveryMutantFitsTheCode(t *testing.T) {
 	all, err := readMutants()
 	require.NoError(t, err)
 	for _, m := range all {
@@ -46,7 +46,7 @@ func TestEveryMutantFitsTheCodeAsItIs(t *testing.T) {
 	}
 }
 
-func TestThereAreEnoughMutantsAndEachIsOneOfItsKind(t *testing.T) {
+func TestThereAreEnoughMutants(t *testing.T) {
 	all, err := readMutants()
 	require.NoError(t, err)
 	seen := make(map[string]string)
@@ -67,7 +67,7 @@ func TestThereAreEnoughMutantsAndEachIsOneOfItsKind(t *testing.T) {
 	require.GreaterOrEqual(t, seeded, 25, "mutants for the simulation")
 }
 
-func TestEveryKillerIsThere(t *testing.T) {
+func TestEveryKillerExists(t *testing.T) {
 	all, err := readMutants()
 	require.NoError(t, err)
 	for _, m := range all {
@@ -104,7 +104,7 @@ Killer: simulate
  three
 `
 
-func TestAPatchFitsToTheLetterOrNotAtAll(t *testing.T) {
+func TestPatch_MustFitExactly(t *testing.T) {
 	m, err := parseMutant(small)
 	require.NoError(t, err)
 	p := &m.patches[0]
@@ -118,18 +118,18 @@ func TestAPatchFitsToTheLetterOrNotAtAll(t *testing.T) {
 	}
 	for _, source := range []string{"one\ntwo\nfour\n", "one\n two\nthree\n", "one\n2\nthree\n", "twenty-one\ntwo\nthree\n", ""} {
 		_, err := p.applyTo(source)
-		require.ErrorContains(t, err, "has no such lines any more", source)
+		require.ErrorContains(t, err, "does not have these lines", source)
 	}
 	_, err = p.applyTo("one\ntwo\nthree\none\ntwo\nthree\n")
 	require.ErrorContains(t, err, "in 2 places")
 }
 
-func TestAPatchThatIsNoneIsRefused(t *testing.T) {
+func TestPatch_MalformedIsRefused(t *testing.T) {
 	for what, text := range map[string]string{
 		"changes no file":      strings.ReplaceAll(small, "--- a/a.go\n", ""),
 		"does not begin":       strings.Replace(small, "+++ b/a.go", "+++ b/b.go", 1),
 		"is cut off":           strings.TrimSuffix(small, " three\n"),
-		"other lines than it":  strings.Replace(small, "+2\n", "+2\n+2\n", 1),
+		"does not have the lines":  strings.Replace(small, "+2\n", "+2\n+2\n", 1),
 		"nothing is changed":   strings.Split(small, "@@")[0],
 		"lacks Rule":           strings.Replace(small, "Rule: it counts up.", "", 1),
 		"is neither Rule":      strings.Replace(small, "Rule:", "Role:", 1),
@@ -140,7 +140,7 @@ func TestAPatchThatIsNoneIsRefused(t *testing.T) {
 	}
 }
 
-func TestAReasonIsOneLineOfATable(t *testing.T) {
+func TestReason_IsOneLine(t *testing.T) {
 	require.Equal(t, "panic: a / b", reasonOf("=== RUN x\n\npanic: a | b\n\tgoroutine 1\n"))
 	require.Equal(t, "H3: 5 before 4", reasonOf("--- FAIL: TestSeeds\n    a_test.go:1: \n\tError Trace:\ta.go\n\tError:      \tH3: 5 before 4\n"))
 	require.Equal(t, "H2: twice", reasonOf("906 steps\n--- FAIL: TestSeeds\n    --- FAIL: TestSeeds/7\n        simulate_test.go:31: seed 7: H2: twice\n            at step 5\n"))

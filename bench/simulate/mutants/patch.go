@@ -71,7 +71,7 @@ func parseHunk(lines []string) (h hunk, n int, err error) {
 			after--
 		}
 		if !strings.ContainsRune(" -+", rune(mark)) || before < 0 || after < 0 {
-			return h, 0, fmt.Errorf("the hunk %q has other lines than it says, at %q", lines[0], lines[n])
+			return h, 0, fmt.Errorf("the hunk %q does not have the lines that its header says, at %q", lines[0], lines[n])
 		}
 	}
 	return h, n, nil
@@ -93,9 +93,9 @@ func (p *patch) applyTo(source string) (string, error) {
 		case 1:
 			source = source[:at[0]] + h.after + source[at[0]+len(h.before):]
 		case 0:
-			return "", fmt.Errorf("hunk %d: %s has no such lines any more; write the mutant anew:\n%s", i+1, p.path, h.before)
+			return "", fmt.Errorf("hunk %d: %s does not have these lines; update the mutant:\n%s", i+1, p.path, h.before)
 		default:
-			return "", fmt.Errorf("hunk %d: %s has these lines in %d places; give it more of them:\n%s", i+1, p.path, len(at), h.before)
+			return "", fmt.Errorf("hunk %d: %s has these lines in %d places; add context lines:\n%s", i+1, p.path, len(at), h.before)
 		}
 	}
 	return source, nil

@@ -37,14 +37,14 @@ func resultTable(ctx context.Context, all []*mutant, verdicts []verdict) string 
 		}
 	}
 	slices.Sort(seeds)
-	fmt.Fprintf(&b, "# The hub with one rule left out\n\n`make mutants` wrote this; do not edit it.\n\n")
+	fmt.Fprintf(&b, "# Mutants: the hub with one rule left out\n\n`make mutants` wrote this; do not edit it.\n\n")
 	fmt.Fprintf(&b, "- commit: %s\n- machine: %d cores, %s/%s\n- Go: %s\n\n", currentCommit(ctx), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	fmt.Fprintf(&b, "%d of %d mutants were killed, %d of them by the simulation", killed, len(all), len(seeds))
 	if len(seeds) > 0 {
 		fmt.Fprintf(&b, ": half of these within %d seeds, the last within %d", seeds[(len(seeds)-1)/2], seeds[len(seeds)-1])
 	}
-	b.WriteString(". What each leaves out, and how, is the patch of its name.\nSeeds are tried from 0 on; seconds are those of all processes side by side.\n\n")
-	b.WriteString("| mutant | the rule, and what is done instead | invariant | killed by | seeds to kill | seconds |\n|---|---|---|---|---|---|\n")
+	b.WriteString(". Each patch shows what its mutant leaves out.\nSeeds are tried from 0; seconds are wall-clock time of all processes together.\n\n")
+	b.WriteString("| mutant | the rule, and what the mutant does instead | invariant | killed by | seeds to kill | seconds |\n|---|---|---|---|---|---|\n")
 	for i, m := range all {
 		v := verdicts[i]
 		by, toKill := v.By, "-"

@@ -123,7 +123,7 @@ func (s *seedSearch) tryPiece(ctx context.Context, p seedRange) (seed int, why s
 			return seed, why, err
 		}
 	}
-	return 0, "", fmt.Errorf("%s: seeds %d to %d fail together, and none of them alone:\n%s", s.name, p.from, p.from+p.seeds-1, out)
+	return 0, "", fmt.Errorf("%s: seeds %d to %d fail together, but none fails alone:\n%s", s.name, p.from, p.from+p.seeds-1, out)
 }
 
 var failedSubtest = regexp.MustCompile(`(?m)^\s*--- FAIL: TestSeeds/(\d+) `)

@@ -55,7 +55,7 @@ func newSearch(t *testing.T, upTo int, seeds string) *seedSearch {
 	return &seedSearch{mutantCampaign: c, binary: binary, name: "stand-in", upTo: upTo, verdict: verdict{Mutant: "m", Binary: "b"}}
 }
 
-func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
+func TestSearch_FindsTheFirstKillingSeed(t *testing.T) {
 	for seeds, want := range map[string]verdict{
 		"0":        {Seeds: 1, By: "H1: seed 0 has lost an event"},
 		"30 17 31": {Seeds: 18, By: "H1: seed 17 has lost an event"},
@@ -71,7 +71,7 @@ func TestTheFirstSeedThatKillsIsFound(t *testing.T) {
 	}
 }
 
-func TestAMutantThatOutlivesAllSeedsHasSurvived(t *testing.T) {
+func TestSearch_ReportsSurvivors(t *testing.T) {
 	s := newSearch(t, 20, "20 21")
 	v, err := s.runSearch(t.Context())
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAMutantThatOutlivesAllSeedsHasSurvived(t *testing.T) {
 	require.ErrorContains(t, survivorError([]verdict{v}), "1 mutants survive: m")
 }
 
-func TestASearchGoesOnWhereItWasBrokenOff(t *testing.T) {
+func TestSearch_ResumesAfterAnInterruption(t *testing.T) {
 	s := newSearch(t, 10, "5 12")
 	s.verdict.Survived, s.upTo = 6, 20 // an earlier run has tried seed 5
 	v, err := s.runSearch(t.Context())

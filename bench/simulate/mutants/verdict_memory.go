@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// A verdict is what is known of a mutant.
+// A verdict is the known result of a mutant.
 type verdict struct {
 	Mutant   string  `json:"mutant"`
 	Binary   string  `json:"binary"` // hash of the tested binary
@@ -49,7 +49,7 @@ func openMemory(file string) (*verdictMemory, error) {
 		err = json.Unmarshal(text, &m.verdicts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what was found before; remove the file to begin anew: %w", err)
+		return nil, fmt.Errorf("read earlier verdicts; delete the file to start again: %w", err)
 	}
 	return m, nil
 }

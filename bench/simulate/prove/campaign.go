@@ -160,10 +160,10 @@ func (c *proofCampaign) verdictError(f flags) error {
 		}
 	}
 	if c.broken {
-		return errors.Join(append(all, errors.New("not finished: the same command goes on"))...)
+		return errors.Join(append(all, errors.New("not finished: run the same command to resume"))...)
 	}
 	if f.rare > 0 && len(c.state.Coverage) == 0 {
-		all = append(all, errors.New("the simulation names no rare states"))
+		all = append(all, errors.New("the simulation reports no rare states"))
 	}
 	for _, name := range c.state.rarestStates() {
 		if n := c.state.Coverage[name]; n < int64(f.rare) {

@@ -45,7 +45,7 @@ func resumeState(t *testing.T, c *proofCampaign, commit string) {
 
 func tenSeeds() flags { return flags{seeds: 10, piece: 3} }
 
-func TestEverySeedIsRunOnceAndAddedUp(t *testing.T) {
+func TestCampaign_RunsEverySeedOnce(t *testing.T) {
 	c := newCampaign(t, fake{Steps: 100})
 	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	require.NoError(t, c.verdictError(flags{}))
@@ -61,7 +61,7 @@ func TestEverySeedIsRunOnceAndAddedUp(t *testing.T) {
 	require.ErrorContains(t, c.verdictError(flags{rare: 20}), "reached 0 times, want 20: own 412")
 }
 
-func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
+func TestCampaign_SavesFailedSeedsAndFails(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{4}})
 	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	want := []failure{{4, "c1", "an event was lost", ""}}
@@ -90,7 +90,7 @@ func TestAFailingSeedIsKeptAndFailsTheCampaign(t *testing.T) {
 	require.NoError(t, c.verdictError(flags{}))
 }
 
-func TestASeedThatFailsNoMoreOnALaterCommitIsMended(t *testing.T) {
+func TestCampaign_MarksSeedsAsRepairedOnLaterCommits(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{4}})
 	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	again := func(commit string) {
@@ -107,7 +107,7 @@ func TestASeedThatFailsNoMoreOnALaterCommitIsMended(t *testing.T) {
 	require.NoError(t, c.verdictError(flags{}))
 }
 
-func TestASeedThatKillsItsProcessIsFound(t *testing.T) {
+func TestCampaign_FindsASeedThatKillsItsProcess(t *testing.T) {
 	c := newCampaign(t, fake{Dies: []uint64{4}})
 	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
 	require.Equal(t, []failure{{4, "c1", "panic: all is lost", ""}}, c.state.Failed)
@@ -115,7 +115,7 @@ func TestASeedThatKillsItsProcessIsFound(t *testing.T) {
 	require.EqualValues(t, 9, c.state.Histories)
 }
 
-func TestSeedsThatAreRunTwiceCountForThemselves(t *testing.T) {
+func TestCampaign_CountsSecondRunsSeparately(t *testing.T) {
 	c := newCampaign(t, fake{Differs: []uint64{1, 8}, Steps: 10})
 	f := tenSeeds()
 	f.twice = 5
@@ -126,7 +126,7 @@ func TestSeedsThatAreRunTwiceCountForThemselves(t *testing.T) {
 	require.Equal(t, []failure{{1, "c1", "two runs differ: step 3", ""}}, c.state.Failed)
 }
 
-func TestACampaignThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {
+func TestCampaign_ResumesAfterAnInterruption(t *testing.T) {
 	c := newCampaign(t, fake{Steps: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	run := c.run
@@ -150,7 +150,7 @@ func TestACampaignThatWasBrokenOffGoesOnWhereItWas(t *testing.T) {
 	require.EqualValues(t, 10, c.state.Steps)
 }
 
-func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
+func TestCampaign_EndsAfterItsDuration(t *testing.T) {
 	c := newCampaign(t, fake{})
 	c.workers = 1
 	var seconds atomic.Int64
@@ -169,7 +169,7 @@ func TestACampaignEndsWhenItsTimeIsOver(t *testing.T) {
 	require.InDelta(t, 3600, c.state.Wall, 0.1)
 }
 
-func TestACampaignStopsWhenTooMuchFails(t *testing.T) {
+func TestCampaign_StopsAfterTooManyFailures(t *testing.T) {
 	c := newCampaign(t, fake{Fails: []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}})
 	c.workers, c.failures = 1, 5
 	require.NoError(t, c.runPieces(t.Context(), c.planPieces(nil, tenSeeds())))
@@ -177,7 +177,7 @@ func TestACampaignStopsWhenTooMuchFails(t *testing.T) {
 	require.ErrorContains(t, c.verdictError(flags{}), "not finished")
 }
 
-func TestAProcessThatCannotBeStartedIsNoFailingSeed(t *testing.T) {
+func TestCampaign_FailsIfAProcessCannotStart(t *testing.T) {
 	c := newCampaign(t, fake{})
 	c.workers = 1
 	c.run = (&simulationProcess{command: []string{filepath.Join(t.TempDir(), "none")}}).runPiece
@@ -185,7 +185,7 @@ func TestAProcessThatCannotBeStartedIsNoFailingSeed(t *testing.T) {
 	require.Empty(t, c.state.Failed)
 }
 
-func TestAnotherTreeBeginsANewCampaign(t *testing.T) {
+func TestCampaign_BeginsAgainOnAnotherCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "campaign.json")
 	old := &state{Origins: []testedTree{{Commit: "c1"}}, Steps: 5}
 	require.NoError(t, old.saveTo(path))
@@ -218,7 +218,7 @@ func TestAnotherTreeBeginsANewCampaign(t *testing.T) {
 	require.Zero(t, s.Steps, "two trees with changes are never known to be the same")
 }
 
-func TestSpansTellWhatIsMissing(t *testing.T) {
+func TestSpans_ReturnMissingSeeds(t *testing.T) {
 	var s spans
 	for _, each := range []span{{10, 5}, {0, 5}, {20, 5}, {5, 3}, {12, 4}} {
 		s = s.withSpan(each)

@@ -54,29 +54,29 @@ type flags struct {
 func parseFlags(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("prove", flag.ContinueOnError)
-	set.Uint64Var(&f.from, "from", 0, "the first seed")
-	set.Uint64Var(&f.seeds, "seeds", 500, "how many seeds")
-	set.BoolVar(&f.fresh, "fresh", false, "take seeds that nobody has tried before, in place of -from")
-	set.Uint64Var(&f.twice, "twice", 0, "how many of the seeds to run once more, twice each, to compare the traces")
-	set.Uint64Var(&f.piece, "piece", 50, "how many seeds a process is given at a time")
-	set.IntVar(&f.workers, "workers", runtime.NumCPU(), "how many processes")
-	set.IntVar(&f.rare, "rare", 0, "how often each rare state has to be reached")
-	set.IntVar(&f.failures, "failures", 20, "after how many failing seeds to stop")
-	set.DurationVar(&f.duration, "duration", 0, "begin no more pieces after this time; 0: go on to the end")
-	set.BoolVar(&f.goOn, "continue", false, "go on though the tree is another than before")
-	set.BoolVar(&f.report, "report", false, "run nothing, write the results of what was run")
+	set.Uint64Var(&f.from, "from", 0, "first seed")
+	set.Uint64Var(&f.seeds, "seeds", 500, "number of seeds")
+	set.BoolVar(&f.fresh, "fresh", false, "start at a random seed instead of -from")
+	set.Uint64Var(&f.twice, "twice", 0, "number of seeds to run twice more, to compare the traces")
+	set.Uint64Var(&f.piece, "piece", 50, "number of seeds that a process runs at a time")
+	set.IntVar(&f.workers, "workers", runtime.NumCPU(), "number of processes")
+	set.IntVar(&f.rare, "rare", 0, "required count of each rare state")
+	set.IntVar(&f.failures, "failures", 20, "stop after this number of failed seeds")
+	set.DurationVar(&f.duration, "duration", 0, "start no piece after this time; 0: no limit")
+	set.BoolVar(&f.goOn, "continue", false, "resume although the commit has changed")
+	set.BoolVar(&f.report, "report", false, "run nothing, write the results so far")
 	set.BoolVar(&f.race, "race", false, "run with the race detector")
-	set.StringVar(&f.state, "state", "bench/simulate/campaign.json", "where the state is kept")
-	set.StringVar(&f.out, "out", "bench/simulate/RESULTS.md", "where the results are written; empty: nowhere")
-	set.StringVar(&f.saved, "saved", "bench/simulate/testdata/seeds.txt", "the seeds that ever failed; they are run first")
-	set.StringVar(&f.replay, "replay", "", "run only this seed, and print what happens")
-	set.StringVar(&f.drop, "drop", "", "numbers of faults that do not happen in a replay, joined by commas")
-	set.StringVar(&f.cover, "cover", "", "a folder for coverage profiles of what the simulation reaches, one a piece")
+	set.StringVar(&f.state, "state", "bench/simulate/campaign.json", "file with the state")
+	set.StringVar(&f.out, "out", "bench/simulate/RESULTS.md", "file for the results; empty: none")
+	set.StringVar(&f.saved, "saved", "bench/simulate/testdata/seeds.txt", "file with the seeds that failed before; they are run first")
+	set.StringVar(&f.replay, "replay", "", "run only this seed, and print its trace")
+	set.StringVar(&f.drop, "drop", "", "comma-separated numbers of faults to leave out in a replay")
+	set.StringVar(&f.cover, "cover", "", "folder for coverage profiles, one for each piece")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
 	if f.piece == 0 || f.workers < 1 || set.NArg() > 0 {
-		return f, errors.New("want at least one worker and one seed a piece, and nothing behind the flags")
+		return f, errors.New("want at least one worker, one seed a piece, and no arguments after the flags")
 	}
 	if f.fresh {
 		f.from = rand.Uint64N(1 << 48)
@@ -169,7 +169,7 @@ func buildSimulation(ctx context.Context, folder string, f flags) (*simulationPr
 	args := []string{"test", "-c", "-vet=off", "-ldflags=-w", "-o", binary}
 	switch overlay, err := seeded.Overlay(ctx, folder, nil); {
 	case errors.Is(err, seeded.ErrOther):
-		fmt.Fprintln(os.Stderr, "prove: the same seed may leave another trace now and then:", err)
+		fmt.Fprintln(os.Stderr, "prove: traces of a seed may differ:", err)
 	case err != nil:
 		return nil, err
 	default:

@@ -22,7 +22,7 @@ func someState() *state {
 	}
 }
 
-func TestTheReportSaysAllThatIsInTheState(t *testing.T) {
+func TestReport_ContainsTheWholeState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "RESULTS.md")
 	require.NoError(t, someState().writeReport(path))
 	text, err := os.ReadFile(path)
@@ -49,7 +49,7 @@ func TestTheReportSaysAllThatIsInTheState(t *testing.T) {
 	require.NoError(t, someState().writeReport(""))
 }
 
-func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
+func TestProgress_WithoutTerminalIsOccasionalLines(t *testing.T) {
 	var out bytes.Buffer
 	p := &progressLine{to: &out}
 	s := someState()
@@ -64,7 +64,7 @@ func TestProgressIsALineNowAndThenWhereThereIsNoTerminal(t *testing.T) {
 	require.Equal(t, "200 seeds, 11000 steps, 10.0 % faulted, 1000 steps/s, 1 failed, 1m30s to go; rare states 2/2, least \"own 412\" 99\n", out.String())
 }
 
-func TestProgressTellsOfSeedsThatAreRunTwiceAndLeavesTheirTimeOut(t *testing.T) {
+func TestProgress_ExcludesTheTimeOfSecondRuns(t *testing.T) {
 	var out bytes.Buffer
 	p := &progressLine{to: &out}
 	s := someState()
@@ -79,7 +79,7 @@ func TestProgressTellsOfSeedsThatAreRunTwiceAndLeavesTheirTimeOut(t *testing.T) 
 		"100 seeds, 1000 steps, 10.0 % faulted, 100 steps/s, 0 failed, 1m30s to go\n", out.String())
 }
 
-func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
+func TestProgress_OnATerminalIsOneLine(t *testing.T) {
 	var out bytes.Buffer
 	p := &progressLine{to: &out, terminal: true, width: func() int { return 10 }}
 	p.showIfDue(time.Unix(0, 0), &state{}, 0, 0)
@@ -88,7 +88,7 @@ func TestProgressStaysInItsLineOnATerminal(t *testing.T) {
 	require.Equal(t, "\r0 seeds, \x1b[K\r\x1b[Kseed 7 fails\n\n", out.String())
 }
 
-func TestTheStateMayLieInAFolderThatIsNotThereYet(t *testing.T) {
+func TestState_CreatesItsFolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bin", "state.json")
 	require.NoError(t, record.WriteFile(path, []byte("{}")))
 	require.FileExists(t, path)

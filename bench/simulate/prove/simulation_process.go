@@ -45,7 +45,7 @@ type totals struct {
 }
 
 // errSilent reports that a process ended without totals.
-var errSilent = errors.New("the process ended without saying what came of it")
+var errSilent = errors.New("the process ended without a result")
 
 // A simulationProcess runs the simulation.
 type simulationProcess struct {

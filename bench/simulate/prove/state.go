@@ -60,7 +60,7 @@ func loadState(path string) (*state, error) {
 		err = json.Unmarshal(text, s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no state of a campaign: move it away, or name another: %w", path, err)
+		return nil, fmt.Errorf("%s is not the state of a campaign: move it, or choose another file: %w", path, err)
 	}
 	return s, nil
 }
@@ -76,7 +76,7 @@ func resumeOrNew(path string, here testedTree, goOn bool) (*state, error) {
 	same := len(s.Origins) == 1 && known && !strings.HasSuffix(here.Commit, record.Changes)
 	if len(s.Origins) > 0 && !same && !goOn {
 		if err := os.Rename(path, path+".before"); err != nil {
-			return nil, fmt.Errorf("put the state of another tree aside: %w", err)
+			return nil, fmt.Errorf("rename the state of another commit: %w", err)
 		}
 		if s, err = loadState(path); err != nil {
 			return nil, err

@@ -184,7 +184,7 @@ func (s *Scheduler) Run(done func() bool, each func() error) error {
 		t := s.takeNext()
 		if t == nil {
 			if !s.waitForWork() {
-				return fmt.Errorf("nothing has happened for %s, and something was to", idleLimit)
+				return fmt.Errorf("no step for %s, although clients are not done", idleLimit)
 			}
 			continue
 		}

@@ -90,7 +90,7 @@ var births atomic.Uint64
 }
 
 // ErrOther reports that this version of Go has other lines.
-var ErrOther = errors.New("the runtime of this Go is not the one that is known")
+var ErrOther = errors.New("this version of Go has another runtime")
 
 // Overlay writes the changed files and the file for -overlay into dir, and returns the name of the latter. It adds
 // the entries of more, which map a path to the file that replaces it.

@@ -48,7 +48,7 @@ const (
 	TakeTurn    Name = "take turn" // takes the turn of a node to sweep or to look for changes
 	Remove      Name = "remove"    // removes documents in a sweep
 	Expire      Name = "expire"    // gives a time to live to bundles that were closed while the retention was unlimited, in a sweep
-	Adopt       Name = "adopt"     // stores or reads the groups of the store
+	Adopt       Name = "adopt"     // stores the groups of the account
 	Survey      Name = "survey"    // writes the lease and the lines of the survey
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-func TestRequestsOfTheLedgerHaveNames(t *testing.T) {
+func TestNameOf_KnowsRequestsOfTheLedger(t *testing.T) {
 	const (
 		shard   = "shard|00|bucket"
 		replace = `[{"ifMatch":"1","operationType":"Replace","resourceBody":{`

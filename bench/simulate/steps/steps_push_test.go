@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-func TestRequestsOfThePushSideHaveNames(t *testing.T) {
+func TestNameOf_KnowsRequestsOfThePushSide(t *testing.T) {
 	for _, tc := range []struct {
 		method, container, key, id, body string
 		kind                             string // of the request: batch or query

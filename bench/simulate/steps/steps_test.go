@@ -11,7 +11,7 @@ import (
 )
 
 // In the catalog, the repairs of a Peek and the removals of a sweep differ by their conditions.
-func TestASweepIsNoPeek(t *testing.T) {
+func TestNameOf_DistinguishesSweepAndPeek(t *testing.T) {
 	for _, tc := range []struct {
 		method, key, condition string
 		want                   steps.Name
@@ -31,7 +31,7 @@ func TestASweepIsNoPeek(t *testing.T) {
 }
 
 // A sweep that gives closed bundles a time to live is not a Dequeue, whose patch does so too.
-func TestExpiringBundles_IsNoDequeue(t *testing.T) {
+func TestNameOf_DistinguishesExpiryAndDequeue(t *testing.T) {
 	for body, want := range map[string]steps.Name{
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/ttl","value":60}]}}]`:                                                 steps.Expire,
 		`[{"operationType":"Patch","resourceBody":{"operations":[{"op":"set","path":"/expires","value":60}]}}]`:                                             steps.Expire,
@@ -46,7 +46,7 @@ func TestExpiringBundles_IsNoDequeue(t *testing.T) {
 }
 
 // The requests of a survey have their own names, although Saves and Peeks use the same containers.
-func TestSurvey_HasStepsOfItsOwn(t *testing.T) {
+func TestNameOf_KnowsRequestsOfTheSurvey(t *testing.T) {
 	for _, tc := range []struct {
 		method, container, key, feed string
 		want                         steps.Name

@@ -33,12 +33,12 @@ func observeWatched(t *testing.T) *observed {
 	return o
 }
 
-func TestAnObserverAcceptsWhatAStoreCommitsOfAWatchedObject(t *testing.T) {
+func TestObserver_AcceptsCommitsOfWatchedObjects(t *testing.T) {
 	o := observeWatched(t)
 	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
 }
 
-func TestAnObserverFindsEachViolationOfAWatch(t *testing.T) {
+func TestObserver_FindsEachViolationOfAWatch(t *testing.T) {
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	const last = 2
 	store := func(docs map[string]members, number int, event string) {
@@ -92,7 +92,7 @@ func TestAnObserverFindsEachViolationOfAWatch(t *testing.T) {
 	}
 }
 
-func TestAStoredChangeIsInTheCommitOfItsObject(t *testing.T) {
+func TestStoredChange_IsInTheCommitOfItsObject(t *testing.T) {
 	o := observeWatched(t)
 	o.ingestEvents("[C@50/1]")
 	var alone string

@@ -28,7 +28,7 @@ func (o *observed) sweepAndCheck(after time.Duration) {
 // sweptScript has two versions, one of them deleted, and a null sequencer.
 const sweptScript = "[C@10/1+10] [C@20/1+20] [C@30/1+30] [C@-/1+35] [D@40/1+40] [C@50/2+50] [C@60/2+60]"
 
-func TestAnObserverAcceptsWhatAStoreForgets(t *testing.T) {
+func TestObserver_AcceptsForgottenRows(t *testing.T) {
 	o := observeFor(t, sweptScript, retention)
 	o.sweepAndCheck(200 * time.Second)
 	require.Positive(t, o.reached["rows were forgotten"])
@@ -42,7 +42,7 @@ func TestAnObserverAcceptsWhatAStoreForgets(t *testing.T) {
 	require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored}, dead.ingestEvents("[C@30+1290000]"))
 }
 
-func TestAnObserverFindsEachViolationOfForgetting(t *testing.T) {
+func TestObserver_FindsEachViolationOfForgetting(t *testing.T) {
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	rows := func(docs map[string]members) []any { return object(docs)["rows"].([]any) }
 	// forget removes the rows with a sequencer, as if they were forgotten.
@@ -94,7 +94,7 @@ func TestAnObserverFindsEachViolationOfForgetting(t *testing.T) {
 	}
 }
 
-func TestAnObserverFindsARowThatIsForgottenTooEarly(t *testing.T) {
+func TestObserver_FindsRowsForgottenTooEarly(t *testing.T) {
 	o := observeFor(t, sweptScript, retention)
 	o.Forgets = func() (rows, dead time.Time) { return objecttest.FirstMoment, objecttest.FirstMoment }
 	o.now = objecttest.FirstMoment.Add(200 * time.Second)
@@ -111,7 +111,7 @@ func TestAnObserverFindsARowThatIsForgottenTooEarly(t *testing.T) {
 	require.ErrorContains(t, o.Commit(changes), "L7: ")
 }
 
-func TestAnObserverFindsAnObjectThatComesBack(t *testing.T) {
+func TestObserver_FindsObjectsThatReappear(t *testing.T) {
 	o := observeFor(t, "[C@10+10] [D@20+20]", retention)
 	var documents []embedded.Change
 	for _, c := range o.documents {
@@ -121,7 +121,7 @@ func TestAnObserverFindsAnObjectThatComesBack(t *testing.T) {
 	require.ErrorContains(t, o.Commit(documents), "L7: ")
 }
 
-func TestAChangeThatForgetsDoesNothingElse(t *testing.T) {
+func TestForgetting_ChangesNothingElse(t *testing.T) {
 	o := observeFor(t, sweptScript, retention)
 	swept := observeFor(t, sweptScript, retention)
 	swept.sweepAndCheck(200 * time.Second)

@@ -36,7 +36,7 @@ func observeJobs(t *testing.T) *observed {
 	return o
 }
 
-func TestAnObserverFindsEachViolationOfJobs(t *testing.T) {
+func TestObserver_FindsEachViolationOfJobs(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		edit func(ended, running, says members) (also members)
@@ -97,7 +97,7 @@ func TestAnObserverFindsEachViolationOfJobs(t *testing.T) {
 	}
 }
 
-func TestARowOfACrawlIsOfAJobForItsBucket(t *testing.T) {
+func TestCrawledRow_IsOfAJobForItsBucket(t *testing.T) {
 	o := observeJobs(t)
 	changes := o.editDocument(t, func(docs map[string]members) {
 		d := docs[idOf("key")]
@@ -107,7 +107,7 @@ func TestARowOfACrawlIsOfAJobForItsBucket(t *testing.T) {
 	require.ErrorContains(t, o.Commit(changes), "L8: ")
 }
 
-func TestARequestOfAJobNeverChanges(t *testing.T) {
+func TestJobRequest_NeverChanges(t *testing.T) {
 	o := newObserved(t, "[C@10/1]")
 	id := domain.NewJobID(domain.InventoryJob, o.now, [10]byte{1})
 	require.NoError(t, o.store.CreateJob(t.Context(), &domain.Job{ID: id, Bucket: "bucket", Request: "manifest", State: domain.JobRunning, Started: o.now}))

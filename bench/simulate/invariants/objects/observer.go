@@ -42,7 +42,7 @@ type Observer struct {
 // A key identifies a document, or the object with this document.
 type key struct{ partition, id string }
 
-// An object is what is known of an object.
+// An object is the known state of an object.
 type object struct {
 	rows map[identity]row
 

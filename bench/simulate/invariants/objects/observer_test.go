@@ -125,7 +125,7 @@ func (o *observed) editDocument(t *testing.T, edit func(docs map[string]members)
 	return changes
 }
 
-func TestAnObserverAcceptsWhatAStoreCommits(t *testing.T) {
+func TestObserver_AcceptsCommitsOfAStore(t *testing.T) {
 	o := newObserved(t, script)
 	require.Equal(t, len(objecttest.Calls(script)), o.Commits("bucket", "key"))
 	require.Zero(t, o.Commits("bucket", "other"))
@@ -138,7 +138,7 @@ func TestAnObserverAcceptsWhatAStoreCommits(t *testing.T) {
 	require.Positive(t, o.reached["a spilled row became the current one"])
 }
 
-func TestAnObserverFindsEachViolationOfTheLedger(t *testing.T) {
+func TestObserver_FindsEachViolationOfTheLedger(t *testing.T) {
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	rows := func(docs map[string]members) []any { return object(docs)["rows"].([]any) }
 	row := func(docs map[string]members, i int) members { return rows(docs)[i].(members) }
@@ -212,13 +212,13 @@ func TestAnObserverFindsEachViolationOfTheLedger(t *testing.T) {
 	}
 }
 
-func TestASpilledRowChangesOnlyWithItsObject(t *testing.T) {
+func TestSpilledRow_ChangesOnlyWithItsObject(t *testing.T) {
 	o := newObserved(t, script)
 	changes := slices.DeleteFunc(o.editDocument(t, func(map[string]members) {}), func(c embedded.Change) bool { return c.ID == idOf("key") })
 	require.ErrorContains(t, o.Commit(changes), "batch: ")
 }
 
-func TestAnObserverReportsDocumentsThatItCannotJudge(t *testing.T) {
+func TestObserver_ReportsUnknownDocuments(t *testing.T) {
 	o := newObserved(t, script)
 	other := o.documents["shards"]
 	other.Container = "others"

@@ -26,7 +26,7 @@ func observePatches(t *testing.T) *observed {
 	return o
 }
 
-func TestAnObserverFindsEachViolationOfPatches(t *testing.T) {
+func TestObserver_FindsEachViolationOfPatches(t *testing.T) {
 	row := func(docs map[string]members, i int) members {
 		return docs[idOf("key")]["rows"].([]any)[i].(members)
 	}

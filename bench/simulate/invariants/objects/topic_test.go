@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-func TestAnObserverAcceptsWhatAStoreCommitsForTheTopic(t *testing.T) {
+func TestObserver_AcceptsCommitsForTheTopic(t *testing.T) {
 	o := observeWith(t, script, 0, true)
 	o.ingestEvents("[C@80/6+80] [D@90/6+90] [C@A0/7+100]")
 	// The script has two creations, two deletions and four updates.
@@ -28,7 +28,7 @@ func (o *observed) publishChanges() {
 	require.NoError(o.t, o.store.Topic().Remove(o.t.Context(), left))
 }
 
-func TestAnObserverFindsEachViolationOfTheTopic(t *testing.T) {
+func TestObserver_FindsEachViolationOfTheTopic(t *testing.T) {
 	version := objecttest.FirstMoment.UnixMicro() + 1000
 	object := func(docs map[string]members) members { return docs[idOf("key")] }
 	store := func(docs map[string]members, number int64, event string) members {
@@ -91,7 +91,7 @@ func TestAnObserverFindsEachViolationOfTheTopic(t *testing.T) {
 }
 
 // Without a topic, no change is stored for it.
-func TestAnObserverFindsAChangeForATopicThatIsNotThere(t *testing.T) {
+func TestObserver_FindsChangesWithoutATopic(t *testing.T) {
 	o := observeWith(t, "[C@10/1]", 0, true)
 	o.publishChanges()
 	o.HasTopic = false

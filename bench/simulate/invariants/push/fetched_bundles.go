@@ -83,7 +83,7 @@ func (o *Observer) Owner(id string) string {
 	return ""
 }
 
-// A party is what is known of a producer, a channel or a consumer.
+// A party is the known state of a producer, a channel or a consumer.
 type party struct {
 	Kind     string   `json:"kind"`
 	Created  int64    `json:"created"`

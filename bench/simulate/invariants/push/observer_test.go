@@ -56,7 +56,7 @@ func observeHistory(t *testing.T) *Observer {
 	return o
 }
 
-func TestAnObserverFindsEachViolation(t *testing.T) {
+func TestObserver_FindsEachViolation(t *testing.T) {
 	cursor := func(members string) embedded.Change {
 		return cursorChange(cursorName, "cursor", `{"stream":"topic|t","by":"n1",`+members+`}`)
 	}
@@ -107,7 +107,7 @@ func TestAnObserverFindsEachViolation(t *testing.T) {
 	}
 }
 
-func TestADeadLetterIsCounted_AndDoesNotComeBack(t *testing.T) {
+func TestDeadLetter_IsCountedAndStays(t *testing.T) {
 	o := observeHistory(t)
 	const id = "retry|0|0000000000000001"
 	require.NoError(t, o.Commit([]embedded.Change{
@@ -125,7 +125,7 @@ func TestADeadLetterIsCounted_AndDoesNotComeBack(t *testing.T) {
 	require.ErrorContains(t, err, "P3: ")
 }
 
-func TestABundle_IsTheSameUntilItIsDequeued(t *testing.T) {
+func TestBundle_IsTheSameUntilItIsDequeued(t *testing.T) {
 	const at, held = `{"stream":"topic|t","by":"n1","at":["0.2.0.0"],"triggered":2,`, `"heldId":"b","held":["0.0.0.0","0.1.0.0"]}`
 	for _, tc := range []struct{ name, cursor, rule string }{
 		{"the same", at + held, ""},
@@ -153,7 +153,7 @@ func TestABundle_IsTheSameUntilItIsDequeued(t *testing.T) {
 	}
 }
 
-func TestAConsumer_KeepsItsPlace(t *testing.T) {
+func TestConsumer_KeepsItsPosition(t *testing.T) {
 	const list, id = "|consumers|t", "c|t|k"
 	consumer := func(start string, changed int) embedded.Change {
 		return cursorChange(list, "k", fmt.Sprintf(`{"kind":"party","token":"sealed","startAt":["%s"],"created":1,"changed":%d}`, start, changed))
@@ -174,7 +174,7 @@ func TestAConsumer_KeepsItsPlace(t *testing.T) {
 	require.ErrorContains(t, begins(o, "0.1.0.0"), "P18: ")
 }
 
-func TestASealedHead_MayBeWrittenAsItIs(t *testing.T) {
+func TestSealedHead_MayBeWrittenUnchanged(t *testing.T) {
 	const sealed = `{"sealed":true,"priorities":{"0":{"first":4}},"_etag":"%d"}`
 	o := observeHistory(t)
 	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 1))}))

@@ -16,7 +16,7 @@ const (
 	watchesPrefix  = "|watches|"
 )
 
-// A resource is what is known of a client's document.
+// A resource is the known state of a client's document.
 type resource struct {
 	doc     resourceDoc
 	pending map[string]bool   // ids of stored changes

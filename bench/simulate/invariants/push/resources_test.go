@@ -64,7 +64,7 @@ func watchedDocument(t *testing.T) *Observer {
 	return o
 }
 
-func TestAChangeOfAWatchedDocument_IsOneCommit(t *testing.T) {
+func TestWatchedDocument_ChangesInOneCommit(t *testing.T) {
 	const changed = `"content":"3","watched":true,"changes":2`
 	for _, tc := range []struct {
 		name    string
@@ -104,14 +104,14 @@ func TestAChangeOfAWatchedDocument_IsOneCommit(t *testing.T) {
 	}
 }
 
-func TestAChange_IsRemovedOnceItIsPublished(t *testing.T) {
+func TestChange_IsRemovedOnceItIsPublished(t *testing.T) {
 	o := watchedDocument(t)
 	require.NoError(t, o.Commit([]embedded.Change{publishedChanges(watchedKey, "updated")}))
 	require.NoError(t, o.Commit([]embedded.Change{cursorChange(watchedPart, "|change|resource|00000000000000000001", "")}))
 	require.Empty(t, o.Unpublished())
 }
 
-func TestACreationOfAWatchedDocument_IsNoChange(t *testing.T) {
+func TestWatchedDocument_CreationIsNoChange(t *testing.T) {
 	o := New(Callbacks{})
 	require.NoError(t, o.Commit([]embedded.Change{documentChange(`"absent":true,"watched":true`)}))
 	require.ErrorContains(t, o.Commit([]embedded.Change{documentChange(`"content":"1","watched":true,"changes":1`), storedChange(1, "updated")}), "P14: ")
@@ -119,7 +119,7 @@ func TestACreationOfAWatchedDocument_IsNoChange(t *testing.T) {
 	require.NoError(t, o.Commit([]embedded.Change{cursorChange("|resource|b", "resource", "")}), "it is not watched")
 }
 
-func TestTheCursorOfAWatch_BeginsWhereTheWatchDoes(t *testing.T) {
+func TestWatchCursor_BeginsWhereTheWatchDoes(t *testing.T) {
 	begins := func(o *Observer, stream, at string) error {
 		const id = "w|o|w1"
 		require.NoError(t, o.Commit([]embedded.Change{cursorChange(shardOf(id)+"|"+stream, "page|0", `{"cursors":["`+id+`"]}`)}))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A stream is what is known of a stream.
+// A stream is the known state of a stream.
 type stream struct {
 	name    string
 	entries map[int][]uint64  // by priority: the hashes of all entries, by number

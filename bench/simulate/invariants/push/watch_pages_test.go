@@ -39,7 +39,7 @@ func pagedWatchOn(t *testing.T) *Observer {
 	return o
 }
 
-func TestAPageOfWatches_IsHeldToItsRules(t *testing.T) {
+func TestObserver_ChecksPagesOfWatches(t *testing.T) {
 	const cursors = `{"cursors":["` + pagedWatch + `"]`
 	taken, open := pagedCursor(1, `,"triggered":1,"cancelled":1`), pagedCursor(1, `,"open":["0.0.0.0"],"triggered":1`)
 	for _, tc := range []struct {
