@@ -119,7 +119,7 @@ func (sim *brokerSimulation) verifyHistories() error {
 			c.settleCalls()
 			switch v := c.history.Check(sim.nextTick(), consumerhistory.Options{StaleReads: sim.plan.consistency != "Strong"}); v {
 			case consumerhistory.Legal:
-				sim.MarkReached("a history of both doors was explained")
+				sim.MarkReached("a history of calls and bundles was explained")
 			case consumerhistory.Skipped: // the history is too long
 			case consumerhistory.Illegal, consumerhistory.GaveUp:
 				return fmt.Errorf("P15, P20: the history of %s has no explanation (%v):\n%s", c.name, v, &c.history)

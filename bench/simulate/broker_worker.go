@@ -83,7 +83,7 @@ func (h *overdueHub) Retrigger(ctx context.Context, job failsafe.Job) error {
 		h.sim.Fail(fmt.Errorf("message %s of %s, which is overdue, cannot be re-triggered: %w", job.Message, consumer, failure))
 	}
 	if err == nil {
-		h.sim.MarkReached("the worker had an overdue job re-triggered")
+		h.sim.MarkReached("the worker re-triggered an overdue job")
 	}
 	return err
 }

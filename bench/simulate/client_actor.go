@@ -91,9 +91,9 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	case http.StatusServiceUnavailable:
 		switch why := problemName(r.body); why {
 		case " no-answer":
-			a.sim.MarkReached("a Peek was told that the domain has not answered")
+			a.sim.MarkReached("a Peek was answered that the domain did not answer")
 		case " domain-failed":
-			a.sim.MarkReached("a Peek was told that the domain has failed")
+			a.sim.MarkReached("a Peek was answered that the domain failed")
 		case " content-gone":
 			a.sim.MarkReached("a Peek found that its content was deleted")
 		case " frozen":
@@ -145,7 +145,7 @@ func (a *actorClient) tryDequeue(id string) (isOver bool) {
 		if isKnown, isTaken := a.sim.work.ledger.orderState(a.name, id); !isKnown {
 			return false // the outcome of an operator's order about the bundle is unknown
 		} else if isTaken {
-			a.sim.MarkReached("a bundle that an operator had taken back was to be confirmed")
+			a.sim.MarkReached("a bundle was dequeued after an operator had released it")
 			return true
 		}
 		if !a.sim.work.ledger.canBeGone(a.name, id) {

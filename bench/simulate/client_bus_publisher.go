@@ -119,7 +119,7 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 			return true
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && a.sim.ctx.Err() == nil {
-			a.sim.MarkReached("a domain was told that it could not send")
+			a.sim.MarkReached("a domain failed to send")
 		}
 		a.sim.MarkReached("a domain did not know whether the bus has its events")
 		if a.transport.dead.Load() || a.rng.IntN(3) == 0 {

@@ -169,7 +169,7 @@ func (m *contentDomain) takeNotice(ctx context.Context, n *domainclient.Notice) 
 		return err
 	}
 	if !m.sim.FaultFree && m.rng.IntN(8) == 0 {
-		m.sim.MarkReached("a domain did not take a notice")
+		m.sim.MarkReached("a domain rejected a notice")
 		return errors.New("not now")
 	}
 	if m.sim.faults.storeCorrupted.Load() { // the ledger does not know what is sent from here on

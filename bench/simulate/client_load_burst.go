@@ -44,7 +44,7 @@ func (c *loadBurst) overloadPeeks() {
 			switch {
 			case err != nil || r.status == http.StatusNoContent || r.status == http.StatusServiceUnavailable:
 			case r.status == http.StatusTooManyRequests:
-				c.sim.MarkReached("a caller was told that there are too many")
+				c.sim.MarkReached("a request was refused because there were too many")
 			default:
 				c.sim.Fail(fmt.Errorf("a Peek where there is nothing was answered %d %s", r.status, r.body))
 			}
@@ -73,7 +73,7 @@ func (c *loadBurst) overloadSaves() {
 	switch {
 	case err != nil || r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable:
 	case r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity:
-		c.sim.MarkReached("a caller was told that it is too much")
+		c.sim.MarkReached("a request was refused because it was too large")
 	default:
 		c.sim.Fail(fmt.Errorf("events of too many kinds were answered %d %s", r.status, r.body))
 	}

@@ -110,7 +110,7 @@ func (o *operator) takeBundle(actor, id string) {
 		o.sim.Fail(fmt.Errorf("%s of %s was answered %d %s", what, id, r.status, r.body))
 		return
 	case isUnsure:
-		o.sim.MarkReached("an order was given whose answer was lost")
+		o.sim.MarkReached("the answer to an order was lost")
 		isDone = o.isRecorded(actor, what, id)
 	}
 	o.sim.work.ledger.endOrder(actor, id, what, isDone)
@@ -182,7 +182,7 @@ func (o *operator) replayLast(actor, group string) {
 		o.sim.Fail(fmt.Errorf("a replay for %s was answered %d %s", actor, r.status, r.body))
 	}
 	if isUnsure {
-		o.sim.MarkReached("an order was given whose answer was lost")
+		o.sim.MarkReached("the answer to an order was lost")
 	}
 	o.sim.work.ledger.endReplay(actor, bundle.BundleID, isUnsure)
 }

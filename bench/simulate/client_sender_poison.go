@@ -88,7 +88,7 @@ func (s *sender) sendPoison() bool {
 	kind := kinds[s.rng.IntN(len(kinds))]
 	kind.make()
 	s.sim.work.poison.expectDeadLetter(id, kind.reason)
-	s.sim.MarkReached("a message was poison")
+	s.sim.MarkReached("a malformed message was sent")
 	return s.publisher.sendRaw(m)
 }
 

@@ -203,7 +203,7 @@ func (v *corruptor) corruptDocument(recipient string) string {
 		byKind[kind] = append(byKind[kind], d)
 		objects = append(objects, d.blobNames()...)
 	}
-	v.sim.MarkReached("something was damaged")
+	v.sim.MarkReached("a document or blob was damaged")
 	if len(objects) > 0 && v.rng.IntN(5) == 0 {
 		return v.corruptBlob(objects[v.rng.IntN(len(objects))])
 	}

@@ -116,7 +116,7 @@ func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body 
 		}
 		return nil
 	case r.status == http.StatusInternalServerError:
-		b.corruptor.sim.MarkReached("an answer was that something is damaged")
+		b.corruptor.sim.MarkReached("an answer reported damage")
 	}
 	return r
 }
@@ -280,7 +280,7 @@ func (b *corruptedMailbox) checkMailbox() error {
 			return fmt.Errorf("a check has ended with %q", lines[len(lines)-1])
 		}
 		if bytes.Contains(r.body, []byte(`"finding"`)) || last.Problem != nil {
-			b.corruptor.sim.MarkReached("a check has named damage")
+			b.corruptor.sim.MarkReached("a check reported damage")
 		}
 	}
 	return nil

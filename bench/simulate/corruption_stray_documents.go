@@ -70,7 +70,7 @@ func (v *corruptor) sendUnreadable(recipient string) {
 		}, nil)
 	}
 	if err == nil {
-		v.sim.MarkReached("a message was one that nobody can read")
+		v.sim.MarkReached("a message could not be decoded")
 	}
 }
 

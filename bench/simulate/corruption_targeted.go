@@ -36,7 +36,7 @@ func (v *corruptor) corruptTarget(recipient string) string {
 		}
 		return nil
 	}
-	v.sim.MarkReached("something was damaged")
+	v.sim.MarkReached("a document or blob was damaged")
 	kind := v.rng.IntN(12)
 	if v.sim.faults.domainsFail.Load() && v.rng.IntN(2) == 0 { // bundles that wait for their domain
 		kind = []int{7, 9, 10, 10}[v.rng.IntN(4)]

@@ -73,9 +73,9 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 	}
 	if refused {
 		if v.lostWrites[who] == x.detail+x.what {
-			v.sim.MarkReached("a 409 or 412 that was one's own doing")
+			v.sim.MarkReached("a 409 or 412 was caused by the sender's own write")
 		} else {
-			v.sim.MarkReached("a 409 or 412 that was another's doing")
+			v.sim.MarkReached("a 409 or 412 was caused by another write")
 			v.countConflict(name, key)
 		}
 	}
@@ -103,7 +103,7 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 		}
 	case steps.OpenBundle, steps.Dequeue:
 		if refused && name == steps.OpenBundle {
-			v.sim.MarkReached("a bundle that was computed from what is no longer so was refused")
+			v.sim.MarkReached("a bundle computed from a stale state was refused")
 			if v.gateWriter[key] != who {
 				v.sim.MarkReached("two hubs raced for one gate")
 			}
@@ -131,7 +131,7 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 		}
 	case steps.Retain:
 		if written && v.unsureCommit[key] != "" {
-			v.sim.MarkReached("a sweep changed a head of which a Save did not know whether it was its own")
+			v.sim.MarkReached("a sweep changed a head while the outcome of its Save was unknown")
 		}
 	case steps.Remove:
 		if written {

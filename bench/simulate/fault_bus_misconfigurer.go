@@ -56,7 +56,7 @@ func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 			return
 		}
 		mends := k.breakQueue()
-		k.sim.MarkReached("a queue was not what it should be")
+		k.sim.MarkReached("a queue was misconfigured")
 		k.pause(time.Duration(1+k.rng.IntN(25)) * time.Second)
 		k.runAtOnce(mends)
 	}

@@ -71,7 +71,7 @@ func (sim *simulation) injectProcessFaults() {
 	case happens(sim.Profile.Stops):
 		sim.Log(h.who + " is told to stop")
 		h.stopGracefully()
-		sim.MarkReached("a hub was told to stop, and started again")
+		sim.MarkReached("a hub was stopped, and started again")
 	case sim.Profile.RareRequests > 0 && happens(100):
 		sim.Log(h.who + " loses its listener")
 		h.closeListener()
@@ -96,12 +96,12 @@ func (sim *simulation) injectProcessFaults() {
 		}
 		sim.faults.throttledPartition = ""
 		sim.Log("the account throttles everybody for " + d.String())
-		sim.MarkReached("the account throttled everybody for a while")
+		sim.MarkReached("the account throttled all requests for a while")
 	case sim.plan.revokesKeys && happens(150):
 		d := time.Duration(1+sim.FaultRNG.IntN(40)) * time.Second
 		sim.Log("the accounts refuse everybody for " + d.String())
 		sim.faults.refusedUntil = time.Now().Add(d)
-		sim.MarkReached("an account refused everybody for a while")
+		sim.MarkReached("the accounts refused all requests for a while")
 	case h.isMisconfigured && happens(sim.repairRate()):
 		sim.Log(h.who + " is to get its right settings")
 		h.kill()

@@ -104,7 +104,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Mo
 	known := l.bundles[key]
 	if known != nil && l.canReplay(known) {
 		if known.isConfirmed && asked >= known.confirmedAt {
-			sim.MarkReached("a bundle that was confirmed was handed out again by an operator")
+			sim.MarkReached("a confirmed bundle was handed out again after a replay")
 		}
 		l.checker.Reopen(actor, id)
 	}

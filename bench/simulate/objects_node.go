@@ -139,7 +139,7 @@ func (sim *objectSimulation) injectNodeFaults() {
 		d := time.Duration(1+sim.FaultRNG.IntN(60)) * time.Second
 		sim.faults.throttledUntil, sim.faults.throttledPartition = time.Now().Add(d), ""
 		sim.Log("the account throttles everybody for " + d.String())
-		sim.MarkReached("the account throttled everybody for a while")
+		sim.MarkReached("the account throttled all requests for a while")
 	case happens(sim.Profile.ClockJumps):
 		limit := maxObjectSkew
 		if sim.FaultRNG.IntN(2) == 0 {

@@ -305,7 +305,7 @@ func (p *pushSimulation) injectNodeFaults() {
 	case happens(2 * p.Profile.Stops):
 		p.Log(n.who + " is told to stop")
 		n.cancel()
-		p.MarkReached("a hub was told to stop, and started again")
+		p.MarkReached("a hub was stopped, and started again")
 	case happens(2 * p.Profile.Pauses):
 		d := time.Duration(1+p.FaultRNG.IntN(90)) * time.Second
 		p.Log(n.who + " is paused for " + d.String())
@@ -318,7 +318,7 @@ func (p *pushSimulation) injectNodeFaults() {
 		d := time.Duration(1+p.FaultRNG.IntN(60)) * time.Second
 		p.faults.throttledUntil, p.faults.throttledPartition = time.Now().Add(d), ""
 		p.Log("the account throttles everybody for " + d.String())
-		p.MarkReached("the account throttled everybody for a while")
+		p.MarkReached("the account throttled all requests for a while")
 	case happens(p.Profile.ClockJumps):
 		d := time.Duration(p.FaultRNG.IntN(7200)-3600) * time.Second
 		p.Log(n.who + " has its clock moved by " + d.String())

@@ -276,7 +276,7 @@ func (r *pushReceiver) chooseAnswer(w http.ResponseWriter, req *http.Request, e 
 		r.sim.MarkReached("a receiver reset a connection")
 		return "resets", func() { panic(http.ErrAbortHandler) }
 	case 4:
-		r.sim.MarkReached("a receiver sent more than is read")
+		r.sim.MarkReached("a receiver sent more than the limit")
 		return "200 and 100 KB", func() { _, _ = w.Write(make([]byte, 100<<10)) } // the node closes the connection
 	case 5:
 		r.sim.MarkReached("a receiver answered slowly, byte by byte")

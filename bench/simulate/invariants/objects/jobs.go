@@ -138,7 +138,7 @@ func (j *objectCheck) checkCrawled(r *row) {
 	if job, has := j.jobs[uuid]; !has || job.Kind != crawlKind || job.Bucket != j.doc.Bucket {
 		j.addViolation("L8", "row %+v is of no crawl of bucket %s", r.identityOf(), j.doc.Bucket)
 	}
-	j.markReached("a crawl has stored a row")
+	j.markReached("a crawl stored a row")
 }
 
 // Running returns the number of running jobs.

@@ -131,7 +131,7 @@ func TestObserver_AcceptsCommitsOfAStore(t *testing.T) {
 	require.Zero(t, o.Commits("bucket", "other"))
 	require.Zero(t, o.Commits("other", "key"))
 	require.NoError(t, o.Commit(o.editDocument(t, func(map[string]members) {})))
-	for _, state := range []string{"rows were spilled", "an event came below the floor", "a generated place moved behind a late row"} {
+	for _, state := range []string{"rows were spilled", "an event came below the floor", "a generated position moved behind a late row"} {
 		require.Positive(t, o.reached[state], state)
 	}
 	o = newObserved(t, "[C@10/1] [C@20/2] [D@30/2] [C@40/3] [D@50/3]")

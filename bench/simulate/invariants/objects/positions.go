@@ -52,7 +52,7 @@ func (j *objectCheck) checkPositions(rows []row) {
 			j.checkPosition(g, rows)
 		}
 		if before, isKnown := j.before.rows[g.identityOf()]; isKnown && g.orderOf() != before.orderOf() {
-			j.markReached("a generated place moved behind a late row")
+			j.markReached("a generated position moved behind a late row")
 		}
 	}
 	if n := int64(len(numbers)); n != j.doc.Generated && (j.doc.ForgottenRows == 0 || n > j.doc.Generated) {

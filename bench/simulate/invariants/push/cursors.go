@@ -304,7 +304,7 @@ func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 		}
 	}
 	if n > 0 && a.Replay > 0 && a.Replay == b.Replay {
-		o.markReached("a replay of a range has made deliveries again")
+		o.markReached("a replay of a range repeated deliveries")
 	}
 	return n
 }
@@ -360,7 +360,7 @@ func (o *Observer) checkOwner(before, next *cursor, settled int64, main change) 
 		o.addViolation("P5", main, "%s settles deliveries of %s", b.By, a.By)
 	}
 	if poison == 1 {
-		o.markReached("a delivery that had ended its nodes became a dead letter")
+		o.markReached("a delivery that had killed its nodes became a dead letter")
 	}
 }
 
