@@ -200,7 +200,8 @@ func (c *Client) refreshContainers(ctx context.Context) error {
 	if w.isCurrent(now) {
 		return w.knownFault()
 	}
-	call := &Call{client: c, name: checkContainers} // without retries: the next read is the retry
+	call := c.Begin(checkContainers)
+	call.retries = 0 // the next read is the retry
 	err := w.checkAll(ctx, call, func(*ContainerError) {})
 	w.checked = now
 	if w.suspect.Load() || err != nil {

@@ -78,7 +78,8 @@ func (c *Client) Provision(ctx context.Context, opts ProvisionOptions) ([]Provis
 	specs := c.opts.Containers
 	all := []Provisioned{{Kind: "database", Name: c.db.name, State: StateOK}}
 	states := make([]*containerState, len(specs))
-	call := &Call{client: c, name: "provision", retries: min(provisionRetries, c.opts.Retries)}
+	call := c.Begin("provision")
+	call.retries = min(provisionRetries, c.opts.Retries)
 	for i := range specs {
 		p := Provisioned{Kind: "container", Name: specs[i].Name, Spec: &specs[i], State: StateOK}
 		if all[0].State == StateUnknown { // the account refuses the credential
