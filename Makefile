@@ -20,10 +20,10 @@ help: ## print this page
 	@echo
 	@echo '  ARGS          flags for run, such as ARGS="--in-memory"'
 	@echo '  BENCH         which of benchmarks, a regular expression; all by default'
-	@echo '  CRASH_SITES   how often crash-sites kills at each; $(CRASH_SITES) by default'
+	@echo '  CRASH_SITES   kills at each crash site; $(CRASH_SITES) by default'
 	@echo '  CRASH_RUNS    how many runs crash makes; $(CRASH_RUNS) by default'
 	@echo '  FUZZTIME      how long each fuzz target runs; $(FUZZTIME) by default'
-	@echo '  SEEDS         how many test, prove and prove-long try; 8, 500, 50,000 by default'
+	@echo '  SEEDS         seeds for test, prove and prove-long; 8, 500, 50,000 by default'
 	@echo '  MUTANTS       flags for mutants, such as MUTANTS="-seeds 100 -only gate"'
 
 run: build ## build, and serve on the embedded engine until Ctrl-C
@@ -87,10 +87,10 @@ deploy-files: ## write the generated files of deploy/azure and deploy/observabil
 demo: build ## a day of a small energy market, sent, drained and accounted for, and a broadcast to five consumers
 	@bin/messagehub demo
 
-prove: ## two hubs in a simulation, 500 fresh seeds and all that ever failed (SEEDS)
+prove: ## simulate 500 new seeds and all that failed before (SEEDS)
 	@SEEDS='$(SEEDS)' .ci/prove
 
-prove-long: ## the simulation for hours, into bench/simulate/RESULTS.md; may be broken off (SEEDS)
+prove-long: ## simulate for hours, into bench/simulate/RESULTS.md; may be interrupted (SEEDS)
 	@SEEDS='$(SEEDS)' .ci/prove long
 
 crash: ## kill a hub under load, 50 times a run; nothing lost (CRASH_RUNS)
@@ -112,27 +112,27 @@ survey-figures: ## the survey of 10,000 and 100,000 mailboxes: cost, lag, Peeks 
 production-day: ## deploy three hubs to the emulators, upgrade, back up, lose all disks, restore; 10,000 events
 	MESSAGEHUB_DAY_EVENTS=667 go test ./cmd/messagehub -run TestADayInProduction -count 1 -v
 
-crash-sites: ## kill a hub before and after every step, often; may be broken off (CRASH_SITES)
+crash-sites: ## kill a hub before and after every step; may be interrupted (CRASH_SITES)
 	MESSAGEHUB_CRASH_SITES='$(CRASH_SITES)' MESSAGEHUB_CRASH_SITES_FILE='$(CURDIR)/bin/crash-sites.jsonl' \
 		go test ./bench/simulate/crashsites -run TestEveryCrashSite -count 1 -v -timeout 24h
 
 crash-images: ## open 2,000 disks on which the embedded Cosmos lost its power
 	EMBEDDED_CRASH_IMAGES=2000 go test ./cosmos/embedded -run TestNoCrash -count 1 -v
 
-explore: ## every interleaving of small scenarios, into bench/simulate/explorer/RESULTS.md
+explore: ## run every interleaving of small scenarios, into bench/simulate/explorer/RESULTS.md
 	MESSAGEHUB_EXPLORER_RESULTS=RESULTS.md MESSAGEHUB_COMMIT=$$(git rev-parse --short=12 HEAD) \
 		go test ./bench/simulate/explorer -run TestEveryScenario -count 1 -v -timeout 12h
 
 model: ## every state of the model of small Saves, and mutations, into bench/model/smallsaves/RESULTS.md
 	go run ./bench/model/smallsaves/explore -results bench/model/smallsaves/RESULTS.md
 
-error-branches: ## which of them the simulation reaches, into bench/simulate/errorbranches/RESULTS.md
+error-branches: ## count the error branches that the simulation reaches, into bench/simulate/errorbranches/RESULTS.md
 	@SEEDS='$(SEEDS)' .ci/error-branches
 
 campaign: ## chaos, interleavings, broken calls and thirty days of retention, into cosmos/RESULTS.md
 	@.ci/campaign
 
-mutants: ## leave out one rule after the other; some test must fail for each (MUTANTS)
+mutants: ## leave out one rule at a time; a test must fail for each (MUTANTS)
 	go run ./bench/simulate/mutants $(MUTANTS)
 
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos

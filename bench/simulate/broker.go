@@ -91,7 +91,7 @@ func (sim *brokerSimulation) broadcastAll() error {
 	if err := sim.runTogether(sim.newActivities()...); err != nil || sim.ctx.Err() != nil {
 		return err
 	}
-	if err := sim.awaitDeliveries(&owner, func() error { return sim.dequeueOpenIfCalm(owner) }); err != nil || sim.ctx.Err() != nil {
+	if err := sim.awaitDeliveries(&owner, func() error { return sim.dequeueOpenAfterFaults(owner) }); err != nil || sim.ctx.Err() != nil {
 		return err
 	}
 	return errors.Join(sim.verifyReceivers(), sim.verifyMessages(&owner), sim.verifyHistories())

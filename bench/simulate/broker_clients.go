@@ -294,7 +294,7 @@ func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 			return p.sim.noteAccepted(m, id)
 		}
 		if errors.Is(err, broker.ErrOtherContent) {
-			return fmt.Errorf("P19: message %s was sent again as it was: %w", m.id, err)
+			return fmt.Errorf("P19: message %s was sent again without a change: %w", m.id, err)
 		}
 	case 2:
 		if m.broadcast.ID == "" {

@@ -207,7 +207,7 @@ func (f *brokerFetcher) dequeueUnknown() error {
 	}
 	err := n.service.Dequeue(f.sim.ctx, f.consumerCredentials(), f.consumer.id, "unknown")
 	if err == nil {
-		return fmt.Errorf("P20: %s has dequeued a bundle that there is not", f.consumer.name)
+		return fmt.Errorf("P20: %s has dequeued a bundle that does not exist", f.consumer.name)
 	}
 	return unexplainedError(err)
 }
@@ -221,8 +221,8 @@ func (sim *brokerSimulation) checkCaller(n *pushNode, cursor domain.CursorID, e 
 	return nil
 }
 
-// dequeueOpenIfCalm dequeues all open bundles after the last fault.
-func (sim *brokerSimulation) dequeueOpenIfCalm(p baseClient) error {
+// dequeueOpenAfterFaults dequeues all open bundles after the last fault.
+func (sim *brokerSimulation) dequeueOpenAfterFaults(p baseClient) error {
 	if !sim.IsFaultFree() {
 		return nil
 	}

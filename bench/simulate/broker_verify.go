@@ -20,7 +20,7 @@ func (c *brokerConsumer) verifyBegin() error {
 	}
 	for p := range domain.Priorities {
 		if n := begin[p]; n < c.before[p] || n > c.answered[p] {
-			return fmt.Errorf("P18: consumer %s begins with message %d of priority %d, want one between %d, when it was put, and %d, when that was answered", c.name, n, p, c.before[p], c.answered[p])
+			return fmt.Errorf("P18: consumer %s begins with message %d of priority %d, want one between %d, its position at the PUT, and %d, its position at the answer", c.name, n, p, c.before[p], c.answered[p])
 		}
 	}
 	return nil
@@ -46,7 +46,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 		return false, err
 	}
 	if found.Status != broker.OutForDelivery {
-		return false, fmt.Errorf("message %s is %s in the end", m.id, found.Status)
+		return false, fmt.Errorf("message %s is %s at the end", m.id, found.Status)
 	}
 	statuses := make(map[domain.PartyID]broker.JobStatus)
 	for _, j := range found.Jobs {
@@ -61,7 +61,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 			want = broker.Dead
 		}
 		if got := statuses[c.id]; got != want {
-			return false, fmt.Errorf("the job of message %s for consumer %s is %q in the end, want %q", m.id, c.name, got, want)
+			return false, fmt.Errorf("the job of message %s for consumer %s is %q at the end, want %q", m.id, c.name, got, want)
 		}
 	}
 	return true, nil

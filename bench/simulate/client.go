@@ -106,9 +106,9 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	judge := func(*reply) {}
+	check := func(*reply) {}
 	if p.sim.env.issuer != nil {
-		judge = p.sim.env.issuer.addToken(req, h)
+		check = p.sim.env.issuer.addToken(req, h)
 	}
 	answer := make(chan *reply, 1)
 	p.sim.background.Go(func() {
@@ -130,7 +130,7 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	if r == nil {
 		return nil, errCut
 	}
-	judge(r)
+	check(r)
 	lost, ok := p.awaitTurn(fmt.Sprintf("is answered %d%s", r.status, problemName(r.body)), scheduler.Fault{Name: "answer lost"})
 	if !ok || lost != "" {
 		return nil, errCut

@@ -132,7 +132,7 @@ func (m *contentDomain) makeContent(ctx context.Context, r *domainclient.Request
 		if m.laterRNG.IntN(2) == 0 {
 			_ = clock.Sleep(ctx, time.Minute)
 		}
-		return nil, errors.New("nobody is at work")
+		return nil, errors.New("the content domain is unavailable")
 	}
 	if m.sim.plan.misconfiguresBus && !m.sim.FaultFree && m.laterRNG.IntN(8) == 0 {
 		m.sim.makeBusUnreachable(2 * time.Minute)
@@ -191,12 +191,12 @@ func (l *referenceLedger) noteListed(process string, ids []uuid.UUID) error {
 	defer l.mu.Unlock()
 	list := fmt.Sprint(ids)
 	if known, ok := l.lists[process]; ok && known != list {
-		return fmt.Errorf("H6: content of %s was asked for with the ids %s, and then with %s", process, known, list)
+		return fmt.Errorf("H6: the content of %s was requested with the ids %s, and then with %s", process, known, list)
 	}
 	l.lists[process] = list
 	for _, id := range ids {
 		if l.events[id.String()] == nil {
-			return fmt.Errorf("H1: content of %s was asked for with the id %s, which nobody has sent", process, id)
+			return fmt.Errorf("H1: the content of %s was requested with the id %s, which no sender sent", process, id)
 		}
 	}
 	return nil
@@ -210,15 +210,15 @@ func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (ti
 	b := l.bundles[actor+"|"+id]
 	switch {
 	case b == nil:
-		return 0, fmt.Errorf("a domain was told that %s has bundle %s, which it has not", actor, process)
+		return 0, fmt.Errorf("a domain was notified of bundle %[2]s for %[1]s, which has no such bundle", actor, process)
 	case b.dequeues == 0:
-		return 0, fmt.Errorf("a domain was told that %s has confirmed bundle %s, which it has not", actor, process)
+		return 0, fmt.Errorf("a domain was notified that %s has acknowledged bundle %s, which it has not", actor, process)
 	case len(ids) != len(b.events):
-		return 0, fmt.Errorf("a domain was told that %s has %d events in bundle %s, which has %d", actor, len(ids), process, len(b.events))
+		return 0, fmt.Errorf("a domain was notified of bundle %[3]s for %[1]s with %[2]d events; it has %[4]d", actor, len(ids), process, len(b.events))
 	}
 	for i, e := range b.events {
 		if e.ID != ids[i].String() {
-			return 0, fmt.Errorf("a domain was told that bundle %s has the event %s, where it has %s", process, ids[i], e.ID)
+			return 0, fmt.Errorf("a domain was notified of bundle %s with the event %s in place of %s", process, ids[i], e.ID)
 		}
 	}
 	b.notices++
@@ -247,7 +247,7 @@ func (sim *simulation) awaitNotices() error {
 			return nil
 		}
 		if time.Since(began) > patience {
-			return fmt.Errorf("%d bundles were confirmed %s ago, and their domain was not told", len(ids), patience)
+			return fmt.Errorf("%d bundles were acknowledged %s ago, and their domain was not notified", len(ids), patience)
 		}
 		if !watch.pause(every) {
 			return nil

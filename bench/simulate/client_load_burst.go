@@ -46,7 +46,7 @@ func (c *loadBurst) overloadPeeks() {
 			case r.status == http.StatusTooManyRequests:
 				c.sim.MarkReached("a request was refused because there were too many")
 			default:
-				c.sim.Fail(fmt.Errorf("a Peek where there is nothing was answered %d %s", r.status, r.body))
+				c.sim.Fail(fmt.Errorf("a Peek of an empty queue was answered %d %s", r.status, r.body))
 			}
 		})
 	}

@@ -17,8 +17,8 @@ type operator struct{ baseClient }
 
 // runUntil gives several orders, until finish is closed.
 func (o *operator) runUntil(finish <-chan struct{}) {
-	const deeds = 12
-	for range deeds {
+	const actions = 12
+	for range actions {
 		if !o.pause(time.Duration(1+o.rng.IntN(10_000)) * time.Millisecond) {
 			return
 		}
@@ -152,7 +152,7 @@ func (o *operator) freezeQueue(actor string) {
 		return
 	}
 	if r.status != http.StatusNoContent {
-		o.sim.Fail(fmt.Errorf("to freeze %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("a freeze of %s was answered %d %s", actor, r.status, r.body))
 		return
 	}
 	o.sim.MarkReached("a queue was frozen")
@@ -160,7 +160,7 @@ func (o *operator) freezeQueue(actor string) {
 	o.pause(time.Duration(o.rng.IntN(40)) * time.Second)
 	o.sim.work.ledger.beginFreeze(actor)
 	if r, _ = o.sendOrder(http.MethodPost, "queues/"+actor+"/thaw", orderBody()); r != nil && r.status != http.StatusNoContent {
-		o.sim.Fail(fmt.Errorf("to thaw %s was answered %d %s", actor, r.status, r.body))
+		o.sim.Fail(fmt.Errorf("an unfreeze of %s was answered %d %s", actor, r.status, r.body))
 	}
 }
 
@@ -231,7 +231,7 @@ func (sim *simulation) verifyStore() error {
 			return f.Mended || f.Kind == "tail-left" // a hub that writes tails left it for one that does not
 		})
 		if len(left) > 0 {
-			return fmt.Errorf("in the end, with repair %t, a check finds %d and mends %d: %v", repair, report.Found, report.Mended, left)
+			return fmt.Errorf("at the end, a check with repair %t has %d findings, %d of them repaired: %v", repair, report.Found, report.Mended, left)
 		}
 	}
 	return nil

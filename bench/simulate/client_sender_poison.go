@@ -102,7 +102,7 @@ func (sim *simulation) verifyBus() error {
 		case left.Active == 0:
 			return sim.verifyDeadLetters(left.DeadLetters)
 		case time.Since(began) > patience:
-			return fmt.Errorf("%d messages have been on the bus for %s, and nobody takes them", left.Active, patience)
+			return fmt.Errorf("%d messages have been on the bus for %s, and no hub receives them", left.Active, patience)
 		case !watch.pause(every):
 			return nil
 		}
@@ -154,7 +154,7 @@ func (sim *simulation) verifyDeadLetters(there int64) error {
 	}
 	for id := range sim.work.poison.conflicts {
 		if !seen[id] {
-			errs = append(errs, fmt.Errorf("H2: event %s came with other content, and no dead letter tells of it", id))
+			errs = append(errs, fmt.Errorf("H2: event %s came with other content, and no dead letter reports it", id))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })

@@ -27,25 +27,25 @@ type corruptor struct {
 
 // runCorruption runs the corruptor after the workload.
 func (sim *simulation) runCorruption() error {
-	door, err := newDirectAccess(sim)
+	access, err := newDirectAccess(sim)
 	if err != nil {
 		return err
 	}
-	v := &corruptor{baseClient: sim.newClient("vandal", 300), access: door}
+	v := &corruptor{baseClient: sim.newClient("vandal", 300), access: access}
 	sim.faults.storeCorrupted.Store(true)
 	sim.plan.retention, sim.plan.sweepEvery = 8*time.Minute, 2*time.Minute
 	v.killHubs() // hubs read their settings when they start
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
-		var making sync.WaitGroup
-		over := make(chan struct{})
+		var domains sync.WaitGroup
+		done := make(chan struct{})
 		m := &contentDomain{baseClient: sim.newClient("maker", 301), laterRNG: random.New(sim.options.Seed, 302)}
-		making.Go(func() { m.runUntil(over) })
-		defer making.Wait()
-		defer close(over)
+		domains.Go(func() { m.runUntil(done) })
+		defer domains.Wait()
+		defer close(done)
 	}
-	wards := 4 + v.rng.IntN(4)
+	mailboxes := 4 + v.rng.IntN(4)
 	other := newControlRecipient(sim)
-	for n := range wards {
+	for n := range mailboxes {
 		if err := other.sendEvents(); err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (sim *simulation) runCorruption() error {
 			return err
 		}
 	}
-	return v.corruptAndUse(wards, v.dropContainer)
+	return v.corruptAndUse(mailboxes, v.dropContainer)
 }
 
 // killHubs kills all hubs. Others start in their place.
@@ -165,7 +165,7 @@ func (v *corruptor) endFaults() error {
 		case up == hubCount:
 			return nil
 		case time.Since(began) > patience:
-			return errors.New("nothing is wrong any more, and no hub starts")
+			return errors.New("all faults have ended, and no hub starts")
 		case !v.pause(time.Second):
 			return nil
 		}
@@ -173,15 +173,15 @@ func (v *corruptor) endFaults() error {
 }
 
 // runAtOnce runs a function in one step of the simulation.
-func (v *corruptor) runAtOnce(something func() string) {
-	over := make(chan struct{})
+func (v *corruptor) runAtOnce(act func() string) {
+	done := make(chan struct{})
 	t := &scheduler.Turn{Who: v.who, What: "comes by", Proceed: func() string {
-		defer close(over)
-		return something()
+		defer close(done)
+		return act()
 	}}
 	v.sim.Enqueue(t)
 	select {
-	case <-over:
+	case <-done:
 	case <-v.sim.ctx.Done():
 		v.sim.Remove(t)
 	}

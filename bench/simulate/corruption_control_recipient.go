@@ -59,7 +59,7 @@ func (b *controlRecipient) fetchAll() error {
 func (b *controlRecipient) checkBundle(body []byte) error {
 	var lines []struct{ ID string }
 	if err := json.Unmarshal(body, &lines); err != nil {
-		return fmt.Errorf("%s, whose mailbox is as it should be, got %q", b.who, body)
+		return fmt.Errorf("%s, whose mailbox is intact, got %q", b.who, body)
 	}
 	for _, line := range lines {
 		if b.received >= len(b.sent) || b.sent[b.received].ID != line.ID {
@@ -85,7 +85,7 @@ func (b *controlRecipient) callUntil(method, path string, body []byte, statuses 
 		case err == nil && slices.Contains(statuses, r.status):
 			return r, nil
 		case err == nil && r.status == http.StatusInternalServerError:
-			return nil, fmt.Errorf("%s, whose mailbox is as it should be, was answered %d %s", b.who, r.status, r.body)
+			return nil, fmt.Errorf("%s, whose mailbox is intact, was answered %d %s", b.who, r.status, r.body)
 		case time.Since(began) > patience:
 			return nil, errors.Join(fmt.Errorf("%s %s of %s was not answered with %v in %s", method, path, b.who, statuses, patience), err)
 		}

@@ -101,7 +101,7 @@ func (v *corruptor) corruptGroups() error {
 		right = &d
 	}
 	if right == nil {
-		return errors.New("no hub has said what its groups are")
+		return errors.New("no hub has listed its groups")
 	}
 	wrong, ctx := right.clone(), context.WithoutCancel(v.sim.ctx)
 	v.runAtOnce(func() string {

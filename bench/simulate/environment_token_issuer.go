@@ -186,7 +186,7 @@ func (i *tokenIssuer) isKnown(h *hub, key string) bool {
 // addToken adds the token of the sender to a request, unless it has a token. The returned function checks the answer:
 // a token whose key the hub knows is never refused, whether the issuer is available or not, nor is one whose key the
 // hub can fetch.
-func (i *tokenIssuer) addToken(req *http.Request, h *hub) (judge func(*reply)) {
+func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*reply)) {
 	if req.Header.Get("Authorization") != "" {
 		return func(*reply) {}
 	}

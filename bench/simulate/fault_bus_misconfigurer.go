@@ -42,8 +42,8 @@ func (sim *simulation) newBusMisconfigurer() (*busMisconfigurer, error) {
 
 // runUntil breaks and restores queues, until finish is closed or the faults end.
 func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
-	const deeds = 20
-	for range deeds {
+	const actions = 20
+	for range actions {
 		if !k.pause(time.Duration(1+k.rng.IntN(15_000)) * time.Millisecond) {
 			return
 		}
@@ -55,37 +55,37 @@ func (k *busMisconfigurer) runUntil(finish <-chan struct{}) {
 		if k.sim.FaultFree {
 			return
 		}
-		mends := k.breakQueue()
+		repair := k.breakQueue()
 		k.sim.MarkReached("a queue was misconfigured")
 		k.pause(time.Duration(1+k.rng.IntN(25)) * time.Second)
-		k.runAtOnce(mends)
+		k.runAtOnce(repair)
 	}
 }
 
 // runAtOnce runs a function in one step of the simulation, or at its end.
-func (k *busMisconfigurer) runAtOnce(something func() (string, error)) {
-	over := make(chan struct{})
+func (k *busMisconfigurer) runAtOnce(act func() (string, error)) {
+	done := make(chan struct{})
 	t := &scheduler.Turn{Who: k.who, What: "comes by", Proceed: func() string {
-		defer close(over)
-		how, err := something()
+		defer close(done)
+		how, err := act()
 		if err != nil {
-			k.sim.Fail(fmt.Errorf("the keeper: %s: %w", how, err))
+			k.sim.Fail(fmt.Errorf("misconfigure the bus: %s: %w", how, err))
 		}
 		return how
 	}}
 	k.sim.Enqueue(t)
 	select {
-	case <-over:
+	case <-done:
 	case <-k.sim.ctx.Done():
 		k.sim.Remove(t)
 	}
 }
 
 // breakQueue breaks one queue, and returns a function that restores it.
-func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
+func (k *busMisconfigurer) breakQueue() (repair func() (string, error)) {
 	ctx := context.WithoutCancel(k.sim.ctx)
 	queue := []string{k.queues.Request, k.queues.Reply, k.queues.Dequeue}[k.rng.IntN(3)]
-	mends = func() (string, error) {
+	repair = func() (string, error) {
 		return queue + " is right again", k.setProperties(ctx, queue, func(p *admin.QueueProperties) {
 			p.Status, p.MaxMessageSizeInKilobytes = ptr(admin.EntityStatusActive), ptr(int64(256))
 		})
@@ -93,7 +93,7 @@ func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 	setTo := func(how string, change func(*admin.QueueProperties)) {
 		k.runAtOnce(func() (string, error) { return queue + " " + how, k.setProperties(ctx, queue, change) })
 	}
-	switch deed := k.rng.IntN(8); deed {
+	switch action := k.rng.IntN(8); action {
 	case 0, 1:
 		status := []admin.EntityStatus{admin.EntityStatusDisabled, admin.EntityStatusSendDisabled, admin.EntityStatusReceiveDisabled}[k.rng.IntN(3)]
 		setTo("is "+string(status), func(p *admin.QueueProperties) { p.Status = &status })
@@ -104,21 +104,21 @@ func (k *busMisconfigurer) breakQueue() (mends func() (string, error)) {
 			queue = k.queues.Reply
 		}
 		k.runAtOnce(func() (string, error) { return queue + " is gone", k.deleteQueue(ctx, queue) })
-		mends = func() (string, error) {
+		repair = func() (string, error) {
 			return queue + " is there again", k.createQueue(ctx, queue, k.queueProperties(true))
 		}
-		if deed == 4 {
+		if action == 4 {
 			k.runAtOnce(func() (string, error) {
 				return queue + " has no sessions", k.createQueue(ctx, queue, k.queueProperties(false))
 			})
-			mends = k.recreateQueue(ctx, queue)
+			repair = k.recreateQueue(ctx, queue)
 		}
 	default:
 		queue = k.queues.Request
 		k.fillQueue(ctx, queue)
-		mends = k.recreateQueue(ctx, queue)
+		repair = k.recreateQueue(ctx, queue)
 	}
-	return mends
+	return repair
 }
 
 // recreateQueue returns a function that replaces a queue by an empty one with the right settings.

@@ -22,7 +22,7 @@ type contentDeleter struct {
 	contents *container.Client
 }
 
-func (sim *simulation) newContentDeleter(day int) (*contentDeleter, error) {
+func (sim *simulation) newContentDeleter(phase int) (*contentDeleter, error) {
 	key, err := container.NewSharedKeyCredential(sim.env.blobs.Name(), sim.env.blobs.Key())
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (sim *simulation) newContentDeleter(day int) (*contentDeleter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contentDeleter{baseClient: sim.newClient("deleter", uint64(450+day)), contents: contents}, nil //nolint:gosec // there are few days
+	return &contentDeleter{baseClient: sim.newClient("deleter", uint64(450+phase)), contents: contents}, nil //nolint:gosec // there are few days
 }
 
 // runUntil deletes several contents, until finish is closed.

@@ -101,7 +101,7 @@ func (l *referenceLedger) wasFrozen(actor string) bool {
 func (sim *simulation) noteFrozenAnswer(actor string) {
 	sim.MarkReached("a request met a frozen queue")
 	if !sim.work.ledger.wasFrozen(actor) {
-		sim.Fail(fmt.Errorf("the queue of %s is said to be frozen, and nobody has frozen it", actor))
+		sim.Fail(fmt.Errorf("the queue of %s is reported as frozen, but no operator has frozen it", actor))
 	}
 }
 

@@ -268,7 +268,7 @@ func (l *referenceLedger) missingError() error {
 // verifyDeliveries returns an error unless the actors received what was sent.
 func (l *referenceLedger) verifyDeliveries() error {
 	if v := l.checker.Check(); !v.OK() {
-		return fmt.Errorf("what the actors got is not what was sent: %s\n%s", v, v.Details())
+		return fmt.Errorf("the actors did not receive what was sent: %s\n%s", v, v.Details())
 	}
 	return nil
 }

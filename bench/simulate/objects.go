@@ -153,7 +153,7 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	return sim, errors.Join(err, sim.provisionContainers(), base.Failure())
 }
 
-// newObject returns an object with a random history. If all times are distinct, its state does not depend on the
+// newObject returns an object with a random history. If all times are distinct, its state task not depend on the
 // order of delivery.
 func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	name, err := domain.ParseObjectName(objectBucket, key)
@@ -279,22 +279,22 @@ func (sim *objectSimulation) runPhase(n int) {
 	if len(sim.messages)+sim.changes == 0 { // the bucket has no events
 		close(sim.delivered)
 	}
-	var parties sync.WaitGroup
+	var clients sync.WaitGroup
 	for i := range 1 + sim.rng.IntN(4) {
 		c := &objectCarrier{baseClient: sim.newClient(fmt.Sprint("carrier-", i), use+uint64(i)), sim: sim}
-		parties.Go(c.deliverAll)
+		clients.Go(c.deliverAll)
 	}
 	reader := &objectReader{baseClient: sim.newClient("reader", use+500), sim: sim}
-	parties.Go(reader.readUntilDelivered)
-	for i, does := range sim.clientTasks() {
-		p := &objectClient{baseClient: sim.newClient(does.who, use+600+100*uint64(i)), sim: sim}
-		parties.Go(func() { p.runTask(does) })
+	clients.Go(reader.readUntilDelivered)
+	for i, task := range sim.clientTasks() {
+		p := &objectClient{baseClient: sim.newClient(task.who, use+600+100*uint64(i)), sim: sim}
+		clients.Go(func() { p.runTask(task) })
 	}
 	select {
 	case <-sim.delivered:
 	case <-sim.ctx.Done():
 	}
-	parties.Wait()
+	clients.Wait()
 }
 
 // stopNodes kills all nodes, waits until none of their requests can still arrive, and lets time pass.

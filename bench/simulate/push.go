@@ -199,13 +199,13 @@ func (p *pushSimulation) awaitDeliveries(owner *baseClient, each func() error) e
 		if err := errors.Join(p.recoverCursors(owner.rng), each()); err != nil {
 			return err
 		}
-		left, isCalm := p.describeOutstanding(), p.IsFaultFree()
+		left, isFaultFree := p.describeOutstanding(), p.IsFaultFree()
 		switch {
-		case left == "" && isCalm:
+		case left == "" && isFaultFree:
 			return nil
-		case isCalm && began.IsZero():
+		case isFaultFree && began.IsZero():
 			began = time.Now()
-		case isCalm && time.Since(began) > limit:
+		case isFaultFree && time.Since(began) > limit:
 			return fmt.Errorf("P1: %v after the last fault, %s", limit, left)
 		}
 	}
@@ -270,7 +270,7 @@ func (p *pushSimulation) verifyReceivers() error {
 			limit += int64(r.concurrency) // results that arrive after the deliveries were cancelled are dropped
 		}
 		if n := r.begun - attempts; n > limit {
-			return fmt.Errorf("P5: %d calls of %s have left no trace, want at most %d: its owner lost it %d times", n, id, limit, losses)
+			return fmt.Errorf("P5: %d calls of %s are not recorded, want at most %d: its owners lost it %d times", n, id, limit, losses)
 		}
 		_, requests, _ := p.observer.Replaying(id)
 		if limit := 2 * (domain.MaxClaims + 1) * (1 + requests); r.killedNodes > limit {

@@ -97,7 +97,7 @@ func (s *pushSender) noteAccepted(n *pushNode, messages []domain.Message, append
 	n.engine.Published(s.sim.stream, messages, appended)
 	for i, a := range appended {
 		if a.Outcome == repository.AppendConflict {
-			return fmt.Errorf("message %q is refused, as if it had other content than before", messages[i].ID)
+			return fmt.Errorf("message %q is refused as a conflict, but its content is the same", messages[i].ID)
 		}
 	}
 	s.sim.pmu.Lock()

@@ -200,7 +200,7 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.activeCalls--
 	}()
 	if !known {
-		p.Fail(fmt.Errorf("P8: %s is called with %q, with which no node has begun a call", r.name, id))
+		p.Fail(fmt.Errorf("P8: %s is called with %q, but no node has begun such a call", r.name, id))
 		return
 	}
 	if r.check != nil && readErr == nil {

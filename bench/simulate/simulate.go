@@ -78,7 +78,7 @@ func runSeed(t *testing.T, o Options) (r Result) {
 	scheduler.SeedChoices(o.Seed)
 	r.Coverage = coverage.New()
 	isKnown := false
-	for _, world := range []struct {
+	for _, part := range []struct {
 		has      bool
 		simulate func(*Options) Result
 	}{
@@ -89,9 +89,9 @@ func runSeed(t *testing.T, o Options) (r Result) {
 		{o.includes(Watches, hasWatches(o.Seed)), runWatches},
 		{o.includes(Ledger, hasObjects(o.Seed)), runObjects},
 	} {
-		if world.has {
+		if part.has {
 			isKnown = true
-			synctest.Test(t, func(*testing.T) { r.addPart(world.simulate(&o)) })
+			synctest.Test(t, func(*testing.T) { r.addPart(part.simulate(&o)) })
 		}
 	}
 	if !isKnown {
@@ -125,12 +125,12 @@ func (sim *simulation) newResult(err error) Result {
 }
 
 // addPart adds the result of one simulation of a seed.
-func (r *Result) addPart(world Result) {
-	r.Err = errors.Join(r.Err, world.Err)
-	r.Steps, r.Faulted, r.Passed = r.Steps+world.Steps, r.Faulted+world.Faulted, r.Passed+world.Passed
-	r.Histories += world.Histories
-	r.Happened, r.Trace, r.Sum = append(r.Happened, world.Happened...), append(r.Trace, world.Trace...), r.Sum^world.Sum
-	for what, n := range world.Coverage {
+func (r *Result) addPart(part Result) {
+	r.Err = errors.Join(r.Err, part.Err)
+	r.Steps, r.Faulted, r.Passed = r.Steps+part.Steps, r.Faulted+part.Faulted, r.Passed+part.Passed
+	r.Histories += part.Histories
+	r.Happened, r.Trace, r.Sum = append(r.Happened, part.Happened...), append(r.Trace, part.Trace...), r.Sum^part.Sum
+	for what, n := range part.Coverage {
 		r.Coverage[what] += n
 	}
 }

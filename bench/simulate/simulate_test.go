@@ -143,10 +143,10 @@ func readSavedSeeds(t *testing.T) (found []seedRun) {
 		if strings.HasPrefix(text, "#") {
 			continue
 		}
-		number, world, _ := strings.Cut(text, "/")
+		number, kind, _ := strings.Cut(text, "/")
 		seed, err := strconv.ParseUint(number, 10, 64)
 		require.NoError(t, err)
-		found = append(found, seedRun{seed, Kind(world)})
+		found = append(found, seedRun{seed, Kind(kind)})
 	}
 	return found
 }

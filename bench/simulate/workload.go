@@ -32,20 +32,20 @@ func (sim *simulation) runWorkload() error {
 			s.closePublisher()
 		}
 	}()
-	var makers sync.WaitGroup
-	over := make(chan struct{})
+	var domains sync.WaitGroup
+	done := make(chan struct{})
 	if sim.plan.requestedOrigin != (domain.Origin{}) {
 		m := &contentDomain{baseClient: sim.newClient("maker", 50), laterRNG: random.New(sim.options.Seed, 51)}
-		makers.Go(func() { m.runUntil(over) })
+		domains.Go(func() { m.runUntil(done) })
 	}
-	defer makers.Wait()
-	defer close(over)
+	defer domains.Wait()
+	defer close(done)
 	actors := sim.newActors()
-	for day := range sim.plan.phases {
-		if day > 0 && !sim.waitForRetention(day) {
+	for phase := range sim.plan.phases {
+		if phase > 0 && !sim.waitForRetention(phase) {
 			return nil
 		}
-		if err := sim.runPhase(day, senders, actors); err != nil || sim.ctx.Err() != nil {
+		if err := sim.runPhase(phase, senders, actors); err != nil || sim.ctx.Err() != nil {
 			return err
 		}
 		for _, s := range senders { // delivered events are not repeated in later phases
@@ -56,32 +56,32 @@ func (sim *simulation) runWorkload() error {
 }
 
 // runPhase runs all clients until all events are delivered.
-func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClient) error {
+func (sim *simulation) runPhase(phase int, senders []*sender, actors []*actorClient) error {
 	var fetching, sending sync.WaitGroup
 	finish := make(chan struct{})
 	for _, a := range actors {
 		fetching.Go(func() { a.runUntil(finish) })
 	}
 	if sim.plan.hasOperators {
-		o := &operator{sim.newClient("operator", uint64(70+day))} //nolint:gosec // there are few
+		o := &operator{sim.newClient("operator", uint64(70+phase))} //nolint:gosec // there are few
 		fetching.Go(func() { o.runUntil(finish) })
 	}
 	if sim.plan.hasLoadBursts {
-		c := &loadBurst{sim.newClient("crowd", uint64(94+day))} //nolint:gosec // there are few
+		c := &loadBurst{sim.newClient("crowd", uint64(94+phase))} //nolint:gosec // there are few
 		fetching.Go(func() { c.runUntil(finish) })
 	}
-	if sim.env.issuer != nil && day == 0 {
+	if sim.env.issuer != nil && phase == 0 {
 		x := sim.newTokenIntruder()
 		fetching.Go(func() { x.runUntil(finish) })
 	}
 	if sim.plan.deletesContent {
-		x, err := sim.newContentDeleter(day)
+		x, err := sim.newContentDeleter(phase)
 		if err != nil {
 			return err
 		}
 		fetching.Go(func() { x.runUntil(finish) })
 	}
-	if sim.plan.misconfiguresBus && day == 0 {
+	if sim.plan.misconfiguresBus && phase == 0 {
 		k, err := sim.newBusMisconfigurer()
 		if err != nil {
 			return err
@@ -111,26 +111,26 @@ func (sim *simulation) runPhase(day int, senders []*sender, actors []*actorClien
 
 // waitForRetention waits before a phase until most acknowledged events may be removed. Half of the phases begin while
 // sweeps run. If the plan says so, a phase begins exactly when a sweep is about to remove something.
-func (sim *simulation) waitForRetention(day int) bool {
+func (sim *simulation) waitForRetention(phase int) bool {
 	if err := sim.awaitNotices(); err != nil {
 		sim.Fail(err)
 		return false
 	}
-	p := sim.newClient("night", uint64(79+day)) //nolint:gosec // there are few
+	p := sim.newClient("night", uint64(79+phase)) //nolint:gosec // there are few
 	sim.SetFaultFree(p.rng.IntN(3) > 0)
-	long := sim.plan.retention + time.Duration(5+p.rng.IntN(30))*time.Minute
+	duration := sim.plan.retention + time.Duration(5+p.rng.IntN(30))*time.Minute
 	if p.rng.IntN(2) == 0 {
-		long = sim.plan.retention + time.Duration(p.rng.IntN(4)-1)*time.Minute
+		duration = sim.plan.retention + time.Duration(p.rng.IntN(4)-1)*time.Minute
 	}
-	var dawn chan struct{}
+	var sweepStart chan struct{}
 	if sim.plan.stopsAtSweeps {
-		dawn, long = sim.work.coverObserver.sweepStarts, long+time.Hour
+		sweepStart, duration = sim.work.coverObserver.sweepStarts, duration+time.Hour
 		select {
-		case <-dawn: // a signal of the last phase
+		case <-sweepStart: // a signal of the last phase
 		default:
 		}
 	}
-	if !p.sleepUntil(long, dawn) {
+	if !p.sleepUntil(duration, sweepStart) {
 		return false
 	}
 	sim.SetFaultFree(false)

@@ -92,9 +92,9 @@ func siteOf(p hubSetup, s stage, k killRecord) crashSite {
 func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, cell := range crashSites(p, s) {
-		if c.counts[cell] < c.target {
-			wanted = append(wanted, cell)
+	for _, site := range crashSites(p, s) {
+		if c.counts[site] < c.target {
+			wanted = append(wanted, site)
 		}
 	}
 	return wanted
@@ -116,8 +116,8 @@ func (c *crashCampaign) addRecord(r *record) (done, of int, err error) {
 	_, err = file.Write(append(line, '\n'))
 	for _, p := range []hubSetup{embedded, apart} {
 		for _, s := range stages {
-			for _, cell := range crashSites(p, s) {
-				done += min(c.counts[cell], c.target)
+			for _, site := range crashSites(p, s) {
+				done += min(c.counts[site], c.target)
 				of += c.target
 			}
 		}
@@ -130,7 +130,7 @@ func (c *crashCampaign) formatReport() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var commits []string
-	var kills, events, bundles, worlds int
+	var kills, events, bundles, runs int
 	var mended int64
 	var seconds float64
 	var failed []string
@@ -146,28 +146,28 @@ func (c *crashCampaign) formatReport() string {
 		for _, k := range r.Kills {
 			kills += k.Times
 		}
-		worlds++
+		runs++
 		events, bundles, mended, seconds = events+r.Events, bundles+r.Bundles, mended+r.Mended, seconds+r.Seconds
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `# Crash points
+	fmt.Fprintf(&b, `# Crash sites
 
-`+"`make crash-sites`"+` wrote this; do not edit it. What it means stands in doc.go.
+`+"`make crash-sites`"+` wrote this; do not edit it. The package comment explains it.
 
 - commit: %s
 - machine: %d cores, %s/%s
 - Go: %s
-- %d deaths by SIGKILL in %d worlds, %.0f s of work, %.2f s for each
-- %d events in %d bundles: nothing lost, no event in two bundles, order kept; every world was drained
+- %d kills by SIGKILL in %d runs, %.0f s of work, %.2f s for each
+- %d events in %d bundles: nothing lost, no event in two bundles, order kept; every run was drained
 - checks: no damage; %d hints repaired, and nothing found after that
-- worlds that failed: %s
+- runs that failed: %s
 
-How often a hub has died just before and just after each step:
+The number of kills just before and just after each step:
 
 | step | embedded, before | after | apart, before | after |
 |---|---|---|---|---|
 `, strings.Join(commits, ", "), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(),
-		kills, worlds, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, joinOrNone(failed))
+		kills, runs, seconds, seconds/float64(max(kills, 1)), events, bundles, mended, joinOrNone(failed))
 	for _, s := range stages {
 		all := stepsOf(apart, s)
 		if len(all) == 0 { // the stages of objects have one setup only

@@ -56,7 +56,7 @@ func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *cras
 }
 
 // killAtSites kills the hub at each of the crash sites, drains it, and returns the first violation.
-func (w *crashRun) killAtSites(ctx context.Context, cells []crashSite) (err error) {
+func (w *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err error) {
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
 	if err := w.openRun(ctx, client); err != nil {
@@ -64,19 +64,19 @@ func (w *crashRun) killAtSites(ctx context.Context, cells []crashSite) (err erro
 	}
 	defer w.closeRun()
 	if w.stage == sweeping {
-		return w.runSweeping(ctx, cells)
+		return w.runSweeping(ctx, sites)
 	}
 	if w.stage == pushing {
-		return w.runPushing(ctx, cells)
+		return w.runPushing(ctx, sites)
 	}
 	if w.stage == watching {
-		return w.runWatching(ctx, cells)
+		return w.runWatching(ctx, sites)
 	}
 	if w.stage.isOfObjects() {
-		return w.runStoring(ctx, cells)
+		return w.runStoring(ctx, sites)
 	}
 	return w.workUnderLoad(ctx, func(ctx context.Context) error {
-		for _, c := range cells {
+		for _, c := range sites {
 			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func (w *crashRun) killAtSites(ctx context.Context, cells []crashSite) (err erro
 
 // runSweeping fills and drains the hub, kills it while it sweeps, and then uses it as before. Answered events are not
 // sent again, and no event waits on the bus, because a hub does not recognize swept events.
-func (w *crashRun) runSweeping(ctx context.Context, cells []crashSite) error {
+func (w *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 	w.domain.silent = true
 	fill := func(ctx context.Context) error {
 		if err := w.restartHub(ctx, crashSite{}); err != nil {
@@ -114,7 +114,7 @@ func (w *crashRun) runSweeping(ctx context.Context, cells []crashSite) error {
 		return err
 	}
 	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = time.Millisecond, 20*time.Millisecond, true
-	for _, c := range cells {
+	for _, c := range sites {
 		if err := w.killAtSite(ctx, c); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 	for _, part := range []struct {
 		place hubSetup
 		stage stage
-		cells int
+		sites int
 	}{{embedded, living, 6}, {apart, living, 3}, {embedded, sweeping, 2}, {embedded, tailing, 2}, {embedded, pushing, 2}, {apart, pushing, 1}, {embedded, watching, 2}, {apart, watching, 1}, {embedded, storing, 4}, {embedded, marking, 1}, {embedded, crawling, 2}, {embedded, patching, 1}, {embedded, forgetting, 1}, {embedded, relaying, 2}} {
 		t.Run(fmt.Sprintf("%s %s", part.place, part.stage), func(t *testing.T) {
 			t.Parallel()
@@ -29,7 +29,7 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 			shuffleSites(some, seed)
 			w := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
 			w.patience = 3 * time.Minute // here a missed step is a failure
-			r := runSites(t, w, some[:part.cells])
+			r := runSites(t, w, some[:part.sites])
 			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
 			require.Empty(t, r.Missed, "seed %d", seed)

@@ -31,7 +31,7 @@ const lifeOfLease = 2 * time.Minute
 
 // runStoring kills the node at each of the crash sites while it serves clients. At the end each client checks that
 // the stored objects match the answers.
-func (w *crashRun) runStoring(ctx context.Context, cells []crashSite) error {
+func (w *crashRun) runStoring(ctx context.Context, sites []crashSite) error {
 	w.orders.Objects, w.domain.silent = w.stage, true
 	stop := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
@@ -40,7 +40,7 @@ func (w *crashRun) runStoring(ctx context.Context, cells []crashSite) error {
 	}
 	all.Go(func() error {
 		defer close(stop)
-		for _, c := range cells {
+		for _, c := range sites {
 			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ const pushCalls = 16
 
 // runPushing kills the hub at each of the crash sites while it calls receivers. At the end each receiver must have
 // accepted each event.
-func (w *crashRun) runPushing(ctx context.Context, cells []crashSite) error {
+func (w *crashRun) runPushing(ctx context.Context, sites []crashSite) error {
 	w.orders.Push, w.domain.silent = true, true
 	receivers := newPushReceivers(2)
 	defer receivers.closeAll()
@@ -53,7 +53,7 @@ func (w *crashRun) runPushing(ctx context.Context, cells []crashSite) error {
 	all.Go(func() error { return w.churnSubscriptions(ctx, down.URL, stop) })
 	all.Go(func() error {
 		defer close(stop)
-		for _, c := range cells {
+		for _, c := range sites {
 			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ const (
 
 // runWatching kills the hub at each of the crash sites while watched documents change. At the end each watch must
 // have accepted each change and counted it once.
-func (w *crashRun) runWatching(ctx context.Context, cells []crashSite) error {
+func (w *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
 	w.orders.Push, w.domain.silent = true, true
 	receiver := newWatchReceiver()
 	defer receiver.server.Close()
@@ -49,7 +49,7 @@ func (w *crashRun) runWatching(ctx context.Context, cells []crashSite) error {
 	}
 	all.Go(func() error {
 		defer close(stop)
-		for _, c := range cells {
+		for _, c := range sites {
 			if err := w.killAtSite(ctx, c); err != nil {
 				return err
 			}

@@ -36,8 +36,8 @@ func (s *Scenario) objectOptions(random func() uint64, isPreparing bool) objects
 	return o
 }
 
-// Ingests delivers a message.
-func (m *Member) Ingests(message []repository.ObjectReport) {
+// Ingest delivers a message.
+func (m *Member) Ingest(message []repository.ObjectReport) {
 	results, err := m.objects.Ingest(m.ctx, message)
 	for _, r := range results {
 		if err == nil {
@@ -51,7 +51,7 @@ func (m *Member) Ingests(message []repository.ObjectReport) {
 func ingestAll(messages ...[]repository.ObjectReport) func(*Member) {
 	return func(m *Member) {
 		for _, message := range messages {
-			m.Ingests(message)
+			m.Ingest(message)
 		}
 	}
 }

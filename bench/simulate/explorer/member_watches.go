@@ -60,36 +60,36 @@ func reportsKey(script string) func(*Member) {
 	}
 }
 
-// Puts stores a version of the document.
-func (m *Member) Puts() {
+// Put stores a version of the document.
+func (m *Member) Put() {
 	_, _, err := m.service.PutDocument(m.ctx, document, []byte{'0' + m.name}, watch.Condition{})
 	m.noteSight(sight{what: "changed", err: err})
 }
 
-// Deletes deletes the document.
-func (m *Member) Deletes() {
+// Delete deletes the document.
+func (m *Member) Delete() {
 	m.noteSight(sight{what: "changed", err: m.service.DeleteDocument(m.ctx, document, watch.Condition{})})
 }
 
-// Publishes publishes the changes of the resource.
-func (m *Member) Publishes() {
+// Publish publishes the changes of the resource.
+func (m *Member) Publish() {
 	m.noteSight(sight{what: "published", err: m.relay.Publish(m.ctx, domain.Change{Resource: m.scenario.watchedResource()})})
 }
 
-// Watches creates a watch of the resource.
-func (m *Member) Watches() {
+// Watch creates a watch of the resource.
+func (m *Member) Watch() {
 	id, err := m.service.Create(m.ctx, recipient, watch.Draft{Resource: watchBase.URI(m.scenario.watchedResource()), CallbackURL: "https://example.org", IsOperator: true})
 	m.noteSight(sight{what: "watched", watch: id, err: err})
 }
 
-// Unwatches deletes the watch of the preparation.
-func (m *Member) Unwatches() {
+// Unwatch deletes the watch of the preparation.
+func (m *Member) Unwatch() {
 	m.noteSight(sight{what: "unwatched", watch: firstWatch, err: m.service.Delete(m.ctx, recipient, firstWatch)})
 }
 
-// Serves serves the watch of the preparation once, as the owner of its cursor does: it delivers the entries of the
+// Serve serves the watch of the preparation once, as the owner of its cursor does: it delivers the entries of the
 // stream or, if the watch was deleted, cancels its deliveries and retires the cursor.
-func (m *Member) Serves() {
+func (m *Member) Serve() {
 	m.noteSight(sight{what: "served", watch: firstWatch, err: m.serveCursor()})
 }
 

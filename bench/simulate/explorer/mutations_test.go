@@ -79,7 +79,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 		{
 			"no condition on the gate, when a bundle is opened", "peek-peek",
 			func(s *Scenario) {
-				s.Prepare = prepareSaves(list{eventsOf(1)}, takeBundle, func(m *Member) { m.Saves(eventsOf(3)) })
+				s.Prepare = prepareSaves(list{eventsOf(1)}, takeBundle, func(m *Member) { m.Save(eventsOf(3)) })
 				s.mutateRequest = dropCondition(steps.OpenBundle)
 			}, "H6: ",
 		},
@@ -89,7 +89,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 		},
 		{
 			"an account that says Strong and shows an old gate", "dequeue-then-peek-stale",
-			func(s *Scenario) { s.Session = false }, "which had been dequeued",
+			func(s *Scenario) { s.Session = false }, "after it was dequeued",
 		},
 		{
 			"a bundle that is proved without a condition", "dequeue-then-peek-stale",

@@ -60,7 +60,7 @@ func (p *partyPlayer) newProcess() (*partyProcess, error) {
 	proc.finished.Add(1)
 	go func() {
 		defer proc.finished.Done()
-		p.scenario.Parties[p.party].Does(m)
+		p.scenario.Parties[p.party].Run(m)
 		proc.mu.Lock()
 		proc.returned = true
 		proc.mu.Unlock()

@@ -60,7 +60,7 @@ type Party struct {
 
 	Messages [][]repository.ObjectReport // messages that it delivers, in order
 	Tail     int                         // its own tail limit; 0: that of the scenario, negative: no tails
-	Does     func(*Member)
+	Run      func(*Member)
 }
 
 // A Member is what a party acts with. Each action leaves a sight.
@@ -135,8 +135,8 @@ func mustSucceed[T any](v T, err error) T {
 	return v
 }
 
-// Saves saves events.
-func (m *Member) Saves(events []domain.Event) {
+// Save saves events.
+func (m *Member) Save(events []domain.Event) {
 	saved, err := m.node.Save(m.ctx, recipient, events)
 	if err == nil && saved.Accepted+saved.Duplicates != len(events) {
 		err = fmt.Errorf("of %d events it accepted %d and knew %d", len(events), saved.Accepted, saved.Duplicates)
@@ -144,8 +144,8 @@ func (m *Member) Saves(events []domain.Event) {
 	m.noteSight(sight{what: "saved", events: events, err: err})
 }
 
-// Peeks peeks, and repeats the Peek after a conflict, as the hub does.
-func (m *Member) Peeks() (repositorytest.Peeked, bool) {
+// Peek peeks, and repeats the Peek after a conflict, as the hub does.
+func (m *Member) Peek() (repositorytest.Peeked, bool) {
 	for {
 		m.bundles++
 		id := domain.BundleID{0: m.name, 1: m.bundles, 6: 0x80, 8: 0x80}
@@ -164,29 +164,29 @@ func (m *Member) Peeks() (repositorytest.Peeked, bool) {
 	}
 }
 
-// Dequeues dequeues a bundle.
-func (m *Member) Dequeues(b repositorytest.Peeked) {
+// Dequeue dequeues a bundle.
+func (m *Member) Dequeue(b repositorytest.Peeked) {
 	_, err := m.node.Acknowledge(m.ctx, recipient, b.ID)
 	m.noteSight(sight{what: "dequeued", bundle: b, err: err})
 }
 
-// Takes peeks several times, and dequeues what it gets.
-func (m *Member) Takes(times int) {
+// Take peeks several times, and dequeues what it gets.
+func (m *Member) Take(times int) {
 	for range times {
-		if b, some := m.Peeks(); some {
-			m.Dequeues(b)
+		if b, some := m.Peek(); some {
+			m.Dequeue(b)
 		}
 	}
 }
 
-// Sweeps removes acknowledged events.
-func (m *Member) Sweeps() {
+// Sweep removes acknowledged events.
+func (m *Member) Sweep() {
 	_, err := m.node.SweepRecipient(m.ctx, recipient)
 	m.noteSight(sight{what: "swept", err: err})
 }
 
-// FlushesAll writes all tails to pages, like `check --repair` on a node without tails.
-func (m *Member) FlushesAll() {
+// FlushAll writes all tails to pages, like `check --repair` on a node without tails.
+func (m *Member) FlushAll() {
 	_, err := m.node.Check(m.ctx, cosmos.CheckOptions{Recipient: recipient, Repair: true})
 	m.noteSight(sight{what: "checked", err: err})
 }

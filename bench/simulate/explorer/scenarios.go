@@ -37,24 +37,24 @@ func saver(name string, offered ...[]domain.Event) Party {
 	for _, some := range offered {
 		p.Offers = append(p.Offers, some...)
 	}
-	p.Does = func(m *Member) {
+	p.Run = func(m *Member) {
 		for _, some := range offered {
-			m.Saves(some)
+			m.Save(some)
 		}
 	}
 	return p
 }
 
-func peeker(name string) Party { return Party{Name: name, Does: func(m *Member) { m.Peeks() }} }
+func peeker(name string) Party { return Party{Name: name, Run: func(m *Member) { m.Peek() }} }
 
 func taker(name string, times int) Party {
-	return Party{Name: name, Does: func(m *Member) { m.Takes(times) }}
+	return Party{Name: name, Run: func(m *Member) { m.Take(times) }}
 }
 
-func sweeper(name string) Party { return Party{Name: name, Does: func(m *Member) { m.Sweeps() }} }
+func sweeper(name string) Party { return Party{Name: name, Run: func(m *Member) { m.Sweep() }} }
 
 func flushesAll(name string) Party {
-	return Party{Name: name, Tail: -1, Does: func(m *Member) { m.FlushesAll() }}
+	return Party{Name: name, Tail: -1, Run: func(m *Member) { m.FlushAll() }}
 }
 
 // withTailLimit returns a party with its own limit for the events of a tail.
@@ -65,16 +65,16 @@ func (p Party) withTailLimit(limit int) Party {
 
 // dequeuer returns a party that dequeues the bundle of the preparation.
 func dequeuer(name string) Party {
-	return Party{Name: name, Does: func(m *Member) { m.Dequeues(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
+	return Party{Name: name, Run: func(m *Member) { m.Dequeue(repositorytest.Peeked{Bundle: domain.Bundle{ID: firstBundle}}) }}
 }
 
-// beingPatient returns a party that claims no intent before the others are done or dead.
-func (p Party) beingPatient() Party {
+// makePatient returns a party that claims no intent before the others are done or dead.
+func (p Party) makePatient() Party {
 	p.Patient = true
 	return p
 }
 
-func (p Party) startingAfter(other int) Party { //nolint:unparam // scenarios name the party
+func (p Party) startAfter(other int) Party { //nolint:unparam // scenarios name the party
 	p.After = other
 	return p
 }
@@ -86,16 +86,16 @@ var firstBundle = domain.BundleID{1: 1, 6: 0x80, 8: 0x80}
 func prepareSaves(offered [][]domain.Event, then ...func(*Member)) func(*Member) {
 	return func(m *Member) {
 		for _, some := range offered {
-			m.Saves(some)
+			m.Save(some)
 		}
-		for _, does := range then {
-			does(m)
+		for _, act := range then {
+			act(m)
 		}
 	}
 }
 
-func openBundle(m *Member) { m.Peeks() }
-func takeBundle(m *Member) { m.Takes(1) }
+func openBundle(m *Member) { m.Peek() }
+func takeBundle(m *Member) { m.Take(1) }
 
 type list = [][]domain.Event
 
@@ -124,7 +124,7 @@ func Scenarios() []*Scenario {
 			Parties: []Party{dequeuer("dequeue a"), dequeuer("dequeue b")},
 		},
 		{
-			Name: "dequeue-crash-peek", Quick: true, Text: "a client dies while it dequeues, another peeks and dequeues",
+			Name: "dequeue-crash-peek", Quick: true, Text: "a client crashes during its Dequeue, another peeks and dequeues",
 			Prepare: prepareSaves(list{eventsOfGroups(1, 2, 3)}, openBundle), Crashes: 1, Lost: 1,
 			Parties: []Party{dequeuer("dequeue"), taker("take", 2)},
 		},
@@ -133,23 +133,23 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saver("save a", eventsOf(1)), saver("save b", eventsOf(3))}, Claims: 1,
 		},
 		{
-			Name: "save-crash-save-one", Text: "a process dies while it saves, another saves the same and more",
+			Name: "save-crash-save-one", Text: "a process crashes during its Save, another saves the same and more",
 			Crashes: 1, Claims: 1,
-			Parties: []Party{saver("save a", eventsOf(1)).beingPatient(), saver("save b", eventsOf(1, 3))},
+			Parties: []Party{saver("save a", eventsOf(1)).makePatient(), saver("save b", eventsOf(1, 3))},
 		},
 		{
-			Name: "save-crash-save-two", Text: "a process dies while it saves for two cabinets, another saves the same",
+			Name: "save-crash-save-two", Text: "a process crashes during a Save in two cabinets, another saves the same",
 			Crashes: 1,
-			Parties: []Party{saver("save a", eventsOf(1, 2)).beingPatient(), saver("save b", eventsOf(1, 2)).beingPatient()},
+			Parties: []Party{saver("save a", eventsOf(1, 2)).makePatient(), saver("save b", eventsOf(1, 2)).makePatient()},
 		},
 		{
-			Name: "save-save-two", Text: "a process saves for two cabinets, another undoes that",
-			Parties: []Party{saver("save a", eventsOf(1, 2)).beingPatient(), saver("save b", eventsOf(3))}, Claims: 1,
+			Name: "save-save-two", Text: "a process saves events of two cabinets, another rolls that back",
+			Parties: []Party{saver("save a", eventsOf(1, 2)).makePatient(), saver("save b", eventsOf(3))}, Claims: 1,
 		},
 		{
-			Name: "save-crash-save-lost", Text: "a process dies while it saves, another saves the same and more; a lost reply",
+			Name: "save-crash-save-lost", Text: "a process crashes during its Save, another saves the same and more; a lost reply",
 			Prepare: prepareSaves(list{eventsOf(1)}), Crashes: 1, Lost: 1,
-			Parties: []Party{saver("save a", eventsOf(3)).beingPatient(), saver("save b", eventsOf(3, 5)).beingPatient()},
+			Parties: []Party{saver("save a", eventsOf(3)).makePatient(), saver("save b", eventsOf(3, 5)).makePatient()},
 		},
 		{
 			Name: "save-save-apart", Text: "two processes save for two cabinets of two groups; no claim while both live",
@@ -165,14 +165,14 @@ func Scenarios() []*Scenario {
 			Parties: []Party{saver("save", eventsOf(3, 4)), dequeuer("dequeue")},
 		},
 		{
-			Name: "save-crash-save-same", Text: "a process dies while it saves, another saves the same and more",
+			Name: "save-crash-save-same", Text: "a process crashes during its Save, another saves the same and more",
 			Prepare: prepareSaves(list{eventsOf(1, 2)}), Crashes: 1, Claims: 1,
-			Parties: []Party{saver("save a", eventsOf(3, 4)).beingPatient(), saver("save b", eventsOf(3, 5))},
+			Parties: []Party{saver("save a", eventsOf(3, 4)).makePatient(), saver("save b", eventsOf(3, 5))},
 		},
 		{
-			Name: "save-crash-save-full", Text: "the same where a drawer is full and another begins; nobody undoes what is alive",
+			Name: "save-crash-save-full", Text: "the same where a drawer is full and another begins; no process rolls back a live Save",
 			Prepare: prepareSaves(list{eventsOf(1, 3), eventsOf(2)}), Crashes: 1,
-			Parties: []Party{saver("save a", eventsOf(5, 7, 4)).beingPatient(), saver("save b", eventsOf(5, 9)).beingPatient()},
+			Parties: []Party{saver("save a", eventsOf(5, 7, 4)).makePatient(), saver("save b", eventsOf(5, 9)).makePatient()},
 		},
 		{
 			Name: "save-save-lease", Text: "two processes save, each leaving the other two seconds",
@@ -182,12 +182,12 @@ func Scenarios() []*Scenario {
 		{
 			Name: "two-savers-crash-lost-reply", Text: "as in the model: two savers, one of two Saves; a crash, a lost reply",
 			Crashes: 1, Lost: 1,
-			Parties: []Party{saver("save a", eventsOf(1), eventsOf(2, 5)).beingPatient(), saver("save b", eventsOf(2)).beingPatient()},
+			Parties: []Party{saver("save a", eventsOf(1), eventsOf(2, 5)).makePatient(), saver("save b", eventsOf(2)).makePatient()},
 		},
 		{
-			Name: "two-savers-undo-crash-lost-reply", Text: "the same, and one of them may undo what is alive",
+			Name: "two-savers-undo-crash-lost-reply", Text: "the same, and one of them may roll back a live Save",
 			Crashes: 1, Lost: 1, Claims: 1,
-			Parties: []Party{saver("save a", eventsOf(1), eventsOf(2, 5)).beingPatient(), saver("save b", eventsOf(2))},
+			Parties: []Party{saver("save a", eventsOf(1), eventsOf(2, 5)).makePatient(), saver("save b", eventsOf(2))},
 		},
 		{
 			Name: "save-two-dequeuers-crash", Quick: true, Text: "as in the model: a saver, two who take; a crash, a lost reply",
@@ -207,21 +207,21 @@ func Scenarios() []*Scenario {
 			Parties: []Party{peeker("peek"), dequeuer("dequeue")},
 		},
 		{
-			Name: "dequeue-then-peek-stale", Quick: true, Text: "on a Session account: a peek begins when the dequeue is done, a stale read",
+			Name: "dequeue-then-peek-stale", Quick: true, Text: "on a Session account: a peek begins after the dequeue, a stale read",
 			Session: true, Stale: 1, Behind: 3,
 			Prepare: prepareSaves(list{eventsOf(1, 2, 3)}, openBundle),
-			Parties: []Party{dequeuer("dequeue"), taker("take", 1).startingAfter(1)},
+			Parties: []Party{dequeuer("dequeue"), taker("take", 1).startAfter(1)},
 		},
 		{
 			Name: "dequeue-then-peek-stale-twice", Text: "the same with two stale reads and two peeks",
 			Session: true, Stale: 2, Behind: 3,
 			Prepare: prepareSaves(list{eventsOf(1, 2, 3)}, openBundle),
-			Parties: []Party{dequeuer("dequeue"), taker("take", 2).startingAfter(1)},
+			Parties: []Party{dequeuer("dequeue"), taker("take", 2).startAfter(1)},
 		},
 		{
 			Name: "save-then-peek", Quick: true, Text: "a peek begins when the save is done",
 			Prepare: prepareSaves(list{eventsOf(1)}, takeBundle),
-			Parties: []Party{saver("save", eventsOf(2, 3)), taker("take", 2).startingAfter(1)},
+			Parties: []Party{saver("save", eventsOf(2, 3)), taker("take", 2).startAfter(1)},
 		},
 		{
 			Name: "save-peek-stale-crash-cap1", Quick: true, Text: "as in the model: drawers of one event, a saver, one who takes; a crash, a stale read",
@@ -233,13 +233,13 @@ func Scenarios() []*Scenario {
 			Name: "two-savers-one-peeker", Text: "as in the model: two savers, one who peeks; a crash, a stale read",
 			Session: true, Stale: 1, Crashes: 1,
 			Prepare: prepareSaves(list{eventsOf(1)}, takeBundle),
-			Parties: []Party{saver("save a", eventsOf(3)).beingPatient(), saver("save b", eventsOf(5)).beingPatient(), peeker("peek")},
+			Parties: []Party{saver("save a", eventsOf(3)).makePatient(), saver("save b", eventsOf(5)).makePatient(), peeker("peek")},
 		},
 		{
-			Name: "two-savers-undo-one-peeker", Text: "the same, and one of them may undo what is alive",
+			Name: "two-savers-undo-one-peeker", Text: "the same, and one of them may roll back a live Save",
 			Session: true, Stale: 1, Crashes: 1, Claims: 1,
 			Prepare: prepareSaves(list{eventsOf(1)}, takeBundle),
-			Parties: []Party{saver("save a", eventsOf(3)).beingPatient(), saver("save b", eventsOf(5)), peeker("peek")},
+			Parties: []Party{saver("save a", eventsOf(3)).makePatient(), saver("save b", eventsOf(5)), peeker("peek")},
 		},
 		{
 			Name: "save-take-apart-stale", Text: "as in the model: two groups, a saver, one who takes; a stale read",
@@ -286,13 +286,13 @@ func Scenarios() []*Scenario {
 			Name: "tail-small-large", Quick: true, Text: "a large Save flushes the tail to which another process saves; a crash",
 			Tail: 2, Crashes: 1,
 			Prepare: prepareSaves(list{eventsOf(1)}),
-			Parties: []Party{saver("large save", eventsOf(3, 5, 7)).beingPatient(), saver("small save", eventsOf(9)).beingPatient()},
+			Parties: []Party{saver("large save", eventsOf(3, 5, 7)).makePatient(), saver("small save", eventsOf(9)).makePatient()},
 		},
 		{
-			Name: "tail-large-crash-small", Text: "a large Save dies over a cabinet that had a tail, a small one undoes it",
+			Name: "tail-large-crash-small", Text: "a large Save crashes in a cabinet that had a tail, a small one rolls it back",
 			Tail: 2, Crashes: 1, Claims: 1,
 			Prepare: prepareSaves(list{eventsOf(1)}),
-			Parties: []Party{saver("large save", eventsOf(3, 5, 7)).beingPatient(), saver("small save", eventsOf(2))},
+			Parties: []Party{saver("large save", eventsOf(3, 5, 7)).makePatient(), saver("small save", eventsOf(2))},
 		},
 		{
 			Name: "tail-flush-take", Quick: true, Text: "an actor takes what lies in a tail that is flushed",
@@ -334,7 +334,7 @@ func Scenarios() []*Scenario {
 			Name: "tail-limits-none", Text: "one process knows tails and writes none, another writes them; a crash",
 			Tail: 2, Crashes: 1,
 			Prepare: prepareSaves(list{eventsOf(1)}),
-			Parties: []Party{saver("save a", eventsOf(3)).withTailLimit(-1).beingPatient(), saver("save b", eventsOf(5)).beingPatient()},
+			Parties: []Party{saver("save a", eventsOf(3)).withTailLimit(-1).makePatient(), saver("save b", eventsOf(5)).makePatient()},
 		},
 		{
 			Name: "tail-flush-all", Quick: true, Text: "an operator has all tails flushed while a process saves to one; a crash",

@@ -18,17 +18,17 @@ func (s *Scenario) bundleChanges() []func(*domain.Bundle) {
 // firstObject is the content of the bundle that the preparation opens.
 const firstObject = "contents/first"
 
-// MarksGone marks the first content as deleted, as a ledger or a download does.
-func (m *Member) MarksGone() {
+// MarkGone marks the first content as deleted, as a ledger or a download does.
+func (m *Member) MarkGone() {
 	b, err := m.node.MarkGone(m.ctx, recipient, firstBundle, firstObject)
 	m.noteSight(sight{what: "marked", bundle: repositorytest.Peeked{Bundle: b}, err: err})
 }
 
-// Fetches peeks as the hub does. If the content is missing or marked, its domain produces another one, with a new
+// Fetch peeks as the hub does. If the content is missing or marked, its domain produces another one, with a new
 // object name for each answer.
-func (m *Member) Fetches() {
+func (m *Member) Fetch() {
 	for n := 0; ; n++ {
-		b, some := m.Peeks()
+		b, some := m.Peek()
 		if !some || !b.LacksContent() {
 			return
 		}
@@ -54,21 +54,21 @@ func (m *Member) Fetches() {
 
 // answerFirst opens the first bundle and stores its content.
 func answerFirst(m *Member) {
-	m.Peeks()
+	m.Peek()
 	if _, err := m.node.Answer(m.ctx, recipient, firstBundle, firstObject, domain.Body{Length: 5}); err != nil {
 		panic(err) // no other request is pending
 	}
-	m.Peeks()
+	m.Peek()
 }
 
-func marker() Party { return partyOf("mark", (*Member).MarksGone) }
+func marker() Party { return partyOf("mark", (*Member).MarkGone) }
 
-func fetcher(name string) Party { return partyOf(name, (*Member).Fetches) }
+func fetcher(name string) Party { return partyOf(name, (*Member).Fetch) }
 
 // contentScenarios returns the scenarios in which the content of an open bundle is deleted.
 func contentScenarios() []*Scenario {
 	opened := prepareSaves(list{eventsOf(1, 3)}, answerFirst)
-	marked := prepareSaves(list{eventsOf(1, 3)}, answerFirst, (*Member).MarksGone)
+	marked := prepareSaves(list{eventsOf(1, 3)}, answerFirst, (*Member).MarkGone)
 	return []*Scenario{
 		{
 			Name: "content-gone-fetch-dequeue", Quick: true, Text: "the content of a bundle is deleted while it is peeked and dequeued; a lost reply",
@@ -83,7 +83,7 @@ func contentScenarios() []*Scenario {
 		{
 			Name: "content-gone-then-fetch", Quick: true, Text: "a Peek begins when the mark is answered, on a Session account; a lost reply, a stale read",
 			Requests: true, Session: true, Lost: 1, Stale: 1, Behind: 2, Prepare: opened,
-			Parties: []Party{marker(), fetcher("fetch").startingAfter(1)},
+			Parties: []Party{marker(), fetcher("fetch").startAfter(1)},
 		},
 		{
 			Name: "content-gone-fetch-fetch", Quick: true, Text: "two processes have deleted content made again; a crash, a lost reply",
@@ -91,7 +91,7 @@ func contentScenarios() []*Scenario {
 			Parties: []Party{fetcher("fetch a"), fetcher("fetch b")},
 		},
 		{
-			Name: "content-gone-twice", Text: "deleted content is made again while its mark comes a second time, and it is dequeued; a lost reply, a stale read",
+			Name: "content-gone-twice", Text: "deleted content is created again while its deletion is reported a second time, and it is dequeued; a lost reply, a stale read",
 			Requests: true, Session: true, Lost: 1, Stale: 1, Prepare: marked,
 			Parties: []Party{marker(), fetcher("fetch"), dequeuer("dequeue")},
 		},

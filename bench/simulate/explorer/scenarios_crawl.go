@@ -32,8 +32,8 @@ func startedCrawl() *domain.Job {
 	}
 }
 
-// StartsCrawl stores the job of a crawl.
-func (m *Member) StartsCrawl() {
+// StartCrawl stores the job of a crawl.
+func (m *Member) StartCrawl() {
 	if err := m.objects.CreateJob(m.ctx, startedCrawl()); err != nil {
 		panic(err) // no other request is pending
 	}
@@ -54,9 +54,9 @@ func (j *endingJobs) SaveJob(ctx context.Context, job *domain.Job) error {
 	return err
 }
 
-// Crawls runs the started crawl. Its leases and cursors are in memory, because the scenarios are about its page and
+// Crawl runs the started crawl. Its leases and cursors are in memory, because the scenarios are about its page and
 // concurrent events.
-func (m *Member) Crawls() {
+func (m *Member) Crawl() {
 	source, job := memory.NewSource("bucket"), startedCrawl()
 	for _, o := range m.scenario.Crawl.Listed {
 		source.Put("bucket", o)
@@ -79,17 +79,17 @@ func (m *Member) Crawls() {
 	m.noteSight(sight{what: "crawled", err: err})
 }
 
-func crawler() Party { return partyOf("crawl", (*Member).Crawls) }
+func crawler() Party { return partyOf("crawl", (*Member).Crawl) }
 
 // crawlScenarios returns the scenarios in which a page of a crawl is stored concurrently with events of the same
 // object.
 func crawlScenarios() []*Scenario {
-	known := prepareWith(ingestAll(reportsOf("key", "[C@10+10]")), (*Member).StartsCrawl)
-	versions := prepareWith(ingestAll(reportsOf("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartsCrawl) // version 1 is spilled
+	known := prepareWith(ingestAll(reportsOf("key", "[C@10+10]")), (*Member).StartCrawl)
+	versions := prepareWith(ingestAll(reportsOf("key", "[C@10/1+10] [C@20/2+12] [D@30/2+13] [C@40/3+14]")), (*Member).StartCrawl) // version 1 is spilled
 	isListed := []repository.SourceObject{{Key: "key", ObjectFacts: domain.ObjectFacts{ETag: "crawl"}}}
 	return []*Scenario{
 		{
-			Name: "object-crawl-made", Quick: true, Text: "a crawl does not list an object that is made just then; a crash, a lost reply",
+			Name: "object-crawl-made", Quick: true, Text: "a crawl does not list an object that is created during it; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1, Current: "C@20+"},
 			Parties: []Party{crawler(), ingester("made", reportsOf("key", "[C@20+40]"))},
 		},
@@ -99,7 +99,7 @@ func crawlScenarios() []*Scenario {
 			Parties: []Party{crawler(), ingester("deleted", reportsOf("key", "[D@20+40]"))},
 		},
 		{
-			Name: "object-crawl-late", Quick: true, Text: "the event comes late of what a crawl finds to be deleted; a crash, a lost reply",
+			Name: "object-crawl-late", Quick: true, Text: "the late event of an object that a crawl finds to be deleted; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: known, Crawl: &Crawl{Rows: 1},
 			Parties: []Party{crawler(), ingester("late", reportsOf("key", "[D@20+20]"))},
 		},

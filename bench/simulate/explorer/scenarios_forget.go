@@ -38,10 +38,10 @@ func forgetRows(ctx context.Context, s repository.ObjectSweeper) error {
 	return err
 }
 
-// Forgets sweeps the objects.
-func (m *Member) Forgets() { m.noteSight(sight{what: "forgot", err: forgetRows(m.ctx, m.objects)}) }
+// Forget sweeps the objects.
+func (m *Member) Forget() { m.noteSight(sight{what: "forgot", err: forgetRows(m.ctx, m.objects)}) }
 
-func forgetter(name string) Party { return partyOf(name, (*Member).Forgets) }
+func forgetter(name string) Party { return partyOf(name, (*Member).Forget) }
 
 // forgetScenarios returns the scenarios in which old rows are forgotten while events of their object arrive.
 func forgetScenarios() []*Scenario {
@@ -50,17 +50,17 @@ func forgetScenarios() []*Scenario {
 	dead := prepareWith(ingestAll(reportsOf("key", "[C@10+1] [D@20+2]")))
 	return []*Scenario{
 		{
-			Name: "object-forget-late", Quick: true, Text: "a late event of an object comes while rows below and above it are forgotten; a crash, a lost reply",
+			Name: "object-forget-late", Quick: true, Text: "a late event of an object arrives while rows before and after it are forgotten; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
 			Parties: []Party{forgetter("forget"), ingester("late", reportsOf("key", "[C@25+2]"))},
 		},
 		{
-			Name: "object-forget-again", Quick: true, Text: "a spilled row is forgotten while its event comes again, and a new one; a crash, a lost reply",
+			Name: "object-forget-again", Quick: true, Text: "a spilled row is forgotten while its event is delivered again, and a new one; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
 			Parties: []Party{forgetter("forget"), ingester("again", reportsOf("key", "[C@10+1] [D@50"+isNew+"]"))},
 		},
 		{
-			Name: "object-forget-dead", Quick: true, Text: "a dead object goes whole while its first event comes again, and it is made again; a crash, a lost reply",
+			Name: "object-forget-dead", Quick: true, Text: "a deleted object is forgotten whole while its first event is delivered again, and it is created again; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: dead,
 			Parties: []Party{forgetter("forget"), ingester("again", reportsOf("key", "[C@10+1]"), reportsOf("key", "[C@60"+isNew+"]"))},
 		},
@@ -70,7 +70,7 @@ func forgetScenarios() []*Scenario {
 			Parties: []Party{forgetter("forget"), ingester("again", reportsOf("key", "[C@10+1]"), reportsOf("key", "[C@60"+isNew+"]"))},
 		},
 		{
-			Name: "object-forget-forget", Quick: true, Text: "two nodes sweep at once while a late event comes; a crash, a lost reply",
+			Name: "object-forget-forget", Quick: true, Text: "two nodes sweep at the same time while a late event arrives; a crash, a lost reply",
 			Objects: true, Forgets: true, Crashes: 1, Lost: 1, Prepare: old,
 			Parties: []Party{forgetter("forget a"), forgetter("forget b"), ingester("late", reportsOf("key", "[C@35/v+4]"))},
 		},

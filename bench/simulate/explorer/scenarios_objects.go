@@ -32,7 +32,7 @@ func objectScenarios() []*Scenario {
 			Parties: []Party{ingester("a", reportsOf("key", "[C@20]")), ingester("b", reportsOf("key", "[C@20]"))},
 		},
 		{
-			Name: "object-late-spill", Quick: true, Text: "an event comes below the floor while others spill rows; a crash, a lost reply",
+			Name: "object-late-spill", Quick: true, Text: "an event below the floor arrives while others spill rows; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: spilled,
 			Parties: []Party{ingester("late", reportsOf("key", "[C@25/v+25]")), ingester("spills", reportsOf("key", "[D@60+60]"))},
 		},
@@ -49,7 +49,7 @@ func objectScenarios() []*Scenario {
 			Parties: []Party{ingester("uncovers", reportsOf("key", "[D@50/3]")), ingester("late", reportsOf("key", "[D@15/1]"))},
 		},
 		{
-			Name: "object-null-moves", Quick: true, Text: "an event without sequencer is stored while one that happened before comes late; a crash, a lost reply",
+			Name: "object-null-moves", Quick: true, Text: "an event without sequencer is stored while an earlier one arrives late; a crash, a lost reply",
 			Objects: true, Crashes: 1, Lost: 1, Prepare: spilled,
 			Parties: []Party{ingester("null", reportsOf("key", "[D@-+28]")), ingester("late", reportsOf("key", "[C@25+25]"))},
 		},

@@ -26,19 +26,19 @@ func (m *Member) newTopicRelay() *publish.ObjectRelay {
 	return relay
 }
 
-// FindsChanges finds the changes for the topic that the preparation left. The query over all partitions is not
+// FindChanges finds the changes for the topic that the preparation left. The query over all partitions is not
 // explored.
-func (m *Member) FindsChanges() {
+func (m *Member) FindChanges() {
 	m.scenario.left = mustSucceed(m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend))
 }
 
-// RelaysLeft publishes the changes for the topic that the preparation has left.
-func (m *Member) RelaysLeft() {
+// RelayLeft publishes the changes for the topic that the preparation has left.
+func (m *Member) RelayLeft() {
 	m.noteSight(sight{what: "published", err: m.topic.Publish(m.ctx, m.scenario.left)})
 }
 
-// RelaysStored publishes the changes for the topic that the member has stored.
-func (m *Member) RelaysStored() {
+// RelayStored publishes the changes for the topic that the member has stored.
+func (m *Member) RelayStored() {
 	if len(m.stored) > 0 {
 		m.noteSight(sight{what: "published", err: m.topic.Publish(m.ctx, m.stored)})
 	}
@@ -109,10 +109,10 @@ func checkTopicEvents(entries []repository.Entry, object *domain.Object) error {
 
 // topicScenarios returns the scenarios in which nodes store events of an object and publish its changes.
 func topicScenarios() []*Scenario {
-	created := prepareWith(ingestAll(reportsOf("key", "[C@10]")), (*Member).FindsChanges)
-	relay := partyOf("relay", (*Member).RelaysLeft)
+	created := prepareWith(ingestAll(reportsOf("key", "[C@10]")), (*Member).FindChanges)
+	relay := partyOf("relay", (*Member).RelayLeft)
 	publishing := func(name, script string) Party {
-		p := partyOf(name, ingestAll(reportsOf("key", script)), (*Member).RelaysStored)
+		p := partyOf(name, ingestAll(reportsOf("key", script)), (*Member).RelayStored)
 		p.Messages = [][]repository.ObjectReport{reportsOf("key", script)}
 		return p
 	}
@@ -120,7 +120,7 @@ func topicScenarios() []*Scenario {
 		{
 			Name: "topic-relay-relay", Quick: true, Text: "two nodes publish the creation of an object to the topic; a crash, a lost reply",
 			Objects: true, Topic: true, Crashes: 1, Lost: 1, Prepare: created,
-			Parties: []Party{relay, partyOf("relay again", (*Member).RelaysLeft)},
+			Parties: []Party{relay, partyOf("relay again", (*Member).RelayLeft)},
 		},
 		{
 			Name: "topic-delete-relay", Quick: true, Text: "a node deletes an object and publishes that, another publishes its creation; a crash, a lost reply",

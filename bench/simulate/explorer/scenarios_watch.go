@@ -2,7 +2,7 @@ package explorer
 
 // partyOf returns a party that runs functions one after the other.
 func partyOf(name string, some ...func(*Member)) Party {
-	return Party{Name: name, Does: func(m *Member) {
+	return Party{Name: name, Run: func(m *Member) {
 		for _, one := range some {
 			one(m)
 		}
@@ -10,16 +10,16 @@ func partyOf(name string, some ...func(*Member)) Party {
 }
 
 // prepareWith returns a preparation that runs functions one after the other.
-func prepareWith(some ...func(*Member)) func(*Member) { return partyOf("", some...).Does }
+func prepareWith(some ...func(*Member)) func(*Member) { return partyOf("", some...).Run }
 
-func putter() Party { return partyOf("put", (*Member).Puts) }
+func putter() Party { return partyOf("put", (*Member).Put) }
 
-func watcher(name string) Party { return partyOf(name, (*Member).Watches) }
+func watcher(name string) Party { return partyOf(name, (*Member).Watch) }
 
 // watchScenarios returns the scenarios of watches and documents of clients.
 func watchScenarios() []*Scenario {
-	put, watched := (*Member).Puts, prepareWith((*Member).Puts, (*Member).Watches)
-	putAndPublish := []func(*Member){put, (*Member).Publishes}
+	put, watched := (*Member).Put, prepareWith((*Member).Put, (*Member).Watch)
+	putAndPublish := []func(*Member){put, (*Member).Publish}
 	return []*Scenario{
 		{
 			Name: "watch-put", Quick: true, Text: "a document is watched for the first time while it is changed; a crash, a lost reply",
@@ -34,17 +34,17 @@ func watchScenarios() []*Scenario {
 		{
 			Name: "watch-delete", Quick: true, Text: "a document is watched for the first time while it is deleted; a crash, a lost reply",
 			Watches: true, Crashes: 1, Lost: 1, Prepare: prepareWith(put),
-			Parties: []Party{watcher("watch"), partyOf("delete", (*Member).Deletes)},
+			Parties: []Party{watcher("watch"), partyOf("delete", (*Member).Delete)},
 		},
 		{
 			Name: "watch-then-put", Quick: true, Text: "a document is changed when its watch is answered; a lost reply, a stale read",
 			Watches: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: prepareWith(put),
-			Parties: []Party{watcher("watch"), partyOf("put", putAndPublish...).startingAfter(1)},
+			Parties: []Party{watcher("watch"), partyOf("put", putAndPublish...).startAfter(1)},
 		},
 		{
 			Name: "put-then-watch", Quick: true, Text: "a document is watched when its change is answered; a lost reply, a stale read",
 			Watches: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: watched,
-			Parties: []Party{putter(), watcher("watch").startingAfter(1)},
+			Parties: []Party{putter(), watcher("watch").startAfter(1)},
 		},
 		{
 			Name: "watch-watch-put", Text: "two watch a document for the first time while it is changed; a crash",
@@ -54,12 +54,12 @@ func watchScenarios() []*Scenario {
 		{
 			Name: "unwatch-put-serve", Quick: true, Text: "a watch is deleted while its document is changed and its cursor served; a crash",
 			Watches: true, Crashes: 1, Prepare: watched,
-			Parties: []Party{partyOf("unwatch", (*Member).Unwatches), partyOf("put", putAndPublish...), partyOf("serve", (*Member).Serves)},
+			Parties: []Party{partyOf("unwatch", (*Member).Unwatch), partyOf("put", putAndPublish...), partyOf("serve", (*Member).Serve)},
 		},
 		{
 			Name: "unwatch-serve-lost", Text: "a watch is deleted while two nodes serve its cursor; a lost reply",
-			Watches: true, Lost: 1, Prepare: prepareWith(watched, put, (*Member).Publishes),
-			Parties: []Party{partyOf("unwatch", (*Member).Unwatches), partyOf("serve a", (*Member).Serves), partyOf("serve b", (*Member).Serves)},
+			Watches: true, Lost: 1, Prepare: prepareWith(watched, put, (*Member).Publish),
+			Parties: []Party{partyOf("unwatch", (*Member).Unwatch), partyOf("serve a", (*Member).Serve), partyOf("serve b", (*Member).Serve)},
 		},
 		{
 			Name: "put-publish-put", Quick: true, Text: "a process changes a watched document and publishes, another changes it",
@@ -94,27 +94,27 @@ func watchScenarios() []*Scenario {
 		{
 			Name: "watch-object-publish", Quick: true, Text: "an event changes an object when its watch is answered, and its node publishes; a lost reply, a stale read",
 			Watches: true, Objects: true, Session: true, Lost: 1, Stale: 1, Behind: 3, Prepare: prepareWith(reportsKey("[C@10]")),
-			Parties: []Party{watcher("watch"), partyOf("event", reportsKey("[C@20]"), (*Member).Publishes).startingAfter(1)},
+			Parties: []Party{watcher("watch"), partyOf("event", reportsKey("[C@20]"), (*Member).Publish).startAfter(1)},
 		},
 		{
 			Name: "watch-object-events", Text: "two events change a watched object, and their nodes publish; a crash, a lost reply",
-			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepareWith(reportsKey("[C@10]"), (*Member).Watches),
-			Parties: []Party{partyOf("a", reportsKey("[C@20]"), (*Member).Publishes), partyOf("b", reportsKey("[C@30]"), (*Member).Publishes)},
+			Watches: true, Objects: true, Crashes: 1, Lost: 1, Prepare: prepareWith(reportsKey("[C@10]"), (*Member).Watch),
+			Parties: []Party{partyOf("a", reportsKey("[C@20]"), (*Member).Publish), partyOf("b", reportsKey("[C@30]"), (*Member).Publish)},
 		},
 		{
 			Name: "publish-publish", Quick: true, Text: "two processes publish two changes of a document",
 			Watches: true, Prepare: prepareWith(watched, put, put),
-			Parties: []Party{partyOf("publish a", (*Member).Publishes), partyOf("publish b", (*Member).Publishes)},
+			Parties: []Party{partyOf("publish a", (*Member).Publish), partyOf("publish b", (*Member).Publish)},
 		},
 		{
 			Name: "publish-publish-lost", Text: "the same with a crash and a lost reply",
 			Watches: true, Crashes: 1, Lost: 1, Prepare: prepareWith(watched, put, put),
-			Parties: []Party{partyOf("publish a", (*Member).Publishes), partyOf("publish b", (*Member).Publishes)},
+			Parties: []Party{partyOf("publish a", (*Member).Publish), partyOf("publish b", (*Member).Publish)},
 		},
 		{
 			Name: "publish-publish-stale", Text: "the same on a Session account, two stale reads",
 			Watches: true, Session: true, Stale: 2, Behind: 2, Prepare: prepareWith(watched, put, put),
-			Parties: []Party{partyOf("publish a", (*Member).Publishes), partyOf("publish b", (*Member).Publishes)},
+			Parties: []Party{partyOf("publish a", (*Member).Publish), partyOf("publish b", (*Member).Publish)},
 		},
 	}
 }

@@ -126,14 +126,14 @@ func TestPatch_MustFitExactly(t *testing.T) {
 
 func TestPatch_MalformedIsRefused(t *testing.T) {
 	for what, text := range map[string]string{
-		"changes no file":      strings.ReplaceAll(small, "--- a/a.go\n", ""),
-		"does not begin":       strings.Replace(small, "+++ b/a.go", "+++ b/b.go", 1),
-		"is cut off":           strings.TrimSuffix(small, " three\n"),
-		"does not have the lines":  strings.Replace(small, "+2\n", "+2\n+2\n", 1),
-		"nothing is changed":   strings.Split(small, "@@")[0],
-		"lacks Rule":           strings.Replace(small, "Rule: it counts up.", "", 1),
-		"is neither Rule":      strings.Replace(small, "Rule:", "Role:", 1),
-		"want simulate, or go": strings.Replace(small, "Killer: simulate", "Killer: anybody", 1),
+		"changes no file":         strings.ReplaceAll(small, "--- a/a.go\n", ""),
+		"does not begin":          strings.Replace(small, "+++ b/a.go", "+++ b/b.go", 1),
+		"is cut off":              strings.TrimSuffix(small, " three\n"),
+		"does not have the lines": strings.Replace(small, "+2\n", "+2\n+2\n", 1),
+		"nothing is changed":      strings.Split(small, "@@")[0],
+		"lacks Rule":              strings.Replace(small, "Rule: it counts up.", "", 1),
+		"is neither Rule":         strings.Replace(small, "Rule:", "Role:", 1),
+		"want simulate, or go":    strings.Replace(small, "Killer: simulate", "Killer: anybody", 1),
 	} {
 		_, err := parseMutant(text)
 		require.ErrorContains(t, err, what, text)

@@ -34,7 +34,7 @@ type proofCampaign struct {
 func (c *proofCampaign) planPieces(seeds []savedSeed, f flags) []seedPiece {
 	var all []seedPiece
 	for _, one := range seeds {
-		all = append(all, seedPiece{span{one.seed, 1}, saved, one.world})
+		all = append(all, seedPiece{span{one.seed, 1}, saved, one.part})
 	}
 	for _, s := range c.state.Twice.missingFrom(span{f.from, f.twice}, f.piece) {
 		all = append(all, seedPiece{s, twice, ""})
@@ -121,7 +121,7 @@ func (c *proofCampaign) takeResult(r result) ([]seedPiece, error) {
 	case errors.Is(r.err, errSilent) && r.Seeds > 1:
 		var each []seedPiece
 		for seed := r.From; seed < r.endSeed(); seed++ {
-			each = append(each, seedPiece{span{seed, 1}, r.kind, r.world})
+			each = append(each, seedPiece{span{seed, 1}, r.kind, r.part})
 		}
 		return each, nil
 	case errors.Is(r.err, errSilent):

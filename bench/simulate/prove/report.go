@@ -35,7 +35,7 @@ func (s *state) formatReport() string {
 	for _, o := range s.Origins {
 		say("- commit %s on %s, %s", o.Commit, o.Machine, o.Go)
 	}
-	say("- begun on %s; %s of all processes together, in %s", s.Began, formatSeconds(s.Seconds), formatSeconds(s.Wall))
+	say("- begun on %s; %s summed over all processes, %s elapsed", s.Began, formatSeconds(s.Seconds), formatSeconds(s.Wall))
 	if len(s.Origins) > 1 {
 		say("\nThe figures are those of all these commits together.")
 	}
@@ -49,8 +49,8 @@ func (s *state) formatReport() string {
 	say("| seeds that fail | 0 | %d |", s.countFailing())
 	say("| steps a second and process | | %.0f |", rateOf(s.Steps, s.Seconds))
 	say("| steps a second | | %.0f |", rateOf(s.Steps, s.Wall))
-	say("\nThe seeds: %s. A history that is not linearizable, or of which that cannot be told, fails its seed.", s.Seeds)
-	say("\n## Rare states\n\nHow often each was reached; at least %d times is the target.\n\n| state | times | |\n|---|---|---|", wantRare)
+	say("\nThe seeds: %s. A history that is not linearizable, or whose check reaches its limit, fails its seed.", s.Seeds)
+	say("\n## Rare states\n\nThe count of each rare state; the target is at least %d.\n\n| state | times | |\n|---|---|---|", wantRare)
 	for _, name := range s.rarestStates() {
 		short := ""
 		if s.Coverage[name] < wantRare {
@@ -62,7 +62,7 @@ func (s *state) formatReport() string {
 	if len(s.Failed) == 0 {
 		say("None.")
 	} else {
-		say("| seed | commit | what | mended |\n|---|---|---|---|")
+		say("| seed | commit | violation | repaired |\n|---|---|---|---|")
 	}
 	for _, f := range s.Failed {
 		say("| %d | %s | %s | %s |", f.Seed, f.Commit, escapeCell(f.What), cmp.Or(f.Mended, "no"))
@@ -78,7 +78,7 @@ func (s *state) formatReport() string {
 func (s *state) summaryLine(holds bool) string {
 	verdict := "all invariants held"
 	if !holds {
-		verdict = "not all is well"
+		verdict = "not all demands were met"
 	}
 	return fmt.Sprintf("%d seeds, %d steps, %d of them faulted, %d histories, %d seeds run twice with %d differing traces: %s",
 		s.Seeds.countSeeds(), s.Steps, s.Faulted, s.Histories, s.Twice.countSeeds(), len(s.Differing), verdict)

@@ -30,7 +30,7 @@ func TestReport_ContainsTheWholeState(t *testing.T) {
 	for _, line := range []string{
 		"wrote this; do not edit it.",
 		"- commit c1 on 2 cores, linux/amd64, go1.26.8",
-		"- begun on 2026-11-21; 3m10s of all processes together, in 1m40s",
+		"- begun on 2026-11-21; 3m10s summed over all processes, 1m40s elapsed",
 		"| seeds | at least 50000 | 60000 |",
 		"| steps | at least 10000000 | 12000000 |",
 		"| steps with a fault | at least 5 % | 7.5 % |",

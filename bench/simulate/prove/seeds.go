@@ -15,13 +15,13 @@ import (
 
 const seedsHeader = `# Seeds that have failed: the seed, the commit at which it failed, and what was
 # wrong. They are run with every test of the simulation, for ever. Of 217/mailboxes only
-# that world runs.
+# that part runs.
 `
 
 // A savedSeed is a seed that failed before.
 type savedSeed struct {
-	seed  uint64
-	world string // the only simulation that runs; "": all
+	seed uint64
+	part string // the only simulation that runs; "": all
 }
 
 // readSeeds returns the seeds in a file, or none if the file does not exist.
@@ -41,12 +41,12 @@ func readSeeds(path string) ([]savedSeed, error) {
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue
 		}
-		number, world, _ := strings.Cut(fields[0], "/")
+		number, part, _ := strings.Cut(fields[0], "/")
 		seed, err := strconv.ParseUint(number, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: want a seed first: %w", path, at, err)
 		}
-		if one := (savedSeed{seed, world}); !slices.Contains(seeds, one) {
+		if one := (savedSeed{seed, part}); !slices.Contains(seeds, one) {
 			seeds = append(seeds, one)
 		}
 	}

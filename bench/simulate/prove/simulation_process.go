@@ -27,8 +27,8 @@ const (
 // A seedPiece is the seeds that a process runs at a time.
 type seedPiece struct {
 	span
-	kind  pieceKind
-	world string // the only simulation that runs; "": all
+	kind pieceKind
+	part string // the only simulation that runs; "": all
 }
 
 // totals are the results of a piece: one line of JSON.
@@ -58,14 +58,14 @@ type simulationProcess struct {
 // runPiece runs one piece. A failed seed is not an error. After errSilent the totals contain the output of the
 // process.
 func (p *simulationProcess) runPiece(ctx context.Context, of seedPiece) (totals, error) {
-	name := fmt.Sprintf("%d-%d-%d%s", of.kind, of.From, of.Seeds, of.world)
+	name := fmt.Sprintf("%d-%d-%d%s", of.kind, of.From, of.Seeds, of.part)
 	out := filepath.Join(p.folder, name+".json")
 	args := append(p.command[1:len(p.command):len(p.command)],
 		"-test.run=^TestSeeds$", "-test.timeout=30m", "-test.count=1",
 		"-simulate.from="+strconv.FormatUint(of.From, 10),
 		"-simulate.seeds="+strconv.FormatUint(of.Seeds, 10),
 		"-simulate.out="+out,
-		"-simulate.only="+of.world,
+		"-simulate.only="+of.part,
 	)
 	if of.kind == twice {
 		args = append(args, "-simulate.twice")
