@@ -157,7 +157,7 @@ func (f *brokerFetcher) dequeueBundle(id string) error {
 	for {
 		n, ok := f.awaitBroker("dequeues a bundle")
 		if !ok && sim.ctx.Err() != nil {
-			return nil // nolint:nilerr // the simulation has ended
+			return nil //nolint:nilerr // the simulation has ended
 		}
 		if ok {
 			sim.pmu.Lock()

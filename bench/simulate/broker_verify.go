@@ -40,7 +40,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 	case domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil:
 		return false, fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
 	case err != nil:
-		return false, nil // nolint:nilerr // the request is repeated
+		return false, nil //nolint:nilerr // the request is repeated
 	}
 	if err := sim.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata}); err != nil {
 		return false, err

@@ -70,8 +70,8 @@ func (p *baseClient) sleepUntil(d time.Duration, woken <-chan struct{}) bool {
 	}
 }
 
-// A reply is the answer of a hub.
-type reply struct {
+// A hubReply is the answer of a hub.
+type hubReply struct {
 	by     string // the hub that answered
 	status int
 	header http.Header
@@ -82,7 +82,7 @@ type reply struct {
 const clientTimeout = 45 * time.Second
 
 // call sends a request to a random hub. After an error the outcome of the request is unknown.
-func (p *baseClient) call(ctx context.Context, method, path string, body []byte, header ...string) (*reply, error) {
+func (p *baseClient) call(ctx context.Context, method, path string, body []byte, header ...string) (*hubReply, error) {
 	i := p.rng.IntN(hubCount)
 	if _, ok := p.awaitTurn(fmt.Sprintf("asks hub %d: %s %s", i, method, path)); !ok {
 		return nil, p.sim.ctx.Err()
@@ -106,11 +106,11 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	check := func(*reply) {}
+	check := func(*hubReply) {}
 	if p.sim.env.issuer != nil {
 		check = p.sim.env.issuer.addToken(req, h)
 	}
-	answer := make(chan *reply, 1)
+	answer := make(chan *hubReply, 1)
 	p.sim.background.Go(func() {
 		rec := httptest.NewRecorder()
 		defer func() {
@@ -119,9 +119,9 @@ func (p *baseClient) call(ctx context.Context, method, path string, body []byte,
 			}
 		}()
 		h.handler.ServeHTTP(rec, req)
-		answer <- &reply{h.who, rec.Code, rec.Header(), rec.Body.Bytes()}
+		answer <- &hubReply{h.who, rec.Code, rec.Header(), rec.Body.Bytes()}
 	})
-	var r *reply
+	var r *hubReply
 	select {
 	case r = <-answer:
 	case <-h.died:

@@ -78,7 +78,7 @@ func (a *actorClient) peekBundle() (id string, ok bool) {
 	switch r.status {
 	case http.StatusOK:
 		a.sim.checkNotFrozen(a.name, frozen, "Peek")
-		id = r.header["MessageId"][0] // nolint:staticcheck // the spelling of the original hub
+		id = r.header["MessageId"][0] //nolint:staticcheck // the spelling of the original hub
 		if err := a.sim.work.ledger.notePeeked(a.name, id, r, began, a.sim); err != nil {
 			a.sim.Fail(err)
 			return "", false

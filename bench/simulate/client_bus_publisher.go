@@ -163,7 +163,7 @@ func (a *busPublisher) sendRaw(m *azservicebus.Message) bool {
 		if err != nil {
 			return err
 		}
-		defer a.sim.closeInTime(client.Close) // nolint:contextcheck // closing has a timeout of its own
+		defer a.sim.closeInTime(client.Close) //nolint:contextcheck // closing has a timeout of its own
 		sender, err := client.NewSender(queue, nil)
 		if err != nil {
 			return err

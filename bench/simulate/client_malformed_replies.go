@@ -76,7 +76,7 @@ func (m *contentDomain) sendMalformedReply(ctx context.Context, line *busTranspo
 		m.sim.Fail(err)
 		return
 	}
-	defer m.sim.closeInTime(client.Close) // nolint:contextcheck // closing has a timeout of its own
+	defer m.sim.closeInTime(client.Close) //nolint:contextcheck // closing has a timeout of its own
 	sender, err := client.NewSender(contract.DefaultQueues(m.sim.plan.requestedOrigin.String()).Reply, nil)
 	if err == nil {
 		err = sender.SendMessage(ctx, message, nil)

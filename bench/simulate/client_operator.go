@@ -44,7 +44,7 @@ func (o *operator) runUntil(finish <-chan struct{}) {
 
 // sendOrder repeats a request until it is answered. isUnsure is true if the outcome of an earlier attempt is unknown,
 // so that the answer may be due to that attempt.
-func (o *operator) sendOrder(method, path string, body any) (r *reply, isUnsure bool) {
+func (o *operator) sendOrder(method, path string, body any) (r *hubReply, isUnsure bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		o.sim.Fail(err)

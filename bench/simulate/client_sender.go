@@ -28,8 +28,8 @@ type sentData struct {
 
 func (e *sentData) cabinetName() string { return e.Recipient + "|" + e.Origin + "|" + e.ContentType }
 
-// A sender is a domain that sends events. It repeats each batch until the hub reports that it is stored.
-type sender struct {
+// A batchSender is a domain that sends events. It repeats each batch until the hub reports that it is stored.
+type batchSender struct {
 	baseClient
 	number    int
 	sent      [][]sentData
@@ -37,10 +37,10 @@ type sender struct {
 	publisher *busPublisher // nil: it sends by HTTP only
 }
 
-func (sim *simulation) newSenders() ([]*sender, error) {
-	all := make([]*sender, sim.plan.senders)
+func (sim *simulation) newSenders() ([]*batchSender, error) {
+	all := make([]*batchSender, sim.plan.senders)
 	for i := range all {
-		s := &sender{baseClient: sim.newClient(fmt.Sprintf("sender-%d", i), uint64(10+i)), number: i}
+		s := &batchSender{baseClient: sim.newClient(fmt.Sprintf("sender-%d", i), uint64(10+i)), number: i}
 		if all[i] = s; sim.plan.routes == nil {
 			continue
 		}
@@ -63,7 +63,7 @@ func (sim *simulation) newSenders() ([]*sender, error) {
 
 func actorName(i int) string { return fmt.Sprintf("actor-%d", i) }
 
-func (s *sender) sendBatches() {
+func (s *batchSender) sendBatches() {
 	for range s.sim.plan.batches {
 		if len(s.sent) > 0 && s.rng.IntN(5) == 0 && !s.sendAgain() {
 			return
@@ -88,14 +88,14 @@ func (s *sender) sendBatches() {
 }
 
 // closePublisher closes the connection to the bus.
-func (s *sender) closePublisher() {
+func (s *batchSender) closePublisher() {
 	if s.publisher != nil {
 		s.publisher.closeClient(false)
 	}
 }
 
 // sendBatch sends a batch by the route of the sender.
-func (s *sender) sendBatch(batch []sentData) bool {
+func (s *batchSender) sendBatch(batch []sentData) bool {
 	if s.route == overHTTP {
 		return s.sendUntilAccepted(batch, "")
 	}
@@ -104,7 +104,7 @@ func (s *sender) sendBatch(batch []sentData) bool {
 
 // sendAgain repeats an earlier batch, sometimes by another route. A batch that may still be on the bus is not
 // repeated over HTTP, which would overtake it.
-func (s *sender) sendAgain() bool {
+func (s *batchSender) sendAgain() bool {
 	batch := s.sent[s.rng.IntN(len(s.sent))]
 	if slices.ContainsFunc(batch, func(e sentData) bool { return !s.sim.work.ledger.isKept(e.ID, s.sim.plan.retention) }) {
 		return true
@@ -122,7 +122,7 @@ func (s *sender) sendAgain() bool {
 }
 
 // newBatch returns new events, most of them for one recipient.
-func (s *sender) newBatch() []sentData {
+func (s *batchSender) newBatch() []sentData {
 	batch := make([]sentData, 1+s.rng.IntN(5))
 	recipient := s.rng.IntN(s.sim.plan.recipients)
 	for i := range batch {
@@ -153,7 +153,7 @@ func (s *sender) newBatch() []sentData {
 }
 
 // sendUntilAccepted sends a batch until it is accepted. It returns false if the simulation ends.
-func (s *sender) sendUntilAccepted(batch []sentData, note string) bool {
+func (s *batchSender) sendUntilAccepted(batch []sentData, note string) bool {
 	body := encodeEvents(batch)
 	for pause := time.Second; ; pause = min(2*pause, 20*time.Second) {
 		tick, came := s.sim.work.mailboxes.nextTick(), history.Unknown

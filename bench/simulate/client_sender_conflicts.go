@@ -12,7 +12,7 @@ import (
 
 // sendConflict sends the id of a stored event with other content, together with a new event. The hub must reject the
 // first by its id and accept the second.
-func (s *sender) sendConflict() bool {
+func (s *batchSender) sendConflict() bool {
 	e, ok := s.pickStored()
 	if !ok {
 		return true
@@ -41,7 +41,7 @@ func (s *sender) sendConflict() bool {
 }
 
 // pickStored returns an event that the hub has certainly stored.
-func (s *sender) pickStored() (sentData, bool) {
+func (s *batchSender) pickStored() (sentData, bool) {
 	if len(s.sent) == 0 {
 		return sentData{}, false
 	}
@@ -51,7 +51,7 @@ func (s *sender) pickStored() (sentData, bool) {
 }
 
 // changeEvent changes the content of an event and keeps its id.
-func (s *sender) changeEvent(e *sentData, plain bool) {
+func (s *batchSender) changeEvent(e *sentData, plain bool) {
 	kinds := 5
 	if plain || e.Origin == s.sim.plan.inline.String() { // the payload is the content, or is not carried
 		kinds = 4
@@ -80,7 +80,7 @@ func (s *sender) changeEvent(e *sentData, plain bool) {
 }
 
 // sendRejected sends a batch whose first event alone must be rejected.
-func (s *sender) sendRejected(batch []sentData) bool {
+func (s *batchSender) sendRejected(batch []sentData) bool {
 	body := encodeEvents(batch)
 	for {
 		r, err := s.call(s.sim.ctx, http.MethodPost, "/v1/data-available", body, "Content-Type", "application/json")

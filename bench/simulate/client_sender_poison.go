@@ -43,7 +43,7 @@ func (p *poisonMessages) expectConflict(id string) {
 }
 
 // sendPoison sends a malformed message.
-func (s *sender) sendPoison() bool {
+func (s *batchSender) sendPoison() bool {
 	recipient, other := actorName(s.rng.IntN(s.sim.plan.recipients)), "somebody-else"
 	e := sentData{ID: s.newID().String(), Recipient: recipient, Origin: domain.TimeSeries.String(), ContentType: "type-a", DocumentType: "RSM012", Weight: 1}
 	json, id := contract.JSON, "poison-"+s.newID().String()

@@ -110,7 +110,7 @@ func (x *tokenIntruder) useAfterExpiry() {
 }
 
 // checkRefusal fails the run unless the answer is the expected refusal, or says that the hub cannot answer.
-func (x *tokenIntruder) checkRefusal(what string, r *reply, want int) {
+func (x *tokenIntruder) checkRefusal(what string, r *hubReply, want int) {
 	if !slices.Contains([]int{want, http.StatusTooManyRequests, http.StatusServiceUnavailable}, r.status) {
 		x.sim.Fail(fmt.Errorf("a request with %s was answered %d %s", what, r.status, r.body))
 	}

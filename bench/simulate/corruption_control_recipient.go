@@ -47,7 +47,7 @@ func (b *controlRecipient) fetchAll() error {
 		if err := b.checkBundle(r.body); err != nil {
 			return err
 		}
-		id := r.header["MessageId"][0] // nolint:staticcheck // the spelling of the original hub
+		id := r.header["MessageId"][0] //nolint:staticcheck // the spelling of the original hub
 		if _, err := b.callUntil(http.MethodDelete, "/v1/dequeue/"+id, nil, http.StatusOK, http.StatusNotFound); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (b *controlRecipient) checkBundle(body []byte) error {
 }
 
 // callUntil repeats a request until the answer has one of the statuses. It returns nil if the simulation ends.
-func (b *controlRecipient) callUntil(method, path string, body []byte, statuses ...int) (*reply, error) {
+func (b *controlRecipient) callUntil(method, path string, body []byte, statuses ...int) (*hubReply, error) {
 	const patience = 10 * time.Minute
 	header := []string{"X-Actor-Id", b.who}
 	if body != nil {
@@ -81,7 +81,7 @@ func (b *controlRecipient) callUntil(method, path string, body []byte, statuses 
 		r, err := b.call(b.sim.ctx, method, path, body, header...)
 		switch {
 		case b.sim.ctx.Err() != nil:
-			return nil, nil // nolint:nilerr // the end of the simulation is no failure
+			return nil, nil //nolint:nilerr // the end of the simulation is no failure
 		case err == nil && slices.Contains(statuses, r.status):
 			return r, nil
 		case err == nil && r.status == http.StatusInternalServerError:

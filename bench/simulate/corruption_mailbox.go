@@ -102,7 +102,7 @@ func (b *corruptedMailbox) newEvents() []sentData {
 }
 
 // sendRequest sends a request and checks that the answer is allowed. It returns nil if there was no answer.
-func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body []byte, header ...string) *reply {
+func (b *corruptedMailbox) sendRequest(p *baseClient, method, path string, body []byte, header ...string) *hubReply {
 	isFine, began := b.corruptor.sim.FaultFree, time.Now()
 	header = append(header, "X-Actor-Id", b.name)
 	if body != nil {
@@ -127,7 +127,7 @@ func (b *corruptedMailbox) peekBundle(path string) {
 	if r == nil || r.status != http.StatusOK {
 		return
 	}
-	id := r.header["MessageId"][0] // nolint:staticcheck // the spelling of the original hub
+	id := r.header["MessageId"][0] //nolint:staticcheck // the spelling of the original hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, known := b.bundles[id]

@@ -37,7 +37,7 @@ func (b *corruptedMailbox) publishByBus() {
 }
 
 // noteOpenBundles notes the open bundles in a reply, including those whose content was not produced yet.
-func (b *corruptedMailbox) noteOpenBundles(r *reply) {
+func (b *corruptedMailbox) noteOpenBundles(r *hubReply) {
 	var queue struct {
 		Groups []struct{ Open *struct{ BundleID string } }
 	}

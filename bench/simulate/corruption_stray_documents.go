@@ -117,7 +117,7 @@ func (v *corruptor) corruptGroups() error {
 			how = "the groups of the account: " + wrong.corruptField(v.rng)
 		}
 		how += describeRefusal(v.access.putDocument(ctx, wrong))
-		v.killHubs() // nolint:contextcheck // hubs have contexts of their own
+		v.killHubs() //nolint:contextcheck // hubs have contexts of their own
 		return how
 	})
 	v.pause(seconds * time.Second)

@@ -79,7 +79,7 @@ func (v *coverageObserver) observeRequest(x *httpExchange, status int, f faulty.
 			v.countConflict(name, key)
 		}
 	}
-	switch name { // nolint:exhaustive // other steps reach no rare state
+	switch name { //nolint:exhaustive // other steps reach no rare state
 	case steps.Reserve:
 		if written {
 			v.intentOwner[key], v.flushing[who] = who, false

@@ -186,9 +186,9 @@ func (i *tokenIssuer) isKnown(h *hub, key string) bool {
 // addToken adds the token of the sender to a request, unless it has a token. The returned function checks the answer:
 // a token whose key the hub knows is never refused, whether the issuer is available or not, nor is one whose key the
 // hub can fetch.
-func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*reply)) {
+func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*hubReply)) {
 	if req.Header.Get("Authorization") != "" {
-		return func(*reply) {}
+		return func(*hubReply) {}
 	}
 	client := req.Header.Get("X-Actor-Id")
 	if req.Method == http.MethodPost {
@@ -198,7 +198,7 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*reply)) {
 	req.Header.Set("Authorization", "Bearer "+t.raw)
 	isKnown := i.isKnown(h, t.key)
 	_, isAway := i.currentOutage()
-	return func(r *reply) {
+	return func(r *hubReply) {
 		why := problemName(r.body)
 		isRefused := r.status == http.StatusUnauthorized || r.status == http.StatusForbidden
 		isUnavailable := r.status == http.StatusServiceUnavailable && why == " issuer-unavailable"

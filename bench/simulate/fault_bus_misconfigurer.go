@@ -150,7 +150,7 @@ func (k *busMisconfigurer) fillQueue(ctx context.Context, queue string) {
 		k.sim.Fail(err)
 		return
 	}
-	defer k.sim.closeInTime(client.Close) // nolint:contextcheck // closing has a timeout of its own
+	defer k.sim.closeInTime(client.Close) //nolint:contextcheck // closing has a timeout of its own
 	ctx, cancel := context.WithTimeout(ctx, clientTimeout)
 	defer cancel()
 	sender, err := client.NewSender(queue, nil)

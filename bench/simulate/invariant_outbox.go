@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An outbox holds the keys of the stored notices: those that their domain may not have received. Commits use it, one
+// A noticeOutbox holds the keys of the stored notices: those that their domain may not have received. Commits use it, one
 // at a time.
-type outbox map[string]bool
+type noticeOutbox map[string]bool
 
-func (o outbox) noteCommit(changes []embedded.Change) {
+func (o noticeOutbox) noteCommit(changes []embedded.Change) {
 	for _, c := range changes {
 		isNotice := strings.HasPrefix(c.ID, "notice|") || strings.HasPrefix(c.ID, "watched")
 		if c.Container != containers.Bundles || !isNotice {

@@ -97,7 +97,7 @@ func (l *referenceLedger) isReceived(id string) bool {
 func (l *referenceLedger) beginPeek() ledger.Moment { return l.checker.Now() }
 
 // notePeeked compares a bundle with what is known. The Peek that returned it began at the moment asked.
-func (l *referenceLedger) notePeeked(actor, id string, r *reply, asked ledger.Moment, sim *simulation) error {
+func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger.Moment, sim *simulation) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key, body := actor+"|"+id, r.body

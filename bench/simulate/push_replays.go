@@ -47,7 +47,7 @@ func (o *pushOperator) requestReplay() error {
 	}
 	standing, err := n.store.Standing(o.sim.ctx, id)
 	if err != nil {
-		return nil // nolint:nilerr // an injected fault
+		return nil //nolint:nilerr // an injected fault
 	}
 	o.requests++
 	r := domain.ReplayRequest{ID: fmt.Sprint("request-", o.requests)}
@@ -74,7 +74,7 @@ func (o *pushOperator) requestReplay() error {
 		r.Delivery = &domain.ReplayDelivery{Position: p, Published: now}
 	}
 	if _, err := n.store.AddReplay(o.sim.ctx, id, standing.Followed, r); err != nil {
-		return nil // nolint:nilerr // it is refused, or fails by an injected fault
+		return nil //nolint:nilerr // it is refused, or fails by an injected fault
 	}
 	n.notifyChanged(id)
 	o.sim.MarkReached("a replay was requested")

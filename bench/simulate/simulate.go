@@ -69,7 +69,7 @@ var warm sync.Once
 func runSeed(t *testing.T, o Options) (r Result) {
 	t.Helper()
 	cryptotest.SetGlobalRandom(t, o.Seed)
-	rand.Seed(int64(o.Seed)) // nolint:staticcheck,gosec // the Azure clients draw their jitter from it; see the directive in the test
+	rand.Seed(int64(o.Seed)) //nolint:staticcheck,gosec // the Azure clients draw their jitter from it; see the directive in the test
 	// The garbage collector's goroutines change the order of the others.
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

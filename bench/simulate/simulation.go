@@ -18,7 +18,7 @@ import (
 type simulation struct {
 	*scheduler.Scheduler
 	options *Options
-	plan    plan
+	plan    simulationPlan
 
 	env    environment
 	faults faults
@@ -34,7 +34,7 @@ type simulation struct {
 func newSimulation(o *Options) (*simulation, error) {
 	rng, latest := random.New(o.Seed, 3), random.New(o.Seed, 7)
 	sim := &simulation{options: o, plan: newPlan(rng, random.New(o.Seed, 4), random.New(o.Seed, 5), latest), Scheduler: scheduler.New(o.Seed, o.Drop, o.Trace, scheduler.NewProfile(rng))}
-	sim.work = workload{ledger: newReferenceLedger(), poison: newPoisonMessages(), outbox: make(outbox)}
+	sim.work = workload{ledger: newReferenceLedger(), poison: newPoisonMessages(), outbox: make(noticeOutbox)}
 	sim.faults.requestCounts = make(map[string]int)
 	if isSmall(o.Seed) {
 		if sim.plan.shrink(); random.New(o.Seed, 9).IntN(12) == 0 {

@@ -121,10 +121,10 @@ func (x *httpExchange) carryOutWith(f faulty.Fault) string {
 	}
 	status := 0
 	if time.Now().Before(x.transport.sim.faults.refusedUntil) && !x.transport.sim.FaultFree {
-		x.deliverAnswer(httpResult{resp: refusedResponse(x.req)}) // nolint:bodyclose // the receiver of the answer closes it
+		x.deliverAnswer(httpResult{resp: refusedResponse(x.req)}) //nolint:bodyclose // the receiver of the answer closes it
 		return "refused"
 	}
-	resp, err := f.Do(doerFunc(func(req *http.Request) (*http.Response, error) { // nolint:bodyclose // the receiver of the answer closes it
+	resp, err := f.Do(doerFunc(func(req *http.Request) (*http.Response, error) { //nolint:bodyclose // the receiver of the answer closes it
 		resp, err := x.next.Do(req)
 		if err == nil {
 			resp, status = x.replaceHalfRead(resp), resp.StatusCode
@@ -307,7 +307,7 @@ func (x *httpExchange) possibleFaults() []scheduler.Fault {
 // answerBadGateway answers the request like a proxy in front of the account.
 func (x *httpExchange) answerBadGateway() string {
 	const page = "<html>bad gateway</html>"
-	resp := refusedResponse(x.req) // nolint:bodyclose // the receiver of the answer closes it
+	resp := refusedResponse(x.req) //nolint:bodyclose // the receiver of the answer closes it
 	resp.StatusCode, resp.Status = http.StatusBadGateway, http.StatusText(http.StatusBadGateway)
 	resp.Header, resp.Body, resp.ContentLength = http.Header{"Content-Type": {"text/html"}}, io.NopCloser(strings.NewReader(page)), int64(len(page))
 	x.deliverAnswer(httpResult{resp: resp})

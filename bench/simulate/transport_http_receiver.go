@@ -68,7 +68,7 @@ type httpReceiver struct {
 func (h *hub) newHTTPReceiver() *httpReceiver {
 	r := &httpReceiver{sim: h.sim, who: h.who, conns: make(chan net.Conn), closed: make(chan struct{})}
 	r.server = &http.Server{Handler: &httputil.ReverseProxy{ //nolint:gosec // its one client is the hub
-		Transport:    roundTripper{h.transport},
+		Transport:    accountTransport{h.transport},
 		Rewrite:      func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", p.In.Host },
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // breaks the connection
 		ErrorLog:     log.New(io.Discard, "", 0),                                                      // truncated bodies are injected faults
@@ -77,9 +77,9 @@ func (h *hub) newHTTPReceiver() *httpReceiver {
 	return r
 }
 
-type roundTripper struct{ policy.Transporter }
+type accountTransport struct{ policy.Transporter }
 
-func (t roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
+func (t accountTransport) RoundTrip(req *http.Request) (*http.Response, error) { return t.Do(req) }
 
 // dialReceiver connects a hub to its receiver at a turn of the scheduler.
 func (r *httpReceiver) dialReceiver(ctx context.Context, _, address string) (net.Conn, error) {

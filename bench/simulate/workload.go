@@ -16,7 +16,7 @@ type workload struct {
 	checkers      map[containers.Judge]invariantChecker
 	coverObserver *coverageObserver
 	poison        *poisonMessages
-	outbox        outbox
+	outbox        noticeOutbox
 	mailboxes     *mailboxHistories
 	isDone        bool // all clients have finished
 }
@@ -56,7 +56,7 @@ func (sim *simulation) runWorkload() error {
 }
 
 // runPhase runs all clients until all events are delivered.
-func (sim *simulation) runPhase(phase int, senders []*sender, actors []*actorClient) error {
+func (sim *simulation) runPhase(phase int, senders []*batchSender, actors []*actorClient) error {
 	var fetching, sending sync.WaitGroup
 	finish := make(chan struct{})
 	for _, a := range actors {

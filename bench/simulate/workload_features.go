@@ -43,7 +43,7 @@ const (
 	overQueue // not in order
 )
 
-func newFeatures(rng random.Source, p *plan) (f features) {
+func newFeatures(rng random.Source, p *simulationPlan) (f features) {
 	f.sendsConflicts = rng.IntN(3) == 0
 	if rng.IntN(2) == 0 {
 		f.sendsPoison = rng.IntN(3) == 0

@@ -19,8 +19,8 @@ const (
 // maxDeliveries is the delivery limit of the queues. It is high because hubs die more often than in production.
 const maxDeliveries = 1000
 
-// A plan describes a simulation apart from its fault profile.
-type plan struct {
+// A simulationPlan describes a simulation apart from its fault profile.
+type simulationPlan struct {
 	consistency string
 	rangeBytes  int64 // size of a physical partition before it splits; 0: it does not split
 	capacity    int   // of a drawer
@@ -43,8 +43,8 @@ type plan struct {
 
 // newPlan draws a plan. Features that were added later draw from more, later and latest, so that an older seed keeps
 // its plan.
-func newPlan(rng, more, later, latest random.Source) plan {
-	p := plan{
+func newPlan(rng, more, later, latest random.Source) simulationPlan {
+	p := simulationPlan{
 		consistency: []string{"Strong", "Session", "Session"}[rng.IntN(3)],
 		capacity:    []int{2, 3, 3, 7, 50}[rng.IntN(5)],
 		ordering:    []domain.Ordering{domain.ByCabinet, domain.ByCabinet, domain.ByRecipient}[rng.IntN(3)],
@@ -90,19 +90,19 @@ func isSmall(seed uint64) bool {
 }
 
 // shrink removes the features that take long or that histories do not model.
-func (p *plan) shrink() {
+func (p *simulationPlan) shrink() {
 	p.hasCorruptor, p.hasLoadBursts, p.misconfiguresBus, p.hasOperators, p.sendsConflicts = false, false, false, false, false
 	p.phases, p.retention, p.sweepEvery, p.faultTail = 1, 0, -1, 0
 }
 
 // endWaitsAtSweeps gives a small simulation several phases, each of which begins when a sweep is about to remove
 // something, so that Saves meet sweeps.
-func (p *plan) endWaitsAtSweeps() {
+func (p *simulationPlan) endWaitsAtSweeps() {
 	p.stopsAtSweeps, p.phases, p.retention, p.sweepEvery = true, 4, 8*time.Minute, 2*time.Minute
 }
 
 // ingestLimits returns the limits for a hub's messages in progress.
-func (p *plan) ingestLimits() ingest.Limits {
+func (p *simulationPlan) ingestLimits() ingest.Limits {
 	if !p.smallBuffers {
 		return ingest.Limits{}
 	}
@@ -110,7 +110,7 @@ func (p *plan) ingestLimits() ingest.Limits {
 }
 
 // busEntities returns the entities of the namespace.
-func (p *plan) busEntities() (e busembedded.Entities) {
+func (p *simulationPlan) busEntities() (e busembedded.Entities) {
 	queue := func(name string, sessions bool) {
 		q := busembedded.QueueSetup{Name: name}
 		q.Properties.RequiresSession = sessions
@@ -132,4 +132,4 @@ func (p *plan) busEntities() (e busembedded.Entities) {
 }
 
 // hasRequestedContent reports whether an origin's content is produced on request.
-func (p *plan) hasRequestedContent() bool { return p.requestedOrigin != (domain.Origin{}) }
+func (p *simulationPlan) hasRequestedContent() bool { return p.requestedOrigin != (domain.Origin{}) }

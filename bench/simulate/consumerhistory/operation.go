@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func (o *operation) String() string {
+func (o *consumerOperation) String() string {
 	span := fmt.Sprintf("client %d, %d to %d: ", o.client, o.began, o.ended)
 	switch o.kind {
 	case call:

@@ -42,8 +42,8 @@ const (
 	end
 )
 
-// An operation is a request of a client, or a call by a node.
-type operation struct {
+// A consumerOperation is a request of a client, or a call by a node.
+type consumerOperation struct {
 	kind         operationKind
 	client       int
 	began, ended int64
@@ -56,17 +56,17 @@ type operation struct {
 // A Recorder notes the operations of one consumer. It is safe for concurrent use. Any counter can serve as its clock.
 type Recorder struct {
 	mu         sync.Mutex
-	operations []operation
+	operations []consumerOperation
 }
 
 // Call notes a call with an entry that was delivered or failed.
 func (r *Recorder) Call(began, ended int64, entry string, isDelivered bool) {
-	r.addOperation(operation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
+	r.addOperation(consumerOperation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
 }
 
 // Peek notes that a client received a bundle; "" if the answer was that nothing waits.
 func (r *Recorder) Peek(client int, began, ended int64, bundle string, entries []string) {
-	r.addOperation(operation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
+	r.addOperation(consumerOperation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
 }
 
 // Dequeue notes that a client has dequeued a bundle.
@@ -74,10 +74,10 @@ func (r *Recorder) Dequeue(client int, began, ended int64, bundle string, outcom
 	if outcome == Unknown {
 		ended = math.MaxInt64 // it may take effect later
 	}
-	r.addOperation(operation{kind: dequeue, client: client, began: began, ended: ended, bundle: bundle, outcome: outcome})
+	r.addOperation(consumerOperation{kind: dequeue, client: client, began: began, ended: ended, bundle: bundle, outcome: outcome})
 }
 
-func (r *Recorder) addOperation(o operation) {
+func (r *Recorder) addOperation(o consumerOperation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.operations = append(r.operations, o)
@@ -113,7 +113,7 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 			}
 		}
 	}
-	history := []porcupine.Operation{{Input: &operation{kind: end}, Call: at, Return: at}}
+	history := []porcupine.Operation{{Input: &consumerOperation{kind: end}, Call: at, Return: at}}
 	for i := range r.operations {
 		o := &r.operations[i]
 		if o.kind == call && !bundled[o.entries[0]] || o.kind == peek && o.bundle == "" && opts.StaleReads {
@@ -132,7 +132,7 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 				return false, state
 			}
 			left--
-			return state.(consumerState).applyOperation(input.(*operation))
+			return state.(consumerState).applyOperation(input.(*consumerOperation))
 		},
 		Equal: func(a, b any) bool { return a.(consumerState).isEqual(b.(consumerState)) },
 	}
@@ -148,9 +148,9 @@ func (r *Recorder) Check(at int64, opts Options) Verdict {
 
 // A consumerState is the state of the consumer after some operations. It is immutable.
 type consumerState struct {
-	open    *operation   // the Peek that opened the open bundle; nil: none is open
-	bundles []*operation // the Peeks that opened bundles, in order
-	given   []string     // entries that calls have delivered, sorted
+	open    *consumerOperation   // the Peek that opened the open bundle; nil: none is open
+	bundles []*consumerOperation // the Peeks that opened bundles, in order
+	given   []string             // entries that calls have delivered, sorted
 }
 
 func (c consumerState) isEqual(d consumerState) bool {
@@ -158,7 +158,7 @@ func (c consumerState) isEqual(d consumerState) bool {
 }
 
 // applyOperation returns the state after an operation, and false if the operation is impossible in state c.
-func (c consumerState) applyOperation(o *operation) (bool, consumerState) {
+func (c consumerState) applyOperation(o *consumerOperation) (bool, consumerState) {
 	switch o.kind {
 	case call:
 		if c.isBundled(o.entries[0]) {
@@ -177,14 +177,14 @@ func (c consumerState) applyOperation(o *operation) (bool, consumerState) {
 	return c.open == nil, c
 }
 
-func (c consumerState) applyPeek(o *operation) (bool, consumerState) {
+func (c consumerState) applyPeek(o *consumerOperation) (bool, consumerState) {
 	switch {
 	case o.bundle == "":
 		return c.open == nil, c
 	case c.open != nil:
 		return c.open.bundle == o.bundle && slices.Equal(c.open.entries, o.entries), c
 	}
-	isNew := !slices.ContainsFunc(c.bundles, func(b *operation) bool { return b.bundle == o.bundle })
+	isNew := !slices.ContainsFunc(c.bundles, func(b *consumerOperation) bool { return b.bundle == o.bundle })
 	for _, e := range o.entries {
 		isNew = isNew && !slices.Contains(c.given, e) && !c.isBundled(e)
 	}
@@ -192,9 +192,9 @@ func (c consumerState) applyPeek(o *operation) (bool, consumerState) {
 	return isNew, c
 }
 
-func (c consumerState) applyDequeue(o *operation) (bool, consumerState) {
+func (c consumerState) applyDequeue(o *consumerOperation) (bool, consumerState) {
 	isOpen := c.open != nil && c.open.bundle == o.bundle
-	wasOpen := slices.ContainsFunc(c.bundles, func(b *operation) bool { return b.bundle == o.bundle })
+	wasOpen := slices.ContainsFunc(c.bundles, func(b *consumerOperation) bool { return b.bundle == o.bundle })
 	if isOpen && o.outcome != NotFound {
 		c.open = nil
 	}
@@ -209,7 +209,7 @@ func (c consumerState) applyDequeue(o *operation) (bool, consumerState) {
 }
 
 func (c consumerState) isBundled(entry string) bool {
-	return slices.ContainsFunc(c.bundles, func(b *operation) bool { return slices.Contains(b.entries, entry) })
+	return slices.ContainsFunc(c.bundles, func(b *consumerOperation) bool { return slices.Contains(b.entries, entry) })
 }
 
 // String returns a line for each operation, in the order in which they were noted.

@@ -17,9 +17,9 @@ import (
 	"sync"
 )
 
-// A record is the result of one run. A campaign is a file of records, one per line, so that it can be interrupted and
+// A runRecord is the result of one run. A campaign is a file of records, one per line, so that it can be interrupted and
 // resumed.
-type record struct {
+type runRecord struct {
 	Commit  string
 	Place   hubSetup
 	Stage   stage
@@ -45,7 +45,7 @@ type crashCampaign struct {
 	target int // kills for each crash site
 
 	mu      sync.Mutex
-	records []record
+	records []runRecord
 	counts  map[crashSite]int
 }
 
@@ -60,7 +60,7 @@ func openCampaign(file string, target int) (*crashCampaign, error) {
 		return nil, err
 	}
 	for line := range bytes.Lines(text) {
-		var r record
+		var r runRecord
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s: %w; mend or remove the file", file, err)
 		}
@@ -69,7 +69,7 @@ func openCampaign(file string, target int) (*crashCampaign, error) {
 	return c, nil
 }
 
-func (c *crashCampaign) takeRecord(r *record) {
+func (c *crashCampaign) takeRecord(r *runRecord) {
 	c.records = append(c.records, *r)
 	if r.Failed != "" {
 		return
@@ -101,7 +101,7 @@ func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 }
 
 // addRecord writes a record, and returns how many kills are done, and of how many.
-func (c *crashCampaign) addRecord(r *record) (done, of int, err error) {
+func (c *crashCampaign) addRecord(r *runRecord) (done, of int, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return 0, 0, err

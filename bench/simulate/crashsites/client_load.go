@@ -83,8 +83,8 @@ func newID(random *rand.Rand) string {
 	return uuid.Must(uuid.NewRandomFromReader(bytes.NewReader(b[:]))).String()
 }
 
-// An announcement is an event as it is sent over HTTP.
-type announcement struct {
+// An httpAnnouncement is an event as it is sent over HTTP.
+type httpAnnouncement struct {
 	ID               string          `json:"id"`
 	Recipient        string          `json:"recipient"`
 	Origin           string          `json:"origin"`
@@ -98,10 +98,10 @@ type announcement struct {
 // writeBatches sends batches to an actor, each until it is accepted.
 func (l *clientLoad) writeBatches(ctx context.Context, actor string, random *rand.Rand) error {
 	for len(l.hasRoom(ctx, actor)) > 0 {
-		batch := make([]announcement, 1+random.IntN(5))
+		batch := make([]httpAnnouncement, 1+random.IntN(5))
 		for i := range batch {
 			origin := origins[random.IntN(len(origins))]
-			e := announcement{
+			e := httpAnnouncement{
 				ID: newID(random), Recipient: actor, Origin: origin, ContentType: "data", DocumentType: "E66",
 				SupportsBundling: random.IntN(10) > 0, Weight: 1,
 			}

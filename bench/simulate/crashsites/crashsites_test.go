@@ -88,11 +88,11 @@ func TestEveryCrashSite(t *testing.T) {
 }
 
 // runSites runs a crashRun, and returns its record.
-func runSites(t *testing.T, w *crashRun, some []crashSite) *record {
+func runSites(t *testing.T, w *crashRun, some []crashSite) *runRecord {
 	t.Helper()
 	began := time.Now()
 	err := w.killAtSites(t.Context(), some)
-	r := &record{
+	r := &runRecord{
 		Commit: commit(), Place: w.place, Stage: w.stage, Seed: w.seed, Mended: w.mended, Seconds: time.Since(began).Seconds(),
 	}
 	r.Events, r.Bundles = w.ledger.Size()

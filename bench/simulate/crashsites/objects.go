@@ -77,7 +77,7 @@ func (w *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan 
 }
 
 // sendEvents sends a message until it is answered. It calls before before each attempt.
-func (w *crashRun) sendEvents(ctx context.Context, path string, message []sentEvent, before func()) error {
+func (w *crashRun) sendEvents(ctx context.Context, path string, message []objectEvent, before func()) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return err
@@ -153,16 +153,16 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 				return s.compareAll(ctx)
 			default:
 			}
-			var newest []sentEvent
+			var newest []objectEvent
 			for key := range sentKeys {
-				newest = append(newest, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", 16*round)})
+				newest = append(newest, objectEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", 16*round)})
 			}
 			// One event comes late, and another one, which may be spilled, is repeated.
-			late := []sentEvent{
+			late := []objectEvent{
 				{"key-0", fmt.Sprintf("D@%04X", 16*(round/2)+1)},
 				{"key-1", fmt.Sprintf("C@%04X", 16*((round+1)/2))},
 			}
-			for _, message := range [][]sentEvent{newest, late} {
+			for _, message := range [][]objectEvent{newest, late} {
 				if err := s.sendMessage(ctx, bucket, message); err != nil {
 					return err
 				}
@@ -173,7 +173,7 @@ func (s *objectSender) sendUntil(ctx context.Context, stop <-chan struct{}) erro
 }
 
 // sendMessage sends a message until it is answered.
-func (s *objectSender) sendMessage(ctx context.Context, bucket string, message []sentEvent) error {
+func (s *objectSender) sendMessage(ctx context.Context, bucket string, message []objectEvent) error {
 	err := s.w.sendEvents(ctx, "/"+bucket, message, func() {
 		for _, e := range message {
 			s.countOf(bucket, e).sent++
@@ -189,7 +189,7 @@ func (s *objectSender) sendMessage(ctx context.Context, bucket string, message [
 }
 
 // countOf returns the deliveries of an event.
-func (s *objectSender) countOf(bucket string, e sentEvent) *deliveryCount {
+func (s *objectSender) countOf(bucket string, e objectEvent) *deliveryCount {
 	object := bucket + "/" + e.Key
 	if s.deliveries[object] == nil {
 		s.deliveries[object] = make(map[string]*deliveryCount)

@@ -84,11 +84,11 @@ func (c *crawlClient) crawlUntil(ctx context.Context, stop <-chan struct{}) erro
 func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 	keys := crawledBucketKeys()
 	const events = objectRows // a row of the crawl spills others
-	var message []sentEvent
+	var message []objectEvent
 	listed := int64(0)
 	for _, k := range keys {
 		for i := 1; i <= events && k.isKnown; i++ {
-			message = append(message, sentEvent{k.name, fmt.Sprintf("C@%04X", 16*i)})
+			message = append(message, objectEvent{k.name, fmt.Sprintf("C@%04X", 16*i)})
 		}
 		if k.isListed {
 			listed++

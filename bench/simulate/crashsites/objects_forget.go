@@ -56,9 +56,9 @@ func (c *sweepClient) sweepUntil(ctx context.Context, stop <-chan struct{}) erro
 // Every second object is dead and is removed as a whole.
 func (c *sweepClient) sweepBucket(ctx context.Context) error {
 	c.now = c.begin.Add(time.Minute)
-	var messages [][]sentEvent
+	var messages [][]objectEvent
 	for round := 1; round <= sweptRounds; round++ {
-		var message []sentEvent
+		var message []objectEvent
 		for key := range sweptKeys {
 			kind := "C"
 			if round == sweptRounds && key%2 == 0 {
@@ -78,19 +78,19 @@ func (c *sweepClient) sweepBucket(ctx context.Context) error {
 	if err := c.sendMessages(ctx, messages...); err != nil {
 		return err
 	}
-	if err := c.sendMessages(ctx, []sentEvent{c.newEvent(0, "C", 0x700, c.now), c.newEvent(1, "C", 0x700, c.now)}); err != nil {
+	if err := c.sendMessages(ctx, []objectEvent{c.newEvent(0, "C", 0x700, c.now), c.newEvent(1, "C", 0x700, c.now)}); err != nil {
 		return err
 	}
 	return c.compareObjects(ctx)
 }
 
 // newEvent returns an event of a key with a time.
-func (c *sweepClient) newEvent(key int, kind string, sequencer int, at time.Time) sentEvent {
-	return sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X+%d", kind, sequencer, int(at.Sub(objecttest.FirstMoment).Seconds()))}
+func (c *sweepClient) newEvent(key int, kind string, sequencer int, at time.Time) objectEvent {
+	return objectEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X+%d", kind, sequencer, int(at.Sub(objecttest.FirstMoment).Seconds()))}
 }
 
 // sendMessages sends messages, and ingests them once into the store in memory.
-func (c *sweepClient) sendMessages(ctx context.Context, messages ...[]sentEvent) error {
+func (c *sweepClient) sendMessages(ctx context.Context, messages ...[]objectEvent) error {
 	for _, message := range messages {
 		if err := c.w.sendEvents(ctx, c.addTime("/"+c.bucket), message, func() {}); err != nil {
 			return err

@@ -33,8 +33,8 @@ import (
 // objectRows is the limit for the rows in an object: small, so that rows are spilled often.
 const objectRows = 4
 
-// A sentEvent is an event of an object as it is sent to a node, in the form of a script of package objecttest.
-type sentEvent struct {
+// An objectEvent is an event of an object as it is sent to a node, in the form of a script of package objecttest.
+type objectEvent struct {
 	Key   string `json:"key"`
 	Event string `json:"event"`
 }
@@ -159,7 +159,7 @@ func writeError(w http.ResponseWriter, err error) {
 
 // handleIngest stores the events of one message, and answers 503 unless all are stored.
 func (d *objectServer) handleIngest(w http.ResponseWriter, req *http.Request) {
-	var sent []sentEvent
+	var sent []objectEvent
 	if err := json.NewDecoder(req.Body).Decode(&sent); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -42,10 +42,10 @@ func (c *patchClient) patchUntil(ctx context.Context, stop <-chan struct{}) erro
 // replaces before the last attribute. Then a job adds one attribute to all rows.
 func (c *patchClient) patchBucket(ctx context.Context, bucket string) error {
 	send := func(sequencers ...int) error {
-		var message []sentEvent
+		var message []objectEvent
 		for key := range patchedKeys {
 			for _, s := range sequencers {
-				message = append(message, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", s)})
+				message = append(message, objectEvent{fmt.Sprint("key-", key), fmt.Sprintf("C@%04X", s)})
 			}
 		}
 		return c.w.sendEvents(ctx, "/"+bucket, message, func() {})

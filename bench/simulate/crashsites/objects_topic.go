@@ -104,9 +104,9 @@ func (c *topicClient) relayBucket(ctx context.Context, bucket string) error {
 			event = domain.StateCreated
 		}
 		want = append(want, event)
-		var message []sentEvent
+		var message []objectEvent
 		for key := range relayedKeys {
-			message = append(message, sentEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X", kind, 16*round)})
+			message = append(message, objectEvent{fmt.Sprint("key-", key), fmt.Sprintf("%s@%04X", kind, 16*round)})
 		}
 		if err := c.w.sendEvents(ctx, "/"+bucket, message, func() {}); err != nil {
 			return err

@@ -56,11 +56,11 @@ type observedConn struct {
 
 	mu      sync.Mutex
 	out, in amqpframe.Deframer
-	channel map[uint64]uint64     // our channel, by the bus's channel
-	queues  map[linkEnd]string    // by the sending end of the link
-	first   map[linkEnd]uint64    // the delivery whose frames are in progress
-	waiting map[delivery]waitsFor // deliveries that wait for an outcome
-	taken   []steps.Name          // received messages after which the hub has not read on
+	channel map[uint64]uint64         // our channel, by the bus's channel
+	queues  map[linkEnd]string        // by the sending end of the link
+	first   map[linkEnd]uint64        // the delivery whose frames are in progress
+	waiting map[amqpDelivery]waitsFor // deliveries that wait for an outcome
+	taken   []steps.Name              // received messages after which the hub has not read on
 }
 
 // A linkEnd identifies one of the two ends of a link. Messages come from one of them.
@@ -69,8 +69,8 @@ type linkEnd struct {
 	channel, handle uint64 // channel of our session, and the sender's handle
 }
 
-// A delivery is identified by its sender's number.
-type delivery struct {
+// An amqpDelivery is identified by its sender's number.
+type amqpDelivery struct {
 	ours        bool
 	channel, id uint64
 }
@@ -83,7 +83,7 @@ type waitsFor struct {
 func newObservedConn(conn net.Conn, fuse stepObserver) *observedConn {
 	return &observedConn{
 		Conn: conn, fuse: fuse, channel: make(map[uint64]uint64), queues: make(map[linkEnd]string),
-		first: make(map[linkEnd]uint64), waiting: make(map[delivery]waitsFor),
+		first: make(map[linkEnd]uint64), waiting: make(map[amqpDelivery]waitsFor),
 	}
 }
 
@@ -186,20 +186,20 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 
 // noteTransfer returns the queue and the delivery of a transfer frame, and whether it is the last frame of its
 // message.
-func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d delivery, done bool) {
+func (l *observedConn) noteTransfer(f *amqpframe.Frame, ours bool, channel uint64) (queue string, d amqpDelivery, done bool) {
 	end := linkEnd{ours, channel, amqpframe.Number(f.Field(transferHandle))}
 	if id := f.Field(transferID); len(id) > 0 && id[0] != 0x40 {
 		l.first[end] = amqpframe.Number(id)
 	}
-	return l.queues[end], delivery{ours, channel, l.first[end]}, !amqpframe.IsTrue(f.Field(transferMore))
+	return l.queues[end], amqpDelivery{ours, channel, l.first[end]}, !amqpframe.IsTrue(f.Field(transferMore))
 }
 
 // deliveriesOf returns the deliveries that a disposition covers.
-func deliveriesOf(f *amqpframe.Frame, ours bool, channel uint64) (about []delivery) {
+func deliveriesOf(f *amqpframe.Frame, ours bool, channel uint64) (about []amqpDelivery) {
 	first := amqpframe.Number(f.Field(dispositionFirst))
 	last := max(first, amqpframe.Number(f.Field(dispositionLast)))
 	for id := first; id <= last && id < first+10_000; id++ {
-		about = append(about, delivery{ours, channel, id})
+		about = append(about, amqpDelivery{ours, channel, id})
 	}
 	return about
 }

@@ -17,14 +17,14 @@ func (p sourcePosition) comparePositions(other sourcePosition) int {
 	return cmp.Or(cmp.Compare(p.line, other.line), cmp.Compare(p.column, other.column))
 }
 
-// A block is a sequence of statements that run together.
-type block struct {
+// A coverBlock is a sequence of statements that run together.
+type coverBlock struct {
 	from, to sourcePosition
 	reached  bool
 }
 
 // A profile holds the blocks of each file, sorted by position.
-type profile map[string][]block
+type profile map[string][]coverBlock
 
 // readProfiles merges several profiles.
 func readProfiles(paths []string) (profile, error) {
@@ -37,9 +37,9 @@ func readProfiles(paths []string) (profile, error) {
 	p := make(profile)
 	for file, of := range blocks {
 		for at, reached := range of {
-			p[file] = append(p[file], block{at[0], at[1], reached})
+			p[file] = append(p[file], coverBlock{at[0], at[1], reached})
 		}
-		slices.SortFunc(p[file], func(a, b block) int { return a.from.comparePositions(b.from) })
+		slices.SortFunc(p[file], func(a, b coverBlock) int { return a.from.comparePositions(b.from) })
 	}
 	return p, nil
 }
@@ -76,7 +76,7 @@ func readProfile(path string, blocks map[string]map[[2]sourcePosition]bool) erro
 // isReached reports whether the statement at a position was reached.
 func (p profile) isReached(file string, position token.Position) (reached bool, err error) {
 	at := sourcePosition{position.Line, position.Column}
-	var inner *block // the last block that begins before the position and ends after it
+	var inner *coverBlock // the last block that begins before the position and ends after it
 	for i := range p[file] {
 		if b := &p[file][i]; b.from.comparePositions(at) <= 0 && b.to.comparePositions(at) > 0 {
 			inner = b

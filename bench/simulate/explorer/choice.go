@@ -16,7 +16,7 @@ import (
 // A nextChoice is one possible next event in a state.
 type nextChoice struct {
 	party int
-	r     *request
+	r     *partyRequest
 	kind  string // one of the kinds below
 	age   int
 }
@@ -30,7 +30,7 @@ const (
 )
 
 // choicesOf returns all choices in a state.
-func (x *exploration) choicesOf(s *state) []nextChoice {
+func (x *exploration) choicesOf(s *explorationState) []nextChoice {
 	var all []nextChoice
 	for i := range x.Parties {
 		if !x.canGo(s, i) {
@@ -58,7 +58,7 @@ func (x *exploration) choicesOf(s *state) []nextChoice {
 }
 
 // canGo reports whether a party has begun and is neither done nor dead.
-func (x *exploration) canGo(s *state, i int) bool {
+func (x *exploration) canGo(s *explorationState, i int) bool {
 	if after := x.Parties[i].After; after > 0 && !s.nodes[after-1].done {
 		return false
 	}
@@ -66,7 +66,7 @@ func (x *exploration) canGo(s *state, i int) bool {
 }
 
 // canAllBeDead reports whether all unfinished parties except one may have crashed.
-func (x *exploration) canAllBeDead(s *state, but int) bool {
+func (x *exploration) canAllBeDead(s *explorationState, but int) bool {
 	unfinished := 0
 	for i := range x.Parties {
 		if i != but && !s.nodes[i].done {
@@ -77,9 +77,9 @@ func (x *exploration) canAllBeDead(s *state, but int) bool {
 }
 
 // othersCanGo reports whether another party has a pending request other than a claim.
-func (x *exploration) othersCanGo(s *state, i int) bool {
+func (x *exploration) othersCanGo(s *explorationState, i int) bool {
 	for j := range x.Parties {
-		if j != i && x.canGo(s, j) && slices.ContainsFunc(s.nodes[j].pending, func(r *request) bool { return r.name != steps.Claim }) {
+		if j != i && x.canGo(s, j) && slices.ContainsFunc(s.nodes[j].pending, func(r *partyRequest) bool { return r.name != steps.Claim }) {
 			return true
 		}
 	}
@@ -87,7 +87,7 @@ func (x *exploration) othersCanGo(s *state, i int) bool {
 }
 
 // takeChoice returns the state after a choice, and describes the step.
-func (x *exploration) takeChoice(s *state, c nextChoice) (*state, string, error) {
+func (x *exploration) takeChoice(s *explorationState, c nextChoice) (*explorationState, string, error) {
 	step := fmt.Sprintf("%s: %s", x.Parties[c.party].Name, c.r.name)
 	if c.kind != asItIs {
 		step += ", " + c.kind
@@ -120,7 +120,7 @@ func (x *exploration) takeChoice(s *state, c nextChoice) (*state, string, error)
 		to := &storeState{parts: maps.Clone(from.parts), intents: addAnnounced(from.intents, e.changes), parent: s.store, commit: e.changes}
 		to.parts[c.r.partition] = x.newChain(e.after, chain)
 		if err := x.checkCommit(s.store, c.r, e.changes); err != nil {
-			return nil, step, &violation{err}
+			return nil, step, &invariantError{err}
 		}
 		next.store = x.internStore(to)
 	}
@@ -134,7 +134,7 @@ func (x *exploration) takeChoice(s *state, c nextChoice) (*state, string, error)
 }
 
 // addAnnounced returns the intents announced so far, including those of a commit.
-func addAnnounced(before []string, changes commit) []string {
+func addAnnounced(before []string, changes commitChanges) []string {
 	for _, c := range changes {
 		var head struct {
 			Intent struct {
@@ -170,7 +170,7 @@ type observers struct {
 }
 
 // Commit checks a commit against the rules.
-func (o *observers) Commit(changes commit) error {
+func (o *observers) Commit(changes commitChanges) error {
 	known, err := containers.Find(changes[0].Container)
 	switch {
 	case err != nil:
@@ -184,12 +184,12 @@ func (o *observers) Commit(changes commit) error {
 }
 
 // checkCommit checks a commit against the invariants, after the commits of one path to the store's state.
-func (x *exploration) checkCommit(from int, r *request, changes commit) error {
+func (x *exploration) checkCommit(from int, r *partyRequest, changes commitChanges) error {
 	key := [2]string{fmt.Sprint(from), r.key}
 	if err, ok := x.observed[key]; ok {
 		return err
 	}
-	var way []commit
+	var way []commitChanges
 	for at := from; x.stores[at].parent >= 0; at = x.stores[at].parent {
 		way = append(way, x.stores[at].commit)
 	}

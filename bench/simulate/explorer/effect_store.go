@@ -20,7 +20,7 @@ import (
 // into its only engine.
 type effectStore struct {
 	engine  *embedded.Engine
-	commits []commit // commits of the current request, as the engine reports them
+	commits []commitChanges // commits of the current request, as the engine reports them
 
 	contents []*partitionContent
 	known    map[string]int // numbers of contents, by their documents
@@ -41,8 +41,8 @@ type storedDoc struct {
 	version int
 }
 
-// A commit is the changes of one commit of the engine.
-type commit []embedded.Change
+// commitChanges are the changes of one commit of the engine.
+type commitChanges []embedded.Change
 
 // A loadedPartition is the content of a partition in the engine.
 type loadedPartition struct {
@@ -58,9 +58,9 @@ type effectKey struct {
 
 // An effect is what a request does to a partition.
 type effect struct {
-	answer  *answer
+	answer  *partyAnswer
 	after   int // number of the content
-	changes commit
+	changes commitChanges
 }
 
 func newStore(o embedded.Options) (*effectStore, error) {
@@ -95,19 +95,19 @@ func (s *effectStore) internContent(c *partitionContent) int {
 }
 
 // doRequest sends a request to the engine.
-func (s *effectStore) doRequest(method, path string, h http.Header, body []byte) (*reply, error) {
+func (s *effectStore) doRequest(method, path string, h http.Header, body []byte) (*engineReply, error) {
 	return doOn(s.engine, method, path, h, body)
 }
 
-// A reply is an answer of the engine.
-type reply struct {
+// An engineReply is an answer of the engine.
+type engineReply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
 // doOn sends a request with the token of an emulator's user, so that its time does not matter.
-func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*reply, error) {
+func doOn(engine *embedded.Engine, method, path string, h http.Header, body []byte) (*engineReply, error) {
 	req, err := http.NewRequest(method, strings.TrimSuffix(engine.Endpoint(), "/")+path, bytes.NewReader(body)) //nolint:noctx // answered by a call
 	if err != nil {
 		return nil, err
@@ -120,11 +120,11 @@ func doOn(engine *embedded.Engine, method, path string, h http.Header, body []by
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	return &reply{resp.StatusCode, resp.Header, text}, err
+	return &engineReply{resp.StatusCode, resp.Header, text}, err
 }
 
 // applyRequest returns the effect of r on the content with number from. mutate may change the request; it may be nil.
-func (s *effectStore) applyRequest(from int, r *request, mutate func(*request)) (*effect, error) {
+func (s *effectStore) applyRequest(from int, r *partyRequest, mutate func(*partyRequest)) (*effect, error) {
 	key := effectKey{from, r.key}
 	if e := s.effects[key]; e != nil {
 		return e, nil
@@ -192,13 +192,13 @@ func (s *effectStore) noteEffect(key effectKey, e *effect) (*effect, error) {
 }
 
 // nothingMore is the answer with an empty last page.
-var nothingMore = &answer{
+var nothingMore = &partyAnswer{
 	key: "nothing more", status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(`{"Documents":[],"_count":0}`),
 }
 
 // continueQuery replaces the canonical continuation token of a query, a number of documents, by the engine's token
 // for that position. The engine's token is valid only while the partition is loaded.
-func (s *effectStore) continueQuery(r *request) (given int, more bool, err error) {
+func (s *effectStore) continueQuery(r *partyRequest) (given int, more bool, err error) {
 	token := headerOf(r.header, continuationHeader)
 	if token == "" {
 		return 0, true, nil
@@ -219,9 +219,9 @@ func (s *effectStore) continueQuery(r *request) (given int, more bool, err error
 }
 
 // noteCommit applies a commit of the engine to the loaded partition.
-func (s *effectStore) noteCommit(l *loadedPartition, told commit) (int, commit, error) {
+func (s *effectStore) noteCommit(l *loadedPartition, told commitChanges) (int, commitChanges, error) {
 	next := &partitionContent{docs: maps.Clone(l.content.docs)}
-	changes := make(commit, 0, len(told))
+	changes := make(commitChanges, 0, len(told))
 	for _, c := range told {
 		d := storedDoc{version: next.docs[c.ID].version + 1}
 		if c.JSON != nil {
@@ -315,7 +315,7 @@ func removeDocument(engine *embedded.Engine, p partition, id string) error {
 	return r.requireStatus(http.StatusNoContent, err)
 }
 
-func (r *reply) requireStatus(status int, err error) error {
+func (r *engineReply) requireStatus(status int, err error) error {
 	if err == nil && r.status != status {
 		err = fmt.Errorf("the engine answered %d: %s", r.status, r.body)
 	}

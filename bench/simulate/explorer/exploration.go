@@ -23,11 +23,11 @@ type exploration struct {
 
 	stores      []*storeState
 	knownStore  map[string]int
-	states      []state
+	states      []explorationState
 	parents     []stateOrigin
 	knownStates map[stateKey]int
 	ends        map[string]bool
-	preparation []commit // commits of the preparation
+	preparation []commitChanges // commits of the preparation
 	observed    map[[2]string]error
 	events      []sight // sights of the preparation
 
@@ -54,11 +54,11 @@ type storeState struct {
 	parts   map[partition][]int
 	intents []string // all intents announced so far, because ended ones leave no trace
 	parent  int
-	commit  commit // the commit that led to it; nil for the first state
+	commit  commitChanges // the commit that led to it; nil for the first state
 }
 
-// A state is one point of the exploration.
-type state struct {
+// An explorationState is one point of the exploration.
+type explorationState struct {
 	store  int
 	nodes  [3]*partyHistory
 	lost   int
@@ -81,7 +81,7 @@ type stateOrigin struct {
 	step string
 }
 
-func (x *exploration) keyOf(s *state) stateKey {
+func (x *exploration) keyOf(s *explorationState) stateKey {
 	k := stateKey{store: s.store, lost: s.lost, stale: s.stale, claims: s.claims, dead: s.dead}
 	for i, n := range s.nodes {
 		k.nodes[i] = -1
@@ -163,7 +163,7 @@ func (x *exploration) prepareStore() error {
 		}
 	}
 	x.internStore(first)
-	begin := state{claims: x.Claims, lost: x.Lost, stale: x.Stale}
+	begin := explorationState{claims: x.Claims, lost: x.Lost, stale: x.Stale}
 	for i := range x.Parties {
 		p := &partyPlayer{engine: x.store.engine, scenario: x.Scenario, party: i, known: make(map[string]*partyHistory)}
 		x.players = append(x.players, p)
@@ -199,7 +199,7 @@ func (x *exploration) internStore(s *storeState) int {
 }
 
 // addState adds a state, unless it was visited before.
-func (x *exploration) addState(s *state, o stateOrigin) {
+func (x *exploration) addState(s *explorationState, o stateOrigin) {
 	k := x.keyOf(s)
 	if _, ok := x.knownStates[k]; ok {
 		return
@@ -224,7 +224,7 @@ func (x *exploration) exploreStates(enough func() bool) error {
 		for _, c := range choices {
 			x.Transitions++
 			next, step, err := x.takeChoice(&s, c)
-			if v := (*violation)(nil); errors.As(err, &v) {
+			if v := (*invariantError)(nil); errors.As(err, &v) {
 				return x.noteViolation(at, step, v.err)
 			}
 			if err != nil {
@@ -237,10 +237,10 @@ func (x *exploration) exploreStates(enough func() bool) error {
 	return nil
 }
 
-// A violation is an invariant that the hub has broken, as opposed to an error of the explorer.
-type violation struct{ err error }
+// An invariantError is an invariant that the hub has broken, as opposed to an error of the explorer.
+type invariantError struct{ err error }
 
-func (v *violation) Error() string { return v.err.Error() }
+func (v *invariantError) Error() string { return v.err.Error() }
 
 // noteViolation records a violation with the path to it.
 func (x *exploration) noteViolation(at int, last string, err error) error {

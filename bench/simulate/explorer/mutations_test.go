@@ -26,8 +26,8 @@ func findScenario(t *testing.T, name string) *Scenario {
 var condition = regexp.MustCompile(`,?"ifMatch":"(\\.|[^"\\])*"`)
 
 // dropCondition removes the conditions from the writes of some steps.
-func dropCondition(names ...steps.Name) func(*request) {
-	return func(r *request) {
+func dropCondition(names ...steps.Name) func(*partyRequest) {
+	return func(r *partyRequest) {
 		for _, name := range names {
 			if r.name == name {
 				r.header.Del(conditionHeader)
@@ -41,8 +41,8 @@ func dropCondition(names ...steps.Name) func(*request) {
 var patchCondition = regexp.MustCompile(`"condition":"(\\.|[^"\\])*",?`)
 
 // dropPatchCondition also removes the conditions from the patches of a step.
-func dropPatchCondition(name steps.Name) func(*request) {
-	return func(r *request) {
+func dropPatchCondition(name steps.Name) func(*partyRequest) {
+	return func(r *partyRequest) {
 		dropCondition(name)(r)
 		if r.name == name {
 			r.body = patchCondition.ReplaceAll(r.body, nil)
@@ -98,7 +98,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 		{
 			"a rollback that does not seal", "save-save",
 			func(s *Scenario) {
-				s.mutateRequest = func(r *request) {
+				s.mutateRequest = func(r *partyRequest) {
 					if r.name == steps.Bar {
 						r.body = bytes.ReplaceAll(r.body, []byte("true"), []byte("false"))
 					}
@@ -108,7 +108,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 		{
 			"a commit that is answered and not done", "save-dequeue",
 			func(s *Scenario) {
-				s.mutateRequest = func(r *request) {
+				s.mutateRequest = func(r *partyRequest) {
 					if r.name == steps.Commit {
 						r.method, r.body = http.MethodGet, nil
 					}
@@ -122,7 +122,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 		{
 			"a page of a flush that is answered and not written", "tail-flush-flush",
 			func(s *Scenario) {
-				s.mutateRequest = func(r *request) {
+				s.mutateRequest = func(r *partyRequest) {
 					if r.name == steps.Flush {
 						r.method, r.body = http.MethodGet, nil
 					}
@@ -160,7 +160,7 @@ func TestExplorer_FindsBrokenConditions(t *testing.T) {
 		{
 			"a change that is removed before it is published", "publish-publish",
 			func(s *Scenario) {
-				s.mutateRequest = func(r *request) {
+				s.mutateRequest = func(r *partyRequest) {
 					if r.name == steps.Append {
 						r.method, r.body = http.MethodGet, nil
 					}

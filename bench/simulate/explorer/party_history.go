@@ -14,14 +14,14 @@ import (
 type partyHistory struct {
 	id       int
 	parent   *partyHistory
-	request  string  // key of the last answered request
-	answer   *answer // its answer
+	request  string       // key of the last answered request
+	answer   *partyAnswer // its answer
 	children map[historyEdge]*partyHistory
 
-	pending   []*request // pending requests, in a fixed order
-	since     []string   // for each pending request, the trace when it was made
-	facts     []string   // answered requests, with the trace when each was made, and the answers; sorted
-	trace     string     // digest of facts
+	pending   []*partyRequest // pending requests, in a fixed order
+	since     []string        // for each pending request, the trace when it was made
+	facts     []string        // answered requests, with the trace when each was made, and the answers; sorted
+	trace     string          // digest of facts
 	done      bool
 	sights    []sight
 	sightText string // sights as text
@@ -34,7 +34,7 @@ type historyEdge struct{ request, answer string }
 // addTrace sets the trace of h: the answers so far, whatever the order of answers to concurrent requests.
 func (h *partyHistory) addTrace(ordered bool) {
 	if p := h.parent; p != nil {
-		at := slices.IndexFunc(p.pending, func(r *request) bool { return r.key == h.request })
+		at := slices.IndexFunc(p.pending, func(r *partyRequest) bool { return r.key == h.request })
 		h.facts = append(slices.Clone(p.facts), digest(h.request, p.since[at], h.answer.key))
 		if !ordered {
 			slices.Sort(h.facts)
@@ -44,7 +44,7 @@ func (h *partyHistory) addTrace(ordered bool) {
 	for _, r := range h.pending {
 		since := h.trace
 		if p := h.parent; p != nil && r.key != h.request {
-			if at := slices.IndexFunc(p.pending, func(other *request) bool { return r.key == other.key }); at >= 0 {
+			if at := slices.IndexFunc(p.pending, func(other *partyRequest) bool { return r.key == other.key }); at >= 0 {
 				since = p.since[at]
 			}
 		}
@@ -85,7 +85,7 @@ type partyPlayer struct {
 func (p *partyPlayer) startParty() (*partyHistory, error) { return p.playParty(nil, "", nil) }
 
 // playAnswer returns the party at h after one more answer.
-func (p *partyPlayer) playAnswer(h *partyHistory, r *request, a *answer) (*partyHistory, error) {
+func (p *partyPlayer) playAnswer(h *partyHistory, r *partyRequest, a *partyAnswer) (*partyHistory, error) {
 	l := historyEdge{r.key, a.key}
 	if next := h.children[l]; next != nil {
 		return next, nil
@@ -99,7 +99,7 @@ func (p *partyPlayer) playAnswer(h *partyHistory, r *request, a *answer) (*party
 
 // playParty returns the party at parent after one more answer. It continues the process that waits there; if there is
 // none, a new process repeats all answers.
-func (p *partyPlayer) playParty(parent *partyHistory, request string, a *answer) (*partyHistory, error) {
+func (p *partyPlayer) playParty(parent *partyHistory, request string, a *partyAnswer) (*partyHistory, error) {
 	h := &partyHistory{id: len(p.nodes), parent: parent, request: request, answer: a, children: make(map[historyEdge]*partyHistory)}
 	proc, past, err := p.resumeProcess(h)
 	if err != nil {

@@ -38,8 +38,8 @@ type partyProcess struct {
 }
 
 type heldRequest struct {
-	*request
-	reply chan *answer
+	*partyRequest
+	reply chan *partyAnswer
 }
 
 var processCount int // each process has its own host name, because the client caches by host
@@ -102,21 +102,21 @@ func (p *partyProcess) isDone() bool {
 }
 
 // pendingRequests returns the pending requests, in a fixed order.
-func (p *partyProcess) pendingRequests() []*request {
+func (p *partyProcess) pendingRequests() []*partyRequest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []*request
+	var all []*partyRequest
 	for _, h := range p.held {
-		all = append(all, h.request)
+		all = append(all, h.partyRequest)
 	}
-	slices.SortFunc(all, func(a, b *request) int { return strings.Compare(a.key, b.key) })
-	return slices.CompactFunc(all, func(a, b *request) bool { return a.key == b.key })
+	slices.SortFunc(all, func(a, b *partyRequest) int { return strings.Compare(a.key, b.key) })
+	return slices.CompactFunc(all, func(a, b *partyRequest) bool { return a.key == b.key })
 }
 
 // isAt reports whether the party is still at h. While it waited, the time of the others passed, and one of its
 // backoffs may have ended, which in its own time would have waited for an answer.
 func (p *partyProcess) isAt(h *partyHistory) bool {
-	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *request) bool { return a.key == b.key })
+	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *partyRequest) bool { return a.key == b.key })
 }
 
 // takeRequest removes the pending request with a key, and returns it.
@@ -170,7 +170,7 @@ func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 		p.mu.Unlock()
 		return deadAnswer.newResponse(req), nil
 	}
-	h := &heldRequest{request: r, reply: make(chan *answer, 1)}
+	h := &heldRequest{partyRequest: r, reply: make(chan *partyAnswer, 1)}
 	p.held = append(p.held, h)
 	p.mu.Unlock()
 	p.wakeUp()
@@ -192,7 +192,7 @@ func (p *partyProcess) Do(req *http.Request) (*http.Response, error) {
 }
 
 // deadAnswer is an answer after which no operation retries.
-var deadAnswer = &answer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
+var deadAnswer = &partyAnswer{status: http.StatusBadRequest, header: http.Header{}, body: []byte(`{"code":"BadRequest","message":"dead"}`)}
 
 // newSeeded returns a repeatable source of randomness.
 func newSeeded(seed uint64) func() uint64 {

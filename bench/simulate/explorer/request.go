@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/steps"
 )
 
-// A request is a pending request of a party.
-type request struct {
+// A partyRequest is a pending request of a party.
+type partyRequest struct {
 	key       string // all that identifies it
 	name      steps.Name
 	method    string
@@ -29,8 +29,8 @@ type request struct {
 // A partition is a logical partition.
 type partition struct{ container, key string }
 
-// An answer is an answer as a party sees it, in canonical form.
-type answer struct {
+// A partyAnswer is an answer as a party sees it, in canonical form.
+type partyAnswer struct {
 	key    string
 	status int
 	header http.Header
@@ -38,7 +38,7 @@ type answer struct {
 }
 
 // lost is the answer of a broken connection.
-var lost = &answer{key: "reply lost"}
+var lost = &partyAnswer{key: "reply lost"}
 
 const (
 	partitionHeader    = "X-Ms-Documentdb-Partitionkey"
@@ -52,11 +52,11 @@ const (
 var volatileHeaders = []string{"Authorization", "X-Ms-Date", "User-Agent", "X-Ms-Client-Request-Id", "X-Ms-Activity-Id", "X-Ms-Cosmos-Correlated-Activityid", "Content-Length"}
 
 // requestOf reads an HTTP request.
-func requestOf(req *http.Request) (*request, error) {
+func requestOf(req *http.Request) (*partyRequest, error) {
 	if err := containers.Check(req); err != nil {
 		return nil, err
 	}
-	r := &request{name: steps.NameOf(req), method: req.Method, path: req.URL.Path, header: req.Header.Clone()}
+	r := &partyRequest{name: steps.NameOf(req), method: req.Method, path: req.URL.Path, header: req.Header.Clone()}
 	if req.Body != nil {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -93,7 +93,7 @@ func headerOf(h http.Header, name string) string {
 }
 
 // newResponse returns the HTTP response that the client sees.
-func (a *answer) newResponse(req *http.Request) *http.Response {
+func (a *partyAnswer) newResponse(req *http.Request) *http.Response {
 	header := a.header.Clone()
 	header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	return &http.Response{
@@ -114,8 +114,8 @@ func countOf(body []byte) int {
 
 // answerOf makes an answer of the engine canonical. tag returns the canonical form of an etag. A continuation token
 // becomes the number of documents returned so far, before of them on earlier pages.
-func answerOf(r *reply, before int, tag func(string) string) (*answer, error) {
-	a := &answer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
+func answerOf(r *engineReply, before int, tag func(string) string) (*partyAnswer, error) {
+	a := &partyAnswer{status: r.status, header: http.Header{"Content-Type": {"application/json"}}}
 	if etag := headerOf(r.header, etagHeader); etag != "" {
 		a.header.Set(etagHeader, tag(etag))
 	}

@@ -47,8 +47,8 @@ type Scenario struct {
 
 	left []domain.ObjectChange // changes for the topic that the preparation left
 
-	mutateRequest func(*request) // breaks the hub, for tests of the explorer
-	tellsOrder    bool           // the order of answers to concurrent requests distinguishes histories
+	mutateRequest func(*partyRequest) // breaks the hub, for tests of the explorer
+	tellsOrder    bool                // the order of answers to concurrent requests distinguishes histories
 }
 
 // A Party is a process and its actions.

@@ -79,7 +79,7 @@ func forgetScenarios() []*Scenario {
 
 // verifyForgotten checks that new events are stored, and delivers all messages again. Forgotten rows must not
 // reappear. After another sweep, the objects must equal those of a node in memory.
-func (v *endVerifier) verifyForgotten(s *state, store *objects.Store, messages [][]repository.ObjectReport) error {
+func (v *endVerifier) verifyForgotten(s *explorationState, store *objects.Store, messages [][]repository.ObjectReport) error {
 	if err := v.compareNew(s, store); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (v *endVerifier) verifyForgotten(s *state, store *objects.Store, messages [
 }
 
 // compareNew returns an error unless the store has all answered events that are not old.
-func (v *endVerifier) compareNew(s *state, store *objects.Store) error {
+func (v *endVerifier) compareNew(s *explorationState, store *objects.Store) error {
 	k := keepingAt(false)
 	for i := range v.Parties {
 		for n, at := range s.nodes[i].sights {
@@ -143,7 +143,7 @@ func (v *endVerifier) compareNew(s *state, store *objects.Store) error {
 
 // hasForgotten reports whether a party was answered that it has forgotten all that may be forgotten. A sweep with
 // stale reads may leave some of it.
-func (v *endVerifier) hasForgotten(s *state) bool {
+func (v *endVerifier) hasForgotten(s *explorationState) bool {
 	if v.Stale > 0 {
 		return false
 	}

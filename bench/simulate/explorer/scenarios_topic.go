@@ -46,7 +46,7 @@ func (m *Member) RelayStored() {
 
 // verifyTopic has a fresh node publish the remaining changes. It returns an error unless the stream has each change
 // once, and the changes lead to the current state of the object.
-func (v *endVerifier) verifyTopic(s *state) error {
+func (v *endVerifier) verifyTopic(s *explorationState) error {
 	for i := range v.Parties {
 		for k := range s.nodes[i].sights {
 			if err := v.checkSight(&s.nodes[i].sights[k]); err != nil {

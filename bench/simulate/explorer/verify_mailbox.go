@@ -18,7 +18,7 @@ import (
 )
 
 // checkEnd checks a state that may be an end: all parties are done, except as many as may crash.
-func (x *exploration) checkEnd(s *state) error {
+func (x *exploration) checkEnd(s *explorationState) error {
 	key := fmt.Sprint(s.store)
 	unfinished := 0
 	for i := range x.Parties {
@@ -82,7 +82,7 @@ func (x *exploration) restoreEngine(at int) (*embedded.Engine, error) {
 	return engine, nil
 }
 
-type bundle struct {
+type bundleStatus struct {
 	Kind, State string
 }
 
@@ -94,7 +94,7 @@ func (x *exploration) bundleStates(at int) map[string]string {
 			continue
 		}
 		for id, d := range x.store.contents[chain[0]].docs {
-			var b bundle
+			var b bundleStatus
 			if json.Unmarshal([]byte(d.json), &b) == nil && b.Kind == "bundle" {
 				found[id] = b.State
 			}
@@ -118,7 +118,7 @@ func (v *endVerifier) newNode() *cosmos.Repository {
 	return cosmos.New(v.db, v.newContent(), v.options)
 }
 
-func (v *endVerifier) verifyMailbox(s *state) error {
+func (v *endVerifier) verifyMailbox(s *explorationState) error {
 	if err := v.noteSights(s); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (v *endVerifier) drainMailbox(otherwise string) error {
 }
 
 // noteSights notes the answers that the parties received, and compares them with the store.
-func (v *endVerifier) noteSights(s *state) error {
+func (v *endVerifier) noteSights(s *explorationState) error {
 	seen := make(map[domain.BundleID]repositorytest.Peeked)
 	dequeued := make(map[domain.BundleID]int)
 	if err := v.noteSightsOf(v.events, seen, dequeued); err != nil {

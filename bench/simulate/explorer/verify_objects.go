@@ -19,7 +19,7 @@ type tally struct{ answered, unsure int64 }
 // verifyObjects returns an error unless each answered event is stored once, and its count is the number of answered
 // deliveries plus at most the unanswered ones. Then a fresh node delivers all messages again, and the objects must
 // equal those of a node in memory.
-func (v *endVerifier) verifyObjects(s *state) error {
+func (v *endVerifier) verifyObjects(s *explorationState) error {
 	tallies, messages, err := v.tallyEvents(s)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func redeliver(o repository.Objects, messages [][]repository.ObjectReport) error
 }
 
 // tallyEvents returns the tally of each event, and all messages.
-func (v *endVerifier) tallyEvents(s *state) (map[domain.ObjectName]map[domain.ObjectRowID]*tally, [][]repository.ObjectReport, error) {
+func (v *endVerifier) tallyEvents(s *explorationState) (map[domain.ObjectName]map[domain.ObjectRowID]*tally, [][]repository.ObjectReport, error) {
 	all := make(map[domain.ObjectName]map[domain.ObjectRowID]*tally)
 	var messages [][]repository.ObjectReport
 	add := func(message []repository.ObjectReport, isAnswered bool) {

@@ -12,7 +12,7 @@ import (
 
 // verifyWatches has a fresh node publish the remaining changes. It returns an error unless the stream has each change
 // once, and each watch counts the changes behind its version.
-func (v *endVerifier) verifyWatches(s *state) error {
+func (v *endVerifier) verifyWatches(s *explorationState) error {
 	m := v.newMember(context.Background(), v.db, nil, v.options, 77)
 	for i := range v.Parties {
 		for _, at := range s.nodes[i].sights {
@@ -63,7 +63,7 @@ func (m *Member) checkPublished(versions int64) error {
 }
 
 // verifyEachWatch compares the stored watches with the answers of the parties.
-func (v *endVerifier) verifyEachWatch(m *Member, s *state, versions int64) error {
+func (v *endVerifier) verifyEachWatch(m *Member, s *explorationState, versions int64) error {
 	all, err := m.push.Watches(m.ctx, recipient, 0, 100)
 	if err != nil {
 		return err

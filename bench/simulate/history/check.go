@@ -57,7 +57,7 @@ func (h History) Check(opts Options) Result {
 		opts.Steps = 1_000_000
 	}
 	t, steps := tableOf(h.operations)
-	search := &modelSearch{model: model{table: t, Options: opts}, left: opts.Steps}
+	search := &modelSearch{hubModel: hubModel{nameTable: t, Options: opts}, left: opts.Steps}
 	steps = search.narrowSteps(steps)
 	result := search.runSearch(steps)
 	if result.Verdict == Illegal {
@@ -67,7 +67,7 @@ func (h History) Check(opts Options) Result {
 	return result
 }
 
-func operationsOf(steps []*step) []porcupine.Operation {
+func operationsOf(steps []*modelStep) []porcupine.Operation {
 	operations := make([]porcupine.Operation, len(steps))
 	for i, s := range steps {
 		operations[i] = porcupine.Operation{ClientId: s.client, Input: s, Output: s, Call: s.call, Return: s.done}
@@ -77,11 +77,11 @@ func operationsOf(steps []*step) []porcupine.Operation {
 
 // A modelSearch is a model with a limited number of steps.
 type modelSearch struct {
-	model
+	hubModel
 	left int
 }
 
-func (s *modelSearch) runSearch(steps []*step) Result {
+func (s *modelSearch) runSearch(steps []*modelStep) Result {
 	atFirst := s.left
 	legal := porcupine.CheckOperations(s.newModel(), operationsOf(steps))
 	result := Result{Verdict: Illegal, Steps: atFirst - s.left}
@@ -102,7 +102,7 @@ func (s *modelSearch) newModel() porcupine.Model {
 				return false, nil
 			}
 			s.left--
-			next := s.applyStep(state.(*mailbox), input.(*step))
+			next := s.applyStep(state.(*mailbox), input.(*modelStep))
 			return next != nil, next
 		},
 		Equal: func(a, b any) bool { return a.(*mailbox).isEqual(b.(*mailbox)) },
@@ -122,11 +122,11 @@ func (s *modelSearch) explainFailure(operations []porcupine.Operation) (longest,
 	taken := make(map[any]bool)
 	for _, op := range most {
 		taken[op.Input] = true
-		longest = append(longest, op.Input.(*step).String())
+		longest = append(longest, op.Input.(*modelStep).String())
 	}
 	for _, op := range operations {
 		if !taken[op.Input] {
-			left = append(left, op.Input.(*step).String())
+			left = append(left, op.Input.(*modelStep).String())
 		}
 	}
 	return longest, left

@@ -2,7 +2,7 @@ package history
 
 // noteOrder notes for each bundle which events are stored before its first event. A bundle that was shown before
 // another bundle of its group was requested was open before it, and is closed.
-func (t *table) noteOrder(steps []*step) {
+func (t *nameTable) noteOrder(steps []*modelStep) {
 	from, until := make([]int64, len(t.bundles)), make([]int64, len(t.bundles)) // the last begin and the first end of its Peeks
 	for i := range t.bundles {
 		from[i], until[i] = never, forever
@@ -40,7 +40,7 @@ func (t *table) noteOrder(steps []*step) {
 //   - If another bundle of its group was shown first, a bundle begins behind that one; if
 //     both are of one cabinet, behind all of it.
 //   - Events that are shown together are adjacent in their cabinet.
-func (t *model) appendEvent(m *mailbox, id int) bool {
+func (t *hubModel) appendEvent(m *mailbox, id int) bool {
 	e, fate := t.eventOf(m, id), t.fates[id]
 	if t.blind {
 		m.waiting = append(m.waiting, id)

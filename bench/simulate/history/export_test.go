@@ -8,14 +8,14 @@ import (
 // CheckPlainly is Check without the reductions that make it fast.
 func (h History) CheckPlainly(opts Options) Verdict {
 	t, steps := tableOf(h.operations)
-	search := &modelSearch{model: model{table: t, Options: opts, blind: true}, left: opts.Steps}
+	search := &modelSearch{hubModel: hubModel{nameTable: t, Options: opts, blind: true}, left: opts.Steps}
 	return search.runSearch(steps).Verdict
 }
 
 // Placed returns the number of operations that a search must place.
 func (h History) Placed(opts Options) int {
 	t, steps := tableOf(h.operations)
-	return len((&model{table: t, Options: opts}).narrowSteps(steps))
+	return len((&hubModel{nameTable: t, Options: opts}).narrowSteps(steps))
 }
 
 // Corrupted returns h with one answer changed.
@@ -46,7 +46,7 @@ func (h History) Corrupted(random *rand.Rand) History {
 // Stretched returns h with every operation begun earlier and ended later by random times up to by. A legal history
 // stays legal.
 func (h History) Stretched(random *rand.Rand, by int64) History {
-	operations := make([]*operation, len(h.operations))
+	operations := make([]*mailboxOperation, len(h.operations))
 	for i, op := range h.operations {
 		longer := *op
 		longer.call -= random.Int64N(by + 1)

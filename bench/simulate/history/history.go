@@ -54,17 +54,17 @@ const (
 	never   = math.MinInt64
 )
 
-type kind int
+type operationKind int
 
 const (
-	send kind = iota
+	send operationKind = iota
 	peek
 	dequeue
 )
 
-// An operation is a request of a client and its answer.
-type operation struct {
-	kind       kind
+// A mailboxOperation is a request of a client and its answer.
+type mailboxOperation struct {
+	kind       operationKind
 	client     int
 	call, done int64
 
@@ -85,19 +85,19 @@ type operation struct {
 // operation that was never ended has an Unknown outcome.
 type Recorder struct {
 	mu         sync.Mutex
-	operations []*operation
+	operations []*mailboxOperation
 }
 
 // Send notes that a client sends events.
 func (r *Recorder) Send(client int, at int64, events ...Event) (end func(at int64, o Outcome)) {
-	op := r.beginOperation(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
+	op := r.beginOperation(&mailboxOperation{kind: send, client: client, call: at, events: slices.Clone(events)})
 	return func(at int64, o Outcome) { r.endOperation(op, at, o, Accepted, Rejected) }
 }
 
 // SendCounted is like Send, for a client that gets counts with the answer: a Tally with Accepted, and none with other
 // outcomes.
 func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(at int64, o Outcome, t Tally)) {
-	op := r.beginOperation(&operation{kind: send, client: client, call: at, events: slices.Clone(events)})
+	op := r.beginOperation(&mailboxOperation{kind: send, client: client, call: at, events: slices.Clone(events)})
 	return func(at int64, o Outcome, t Tally) {
 		if o == Accepted {
 			op.tally = &t
@@ -109,7 +109,7 @@ func (r *Recorder) SendCounted(client int, at int64, events ...Event) (end func(
 // Peek notes that a client requests a bundle of some groups; none: of all. The outcome Shown comes with the bundle,
 // any other outcome with the zero Bundle.
 func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int64, o Outcome, b Bundle)) {
-	op := r.beginOperation(&operation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
+	op := r.beginOperation(&mailboxOperation{kind: peek, client: client, call: at, groups: slices.Clone(groups)})
 	return func(at int64, o Outcome, b Bundle) {
 		op.bundle = b
 		r.endOperation(op, at, o, Shown, None)
@@ -118,11 +118,11 @@ func (r *Recorder) Peek(client int, at int64, groups ...string) (end func(at int
 
 // Dequeue notes that a client confirms a bundle.
 func (r *Recorder) Dequeue(client int, at int64, bundle string) (end func(at int64, o Outcome)) {
-	op := r.beginOperation(&operation{kind: dequeue, client: client, call: at, id: bundle})
+	op := r.beginOperation(&mailboxOperation{kind: dequeue, client: client, call: at, id: bundle})
 	return func(at int64, o Outcome) { r.endOperation(op, at, o, Done, NotFound) }
 }
 
-func (r *Recorder) beginOperation(op *operation) *operation {
+func (r *Recorder) beginOperation(op *mailboxOperation) *mailboxOperation {
 	op.done = forever
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Recorder) beginOperation(op *operation) *operation {
 	return op
 }
 
-func (r *Recorder) endOperation(op *operation, at int64, o Outcome, known ...Outcome) {
+func (r *Recorder) endOperation(op *mailboxOperation, at int64, o Outcome, known ...Outcome) {
 	if o != Unknown && !slices.Contains(known, o) {
 		panic(fmt.Sprintf("history: %s is no outcome of operation %s", o, op))
 	}
@@ -154,7 +154,7 @@ func (r *Recorder) History() History {
 }
 
 // A History is what clients saw of one mailbox.
-type History struct{ operations []*operation }
+type History struct{ operations []*mailboxOperation }
 
 // Len returns the number of operations.
 func (h History) Len() int { return len(h.operations) }
@@ -168,7 +168,7 @@ func (h History) String() string {
 	return b.String()
 }
 
-func (op *operation) String() string {
+func (op *mailboxOperation) String() string {
 	span := fmt.Sprintf("%d-%d", op.call, op.done)
 	if op.done == forever {
 		span = fmt.Sprintf("%d-", op.call)

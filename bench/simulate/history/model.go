@@ -5,15 +5,15 @@ import "slices"
 // maxWeight is the limit for the weight of a bundle of several events, in KB.
 const maxWeight = 50 * 1024
 
-// A model knows the steps that a correct hub can take.
-type model struct {
-	*table
+// A hubModel knows the steps that a correct hub can take.
+type hubModel struct {
+	*nameTable
 	Options
 	blind bool // without looking ahead, so that the failing step is the wrong one
 }
 
 // applyStep returns the mailbox after a step, or nil if a correct hub in state m would have given another answer.
-func (t *model) applyStep(m *mailbox, s *step) *mailbox {
+func (t *hubModel) applyStep(m *mailbox, s *modelStep) *mailbox {
 	switch {
 	case s.kind == send && s.outcome == Rejected:
 		return m
@@ -30,7 +30,7 @@ func (t *model) applyStep(m *mailbox, s *step) *mailbox {
 }
 
 // applySend appends the new events, all at once.
-func (t *model) applySend(m *mailbox, s *step) *mailbox {
+func (t *hubModel) applySend(m *mailbox, s *modelStep) *mailbox {
 	var tally Tally
 	lost := false
 	next := m.withChange(func(next *mailbox) {
@@ -54,7 +54,7 @@ func (t *model) applySend(m *mailbox, s *step) *mailbox {
 }
 
 // applyShown repeats an open bundle, or opens the one that s returned.
-func (t *model) applyShown(m *mailbox, s *step) *mailbox {
+func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	b := &t.bundles[s.bundle]
 	if !asksFor(s, b.Group) {
 		return nil
@@ -90,14 +90,14 @@ func (t *model) applyShown(m *mailbox, s *step) *mailbox {
 }
 
 // asksFor reports whether a Peek requests a group.
-func asksFor(s *step, group string) bool {
+func asksFor(s *modelStep, group string) bool {
 	return len(s.groups) == 0 || slices.Contains(s.groups, group)
 }
 
 // isOldest reports whether Peek s may return open bundle i as the one that has been open longest. A bundle that was
 // opened before it in the order of steps may be younger by the clock if both were opened concurrently, and may have
 // been missed if it was opened during s.
-func (t *model) isOldest(m *mailbox, s *step, i int) bool {
+func (t *hubModel) isOldest(m *mailbox, s *modelStep, i int) bool {
 	if t.AnyOpen || t.StaleReads {
 		return true
 	}
@@ -110,7 +110,7 @@ func (t *model) isOldest(m *mailbox, s *step, i int) bool {
 }
 
 // canOpen reports whether Peek s may open bundle b.
-func (t *model) canOpen(m *mailbox, s *step, b *shownBundle) bool {
+func (t *hubModel) canOpen(m *mailbox, s *modelStep, b *shownBundle) bool {
 	if m.used[b.id] != 0 || !asksFor(s, b.Group) {
 		return false
 	}
@@ -127,7 +127,7 @@ func (t *model) canOpen(m *mailbox, s *step, b *shownBundle) bool {
 
 // isFront reports whether the events of b are the front of their cabinet, begin with the first event that s may
 // return, and may be bundled.
-func (t *model) isFront(m *mailbox, s *step, b *shownBundle) bool {
+func (t *hubModel) isFront(m *mailbox, s *modelStep, b *shownBundle) bool {
 	var weight int64
 	n := 0 // number of events of b found so far
 	for _, id := range m.waiting {
@@ -151,7 +151,7 @@ func (t *model) isFront(m *mailbox, s *step, b *shownBundle) bool {
 }
 
 // applyNone returns nil if s should have returned a bundle: one is open, or an event was stored when it began.
-func (t *model) applyNone(m *mailbox, s *step) *mailbox {
+func (t *hubModel) applyNone(m *mailbox, s *modelStep) *mailbox {
 	if t.StaleReads {
 		return m
 	}
@@ -174,7 +174,7 @@ func (t *model) applyNone(m *mailbox, s *step) *mailbox {
 }
 
 // applyDequeue removes the events of the open bundle.
-func (t *model) applyDequeue(m *mailbox, s *step) *mailbox {
+func (t *hubModel) applyDequeue(m *mailbox, s *modelStep) *mailbox {
 	i := slices.IndexFunc(m.open, func(o opened) bool { return t.bundles[o.bundle].id == s.id })
 	switch {
 	case i < 0 && s.outcome == Done, i >= 0 && s.outcome == NotFound:

@@ -22,7 +22,7 @@ import (
 //   - Of equal Sends without an answer the first can represent all: what another of
 //     them has stored, it might have stored at that time, and it was stored
 //     once.
-func (t *model) narrowSteps(steps []*step) []*step {
+func (t *hubModel) narrowSteps(steps []*modelStep) []*modelStep {
 	steps = withoutRepeats(steps)
 	surely := slices.Clone(t.stored) // the latest time at which each event was stored
 	senders := make([]int, len(t.contents))
@@ -42,7 +42,7 @@ func (t *model) narrowSteps(steps []*step) []*step {
 			closed[s.id] = true
 		}
 	}
-	var narrowed []*step
+	var narrowed []*modelStep
 	for _, s := range steps {
 		switch {
 		case s.outcome == Rejected:
@@ -50,9 +50,9 @@ func (t *model) narrowSteps(steps []*step) []*step {
 		case s.kind == dequeue && s.outcome == Unknown && (s.id < 0 || closed[s.id]):
 		case s.kind == send && s.outcome == Unknown:
 			if until := effectBy(s.sent, surely, senders); until >= s.call {
-				within := *s.operation
+				within := *s.mailboxOperation
 				within.done = until
-				narrowed = append(narrowed, &step{operation: &within, sent: s.sent, bundle: -1, id: -1})
+				narrowed = append(narrowed, &modelStep{mailboxOperation: &within, sent: s.sent, bundle: -1, id: -1})
 			}
 		default:
 			narrowed = append(narrowed, s)
@@ -62,15 +62,15 @@ func (t *model) narrowSteps(steps []*step) []*step {
 }
 
 // withoutRepeats leaves out the Sends without an answer that an earlier one can represent.
-func withoutRepeats(steps []*step) []*step {
-	first := make(map[string]*step)
-	isUnknown := func(s *step) bool { return s.kind == send && s.outcome == Unknown }
+func withoutRepeats(steps []*modelStep) []*modelStep {
+	first := make(map[string]*modelStep)
+	isUnknown := func(s *modelStep) bool { return s.kind == send && s.outcome == Unknown }
 	for _, s := range steps {
 		if of := fmt.Sprint(s.sent); isUnknown(s) && (first[of] == nil || s.call < first[of].call) {
 			first[of] = s
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(steps), func(s *step) bool { return isUnknown(s) && first[fmt.Sprint(s.sent)] != s })
+	return slices.DeleteFunc(slices.Clone(steps), func(s *modelStep) bool { return isUnknown(s) && first[fmt.Sprint(s.sent)] != s })
 }
 
 // effectBy returns the time by which a Send without an answer has taken effect. It returns a time before all others

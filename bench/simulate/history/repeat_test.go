@@ -7,7 +7,7 @@ import (
 )
 
 func TestPeek_RepeatsTheOpenBundle(t *testing.T) {
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"the same again, whatever came meanwhile", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekShown(newBundle("x", "A1", "1"))
@@ -92,7 +92,7 @@ func TestDequeue_TakesEffectOnce(t *testing.T) {
 		s.sendEvents("A1", "1")
 		s.peekShown(newBundle("x", "A1", "1"))
 	}
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"the second time it is not found", legal, func(s *scriptedHistory) {
 			open(s)
 			s.dequeueDone("x")

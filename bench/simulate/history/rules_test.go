@@ -55,13 +55,13 @@ func (s *scriptedHistory) dequeueBundle(id string, o history.Outcome) {
 
 func (s *scriptedHistory) dequeueDone(id string) { s.dequeueBundle(id, history.Done) }
 
-type rule struct {
+type ruleCase struct {
 	name string
 	want history.Verdict
 	tell func(s *scriptedHistory)
 }
 
-func checkRules(t *testing.T, opts history.Options, rules []rule) {
+func checkRules(t *testing.T, opts history.Options, rules []ruleCase) {
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			s := &scriptedHistory{}
@@ -78,7 +78,7 @@ const (
 )
 
 func TestSend_IsNeitherLostDoubledNorReordered(t *testing.T) {
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"sent, shown, dequeued, empty", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1 2")
 			s.peekShown(newBundle("x", "A1", "1 2"))
@@ -157,7 +157,7 @@ func TestID_HasOneContent(t *testing.T) {
 	told := func(s *scriptedHistory, t history.Tally, all ...history.Event) {
 		s.SendCounted(0, s.nextTick(), all...)(s.nextTick(), history.Accepted, t)
 	}
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"a conflict stores nothing", legal, func(s *scriptedHistory) {
 			told(s, history.Tally{Accepted: 1}, newEvent("1", "A1"))
 			told(s, history.Tally{Accepted: 1, Conflicts: 1}, other, newEvent("2", "A1"))
@@ -183,7 +183,7 @@ func TestSend_BecomesVisibleAtOnce(t *testing.T) {
 		both := s.Send(0, s.nextTick(), newEvent("1", "A1"), newEvent("2", "B1"))
 		return func() { both(s.nextTick(), history.Accepted) }
 	}
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"one cabinet and then the other", legal, func(s *scriptedHistory) {
 			end := halves(s)
 			s.peekNone("B")
@@ -219,7 +219,7 @@ func TestSend_BecomesVisibleAtOnce(t *testing.T) {
 }
 
 func TestBundle_BeginsWithTheFirstWaitingEvent(t *testing.T) {
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"the first cabinet of a group", legal, func(s *scriptedHistory) {
 			s.sendAll(newEvent("1", "A1"), newEvent("2", "A2"), newEvent("3", "A1"))
 			s.peekShown(newBundle("x", "A1", "1 3"), "A")
@@ -249,7 +249,7 @@ func TestBundle_KeepsTheRulesOfBundling(t *testing.T) {
 		e.Weight = kb
 		return e
 	}
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"one that travels alone, alone", legal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1+ 2 3+")
 			s.peekShown(newBundle("x", "A1", "1"))

@@ -2,13 +2,13 @@ package history
 
 import "slices"
 
-// A table replaces names by numbers, so that steps compare no texts.
-type table struct {
+// A nameTable replaces names by numbers, so that steps compare no texts.
+type nameTable struct {
 	contents [][]Event      // for each event id, all contents that were sent
 	events   map[string]int // number of each event id
 	bundles  []shownBundle  // all bundles that were shown
 	ids      map[string]int // number of each bundle id
-	peeks    []*step
+	peeks    []*modelStep
 	stored   []int64         // for each event id, when it was certainly stored: the end of the first Send that reports it
 	fates    []shownPosition // for each event id
 }
@@ -29,9 +29,9 @@ type shownPosition struct {
 	place   int // position in that bundle
 }
 
-// A step is an operation in numbers.
-type step struct {
-	*operation
+// A modelStep is an operation in numbers.
+type modelStep struct {
+	*mailboxOperation
 	sent   []sentNumbers
 	bundle int // number of the bundle that a Peek returned
 	id     int // of a Dequeue; -1: never shown
@@ -43,11 +43,11 @@ type sentNumbers struct {
 }
 
 // tableOf returns the table of a history, and its steps.
-func tableOf(operations []*operation) (*table, []*step) {
-	t := &table{events: make(map[string]int), ids: make(map[string]int)}
-	steps := make([]*step, len(operations))
+func tableOf(operations []*mailboxOperation) (*nameTable, []*modelStep) {
+	t := &nameTable{events: make(map[string]int), ids: make(map[string]int)}
+	steps := make([]*modelStep, len(operations))
 	for i, op := range operations {
-		steps[i] = &step{operation: op, bundle: -1, id: -1}
+		steps[i] = &modelStep{mailboxOperation: op, bundle: -1, id: -1}
 		for _, e := range op.events {
 			steps[i].sent = append(steps[i].sent, t.sendNumbers(e))
 		}
@@ -82,7 +82,7 @@ func tableOf(operations []*operation) (*table, []*step) {
 	return t, steps
 }
 
-func (t *table) sendNumbers(e Event) sentNumbers {
+func (t *nameTable) sendNumbers(e Event) sentNumbers {
 	id, ok := t.events[e.ID]
 	if !ok {
 		id = len(t.contents)
@@ -97,7 +97,7 @@ func (t *table) sendNumbers(e Event) sentNumbers {
 	return sentNumbers{id, content + 1}
 }
 
-func (t *table) bundleNumber(b Bundle) int {
+func (t *nameTable) bundleNumber(b Bundle) int {
 	for i := range t.bundles {
 		if t.bundles[i].isSame(&b) {
 			return i
@@ -125,9 +125,9 @@ func (s *shownBundle) isSame(b *Bundle) bool {
 }
 
 // eventOf returns the content of a stored event.
-func (t *table) eventOf(m *mailbox, id int) *Event { return &t.contents[id][m.seen[id]-1] }
+func (t *nameTable) eventOf(m *mailbox, id int) *Event { return &t.contents[id][m.seen[id]-1] }
 
 // emptyMailbox returns the mailbox before the first step.
-func (t *table) emptyMailbox() *mailbox {
+func (t *nameTable) emptyMailbox() *mailbox {
 	return (&mailbox{seen: make([]int, len(t.contents)), used: make([]byte, len(t.ids))}).withChange(func(*mailbox) {})
 }

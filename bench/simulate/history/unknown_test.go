@@ -15,7 +15,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 	lost := func(s *scriptedHistory, ids string) {
 		s.Send(0, s.nextTick(), newEvents("A1", ids)...)(s.nextTick(), history.Unknown)
 	}
-	checkRules(t, history.Options{}, []rule{
+	checkRules(t, history.Options{}, []ruleCase{
 		{"a Send that did not", legal, func(s *scriptedHistory) {
 			lost(s, "1")
 			s.peekNone()
@@ -106,7 +106,7 @@ func TestLostAnswer_AllowsAnyLaterTimeOrNever(t *testing.T) {
 }
 
 func TestNone_ConcernsEventsBeforeThePeek(t *testing.T) {
-	rules := []rule{
+	rules := []ruleCase{
 		{"with an event there", illegal, func(s *scriptedHistory) {
 			s.sendEvents("A1", "1")
 			s.peekNone()
@@ -134,7 +134,7 @@ func TestStaleReads_ExcuseMissedBundlesOnly(t *testing.T) {
 		s.sendAll(newEvent("1", "A1"), newEvent("2", "B1"))
 		s.peekShown(newBundle("y", "B1", "2"), "B")
 	}
-	checkRules(t, history.Options{StaleReads: true}, []rule{
+	checkRules(t, history.Options{StaleReads: true}, []ruleCase{
 		{"a new one though another group has one", legal, func(s *scriptedHistory) {
 			two(s)
 			s.peekShown(newBundle("x", "A1", "1"))
@@ -159,7 +159,7 @@ func TestStaleReads_ExcuseMissedBundlesOnly(t *testing.T) {
 			s.dequeueBundle("y", history.NotFound)
 		}},
 	})
-	checkRules(t, history.Options{AnyOpen: true}, []rule{
+	checkRules(t, history.Options{AnyOpen: true}, []ruleCase{
 		{"the younger of two, if no clock can tell", legal, func(s *scriptedHistory) {
 			two(s)
 			s.peekShown(newBundle("x", "A1", "1"), "A")

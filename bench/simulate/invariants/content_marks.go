@@ -14,9 +14,9 @@ func (o *Observer) Deleted(object string) {
 }
 
 // checkContent checks a change of the content of a bundle. was and is are the same bundle.
-func (o *Observer) checkContent(r *recipient, key Key, was, is *bundle) {
+func (o *Observer) checkContent(r *recipientState, key Key, was, is *bundleDocument) {
 	if was == nil {
-		was = &bundle{}
+		was = &bundleDocument{}
 	}
 	replaced := was.Object != "" && was.Object != is.Object
 	switch {

@@ -1,13 +1,13 @@
 package invariants
 
-// A drawer is the known state of a drawer from its documents and from the intents that announced it.
-type drawer struct {
-	r       *recipient
+// A drawerState is the known state of a drawer from its documents and from the intents that announced it.
+type drawerState struct {
+	r       *recipientState
 	cabinet string
 	ordinal int
 	parts   map[string]*intentPart // parts of intents, by intent
 	doc     *drawerDoc             // nil: not stored
-	pages   map[int]*page          // by first slot
+	pages   map[int]*pageDocument  // by first slot
 	fill    int                    // number of committed events
 }
 
@@ -21,7 +21,7 @@ type drawerDoc struct {
 	Operation     string `json:"operation"`
 }
 
-type page struct {
+type pageDocument struct {
 	PartitionKey  string `json:"partitionKey"`
 	Intent        string `json:"intent"`
 	Slot          int    `json:"slot"`
@@ -31,15 +31,15 @@ type page struct {
 }
 
 // noteAnnounced notes what an intent announces to write to a drawer.
-func (o *Observer) noteAnnounced(r *recipient, key Key, it *intent, p *intentPart) {
+func (o *Observer) noteAnnounced(r *recipientState, key Key, it *saveIntent, p *intentPart) {
 	of := r.ordinals[p.Cabinet]
 	if of == nil {
-		of = make(map[int]*drawer)
+		of = make(map[int]*drawerState)
 		r.ordinals[p.Cabinet] = of
 	}
 	d := o.drawers[p.Drawer]
 	if d == nil {
-		d = &drawer{r: r, cabinet: p.Cabinet, ordinal: p.Ordinal, parts: make(map[string]*intentPart), pages: make(map[int]*page)}
+		d = &drawerState{r: r, cabinet: p.Cabinet, ordinal: p.Ordinal, parts: make(map[string]*intentPart), pages: make(map[int]*pageDocument)}
 		o.drawers[p.Drawer] = d
 		if of[p.Ordinal] != nil {
 			o.addViolation("H8", key, "the intent %s uses ordinal %d of %s again", it.ID, p.Ordinal, p.Cabinet)
@@ -52,7 +52,7 @@ func (o *Observer) noteAnnounced(r *recipient, key Key, it *intent, p *intentPar
 }
 
 // isGone reports whether the drawer is below the floor, so that it is not read any longer.
-func (d *drawer) isGone() bool { return d.ordinal < d.r.floorOf(d.cabinet) }
+func (d *drawerState) isGone() bool { return d.ordinal < d.r.floorOf(d.cabinet) }
 
 func (o *Observer) checkDrawer(key Key, c documentChange) {
 	d := o.drawers[key.ID]
@@ -80,7 +80,7 @@ func (o *Observer) checkDrawer(key Key, c documentChange) {
 	}
 }
 
-func (o *Observer) checkNewDrawer(key Key, d *drawer) {
+func (o *Observer) checkNewDrawer(key Key, d *drawerState) {
 	it := d.r.head.Intent
 	p := it.partOf(key.ID)
 	if p == nil && d.isFlushedTo(key.ID, 0, d.doc.Count) && !d.doc.Sealed && d.doc.Ordinal == d.ordinal && d.doc.PartitionKey == d.r.head.PartitionKey+"|"+d.cabinet {
@@ -95,7 +95,7 @@ func (o *Observer) checkNewDrawer(key Key, d *drawer) {
 	}
 }
 
-func (o *Observer) checkUpdatedDrawer(key Key, d *drawer, before *drawerDoc) {
+func (o *Observer) checkUpdatedDrawer(key Key, d *drawerState, before *drawerDoc) {
 	is, it := d.doc, d.r.head.Intent
 	p := it.partOf(key.ID)
 	if is.ID != before.ID || is.PartitionKey != before.PartitionKey || is.Ordinal != before.Ordinal || is.FirstSequence != before.FirstSequence {
@@ -130,9 +130,9 @@ func (o *Observer) checkUpdatedDrawer(key Key, d *drawer, before *drawerDoc) {
 
 func (o *Observer) checkPage(key Key, c documentChange) {
 	before := o.pages[key]
-	var after *page
+	var after *pageDocument
 	if c.after != nil {
-		after = &page{}
+		after = &pageDocument{}
 		if !o.decodeInto(key, c.after, after) {
 			return
 		}
@@ -166,7 +166,7 @@ func (o *Observer) checkPage(key Key, c documentChange) {
 	o.pages[key], d.pages[after.Slot] = after, after
 }
 
-func (o *Observer) checkNewPage(key Key, d *drawer, is *page) {
+func (o *Observer) checkNewPage(key Key, d *drawerState, is *pageDocument) {
 	p := d.parts[is.Intent]
 	switch {
 	case p == nil && d.r.head.Cabinets[d.cabinet].Tail != "":

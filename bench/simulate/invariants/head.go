@@ -5,34 +5,34 @@ import (
 	"slices"
 )
 
-type head struct {
-	PartitionKey string              `json:"partitionKey"`
-	Reserved     int64               `json:"reserved"`
-	Watermark    int64               `json:"watermark"`
-	Intent       *intent             `json:"intent"`
-	Cabinets     map[string]received `json:"cabinets"`
-	Retention    map[string]retained `json:"retention"`
+type headDocument struct {
+	PartitionKey string                `json:"partitionKey"`
+	Reserved     int64                 `json:"reserved"`
+	Watermark    int64                 `json:"watermark"`
+	Intent       *saveIntent           `json:"intent"`
+	Cabinets     map[string]cabinetEnd `json:"cabinets"`
+	Retention    map[string]retained   `json:"retention"`
 
 	RemovedOrdinal int   `json:"removedOrdinal"`
 	RemovedTotal   int64 `json:"removedTotal"`
 }
 
 // cabinetOf returns the state of a cabinet in h, or the initial state of a new one.
-func (h *head) cabinetOf(in map[string]received, name string) received {
+func (h *headDocument) cabinetOf(in map[string]cabinetEnd, name string) cabinetEnd {
 	if last, ok := in[name]; ok {
 		return last
 	}
-	return received{
+	return cabinetEnd{
 		Ordinal: h.RemovedOrdinal, Total: h.RemovedTotal, BaseOrdinal: h.RemovedOrdinal, BaseTotal: h.RemovedTotal,
 	}
 }
 
 // floorOf returns the lowest retained ordinal of a cabinet.
-func (h *head) floorOf(name string) int {
+func (h *headDocument) floorOf(name string) int {
 	return max(h.Retention[name].Floor, h.cabinetOf(h.Cabinets, name).BaseOrdinal+1)
 }
 
-type received struct {
+type cabinetEnd struct {
 	Drawer   string `json:"drawer"`
 	Fill     int    `json:"fill"`
 	Ordinal  int    `json:"ordinal"`
@@ -51,7 +51,7 @@ type retained struct {
 	Closed  string `json:"closed"`
 }
 
-type intent struct {
+type saveIntent struct {
 	ID      string       `json:"id"`
 	First   int64        `json:"first"`
 	Last    int64        `json:"last"`
@@ -73,7 +73,7 @@ type intentPart struct {
 func (p *intentPart) endSlot() int { return p.Slot + p.Count }
 
 // partOf returns the part of the intent that concerns a drawer.
-func (it *intent) partOf(drawer string) *intentPart {
+func (it *saveIntent) partOf(drawer string) *intentPart {
 	if it == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (it *intent) partOf(drawer string) *intentPart {
 }
 
 func (o *Observer) checkHead(key Key, c documentChange) {
-	var after head
+	var after headDocument
 	if c.after == nil {
 		o.addViolation("H1", key, "the head is gone")
 		return
@@ -126,7 +126,7 @@ func (o *Observer) checkHead(key Key, c documentChange) {
 }
 
 // checkCommitted checks that everything that a committed intent announced is stored.
-func (o *Observer) checkCommitted(key Key, it *intent, watermark int64) {
+func (o *Observer) checkCommitted(key Key, it *saveIntent, watermark int64) {
 	if it.Aborted {
 		o.addViolation("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
 	}
@@ -156,7 +156,7 @@ func (o *Observer) checkCommitted(key Key, it *intent, watermark int64) {
 }
 
 // checkCleared checks that a rollback has restored the state before the intent.
-func (o *Observer) checkCleared(key Key, it *intent) {
+func (o *Observer) checkCleared(key Key, it *saveIntent) {
 	if !it.Aborted {
 		o.addViolation("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
 	}
@@ -168,15 +168,15 @@ func (o *Observer) checkCleared(key Key, it *intent) {
 	}
 }
 
-func (h *head) afterCommit(cabinets map[string]received, it *intent) map[string]received {
+func (h *headDocument) afterCommit(cabinets map[string]cabinetEnd, it *saveIntent) map[string]cabinetEnd {
 	next := maps.Clone(cabinets)
 	if next == nil {
-		next = make(map[string]received)
+		next = make(map[string]cabinetEnd)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
 		last := h.cabinetOf(next, p.Cabinet)
-		next[p.Cabinet] = received{
+		next[p.Cabinet] = cabinetEnd{
 			Drawer: p.Drawer, Fill: p.endSlot(), Ordinal: p.Ordinal, Sequence: p.Last, Total: last.Total + int64(p.Count),
 			BaseOrdinal: last.BaseOrdinal, BaseTotal: last.BaseTotal,
 		}
@@ -184,10 +184,10 @@ func (h *head) afterCommit(cabinets map[string]received, it *intent) map[string]
 	return next
 }
 
-func (h *head) afterClear(cabinets map[string]received, it *intent) map[string]received {
+func (h *headDocument) afterClear(cabinets map[string]cabinetEnd, it *saveIntent) map[string]cabinetEnd {
 	next := maps.Clone(cabinets)
 	if next == nil {
-		next = make(map[string]received)
+		next = make(map[string]cabinetEnd)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
@@ -200,7 +200,7 @@ func (h *head) afterClear(cabinets map[string]received, it *intent) map[string]r
 
 // checkIntent checks the intent of a new head: it is the current one, or a new one behind everything that was
 // reserved before.
-func (o *Observer) checkIntent(r *recipient, key Key, before head, standing *intent, isSmall bool) {
+func (o *Observer) checkIntent(r *recipientState, key Key, before headDocument, standing *saveIntent, isSmall bool) {
 	it := r.head.Intent
 	switch {
 	case it == nil:
@@ -219,7 +219,7 @@ func (o *Observer) checkIntent(r *recipient, key Key, before head, standing *int
 	}
 }
 
-func (o *Observer) checkReserved(r *recipient, key Key, before head, it *intent) {
+func (o *Observer) checkReserved(r *recipientState, key Key, before headDocument, it *saveIntent) {
 	if r.intents[it.ID] != nil {
 		o.addViolation("H3", key, "the intent %s was there before", it.ID)
 	}
@@ -245,7 +245,7 @@ func (o *Observer) checkReserved(r *recipient, key Key, before head, it *intent)
 			o.addViolation("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
 		}
 		o.noteAnnounced(r, key, it, p)
-		next = r.head.afterCommit(next, &intent{Parts: []intentPart{*p}})
+		next = r.head.afterCommit(next, &saveIntent{Parts: []intentPart{*p}})
 	}
 	if count != it.Last-it.First+1 {
 		o.addViolation("H3", key, "the intent %s has %d numbers for %d events", it.ID, it.Last-it.First+1, count)
@@ -255,7 +255,7 @@ func (o *Observer) checkReserved(r *recipient, key Key, before head, it *intent)
 
 // checkCabinets checks the cabinets of a head against the head before, and against what a flush and a small Save
 // wrote in the same commit. Only a sweep may close a drawer that no intent fills, or remove a cabinet that is empty.
-func (o *Observer) checkCabinets(r *recipient, key Key, before head, expected map[string]received, isSmall bool) {
+func (o *Observer) checkCabinets(r *recipientState, key Key, before headDocument, expected map[string]cabinetEnd, isSmall bool) {
 	ordinal, total := before.RemovedOrdinal, before.RemovedTotal
 	for name, want := range expected {
 		if _, ok := r.head.Cabinets[name]; ok {
@@ -307,7 +307,7 @@ func (o *Observer) checkCabinets(r *recipient, key Key, before head, expected ma
 }
 
 // beginsCabinet reports whether the intent of h has a part in a new cabinet.
-func (h *head) beginsCabinet() bool {
+func (h *headDocument) beginsCabinet() bool {
 	return h.Intent != nil && slices.ContainsFunc(h.Intent.Parts, func(p intentPart) bool {
 		_, ok := h.Cabinets[p.Cabinet]
 		return !ok
@@ -315,11 +315,11 @@ func (h *head) beginsCabinet() bool {
 }
 
 // hasPartIn reports whether the intent has a part in a cabinet.
-func (it *intent) hasPartIn(cabinet string) bool {
+func (it *saveIntent) hasPartIn(cabinet string) bool {
 	return it != nil && slices.ContainsFunc(it.Parts, func(p intentPart) bool { return p.Cabinet == cabinet })
 }
 
-func (o *Observer) checkRetention(r *recipient, key Key, before head) {
+func (o *Observer) checkRetention(r *recipientState, key Key, before headDocument) {
 	for name := range before.Retention {
 		if was, is := before.floorOf(name), r.head.floorOf(name); is < was {
 			o.addViolation("retention", key, "the floor of %s sank from %d to %d", name, was, is)
@@ -341,7 +341,7 @@ func (o *Observer) checkRetention(r *recipient, key Key, before head) {
 // acknowledgedBelow returns the ordinal below which all events of a cabinet are acknowledged. A drawer before the
 // last one does not grow, so it is acknowledged once the gate is at its end; a drawer whose Saves were all rolled
 // back is empty.
-func (r *recipient) acknowledgedBelow(cabinet string) int {
+func (r *recipientState) acknowledgedBelow(cabinet string) int {
 	last, at := r.head.Cabinets[cabinet], r.gatePosition(cabinet)
 	if at.Sequence >= last.Sequence {
 		return last.Ordinal + 1

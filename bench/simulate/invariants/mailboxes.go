@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-type gate struct {
+type gateDocument struct {
 	Recipient  string                     `json:"recipient"`
 	Generation int64                      `json:"generation"`
 	Open       string                     `json:"open"`
@@ -16,7 +16,7 @@ type gate struct {
 
 // positionIn returns the position of g in a cabinet. If the cabinet was removed and used again, it is the position
 // before its first event.
-func (g *gate) positionIn(cabinet string, h *head) cabinetPosition {
+func (g *gateDocument) positionIn(cabinet string, h *headDocument) cabinetPosition {
 	at, ok := g.At[cabinet]
 	if !ok {
 		at.Sequence = g.Removed
@@ -34,7 +34,7 @@ type cabinetPosition struct {
 	Total    int64 `json:"total"`
 }
 
-type bundle struct {
+type bundleDocument struct {
 	Recipient string          `json:"recipient"`
 	State     string          `json:"state"`
 	Group     string          `json:"group"`
@@ -66,13 +66,13 @@ const maxDrawers = 6
 
 // mailboxChanges are the changes of a commit to gates, bundles and notices of one recipient.
 type mailboxChanges struct {
-	gates   map[string]changedState[gate]   // by id
-	bundles map[string]changedState[bundle] // by id
-	notices map[string]notice               // created notices for domains, by bundle
-	told    map[string]notice               // created notices for subscribers, by bundle
-	watched map[string]notice               // created notices of changes for watches, by bundle
-	removed map[string]notice               // created notices of removals for watches, by bundle
-	orders  map[string]bool                 // operators' orders in created records
+	gates   map[string]changedState[gateDocument]   // by id
+	bundles map[string]changedState[bundleDocument] // by id
+	notices map[string]notice                       // created notices for domains, by bundle
+	told    map[string]notice                       // created notices for subscribers, by bundle
+	watched map[string]notice                       // created notices of changes for watches, by bundle
+	removed map[string]notice                       // created notices of removals for watches, by bundle
+	orders  map[string]bool                         // operators' orders in created records
 }
 
 // changedState is a document before and after a commit; nil: it was not stored, or was deleted.
@@ -94,7 +94,7 @@ func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxC
 	m := of[kind.Recipient]
 	if m == nil {
 		m = &mailboxChanges{
-			gates: make(map[string]changedState[gate]), bundles: make(map[string]changedState[bundle]),
+			gates: make(map[string]changedState[gateDocument]), bundles: make(map[string]changedState[bundleDocument]),
 			notices: make(map[string]notice), told: make(map[string]notice), watched: make(map[string]notice), removed: make(map[string]notice), orders: make(map[string]bool),
 		}
 		of[kind.Recipient] = m
@@ -130,11 +130,11 @@ func replaceState[T any](o *Observer, key Key, c documentChange, known map[strin
 }
 
 // isReplacedAfterExpiry reports whether is is another document with the id of was, which was closed and has expired.
-func (was *bundle) isReplacedAfterExpiry(is *bundle) bool {
+func (was *bundleDocument) isReplacedAfterExpiry(is *bundleDocument) bool {
 	return was.State != "open" && was.TTL > 0 && was.Rid != is.Rid
 }
 
-func (o *Observer) checkMailbox(r *recipient, m *mailboxChanges) {
+func (o *Observer) checkMailbox(r *recipientState, m *mailboxChanges) {
 	for _, b := range m.bundles {
 		o.checkBundle(r, m, b)
 	}
@@ -178,7 +178,7 @@ func partitionOf(m *mailboxChanges) string {
 }
 
 // checkBundle checks a change of a bundle.
-func (o *Observer) checkBundle(r *recipient, m *mailboxChanges, b changedState[bundle]) {
+func (o *Observer) checkBundle(r *recipientState, m *mailboxChanges, b changedState[bundleDocument]) {
 	was, is := b.before, b.after
 	if was != nil && is != nil && was.isReplacedAfterExpiry(is) {
 		was = nil
@@ -222,7 +222,7 @@ func (o *Observer) checkBundle(r *recipient, m *mailboxChanges, b changedState[b
 	}
 }
 
-func (b *bundle) stateOf() string {
+func (b *bundleDocument) stateOf() string {
 	if b == nil {
 		return "none"
 	}
@@ -231,14 +231,14 @@ func (b *bundle) stateOf() string {
 
 // sameAs reports whether two states of a bundle have the same events and the same answer. The answer may differ if
 // its object was deleted.
-func (b *bundle) sameAs(c *bundle) bool {
+func (b *bundleDocument) sameAs(c *bundleDocument) bool {
 	return b.Group == c.Group && b.Cabinet == c.Cabinet && b.Count == c.Count && b.Weight == c.Weight && b.First == c.First &&
 		b.Last == c.Last && b.Content == c.Content && b.Start == c.Start && slices.Equal(b.Ranges, c.Ranges) &&
 		(b.Object == "" || b.Object == c.Object || b.Gone)
 }
 
 // checkOpened checks that a new bundle has committed events that are not acknowledged.
-func (o *Observer) checkOpened(r *recipient, m *mailboxChanges, key Key, b *bundle) {
+func (o *Observer) checkOpened(r *recipientState, m *mailboxChanges, key Key, b *bundleDocument) {
 	count := 0
 	for _, s := range b.Ranges {
 		count += s.To - s.From
@@ -254,7 +254,7 @@ func (o *Observer) checkOpened(r *recipient, m *mailboxChanges, key Key, b *bund
 	}
 	before := m.gates["gate."+b.Group].before
 	if before == nil {
-		before = &gate{}
+		before = &gateDocument{}
 	}
 	at := before.positionIn(b.Cabinet, &r.head)
 	o.gates[originOf(b.Cabinet)] = "gate." + b.Group
@@ -285,7 +285,7 @@ func (o *Observer) checkOpened(r *recipient, m *mailboxChanges, key Key, b *bund
 }
 
 // skipEmpty returns the position of the next committed event at or after a position.
-func (o *Observer) skipEmpty(r *recipient, cabinet string, ordinal, slot int) (int, int) {
+func (o *Observer) skipEmpty(r *recipientState, cabinet string, ordinal, slot int) (int, int) {
 	for last := r.head.Cabinets[cabinet].Ordinal; ordinal < last; ordinal, slot = ordinal+1, 0 {
 		d := r.ordinals[cabinet][ordinal]
 		if ordinal > 0 && d != nil && !d.isGone() && slot < d.fill {
@@ -296,14 +296,14 @@ func (o *Observer) skipEmpty(r *recipient, cabinet string, ordinal, slot int) (i
 }
 
 // checkGate checks a change of a gate.
-func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g changedState[gate]) {
+func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g changedState[gateDocument]) {
 	if g.after == nil {
 		o.addViolation("H7", g.key, "a gate is gone")
 		return
 	}
 	was := g.before
 	if was == nil {
-		was = &gate{}
+		was = &gateDocument{}
 	}
 	if g.after.Generation <= was.Generation {
 		o.addViolation("H7", g.key, "its generation went from %d to %d", was.Generation, g.after.Generation)
@@ -334,7 +334,7 @@ func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g chang
 		}
 		last, has := r.head.Cabinets[cabinet]
 		if !has || is.Ordinal <= last.BaseOrdinal { // the position of a removed cabinet
-			last = received{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
+			last = cabinetEnd{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
 		}
 		if is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
 			o.addViolation("H7", g.key, "in cabinet %s it has let through %+v, but only %+v was received", cabinet, is, last)
@@ -349,7 +349,7 @@ func (o *Observer) checkGate(r *recipient, m *mailboxChanges, id string, g chang
 
 // checkForgotten checks the cabinets without a position in a gate: cabinets that it has forgotten were removed, and
 // it does not take a waiting event for acknowledged.
-func (o *Observer) checkForgotten(r *recipient, id string, key Key, was, is *gate) {
+func (o *Observer) checkForgotten(r *recipientState, id string, key Key, was, is *gateDocument) {
 	for cabinet, at := range was.At {
 		if _, ok := is.At[cabinet]; ok || at == (cabinetPosition{}) {
 			continue

@@ -43,13 +43,13 @@ func (o *Observer) checkNotice(m *mailboxChanges, key Key, c documentChange) {
 }
 
 // checkNewNotices checks that the created notices match the bundles that the commit dequeued or removed.
-func (o *Observer) checkNewNotices(r *recipient, m *mailboxChanges) {
-	o.checkNoticesFor(m, m.notices, "its domain", func(b *bundle) bool { return b.Content == onRequest })
-	o.checkNoticesFor(m, m.told, "its subscribers", func(b *bundle) bool {
+func (o *Observer) checkNewNotices(r *recipientState, m *mailboxChanges) {
+	o.checkNoticesFor(m, m.notices, "its domain", func(b *bundleDocument) bool { return b.Content == onRequest })
+	o.checkNoticesFor(m, m.told, "its subscribers", func(b *bundleDocument) bool {
 		g := m.gates["gate."+b.Group].after
 		return g != nil && len(g.Requests) > 0
 	})
-	o.checkNoticesFor(m, m.watched, "its watches", func(b *bundle) bool { return b.Watched })
+	o.checkNoticesFor(m, m.watched, "its watches", func(b *bundleDocument) bool { return b.Watched })
 	o.checkChangeCount(m)
 	o.checkRemovals(r, m)
 }
@@ -91,7 +91,7 @@ func (o *Observer) Changes(recipient, bundle string) int64 {
 
 // checkNoticesFor checks the notices for one audience. It must be notified of the bundles for which isOwed returns
 // true.
-func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundle) bool) {
+func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice, who string, isOwed func(*bundleDocument) bool) {
 	for id, b := range m.bundles {
 		from, to := b.before.stateOf(), b.after.stateOf()
 		owed := from == "open" && to == "dequeued" && isOwed(b.after)

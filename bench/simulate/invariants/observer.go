@@ -21,9 +21,9 @@ type Observer struct {
 
 	mu         sync.Mutex
 	documents  map[Key][]byte
-	recipients map[string]*recipient
-	drawers    map[string]*drawer // by id
-	pages      map[Key]*page
+	recipients map[string]*recipientState
+	drawers    map[string]*drawerState // by id
+	pages      map[Key]*pageDocument
 	gates      map[string]string // by origin: the gate of its group, as bundles show it
 	deleted    map[string]bool   // deleted objects of the content store; nil: unknown
 	found      []error           // violations of the current commit
@@ -43,10 +43,10 @@ func New(capacity int) *Observer {
 	return &Observer{
 		capacity:   capacity,
 		documents:  make(map[Key][]byte),
-		recipients: make(map[string]*recipient),
+		recipients: make(map[string]*recipientState),
 		gates:      make(map[string]string),
-		drawers:    make(map[string]*drawer),
-		pages:      make(map[Key]*page),
+		drawers:    make(map[string]*drawerState),
+		pages:      make(map[Key]*pageDocument),
 	}
 }
 
@@ -169,26 +169,26 @@ func (o *Observer) markReached(state string) {
 	}
 }
 
-// A recipient is the known state of a recipient.
-type recipient struct {
+// A recipientState is the known state of a recipient.
+type recipientState struct {
 	key      Key // key of its head
-	head     head
-	intents  map[string]*intent // all intents so far
-	ordinals map[string]map[int]*drawer
-	gates    map[string]*gate   // by id
-	bundles  map[string]*bundle // by id
-	firsts   map[string]int64   // by group: the first number of the bundle that was opened last
-	began    map[string]int64   // by cabinet: the watermark before the cabinet was created
-	removals map[string]int64   // by bundle: the version of the change that removed it
-	replaced map[string]bool    // earlier content objects of bundles
+	head     headDocument
+	intents  map[string]*saveIntent // all intents so far
+	ordinals map[string]map[int]*drawerState
+	gates    map[string]*gateDocument   // by id
+	bundles  map[string]*bundleDocument // by id
+	firsts   map[string]int64           // by group: the first number of the bundle that was opened last
+	began    map[string]int64           // by cabinet: the watermark before the cabinet was created
+	removals map[string]int64           // by bundle: the version of the change that removed it
+	replaced map[string]bool            // earlier content objects of bundles
 }
 
-func (o *Observer) recipientOf(name string) *recipient {
+func (o *Observer) recipientOf(name string) *recipientState {
 	r := o.recipients[name]
 	if r == nil {
-		r = &recipient{
-			intents: make(map[string]*intent), ordinals: make(map[string]map[int]*drawer),
-			gates: make(map[string]*gate), bundles: make(map[string]*bundle), firsts: make(map[string]int64),
+		r = &recipientState{
+			intents: make(map[string]*saveIntent), ordinals: make(map[string]map[int]*drawerState),
+			gates: make(map[string]*gateDocument), bundles: make(map[string]*bundleDocument), firsts: make(map[string]int64),
 			began: make(map[string]int64), removals: make(map[string]int64),
 		}
 		o.recipients[name] = r
@@ -197,14 +197,14 @@ func (o *Observer) recipientOf(name string) *recipient {
 }
 
 // gatePosition returns the position of the gates in a cabinet.
-func (r *recipient) gatePosition(cabinet string) cabinetPosition {
+func (r *recipientState) gatePosition(cabinet string) cabinetPosition {
 	for _, g := range r.gates {
 		if _, ok := g.At[cabinet]; ok {
 			return g.positionIn(cabinet, &r.head)
 		}
 	}
-	return (&gate{}).positionIn(cabinet, &r.head)
+	return (&gateDocument{}).positionIn(cabinet, &r.head)
 }
 
 // floorOf returns the lowest retained ordinal of a cabinet.
-func (r *recipient) floorOf(cabinet string) int { return r.head.floorOf(cabinet) }
+func (r *recipientState) floorOf(cabinet string) int { return r.head.floorOf(cabinet) }

@@ -2,7 +2,7 @@ package invariants
 
 // checkRemovals checks that the removal of a watched bundle creates a notice in the same commit. A watched bundle is
 // removed only by such a commit, never by a time to live, which would leave no notice.
-func (o *Observer) checkRemovals(r *recipient, m *mailboxChanges) {
+func (o *Observer) checkRemovals(r *recipientState, m *mailboxChanges) {
 	for id, b := range m.bundles {
 		if is := b.after; is != nil {
 			switch {

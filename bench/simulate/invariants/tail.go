@@ -69,7 +69,7 @@ func unpackEvents(data []byte, n int, first int64) ([]tailEvent, error) {
 }
 
 // pagedSlots returns the slot up to which the last drawer is stored in pages.
-func (c received) pagedSlots() int {
+func (c cabinetEnd) pagedSlots() int {
 	if c.Tail == "" {
 		return c.Fill
 	}
@@ -77,7 +77,7 @@ func (c received) pagedSlots() int {
 }
 
 // tailEvents returns the events of the slots from pagedSlots to fill.
-func (o *Observer) tailEvents(key Key, name string, c received) []tailEvent {
+func (o *Observer) tailEvents(key Key, name string, c cabinetEnd) []tailEvent {
 	if c.Tail == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (o *Observer) tailEvents(key Key, name string, c received) []tailEvent {
 
 // checkTail checks a cabinet that was flushed, or to which a small Save appended, and returns the number of appended
 // events.
-func (o *Observer) checkTail(r *recipient, key Key, before head, name string, was, is received, isSmall bool) int64 {
+func (o *Observer) checkTail(r *recipientState, key Key, before headDocument, name string, was, is cabinetEnd, isSmall bool) int64 {
 	old, events := o.tailEvents(key, name, was), o.tailEvents(key, name, is)
 	added := is.Total - was.Total
 	first := was.Fill // slot of the first new event
@@ -113,7 +113,7 @@ func (o *Observer) checkTail(r *recipient, key Key, before head, name string, wa
 			o.addViolation("H8", key, "cabinet %s continues in another drawer as %+v, and was %+v", name, is, was)
 			return added
 		}
-		o.noteAnnounced(r, key, &intent{}, &intentPart{Cabinet: name, Drawer: is.Drawer, Ordinal: is.Ordinal, New: true})
+		o.noteAnnounced(r, key, &saveIntent{}, &intentPart{Cabinet: name, Drawer: is.Drawer, Ordinal: is.Ordinal, New: true})
 	}
 	if was.Tail != "" {
 		until := is.pagedSlots()
@@ -147,7 +147,7 @@ func (o *Observer) checkTail(r *recipient, key Key, before head, name string, wa
 }
 
 // checkDroppedTail checks the tail of a closed drawer: it was flushed, or all its events are acknowledged.
-func (o *Observer) checkDroppedTail(r *recipient, key Key, name string, was received) {
+func (o *Observer) checkDroppedTail(r *recipientState, key Key, name string, was cabinetEnd) {
 	if was.Tail == "" || o.isPaged(was, was.Fill) {
 		return
 	}
@@ -160,7 +160,7 @@ func (o *Observer) checkDroppedTail(r *recipient, key Key, name string, was rece
 }
 
 // isPaged reports whether the slots of a tail up to until are in counted pages.
-func (o *Observer) isPaged(was received, until int) bool {
+func (o *Observer) isPaged(was cabinetEnd, until int) bool {
 	if was.Paged >= until {
 		return true
 	}
@@ -169,7 +169,7 @@ func (o *Observer) isPaged(was received, until int) bool {
 }
 
 // hasPages reports whether the slots from slot to until are in pages.
-func (d *drawer) hasPages(slot, until int) bool {
+func (d *drawerState) hasPages(slot, until int) bool {
 	for slot < until {
 		page := d.pages[slot]
 		if page == nil {
@@ -182,7 +182,7 @@ func (d *drawer) hasPages(slot, until int) bool {
 
 // checkFlushed checks a page that was flushed from a tail. Pages before it may not be counted yet if a crash left
 // them; the next head counts all of them at once.
-func (o *Observer) checkFlushed(key Key, d *drawer, is *page) {
+func (o *Observer) checkFlushed(key Key, d *drawerState, is *pageDocument) {
 	last := d.r.head.Cabinets[d.cabinet]
 	events, err := unpackEvents(is.Events, is.Until-is.Slot, is.FirstSequence)
 	tail := o.tailEvents(d.r.key, d.cabinet, last)
@@ -195,7 +195,7 @@ func (o *Observer) checkFlushed(key Key, d *drawer, is *page) {
 
 // isFlushedTo reports whether a flush may raise the count of the drawer: a page has these slots, and they are
 // committed.
-func (d *drawer) isFlushedTo(id string, from, until int) bool {
+func (d *drawerState) isFlushedTo(id string, from, until int) bool {
 	last := d.r.head.Cabinets[d.cabinet]
 	p := d.pages[from]
 	return last.Drawer == id && until <= last.Fill && p != nil && p.Until == until

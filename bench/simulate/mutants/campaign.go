@@ -42,11 +42,11 @@ func (c *mutantCampaign) buildAll(ctx context.Context, chosen []*mutant) error {
 }
 
 // runAll tries the unchanged hub, and then the mutants.
-func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]verdict, error) {
+func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownVerdict, error) {
 	if err := c.tryControl(ctx, chosen); err != nil {
 		return nil, err
 	}
-	var verdicts []verdict
+	var verdicts []knownVerdict
 	for i, m := range chosen {
 		v, err := c.tryMutant(ctx, m, fmt.Sprintf("[%d/%d] %s", i+1, len(chosen), m.name), c.seeds)
 		if err != nil {
@@ -79,15 +79,15 @@ func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error
 }
 
 // tryMutant runs the killer of m against it, unless the verdict is known.
-func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, seeds int) (verdict, error) {
+func (c *mutantCampaign) tryMutant(ctx context.Context, m *mutant, name string, seeds int) (knownVerdict, error) {
 	binary, err := c.buildTests(ctx, m, m.killer.pkg)
 	if err != nil {
-		return verdict{}, err
+		return knownVerdict{}, err
 	}
 	defer func() { _ = os.Remove(binary) }() // the folder is removed at the end anyway
 	hash, err := hashOf(binary)
 	if err != nil {
-		return verdict{}, err
+		return knownVerdict{}, err
 	}
 	v := c.memory.verdictOf(m.name, hash)
 	if v.Killed || v.Survived >= seeds || !m.killer.seeded && v.Survived > 0 {

@@ -10,7 +10,7 @@ import (
 )
 
 // survivorError returns an error that names the surviving mutants.
-func survivorError(verdicts []verdict) error {
+func survivorError(verdicts []knownVerdict) error {
 	var names []string
 	for _, v := range verdicts {
 		if !v.Killed {
@@ -24,7 +24,7 @@ func survivorError(verdicts []verdict) error {
 }
 
 // resultTable returns the results of all mutants as a Markdown table.
-func resultTable(ctx context.Context, all []*mutant, verdicts []verdict) string {
+func resultTable(ctx context.Context, all []*mutant, verdicts []knownVerdict) string {
 	var b strings.Builder
 	killed, seeds := 0, []int{}
 	for i, m := range all {

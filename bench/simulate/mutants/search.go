@@ -25,7 +25,7 @@ type seedSearch struct {
 	mu      sync.Mutex
 	next    int                // next seed to hand out
 	running map[seedRange]bool // ranges in progress
-	verdict verdict
+	verdict knownVerdict
 	began   time.Time // begin of this run of the search
 	before  float64   // seconds of earlier runs
 	said    time.Time // time of the last message
@@ -37,7 +37,7 @@ type seedRange struct{ from, seeds int }
 // sayEvery is the interval between messages of a long search.
 const sayEvery = 10 * time.Second
 
-func (s *seedSearch) runSearch(ctx context.Context) (verdict, error) {
+func (s *seedSearch) runSearch(ctx context.Context) (knownVerdict, error) {
 	s.next, s.running = s.verdict.Survived, make(map[seedRange]bool)
 	s.began, s.before, s.said = time.Now(), s.verdict.Seconds, time.Now()
 	g, ctx := errgroup.WithContext(ctx)

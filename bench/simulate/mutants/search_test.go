@@ -52,11 +52,11 @@ func newSearch(t *testing.T, upTo int, seeds string) *seedSearch {
 	memory, err := openMemory(filepath.Join(t.TempDir(), "bin", "state.json"))
 	require.NoError(t, err)
 	c := &mutantCampaign{processes: 3, patience: time.Minute, root: moduleRootOf(t), dir: t.TempDir(), memory: memory}
-	return &seedSearch{mutantCampaign: c, binary: binary, name: "stand-in", upTo: upTo, verdict: verdict{Mutant: "m", Binary: "b"}}
+	return &seedSearch{mutantCampaign: c, binary: binary, name: "stand-in", upTo: upTo, verdict: knownVerdict{Mutant: "m", Binary: "b"}}
 }
 
 func TestSearch_FindsTheFirstKillingSeed(t *testing.T) {
-	for seeds, want := range map[string]verdict{
+	for seeds, want := range map[string]knownVerdict{
 		"0":        {Seeds: 1, By: "H1: seed 0 has lost an event"},
 		"30 17 31": {Seeds: 18, By: "H1: seed 17 has lost an event"},
 		"~21 25":   {Seeds: 22, By: "panic: in seed 21"},
@@ -77,7 +77,7 @@ func TestSearch_ReportsSurvivors(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, v.Killed)
 	require.Equal(t, 20, v.Survived)
-	require.ErrorContains(t, survivorError([]verdict{v}), "1 mutants survive: m")
+	require.ErrorContains(t, survivorError([]knownVerdict{v}), "1 mutants survive: m")
 }
 
 func TestSearch_ResumesAfterAnInterruption(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A verdict is the known result of a mutant.
-type verdict struct {
+// A knownVerdict is the known result of a mutant.
+type knownVerdict struct {
 	Mutant   string  `json:"mutant"`
 	Binary   string  `json:"binary"` // hash of the tested binary
 	Killed   bool    `json:"killed"`
@@ -21,7 +21,7 @@ type verdict struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-func (v verdict) String() string {
+func (v knownVerdict) String() string {
 	switch {
 	case v.Killed && v.Seeds > 0:
 		return fmt.Sprintf("killed by seed %d after %.0f s: %s", v.Seeds-1, v.Seconds, v.By)
@@ -36,11 +36,11 @@ type verdictMemory struct {
 	file string
 
 	mu       sync.Mutex
-	verdicts map[string]verdict // by mutant
+	verdicts map[string]knownVerdict // by mutant
 }
 
 func openMemory(file string) (*verdictMemory, error) {
-	m := &verdictMemory{file: file, verdicts: make(map[string]verdict)}
+	m := &verdictMemory{file: file, verdicts: make(map[string]knownVerdict)}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, os.MkdirAll(filepath.Dir(file), 0o750)
@@ -55,17 +55,17 @@ func openMemory(file string) (*verdictMemory, error) {
 }
 
 // verdictOf returns the verdict on a mutant whose binary has a hash.
-func (m *verdictMemory) verdictOf(name, hash string) verdict {
+func (m *verdictMemory) verdictOf(name, hash string) knownVerdict {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v := m.verdicts[name]; v.Binary == hash {
 		return v
 	}
-	return verdict{Mutant: name, Binary: hash}
+	return knownVerdict{Mutant: name, Binary: hash}
 }
 
 // noteVerdict saves a verdict. It replaces the whole file, so the file is never incomplete.
-func (m *verdictMemory) noteVerdict(v verdict) error {
+func (m *verdictMemory) noteVerdict(v knownVerdict) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.verdicts[v.Mutant] = v

@@ -11,7 +11,7 @@ import (
 
 // A proofCampaign runs pieces and saves the state.
 type proofCampaign struct {
-	state     *state
+	state     *campaignState
 	statePath string
 	savedPath string
 	commit    string
@@ -45,7 +45,7 @@ func (c *proofCampaign) planPieces(seeds []savedSeed, f flags) []seedPiece {
 	return all
 }
 
-type result struct {
+type pieceResult struct {
 	seedPiece
 	totals
 	err error
@@ -54,13 +54,13 @@ type result struct {
 // runPieces runs all pieces. When it returns, no process is left and the state is saved. Its error does not cover
 // failed seeds; see verdictError.
 func (c *proofCampaign) runPieces(ctx context.Context, pieces []seedPiece) error {
-	work, results := make(chan seedPiece), make(chan result)
+	work, results := make(chan seedPiece), make(chan pieceResult)
 	var workers sync.WaitGroup
 	for range c.workers {
 		workers.Go(func() {
 			for p := range work {
 				t, err := c.run(ctx, p)
-				results <- result{p, t, err}
+				results <- pieceResult{p, t, err}
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func (c *proofCampaign) showProgress(pieces []seedPiece) {
 }
 
 // takeResult notes the result of a piece, and returns the pieces to run in its place.
-func (c *proofCampaign) takeResult(r result) ([]seedPiece, error) {
+func (c *proofCampaign) takeResult(r pieceResult) ([]seedPiece, error) {
 	switch {
 	case errors.Is(r.err, context.Canceled):
 		c.broken = true

@@ -187,7 +187,7 @@ func TestCampaign_FailsIfAProcessCannotStart(t *testing.T) {
 
 func TestCampaign_BeginsAgainOnAnotherCommit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "campaign.json")
-	old := &state{Origins: []testedTree{{Commit: "c1"}}, Steps: 5}
+	old := &campaignState{Origins: []testedTree{{Commit: "c1"}}, Steps: 5}
 	require.NoError(t, old.saveTo(path))
 	for _, tc := range []struct {
 		name  string
@@ -212,7 +212,7 @@ func TestCampaign_BeginsAgainOnAnotherCommit(t *testing.T) {
 	require.EqualValues(t, 5, aside.Steps)
 
 	changed := testedTree{Commit: "c1" + record.Changes}
-	require.NoError(t, (&state{Origins: []testedTree{changed}, Steps: 5}).saveTo(path))
+	require.NoError(t, (&campaignState{Origins: []testedTree{changed}, Steps: 5}).saveTo(path))
 	s, err := resumeOrNew(path, changed, false)
 	require.NoError(t, err)
 	require.Zero(t, s.Steps, "two trees with changes are never known to be the same")

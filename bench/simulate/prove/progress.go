@@ -36,7 +36,7 @@ func newProgress(to *os.File) *progressLine {
 }
 
 // showIfDue shows the progress if enough time has passed.
-func (p *progressLine) showIfDue(now time.Time, s *state, failed int, left uint64) {
+func (p *progressLine) showIfDue(now time.Time, s *campaignState, failed int, left uint64) {
 	if p.began.IsZero() {
 		p.began, p.last, p.seeds, p.steps = now, now, s.Seeds.countSeeds(), s.Steps
 	}
@@ -58,7 +58,7 @@ func (p *progressLine) showIfDue(now time.Time, s *state, failed int, left uint6
 	_, _ = fmt.Fprint(p.to, "\r", line, "\x1b[K")
 }
 
-func (p *progressLine) formatLine(now time.Time, s *state, failed int, left uint64) string {
+func (p *progressLine) formatLine(now time.Time, s *campaignState, failed int, left uint64) string {
 	spent := now.Sub(p.began)
 	perSecond, eta := 0.0, "unknown"
 	if spent > 0 {

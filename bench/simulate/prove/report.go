@@ -20,14 +20,14 @@ const (
 )
 
 // writeReport writes the results to path, unless it is empty.
-func (s *state) writeReport(path string) error {
+func (s *campaignState) writeReport(path string) error {
 	if path == "" {
 		return nil
 	}
 	return record.WriteFile(path, []byte(s.formatReport()))
 }
 
-func (s *state) formatReport() string {
+func (s *campaignState) formatReport() string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# The long campaign\n")
@@ -75,7 +75,7 @@ func (s *state) formatReport() string {
 }
 
 // summaryLine returns one line with the result.
-func (s *state) summaryLine(holds bool) string {
+func (s *campaignState) summaryLine(holds bool) string {
 	verdict := "all invariants held"
 	if !holds {
 		verdict = "not all demands were met"

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-func someState() *state {
-	return &state{
+func someState() *campaignState {
+	return &campaignState{
 		Origins:  []testedTree{{Commit: "c1", Machine: "2 cores, linux/amd64", Go: "go1.26.8"}},
 		Commands: []string{"go run ./bench/simulate/prove -seeds 60000"}, Began: "2026-11-21", Wall: 100,
 		Seeds: spans{{0, 60_000}}, Steps: 12_000_000, Faulted: 900_000, Seconds: 190, Histories: 30_000,
@@ -82,7 +82,7 @@ func TestProgress_ExcludesTheTimeOfSecondRuns(t *testing.T) {
 func TestProgress_OnATerminalIsOneLine(t *testing.T) {
 	var out bytes.Buffer
 	p := &progressLine{to: &out, terminal: true, width: func() int { return 10 }}
-	p.showIfDue(time.Unix(0, 0), &state{}, 0, 0)
+	p.showIfDue(time.Unix(0, 0), &campaignState{}, 0, 0)
 	p.printLine("seed 7 fails")
 	p.endLine()
 	require.Equal(t, "\r0 seeds, \x1b[K\r\x1b[Kseed 7 fails\n\n", out.String())

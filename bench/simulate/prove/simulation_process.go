@@ -75,7 +75,7 @@ func (p *simulationProcess) runPiece(ctx context.Context, of seedPiece) (totals,
 	}
 	cmd := exec.CommandContext(ctx, p.command[0], args...) //nolint:gosec // it was built here
 	cmd.Dir, cmd.Env = p.dir, seeded.Environment()
-	printed := &tail{}
+	printed := &outputEnds{}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	failed := cmd.Run()
 	t := totals{output: printed.String()}
@@ -115,12 +115,12 @@ func (t *totals) describeSeed(seed uint64) string {
 	return last
 }
 
-// A tail keeps the begin and the end of what is written to it.
-type tail struct{ begin, end bytes.Buffer }
+// An outputEnds keeps the begin and the end of what is written to it.
+type outputEnds struct{ begin, end bytes.Buffer }
 
 const tailSize = 1 << 18
 
-func (t *tail) Write(b []byte) (int, error) {
+func (t *outputEnds) Write(b []byte) (int, error) {
 	to := &t.begin
 	if t.begin.Len() > tailSize {
 		to = &t.end
@@ -131,7 +131,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return to.Write(b)
 }
 
-func (t *tail) String() string { return t.begin.String() + t.end.String() }
+func (t *outputEnds) String() string { return t.begin.String() + t.end.String() }
 
 // replaySeed runs one seed without the faults in drop, and prints its trace.
 func (p *simulationProcess) replaySeed(ctx context.Context, seed, drop string) error {

@@ -20,8 +20,8 @@ type testedTree struct {
 	Go      string `json:"go"`
 }
 
-// A state is all that is known of a campaign.
-type state struct {
+// A campaignState is all that is known of a campaign.
+type campaignState struct {
 	Origins  []testedTree `json:"origins"` // several only after -continue
 	Commands []string     `json:"commands"`
 	Began    string       `json:"began"`
@@ -50,8 +50,8 @@ type failure struct {
 }
 
 // loadState returns the state at path, or a new one if there is none.
-func loadState(path string) (*state, error) {
-	s := &state{Coverage: make(map[string]int64)}
+func loadState(path string) (*campaignState, error) {
+	s := &campaignState{Coverage: make(map[string]int64)}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -67,7 +67,7 @@ func loadState(path string) (*state, error) {
 
 // resumeOrNew returns the state at path if it is of this commit or goOn is true. Otherwise it renames that state and
 // returns a new one.
-func resumeOrNew(path string, here testedTree, goOn bool) (*state, error) {
+func resumeOrNew(path string, here testedTree, goOn bool) (*campaignState, error) {
 	s, err := loadState(path)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func resumeOrNew(path string, here testedTree, goOn bool) (*state, error) {
 }
 
 // beginRun notes the begin of a run.
-func (s *state) beginRun(from uint64, command string) {
+func (s *campaignState) beginRun(from uint64, command string) {
 	s.From = &from
 	if s.Began == "" {
 		s.Began = time.Now().UTC().Format(time.DateOnly)
@@ -101,7 +101,7 @@ func (s *state) beginRun(from uint64, command string) {
 }
 
 // saveTo writes s to path atomically.
-func (s *state) saveTo(path string) error {
+func (s *campaignState) saveTo(path string) error {
 	text, err := json.MarshalIndent(s, "", "\t")
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *state) saveTo(path string) error {
 }
 
 // addTotals adds the totals of a piece. Only fresh pieces count in the sums, so that no seed counts twice.
-func (s *state) addTotals(p seedPiece, t totals) {
+func (s *campaignState) addTotals(p seedPiece, t totals) {
 	switch p.kind {
 	case saved:
 		return
@@ -131,14 +131,14 @@ func (s *state) addTotals(p seedPiece, t totals) {
 }
 
 // addFailure notes a failed seed, once for each commit.
-func (s *state) addFailure(f failure) {
+func (s *campaignState) addFailure(f failure) {
 	if !slices.ContainsFunc(s.Failed, func(known failure) bool { return known.Seed == f.Seed && known.Commit == f.Commit }) {
 		s.Failed = append(s.Failed, f)
 	}
 }
 
 // markRepaired notes that a seed does not fail on a commit. Failures by differing runs stay.
-func (s *state) markRepaired(seed uint64, commit string) {
+func (s *campaignState) markRepaired(seed uint64, commit string) {
 	if slices.Contains(s.Differing, seed) {
 		return
 	}
@@ -150,7 +150,7 @@ func (s *state) markRepaired(seed uint64, commit string) {
 }
 
 // countFailing returns the number of failures that are not repaired.
-func (s *state) countFailing() (n int) {
+func (s *campaignState) countFailing() (n int) {
 	for _, f := range s.Failed {
 		if f.Mended == "" {
 			n++
@@ -160,7 +160,7 @@ func (s *state) countFailing() (n int) {
 }
 
 // rarestStates returns the rare states, the rarest first.
-func (s *state) rarestStates() []string {
+func (s *campaignState) rarestStates() []string {
 	names := make([]string, 0, len(s.Coverage))
 	for name := range s.Coverage {
 		names = append(names, name)

@@ -142,7 +142,7 @@ func NameOf(req *http.Request) Name {
 		return Other
 	}
 	id = strings.TrimPrefix(id, "/")
-	r := request{method: req.Method, container: container, id: id, body: bodyOf(req), key: keyOf(req)}
+	r := parsedRequest{method: req.Method, container: container, id: id, body: bodyOf(req), key: keyOf(req)}
 	r.isQuery = IsQuery(req)
 	r.isBatch = hasTrueHeader(req, "x-ms-cosmos-is-batch-request")
 	r.isConditional = req.Header.Get("If-Match") != ""
@@ -179,17 +179,17 @@ func bodyOf(req *http.Request) string {
 	return string(body)
 }
 
-type request struct {
+type parsedRequest struct {
 	method, container, id, key, body string
 	isQuery, isBatch, isConditional  bool
 }
 
-func (r *request) has(text string) bool { return strings.Contains(r.body, text) }
+func (r *parsedRequest) has(text string) bool { return strings.Contains(r.body, text) }
 
 // surveyKey is the partition of the survey of mailboxes.
 const surveyKey = "|survey"
 
-func (r *request) name() Name {
+func (r *parsedRequest) name() Name {
 	isRead := r.method == http.MethodGet || r.isQuery
 	switch {
 	case r.key == surveyKey && isRead:
@@ -230,9 +230,9 @@ func (r *request) name() Name {
 }
 
 // isOfHead reports whether the partition is that of a head: the name of a recipient without an origin.
-func (r *request) isOfHead() bool { return !strings.Contains(r.key, "|") }
+func (r *parsedRequest) isOfHead() bool { return !strings.Contains(r.key, "|") }
 
-func (r *request) catalogRead() Name {
+func (r *parsedRequest) catalogRead() Name {
 	switch {
 	case r.id == "head":
 		return ReadHead
@@ -242,7 +242,7 @@ func (r *request) catalogRead() Name {
 	return ReadOther
 }
 
-func (r *request) catalogWrite() Name {
+func (r *parsedRequest) catalogWrite() Name {
 	if !r.isOfHead() {
 		switch {
 		case r.key == "|sweep":
@@ -279,14 +279,14 @@ func (r *request) catalogWrite() Name {
 	return Commit
 }
 
-func (r *request) cabinetRead() Name {
+func (r *parsedRequest) cabinetRead() Name {
 	if strings.Contains(r.key, "|") {
 		return ReadDrawers
 	}
 	return ReadPages
 }
 
-func (r *request) cabinetWrite() Name {
+func (r *parsedRequest) cabinetWrite() Name {
 	switch isDrawer := strings.Contains(r.key, "|"); {
 	case r.method == http.MethodDelete || r.isBatch && r.has(`"Delete"`):
 		return Remove
@@ -306,7 +306,7 @@ func (r *request) cabinetWrite() Name {
 	return Count
 }
 
-func (r *request) bundlesRead() Name {
+func (r *parsedRequest) bundlesRead() Name {
 	switch {
 	case r.isQuery && r.has(`"gate.`):
 		return ReadGates
@@ -318,7 +318,7 @@ func (r *request) bundlesRead() Name {
 	return ReadBundle
 }
 
-func (r *request) bundlesWrite() Name {
+func (r *parsedRequest) bundlesWrite() Name {
 	switch {
 	case r.has(`"kind":"record"`):
 		return Order

@@ -12,7 +12,7 @@ const (
 )
 
 // objectsName names a request about documents of the ledger of objects.
-func (r *request) objectsName(isRead bool) Name {
+func (r *parsedRequest) objectsName(isRead bool) Name {
 	switch ofBucket := strings.HasPrefix(r.key, "bucket|"); {
 	case r.key == jobsKey:
 		return r.jobsName(isRead)
@@ -53,7 +53,7 @@ func (r *request) objectsName(isRead bool) Name {
 }
 
 // jobsName names a request about jobs.
-func (r *request) jobsName(isRead bool) Name {
+func (r *parsedRequest) jobsName(isRead bool) Name {
 	switch {
 	case isRead, r.method == http.MethodPatch:
 		return ReadJobs // a patch without a change is a read that is never stale

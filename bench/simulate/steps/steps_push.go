@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-func (r *request) streamsWrite() Name {
+func (r *parsedRequest) streamsWrite() Name {
 	switch {
 	case r.method == http.MethodPatch:
 		return ReadStream // it changes nothing: where reads may be stale, it finds an id
@@ -25,7 +25,7 @@ const (
 	turnsKey       = "|turns"
 )
 
-func (r *request) cursorsRead() Name {
+func (r *parsedRequest) cursorsRead() Name {
 	switch {
 	case strings.HasPrefix(r.key, shardPrefix):
 		return ReadShard
@@ -43,7 +43,7 @@ func (r *request) cursorsRead() Name {
 	return ReadOther
 }
 
-func (r *request) cursorsWrite() Name {
+func (r *parsedRequest) cursorsWrite() Name {
 	switch isEntry := strings.HasPrefix(r.key, shardPrefix); {
 	case r.key == nodesKey && r.method == http.MethodDelete:
 		return Leave
@@ -78,7 +78,7 @@ func (r *request) cursorsWrite() Name {
 }
 
 // documentWrite names a write of a client's document, or of a change of it.
-func (r *request) documentWrite() Name {
+func (r *parsedRequest) documentWrite() Name {
 	switch {
 	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "|change|"):
 		return RemoveChange

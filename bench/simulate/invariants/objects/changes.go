@@ -32,7 +32,7 @@ func objectOfChange(resource string) (bucket, key string, isObject bool) {
 }
 
 // noteChange notes a stored change for its object, which must change in the same commit.
-func (o *Observer) noteChange(k key, d *document, existed bool, changed map[key]bool) {
+func (o *Observer) noteChange(k key, d *scopeDocument, existed bool, changed map[key]bool) {
 	bucket, name, isObject := objectOfChange(d.Resource)
 	switch {
 	case existed:
@@ -50,7 +50,7 @@ func (o *Observer) noteChange(k key, d *document, existed bool, changed map[key]
 }
 
 // isMark reports whether the commit only marks the object as watched. Such a write has no id.
-func (j *objectCheck) isMark(rows []row) bool {
+func (j *objectCheck) isMark(rows []objectRow) bool {
 	before, after := j.before, &j.doc
 	if !after.IsWatched || before.commits == 0 || len(after.Writes) != len(before.doc.Writes) {
 		return false
@@ -60,7 +60,7 @@ func (j *objectCheck) isMark(rows []row) bool {
 			return false
 		}
 	}
-	same := make(map[identity]row)
+	same := make(map[eventIdentity]objectRow)
 	for _, r := range rows {
 		same[r.identityOf()] = r
 	}
@@ -68,7 +68,7 @@ func (j *objectCheck) isMark(rows []row) bool {
 }
 
 // changeState returns the fields of a row of which watches of an object are notified.
-func (r *row) changeState() row {
+func (r *objectRow) changeState() objectRow {
 	f := r.factsOf()
 	f.Attributes, f.Reordered = r.Attributes, 0
 	return f

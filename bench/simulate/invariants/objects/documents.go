@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A row is a stored event of an object.
-type row struct {
+// An objectRow is a stored event of an object.
+type objectRow struct {
 	Version    string `json:"version"`
 	Type       int    `json:"type"`
 	IsMarker   bool   `json:"marker"`
@@ -52,8 +52,8 @@ const (
 	overRow   = 2
 )
 
-// An identity distinguishes the events of an object.
-type identity struct {
+// An eventIdentity distinguishes the events of an object.
+type eventIdentity struct {
 	version   string
 	kind      int
 	sequencer string
@@ -61,38 +61,38 @@ type identity struct {
 	index     int
 }
 
-func (r *row) identityOf() identity {
+func (r *objectRow) identityOf() eventIdentity {
 	switch {
 	case r.Sequencer == "":
-		return identity{message: r.Message, index: r.Index}
+		return eventIdentity{message: r.Message, index: r.Index}
 	case r.Form == hexForm:
-		return identity{version: r.Version, kind: r.Type, sequencer: strings.ToUpper(r.Sequencer)}
+		return eventIdentity{version: r.Version, kind: r.Type, sequencer: strings.ToUpper(r.Sequencer)}
 	}
-	return identity{version: r.Version, kind: r.Type, sequencer: r.Sequencer}
+	return eventIdentity{version: r.Version, kind: r.Type, sequencer: r.Sequencer}
 }
 
 // factsOf returns the fields of a row that never change.
-func (r *row) factsOf() row {
+func (r *objectRow) factsOf() objectRow {
 	f := *r
 	f.BaseForm, f.Base, f.Rank, f.After, f.Duplicates, f.Reordered = 0, "", 0, "", 0, 0
 	f.Attributes, f.IngestID = "", "" // checked by checkPatches
 	return f
 }
 
-func (r *row) isGenerated() bool { return r.Sequencer == "" }
+func (r *objectRow) isGenerated() bool { return r.Sequencer == "" }
 
-func (r *row) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
+func (r *objectRow) isDeleteMarker() bool { return r.Type == deleted && r.IsMarker }
 
 // isLive reports whether the version exists after the event.
-func (r *row) isLive() bool { return r.Type == created || r.isDeleteMarker() }
+func (r *objectRow) isLive() bool { return r.Type == created || r.isDeleteMarker() }
 
 // isOver reports whether the event says that its version was the newest of all versions.
-func (r *row) isOver() bool {
+func (r *objectRow) isOver() bool {
 	return r.isDeleteMarker() || r.Type == created && (r.Reason == "Crawl" || r.Reason == "CrawlRestored")
 }
 
 // happenedAt returns the time of the event in microseconds, and false if it is unknown.
-func (r *row) happenedAt() (int64, bool) { return micros(r.Time) }
+func (r *objectRow) happenedAt() (int64, bool) { return micros(r.Time) }
 
 // micros returns a time in microseconds. For an unknown time it returns the lowest number and false.
 func micros(text string) (int64, bool) {
@@ -103,8 +103,8 @@ func micros(text string) (int64, bool) {
 	return t.UnixMicro(), true
 }
 
-// An order is the position of a row among all rows of its object.
-type order struct {
+// A rowOrder is the position of a row among all rows of its object.
+type rowOrder struct {
 	base      string
 	rank      int
 	after     int64
@@ -127,12 +127,12 @@ func baseOf(form int, sequencer string) string {
 	return fmt.Sprintf("~%04d", len(sequencer)) + sequencer
 }
 
-func (r *row) orderOf() order {
+func (r *objectRow) orderOf() rowOrder {
 	if !r.isGenerated() {
-		return order{base: baseOf(r.Form, r.Sequencer), kind: r.Type, version: r.Version, sequencer: r.identityOf().sequencer}
+		return rowOrder{base: baseOf(r.Form, r.Sequencer), kind: r.Type, version: r.Version, sequencer: r.identityOf().sequencer}
 	}
 	t, _ := r.happenedAt()
-	o := order{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
+	o := rowOrder{base: baseOf(r.BaseForm, r.Base), rank: r.Rank, time: t, number: r.Number}
 	if o.rank == overRow {
 		o.after = t
 		if after, known := micros(r.After); known {
@@ -142,40 +142,40 @@ func (r *row) orderOf() order {
 	return o
 }
 
-func (o order) compareOrders(p order) int {
+func (o rowOrder) compareOrders(p rowOrder) int {
 	return cmp.Or(
 		cmp.Compare(o.base, p.base), cmp.Compare(o.rank, p.rank), cmp.Compare(o.after, p.after), cmp.Compare(o.time, p.time), cmp.Compare(o.number, p.number),
 		cmp.Compare(o.kind, p.kind), cmp.Compare(o.version, p.version), cmp.Compare(o.sequencer, p.sequencer),
 	)
 }
 
-func compareRows(a, b row) int { return a.orderOf().compareOrders(b.orderOf()) }
+func compareRows(a, b objectRow) int { return a.orderOf().compareOrders(b.orderOf()) }
 
-// A document is a document of a shard, or of a bucket.
-type document struct {
+// A scopeDocument is a document of a shard, or of a bucket.
+type scopeDocument struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind"`
 	Bucket string `json:"bucket"`
 	Shards int    `json:"shards"` // of a bucket
 
-	Key              string   `json:"key"`
-	Live             any      `json:"live"` // of an object: whether it has a current row; of a copy: see checkCopies
-	Current          *row     `json:"current"`
-	Rows             []row    `json:"rows"`
-	Events           int64    `json:"events"`
-	Duplicates       int64    `json:"duplicates"`
-	Generated        int64    `json:"generated"`
-	Floor            *floor   `json:"floor"`
-	Spilled          int64    `json:"spilled"`
-	SpilledGenerated int64    `json:"spilledGenerated"`
-	Writes           []string `json:"writes"`
-	Forgotten        *floor   `json:"forgotten"`
-	ForgottenTo      string   `json:"forgottenTo"`
-	ForgottenRows    int64    `json:"forgottenRows"`
+	Key              string      `json:"key"`
+	Live             any         `json:"live"` // of an object: whether it has a current row; of a copy: see checkCopies
+	Current          *objectRow  `json:"current"`
+	Rows             []objectRow `json:"rows"`
+	Events           int64       `json:"events"`
+	Duplicates       int64       `json:"duplicates"`
+	Generated        int64       `json:"generated"`
+	Floor            *floor      `json:"floor"`
+	Spilled          int64       `json:"spilled"`
+	SpilledGenerated int64       `json:"spilledGenerated"`
+	Writes           []string    `json:"writes"`
+	Forgotten        *floor      `json:"forgotten"`
+	ForgottenTo      string      `json:"forgottenTo"`
+	ForgottenRows    int64       `json:"forgottenRows"`
 
-	Object  string `json:"object"` // of a spilled row or a copy: the id of its object
-	Version string `json:"version"`
-	Row     row    `json:"row"`
+	Object  string    `json:"object"` // of a spilled row or a copy: the id of its object
+	Version string    `json:"version"`
+	Row     objectRow `json:"row"`
 
 	IsWatched bool  `json:"watched"`
 	Changes   int64 `json:"changes"` // changes while it was watched
@@ -200,11 +200,11 @@ type floor struct {
 }
 
 // orderOf returns the order of a floor. The base of an opaque sequencer is ~, its length, : and its text.
-func (f *floor) orderOf() order {
+func (f *floor) orderOf() rowOrder {
 	if f == nil {
-		return order{rank: -1} // below all rows
+		return rowOrder{rank: -1} // below all rows
 	}
-	o := order{rank: f.Rank, after: f.After, time: f.Time, number: f.Number, kind: f.Type, version: f.Version, sequencer: f.Sequencer}
+	o := rowOrder{rank: f.Rank, after: f.After, time: f.Time, number: f.Number, kind: f.Type, version: f.Version, sequencer: f.Sequencer}
 	if text, isOpaque := strings.CutPrefix(f.Base, "~"); isOpaque {
 		_, text, _ = strings.Cut(text, ":")
 		o.base = baseOf(hexForm+1, text)

@@ -1,10 +1,10 @@
 package objects
 
 // checkForgotten checks removed rows and new rows against L1 and L7.
-func (j *objectCheck) checkForgotten(rows []row) {
-	present := make(map[identity]bool, len(rows))
-	newest := make(map[string]row) // newest row of each version, before and after
-	note := func(r row) {
+func (j *objectCheck) checkForgotten(rows []objectRow) {
+	present := make(map[eventIdentity]bool, len(rows))
+	newest := make(map[string]objectRow) // newest row of each version, before and after
+	note := func(r objectRow) {
 		if top, has := newest[r.Version]; !has || compareRows(top, r) < 0 {
 			newest[r.Version] = r
 		}
@@ -35,7 +35,7 @@ func (j *objectCheck) checkForgotten(rows []row) {
 }
 
 // checkGone checks that a removed row may be forgotten.
-func (j *objectCheck) checkGone(r *row, isNewest bool) {
+func (j *objectCheck) checkGone(r *objectRow, isNewest bool) {
 	t, isKnown := r.happenedAt()
 	if j.Forgets == nil || !isKnown {
 		j.addViolation("L1", "the row of event %+v is gone", r.identityOf())
@@ -57,7 +57,7 @@ func (j *objectCheck) checkGone(r *row, isNewest bool) {
 }
 
 // checkNew checks that a new row was not forgotten before.
-func (j *objectCheck) checkNew(r *row) {
+func (j *objectCheck) checkNew(r *objectRow) {
 	if _, isOld := j.before.rows[r.identityOf()]; isOld {
 		return
 	}

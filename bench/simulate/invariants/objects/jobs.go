@@ -129,7 +129,7 @@ func (o *Observer) checkRunningJobs() {
 }
 
 // checkCrawled checks that a new row of a crawl is of a job for its bucket.
-func (j *objectCheck) checkCrawled(r *row) {
+func (j *objectCheck) checkCrawled(r *objectRow) {
 	text, isOfCrawl := strings.CutPrefix(r.Message, "crawl/")
 	if !isOfCrawl {
 		return

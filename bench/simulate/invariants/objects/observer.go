@@ -31,33 +31,33 @@ type Observer struct {
 	jobs      map[string]job    // by UUID
 	running   map[string]string // UUIDs of running jobs, by id of the document that says so
 	requests  map[key]string    // requests of jobs, by document
-	documents map[key]document
-	objects   map[key]*object
-	buckets   map[string]int     // number of shards
-	created   map[key][]document // changes that the current commit stores, by object
-	states    map[key][]document // the same for the topic
+	documents map[key]scopeDocument
+	objects   map[key]*objectState
+	buckets   map[string]int          // number of shards
+	created   map[key][]scopeDocument // changes that the current commit stores, by object
+	states    map[key][]scopeDocument // the same for the topic
 	found     []error
 }
 
 // A key identifies a document, or the object with this document.
 type key struct{ partition, id string }
 
-// An object is the known state of an object.
-type object struct {
-	rows map[identity]row
+// An objectState is the known state of an object.
+type objectState struct {
+	rows map[eventIdentity]objectRow
 
-	forgotten map[identity]row // all forgotten rows so far
+	forgotten map[eventIdentity]objectRow // all forgotten rows so far
 
 	writes  map[string]bool // ids of all writes so far
 	commits int
 	spilled map[string]bool // ids of the documents of spilled rows and copies
-	doc     document
+	doc     scopeDocument
 }
 
 // New returns an Observer of an empty store.
 func New() *Observer {
 	return &Observer{
-		documents: make(map[key]document), objects: make(map[key]*object), buckets: make(map[string]int),
+		documents: make(map[key]scopeDocument), objects: make(map[key]*objectState), buckets: make(map[string]int),
 		jobs: make(map[string]job), running: make(map[string]string), requests: make(map[key]string),
 	}
 }
@@ -66,7 +66,7 @@ func New() *Observer {
 func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.found, o.created, o.states = nil, make(map[key][]document), make(map[key][]document)
+	o.found, o.created, o.states = nil, make(map[key][]scopeDocument), make(map[key][]scopeDocument)
 	changed := make(map[key]bool) // true if the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
@@ -96,7 +96,7 @@ func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 	}
 	k.partition = names[0]
 	before, existed := o.documents[k]
-	var d document
+	var d scopeDocument
 	if c.JSON == nil {
 		d = before
 		delete(o.documents, k)
@@ -148,10 +148,10 @@ func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 	}
 }
 
-func (o *Observer) objectOf(k key) *object {
+func (o *Observer) objectOf(k key) *objectState {
 	known := o.objects[k]
 	if known == nil {
-		known = &object{rows: make(map[identity]row), forgotten: make(map[identity]row), writes: make(map[string]bool), spilled: make(map[string]bool)}
+		known = &objectState{rows: make(map[eventIdentity]objectRow), forgotten: make(map[eventIdentity]objectRow), writes: make(map[string]bool), spilled: make(map[string]bool)}
 		o.objects[k] = known
 	}
 	return known
@@ -161,7 +161,7 @@ func (o *Observer) objectOf(k key) *object {
 func (o *Observer) checkObject(k key) {
 	known := o.objectOf(k)
 	doc, exists := o.documents[k]
-	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]row), live: make(map[string]any)}
+	j := &objectCheck{Observer: o, key: k, before: known, doc: doc, exists: exists, heads: make(map[string]objectRow), live: make(map[string]any)}
 	for id := range known.spilled {
 		switch d := o.documents[key{k.partition, id}]; d.Kind {
 		case "row":
@@ -178,7 +178,7 @@ func (o *Observer) checkObject(k key) {
 	for _, r := range j.gone {
 		known.forgotten[r.identityOf()] = r
 	}
-	known.rows = make(map[identity]row)
+	known.rows = make(map[eventIdentity]objectRow)
 	for _, r := range j.allRows() {
 		known.rows[r.identityOf()] = r
 	}

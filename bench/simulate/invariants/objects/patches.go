@@ -33,7 +33,7 @@ type expectedPatch struct {
 }
 
 // checkPatches checks changes of attributes and ingest ids against L10.
-func (j *objectCheck) checkPatches(rows []row) {
+func (j *objectCheck) checkPatches(rows []objectRow) {
 	changed := 0
 	for i := range rows {
 		after := &rows[i]
@@ -53,7 +53,7 @@ func (j *objectCheck) checkPatches(rows []row) {
 }
 
 // isPatched reports whether one of the expected patches changes before into after.
-func (j *objectCheck) isPatched(before, after *row) bool {
+func (j *objectCheck) isPatched(before, after *objectRow) bool {
 	then, now := membersOf(before.Attributes), membersOf(after.Attributes)
 	if then == nil || now == nil {
 		return false

@@ -18,7 +18,7 @@ func (p rowPosition) comparePositions(q rowPosition) int {
 // positionBehind returns the position of g if a anchors it, and false otherwise. A delete marker, and the latest
 // version in a listing, are over the native rows of all versions. Other rows are behind the native rows of their
 // version, and behind rows that are over others.
-func positionBehind(a, g *row) (rowPosition, bool) {
+func positionBehind(a, g *objectRow) (rowPosition, bool) {
 	switch isNative := !a.isGenerated(); {
 	case g.isOver() && isNative:
 		return rowPosition{base: baseOf(a.Form, a.Sequencer), rank: overRow}, true
@@ -34,7 +34,7 @@ func positionBehind(a, g *row) (rowPosition, bool) {
 
 // checkPositions checks generated positions against L6. If times are equal or unknown, the order of arrival decides,
 // which the rows do not show.
-func (j *objectCheck) checkPositions(rows []row) {
+func (j *objectCheck) checkPositions(rows []objectRow) {
 	numbers := make(map[int64]bool)
 	for i := range rows {
 		g := &rows[i]
@@ -60,14 +60,14 @@ func (j *objectCheck) checkPositions(rows []row) {
 	}
 }
 
-func (j *objectCheck) checkPosition(g *row, rows []row) {
+func (j *objectCheck) checkPosition(g *objectRow, rows []objectRow) {
 	at, _ := g.happenedAt()
 	rank := behindRow
 	if g.isOver() {
 		rank = overRow
 	}
 	lowest, highest := rowPosition{rank: rank}, rowPosition{rank: rank}
-	note := func(a *row, isThere bool) {
+	note := func(a *objectRow, isThere bool) {
 		p, anchors := positionBehind(a, g)
 		if !anchors {
 			return

@@ -9,17 +9,17 @@ import (
 type objectCheck struct {
 	*Observer
 	key     key
-	before  *object
-	doc     document
-	exists  bool  // doc is stored
-	gone    []row // rows that were removed
-	spilled []row // spilled rows, in order
-	heads   map[string]row
+	before  *objectState
+	doc     scopeDocument
+	exists  bool        // doc is stored
+	gone    []objectRow // rows that were removed
+	spilled []objectRow // spilled rows, in order
+	heads   map[string]objectRow
 	live    map[string]any // values of live in the copies
 }
 
 // allRows returns all rows in order.
-func (j *objectCheck) allRows() []row {
+func (j *objectCheck) allRows() []objectRow {
 	return slices.SortedFunc(slices.Values(slices.Concat(j.spilled, j.doc.Rows)), compareRows)
 }
 
@@ -65,8 +65,8 @@ func (j *objectCheck) checkShard() {
 }
 
 // checkRows checks the rows against L1, L2 and the sums of L5.
-func (j *objectCheck) checkRows(rows []row) {
-	seen := make(map[identity]row, len(rows))
+func (j *objectCheck) checkRows(rows []objectRow) {
+	seen := make(map[eventIdentity]objectRow, len(rows))
 	var duplicates int64
 	for _, r := range rows {
 		id := r.identityOf()
@@ -93,8 +93,8 @@ func (j *objectCheck) checkRows(rows []row) {
 }
 
 // checkCurrent checks the current row against L3.
-func (j *objectCheck) checkCurrent(rows []row) {
-	var want *row
+func (j *objectCheck) checkCurrent(rows []objectRow) {
+	var want *objectRow
 	seen := make(map[string]bool)
 	for i := len(rows) - 1; i >= 0; i-- {
 		r := &rows[i]
@@ -137,7 +137,7 @@ func (j *objectCheck) checkFloor() {
 			j.addViolation("L4", "row %+v in it is not above its floor", d.Rows[i].identityOf())
 		}
 	}
-	newest := make(map[string]row)
+	newest := make(map[string]objectRow)
 	var generated int64
 	for _, r := range j.spilled {
 		if r.orderOf().compareOrders(at) > 0 {
@@ -191,7 +191,7 @@ func (j *objectCheck) checkCopies() {
 const maxWrites = 8
 
 // checkWrites checks the write ids against L5.
-func (j *objectCheck) checkWrites(rows []row) {
+func (j *objectCheck) checkWrites(rows []objectRow) {
 	before, after := j.before.doc.Writes, j.doc.Writes
 	if len(j.gone) > 0 && slices.Equal(before, after) {
 		j.checkUnchanged(rows)
@@ -213,7 +213,7 @@ func (j *objectCheck) checkWrites(rows []row) {
 }
 
 // checkUnchanged checks that a commit that forgets rows changes nothing else.
-func (j *objectCheck) checkUnchanged(rows []row) {
+func (j *objectCheck) checkUnchanged(rows []objectRow) {
 	for _, r := range rows {
 		if before, isKnown := j.before.rows[r.identityOf()]; !isKnown || r != before {
 			j.addViolation("L5", "no write has a new id, and row %+v was %+v", r, before)

@@ -6,7 +6,7 @@ import (
 )
 
 // noteState notes a change that is stored for the topic. Its object must change in the same commit.
-func (o *Observer) noteState(k key, d *document, existed bool, changed map[key]bool) {
+func (o *Observer) noteState(k key, d *scopeDocument, existed bool, changed map[key]bool) {
 	switch {
 	case existed:
 		o.addViolation("P14", k, "a stored change has changed")

@@ -71,8 +71,8 @@ func entryOf(stream, position string) (e Entry, err error) {
 }
 
 // checkCursor checks a commit to the partition of a cursor.
-func (o *Observer) checkCursor(id string, changes []change) {
-	var main *change
+func (o *Observer) checkCursor(id string, changes []partitionChange) {
+	var main *partitionChange
 	for i := range changes {
 		if changes[i].id == "cursor" {
 			main = &changes[i]
@@ -127,7 +127,7 @@ func (o *Observer) checkCursor(id string, changes []change) {
 }
 
 // isDeadLetter reports whether a removed document was a dead letter. Dead letters expire.
-func (o *Observer) isDeadLetter(of *cursor, c change) bool {
+func (o *Observer) isDeadLetter(of *cursor, c partitionChange) bool {
 	for e := range of.dead {
 		if c.id == fmt.Sprintf("retry|%d|%016d", e.Priority, e.Number) {
 			return true
@@ -137,7 +137,7 @@ func (o *Observer) isDeadLetter(of *cursor, c change) bool {
 }
 
 // readCursor completes next from the documents of a commit.
-func (o *Observer) readCursor(next, before *cursor, main change, changes []change) {
+func (o *Observer) readCursor(next, before *cursor, main partitionChange, changes []partitionChange) {
 	parse := func(text string) Entry {
 		e, err := entryOf(next.doc.Stream, text)
 		if err != nil {
@@ -216,7 +216,7 @@ func (o *Observer) readCursor(next, before *cursor, main change, changes []chang
 }
 
 // compareCursors compares the states of a cursor before and after a commit.
-func (o *Observer) compareCursors(id string, before, next *cursor, main change) {
+func (o *Observer) compareCursors(id string, before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	if n := b.Delivered + b.Errored + b.Cancelled + b.Expired + int64(len(next.outstanding)); n != b.Triggered {
 		o.addViolation("P2", main, "%d deliveries were triggered, and there are %d", b.Triggered, n)
@@ -292,7 +292,7 @@ func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 		n -= int(a.Matched)
 	}
 	if b.Followed < a.Followed || n < 0 {
-		o.addViolation("P3", change{partition: id}, "a replay goes back")
+		o.addViolation("P3", partitionChange{partition: id}, "a replay goes back")
 	}
 	listed := o.shards[shardOf(id)][id]
 	if listed == nil {
@@ -324,7 +324,7 @@ func (o *Observer) Replaying(id string) (followed, requested int, isRunning bool
 }
 
 // checkEnded compares ended deliveries with what their receiver did.
-func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, main change) {
+func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	if o.callbacks.Matches == nil || b.Cancelled > a.Cancelled || b.Expired > a.Expired {
 		return
@@ -347,7 +347,7 @@ func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, ma
 
 // checkOwner checks a commit that changes the owner against the rule of the fence. The commit may make a poison
 // delivery a dead letter.
-func (o *Observer) checkOwner(before, next *cursor, settled int64, main change) {
+func (o *Observer) checkOwner(before, next *cursor, settled int64, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.takeovers = before.takeovers
 	if a.By == b.By || a.By == "" {

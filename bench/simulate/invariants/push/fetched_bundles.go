@@ -8,7 +8,7 @@ import (
 
 // checkBundle checks the bundle that the consumer of a cursor has fetched. It stays the same until it is dequeued,
 // which ends its deliveries.
-func (o *Observer) checkBundle(before, next *cursor, main change) {
+func (o *Observer) checkBundle(before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	next.fetched = before.fetched
 	var dequeued []string
@@ -95,7 +95,7 @@ type party struct {
 }
 
 // checkParty checks a change of a party. A consumer keeps its position.
-func (o *Observer) checkParty(c change) {
+func (o *Observer) checkParty(c partitionChange) {
 	if c.json == nil {
 		o.addViolation("P18", c, "a party is gone")
 		return
@@ -128,7 +128,7 @@ func isPartyList(partition string) bool {
 }
 
 // checkBegin checks that the cursor of a consumer or a watch begins at the stored position.
-func (o *Observer) checkBegin(id string, next *cursor, main change) {
+func (o *Observer) checkBegin(id string, next *cursor, main partitionChange) {
 	if w := o.watches[id]; strings.HasPrefix(id, "w|") {
 		// A node may create the cursor of a watch that another node has deleted meanwhile.
 		if w != nil && (next.doc.Stream != streamOfResource(w.Resource) || !slices.Equal(next.doc.At, beginOf(w))) {

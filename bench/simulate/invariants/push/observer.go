@@ -41,13 +41,13 @@ type Observer struct {
 	callbacks Callbacks
 
 	mu         sync.Mutex
-	streams    map[string]*stream
+	streams    map[string]*streamState
 	cursors    map[string]*cursor
 	shards     map[string]map[string]*shardEntry // by partition and cursor
 	watched    map[string]bool                   // partitions of pages that their shards list
 	pages      map[string]map[string]*watchPage  // by partition and id
 	parties    map[string]*party                 // by partition and id
-	resources  map[string]*resource              // by partition
+	resources  map[string]*resourceState         // by partition
 	events     map[string][]string               // events of the changes of clients' documents, by stream
 	watches    map[string]*watch                 // by cursor
 	assignment int64                             // version of the assignment
@@ -59,10 +59,10 @@ type Observer struct {
 // New returns an Observer of an empty store.
 func New(w Callbacks) *Observer {
 	return &Observer{
-		callbacks: w, streams: make(map[string]*stream), cursors: make(map[string]*cursor),
+		callbacks: w, streams: make(map[string]*streamState), cursors: make(map[string]*cursor),
 		shards: make(map[string]map[string]*shardEntry), parties: make(map[string]*party),
 		watched: make(map[string]bool), pages: make(map[string]map[string]*watchPage),
-		resources: make(map[string]*resource), events: make(map[string][]string), watches: make(map[string]*watch),
+		resources: make(map[string]*resourceState), events: make(map[string][]string), watches: make(map[string]*watch),
 	}
 }
 
@@ -73,8 +73,8 @@ func (o *Observer) SetCallbacks(w Callbacks) {
 	o.callbacks = w
 }
 
-// A change is a changed document of a partition.
-type change struct {
+// A partitionChange is a changed document of a partition.
+type partitionChange struct {
 	partition string
 	id        string
 	json      []byte // nil: it was deleted
@@ -85,9 +85,9 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.found = nil
-	var streams, cursors []change
+	var streams, cursors []partitionChange
 	for _, c := range changes {
-		one := change{strings.Trim(string(c.Partition), `[]"`), c.ID, c.JSON}
+		one := partitionChange{strings.Trim(string(c.Partition), `[]"`), c.ID, c.JSON}
 		switch c.Container {
 		case containers.Streams:
 			streams = append(streams, one)
@@ -106,7 +106,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	return errors.Join(o.found...)
 }
 
-func (o *Observer) checkCursors(changes []change) {
+func (o *Observer) checkCursors(changes []partitionChange) {
 	partition := changes[0].partition
 	switch {
 	case isWatchPages(partition):
@@ -146,7 +146,7 @@ type shardEntry struct {
 	} `json:"replays"`
 }
 
-func (o *Observer) checkShardEntry(c change) {
+func (o *Observer) checkShardEntry(c partitionChange) {
 	if strings.HasPrefix(c.id, watchedPrefix) {
 		o.noteWatchedStreams(c)
 		return
@@ -177,7 +177,7 @@ func (o *Observer) checkShardEntry(c change) {
 	of[c.id] = e
 }
 
-func (o *Observer) checkNodes(c change) {
+func (o *Observer) checkNodes(c partitionChange) {
 	if c.id != "assignment" || c.json == nil {
 		return
 	}
@@ -226,7 +226,7 @@ func (o *Observer) ShardOwner(shard int) string {
 	return o.owners[shard]
 }
 
-func (o *Observer) addViolation(rule string, c change, format string, args ...any) {
+func (o *Observer) addViolation(rule string, c partitionChange, format string, args ...any) {
 	doc := "(none)"
 	if c.json != nil {
 		const limit = 2000
@@ -235,7 +235,7 @@ func (o *Observer) addViolation(rule string, c change, format string, args ...an
 	o.found = append(o.found, fmt.Errorf("%s: %s\n  document %s of %s\n  after    %s", rule, fmt.Sprintf(format, args...), c.id, c.partition, doc))
 }
 
-func (o *Observer) decodeInto(c change, into any) bool {
+func (o *Observer) decodeInto(c partitionChange, into any) bool {
 	if err := json.Unmarshal(c.json, into); err != nil {
 		o.addViolation("layout", c, "it cannot be read: %v", err)
 		return false

@@ -16,8 +16,8 @@ const (
 	watchesPrefix  = "|watches|"
 )
 
-// A resource is the known state of a client's document.
-type resource struct {
+// A resourceState is the known state of a client's document.
+type resourceState struct {
 	doc     resourceDoc
 	pending map[string]bool   // ids of stored changes
 	before  map[string]string // by version: the version that it replaced
@@ -33,7 +33,7 @@ type resourceDoc struct {
 // hasContent reports whether clients see a document.
 func (d *resourceDoc) hasContent() bool { return d.Content != "" && !d.IsAbsent }
 
-type changeDoc struct {
+type resourceChange struct {
 	Resource string `json:"resource"`
 	Version  int64  `json:"version"`
 	Event    string `json:"event"`
@@ -52,14 +52,14 @@ func documentKey(partition string) string {
 
 // checkResource checks a commit to a client's document: the document and the record of its change are stored in one
 // commit.
-func (o *Observer) checkResource(partition string, changes []change) {
+func (o *Observer) checkResource(partition string, changes []partitionChange) {
 	r := o.resources[partition]
 	if r == nil {
-		r = &resource{pending: make(map[string]bool), before: make(map[string]string)}
+		r = &resourceState{pending: make(map[string]bool), before: make(map[string]string)}
 		o.resources[partition] = r
 	}
-	before, main := r.doc, change{partition: partition, id: "resource"}
-	var created []change
+	before, main := r.doc, partitionChange{partition: partition, id: "resource"}
+	var created []partitionChange
 	for _, c := range changes {
 		switch isKnown := r.pending[c.id]; {
 		case c.id == "resource":
@@ -107,12 +107,12 @@ func (o *Observer) checkResource(partition string, changes []change) {
 }
 
 // checkStoredChange compares the stored change of a document with the change.
-func (o *Observer) checkStoredChange(partition string, c change, version int64, exists bool) {
-	var d changeDoc
+func (o *Observer) checkStoredChange(partition string, c partitionChange, version int64, exists bool) {
+	var d resourceChange
 	if !o.decodeInto(c, &d) {
 		return
 	}
-	want := changeDoc{documentKey(partition), version, "updated"}
+	want := resourceChange{documentKey(partition), version, "updated"}
 	if !exists {
 		want.Event = "deleted"
 	}
@@ -125,7 +125,7 @@ func (o *Observer) checkStoredChange(partition string, c change, version int64, 
 }
 
 // checkRemovedChange checks that a change is in the stream of its resource before it is removed.
-func (o *Observer) checkRemovedChange(c change) {
+func (o *Observer) checkRemovedChange(c partitionChange) {
 	var version int64
 	if _, err := fmt.Sscanf(c.id, "|change|resource|%d", &version); err != nil {
 		o.addViolation("layout", c, "%v", err)
@@ -137,7 +137,7 @@ func (o *Observer) checkRemovedChange(c change) {
 }
 
 // checkPublishedChange compares a new entry of the stream of a client's document with the change that has its number.
-func (o *Observer) checkPublishedChange(stream string, c change, number int64, text json.RawMessage) {
+func (o *Observer) checkPublishedChange(stream string, c partitionChange, number int64, text json.RawMessage) {
 	if !strings.HasPrefix(stream, "resource|") {
 		return
 	}
@@ -191,7 +191,7 @@ type watch struct {
 }
 
 // checkWatch checks a change of a watch. A watch begins behind the changes that its resource had when it was marked.
-func (o *Observer) checkWatch(owner string, c change) {
+func (o *Observer) checkWatch(owner string, c partitionChange) {
 	key := watchKey(owner, c.id)
 	if c.json == nil {
 		delete(o.watches, key)

@@ -9,28 +9,28 @@ import (
 	"strings"
 )
 
-// A stream is the known state of a stream.
-type stream struct {
+// A streamState is the known state of a stream.
+type streamState struct {
 	name    string
 	entries map[int][]uint64  // by priority: the hashes of all entries, by number
 	tails   map[string]int64  // by partition and priority: the number of the first entry in the head
 	sealed  map[string]string // by partition: the head without what the engine adds
 }
 
-type head struct {
+type streamHead struct {
 	Sealed     bool `json:"sealed"`
 	Priorities map[string]struct {
-		First int64 `json:"first"`
-		Runs  []run `json:"runs"`
+		First int64     `json:"first"`
+		Runs  []pageRun `json:"runs"`
 	} `json:"priorities"`
 }
 
-type page struct {
-	First int64 `json:"first"`
-	Runs  []run `json:"runs"`
+type streamPage struct {
+	First int64     `json:"first"`
+	Runs  []pageRun `json:"runs"`
 }
 
-type run struct {
+type pageRun struct {
 	WriteID   string            `json:"w"`
 	Published int64             `json:"at"`
 	Entries   []json.RawMessage `json:"e"`
@@ -38,7 +38,7 @@ type run struct {
 
 // checkStream checks a commit to a segment of a stream. It checks pages before the head, because the head continues
 // behind them.
-func (o *Observer) checkStream(changes []change) {
+func (o *Observer) checkStream(changes []partitionChange) {
 	partition := changes[0].partition
 	i := strings.LastIndex(partition, "|")
 	if i < 0 {
@@ -47,7 +47,7 @@ func (o *Observer) checkStream(changes []change) {
 	}
 	s := o.streams[partition[:i]]
 	if s == nil {
-		s = &stream{name: partition[:i], entries: make(map[int][]uint64), tails: make(map[string]int64), sealed: make(map[string]string)}
+		s = &streamState{name: partition[:i], entries: make(map[int][]uint64), tails: make(map[string]int64), sealed: make(map[string]string)}
 		o.streams[partition[:i]] = s
 	}
 	if sealed, isSealed := s.sealed[partition]; isSealed {
@@ -73,7 +73,7 @@ func (o *Observer) checkStream(changes []change) {
 }
 
 // withoutSystem returns a document without the members that the engine adds.
-func (o *Observer) withoutSystem(c change) string {
+func (o *Observer) withoutSystem(c partitionChange) string {
 	var members map[string]json.RawMessage
 	if c.json == nil || !o.decodeInto(c, &members) {
 		return ""
@@ -86,8 +86,8 @@ func (o *Observer) withoutSystem(c change) string {
 	return string(text)
 }
 
-func (o *Observer) checkPage(s *stream, c change, rest string) {
-	var p page
+func (o *Observer) checkPage(s *streamState, c partitionChange, rest string) {
+	var p streamPage
 	text, _, _ := strings.Cut(rest, "-")
 	priority, err := strconv.Atoi(text)
 	if err != nil || !o.decodeInto(c, &p) {
@@ -97,8 +97,8 @@ func (o *Observer) checkPage(s *stream, c change, rest string) {
 	o.checkEntries(s, c, priority, p.First, p.Runs)
 }
 
-func (o *Observer) checkHead(s *stream, c change) {
-	var h head
+func (o *Observer) checkHead(s *streamState, c partitionChange) {
+	var h streamHead
 	if !o.decodeInto(c, &h) {
 		return
 	}
@@ -131,7 +131,7 @@ func (o *Observer) checkHead(s *stream, c change) {
 }
 
 // checkEntries compares entries with known ones of the same numbers, and adds new ones.
-func (o *Observer) checkEntries(s *stream, c change, priority int, first int64, runs []run) {
+func (o *Observer) checkEntries(s *streamState, c partitionChange, priority int, first int64, runs []pageRun) {
 	n := first
 	for _, r := range runs {
 		for _, e := range r.Entries {

@@ -20,7 +20,7 @@ func isWatchPages(partition string) bool {
 const watchedPrefix = "watched|"
 
 // noteWatchedStreams notes which streams a shard lists as watched.
-func (o *Observer) noteWatchedStreams(c change) {
+func (o *Observer) noteWatchedStreams(c partitionChange) {
 	partition := c.partition + "|" + strings.TrimPrefix(c.id, watchedPrefix)
 	if c.json != nil {
 		o.watched[partition] = true
@@ -33,7 +33,7 @@ func (o *Observer) noteWatchedStreams(c change) {
 }
 
 // checkWatchPage compares a page with the cursors in it.
-func (o *Observer) checkWatchPage(c change) {
+func (o *Observer) checkWatchPage(c partitionChange) {
 	of := o.pages[c.partition]
 	if of == nil {
 		of = make(map[string]*watchPage)
@@ -69,7 +69,7 @@ func (o *Observer) checkWatchPage(c change) {
 
 // checkListed checks that the shard lists a watch with outstanding work before the position up to which its page was
 // served.
-func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c change) {
+func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c partitionChange) {
 	if o.shards[shardOf(id)][id] != nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (o *Observer) pageOf(id, stream string) *watchPage {
 func isWatch(cursor string) bool { return strings.HasPrefix(cursor, "w|") }
 
 // checkUnlisted checks the removal of the entry of a watch.
-func (o *Observer) checkUnlisted(c change, known *cursor) {
+func (o *Observer) checkUnlisted(c partitionChange, known *cursor) {
 	if len(known.outstanding) > 0 {
 		o.addViolation("P7", c, "the entry of a cursor is gone, and %d deliveries are outstanding", len(known.outstanding))
 	}

@@ -8,14 +8,14 @@ import (
 	"io"
 )
 
-type fault struct{ code int }
+type codeError struct{ code int }
 
-func (*fault) Error() string { return "fault" }
+func (*codeError) Error() string { return "fault" }
 
 func isRefused(err error) bool { return errors.Is(err, io.EOF) }
 
 func codeOf(err error) int {
-	if f, ok := errors.AsType[*fault](err); ok {
+	if f, ok := errors.AsType[*codeError](err); ok {
 		return f.code // branch
 	}
 	return 0
@@ -98,7 +98,7 @@ func Cases(ctx context.Context, err error, n int) string {
 	switch err := err.(type) {
 	case nil:
 		return "nil"
-	case *fault:
+	case *codeError:
 		return err.Error() // branch
 	}
 	select {
