@@ -56,51 +56,51 @@ func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *cras
 }
 
 // killAtSites kills the hub at each of the crash sites, drains it, and returns the first violation.
-func (w *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err error) {
+func (run *crashRun) killAtSites(ctx context.Context, sites []crashSite) (err error) {
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	defer client.CloseIdleConnections()
-	if err := w.openRun(ctx, client); err != nil {
+	if err := run.openRun(ctx, client); err != nil {
 		return err
 	}
-	defer w.closeRun()
-	if w.stage == sweeping {
-		return w.runSweeping(ctx, sites)
+	defer run.closeRun()
+	if run.stage == sweeping {
+		return run.runSweeping(ctx, sites)
 	}
-	if w.stage == pushing {
-		return w.runPushing(ctx, sites)
+	if run.stage == pushing {
+		return run.runPushing(ctx, sites)
 	}
-	if w.stage == watching {
-		return w.runWatching(ctx, sites)
+	if run.stage == watching {
+		return run.runWatching(ctx, sites)
 	}
-	if w.stage.isOfObjects() {
-		return w.runStoring(ctx, sites)
+	if run.stage.isOfObjects() {
+		return run.runStoring(ctx, sites)
 	}
-	return w.workUnderLoad(ctx, func(ctx context.Context) error {
+	return run.workUnderLoad(ctx, func(ctx context.Context) error {
 		for _, c := range sites {
-			if err := w.killAtSite(ctx, c); err != nil {
+			if err := run.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		if err := w.restartHub(ctx, crashSite{}); err != nil {
+		if err := run.restartHub(ctx, crashSite{}); err != nil {
 			return err
 		}
-		return w.awaitNotified(ctx)
+		return run.awaitNotified(ctx)
 	})
 }
 
 // runSweeping fills and drains the hub, kills it while it sweeps, and then uses it as before. Answered events are not
 // sent again, and no event waits on the bus, because a hub does not recognize swept events.
-func (w *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
-	w.domain.silent = true
+func (run *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
+	run.domain.silent = true
 	fill := func(ctx context.Context) error {
-		if err := w.restartHub(ctx, crashSite{}); err != nil {
+		if err := run.restartHub(ctx, crashSite{}); err != nil {
 			return err
 		}
 		const enough = 150
-		before, _ := w.ledger.Size()
+		before, _ := run.ledger.Size()
 		for {
-			_, changed := w.ledger.countOutstanding()
-			if events, _ := w.ledger.Size(); events >= before+enough {
+			_, changed := run.ledger.countOutstanding()
+			if events, _ := run.ledger.Size(); events >= before+enough {
 				return nil
 			}
 			select {
@@ -110,82 +110,82 @@ func (w *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 			}
 		}
 	}
-	if err := w.workUnderLoad(ctx, fill); err != nil {
+	if err := run.workUnderLoad(ctx, fill); err != nil {
 		return err
 	}
-	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = time.Millisecond, 20*time.Millisecond, true
+	run.orders.Retention, run.orders.SweepEvery, run.orders.Sweeping = time.Millisecond, 20*time.Millisecond, true
 	for _, c := range sites {
-		if err := w.killAtSite(ctx, c); err != nil {
+		if err := run.killAtSite(ctx, c); err != nil {
 			return err
 		}
 	}
-	w.orders.Retention, w.orders.SweepEvery, w.orders.Sweeping = 0, 0, false
-	return w.workUnderLoad(ctx, fill)
+	run.orders.Retention, run.orders.SweepEvery, run.orders.Sweeping = 0, 0, false
+	return run.workUnderLoad(ctx, fill)
 }
 
 // openRun creates what lives as long as the run.
-func (w *crashRun) openRun(ctx context.Context, client *http.Client) (err error) {
+func (run *crashRun) openRun(ctx context.Context, client *http.Client) (err error) {
 	defer func() {
 		if err != nil {
-			w.closeRun()
+			run.closeRun()
 		}
 	}()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	w.listener, err = listener.(*net.TCPListener).File()
+	run.listener, err = listener.(*net.TCPListener).File()
 	if err = errors.Join(err, listener.Close()); err != nil { // its file stays open
 		return err
 	}
-	w.orders = nodeOrders{Data: filepath.Join(w.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
-	if w.place == apart {
-		if w.engines, err = startEngines(ctx, w.program, w.folder); err != nil {
+	run.orders = nodeOrders{Data: filepath.Join(run.folder, "hub"), BusListen: "127.0.0.1:0", BlobListen: "127.0.0.1:0"}
+	if run.place == apart {
+		if run.engines, err = startEngines(ctx, run.program, run.folder); err != nil {
 			return err
 		}
-		w.orders.Cosmos, w.orders.Bus, w.orders.BusAddress, w.orders.Blob = w.engines.cosmos, w.engines.bus, w.engines.busAddress, w.engines.account
-		w.orders.BusListen, w.orders.BlobListen = "", ""
+		run.orders.Cosmos, run.orders.Bus, run.orders.BusAddress, run.orders.Blob = run.engines.cosmos, run.engines.bus, run.engines.busAddress, run.engines.account
+		run.orders.BusListen, run.orders.BlobListen = "", ""
 	}
-	if w.stage == tailing || w.stage == sweeping && w.seed%2 == 0 {
-		w.orders.TailEvents = tailEvents
+	if run.stage == tailing || run.stage == sweeping && run.seed%2 == 0 {
+		run.orders.TailEvents = tailEvents
 	}
-	w.load = &clientLoad{url: "http://" + listener.Addr().String(), http: client, ledger: w.ledger}
-	if w.stage == marking {
-		w.load.content = filepath.Join(w.orders.Data, "content")
-		w.orders.Push = true // together with the object ledger
+	run.load = &clientLoad{url: "http://" + listener.Addr().String(), http: client, ledger: run.ledger}
+	if run.stage == marking {
+		run.load.content = filepath.Join(run.orders.Data, "content")
+		run.orders.Push = true // together with the object ledger
 	}
-	w.domain = &busDomain{load: w.load, random: rand.New(rand.NewPCG(w.seed, 2)), http: client}
+	run.domain = &busDomain{load: run.load, random: rand.New(rand.NewPCG(run.seed, 2)), http: client}
 	return nil
 }
 
-func (w *crashRun) closeRun() {
-	w.hub.killProcess()
-	if w.domain != nil {
-		_ = w.domain.stopAndWait() // errors at the end of the run do not matter
+func (run *crashRun) closeRun() {
+	run.hub.killProcess()
+	if run.domain != nil {
+		_ = run.domain.stopAndWait() // errors at the end of the run do not matter
 	}
-	w.engines.killAll()
-	if w.listener != nil {
-		_ = w.listener.Close()
+	run.engines.killAll()
+	if run.listener != nil {
+		_ = run.listener.Close()
 	}
 }
 
 // workUnderLoad calls work under load, lets the load drain the hub, and stops and checks the hub that work leaves
 // running.
-func (w *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
-	w.load.stop = make(chan struct{})
+func (run *crashRun) workUnderLoad(ctx context.Context, work func(context.Context) error) error {
+	run.load.stop = make(chan struct{})
 	quiet := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
 	var senders errgroup.Group
 	for _, actor := range actors {
-		writing, acting := rand.New(rand.NewPCG(w.seed, w.random.Uint64())), rand.New(rand.NewPCG(w.seed, w.random.Uint64()))
-		senders.Go(func() error { return w.load.writeBatches(ctx, actor, writing) })
-		all.Go(func() error { return w.load.runActor(ctx, actor, acting, quiet) })
+		writing, acting := rand.New(rand.NewPCG(run.seed, run.random.Uint64())), rand.New(rand.NewPCG(run.seed, run.random.Uint64()))
+		senders.Go(func() error { return run.load.writeBatches(ctx, actor, writing) })
+		all.Go(func() error { return run.load.runActor(ctx, actor, acting, quiet) })
 	}
 	all.Go(func() error {
 		err := work(ctx)
-		close(w.load.stop)
+		close(run.load.stop)
 		if err == nil {
-			err = w.awaitDrained(ctx)
+			err = run.awaitDrained(ctx)
 		}
 		return err
 	})
@@ -195,20 +195,20 @@ func (w *crashRun) workUnderLoad(ctx context.Context, work func(context.Context)
 		return err
 	})
 	if err := all.Wait(); err != nil {
-		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub was killed at: %s\nthe output of the last one: %s", err, strings.Join(w.died, "; "), w.hub.errorOutput())
+		run.hub.killProcess()
+		return fmt.Errorf("%w\nthe hub was killed at: %s\nthe output of the last one: %s", err, strings.Join(run.died, "; "), run.hub.errorOutput())
 	}
-	return w.stopAndVerify(context.WithoutCancel(ctx))
+	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
 
 // awaitNotified waits until the domain has received all notices that killed hubs left. The load continues, because a
 // notice is delivered when its actor fetches another bundle.
-func (w *crashRun) awaitNotified(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, w.patience)
+func (run *crashRun) awaitNotified(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, run.patience)
 	defer cancel()
-	left, _ := w.ledger.unnotifiedBundles()
+	left, _ := run.ledger.unnotifiedBundles()
 	for {
-		untold, changed := w.ledger.unnotifiedBundles()
+		untold, changed := run.ledger.unnotifiedBundles()
 		left = slices.DeleteFunc(left, func(name string) bool { return !slices.Contains(untold, name) })
 		if len(left) == 0 {
 			return nil
@@ -223,12 +223,12 @@ func (w *crashRun) awaitNotified(ctx context.Context) error {
 
 // awaitDrained waits until the domain has sent its current batch, all events are fetched, and the domain has received
 // its notices.
-func (w *crashRun) awaitDrained(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
+func (run *crashRun) awaitDrained(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*run.patience)
 	defer cancel()
 	for {
-		missing, changed := w.ledger.countOutstanding(actors...)
-		untold, changedToo := w.ledger.unnotifiedBundles()
+		missing, changed := run.ledger.countOutstanding(actors...)
+		untold, changedToo := run.ledger.unnotifiedBundles()
 		if missing == 0 && len(untold) == 0 {
 			return nil
 		}
@@ -237,30 +237,30 @@ func (w *crashRun) awaitDrained(ctx context.Context) error {
 		case <-changedToo:
 		case <-ctx.Done():
 			return fmt.Errorf("%d events were not fetched, and the domain was not notified of %d bundles: %w\n%s",
-				missing, len(untold), ctx.Err(), w.ledger.Check().Details())
+				missing, len(untold), ctx.Err(), run.ledger.Check().Details())
 		}
 	}
 }
 
 // stopAndVerify stops the hub, and returns an error unless all is right.
-func (w *crashRun) stopAndVerify(ctx context.Context) error {
-	if err := w.domain.stopAndWait(); err != nil {
+func (run *crashRun) stopAndVerify(ctx context.Context) error {
+	if err := run.domain.stopAndWait(); err != nil {
 		return fmt.Errorf("domain: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*w.patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*run.patience)
 	defer cancel()
-	if err := w.hub.stopProcess(ctx); err != nil {
+	if err := run.hub.stopProcess(ctx); err != nil {
 		return err
 	}
-	if v := w.ledger.Check(); !v.OK() {
+	if v := run.ledger.Check(); !v.OK() {
 		return errors.New(v.String() + "\n" + v.Details())
 	}
-	return w.checkStore(ctx)
+	return run.checkStore(ctx)
 }
 
 // checkStore returns an error if a check finds damage, or finds anything after a repair.
-func (w *crashRun) checkStore(ctx context.Context) error {
-	cfg, err := w.orders.hubConfig()
+func (run *crashRun) checkStore(ctx context.Context) error {
+	cfg, err := run.orders.hubConfig()
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (w *crashRun) checkStore(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("check: %w", err)
 		}
-		w.mended += report.Mended
+		run.mended += report.Mended
 		if !report.Clean() || !repair && report.Found > 0 {
 			var text strings.Builder
 			for i := range report.Findings {

@@ -27,9 +27,9 @@ func TestRandomCrashSites_LoseNothing(t *testing.T) {
 			t.Parallel()
 			some := crashSites(part.place, part.stage)
 			shuffleSites(some, seed)
-			w := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
-			w.patience = 3 * time.Minute // here a missed step is a failure
-			r := runSites(t, w, some[:part.sites])
+			run := newCrashRun(part.place, part.stage, seed, t.TempDir(), buildProgram(t))
+			run.patience = 3 * time.Minute // here a missed step is a failure
+			r := runSites(t, run, some[:part.sites])
 			t.Logf("seed %d: %d events in %d bundles, %d hints repaired, died at %v", seed, r.Events, r.Bundles, r.Mended, r.Kills)
 			require.Empty(t, r.Failed, "seed %d", seed)
 			require.Empty(t, r.Missed, "seed %d", seed)
@@ -55,7 +55,7 @@ func TestEveryCrashSite(t *testing.T) {
 	for _, s := range stages {
 		n += len(crashSites(embedded, s)) + len(crashSites(apart, s))
 	}
-	fmt.Printf("commit %s: %d cells, each %d times\n", commit(), n, target)
+	fmt.Printf("commit %s: %d crash sites, %d times each\n", commit(), n, target)
 	for _, p := range []hubSetup{embedded, apart} {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
@@ -71,13 +71,13 @@ func TestEveryCrashSite(t *testing.T) {
 					}
 					seed := uint64(time.Now().UnixNano())
 					shuffleSites(wanted, seed)
-					folder, err := os.MkdirTemp("", "messagehub-crashsites-world-")
+					folder, err := os.MkdirTemp("", "messagehub-crashsites-")
 					require.NoError(t, err)
 					r := runSites(t, newCrashRun(p, s, seed, folder, buildProgram(t)), wanted)
 					require.NoError(t, os.RemoveAll(folder))
 					done, of, err := c.addRecord(r)
 					require.NoError(t, err)
-					fmt.Printf("%s, %s, seed %d: %d cells in %.1f s, missed %d; deaths so far %d of %d, %s\n",
+					fmt.Printf("%s, %s, seed %d: %d crash sites in %.1f s, missed %d; kills so far %d of %d, %s\n",
 						p, s, seed, len(wanted), r.Seconds, len(r.Missed), done, of, time.Since(began).Round(time.Second))
 					require.Empty(t, r.Failed, "seed %d", seed)
 					require.Less(t, len(r.Missed), len(wanted), "seed %d: none of %v was reached", seed, wanted)
@@ -88,26 +88,26 @@ func TestEveryCrashSite(t *testing.T) {
 }
 
 // runSites runs a crashRun, and returns its record.
-func runSites(t *testing.T, w *crashRun, some []crashSite) *runRecord {
+func runSites(t *testing.T, run *crashRun, some []crashSite) *runRecord {
 	t.Helper()
 	began := time.Now()
-	err := w.killAtSites(t.Context(), some)
+	err := run.killAtSites(t.Context(), some)
 	r := &runRecord{
-		Commit: commit(), Place: w.place, Stage: w.stage, Seed: w.seed, Mended: w.mended, Seconds: time.Since(began).Seconds(),
+		Commit: commit(), Place: run.place, Stage: run.stage, Seed: run.seed, Mended: run.mended, Seconds: time.Since(began).Seconds(),
 	}
-	r.Events, r.Bundles = w.ledger.Size()
-	for _, c := range crashSites(w.place, w.stage) {
-		if n := w.kills[c]; n > 0 {
+	r.Events, r.Bundles = run.ledger.Size()
+	for _, c := range crashSites(run.place, run.stage) {
+		if n := run.kills[c]; n > 0 {
 			r.Kills = append(r.Kills, killRecord{string(c.Step), c.When, n})
 		}
 	}
-	for _, c := range w.missed {
+	for _, c := range run.missed {
 		r.Missed = append(r.Missed, c.String())
 	}
 	if err != nil {
 		r.Failed = err.Error()
 	}
-	for c, d := range w.waited {
+	for c, d := range run.waited {
 		if d > 10*time.Second {
 			t.Logf("it took %s to come to %s", d.Round(time.Millisecond), c)
 		}

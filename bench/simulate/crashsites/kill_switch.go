@@ -58,7 +58,7 @@ const (
 // A killingTransport sends requests to engines, and triggers the kill switch.
 type killingTransport struct {
 	next policy.Transporter
-	fuse *killSwitch
+	killSwitch *killSwitch
 }
 
 func (t *killingTransport) Do(req *http.Request) (*http.Response, error) {
@@ -66,10 +66,10 @@ func (t *killingTransport) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	step := t.nameOf(req)
-	t.fuse.noteBefore(step)
+	t.killSwitch.noteBefore(step)
 	resp, err := t.next.Do(req)
 	if err == nil {
-		t.fuse.noteAfter(step)
+		t.killSwitch.noteAfter(step)
 	}
 	return resp, err
 }
@@ -77,7 +77,7 @@ func (t *killingTransport) Do(req *http.Request) (*http.Response, error) {
 func (t *killingTransport) nameOf(req *http.Request) steps.Name {
 	step := steps.NameOf(req)
 	switch {
-	case t.fuse.sweeping && (step == steps.Commit || step == steps.Clear):
+	case t.killSwitch.sweeping && (step == steps.Commit || step == steps.Clear):
 		return steps.Retain // the floor moves above the drawer that was being filled
 	case step != steps.Other || req.Method != http.MethodPut:
 	case strings.Contains(req.URL.Path, "-content/"):

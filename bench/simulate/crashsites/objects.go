@@ -31,60 +31,60 @@ const lifeOfLease = 2 * time.Minute
 
 // runStoring kills the node at each of the crash sites while it serves clients. At the end each client checks that
 // the stored objects match the answers.
-func (w *crashRun) runStoring(ctx context.Context, sites []crashSite) error {
-	w.orders.Objects, w.domain.silent = w.stage, true
+func (run *crashRun) runStoring(ctx context.Context, sites []crashSite) error {
+	run.orders.Objects, run.domain.silent = run.stage, true
 	stop := make(chan struct{})
 	all, ctx := errgroup.WithContext(ctx)
-	for _, work := range w.objectClients() {
+	for _, work := range run.objectClients() {
 		all.Go(func() error { return work(ctx, stop) })
 	}
 	all.Go(func() error {
 		defer close(stop)
 		for _, c := range sites {
-			if err := w.killAtSite(ctx, c); err != nil {
+			if err := run.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		return w.restartHub(ctx, crashSite{})
+		return run.restartHub(ctx, crashSite{})
 	})
 	if err := all.Wait(); err != nil {
-		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe node was killed at: %v\nthe output of the last one: %s", err, w.died, w.hub.errorOutput())
+		run.hub.killProcess()
+		return fmt.Errorf("%w\nthe node was killed at: %v\nthe output of the last one: %s", err, run.died, run.hub.errorOutput())
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), run.patience)
 	defer cancel()
-	return w.hub.stopProcess(ctx)
+	return run.hub.stopProcess(ctx)
 }
 
 // objectClients returns the clients of a node, which run until a channel is closed.
-func (w *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
-	if w.stage == forgetting { // one client only: the retention depends on one clock
-		return append(all, (&sweepClient{w: w}).sweepUntil)
+func (run *crashRun) objectClients() (all []func(ctx context.Context, stop <-chan struct{}) error) {
+	if run.stage == forgetting { // one client only: the retention depends on one clock
+		return append(all, (&sweepClient{w: run}).sweepUntil)
 	}
 	for i := range objectSenders {
-		switch w.stage {
+		switch run.stage {
 		case crawling:
-			all = append(all, (&crawlClient{w: w, number: i}).crawlUntil)
+			all = append(all, (&crawlClient{w: run, number: i}).crawlUntil)
 		case relaying:
-			all = append(all, (&topicClient{w, i}).relayUntil)
+			all = append(all, (&topicClient{run, i}).relayUntil)
 		case patching:
-			all = append(all, (&patchClient{w: w, number: i}).patchUntil)
+			all = append(all, (&patchClient{w: run, number: i}).patchUntil)
 		default:
-			all = append(all, (&objectSender{w: w, number: i, deliveries: make(map[string]map[string]*deliveryCount)}).sendUntil)
+			all = append(all, (&objectSender{w: run, number: i, deliveries: make(map[string]map[string]*deliveryCount)}).sendUntil)
 		}
 	}
 	return all
 }
 
 // sendEvents sends a message until it is answered. It calls before before each attempt.
-func (w *crashRun) sendEvents(ctx context.Context, path string, message []objectEvent, before func()) error {
+func (run *crashRun) sendEvents(ctx context.Context, path string, message []objectEvent, before func()) error {
 	body, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
-	err = w.load.retryUntilDone(ctx, func() error {
+	err = run.load.retryUntilDone(ctx, func() error {
 		before()
-		_, err := w.load.sendRequest(ctx, http.MethodPost, path, "", body)
+		_, err := run.load.sendRequest(ctx, http.MethodPost, path, "", body)
 		return err
 	})
 	if err != nil {
@@ -94,9 +94,9 @@ func (w *crashRun) sendEvents(ctx context.Context, path string, message []object
 }
 
 // objectsOf returns the objects of a bucket by key.
-func (w *crashRun) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
-	err = w.load.retryUntilDone(ctx, func() error {
-		a, err := w.load.sendRequest(ctx, http.MethodGet, "/"+bucket, "", nil)
+func (run *crashRun) objectsOf(ctx context.Context, bucket string) (of map[string]storedObject, err error) {
+	err = run.load.retryUntilDone(ctx, func() error {
+		a, err := run.load.sendRequest(ctx, http.MethodGet, "/"+bucket, "", nil)
 		if err == nil {
 			of = make(map[string]storedObject)
 			err = json.Unmarshal(a.body, &of)
@@ -110,10 +110,10 @@ func (w *crashRun) objectsOf(ctx context.Context, bucket string) (of map[string]
 }
 
 // awaitJob starts a job, and returns it when it has ended.
-func (w *crashRun) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
+func (run *crashRun) awaitJob(ctx context.Context, path string, body []byte) (found startedJob, err error) {
 	ask := func(method, path string, body []byte) error {
-		return w.load.retryUntilDone(ctx, func() error {
-			a, err := w.load.sendRequest(ctx, method, path, "", body)
+		return run.load.retryUntilDone(ctx, func() error {
+			a, err := run.load.sendRequest(ctx, method, path, "", body)
 			if err == nil {
 				err = json.Unmarshal(a.body, &found)
 			}

@@ -52,7 +52,7 @@ type stepObserver interface {
 // An observedConn is a connection to the bus that notifies a stepObserver of its steps.
 type observedConn struct {
 	net.Conn
-	fuse stepObserver
+	observer stepObserver
 
 	mu      sync.Mutex
 	out, in amqpframe.Deframer
@@ -80,9 +80,9 @@ type waitsFor struct {
 	settled bool // the hub has settled it
 }
 
-func newObservedConn(conn net.Conn, fuse stepObserver) *observedConn {
+func newObservedConn(conn net.Conn, observer stepObserver) *observedConn {
 	return &observedConn{
-		Conn: conn, fuse: fuse, channel: make(map[uint64]uint64), queues: make(map[linkEnd]string),
+		Conn: conn, observer: observer, channel: make(map[uint64]uint64), queues: make(map[linkEnd]string),
 		first: make(map[linkEnd]uint64), waiting: make(map[amqpDelivery]waitsFor),
 	}
 }
@@ -99,7 +99,7 @@ func (l *observedConn) Write(p []byte) (int, error) {
 func (l *observedConn) Read(p []byte) (int, error) {
 	l.mu.Lock()
 	for _, step := range l.taken {
-		l.fuse.noteAfter(step)
+		l.observer.noteAfter(step)
 	}
 	l.taken = nil
 	l.mu.Unlock()
@@ -133,7 +133,7 @@ func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 	case amqpframe.Transfer:
 		if queue, d, done := l.noteTransfer(f, true, f.Channel); done {
 			step := sendStep(queue)
-			l.fuse.noteBefore(step)
+			l.observer.noteBefore(step)
 			l.waiting[d] = waitsFor{step: step}
 		}
 	case amqpframe.Disposition:
@@ -143,7 +143,7 @@ func (l *observedConn) noteSentFrame(f *amqpframe.Frame) {
 		}
 		for _, d := range deliveriesOf(f, false, f.Channel) {
 			if w, ok := l.waiting[d]; ok && w.step == receive && !w.settled {
-				l.fuse.noteBefore(settle)
+				l.observer.noteBefore(settle)
 				l.waiting[d] = waitsFor{receive, true}
 			}
 		}
@@ -165,7 +165,7 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 	case amqpframe.Transfer:
 		if queue, d, done := l.noteTransfer(f, false, channel); done {
 			step := receiveStep(queue)
-			l.fuse.noteBefore(step)
+			l.observer.noteBefore(step)
 			l.waiting[d] = waitsFor{step: step}
 			l.taken = append(l.taken, step)
 		}
@@ -175,9 +175,9 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 			w := l.waiting[d]
 			switch {
 			case ours:
-				l.fuse.noteAfter(w.step)
+				l.observer.noteAfter(w.step)
 			case w.settled:
-				l.fuse.noteAfter(settle)
+				l.observer.noteAfter(settle)
 			}
 			delete(l.waiting, d)
 		}

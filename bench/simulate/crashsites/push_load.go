@@ -25,21 +25,21 @@ const pushCalls = 16
 
 // runPushing kills the hub at each of the crash sites while it calls receivers. At the end each receiver must have
 // accepted each event.
-func (w *crashRun) runPushing(ctx context.Context, sites []crashSite) error {
-	w.orders.Push, w.domain.silent = true, true
+func (run *crashRun) runPushing(ctx context.Context, sites []crashSite) error {
+	run.orders.Push, run.domain.silent = true, true
 	receivers := newPushReceivers(2)
 	defer receivers.closeAll()
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
 	defer down.Close()
-	if err := w.restartHub(ctx, crashSite{}); err != nil {
+	if err := run.restartHub(ctx, crashSite{}); err != nil {
 		return err
 	}
 	subscriptions := make([]string, len(receivers.servers))
 	for i, server := range receivers.servers {
 		body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, server.URL)
-		a, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", pushOwner(i), body)
+		a, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", pushOwner(i), body)
 		if err != nil {
-			return fmt.Errorf("subscribe: %w\n%s", err, w.hub.errorOutput())
+			return fmt.Errorf("subscribe: %w\n%s", err, run.hub.errorOutput())
 		}
 		var created struct{ UUID string }
 		if err := json.Unmarshal(a.body, &created); err != nil {
@@ -49,40 +49,40 @@ func (w *crashRun) runPushing(ctx context.Context, sites []crashSite) error {
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	stop := make(chan struct{})
-	all.Go(func() error { return w.publishEvents(ctx, receivers, stop) })
-	all.Go(func() error { return w.churnSubscriptions(ctx, down.URL, stop) })
+	all.Go(func() error { return run.publishEvents(ctx, receivers, stop) })
+	all.Go(func() error { return run.churnSubscriptions(ctx, down.URL, stop) })
 	all.Go(func() error {
 		defer close(stop)
 		for _, c := range sites {
-			if err := w.killAtSite(ctx, c); err != nil {
+			if err := run.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		return w.restartHub(ctx, crashSite{})
+		return run.restartHub(ctx, crashSite{})
 	})
 	err := all.Wait()
 	if err == nil {
 		ctx := context.WithoutCancel(ctx)
-		err = receivers.awaitTaken(ctx, w.patience/6, len(w.died))
+		err = receivers.awaitTaken(ctx, run.patience/6, len(run.died))
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err = w.replayDead(ctx, subscriptions); err == nil {
-				err = receivers.awaitTaken(ctx, 2*w.patience, len(w.died))
+			if err = run.replayDead(ctx, subscriptions); err == nil {
+				err = receivers.awaitTaken(ctx, 2*run.patience, len(run.died))
 			}
 		}
 	}
 	if err != nil {
-		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, w.died, w.hub.errorOutput())
+		run.hub.killProcess()
+		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, run.died, run.hub.errorOutput())
 	}
-	return w.stopAndVerify(context.WithoutCancel(ctx))
+	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
 
 // publishEvents publishes events, each until it is accepted.
-func (w *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <-chan struct{}) error {
+func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <-chan struct{}) error {
 	for n := 0; r.hasRoom(ctx, stop); n++ {
-		body := fmt.Appendf(nil, `{"specversion":"1.0","id":"%d","source":"/world","type":"made","data":{"n":%d}}`, n, n)
-		err := w.load.retryUntilDone(ctx, func() error {
-			_, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/events?topic=events", "publisher", body)
+		body := fmt.Appendf(nil, `{"specversion":"1.0","id":"%d","source":"/load","type":"made","data":{"n":%d}}`, n, n)
+		err := run.load.retryUntilDone(ctx, func() error {
+			_, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/events?topic=events", "publisher", body)
 			return err
 		})
 		if err != nil {
@@ -97,9 +97,9 @@ func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
 // replayDead replays the dead letters of subscriptions, as their owners would. There may be one if a hub was killed
 // several times during the same calls, because it then takes the event for the cause.
-func (w *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
+func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
-		a, err := w.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
+		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
 		if err != nil {
 			return fmt.Errorf("list dead letters: %w", err)
 		}
@@ -111,7 +111,7 @@ func (w *crashRun) replayDead(ctx context.Context, subscriptions []string) error
 			if d.Reason != "every node that called with it ended" {
 				return fmt.Errorf("%s is a dead letter, because %s", d.ID, d.Reason)
 			}
-			if _, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
+			if _, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
 				return fmt.Errorf("replay a dead letter: %w", err)
 			}
 		}
@@ -121,7 +121,7 @@ func (w *crashRun) replayDead(ctx context.Context, subscriptions []string) error
 
 // churnSubscriptions creates subscriptions whose receiver always fails, and deletes them after a while. Those whose
 // creation a killed hub did not answer stay.
-func (w *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
+func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-chan struct{}) error {
 	body := fmt.Appendf(nil, `{"topic":"events","callback_url":%q}`, url)
 	for n := 0; ctx.Err() == nil; n++ {
 		select {
@@ -131,13 +131,13 @@ func (w *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-ch
 		}
 		owner := fmt.Sprint("visitor-", n%50)
 		var created struct{ UUID string }
-		a, err := w.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
+		a, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
 		if err == nil {
 			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
 				return fmt.Errorf("a subscription was created, and the answer is %s", a.body)
 			}
 			_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
-			_, err = w.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
+			_, err = run.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
 		}
 		if refused, ok := errors.AsType[*refusalError](err); ok && !refused.canPass() {
 			return fmt.Errorf("create and delete subscriptions: %w", err)

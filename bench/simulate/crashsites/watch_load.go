@@ -27,18 +27,18 @@ const (
 
 // runWatching kills the hub at each of the crash sites while watched documents change. At the end each watch must
 // have accepted each change and counted it once.
-func (w *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
-	w.orders.Push, w.domain.silent = true, true
+func (run *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
+	run.orders.Push, run.domain.silent = true, true
 	receiver := newWatchReceiver()
 	defer receiver.server.Close()
-	if err := w.restartHub(ctx, crashSite{}); err != nil {
+	if err := run.restartHub(ctx, crashSite{}); err != nil {
 		return err
 	}
 	documents := make([]*watchedDocument, watchedDocuments)
 	for i := range documents {
-		documents[i] = &watchedDocument{run: w, receiver: receiver, name: fmt.Sprint("document-", i), owner: fmt.Sprint("owner-", i)}
+		documents[i] = &watchedDocument{run: run, receiver: receiver, name: fmt.Sprint("document-", i), owner: fmt.Sprint("owner-", i)}
 		if err := documents[i].createWatch(ctx, documents[i].owner, receiver.server.URL+"/"+documents[i].name); err != nil {
-			return fmt.Errorf("watch %s: %w\n%s", documents[i].name, err, w.hub.errorOutput())
+			return fmt.Errorf("watch %s: %w\n%s", documents[i].name, err, run.hub.errorOutput())
 		}
 	}
 	all, ctx := errgroup.WithContext(ctx)
@@ -50,23 +50,23 @@ func (w *crashRun) runWatching(ctx context.Context, sites []crashSite) error {
 	all.Go(func() error {
 		defer close(stop)
 		for _, c := range sites {
-			if err := w.killAtSite(ctx, c); err != nil {
+			if err := run.killAtSite(ctx, c); err != nil {
 				return err
 			}
 		}
-		return w.restartHub(ctx, crashSite{})
+		return run.restartHub(ctx, crashSite{})
 	})
 	err := all.Wait()
 	for _, d := range documents {
 		if err == nil {
-			err = d.awaitTaken(context.WithoutCancel(ctx), 2*w.patience)
+			err = d.awaitTaken(context.WithoutCancel(ctx), 2*run.patience)
 		}
 	}
 	if err != nil {
-		w.hub.killProcess()
-		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, w.died, w.hub.errorOutput())
+		run.hub.killProcess()
+		return fmt.Errorf("%w\nthe hub was killed at: %v\nthe output of the last one: %s", err, run.died, run.hub.errorOutput())
 	}
-	return w.stopAndVerify(context.WithoutCancel(ctx))
+	return run.stopAndVerify(context.WithoutCancel(ctx))
 }
 
 // A watchedDocument is a document with one writer, and its watch.
